@@ -11,9 +11,9 @@ from random import Random
 
 import asyncpg
 
+from billfold.cli.python_process import tune_garbage_collector
 from billfold.platform.clock import monotonic
 from billfold.platform.database.pool import create_pool
-from billfold.platform.garbage_collection import tune_garbage_collector
 
 BARE = "bare transfers"
 CONNECTIONS = 16

@@ -14,6 +14,7 @@ import msgspec
 
 from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.pockets.commands import OpenPocket
+from billfold.cli.python_process import tune_garbage_collector
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.types import Rail
@@ -21,10 +22,9 @@ from billfold.payments.deposits.rules import ReceiveMoney
 from billfold.platform.database.connection import Pool
 from billfold.platform.database.pool import APP_ROLE
 from billfold.platform.dates import et_date, et_instant
-from billfold.platform.garbage_collection import tune_garbage_collector
 from billfold.platform.ids import command_id, derive
 from billfold.platform.settings.settings import Settings
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.wiring import open_bank as open_bank_module
 
 SEED = b"the seed of every benchmarked bank"

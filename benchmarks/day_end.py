@@ -13,7 +13,7 @@ from benchmarks.measurements import Figure, Result, Timing, figure, rate, second
 from benchmarks.session import Session
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import et_date
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 MAX_SECONDS = 60.0
 MAX_UNEVENNESS = 1.5

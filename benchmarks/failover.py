@@ -33,8 +33,8 @@ from benchmarks.worker_processes import WorkloadError
 from billfold.migrations import runner
 from billfold.platform import ids
 from billfold.platform.clock import monotonic
-from billfold.platform.database.connect import connect
-from billfold.platform.settings.mistakes import PREFIX
+from billfold.platform.database.connection import connect
+from billfold.platform.settings.validation import PREFIX
 from billfold.wiring.cli.serve import child_command_line
 from billfold.wiring.cli_context import Wiring
 

@@ -17,10 +17,10 @@ from typing_extensions import override
 
 from benchmarks.measurements import Timing, percentile
 from benchmarks.worker_processes import WorkloadError
+from billfold.cli.python_process import tune_garbage_collector
 from billfold.platform import ids
 from billfold.platform.clock import monotonic
 from billfold.platform.crypto import sign_request
-from billfold.platform.garbage_collection import tune_garbage_collector
 
 CONNECTIONS = 256
 

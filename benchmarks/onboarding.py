@@ -18,7 +18,7 @@ from benchmarks.measurements import Result, Timing, figure, seconds_of
 from benchmarks.server import Server
 from benchmarks.session import Session
 from benchmarks.worker_processes import Worker, WorkloadError
-from billfold.ledger.jobs.scheduler import run_scheduled_jobs
+from billfold.ledger.scheduler import run_scheduled_jobs
 from billfold.onboarding.agreements.texts import shipped_texts
 from billfold.platform import ids
 from billfold.platform.clock import monotonic

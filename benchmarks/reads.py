@@ -18,7 +18,7 @@ from benchmarks.measurements import Figure, Result, Timing, figure, rate
 from benchmarks.session import Session
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import et_date, et_instant
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 CONNECTIONS = 16
 HEALTH = "health, not authenticated"

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.server import free_port
-from billfold.platform.database.connect import connect
-from billfold.platform.postgres.programs import EmbeddedPostgresError, ServerUser
+from billfold.platform.database.connection import connect
+from billfold.platform.database.embedded_programs import EmbeddedPostgresError, ServerUser
 
 _PRIMARY, _REPLICA = "one", "two"
 _SETTINGS = """

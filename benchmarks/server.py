@@ -18,7 +18,7 @@ from benchmarks.dataset import Location
 from benchmarks.measurements import peak_memory_mib
 from benchmarks.worker_processes import WorkloadError
 from billfold.platform.clock import monotonic
-from billfold.platform.settings.mistakes import PREFIX
+from billfold.platform.settings.validation import PREFIX
 from billfold.wiring.cli.serve import child_command_line
 from billfold.wiring.cli_context import Wiring
 

@@ -16,7 +16,7 @@ import asyncpg
 
 from benchmarks.dataset import Location
 from billfold.migrations import runner
-from billfold.platform.postgres import embedded as embedded_postgres
+from billfold.platform.database import embedded as embedded_postgres
 
 _PREFIX = "bench-"
 

@@ -20,7 +20,7 @@ from benchmarks.session import Session
 from benchmarks.worker_processes import Worker
 from billfold.events import sequencer
 from billfold.events.kinds import PARTNER_KINDS
-from billfold.events.types import Subscriber
+from billfold.events.schemas import Subscriber
 from billfold.events.webhooks import subscriptions
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.platform.clock import monotonic, wall_now

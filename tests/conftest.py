@@ -17,10 +17,10 @@ import pytest
 from tests.support.databases import fresh_database, look_up_types_once, make_template
 
 from billfold.migrations import runner
+from billfold.platform.database import embedded as embedded_postgres
+from billfold.platform.database.connection import ensure_login
 from billfold.platform.database.pool import APP_ROLE
-from billfold.platform.postgres import embedded as embedded_postgres
-from billfold.platform.postgres.logins import ensure_login
-from billfold.wiring.references import load_rules
+from billfold.wiring.open_bank import load_rules
 
 load_rules()
 

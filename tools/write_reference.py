@@ -11,10 +11,10 @@ from typing import Any
 from billfold.events.kinds import KINDS, payload_schema
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES as NOTIFICATIONS
 from billfold.events.notifications.kinds import NotificationType
-from billfold.ledger.event_kind import EventKind
+from billfold.ledger.types import EventKind
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.problems.problem import Problem
-from billfold.platform.settings.reference import reference
+from billfold.platform.settings.settings import reference
 
 DOCS = Path(__file__).parents[1] / "docs"
 FOLDER = DOCS / "reference"

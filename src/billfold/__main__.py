@@ -4,7 +4,7 @@ import os
 import sys
 
 from billfold import __version__
-from billfold.cli.child_python import protect_children
+from billfold.cli.python_process import protect_children
 
 _PRIVATE = 0o077
 """What a bank writes is its own: rail files, logs, mail, keys, exports."""

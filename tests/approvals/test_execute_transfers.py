@@ -10,7 +10,7 @@ from tests.support.approvals import REQUESTS, counterparty, decide, on_us, statu
 
 from billfold.approvals.execute_transfers import execute_request, reject_request
 from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST
-from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.types import ScheduledJob
 from billfold.verify.runner import verify_bank
 

@@ -7,7 +7,7 @@ import pytest
 
 from billfold.approvals import rules
 from billfold.approvals.types import DEFAULT_REQUIREMENT, ApprovalRequirement, Rule
-from billfold.identity.users.types import Role
+from billfold.identity.users.rules import Role
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput, Refused
 

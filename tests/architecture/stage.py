@@ -13,9 +13,8 @@ from tests.fixtures.teller import Customers
 from tests.simulation.memory_bank import MemoryBank
 from typing_extensions import override
 
-from billfold.ledger.book.rows import RELEASED, RESERVED, Posting, RetiredLot, Update
-from billfold.ledger.jobs.commands import CatchUp
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.book.postings import RELEASED, RESERVED, Posting, RetiredLot, Update
+from billfold.ledger.scheduler import CatchUp, bank_customer_id
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.database.rows import Row
 from billfold.platform.dates import et_instant

@@ -9,8 +9,8 @@ import pytest
 import typer
 from tests.architecture.pages import PAGES, ROOT, code, links, name_of, text_of
 
-from billfold.platform.settings.mistakes import variable_name
 from billfold.platform.settings.settings import declared_settings
+from billfold.platform.settings.validation import variable_name
 from billfold.wiring.cli.app import build_app
 from billfold.wiring.cli_context import Wiring
 

@@ -8,7 +8,7 @@ from tests.architecture.pages import SOURCE, text_of
 from billfold.events import kinds
 from billfold.events.kinds import KINDS
 from billfold.events.notifications import kinds as notification_kinds
-from billfold.ledger.event_kind import EventKind
+from billfold.ledger.types import EventKind
 
 LISTED = tomllib.loads(text_of("docs/unraised.toml"))
 NAMES = {name: kind.name for name, kind in vars(kinds).items() if isinstance(kind, EventKind)}

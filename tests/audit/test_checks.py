@@ -10,10 +10,10 @@ from tests.support.whole_bank import VAULT
 from billfold.audit import record as audit_record
 from billfold.audit import seals
 from billfold.audit.checks import check_audit
-from billfold.audit.types import NewEntry
+from billfold.audit.rules import NewEntry
 from billfold.ledger.types import Origin
-from billfold.platform.checks import Findings
 from billfold.platform.crypto import Vault
+from billfold.platform.database.checks import Findings
 from billfold.platform.ids import command_id
 
 NOW = datetime(2025, 6, 2, 13, tzinfo=UTC)

@@ -1,6 +1,6 @@
 import pytest
 
-from billfold.audit.file_archive import FileArchive
+from billfold.audit.seals import FileArchive
 from billfold.platform.errors import InvariantError
 
 

@@ -7,8 +7,7 @@ import pytest
 from billfold.audit import record as audit_record
 from billfold.audit import rules as audit_rules
 from billfold.audit import store as audit_store
-from billfold.audit.rules import CHAIN_START
-from billfold.audit.types import EntryFilter, NewEntry
+from billfold.audit.rules import CHAIN_START, EntryFilter, NewEntry
 from billfold.ledger.types import Origin
 from billfold.platform import ids
 from billfold.platform.crypto import Vault

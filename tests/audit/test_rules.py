@@ -3,8 +3,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from billfold.audit.rules import CHAIN_START, REDACTED, build_entry, is_chained_to, open_details, redact
-from billfold.audit.types import NewEntry
+from billfold.audit.rules import CHAIN_START, REDACTED, NewEntry, build_entry, is_chained_to, open_details, redact
 from billfold.ledger.types import Origin
 from billfold.platform import ids
 from billfold.platform.crypto import Vault

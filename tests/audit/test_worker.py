@@ -4,9 +4,8 @@ import pytest
 
 from billfold.audit import record as audit_record
 from billfold.audit import seals
-from billfold.audit.file_archive import FileArchive
-from billfold.audit.types import NewEntry
-from billfold.audit.worker import AuditSealer, archive_seals, seal_audit_log
+from billfold.audit.rules import NewEntry
+from billfold.audit.seals import AuditSealer, FileArchive, archive_seals, seal_audit_log
 from billfold.ledger.types import Origin
 from billfold.platform import ids
 

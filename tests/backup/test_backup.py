@@ -12,12 +12,11 @@ import pytest
 from tests.fixtures.cli import fetch
 from tests.support.whole_bank import EngineCommands
 
-from billfold.backup.folder import BackupFolder, write_about
+from billfold.backup.folder import Backup, BackupFolder, write_about
 from billfold.backup.restore import recover
-from billfold.backup.types import Backup
 from billfold.cli.context import CliError
 from billfold.platform.clock import wall_now
-from billfold.platform.postgres.programs import MAJOR, ServerUser
+from billfold.platform.database.embedded_programs import MAJOR, ServerUser
 from billfold.wiring.cli.app import run
 from billfold.wiring.cli_context import Wiring
 from billfold.wiring.open_bank import open_bank

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.throwaway_server import throwaway_server
-from billfold.platform.postgres import embedded as embedded_postgres
+from billfold.platform.database import embedded as embedded_postgres
 
 
 def test_ground_is_gone_when_the_benchmark_failed(state_dir):

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from typing_extensions import override
 
-from billfold.client import event_stream as module
-from billfold.client.event_stream import EventStream, messages_of
+from billfold.client import both_apis as module
+from billfold.client.both_apis import EventStream, messages_of
 from billfold.client.responses import ApiError
 
 

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from billfold.client.webhooks import InvalidWebhook, verify_webhook
-from billfold.events.types import API_VERSION, Envelope
+from billfold.events.schemas import API_VERSION, Envelope
+from billfold.events.webhooks.signature import sign_webhook
 from billfold.platform.clock import wall_now
-from billfold.platform.crypto import sign_webhook
 
 SECRET, OLD = "a secret of sufficient length", "the secret before this one"
 EVENT = UUID(int=7)

@@ -5,9 +5,9 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from billfold.data_keys.file_master_key import FileMasterKey
+from billfold.data_keys.data_key import DataShredded, PlainValue, SealedValue
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.types import DataShredded, PlainValue, SealedValue
+from billfold.data_keys.kms import FileMasterKey
 from billfold.platform.crypto import Vault
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.errors import InvariantError

@@ -10,12 +10,8 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from moto import mock_aws
 
-from billfold.data_keys.aws_kms import AwsKmsMasterKey
-from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.master_keys import MasterKeys
-from billfold.data_keys.ports import WrappedKey
-from billfold.data_keys.vault_transit import VaultTransitMasterKey
+from billfold.data_keys.kms import AwsKmsMasterKey, FileMasterKey, MasterKeys, VaultTransitMasterKey, WrappedKey
 from billfold.platform.crypto import Vault
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.errors import InvariantError, Unavailable

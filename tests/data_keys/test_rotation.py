@@ -7,9 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.master_keys import MasterKeys
+from billfold.data_keys.kms import FileMasterKey, MasterKeys
 from billfold.data_keys.rotation import rotation
 from billfold.platform.crypto import Vault
 from billfold.platform.database.pool import APP_ROLE, create_pool

@@ -8,7 +8,7 @@ from tests.documents.test_routes import PAGE, sent
 from tests.support.applications import Applicant, run_jobs
 from tests.wiring.test_worker import set_clock
 
-from billfold.data_keys.worker import shred_after_retention
+from billfold.data_keys.rotation import shred_after_retention
 
 YEAR = timedelta(days=366)
 

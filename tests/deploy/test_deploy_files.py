@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from billfold.platform.settings.mistakes import variable_name
 from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.validation import variable_name
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 

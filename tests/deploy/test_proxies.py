@@ -17,9 +17,9 @@ from tests.support.sandbox_process import free_ports
 from tests.support.whole_bank import close_bank, open_bank
 from tests.support.world import PartnerClient, new_partner
 
+from billfold.cli.tls import ensure_certificates
 from billfold.http.edge.observed import observed
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.network.tls import ensure_certificates
 from billfold.wiring.server import make_host_router
 
 PROXIES = Path(__file__).parents[2] / "deploy/proxies"

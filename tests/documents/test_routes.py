@@ -10,7 +10,7 @@ from tests.support.world import EVERYTHING, UNKNOWN, token_for
 
 from billfold.documents.ports import FileInspector
 from billfold.http.limits import upload_turns
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 from billfold.onboarding import review_queue as reviewing
 from billfold.onboarding.review_queue import ReviewDecision
 from billfold.platform.errors import NotFound, Refused

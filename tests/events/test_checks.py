@@ -11,11 +11,11 @@ from tests.support.events import BOTH, CUSTOMERS, NOW, PARTNER, PARTNERS, add_cu
 
 from billfold.events import sequencer
 from billfold.events.checks import CHECKS
-from billfold.events.types import Subscriber
+from billfold.events.schemas import Subscriber
 from billfold.events.webhooks import attempts, redelivery
-from billfold.events.webhooks.types import DeliveryOutcome, EventSimulation
+from billfold.events.webhooks.store import DeliveryOutcome, EventSimulation
 from billfold.platform import ids
-from billfold.platform.checks import Findings, run_checks
+from billfold.platform.database.checks import Findings, run_checks
 
 
 @pytest.fixture

@@ -17,10 +17,9 @@ from tests.support.events import (
 )
 
 from billfold.events import sequencer
+from billfold.events.schemas import Subscriber
 from billfold.events.sequencer import sequence_events
-from billfold.events.types import Subscriber
-from billfold.events.webhooks.schemas import ChangedSubscription
-from billfold.events.webhooks.subscriptions import create_subscription, update_subscription
+from billfold.events.webhooks.subscriptions import ChangedSubscription, create_subscription, update_subscription
 from billfold.platform.crypto import Vault
 from billfold.platform.database.pool import create_pool
 

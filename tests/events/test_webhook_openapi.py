@@ -5,7 +5,7 @@ from tests.support.events import NOW
 
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.events.webhook_openapi import webhooks_of
-from billfold.events.webhooks.types import Delivery, SubscriptionQueue
+from billfold.events.webhooks.store import Delivery, SubscriptionQueue
 from billfold.events.webhooks.worker import headers_of
 from billfold.platform import ids
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
-from billfold.platform.text.csv_text import Separators
+from billfold.platform.text import Separators
 
 
 async def test_parts_of_files_are_made_one_at_a_time_and_who_reads_slowly_holds_up_nobody(bank):

@@ -11,7 +11,7 @@ from billfold.apis.customer_api.app import customer_operations
 from billfold.apis.partner_api.app import partner_operations
 from billfold.http.raw_request import decode
 from billfold.platform.errors import InvalidInput
-from billfold.sandbox.partner_api import sandbox_operations
+from billfold.sandbox.routes.operations import sandbox_operations
 
 DAYS_OUT_OF_RANGE = ("0001-01-01", "1599-12-31", "9999-12-31", "2025-02-30")
 INSTANTS_OUT_OF_RANGE = ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2025-06-02T23:59:60Z", "1748822400")

@@ -20,7 +20,7 @@ from tests.support.visitor import PATIENCE_SECONDS, PHONE_WINDOW, Gallery, Visit
 
 from billfold.client.oauth import Authorization, ClientRegistration
 from billfold.client.sandbox import local_client, sandbox_customer
-from billfold.sandbox.sandbox_client import partner_http
+from billfold.sandbox.running_sandbox import partner_http
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 SUPPLIER = {

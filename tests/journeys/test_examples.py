@@ -38,11 +38,11 @@ from billfold.client.partner_api import PartnerApi
 from billfold.client.sandbox import environment, local_client, sandbox_partner
 from billfold.documentation.operations import call_of, operations_of
 from billfold.documentation.samples import curl_sample, python_sample, typescript_sample
+from billfold.events.webhooks.signature import sign_webhook
 from billfold.oauth.server.app import auth_document
-from billfold.platform.crypto import sign_webhook
-from billfold.platform.postgres.embedded import find_running
+from billfold.platform.database.embedded import find_running
 from billfold.platform.settings.settings import Settings
-from billfold.sandbox.sandbox_client import partner_http
+from billfold.sandbox.running_sandbox import partner_http
 from billfold.wiring.cli_context import DATABASE
 
 EXAMPLES = SOURCE.parent / "examples"

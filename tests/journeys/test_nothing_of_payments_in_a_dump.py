@@ -9,7 +9,7 @@ from tests.support.fedwire import Fedwire, changed
 
 from billfold.cli.command import submit_as_operator
 from billfold.data_keys.keys import DataKeys
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.ach.commands import ReturnAchEntry
 from billfold.payments.ach.nacha.records import PaymentAddenda
 from billfold.payments.suspense.decisions import details_for_owner

@@ -14,13 +14,12 @@ from tests.support.applications import MINORITY, Applicant
 from tests.support.approvals import CHANGES, REQUESTS, decide, hold_roles, wire
 from tests.web.steps import give_password, reset_link
 
-from billfold.audit.rules import open_details
+from billfold.audit.rules import EntryFilter, open_details
 from billfold.audit.store import list_entries
-from billfold.audit.types import EntryFilter
 from billfold.cli.command import OperatorAction
 from billfold.cli.context import CliError
 from billfold.documents.store import get_document
-from billfold.identity.users.contact_resealing import reseal_contact_details
+from billfold.identity.users.contact_details import reseal_contact_details
 
 ADDRESS = {"street_address": "7 Quillfeather Lane", "city": "Vantorp", "postal_code": "89507-4821", "country": "US"}
 CONTACT = {"email": "treasury@quillfeather.example", "phone_number": "+17755550142", "address": ADDRESS}

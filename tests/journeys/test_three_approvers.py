@@ -21,7 +21,7 @@ from tests.support.oauth import new_key
 from tests.support.world import token_for
 
 from billfold.identity.members.rules import PERSONAL_SCOPES
-from billfold.oauth.rules.scopes import SCOPES
+from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.payments.clearing.store import balances
 from billfold.payments.clearing.worker import close_bank_days
 from billfold.team.approved_changes import apply_authorization_request

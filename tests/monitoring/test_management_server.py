@@ -17,8 +17,7 @@ from billfold.cli.context import CliError
 from billfold.http.edge.observed import observed
 from billfold.monitoring import management_server
 from billfold.monitoring.management_server import ManagementServer, manage_children, serve_management
-from billfold.monitoring.samples import telemetry
-from billfold.monitoring.store import BREAKS, GAUGES
+from billfold.monitoring.samples import BREAKS, GAUGES, telemetry
 from billfold.platform.settings.settings import Settings
 from billfold.platform.telemetry.metrics import INSTRUMENTS
 from billfold.wiring.server import make_host_router

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from tests.support.oauth import SPA, company, member, program
 
-from billfold.oauth import access_tokens
+from billfold.oauth import grants
 from billfold.platform.clock import wall_now
 
 
@@ -28,14 +28,14 @@ async def issue(conn, client, anna, **changed):
         "now": wall_now(),
         "jkt": SPA.thumbprint,
     } | changed
-    return await access_tokens.issue_access(conn, **fields)
+    return await grants.issue_access(conn, **fields)
 
 
 async def test_a_token_stands_for_a_client_a_person_and_one_customer(conn, client, anna):
     now = wall_now()
     token = await issue(conn, client, anna, now=now, auth_time=now)
 
-    found = await access_tokens.find_access_token(conn, token, now)
+    found = await grants.find_access_token(conn, token, now)
 
     assert found is not None
     assert (found.client_id, found.user_id) == (client.client_id, anna.user_id)
@@ -49,8 +49,8 @@ async def test_a_token_stands_for_a_client_a_person_and_one_customer(conn, clien
 async def test_a_token_ends_after_900_seconds(conn, client, anna):
     now = wall_now()
     token = await issue(conn, client, anna, now=now)
-    assert await access_tokens.find_access_token(conn, token, now + timedelta(seconds=899))
-    assert await access_tokens.find_access_token(conn, token, now + timedelta(seconds=900)) is None
+    assert await grants.find_access_token(conn, token, now + timedelta(seconds=899))
+    assert await grants.find_access_token(conn, token, now + timedelta(seconds=900)) is None
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ async def test_a_token_ends_after_900_seconds(conn, client, anna):
 async def test_a_token_ends_at_once_with_what_it_rests_on(conn, client, anna, statement):
     token = await issue(conn, client, anna)
     await conn.execute(statement)
-    assert await access_tokens.find_access_token(conn, token, wall_now()) is None
+    assert await grants.find_access_token(conn, token, wall_now()) is None
 
 
 async def test_a_service_user_needs_no_person(conn, anna):
@@ -77,7 +77,7 @@ async def test_a_service_user_needs_no_person(conn, anna):
         scopes=("pockets.read",),
     )
     token = await issue(conn, robot, anna, user_id=None)
-    found = await access_tokens.find_access_token(conn, token, wall_now())
+    found = await grants.find_access_token(conn, token, wall_now())
     assert found is not None
     assert (found.user_id, found.member_id, found.role) == (None, robot.member_id, "SERVICE")
 
@@ -86,4 +86,4 @@ async def test_only_the_hash_of_a_token_is_kept(conn, client, anna):
     token = await issue(conn, client, anna)
     row = await conn.fetchrow("SELECT * FROM access_token")
     assert token not in str(dict(row))
-    assert await access_tokens.find_access_token(conn, token[:-1], wall_now()) is None
+    assert await grants.find_access_token(conn, token[:-1], wall_now()) is None

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from tests.support.apps import lend_auth_app, take_back
 from tests.support.oauth import ISSUER, KEYS, Relying, company, member, new_key, program, proof
 
-from billfold.oauth import access_tokens
+from billfold.oauth import grants
 from billfold.platform.clock import wall_now
 
 PATH = "/api/v1/user"
@@ -34,7 +34,7 @@ async def books(bank):
 
 @pytest.fixture
 async def token(books):
-    return await access_tokens.issue_access(
+    return await grants.issue_access(
         books.bank.pool,
         client_id="books",
         customer_id=books.person.customer_id,

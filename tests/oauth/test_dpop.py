@@ -14,8 +14,8 @@ from tests.support import oauth as programs
 from tests.support.oauth import KEYS, SPA, base64url, hash_of, new_key, raw_jwt
 
 from billfold.oauth import dpop
-from billfold.oauth.errors import OAuthError
 from billfold.oauth.rules.public_keys import from_jwk
+from billfold.oauth.types import OAuthError
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault

@@ -10,7 +10,7 @@ from tests.support.whole_bank import PARTNER
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.pockets.commands import OpenPocket
-from billfold.cli.resources import run_with_bank
+from billfold.cli.context import run_with_bank
 from billfold.documents import store as document_store
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.documents.store import keep_sealed

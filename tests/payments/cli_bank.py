@@ -5,7 +5,7 @@ import os
 import pytest
 from tests.fixtures.cli import SEED
 
-from billfold.cli.resources import run_with_bank
+from billfold.cli.context import run_with_bank
 from billfold.wiring.cli_context import Wiring
 
 

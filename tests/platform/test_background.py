@@ -2,7 +2,7 @@
 
 import asyncio
 
-from billfold.platform.background import BackgroundTasks
+from billfold.ledger.bank import BackgroundTasks
 
 
 async def test_all_have_ended_when_their_owner_is_closed_though_one_failed():

@@ -1,4 +1,4 @@
-from billfold.platform.countries import COUNTRIES, US_STATES
+from billfold.accounts.addresses import COUNTRIES, US_STATES
 
 
 def test_there_are_as_many_as_the_standards_count():

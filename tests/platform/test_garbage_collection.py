@@ -3,7 +3,7 @@ import weakref
 
 import pytest
 
-from billfold.platform.garbage_collection import THRESHOLD, tune_garbage_collector
+from billfold.cli.python_process import THRESHOLD, tune_garbage_collector
 
 
 class Cycle:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from billfold.platform.paging import InvalidCursor, Page, Pager, Position
+from billfold.platform.database.paging import InvalidCursor, Page, Pager, Position
 
 _PAGER = Pager(b"a key for the tests of cursors!!")
 _TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)

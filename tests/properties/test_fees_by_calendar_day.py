@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.fixtures.teller import Teller
 
 from billfold.bills.rules.fees import ACCRUED_UNITS_PER_CENT
-from billfold.ledger.book.rows import TradeEntry, TransactionEntry
+from billfold.ledger.book.postings import TradeEntry, TransactionEntry
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.money import cents_for
 

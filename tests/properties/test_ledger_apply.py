@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from billfold.ledger.book.rows import StoredEntry
+from billfold.ledger.book.postings import StoredEntry
 from billfold.ledger.types import DERIVED_BALANCES
 
 ANNA, BERT = UUID(int=1 << 100), UUID(int=2 << 100)

@@ -18,9 +18,8 @@ from billfold.bills import market_data
 from billfold.bills.rules.issue_calendar import TERMS
 from billfold.bills.rules.market import Market
 from billfold.bills.types import DailyRates, Quote
-from billfold.ledger.book.rows import TradeEntry
-from billfold.ledger.context import BankPolicy
-from billfold.ledger.screening import NoScreening
+from billfold.ledger.book.postings import TradeEntry
+from billfold.ledger.context import BankPolicy, NoScreening
 from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_instant

@@ -28,10 +28,10 @@ from billfold.accounts.customers.commands import EnrolCustomer, SetCustomerState
 from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
 from billfold.accounts.portals.commands import OpenPortal
 from billfold.bills.rules.market import Market
-from billfold.ledger.book.rows import TradeEntry
+from billfold.ledger.book.postings import TradeEntry
 from billfold.ledger.commands import Missing
 from billfold.ledger.context import BankPolicy, Context
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.cards.authorizations.commands import (
     AuthorizeCard,
     ChargeBack,
@@ -58,8 +58,8 @@ from billfold.platform.calendars import Calendars
 from billfold.platform.dates import ET, et_instant
 from billfold.platform.errors import BillfoldError, NotFound, Refused
 from billfold.platform.ids import command_id, derive
-from billfold.sandbox.chain.accounts import CHAIN_NAME
-from billfold.sandbox.simulation import SimulatedScreening
+from billfold.sandbox.chain.faucet import CHAIN_NAME
+from billfold.sandbox.simulated_providers import SimulatedScreening
 from billfold.treasury.rules.catch_up import catch_up
 
 SHOP = Merchant(name="Shop", category_code="5411")

@@ -3,7 +3,7 @@
 from billfold.apis.customer_api.app import customer_document
 from billfold.apis.partner_api.app import partner_document, partner_operations
 from billfold.platform.settings.settings import Settings
-from billfold.sandbox.partner_api import sandbox_operations
+from billfold.sandbox.routes.operations import sandbox_operations
 
 DOCUMENTS = {
     "partner": partner_document(Settings(), tuple(partner_operations(sandbox_operations())), include_deprecated=True),

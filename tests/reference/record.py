@@ -20,9 +20,9 @@ from billfold.apis.customer_api import app as customer_api
 from billfold.apis.partner_api import app as partner_api
 from billfold.migrations import runner
 from billfold.oauth import clients
+from billfold.platform.database import embedded as embedded_postgres
+from billfold.platform.database.connection import ensure_login
 from billfold.platform.database.pool import APP_ROLE, create_pool
-from billfold.platform.postgres import embedded as embedded_postgres
-from billfold.platform.postgres.logins import ensure_login
 
 EXAMPLES = {
     "partner": Path(partner_api.__file__).with_name("examples.json"),

@@ -10,9 +10,9 @@ from tests.reference.recorder import number
 from tests.support.applications import BUSINESS, OWNER, PAGE, PARTIES, Applicant, run_jobs
 
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE
-from billfold.events.types import DeliveryAttempt
+from billfold.events.schemas import DeliveryAttempt
 from billfold.http.schemas import CursorList
-from billfold.ledger.jobs.scheduler import run_scheduled_jobs
+from billfold.ledger.scheduler import run_scheduled_jobs
 from billfold.reports.requests.worker import make_reports
 from billfold.reports.statements.store import Month
 from billfold.reports.statements.worker import make_statements

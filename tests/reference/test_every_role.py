@@ -10,7 +10,7 @@ from tests.support.world import EVERYTHING, UNKNOWN, MemberDesk, Team, token_for
 
 from billfold.identity.members.rules import PERSONAL_SCOPES, ROLES
 from billfold.identity.users.rules import PERMISSIONS
-from billfold.oauth.rules.scopes import SCOPES
+from billfold.oauth.rules.authorization_params import SCOPES
 
 READS = {each for each in SCOPES if each.endswith(".read")} | PERSONAL_SCOPES
 TRANSFERS = {"transfers.write", "counterparties.write"}

@@ -8,7 +8,7 @@ from tests.support.world import PartnerClient, close_app, new_partner
 from billfold.accounts.pockets.commands import OpenPocket
 from billfold.apis.partner_api.app import PartnerApi
 from billfold.platform import ids
-from billfold.sandbox.partner_api import open_sandbox, sandbox_operations
+from billfold.sandbox.routes.operations import open_sandbox, sandbox_operations
 
 
 @pytest.fixture

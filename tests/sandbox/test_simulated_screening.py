@@ -2,8 +2,8 @@
 
 import pytest
 
-from billfold.ledger.screening import NoScreening
-from billfold.sandbox.simulation import SimulatedScreening
+from billfold.ledger.context import NoScreening
+from billfold.sandbox.simulated_providers import SimulatedScreening
 
 
 @pytest.mark.parametrize(

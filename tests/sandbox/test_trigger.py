@@ -5,7 +5,7 @@ import pytest
 
 from billfold.cli.context import CliError
 from billfold.events.kinds import KINDS
-from billfold.sandbox.trigger import payload_of
+from billfold.sandbox.cli.listen import payload_of
 
 
 @pytest.mark.parametrize("kind", KINDS)

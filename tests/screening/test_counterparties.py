@@ -13,7 +13,7 @@ from tests.support.events import notified
 from billfold.onboarding import cli as review
 from billfold.onboarding.rescreening import screen_backlog
 from billfold.platform.clock import wall_now
-from billfold.platform.database.failed_work import retry_now
+from billfold.platform.database.background_work import retry_now
 from billfold.screening import cli
 from billfold.screening.hits import clear_hit, confirm_hit
 from billfold.screening.screening import NEW_HITS_MAX

@@ -12,7 +12,7 @@ from billfold.screening.rules import listed_wallets
 from billfold.screening.store import read_list
 from billfold.screening.types import Birth, EntryKind, InvalidList
 
-XML = Path(sandbox.__file__).with_name("sanctions.xml").read_text()
+XML = (Path(sandbox.__file__).parent / "scenarios" / "sanctions.xml").read_text()
 SDN = (
     '900001,"VARKASHIN, Zoltan Ardeshir","individual","SANDBOX] [OTHER","Owner",-0- ,-0- ,-0- ,-0- ,-0- ,-0- ,'
     "\"DOB 07 Oct 1962; alt. DOB circa 1964; POB Tartus, Syria; nationality Syria; a.k.a. 'X';"

@@ -16,8 +16,8 @@ from billfold.payments.crypto import nodes
 from billfold.payments.crypto.chains import Chains
 from billfold.payments.crypto.deposits.watcher import ChainWatchers
 from billfold.payments.crypto.withdrawals.worker import ChainSender
-from billfold.platform.database import claims
-from billfold.platform.logs import configure_logging
+from billfold.platform.database import background_work
+from billfold.platform.telemetry.logs import configure_logging
 from billfold.sandbox import line_process
 from billfold.sandbox.chain.launch import local_node_urls
 
@@ -35,7 +35,7 @@ async def work(steps):
     chain = chain_of(*local_node_urls(int(port)))
     bank = await open_bank(dsn, state_dir=Path(state_dir))
     bank.ports[Chains] = Chains({chain.name: chain})
-    claims.LASTS = timedelta(seconds=0.1)  # one that died is followed by the next at once
+    background_work.LASTS = timedelta(seconds=0.1)  # one that died is followed by the next at once
     step = die_after(steps)
     for outside in (nodes.JsonRpcClient, line_process.LineProcess):
         name = "call" if outside is nodes.JsonRpcClient else "request"

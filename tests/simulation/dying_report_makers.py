@@ -9,7 +9,7 @@ from tests.simulation.dying_workers import die_after, warm_up
 from tests.simulation.forks import Workers, fork_workers
 from tests.support.whole_bank import open_bank
 
-from billfold.platform.logs import configure_logging
+from billfold.platform.telemetry.logs import configure_logging
 from billfold.reports.requests import worker
 from billfold.reports.requests.worker import make_reports
 from billfold.reports.statements.worker import StatementMaker

@@ -18,7 +18,7 @@ from tests.support.whole_bank import close_bank, open_bank
 from tests.support.world import Acme, PartnerClient
 
 from billfold.documents.ports import FileInspector
-from billfold.platform.logs import configure_logging
+from billfold.platform.telemetry.logs import configure_logging
 
 FILE = b"%PDF-1.7\n" + b"a page\n" * 20_000 + b"%%EOF\n"
 KINDS = {"content-type": "application/pdf", "content-disposition": 'attachment; filename="a.pdf"'}

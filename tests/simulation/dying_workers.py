@@ -15,8 +15,8 @@ from tests.simulation.forks import Workers, fork_workers
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.payments.on_us.worker import execute_all_pending
-from billfold.platform.database import claims
-from billfold.platform.logs import configure_logging
+from billfold.platform.database import background_work
+from billfold.platform.telemetry.logs import configure_logging
 from billfold.wiring.scheduled_jobs import file_receivers
 from billfold.wiring.worker import Worker
 
@@ -64,7 +64,7 @@ async def work(steps):
     dsn, folder = sys.argv[1:]
     bank = await open_bank(dsn, rails_dir=Path(folder, "rails"), files_dir=Path(folder, "files"))
     if steps:
-        claims.LASTS = timedelta(seconds=0.1)  # a worker that died is followed by the next at once
+        background_work.LASTS = timedelta(seconds=0.1)  # a worker that died is followed by the next at once
         die_after(steps)
     worker = Worker(bank, execute_all_pending, *file_receivers(), pause_seconds=0.005)
     await worker.run(asyncio.Event())

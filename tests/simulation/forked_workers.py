@@ -5,7 +5,7 @@ import os
 
 from tests.simulation.forks import Workers, fork_workers
 
-from billfold.platform.logs import configure_logging
+from billfold.platform.telemetry.logs import configure_logging
 from billfold.wiring.cli_context import Wiring
 
 

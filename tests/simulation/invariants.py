@@ -6,8 +6,8 @@ from uuid import UUID
 from msgspec.json import decode
 
 from billfold.bills.rules.earnings import PocketState, compute_earnings
-from billfold.ledger.book.holdings import selling_order
-from billfold.ledger.book.rows import TransactionEntry
+from billfold.ledger.book.draft import selling_order
+from billfold.ledger.book.postings import TransactionEntry
 from billfold.payments.cards.authorizations.commands import AuthorizationRow
 from billfold.payments.clearing.rules import RailSettlement
 from billfold.payments.crypto.deposits.rules import CryptoDepositRow

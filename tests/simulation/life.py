@@ -23,7 +23,7 @@ from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.accounts.customers.commands import CloseCustomer, EnrolCustomer, UpdateCustomer
 from billfold.accounts.pockets.commands import OpenPocket, SetPocketState, UpdatePocket
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.platform.dates import ET, et_instant
 from billfold.platform.errors import BillfoldError

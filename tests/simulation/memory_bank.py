@@ -16,7 +16,7 @@ from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.transactions.settlement import BankBooking
 from billfold.bills.types import BillSettlement
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.rows import (
+from billfold.ledger.book.postings import (
     RESERVED,
     AccountEntry,
     ChainEntry,
@@ -30,8 +30,7 @@ from billfold.ledger.book.rows import (
 from billfold.ledger.context import Context
 from billfold.ledger.engine.engine import Engine
 from billfold.ledger.engine.write_batch import append_chain_entry, reset_drafts, tuples_of
-from billfold.ledger.jobs.commands import CatchUp
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import CatchUp, bank_customer_id
 from billfold.payments.clearing.rules import RAILS, CloseBankDay, RailSettlement, RailTotals, SettlementBlock
 from billfold.payments.crypto.chains import units_of
 from billfold.payments.crypto.deposits.rules import CarriedUnits, CryptoDepositRow, DepositStatus
@@ -41,7 +40,7 @@ from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id
 from billfold.treasury.rules.catch_up import catch_up
-from billfold.wiring.references import load_rules
+from billfold.wiring.open_bank import load_rules
 
 load_rules()  # also in processes that pytest does not start
 

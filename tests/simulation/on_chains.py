@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from tests.simulation.operating import new_id, of_a_pocket
 
 from billfold.accounts.portals.commands import OpenPortal, Wallet
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.crypto.chains import WatchOnlyAddresses, cents_of, units_of
 from billfold.payments.crypto.deposits.rules import (
@@ -22,7 +22,7 @@ from billfold.payments.crypto.deposits.rules import (
 )
 from billfold.payments.crypto.withdrawals.rules import CompleteWithdrawal, RejectWithdrawal, SendUsdc, SubmitWithdrawal
 from billfold.payments.suspense.rules import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense, SuspenseStatus
-from billfold.sandbox.chain.accounts import CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
+from billfold.sandbox.chain.faucet import CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
 
 PATH = "0"
 ADDRESSES = WatchOnlyAddresses(DEPOSIT_XPUB, PATH)

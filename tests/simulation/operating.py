@@ -5,7 +5,7 @@ from uuid import UUID
 
 from tests.support.whole_bank import Place
 
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.custody.rules import DeliverBills, EndDelivery, ReceiveBills
 from billfold.payments.suspense.rules import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense

@@ -14,8 +14,7 @@ from tests.support.whole_bank import expect_clean
 from billfold.payments.crypto.chains import Chains
 from billfold.payments.crypto.deposits import store
 from billfold.payments.crypto.nodes import EvmNode
-from billfold.sandbox.chain.accounts import TEST_DOLLAR
-from billfold.sandbox.chain.faucet import PAUSE, call_data
+from billfold.sandbox.chain.faucet import PAUSE, TEST_DOLLAR, call_data
 
 KILLS = int(os.environ.get("BILLFOLD_CHAIN_KILLS", "2"))
 SEED = int(os.environ.get("BILLFOLD_KILLS_SEED", "7"))

@@ -17,7 +17,7 @@ from tests.support.whole_bank import PARTNER
 
 from billfold.events import sequencer
 from billfold.events.kinds import PARTNER_KINDS
-from billfold.events.types import Subscriber
+from billfold.events.schemas import Subscriber
 from billfold.events.webhooks import subscriptions
 from billfold.platform.clock import wall_now
 from billfold.platform.settings.settings import Settings

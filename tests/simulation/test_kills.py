@@ -31,8 +31,8 @@ from billfold.payments.cards.authorizations.messages import processor_key, sign_
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import sign_request
+from billfold.platform.database import embedded as embedded_postgres
 from billfold.platform.database.business_clock import read_clock, write_clock
-from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.card_processor.vault import CardVault
 from billfold.verify.runner import verify_bank

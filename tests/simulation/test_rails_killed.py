@@ -20,8 +20,7 @@ from tests.support.small_rails import OURS, Customer, ach_file
 from tests.support.whole_bank import close_bank, open_bank
 from tests.support.world import MemberDesk, Opened, join, token_for
 
-from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.ledger.jobs.scheduler import run_scheduled_jobs
+from billfold.ledger.scheduler import bank_customer_id, run_scheduled_jobs
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.cards.settlement.store import reconcile
 from billfold.payments.clearing.worker import close_bank_days
@@ -32,8 +31,8 @@ from billfold.payments.wires.messages import fedwire_day
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.business_clock import read_clock, write_clock
-from billfold.sandbox.clock.stepper import ClockStepper
-from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
+from billfold.sandbox.control.clock_stepper import ClockStepper
+from billfold.sandbox.rails.simulated_fedwire import SimulatedFed
 from billfold.verify.runner import verify_bank
 from billfold.wiring.cli_context import Wiring
 

@@ -24,7 +24,14 @@ from tests.support.whole_bank import SEED, close_bank, engine_beside, open_bank
 
 from billfold.bills.rules.market import Market
 from billfold.bills.types import BillSettlement
-from billfold.ledger.book.rows import EventEntry, JournalEntry, PocketSnapshot, Posting, TradeEntry, TransactionEntry
+from billfold.ledger.book.postings import (
+    EventEntry,
+    JournalEntry,
+    PocketSnapshot,
+    Posting,
+    TradeEntry,
+    TransactionEntry,
+)
 from billfold.ledger.context import BankPolicy
 from billfold.ledger.types import DERIVED_BALANCES
 from billfold.payments.ach.commands import OriginateAch, ReceiveAch, ReceiveAchReturn, ReturnAchEntry
@@ -36,9 +43,9 @@ from billfold.platform.dates import et_date
 from billfold.platform.errors import BillfoldError
 from billfold.platform.settings.settings import Settings
 from billfold.reports.entries.types import AccountType
-from billfold.sandbox.chain.accounts import DEPOSIT_XPUB
-from billfold.sandbox.clock.stepper import ClockStepper
-from billfold.sandbox.simulation import SimulatedScreening
+from billfold.sandbox.chain.faucet import DEPOSIT_XPUB
+from billfold.sandbox.control.clock_stepper import ClockStepper
+from billfold.sandbox.simulated_providers import SimulatedScreening
 from billfold.verify.runner import verify_bank
 
 SIMULATION_SEED = int(os.environ.get("BILLFOLD_SIMULATION_SEED", "20250602"))

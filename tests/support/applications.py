@@ -9,8 +9,7 @@ import msgspec
 from tests.documents.test_inspection import a_pdf, a_picture
 
 from billfold import sandbox
-from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.ledger.jobs.scheduler import run_scheduled_jobs
+from billfold.ledger.scheduler import bank_customer_id, run_scheduled_jobs
 from billfold.ledger.types import Origin
 from billfold.onboarding.agreements import store as refresh
 from billfold.onboarding.agreements.publishing import Publisher, Release, publish

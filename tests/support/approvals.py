@@ -10,7 +10,7 @@ from billfold.approvals.store.approval_rules import put_rule, record_checksums, 
 from billfold.approvals.types import Rule
 from billfold.audit import record as audit_record
 from billfold.dual_control.decisions import confirm
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 from billfold.ledger.types import Origin
 from billfold.platform import ids
 from billfold.platform.clock import wall_now

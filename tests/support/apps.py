@@ -11,7 +11,7 @@ from billfold.apis.partner_api.app import PartnerApi
 from billfold.oauth import signing_keys as signing
 from billfold.oauth.server.app import AuthApi
 from billfold.platform.clock import wall_now
-from billfold.sandbox.partner_api import build_sandbox_app, open_sandbox
+from billfold.sandbox.routes.operations import build_sandbox_app, open_sandbox
 from billfold.web.app import PagesApp
 from billfold.web.console.app import create_pages_app
 

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.ciphers import Cipher, modes
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-from billfold.sandbox.card_processor.host.__main__ import run
+from billfold.sandbox.card_processor.host.server import run
 from billfold.sandbox.card_processor.host.settings import HostSettings, read_options
 from billfold.sandbox.card_processor.vault import CardVault
 

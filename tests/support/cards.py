@@ -34,7 +34,7 @@ from billfold.payments.cards.settlement.records import (
 from billfold.payments.files.exchange import RailExchanges
 from billfold.platform import ids
 from billfold.sandbox.card_processor.vault import CardVault
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.wiring.providers import rail_files_folder
 
 SHIPPING = {
@@ -77,7 +77,7 @@ def encrypted_pin(key, pin=PIN):
 
 def processors():
     """Return the processes of card processors that this one has started."""
-    return [each for each in psutil.Process().children() if "billfold.sandbox.card_processor" in each.cmdline()]
+    return [each for each in psutil.Process().children() if "billfold.sandbox.card_processor.vault" in each.cmdline()]
 
 
 class Holder:

@@ -9,9 +9,9 @@ import asyncpg
 from tests.support.whole_bank import VAULT
 from tests.verify.test_damage import CHANGES, COLUMNS, same_key
 
-from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.keys import DataKeys
-from billfold.platform.checks import Findings, run_checks
+from billfold.data_keys.kms import FileMasterKey
+from billfold.platform.database.checks import Findings, run_checks
 
 LISTS = {"ARRAY": "ARRAY['x']"}
 IDS = "ARRAY['01234567-89ab-8def-8123-456789abcdef']::uuid[]"

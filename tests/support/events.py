@@ -14,7 +14,7 @@ from tests.support.oauth import company
 
 from billfold.events import sequencer
 from billfold.events.notifications import notify as notification_notify
-from billfold.events.types import Subscriber
+from billfold.events.schemas import Subscriber
 from billfold.events.webhooks import store as webhook_store
 from billfold.events.webhooks import subscriptions
 from billfold.events.webhooks.http_client import GuardedWebhookClient

@@ -9,7 +9,7 @@ from tests.support.whole_bank import EngineCommands, Holder
 
 from billfold.accounts.pockets.commands import UpdatePocket
 from billfold.accounts.portals.commands import UpdatePortal
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.payments.files import retries
 from billfold.payments.suspense import store as suspense_store
@@ -21,9 +21,9 @@ from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.messages import fedwire_day, message_sent
 from billfold.payments.wires.store import LISTS, get_wire
 from billfold.platform import ids
-from billfold.sandbox.clock.stepper import ClockStepper
-from billfold.sandbox.wires.fedwire import SimulatedFedwire
-from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
+from billfold.sandbox.control.clock_stepper import ClockStepper
+from billfold.sandbox.rails.fedwire import SimulatedFedwire
+from billfold.sandbox.rails.simulated_fedwire import SimulatedFed
 from billfold.verify.runner import verify_bank
 from billfold.wiring.providers import rail_files_folder
 

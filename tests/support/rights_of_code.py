@@ -7,7 +7,7 @@ from pathlib import Path
 
 import billfold
 from billfold.approvals.store.approval_rules import KEYS
-from billfold.data_keys.columns import SEALED_COLUMNS
+from billfold.data_keys.keys import SEALED_COLUMNS
 from billfold.identity.users.contact_details import CONTACT_TABLES
 from billfold.platform.database.rows import Row
 from billfold.wiring.worker import _EXPIRED_ROWS

@@ -16,10 +16,8 @@ from tests.support.databases import owner_of
 import billfold
 from billfold.sandbox.control.socket import control_socket
 from billfold.sandbox.control.tasks import SandboxTasks
-from billfold.sandbox.credentials_file import SandboxFile
-from billfold.sandbox.forks.copies import BankCopies
-from billfold.sandbox.forks.databases import Databases
-from billfold.sandbox.forks.files import BankFiles
+from billfold.sandbox.forks.copies import BankCopies, BankFiles, Databases
+from billfold.sandbox.running_sandbox import SandboxFile
 
 START_SECONDS = 180
 SOURCE = Path(billfold.__file__).parents[1]

@@ -13,9 +13,9 @@ from pathlib import Path
 import httpx
 from tests.support.whole_bank import close_bank, open_bank
 
+from billfold.cli.tls import ensure_certificates
 from billfold.http.edge.serve import LazyApp
 from billfold.platform.clock import wall_now
-from billfold.platform.network.tls import ensure_certificates
 from billfold.wiring.server import make_host_router
 
 PATIENCE_SECONDS = 60

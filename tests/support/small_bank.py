@@ -13,8 +13,8 @@ from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
 from billfold.dual_control.decisions import propose, withdraw
 from billfold.dual_control.store import FreezeSubject
-from billfold.identity.operators.types import Operator
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.identity.operators import Operator
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.custody.rules import DeliverBills, EndDelivery, ReceiveBills
 from billfold.payments.on_us.commands import TransferOrder
@@ -22,7 +22,7 @@ from billfold.payments.suspense.rules import AssignFromSuspense, HoldInSuspense,
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 CALLER = "small bank"
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")

@@ -14,9 +14,9 @@ from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.wires import cases as wire_cases
 from billfold.payments.wires.commands import SendWire
 from billfold.platform.ids import command_id
-from billfold.sandbox.ach.network import SimulatedAchNetwork
-from billfold.sandbox.clock.stepper import ClockStepper
-from billfold.sandbox.wires.fedwire import DestinationAccount, Sender, SimulatedFedwire
+from billfold.sandbox.control.clock_stepper import ClockStepper
+from billfold.sandbox.rails.ach_network import SimulatedAchNetwork
+from billfold.sandbox.rails.fedwire import DestinationAccount, Sender, SimulatedFedwire
 
 CALLER = "small rails"
 OURS, THEIRS = "061199992", "09100001"

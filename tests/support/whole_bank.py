@@ -18,8 +18,8 @@ from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.pockets.commands import OpenPocket
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
-from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.kms import FileMasterKey
 from billfold.ledger.bank import Bank
 from billfold.ledger.context import BankPolicy
 from billfold.ledger.engine.engine import Engine
@@ -33,16 +33,16 @@ from billfold.platform import ids
 from billfold.platform.calendars import WireHours
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
+from billfold.platform.database.paging import Pager
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.ids import command_id, derive, new
-from billfold.platform.paging import Pager
 from billfold.platform.settings.settings import Settings
-from billfold.sandbox.simulation import SimulatedScreening
+from billfold.sandbox.simulated_providers import SimulatedScreening
 from billfold.treasury.rules.catch_up import catch_up
 from billfold.verify.runner import verify_bank
 from billfold.wiring.initialize import create_bank_customer, find_bank_identity, initialize_bank
+from billfold.wiring.open_bank import batch_recorders, identifier_loaders, load_rules, reference_readers
 from billfold.wiring.providers import custodian_of, ports_of, simulation_of
-from billfold.wiring.references import batch_recorders, identifier_loaders, load_rules, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
 
 load_rules()  # also in processes that pytest does not start

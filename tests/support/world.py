@@ -13,12 +13,13 @@ from tests.support.whole_bank import EngineCommands
 from typing_extensions import override
 
 from billfold.identity.partners import credentials
-from billfold.oauth import access_tokens, clients
-from billfold.oauth.rules.scopes import SCOPES
+from billfold.oauth import clients
+from billfold.oauth import grants as access_tokens
+from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_password, sign_request
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 PASSWORD = "correct horse battery"
 _HASH = hash_password(PASSWORD)

@@ -11,7 +11,7 @@ from tests.support.approvals import member_id_of
 from tests.support.world import UNKNOWN, join, token_for
 
 from billfold.audit import record as audit_record
-from billfold.audit.types import NewEntry
+from billfold.audit.rules import NewEntry
 from billfold.ledger.types import Origin
 
 PATH, FILE = "/api/v1/team/audit-logs/", "/api/v1/team/audit-logs.csv"

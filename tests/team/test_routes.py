@@ -11,11 +11,11 @@ from tests.support.whole_bank import with_limits
 from tests.support.world import Team, token_for
 
 from billfold.events.email import outbox
-from billfold.identity.users import members as user_members
+from billfold.identity.members import store as user_members
 from billfold.identity.users import sessions
 from billfold.identity.users import store as user_store
-from billfold.identity.users.types import ClientInfo
-from billfold.oauth.access_tokens import insert_token
+from billfold.identity.users.rules import ClientInfo
+from billfold.oauth.grants import insert_token
 from billfold.oauth.types import TokenSubject
 from billfold.platform import ids
 from billfold.platform.clock import wall_now

@@ -11,7 +11,7 @@ from tests.support.oauth import KEYS, new_key
 from tests.support.world import token_for
 
 from billfold.identity.members import store as team_store
-from billfold.oauth.rules.scopes import SCOPES
+from billfold.oauth.rules.authorization_params import SCOPES
 
 INVITE = "/api/v1/team/invite/"
 PATH = "/api/v1/team/service-users/"

@@ -7,8 +7,8 @@ from tests.support.oauth import company
 from tests.web.steps import give_password
 
 from billfold.audit import store as audit_store
-from billfold.audit.types import EntryFilter
-from billfold.identity.users import members as user_members
+from billfold.audit.rules import EntryFilter
+from billfold.identity.members import store as user_members
 
 
 async def log_of(bank, customer_id):

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 from tests.support.whole_bank import SEED
 
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
 from billfold.platform.settings.settings import Settings

@@ -4,7 +4,7 @@ import pytest
 from tests.support.whole_bank import EngineCommands, close_bank, expect_clean, open_bank
 
 from billfold.accounts.customers.commands import SetCustomerState
-from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.customers import CustomerStatus
 from billfold.platform.errors import Refused
 
 

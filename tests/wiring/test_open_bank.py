@@ -12,7 +12,7 @@ from tests.treasury.test_market_refresh import NEW
 
 from billfold.bills.imports import import_auctions
 from billfold.cli.context import CliError
-from billfold.ledger.screening import NoScreening
+from billfold.ledger.context import NoScreening
 from billfold.payments.wires.rules.cut_offs import send_time
 from billfold.platform.calendars import Calendars
 from billfold.platform.errors import NotFound

@@ -11,10 +11,10 @@ from billfold.documents import store as document_store
 from billfold.documents.ports import FileStore
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.identity.partners import credentials
-from billfold.oauth import access_tokens, dpop
+from billfold.oauth import dpop, grants
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.platform.database.failed_work import list_failed
+from billfold.platform.database.background_work import list_failed
 from billfold.platform.file_kinds import FileKind
 from billfold.wiring.worker import ORPHAN_FILE_RETENTION, ROWS_PER_STATEMENT, delete_orphan_files, purge
 
@@ -55,7 +55,7 @@ async def test_expired_rows_are_removed_and_others_stay(bank):
     anna = await member(conn, await company(conn))
     await program(conn)
     for ago in (0, 901):
-        await access_tokens.issue_access(
+        await grants.issue_access(
             conn,
             client_id="books",
             customer_id=anna.customer_id,

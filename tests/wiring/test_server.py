@@ -36,7 +36,7 @@ assert "custody.deliver" not in job_runners(simulation, custodian_of(settings, s
 loaded = [name for name in sys.modules if name.startswith("billfold.sandbox")]
 forbid_simulations()
 try:
-    import billfold.sandbox.simulation
+    import billfold.sandbox.simulated_providers
 except ImportError:
     sys.modules.pop("billfold.sandbox")
 else:

@@ -9,14 +9,14 @@ import pytest
 from structlog.testing import capture_logs
 from tests.treasury.test_market_refresh import import_both, know_less
 
-from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.due_work import DUE_WORK_LOCK
+from billfold.ledger import scheduler as jobs_store
+from billfold.ledger.scheduler import DUE_WORK_LOCK
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.clearing.rules import BANK_DAY_CLOSED_JOB
 from billfold.platform import ids
 from billfold.platform.clock import ClockState, wall_now
+from billfold.platform.database.background_work import list_failed
 from billfold.platform.database.business_clock import write_clock
-from billfold.platform.database.failed_work import list_failed
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import MarketDataStale
 from billfold.treasury.market_log import MarketRefresher

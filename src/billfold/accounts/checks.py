@@ -12,7 +12,7 @@ from billfold.accounts.pockets.commands import OpenPocket, SetPocketState, Updat
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
 from billfold.accounts.portals.rules import WALLET_COLUMNS, account_number, network_address
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks, directory_checks
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings, names_in_sql
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings, names_in_sql
 from billfold.platform.database.connection import Connection
 
 _PORTAL = TrackedTable("portal", "portal_id", (OpenPocket, OpenPortal), created_at="created_at")

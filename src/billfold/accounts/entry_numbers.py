@@ -13,10 +13,9 @@ from uuid import UUID
 from typing_extensions import override
 
 from billfold.accounts.pockets.store import JOURNAL_NO_MAX
-from billfold.platform.database import keyset
+from billfold.platform.database import paging
 from billfold.platform.database.connection import Db
-from billfold.platform.database.keyset import Found, KeysetList, Place
-from billfold.platform.paging import SortKey, Stop
+from billfold.platform.database.paging import Found, KeysetList, Place, SortKey, Stop
 
 RowType = TypeVar("RowType")
 _ENTRIES_PER_ROW: Final = 4
@@ -143,9 +142,9 @@ class MergedList(KeysetList[RowType]):
         """Return as many of these entries as have SEARCHED_MAX rows of the Pockets, or more entries with fewer."""
         customer_id, pocket_ids, *_ = values
         if len(pocket_ids) > _FEW_POCKETS:
-            return _part_of(span, keyset.SEARCHED_MAX, descending=descending)
+            return _part_of(span, paging.SEARCHED_MAX, descending=descending)
         far = _FAR[descending].format(table=self.table)
-        each = keyset.SEARCHED_MAX // max(1, len(pocket_ids))
+        each = paging.SEARCHED_MAX // max(1, len(pocket_ids))
         return span.cut(await conn.fetchval(far, customer_id, pocket_ids, *span, each), descending=descending)
 
     async def _by_windows(

@@ -6,10 +6,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.columns import CUSTOMER_PROFILE, open_column
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import CUSTOMER_PROFILE, DataKeys, open_column
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.customers import CustomerRow
 
 
 async def seal_profile(bank: Bank, customer_id: UUID, profile: Mapping[str, Any]) -> str | None:

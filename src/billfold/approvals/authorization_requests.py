@@ -23,10 +23,9 @@ from billfold.audit.record import AuditedAction, audited
 from billfold.events.notifications import notify as notification_notify
 from billfold.events.webhooks.subscriptions import disable_subscriptions
 from billfold.identity.members import store as team_store
-from billfold.identity.members.rules import permissions_of
-from billfold.identity.members.types import Member
+from billfold.identity.members.rules import Member, permissions_of
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.oauth import clients
 from billfold.platform import ids

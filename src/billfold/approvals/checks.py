@@ -7,8 +7,8 @@ from asyncpg import Record
 
 from billfold.approvals.rules import challenge_of
 from billfold.identity.users import passkeys, totp
-from billfold.identity.users.types import Confirmation
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings
+from billfold.identity.users.rules import Confirmation
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings
 from billfold.platform.database.connection import Connection
 
 _CONTENT_HASH = """

@@ -13,12 +13,11 @@ from billfold.approvals.store import approval_rules, reviews
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import content_of
 from billfold.audit import record as audit_record
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, print_line
 from billfold.cli.context import CliError
-from billfold.cli.output import print_line
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
+from billfold.ledger.directory import find_customer
 from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused

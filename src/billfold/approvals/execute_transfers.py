@@ -16,11 +16,11 @@ from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_S
 from billfold.approvals import transfer_orders, types
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
-from billfold.ledger.directory.store import find_customer
+from billfold.ledger.directory import find_customer
 from billfold.ledger.dry_run import DryRun, dry_run
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.crypto.withdrawals.rules import SendUsdc
 from billfold.payments.crypto.withdrawals.wallet import find_objection_to

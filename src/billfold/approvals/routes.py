@@ -21,10 +21,9 @@ from billfold.http.raw_request import in_body
 from billfold.http.responses import HttpResponse, ProblemWithHeaders, json_response
 from billfold.http.schemas import CursorList
 from billfold.identity.members import store as team_store
-from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW
-from billfold.identity.users.types import Action
+from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW, Action
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput, Refused
 

@@ -10,9 +10,11 @@ from uuid import UUID
 import msgspec
 
 from billfold.approvals import types as approval_types
-from billfold.approvals.types import ApprovalRequirement, Rule
-from billfold.identity.users.rules import PERMISSIONS
-from billfold.identity.users.types import Action, Role
+from billfold.approvals.types import (
+    ApprovalRequirement,
+    Rule,
+)
+from billfold.identity.users.rules import PERMISSIONS, Action, Role
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 REQUEST_LIFETIME = timedelta(days=7)

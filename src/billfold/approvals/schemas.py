@@ -12,9 +12,9 @@ from billfold.accounts.counterparties.store import open_order
 from billfold.approvals import transfer_request_schemas
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.types import AuthorizationRequestRow, Rule, TransferType
-from billfold.data_keys.types import DataKey
+from billfold.data_keys.data_key import DataKey
 from billfold.http.schemas import NOT_BLANK
-from billfold.identity.users.types import Action
+from billfold.identity.users.rules import Action
 from billfold.payments.on_us.schemas import MOST_CENTS
 
 RuleName = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=NOT_BLANK)]

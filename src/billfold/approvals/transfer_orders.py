@@ -18,10 +18,10 @@ from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.customers.store import list_features, list_owners
 from billfold.accounts.profiles import open_profiles
 from billfold.approvals.types import TransferRequest, TransferType
+from billfold.data_keys.data_key import DataKey
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.types import DataKey
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.customers import CustomerRow
 from billfold.payments.on_us.schemas import FullWithdrawal, RequestedAmount, requested_cents
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import NotFound, Refused

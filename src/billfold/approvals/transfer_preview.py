@@ -20,8 +20,8 @@ from billfold.approvals.transfer_requests import check_unused, required_approval
 from billfold.approvals.types import Actor, ApprovalRequirement, Reviewer
 from billfold.http.schemas import Amount, format_price, one_of, usd
 from billfold.ledger.bank import Bank
-from billfold.ledger.book.holdings import PocketBook
-from billfold.ledger.book.rows import TradeEntry, TransactionEntry
+from billfold.ledger.book.draft import PocketBook
+from billfold.ledger.book.postings import TradeEntry, TransactionEntry
 from billfold.ledger.dry_run import DryRun
 from billfold.ledger.types import TradeActivity, TransactionType
 from billfold.platform.dates import et_date

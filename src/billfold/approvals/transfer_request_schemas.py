@@ -14,10 +14,10 @@ from billfold.accounts.counterparties.types import format_name
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_orders import OrderedTransfer, content_of
 from billfold.approvals.types import Reviewer, ReviewRow, StoredRequest, TransferRequest, Verdict
-from billfold.data_keys.types import DataKey, PartyField
+from billfold.data_keys.data_key import DataKey, PartyField
 from billfold.http.schemas import Amount, usd
-from billfold.identity.users.types import Role
-from billfold.ledger.directory.types import CustomerRow
+from billfold.identity.users.rules import Role
+from billfold.ledger.customers import CustomerRow
 from billfold.payments.wires.schemas import WireFee
 
 Reviewers = Annotated[list[UUID], msgspec.Meta(max_length=50)]

@@ -23,8 +23,8 @@ from billfold.approvals.transfer_orders import RequestContent
 from billfold.approvals.transfer_preview import TransferPreview, preview, render_preview
 from billfold.approvals.transfer_request_schemas import ShownTransferRequest
 from billfold.approvals.types import DEFAULT_REQUIREMENT, Status, TransferRequest, TransferType
+from billfold.data_keys.data_key import PartyField
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.types import PartyField
 from billfold.http.caller import Call
 from billfold.http.limits.rate_limits import count_second
 from billfold.http.list_params import OrderedQuery, Since, Until, page_of, texts_among
@@ -34,8 +34,8 @@ from billfold.http.raw_request import in_body
 from billfold.http.schemas import CursorList
 from billfold.identity.users import store as user_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.rules import require_active
-from billfold.oauth.caller import CustomerCaller
+from billfold.ledger.customers import require_active
+from billfold.oauth.authentication import CustomerCaller
 from billfold.payments.crypto.withdrawals.rules import require_minimum
 from billfold.payments.crypto.withdrawals.wallet import find_objection_to
 from billfold.payments.wires.routes import WIRES_FEATURE

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
-from billfold.identity.users.types import Action, Confirmation, Role
+from billfold.identity.users.rules import Action, Confirmation, Role
 from billfold.ledger.types import Origin
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Pool

@@ -12,10 +12,9 @@ from asyncpg import Record
 from billfold.audit import rules as audit_rules
 from billfold.audit import seals
 from billfold.audit import store as audit_store
-from billfold.audit.rules import CHAIN_START
-from billfold.audit.types import AuditEntry, ChainHead
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.audit.rules import CHAIN_START, AuditEntry, ChainHead
 from billfold.platform.crypto import Vault
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
 

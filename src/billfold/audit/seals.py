@@ -4,14 +4,22 @@ A seal is one line of JSON with its signature, chained to the line before. It is
 database and copied out of it: whoever owns the database owns its rows, but not the copy.
 """
 
+import asyncio
 import base64
 import binascii
+import fcntl
 import hashlib
-from datetime import datetime
+import os
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
 
 import msgspec
+import structlog
 
-from billfold.audit.types import ChainHead, Seal
+from billfold.audit.rules import ChainHead, Seal
+from billfold.ledger.bank import Bank
+from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import InvariantError
@@ -93,3 +101,102 @@ def parse_seal(line: str, vault: Vault | None) -> Seal:
 def fingerprint(line: str) -> str:
     """Return the SHA-256 of a line, in hexadecimal."""
     return hashlib.sha256(line.encode()).hexdigest()
+
+
+class FileArchive:
+    """Append-only lines, stored where owners of database rows have no access; several processes may add to them."""
+
+    def __init__(self, path: Path, *, beginning: str = LINE_BEGINNING) -> None:
+        self._path = path
+        self._beginning = beginning.encode()
+
+    def is_own(self) -> bool:
+        """Return whether the file is an archive or can become one: missing, empty, or it begins as a line does."""
+        if not self._path.exists():
+            return True
+        with self._path.open("rb") as file:
+            return self._beginning.startswith(file.read(len(self._beginning)))
+
+    async def lines(self) -> list[str]:
+        """Return every line, oldest first; none while there is no file."""
+        return await asyncio.to_thread(self._read)
+
+    async def add(self, lines: Sequence[str], *, after: int) -> int:
+        """Add lines after the first `after`, unless they are there already; return how many lines there are now.
+
+        Raises InvariantError when the file is something else: nothing of it is changed.
+        """
+        return await asyncio.to_thread(self._add, lines, after)
+
+    def _read(self) -> list[str]:
+        if not self._path.exists():
+            return []
+        return self._path.read_text(encoding="utf-8").splitlines()
+
+    def _add(self, lines: Sequence[str], after: int) -> int:
+        if not self.is_own():
+            raise InvariantError(f"{self._path} is no file of seals.")
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            # A line without its end was being written when the machine stopped.
+            whole = file.read().rpartition(b"\n")[0]
+            there = whole.count(b"\n") + 1 if whole else 0
+            missing = lines[max(0, there - after) :]
+            file.seek(len(whole) + 1 if whole else 0)
+            file.truncate()
+            file.write("".join(f"{line}\n" for line in missing).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        return there + len(missing)
+
+
+log = structlog.get_logger(__name__)
+
+SEAL_INTERVAL = timedelta(hours=1)
+_CHECK_INTERVAL = timedelta(minutes=1)
+
+
+class AuditSealer:
+    """A periodic task of the worker. Seals that could not be archived are archived later."""
+
+    __slots__ = ("_archive", "_clock", "_next_check_at")
+
+    def __init__(self, archive: FileArchive, clock: Callable[[], datetime] = wall_now) -> None:
+        self._archive = archive
+        self._clock = clock
+        self._next_check_at = datetime.min.replace(tzinfo=clock().tzinfo)
+
+    async def __call__(self, bank: Bank) -> int:
+        """Seal when an hour has gone by; return how many seals were made."""
+        now = self._clock()
+        if now < self._next_check_at:
+            return 0
+        last = await last_sealed_at(bank.pool)
+        sealed = 0
+        if last is None or now - last >= SEAL_INTERVAL:
+            sealed = await seal_audit_log(bank, now)
+        await archive_seals(bank, self._archive)
+        self._next_check_at = now + _CHECK_INTERVAL
+        return sealed
+
+
+async def seal_audit_log(bank: Bank, now: datetime) -> int:
+    """Seal every end that moved and return how many seals it took."""
+    count = 0
+    while True:
+        async with bank.pool.acquire() as conn, conn.transaction():
+            seal = await seal_heads(conn, bank.vault, now=now)
+        if seal is None:
+            return count
+        count += 1
+        if len(seal.heads) < HEADS_MAX:
+            return count
+
+
+async def archive_seals(bank: Bank, archive: FileArchive) -> int:
+    """Add to the archive what it lacks; return how many seals it holds then."""
+    archived = await archive.add([], after=0)
+    while lines := await list_seal_lines(bank.pool, archived):
+        archived = await archive.add(lines, after=archived)
+    return archived

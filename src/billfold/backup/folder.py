@@ -7,15 +7,33 @@ import fcntl
 import os
 import re
 import shutil
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from billfold.backup.types import Backup
 from billfold.cli.context import CliError
+from billfold.platform.settings.settings import Settings
+
+
+class Backup(msgspec.Struct, frozen=True, kw_only=True):
+    """`billfold.json` of a backup. Instants are of the wall clock; the database begins to be whole at `ended_at`."""
+
+    label: str
+    began_at: datetime
+    ended_at: datetime
+    release: str
+    schema_version: int
+    postgres: int  # the major version
+    environment: str
+    key_check: str  # hexadecimal: tells whether a key is the bank's, and nothing about it
+    has_key: bool  # the key file of a sandbox is among the files
+    first_segment: str  # the log of the database is needed from this file on
+    size_bytes: int
+
 
 ABOUT = "billfold.json"
 STATE = "state"
@@ -122,3 +140,74 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+KEY_FILE = "encryption.key"
+FILES = "files"
+_NOT_COPIED = ("postgres", "logs", "bank.paused")
+"""The database, which is copied by its own means, and what belongs to running processes."""
+_SQLITE = ".sqlite"
+_SQLITE_COMPANIONS = (".sqlite-wal", ".sqlite-shm")
+
+
+def configured_places(settings: Settings) -> dict[str, Path]:
+    """Return what is kept elsewhere than in the state directory, by the names that it has there."""
+    places = {FILES: settings.files_dir, "rails": settings.rails_dir, "audit-seals.txt": settings.audit_seals}
+    return {name: path for name, path in places.items() if path is not None}
+
+
+def check_apart(settings: Settings, backups: Path) -> None:
+    """Refuse a folder of backups that would be copied into itself, or holds what it backs up. Raises CliError.
+
+    The seals are a single file and may lie on the disk of the backups.
+    """
+    for place in (settings.state_dir, settings.files_dir, settings.rails_dir):
+        kept = None if place is None else place.expanduser().resolve()
+        if kept is not None and (backups.is_relative_to(kept) or kept.is_relative_to(backups)):
+            raise CliError(f"{backups} is not apart from {kept}, which is backed up.", "Name a folder elsewhere.")
+
+
+def copy_state(settings: Settings, target: Path) -> None:
+    """Copy everything but the database into a folder; the bank may be in use."""
+    target.mkdir(mode=0o700)
+    places = configured_places(settings)
+    sources = {each.name: each for each in _state_of(settings.state_dir) if each.name not in places}
+    for name, source in (sources | places).items():
+        copy_tree(source, target / name)
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy a file or a folder. What vanishes in the meantime is left out; a file that is there stays as it is."""
+    if source.is_dir():
+        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for each in _entries(source):
+            copy_tree(each, target / each.name)
+    elif source.is_file() and not target.exists():
+        _copy_file(source, target)
+
+
+def _state_of(state_dir: Path) -> Iterator[Path]:
+    for each in _entries(state_dir):
+        if each.name not in _NOT_COPIED and not each.name.startswith("postgres.") and each.suffix != ".lock":
+            yield each
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except FileNotFoundError:
+        return []
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    if source.name.endswith(_SQLITE_COMPANIONS):
+        return
+    try:
+        if source.suffix == _SQLITE:
+            with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
+                old.backup(new)
+            target.chmod(source.stat().st_mode)
+        else:
+            shutil.copy2(source, target)
+    except FileNotFoundError:  # a rail took its file, a part of a report was purged
+        return

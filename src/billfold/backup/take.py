@@ -14,14 +14,11 @@ from typing import NamedTuple
 import msgspec
 
 from billfold import __version__
-from billfold.backup.folder import MANIFEST, STATE, BackupFolder, write_about
-from billfold.backup.state_files import KEY_FILE, copy_state
-from billfold.backup.types import Backup
+from billfold.backup.folder import KEY_FILE, MANIFEST, STATE, Backup, BackupFolder, copy_state, write_about
 from billfold.cli.context import CliError
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.database.connect import connect
-from billfold.platform.database.connection import Connection
-from billfold.platform.postgres.programs import PROGRAM_ENVIRONMENT, ServerUser, program
+from billfold.platform.database.connection import Connection, connect
+from billfold.platform.database.embedded_programs import PROGRAM_ENVIRONMENT, ServerUser, program
 from billfold.platform.settings.settings import Settings
 
 BytesProgress = Callable[[int, int | None], None]

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
+import sys
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from functools import partial
@@ -21,12 +23,14 @@ from typing import Annotated, Any, TypeVar, cast, get_type_hints
 from uuid import UUID
 
 import typer
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
 
 from billfold.audit.record import record
-from billfold.audit.types import NewEntry, Outcome
-from billfold.cli.context import CliContext, CliError
-from billfold.cli.output import console, example, print_success, table
-from billfold.cli.resources import run_with_bank, run_with_connection
+from billfold.audit.rules import NewEntry, Outcome
+from billfold.cli.context import CliContext, CliError, run_with_bank, run_with_connection
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.types import Origin
@@ -35,6 +39,70 @@ from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import DAY_RANGE, format_eastern, parse_day, parse_instant
 from billfold.platform.errors import BillfoldError
+
+_WIDTH_WITHOUT_TERMINAL = 200
+"""Columns when no terminal shows them: what is broken over lines cannot be searched."""
+_WIDEST = 10_000
+_has_terminal = sys.stdout.isatty() or "COLUMNS" in os.environ
+console = Console(highlight=False, emoji=False, width=None if _has_terminal else _WIDTH_WITHOUT_TERMINAL)
+errors = Console(stderr=True, highlight=False, emoji=False, soft_wrap=not sys.stderr.isatty())
+
+
+def example(*lines: str) -> str:
+    """Return the last paragraph of a command's help: how it is called."""
+    return "Example:  " + "    ".join(lines)
+
+
+def print_line(text: str) -> None:
+    """Print a line; markup is rendered."""
+    console.print(text)
+
+
+def print_success(text: str) -> None:
+    """Print that something succeeded."""
+    console.print(f"[green]✓[/] {text}")
+
+
+def print_warning(text: str) -> None:
+    """Print a warning to standard error."""
+    errors.print(f"[yellow]![/] {escape(text)}")
+
+
+def print_error(wrong: str, next_step: str = "") -> None:
+    """Print to standard error what is wrong and what to do next."""
+    errors.print(f"[red]✗[/] {escape(wrong)}" + (f"\n  [bold]Next:[/] {escape(next_step)}" if next_step else ""))
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> RenderableType:
+    """Return a table; columns whose name ends with `>` are aligned to the right.
+
+    What is wider than the terminal is shown row by row instead, a line for each column: nothing is cut off.
+    """
+    grid = Table(title=title or None, title_justify="left", header_style="bold")
+    for nth, column in enumerate(columns):
+        right = column.endswith(">")
+        # The first names the row: what is broken over two lines cannot be copied.
+        grid.add_column(column.rstrip(">"), justify="right" if right else "left", no_wrap=nth == 0)
+    shown = list(rows)
+    for row in shown:
+        grid.add_row(*(escape(str(cell)) for cell in row))
+    unlimited = console.options.update(max_width=_WIDEST)
+    if not shown or console.measure(grid, options=unlimited).maximum <= console.width:
+        return grid
+    names = [column.rstrip(">") for column in columns]
+    blocks = [Padding(key_value_table(zip(names, row, strict=True)), (0, 0, 1, 0)) for row in shown]
+    return Group(*filter(None, [title]), *blocks)
+
+
+def key_value_table(rows: Iterable[tuple[str, object]]) -> Table:
+    """Return names with their values beside them, without lines."""
+    grid = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    grid.add_column(style="dim")
+    grid.add_column(overflow="fold")
+    for name, value in rows:
+        grid.add_row(escape(name), escape(str(value)))
+    return grid
+
 
 _OWN_LOG = "SELECT bank_customer_id FROM bank"
 

@@ -3,14 +3,19 @@
 The wiring provides the context: no command picks an adapter itself.
 """
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
+from billfold.cli.tls import TlsFiles
 from billfold.ledger.bank import Bank
 from billfold.platform.crypto import Vault
-from billfold.platform.network.tls import TlsFiles
+from billfold.platform.database.connection import Connection, connect
+from billfold.platform.database.pool import create_pool
 from billfold.platform.settings.settings import Settings
+from billfold.platform.telemetry.logs import configure_logging
 
 StepReporter = Callable[[str], None]
 
@@ -70,3 +75,55 @@ class CliError(Exception):
     def __init__(self, message: str, next_step: str) -> None:
         super().__init__(message)
         self.next_step = next_step
+
+
+Result = TypeVar("Result")
+
+
+def read_text_file(path: Path) -> str:
+    """Return the text of a file. Raises CliError."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CliError(f"{path} cannot be read: {error.strerror}.", "Name another file.") from None
+    except UnicodeDecodeError:
+        raise CliError(f"{path} is not a text.", "Name another file.") from None
+
+
+async def with_connection(dsn: str, work: Callable[[Connection], Awaitable[Result]]) -> Result:
+    """Do the work on a connection of its own, as whom the address names."""
+    conn = await connect(dsn)
+    try:
+        return await work(conn)
+    finally:
+        await conn.close()
+
+
+def run_with_bank(context: CliContext, work: Callable[[Bank], Awaitable[Result]]) -> Result:
+    """Open the bank, do the work, close it. Starts the embedded database if it is not running."""
+    settings = context.settings()
+    configure_logging("ERROR")  # a command says itself what came of it
+    with context.database(settings, _ignore) as database:
+
+        async def run() -> Result:
+            async with context.bank(settings, database.dsn) as bank:
+                return await work(bank)
+
+        return asyncio.run(run())
+
+
+def run_with_connection(context: CliContext, work: Callable[[Connection], Awaitable[Result]]) -> Result:
+    """Connect to the database, do the work, let go. The bank need not be founded."""
+    settings = context.settings()
+    with context.database(settings, _ignore) as database:
+
+        async def run() -> Result:
+            pool = await create_pool(database.dsn, max_size=2)
+            async with pool, pool.acquire() as conn:
+                return await work(conn)
+
+        return asyncio.run(run())
+
+
+def _ignore(_: str) -> None:
+    pass

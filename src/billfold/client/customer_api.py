@@ -11,10 +11,10 @@ from billfold.accounts.portals.schemas import Portal
 from billfold.accounts.trades.schemas import Trade, V1Trade
 from billfold.approvals.schemas import ApprovalRule, AuthorizationRequest
 from billfold.approvals.transfer_request_schemas import DualAuthUser, ShownTransferRequest
-from billfold.audit.schemas import CustomerAuditLogEntry
+from billfold.audit.store import CustomerAuditLogEntry
 from billfold.client.both_apis import BankApi
 from billfold.client.responses import ApiError, changes, gets, items_of, lists
-from billfold.events.notifications.types import CustomerNotification, NotificationAudience
+from billfold.events.notifications.kinds import CustomerNotification, NotificationAudience
 from billfold.http.schemas import OffsetList
 from billfold.team.schemas import ProgramKey, Team, TeamMember, TeamProgram
 

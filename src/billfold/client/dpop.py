@@ -5,7 +5,7 @@ from collections.abc import Generator
 import httpx
 from typing_extensions import override
 
-from billfold.client.auth_flow import AuthFlow
+from billfold.client.keys import AuthFlow
 from billfold.client.oauth import Authorization, Tokens
 from billfold.platform.clock import wall_now
 

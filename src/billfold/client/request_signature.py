@@ -6,8 +6,7 @@ from urllib.parse import urlencode
 import httpx
 from typing_extensions import override
 
-from billfold.client.auth_flow import AuthFlow
-from billfold.client.keys import client_assertion
+from billfold.client.keys import AuthFlow, client_assertion
 from billfold.client.responses import ApiError
 from billfold.platform import ids
 from billfold.platform.clock import wall_now

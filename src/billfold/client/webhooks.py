@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from billfold.events.types import Envelope
+from billfold.events.schemas import Envelope
+from billfold.events.webhooks.signature import sign_webhook
 from billfold.platform.clock import wall_now
-from billfold.platform.crypto import sign_webhook
 
 TOLERANCE_SECONDS = 300
 

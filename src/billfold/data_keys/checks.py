@@ -2,9 +2,8 @@
 
 from uuid import UUID
 
-from billfold.data_keys.columns import COUNTERPARTY_ACCOUNT, SEALED_COLUMNS, SealedColumn
-from billfold.data_keys.keys import DataKeys, KeyRing
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.data_keys.keys import COUNTERPARTY_ACCOUNT, SEALED_COLUMNS, DataKeys, KeyRing, SealedColumn
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from datetime import datetime, timedelta
+from typing import Final, NamedTuple, Self
 from uuid import UUID
 
 import asyncpg
 
 from billfold.data_keys import store
-from billfold.data_keys.ports import MasterKey, WrappedKey
-from billfold.data_keys.types import DataKey, DataShredded, PlainValue, SealedValue
+from billfold.data_keys.data_key import DataKey, DataShredded, PartyField, PlainValue, SealedValue
+from billfold.data_keys.kms import MasterKey, WrappedKey
+from billfold.ledger.bank import Bank
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.clock import monotonic
-from billfold.platform.crypto import KEY_BYTES
+from billfold.platform.crypto import KEY_BYTES, associated_data, is_sealed_text
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import InvariantError
 
@@ -138,3 +142,118 @@ def find_key(ring: KeyRing, subject_id: UUID) -> DataKey | None:
     if subject_id not in ring:
         raise InvariantError("There is no data key of this subject.", subject_id=str(subject_id))
     return ring[subject_id]
+
+
+async def bank_key(bank: Bank) -> DataKey:
+    """Return the data key of the bank itself. It is never destroyed."""
+    return await bank.ports[DataKeys].of(bank.pool, bank_customer_id(bank.seed))
+
+
+class PaymentKeys:
+    """Seals and opens fields of payments of some customers."""
+
+    __slots__ = ("_ring", "bank_key")
+
+    def __init__(self, own: DataKey, ring: KeyRing) -> None:
+        self.bank_key = own
+        self._ring = ring
+
+    @classmethod
+    async def load(cls, bank: Bank, customer_ids: Collection[UUID]) -> Self:
+        """Return what opens payments of these customers; call it before a transaction begins."""
+        return cls(await bank_key(bank), await bank.ports[DataKeys].load(bank.pool, customer_ids))
+
+    @classmethod
+    async def prepare(cls, bank: Bank, customer_ids: Collection[UUID]) -> Self:
+        """Return what seals payments of these customers; a customer without a key gets one."""
+        ring = dict(await bank.ports[DataKeys].load(bank.pool, customer_ids))
+        for customer_id in set(customer_ids) - ring.keys():
+            try:
+                ring[customer_id] = await bank.ports[DataKeys].of(bank.pool, customer_id)
+            except DataShredded:
+                ring[customer_id] = None
+        return cls(await bank_key(bank), ring)
+
+    def of(self, customer_id: UUID | None) -> DataKey:
+        """Return the key to seal with: the customer's, or the bank's for nobody and for one that was destroyed."""
+        return self.bank_key if customer_id is None else find_key(self._ring, customer_id) or self.bank_key
+
+    def open(self, field: PartyField, customer_id: UUID, stored: str) -> str | None:
+        """Return the text, one in plain text as it is; None for what was destroyed with its key.
+
+        A text that only looks as if it were sealed is in plain text. Raises InvariantError for a damaged one.
+        """
+        if not is_sealed_text(stored):
+            return stored
+        own = self._ring.get(customer_id)
+        for data_key in (own, self.bank_key):
+            if data_key is not None and data_key.has_sealed(stored):
+                return field.open(data_key, stored)
+        return None if own is None and customer_id in self._ring else stored
+
+
+class SealedColumn(NamedTuple):
+    """A column whose values are sealed with the key of the row's customer; `key` finds the row among theirs.
+
+    `subject` is the expression of whose key it is, where it is not always the customer's.
+    """
+
+    table: str
+    key: str
+    column: str
+    is_json: bool = False
+    subject: str = "customer_id"
+    field: PartyField | None = None
+
+    def seal(self, data_key: DataKey, row_id: object, plain: str) -> str:
+        """Return the value as a sealed text; equal values of a row are equal."""
+        return data_key.seal_text(plain, self._place(data_key.subject_id, row_id))
+
+    def open(self, data_key: DataKey, row_id: object, stored: str) -> str:
+        """Return the value of a stored one. Raises InvariantError."""
+        sealed = self.sealed_in(stored)
+        return data_key.open_text(stored if sealed is None else sealed, self._place(data_key.subject_id, row_id))
+
+    def sealed_in(self, stored: str) -> str | None:
+        """Return the sealed text in what is stored, None where it is in plain text."""
+        if self.is_json:
+            stored = str(json.loads(stored)) if stored.startswith('"') else ""
+        return stored if is_sealed_text(stored) else None
+
+    def stored(self, sealed: str) -> str:
+        """Return a sealed text as the column holds it."""
+        return json.dumps(sealed) if self.is_json else sealed
+
+    def _place(self, subject_id: UUID, row_id: object) -> bytes:
+        if self.field is not None:
+            return self.field.place(subject_id)
+        return associated_data(self.table, self.column, row_id, tenant_id=subject_id)
+
+
+CUSTOMER_PROFILE: Final = SealedColumn("customer", "customer_id", "profile", is_json=True)
+LINKING_ACCESS: Final = SealedColumn("linking_exchange", "exchange_id", "access")
+DOCUMENT_NAME: Final = SealedColumn("document", "document_id", "name", subject="coalesce(subject_id, customer_id)")
+CARD_SHIPPING_ADDRESS: Final = SealedColumn("card_order", "card_order_id", "shipping_address")
+SEALED_COLUMNS: Final = (CUSTOMER_PROFILE, LINKING_ACCESS, DOCUMENT_NAME, CARD_SHIPPING_ADDRESS)
+"""Every column of the database that is sealed as a whole, and that no chain and no fingerprint covers."""
+COUNTERPARTY_ACCOUNT: Final = SealedColumn(
+    "counterparty", "counterparty_id", "account_number", field=PartyField.ACCOUNT
+)
+
+
+async def open_column(
+    keys: DataKeys, conn: Connection | Pool, column: SealedColumn, rows: Sequence[tuple[UUID, object, str]]
+) -> list[str | None]:
+    """Return the values of rows given as (whose key it is, row id, stored value), in their order.
+
+    What is in plain text is returned as it is; None stands for what was destroyed with its key.
+    """
+    ring = await keys.load(conn, {subject for subject, _, stored in rows if column.sealed_in(stored) is not None})
+
+    def plain(subject_id: UUID, row_id: object, stored: str) -> str | None:
+        if column.sealed_in(stored) is None:
+            return stored
+        data_key = find_key(ring, subject_id)
+        return None if data_key is None else column.open(data_key, row_id, stored)
+
+    return [plain(*row) for row in rows]

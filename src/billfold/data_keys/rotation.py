@@ -4,19 +4,25 @@ Personal data stays as it is. A rotation may be stopped and begun again: it take
 current master key.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
+from billfold.audit.record import audited
 from billfold.data_keys import store
-from billfold.data_keys.ports import MasterKey, WrappedKey
-from billfold.platform.database.claims import claimed
+from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.kms import MasterKey, WrappedKey
+from billfold.ledger.bank import Bank
+from billfold.ledger.types import Origin
+from billfold.platform.clock import wall_now
+from billfold.platform.crypto import Vault
+from billfold.platform.database.background_work import claimed
 from billfold.platform.database.connection import Pool
 from billfold.platform.errors import InvariantError
 
 _CLAIM = "data_keys.rotation"
-_BATCH_SIZE = 200
+_WRAPPED_AT_ONCE = 200
 
 
 class RotationProgress(NamedTuple):
@@ -38,7 +44,7 @@ async def _rotate(pool: Pool, master: MasterKey) -> AsyncIterator[RotationProgre
     total = await store.count_not_wrapped_by(pool, master.name)
     progress, after = RotationProgress(0, (), total), UUID(int=0)
     yield progress
-    while rows := await store.list_not_wrapped_by(pool, master.name, after, _BATCH_SIZE):
+    while rows := await store.list_not_wrapped_by(pool, master.name, after, _WRAPPED_AT_ONCE):
         for subject_id, stored in rows:
             done = await _rewrap(pool, master, subject_id, stored=stored)
             if done is None:
@@ -57,3 +63,63 @@ async def _rewrap(pool: Pool, master: MasterKey, subject_id: UUID, *, stored: Wr
         return None
     # One that was destroyed in the meantime stays destroyed.
     return int(await store.replace_wrapped(pool, subject_id, stored, await master.wrap(subject_id, key)))
+
+
+_RESEALED_AT_ONCE = 500
+_ROWS = "SELECT {keys}, sealed FROM {table} WHERE sealed IS NOT NULL AND substring(sealed FOR 5) <> $1 LIMIT {limit}"
+_REPLACE = "UPDATE {table} SET sealed = $1 WHERE sealed = $2 AND {match}"
+
+
+class SecretColumn(NamedTuple):
+    """The column `sealed` of a table, its key, and the place of a value from the columns of that."""
+
+    table: str
+    keys: tuple[str, ...]
+    place: Callable[..., bytes]
+
+
+async def reseal(pool: Pool, vault: Vault, columns: Sequence[SecretColumn]) -> int:
+    """Seal what is sealed under former keys with the current one; return how many values. Raises InvariantError."""
+    done = 0
+    head = b"\x01" + bytes.fromhex(vault.key_id)
+    for column in columns:
+        match = " AND ".join(f"{key} = ${number}" for number, key in enumerate(column.keys, start=3))
+        keys = ", ".join(column.keys)
+        names: dict[str, Any] = {"table": column.table, "keys": keys, "match": match, "limit": _RESEALED_AT_ONCE}
+        while rows := await pool.fetch(_ROWS.format(**names), head):
+            for *key, sealed in rows:
+                place = column.place(*key)
+                anew = vault.seal(vault.open(sealed, place), place)
+                await pool.execute(_REPLACE.format(**names), anew, sealed, *key)
+            done += len(rows)
+    return done
+
+
+_DESTROYED_AT_ONCE = 500
+
+
+async def shred_after_retention(bank: Bank) -> int:
+    """Destroy the keys of customers who were closed that many years ago, and of applicants who became none.
+
+    Return how many. The money they moved stays in the ledger and is proved as before. The audit log names who was
+    forgotten.
+    """
+    now, count = await bank.now(), 0
+    years = bank.settings.retention_years
+    while ended := await store.list_retention_ended(bank.pool, now, years, _DESTROYED_AT_ONCE):
+        for subject_id, log_id in ended:
+            async with audited(
+                bank.pool,
+                bank.vault,
+                log_id,
+                origin=Origin.system(),
+                action="data_key.shredded",
+                resource=("data_key", subject_id),
+                details={"retention_years": years},
+                now=wall_now(),
+            ) as action:
+                if await bank.ports[DataKeys].shred(action.conn, subject_id, now):
+                    count += 1
+                else:
+                    action.skip()  # another worker was quicker
+    return count

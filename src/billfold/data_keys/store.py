@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from billfold.data_keys.ports import WrappedKey
+from billfold.data_keys.kms import WrappedKey
 from billfold.platform.database.connection import Connection, Pool
 
 # A row of this very transaction may still be rolled back; it is never older than the transaction.

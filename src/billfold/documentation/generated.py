@@ -19,7 +19,7 @@ from billfold.bills.types import Bill
 from billfold.documentation.site import FormField, Page, Sample, Samples
 from billfold.events.kinds import payload_schema
 from billfold.events.webhook_openapi import example_delivery
-from billfold.ledger.event_kind import EventKind
+from billfold.ledger.types import EventKind
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import ET, et_instant, parse_day
 from billfold.platform.money import PRICE_PAR_MICROS, cents_for

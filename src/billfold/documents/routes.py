@@ -13,10 +13,10 @@ from billfold.http.caller import Call
 from billfold.http.operations import TOKEN_AND_KEY, MaybeInPath, Options, get, post, with_scope
 from billfold.http.raw_request import RawRequest, kind_in
 from billfold.http.schemas import one_of
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.types import CustomerStatus
-from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.scheduler import run_job
+from billfold.ledger.customers import CustomerStatus
+from billfold.ledger.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 from billfold.platform.file_kinds import FileKind

@@ -11,9 +11,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.columns import DOCUMENT_NAME, open_column
-from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.types import DataShredded
+from billfold.data_keys.data_key import DataShredded
+from billfold.data_keys.keys import DOCUMENT_NAME, DataKeys, open_column
 from billfold.documents.ports import DocumentRow, FileStore, StoredFile, StoredFileMissing
 from billfold.http.ports import OwnedType
 from billfold.ledger.bank import Bank

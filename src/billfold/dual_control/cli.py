@@ -10,10 +10,10 @@ import typer
 from billfold.cli.command import EXAMPLE_ID, OPERATOR, CommandGroup, Row
 from billfold.dual_control import decisions, store
 from billfold.dual_control.decisions import propose_movement
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.platform import ids
 

@@ -25,13 +25,13 @@ from billfold.dual_control.store import (
     ProposalStatus,
     update_proposal,
 )
-from billfold.identity.operators.types import POWERS, Operator, Power
+from billfold.identity.operators import POWERS, Operator, Power
 from billfold.identity.users.store import list_user_memberships
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command, Outcome
-from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.customers import CustomerStatus
 from billfold.ledger.dry_run import dry_run
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin, PocketStatus
 from billfold.platform import ids
 from billfold.platform.clock import wall_now

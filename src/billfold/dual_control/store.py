@@ -8,9 +8,9 @@ from uuid import UUID
 import msgspec
 
 from billfold.audit.audited_rows import AuditedTable
-from billfold.identity.operators.types import Power
+from billfold.identity.operators import Power
 from billfold.platform.database.connection import Connection, Db
-from billfold.platform.database.keyset import KeysetList
+from billfold.platform.database.paging import KeysetList
 
 REASON_CHARS_MAX = 500
 PROPOSAL_LIFETIME = timedelta(days=7)

@@ -7,7 +7,7 @@ delivery without tries that is not pending shows.
 
 from collections.abc import Iterator
 
-from billfold.platform.checks import Certainty, Check
+from billfold.platform.database.checks import Certainty, Check
 
 _SEQUENCING = (
     Check(

@@ -7,15 +7,14 @@ from uuid import UUID
 import msgspec
 
 from billfold.events import store as event_store
+from billfold.events.broadcaster import EventBroadcaster
 from billfold.events.kinds import KINDS
-from billfold.events.schemas import Event, EventType, render_type
+from billfold.events.schemas import Event, EventType, Subscriber, render_type
 from billfold.events.sequencer import sequence_events
+from billfold.events.sse import STREAM_OPTIONS, StreamQuery, event_stream
 from billfold.events.store import LoggedEvent, envelope_of
-from billfold.events.stream.broadcaster import EventBroadcaster
-from billfold.events.stream.sse import STREAM_OPTIONS, StreamQuery, event_stream
-from billfold.events.subscribers import subscriber_of
-from billfold.events.types import Subscriber
 from billfold.events.webhooks import store as webhook_store
+from billfold.events.webhooks.subscriptions import subscriber_of
 from billfold.http.list_params import Limit, Offset, OrderedQuery, Part, Since, page_of
 from billfold.http.operations import SIGNED, get, with_scope
 from billfold.http.parameters import Query
@@ -26,11 +25,11 @@ from billfold.identity.partners import store as partner_store
 from billfold.identity.partners.caller import Caller
 from billfold.identity.users.rules import PERMISSIONS
 from billfold.ledger.bank import Bank
-from billfold.oauth import access_tokens
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth import grants
+from billfold.oauth.authentication import CustomerCaller
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
-from billfold.platform.paging import LIMIT_MAX
+from billfold.platform.database.paging import LIMIT_MAX
 
 SCOPE = "subscriptions.read"
 READS = with_scope(SCOPE, "events")
@@ -105,7 +104,7 @@ async def stream_events(
         if isinstance(caller, Caller):
             credential = await partner_store.find_credential(bank.pool, bank.vault, hash_token(token), now=wall_now())
             return None if credential is None else credential.expires_at
-        access = await access_tokens.find_access_token(bank.pool, token, wall_now())
+        access = await grants.find_access_token(bank.pool, token, wall_now())
         if access is None or SCOPE not in access.scopes & PERMISSIONS.get(access.role, frozenset()):
             return None
         return access.expires_at

@@ -11,10 +11,10 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.types import API_VERSION, Envelope, Subscriber
+from billfold.events.schemas import API_VERSION, Envelope, Subscriber
 from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.paging import SortKey
 from billfold.platform.errors import NotFound
-from billfold.platform.paging import SortKey
 
 DIRECTIONS = {True: {"than": "<", "way": "DESC"}, False: {"than": ">", "way": "ASC"}}
 """Parts of the statement of a list that is `descending` or not."""

@@ -8,8 +8,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.events.kinds import KINDS, payload_schema
-from billfold.events.types import API_VERSION, Envelope
-from billfold.ledger.event_kind import EventKind
+from billfold.events.schemas import API_VERSION, Envelope
+from billfold.ledger.types import EventKind
 
 _EVENT = UUID("0d1c2b3a-4f5e-4697-8877-665544332211")
 _CUSTOMER = UUID("7a6b5c4d-3e2f-4a1b-9c0d-8e7f6a5b4c3d")

@@ -10,8 +10,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
-from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.customers import CustomerRow
+from billfold.ledger.directory import find_customer
 from billfold.ledger.types import Origin
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id, derive

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 from billfold.http.parameters import Query
 from billfold.http.responses import StreamedResponse
 from billfold.ledger.bank import Bank
-from billfold.platform.text.csv_text import Cell, Separators, lines_of
+from billfold.platform.text import Cell, Separators, lines_of
 
 Row = TypeVar("Row")
 ROWS_PER_PAGE = 500

@@ -13,10 +13,9 @@ from typing_extensions import override
 from billfold.http.parameters import Query, parse_choice
 from billfold.http.schemas import CursorList, SearchedList
 from billfold.ledger.bank import Bank
-from billfold.platform.database.keyset import KeysetList
+from billfold.platform.database.paging import LIMIT_DEFAULT, LIMIT_MAX, KeysetList, Page, Pager, Position, SortKey, Stop
 from billfold.platform.dates import DAY_RANGE, et_instant, is_day, parse_day, parse_instant
 from billfold.platform.errors import InvalidInput
-from billfold.platform.paging import LIMIT_DEFAULT, LIMIT_MAX, Page, Pager, Position, SortKey, Stop
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")

@@ -22,11 +22,11 @@ from billfold.http.caller import Call
 from billfold.http.json_syntax import CONTROL, check_json, has_control, malformed
 from billfold.http.schemas import CheckedBody
 from billfold.http.validation_errors import days_out_of_range, field_errors, mistakes_in
+from billfold.platform.addresses import network_of, without_port
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import require_aware
 from billfold.platform.errors import BillfoldError, FieldError, InvalidInput
 from billfold.platform.file_kinds import FileKind, max_file_bytes
-from billfold.platform.network.addresses import network_of, without_port
 
 BARE = frozenset({"localhost", "127.0.0.1", "[::1]"})
 BODY_BYTES_MAX = 1024 * 1024

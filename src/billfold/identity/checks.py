@@ -1,7 +1,7 @@
 """What `verify` checks of rights: roles, clients, keys and addresses of events are as their last entry left them."""
 
-from billfold.audit.rights import RESOURCES, RIGHTS
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.audit.rules import RESOURCES, RIGHTS
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.database.connection import Connection
 
 _CHANGED = "it differs from the last entry about it"

@@ -3,23 +3,80 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
 
 from billfold.bills.rules.market import Market
 from billfold.ledger.context import BankPolicy
-from billfold.ledger.directory.store import Directory
+from billfold.ledger.directory import Directory
 from billfold.ledger.engine.engine import Engine
 from billfold.ledger.types import ScheduledJob
-from billfold.platform.background import BackgroundTasks
 from billfold.platform.calendars import Calendars
+from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.paging import Pager
 from billfold.platform.database.replica import Replica
-from billfold.platform.paging import Pager
-from billfold.platform.ports import Ports
+from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.usage_limits import USAGE_LIMITS
+
+
+class BackgroundTasks:
+    """The tasks of one owner; each is kept until it ends."""
+
+    __slots__ = ("_tasks",)
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[None, None, None]) -> None:
+        """Run something beside the caller."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Wait until all have ended, however they end."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+Port = TypeVar("Port")
+
+
+class Ports:
+    """External systems and objects that a process shares, found by type: `ports[FileStore]`.
+
+    A part declares its port as a class. Only the wiring knows which class provides it.
+    """
+
+    def __init__(self) -> None:
+        self._providers: dict[type, Any] = {}
+
+    def __getitem__(self, port: type[Port]) -> Port:
+        """Return the provider of a port. Raises KeyError when none is set."""
+        found: Port = self._providers[port]
+        return found
+
+    def get(self, port: type[Port]) -> Port | None:
+        """Return the provider of a port, or None."""
+        return self._providers.get(port)
+
+    def __setitem__(self, port: type[Port], provider: Port | None) -> None:
+        if provider is None:
+            self._providers.pop(port, None)
+        else:
+            self._providers[port] = provider
+
+    def copy(self) -> Ports:
+        """Return the same providers, of which some can be replaced."""
+        other = Ports()
+        other._providers.update(self._providers)
+        return other
+
 
 JobRunner = Callable[["Bank", ScheduledJob], Awaitable[None]]
 """Runs one scheduled job. Running it twice changes nothing the second time."""
@@ -61,3 +118,24 @@ class Bank:
     async def close(self) -> None:
         """Wait for background work that outlives a response."""
         await self.background.close()
+
+
+async def limit_usage(bank: Bank, what: str, customer_id: UUID, *, account: UUID | None = None, more: int = 1) -> None:
+    """Count what a customer has done, once or so often, before it is done. Raises Refused `usage-limit-reached`.
+
+    It counts whatever becomes of it. `account` is that of another bank.
+    """
+    entry = await bank.directory.find("customer", customer_id)
+    partner_id = None if entry is None else entry.partner_id
+    uses = uses_of(what, customer=customer_id, partner=partner_id, account=account, more=more)
+    async with bank.pool.acquire() as conn:
+        await count_usage(conn, bank.settings.limits, uses, wall_now())
+
+
+def uses_of(what: str, *, more: int = 1, **subjects: UUID | None) -> dict[tuple[str, UUID], int]:
+    """Return what is counted for whom; where there is no limit, nothing is."""
+    return {
+        (f"{what}.{whose}", subject): more
+        for whose, subject in subjects.items()
+        if subject is not None and f"{what}.{whose}" in USAGE_LIMITS
+    }

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from billfold.ledger.commands import Command
-from billfold.platform.checks import Certainty, Check, names_in_sql
+from billfold.platform.database.checks import Certainty, Check, names_in_sql
 from billfold.platform.database.rows import stored_name
 
 

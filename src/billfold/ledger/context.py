@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, datetime, time
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 import msgspec
@@ -12,12 +12,39 @@ import msgspec
 from billfold.bills.rules.market import Market
 from billfold.bills.rules.pricing import NO_BID, subtract_spread
 from billfold.bills.types import Bill
-from billfold.ledger.screening import NoScreening, Screening
 from billfold.ledger.types import Agreements
 from billfold.platform.calendars import Calendars, WireHours
 from billfold.platform.dates import et_date
 from billfold.platform.errors import MarketDataStale
 from billfold.platform.ids import IdSource
+
+
+class Screening(Protocol):
+    """Screens payments, payees and documents. Pure: the same input has the same result."""
+
+    def stopped_wire(self, _amount: int | None, /) -> str | None:
+        """Return why a wire of so many cents (None: the whole balance) is rejected."""
+        return None
+
+    def stops_card(self, _amount: int, /) -> bool:
+        """Tell whether a payment of so many cents by card is suspected of fraud."""
+        return False
+
+    def unverifiable_name(self, _name: str, /) -> str | None:
+        """Return why a counterparty of this name cannot be verified."""
+        return None
+
+    def invalid_file(self, _name: str | None, /) -> str | None:
+        """Return why an uploaded file is not accepted as a document."""
+        return None
+
+    def deposit_amounts(self) -> tuple[int, int] | None:
+        """Return the two micro-deposit amounts in cents; None: they are drawn at random."""
+        return None
+
+
+class NoScreening(Screening):
+    """Accepts everything."""
 
 
 class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """A command run on books that are not written: what its outcome would be, and what it would write."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import Kind
 from billfold.ledger.commands import Command, Outcome
 from billfold.ledger.engine.load_books import READ_HEADS, load_books, load_identifiers
-from billfold.ledger.engine.pending_command import load_references
+from billfold.ledger.engine.pending_command import Answer, load_references
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import NotFound
@@ -56,3 +56,33 @@ async def dry_run(conn: Connection, bank: Bank, command: Command) -> DryRun:
     first = books[command.customers[0]]
     lengths_before = first.draft.lengths()
     return DryRun(now, command.decide(books, ctx), first, lengths_before)
+
+
+COMMANDS_PER_BATCH = 500
+
+
+async def submit_in_lots(bank: Bank, commands: Iterable[Command]) -> AsyncIterator[tuple[Command, Answer]]:
+    """Carry out commands and yield each with its answer, in order.
+
+    Raises the first refusal or failure; what was carried out before it stays.
+    """
+    for batch in _batches(commands):
+        answers = await bank.engine.submit_all(batch)
+        for command, answer in zip(batch, answers, strict=True):
+            if isinstance(answer, Exception):
+                raise answer
+            yield command, answer
+
+
+def _batches(commands: Iterable[Command]) -> Iterator[list[Command]]:
+    """Yield batches of so many commands, fewer of those with many references."""
+    batch: list[Command] = []
+    size = 0
+    for command in commands:
+        batch.append(command)
+        size += max(1, len(command.references))
+        if size >= COMMANDS_PER_BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Literal, NamedTuple, Self
+from typing import Generic, Literal, NamedTuple, Self, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -185,3 +185,24 @@ class ScheduledJob(NamedTuple):
     def name(self) -> str:
         """The name under which it is kept when it fails."""
         return f"{self.kind} {self.object_id}"
+
+
+Payload = TypeVar("Payload", bound=msgspec.Struct)
+
+
+class EventKind(msgspec.Struct, Generic[Payload], frozen=True):
+    """A kind of event. `partner` and `customer` say which API can see it."""
+
+    name: str
+    meaning: str
+    """One sentence: when it is raised."""
+    example: Payload
+    partner: bool = False
+    customer: bool = False
+    version: int = 1
+    """Raised by one whenever fields are added to the payload."""
+
+    @property
+    def payload(self) -> type[Payload]:
+        """The shape of the payload."""
+        return type(self.example)

@@ -17,11 +17,9 @@ import psutil
 import structlog
 
 from billfold.cli.context import CliError
-from billfold.monitoring.store import count_breaks, measure
-from billfold.monitoring.types import Measured
+from billfold.monitoring.samples import Measured, count_breaks, measure
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.database.connect import Connector, hosts_of
-from billfold.platform.database.connection import Connection
+from billfold.platform.database.connection import Connection, Connector, hosts_of
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.settings.settings import Settings
 

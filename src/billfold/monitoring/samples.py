@@ -1,16 +1,18 @@
-"""What a process that opened the bank shows of itself every few seconds: its connections and its queue."""
+"""Samples of metrics: connections and queue of this process, and figures of the bank from its database."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from billfold.ledger.bank import Bank
-from billfold.platform.telemetry.metrics import (
-    COMMANDS_WAITING,
-    POOL_CONNECTIONS,
-    POOL_CONNECTIONS_MAX,
-    start_metrics,
-)
+from billfold.payments.clearing.rules import RAILS
+from billfold.platform.clock import business_now
+from billfold.platform.database.business_clock import read_clock
+from billfold.platform.database.connection import Connection
+from billfold.platform.dates import ET, et_instant
+from billfold.platform.telemetry import metrics
 from billfold.platform.telemetry.tracing import start_tracing, tracing
 
 NO_TRACES = "none"
@@ -34,7 +36,7 @@ async def _counted(bank: Bank) -> AsyncIterator[None]:
     if bank.settings.management_port is None:
         yield
         return
-    start_metrics()
+    metrics.start_metrics()
     task = asyncio.create_task(_sample(bank))
     try:
         yield
@@ -47,8 +49,166 @@ async def _counted(bank: Bank) -> AsyncIterator[None]:
 async def _sample(bank: Bank) -> None:
     while True:
         open_, idle = bank.pool.get_size(), bank.pool.get_idle_size()
-        POOL_CONNECTIONS.set(open_ - idle, "used")
-        POOL_CONNECTIONS.set(idle, "idle")
-        POOL_CONNECTIONS_MAX.set(bank.pool.get_max_size())
-        COMMANDS_WAITING.set(bank.engine.waiting)
+        metrics.POOL_CONNECTIONS.set(open_ - idle, "used")
+        metrics.POOL_CONNECTIONS.set(idle, "idle")
+        metrics.POOL_CONNECTIONS_MAX.set(bank.pool.get_max_size())
+        metrics.COMMANDS_WAITING.set(bank.engine.waiting)
         await asyncio.sleep(SAMPLE_SECONDS)
+
+
+class DatabaseGauge(NamedTuple):
+    """One metric whose values are read from the database; each row of its query is labels and the value."""
+
+    name: str
+    about: str
+    labels: Sequence[str]
+    query: str
+
+
+class Measured(NamedTuple):
+    """The values of one metric."""
+
+    gauge: DatabaseGauge
+    values: Sequence[tuple[Sequence[str], float]]
+
+
+COUNT_MAX = 10_000
+RECONCILED_DAYS = 7
+_TIMEOUT_MILLISECONDS = 5_000
+
+
+def _seconds_since(instant: str, now: str) -> str:
+    return f"greatest(0, coalesce(extract(epoch FROM {now} - {instant}), 0))::float8"
+
+
+GAUGES = (
+    DatabaseGauge(
+        "billfold_due_work_lag_seconds",
+        "For how long the customer who waits longest has had work due.",
+        (),
+        f"SELECT {_seconds_since('min(due_at)', '$1::timestamptz')} FROM ledger_head",
+    ),
+    DatabaseGauge(
+        "billfold_scheduled_jobs_late",
+        "Scheduled jobs whose time has come, by kind; `ach.window` is a window that was missed.",
+        ("kind",),
+        f"""SELECT kind, count(*)::float8 FROM (
+              SELECT kind FROM scheduled_job WHERE due_at <= $1::timestamptz - interval '1 minute' LIMIT {COUNT_MAX}
+            ) late GROUP BY kind""",
+    ),
+    DatabaseGauge(
+        "billfold_scheduled_job_lag_seconds",
+        "For how long the scheduled job that waits longest has been due.",
+        (),
+        f"SELECT {_seconds_since('min(due_at)', '$1::timestamptz')} FROM scheduled_job",
+    ),
+    DatabaseGauge(
+        "billfold_webhook_queue",
+        "Events that wait to be delivered, the second and later ones of a queue included.",
+        (),
+        f"SELECT count(*)::float8 FROM (SELECT 1 FROM delivery WHERE due_at IS NOT NULL LIMIT {COUNT_MAX}) waiting",
+    ),
+    DatabaseGauge(
+        "billfold_webhook_queue_age_seconds",
+        "For how long the queue that waits longest has had something to deliver.",
+        (),
+        f"SELECT {_seconds_since('min(due_at)', '$2::timestamptz')} FROM subscription_queue",
+    ),
+    DatabaseGauge(
+        "billfold_rail_files_waiting",
+        "Files of the rails that are not finished, by rail and direction.",
+        ("rail", "direction"),
+        "SELECT rail, direction, count(*)::float8 FROM rail_file WHERE done_at IS NULL GROUP BY rail, direction",
+    ),
+    DatabaseGauge(
+        "billfold_rail_file_age_seconds",
+        "Age of the oldest file of the rails that is not finished, by rail and direction.",
+        ("rail", "direction"),
+        f"""SELECT rail, direction, {_seconds_since("min(created_at)", "$1::timestamptz")}
+              FROM rail_file WHERE done_at IS NULL GROUP BY rail, direction""",
+    ),
+    DatabaseGauge(
+        "billfold_suspense_items",
+        "Payments held in suspense, by rail.",
+        ("rail",),
+        f"""SELECT rail, count(*)::float8 FROM (
+              SELECT rail FROM suspense_item WHERE status = 'HELD' LIMIT {COUNT_MAX}) held GROUP BY rail""",
+    ),
+    DatabaseGauge(
+        "billfold_work_put_aside",
+        "Items of background work that failed and are tried again later, by kind.",
+        ("kind",),
+        "SELECT kind, count(*)::float8 FROM failed_work GROUP BY kind",
+    ),
+    DatabaseGauge(
+        "billfold_emails_waiting",
+        "E-mails that are due and not sent.",
+        (),
+        f"""SELECT count(*)::float8 FROM (
+              SELECT 1 FROM outbound_email WHERE sent_at IS NULL AND due_at <= $2::timestamptz LIMIT {COUNT_MAX}
+            ) waiting""",
+    ),
+    DatabaseGauge(
+        "billfold_audit_unsealed_seconds",
+        "Age of the oldest audit entries that are not sealed.",
+        (),
+        f"""SELECT {_seconds_since("min(recorded_at)", "$2::timestamptz")}
+              FROM audit_chain_head WHERE entry_no > sealed_no""",
+    ),
+    DatabaseGauge(
+        "billfold_daily_roots_refused",
+        "Days of which nothing was published because the ledger did not verify.",
+        (),
+        "SELECT count(*)::float8 FROM daily_root_refusal",
+    ),
+    DatabaseGauge(
+        "billfold_chain_height",
+        "Height of a chain as the bank reads it, by chain and state: seen or final.",
+        ("chain", "state"),
+        """SELECT chain, 'seen', seen_number::float8 FROM chain_cursor
+           UNION ALL SELECT chain, 'final', final_number::float8 FROM chain_cursor""",
+    ),
+    DatabaseGauge(
+        "billfold_chain_lag_seconds",
+        "How long ago the nodes of a chain last agreed.",
+        ("chain",),
+        f"SELECT chain, {_seconds_since('agreed_at', '$2::timestamptz')} FROM chain_cursor",
+    ),
+)
+
+BREAKS = DatabaseGauge(
+    "billfold_reconciliation_breaks",
+    f"Settlement dates of the last {RECONCILED_DAYS} days that are not settled to the cent, by rail.",
+    ("rail",),
+    "",
+)
+
+
+async def measure(conn: Connection, wall: datetime) -> list[Measured]:
+    """Return all but the breaks, as of one snapshot."""
+    async with conn.transaction(isolation="repeatable_read", readonly=True):
+        await conn.execute(f"SET LOCAL statement_timeout = {_TIMEOUT_MILLISECONDS}")
+        now = business_now(await read_clock(conn), wall)
+        found = []
+        for each in GAUGES:
+            given = [instant for name, instant in (("$1", now), ("$2", wall)) if name in each.query]
+            query = each.query if "$1" in each.query else each.query.replace("$2", "$1")
+            rows = await conn.fetch(query, *given)
+            found.append(Measured(each, [([str(label) for label in labels], value) for *labels, value in rows]))
+        return found
+
+
+async def count_breaks(conn: Connection, wall: datetime) -> list[Measured]:
+    """Return on how many past dates the bank has not settled what moved. Reads the payments of these days."""
+    # It imports every rail.
+    from billfold.payments.clearing.store import SettlementPeriod, list_cleared  # noqa: PLC0415
+
+    async with conn.transaction(isolation="repeatable_read", readonly=True):
+        await conn.execute(f"SET LOCAL statement_timeout = {_TIMEOUT_MILLISECONDS}")
+        today = business_now(await read_clock(conn), wall).astimezone(ET).date()
+        first, last = today - timedelta(days=RECONCILED_DAYS), today - timedelta(days=1)
+        ends = et_instant(today, 0) - timedelta(microseconds=1)
+        bank_id = await conn.fetchval("SELECT bank_customer_id FROM bank")
+        open_dates = await list_cleared(conn, bank_id, SettlementPeriod(first, et_instant(first, 0), last, ends))
+    counted = [([rail], float(sum(each.rail == rail for each in open_dates))) for rail in RAILS]
+    return [Measured(BREAKS, counted)]

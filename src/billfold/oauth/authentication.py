@@ -7,28 +7,80 @@ is optional on whatever changes something.
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
+from typing_extensions import override
+
 from billfold.audit import record as audit_record
-from billfold.audit.types import NewEntry
+from billfold.audit.rules import NewEntry
 from billfold.http.api import Identity, Sender, fingerprint_of
 from billfold.http.caller import Call
 from billfold.http.limits.idempotency import AdmissionRequest
 from billfold.http.operations import RATES_PER_MINUTE, Access, Operation
 from billfold.http.raw_request import RawRequest, Requester, is_uuid
-from billfold.http.responses import ProblemWithHeaders
-from billfold.identity.users.rules import PERMISSIONS
+from billfold.http.responses import HttpResponse, ProblemWithHeaders
+from billfold.identity.users.rules import PERMISSIONS, Action
 from billfold.ledger.bank import Bank
-from billfold.oauth import access_tokens, dpop
-from billfold.oauth.caller import CustomerCaller
+from billfold.ledger.types import Origin
+from billfold.oauth import dpop, grants
 from billfold.oauth.clients import list_client_keys
-from billfold.oauth.errors import OAuthError
 from billfold.oauth.rules import http_message_signatures as message_signatures
 from billfold.oauth.rules.public_keys import ALGORITHMS
-from billfold.oauth.types import AccessToken
+from billfold.oauth.types import AccessToken, OAuthError
 from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, Refused
 from billfold.platform.ids import command_id
+
+
+class CustomerCaller(Call, frozen=True, kw_only=True):
+    """One request with an access token of the Customer API: for one customer, mostly by a member of its team."""
+
+    access: AccessToken
+
+    @property
+    @override
+    def origin(self) -> Origin:
+        """The member who calls through the client, or the client by itself."""
+        access = self.access
+        return Origin(
+            kind="CLIENT" if access.user_id is None else "MEMBER",
+            member_id=access.member_id,
+            client_id=access.client_id,
+            ip_address=self.address,
+            user_agent=self.agent,
+        )
+
+    @override
+    def may(self, scope: str) -> bool:
+        """Tell whether scopes and role both include it."""
+        return scope in self.access.scopes and scope in PERMISSIONS[self.access.role]
+
+    @property
+    def customer_id(self) -> UUID:
+        """The one customer the token is for."""
+        return self.access.customer_id
+
+    @property
+    @override
+    def only_customer_id(self) -> UUID:
+        """The same."""
+        return self.access.customer_id
+
+
+class RequestApproval(Protocol):
+    """A service of both APIs: operations take it as the parameter `request_approval`."""
+
+    async def __call__(
+        self,
+        member: CustomerCaller,
+        bank: Bank,
+        action: Action,
+        action_name: str,
+        resource: tuple[str, UUID | None],
+        **change: object,
+    ) -> HttpResponse | None:
+        """Request a change and return the response that says so; None if no rule requires it."""
+
 
 KEY_HEADER = "idempotency-key"
 _KEY_CHARS_MAX = 255
@@ -105,7 +157,7 @@ class AccessTokenAuthenticator:
         await self._check_signature(request, access, now)
         if proof is not None and not await dpop.consume_proof(self._bank.pool, proof.jkt, proof.jti, until=proof.until):
             raise challenge("dpop", "invalid_dpop_proof", "The proof was used before.")
-        await access_tokens.record_use(self._bank.pool, access, now)
+        await grants.record_use(self._bank.pool, access, now)
         return access
 
     async def note_refused(self, call: Call, operation: Operation) -> None:
@@ -127,7 +179,7 @@ class AccessTokenAuthenticator:
     async def _look_up(self, request: RawRequest, now: datetime) -> tuple[str, str, AccessToken]:
         """Return scheme and token of a request, and what the token grants if it is proven."""
         scheme, token = _token_in(request)
-        access = await access_tokens.find_access_token(self._bank.pool, token, now)
+        access = await grants.find_access_token(self._bank.pool, token, now)
         if access is None:
             raise challenge(scheme, "invalid_token", "The access token is unknown or has expired.")
         request.requester = Requester(access.customer_id, access.client_id, access.member_id)

@@ -7,12 +7,11 @@ from uuid import UUID
 
 import typer
 
-from billfold.cli.command import CommandGroup, Row
-from billfold.cli.output import console, key_value_table, print_success
-from billfold.cli.resources import read_text_file
+from billfold.cli.command import CommandGroup, Row, console, key_value_table, print_success
+from billfold.cli.context import read_text_file
 from billfold.ledger.bank import Bank
 from billfold.oauth import clients, signing_keys
-from billfold.oauth.operator_audit import record_oauth_client
+from billfold.oauth.clients import record_oauth_client
 from billfold.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, REFRESH_TOKEN, NewClient
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 from uuid import UUID
 
-from billfold.identity.users.members import is_active_member, require_company
+from billfold.identity.members.store import is_active_member, require_company
 from billfold.platform import crypto, ids
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import NotFound, Refused

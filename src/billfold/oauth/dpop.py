@@ -10,16 +10,9 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from billfold.oauth.errors import OAuthError, invalid_dpop_proof
-from billfold.oauth.rules.jws import instant_of, parse_jws
-from billfold.oauth.rules.public_keys import (
-    ALGORITHMS,
-    InvalidKey,
-    PublicKeyInfo,
-    algorithm_names,
-    base64url,
-    from_jwk,
-)
+from billfold.oauth.rules import public_keys
+from billfold.oauth.rules.public_keys import ALGORITHMS
+from billfold.oauth.types import OAuthError, invalid_dpop_proof
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, Pool
 
@@ -66,7 +59,7 @@ class Nonces:
         return any(hmac.compare_digest(nonce, each) for each in known)
 
     def _of(self, step: int) -> str:
-        return base64url(hmac.digest(self._key, str(step).encode(), "sha256"))
+        return public_keys.base64url(hmac.digest(self._key, str(step).encode(), "sha256"))
 
 
 def verify_proof(
@@ -109,14 +102,14 @@ async def consume_proof(conn: Connection | Pool, jkt: str, jti: str, until: date
     return await conn.fetchval(_CONSUME, jkt, jti_hash, until) is True
 
 
-def _verify_signature(proof_jwt: str | None) -> tuple[PublicKeyInfo, Mapping[str, Any]]:
+def _verify_signature(proof_jwt: str | None) -> tuple[public_keys.PublicKeyInfo, Mapping[str, Any]]:
     """Return the key a proof is signed with and its claims."""
     if proof_jwt is None:
         raise invalid_dpop_proof("The request has no DPoP header.")
     if "," in proof_jwt or len(proof_jwt) > _PROOF_CHARS_MAX:
         raise invalid_dpop_proof("The request must have exactly one DPoP header of at most 8192 characters.")
     try:
-        found = parse_jws(proof_jwt)
+        found = public_keys.parse_jws(proof_jwt)
         key = _key_of(found.header)
     except ValueError as error:
         raise invalid_dpop_proof(f"The DPoP proof does not hold: {error}.") from None
@@ -125,22 +118,22 @@ def _verify_signature(proof_jwt: str | None) -> tuple[PublicKeyInfo, Mapping[str
     return key, found.claims
 
 
-def _key_of(header: Mapping[str, Any]) -> PublicKeyInfo:
+def _key_of(header: Mapping[str, Any]) -> public_keys.PublicKeyInfo:
     if header.get("typ") != "dpop+jwt":
-        raise InvalidKey("typ must be dpop+jwt")
+        raise public_keys.InvalidKey("typ must be dpop+jwt")
     jwk = header.get("jwk")
     if not isinstance(jwk, dict):
-        raise InvalidKey("its header has no public key (jwk)")
-    key = from_jwk(jwk)
-    if header.get("alg") not in algorithm_names(key.algorithm):
-        raise InvalidKey(f"alg must be one of {', '.join(ALGORITHMS)} and fit the key")
+        raise public_keys.InvalidKey("its header has no public key (jwk)")
+    key = public_keys.from_jwk(jwk)
+    if header.get("alg") not in public_keys.algorithm_names(key.algorithm):
+        raise public_keys.InvalidKey(f"alg must be one of {', '.join(ALGORITHMS)} and fit the key")
     return key
 
 
 def _issued_at(claims: Mapping[str, Any], now: datetime) -> datetime:
     """Return `iat`. Raises unless it is within the leeway of now, and `exp` and `nbf` allow it."""
     try:
-        issued_at, expires_at, valid_from = (instant_of(claims, name) for name in ("iat", "exp", "nbf"))
+        issued_at, expires_at, valid_from = (public_keys.instant_of(claims, name) for name in ("iat", "exp", "nbf"))
     except ValueError as error:
         raise invalid_dpop_proof(f"{error}.") from None
     if issued_at is None:
@@ -174,5 +167,5 @@ def _normalized(url: str) -> tuple[str, str, int | None, str]:
 
 
 def _is_hash_of(ath: object, token: str) -> bool:
-    digest = base64url(hashlib.sha256(token.encode()).digest())
+    digest = public_keys.base64url(hashlib.sha256(token.encode()).digest())
     return isinstance(ath, str) and hmac.compare_digest(ath.encode(), digest.encode())

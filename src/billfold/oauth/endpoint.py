@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import Header, HttpResponse, json_response
-from billfold.oauth.errors import OAuthError
+from billfold.oauth.types import OAuthError
 
 FORM = "application/x-www-form-urlencoded"
 _FIELDS_MAX = 40

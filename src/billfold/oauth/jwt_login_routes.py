@@ -15,15 +15,13 @@ import msgspec
 from billfold.http.operations import PER_ADDRESS, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, json_response
-from billfold.identity.partners import credentials
+from billfold.identity.partners import credentials, login_routes
 from billfold.identity.partners import store as partner_store
-from billfold.identity.partners.login_audit import record_failed_login, record_login
-from billfold.identity.partners.login_routes import is_host_of, require_allowed_caller
-from billfold.identity.partners.types import PartnerKey
+from billfold.identity.partners.rules import PartnerKey
 from billfold.ledger.bank import Bank
 from billfold.oauth.endpoint import NOT_CACHED, STRING, Fields, error_response, form_of, form_openapi, required
-from billfold.oauth.errors import OAuthError, invalid_client, invalid_grant
-from billfold.oauth.rules.jws import instant_of
+from billfold.oauth.rules.public_keys import instant_of
+from billfold.oauth.types import OAuthError, invalid_client, invalid_grant
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
@@ -70,13 +68,13 @@ async def exchange_assertion(request: RawRequest, bank: Bank) -> HttpResponse:
     except OAuthError as error:
         SIGN_IN_FAILURES.add("partner assertion")
         if key is not None:
-            record_failed_login(bank, key, request, wrong=error.description, key_id=key.key_id)
+            login_routes.record_failed_login(bank, key, request, wrong=error.description, key_id=key.key_id)
         # RFC 6749 asks for the header with 401.
         challenge = (b"www-authenticate", b'Bearer realm="billfold"')
         return error_response(error, *([challenge] if error.error == "invalid_client" else []))
     async with bank.pool.acquire() as conn, conn.transaction():
         token, expires = await credentials.issue_token(conn, partner_id=key.partner_id, user_id=key.user_id, now=now)
-        await record_login(bank, conn, key, request, now=now, proved="assertion", key_id=key.key_id)
+        await login_routes.record_login(bank, conn, key, request, now=now, proved="assertion", key_id=key.key_id)
     seconds = int((expires - now).total_seconds())
     return json_response(TokenAnswer(token, "Bearer", seconds), 200, NOT_CACHED)
 
@@ -121,7 +119,7 @@ async def _find_key(bank: Bank, request: RawRequest, form: Fields) -> PartnerKey
     key = None
     if isinstance(key_id, str) and _VISIBLE.fullmatch(key_id):
         key = await partner_store.find_partner_key(bank.pool, key_id)
-    if key is None or not is_host_of(key.partner_slug, request, bank):
+    if key is None or not login_routes.is_host_of(key.partner_slug, request, bank):
         raise invalid_grant("The assertion names no key (`kid`) that is registered here.")
     return key
 
@@ -158,7 +156,7 @@ def _instant(claims: Mapping[str, Any], name: str) -> datetime:
 
 async def _check_address(bank: Bank, key: PartnerKey, request: RawRequest) -> None:
     try:
-        await require_allowed_caller(bank, key.partner_slug, request)
+        await login_routes.require_allowed_caller(bank, key.partner_slug, request)
     except Refused as refused:
         raise OAuthError("unauthorized_client", refused.detail) from None
 

@@ -7,13 +7,12 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from billfold.cli.command import EXAMPLE_ID, CommandGroup
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, console, print_line
 from billfold.cli.context import CliError
-from billfold.cli.output import console, print_line
 from billfold.documents import store as document_store
 from billfold.documents.ports import StoredFileMissing
 from billfold.documents.store import fetch_opened
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
 from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import ReviewDecision

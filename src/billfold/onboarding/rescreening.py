@@ -11,10 +11,10 @@ import structlog
 from billfold.accounts.customers.commands import SetCustomerState
 from billfold.accounts.customers.store import is_frozen_by_others
 from billfold.accounts.profiles import open_profile
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
-from billfold.ledger.directory.types import CustomerRow, CustomerStatus
-from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.customers import CustomerRow, CustomerStatus
+from billfold.ledger.directory import find_customer
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import changing
@@ -24,8 +24,8 @@ from billfold.onboarding.applications.rules.status import ENDED
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
+from billfold.platform.database.background_work import read_put_aside
 from billfold.platform.database.connection import Connection
-from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.screening import backlog, hits
 from billfold.screening.backlog import Task

@@ -12,11 +12,11 @@ from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import DecideVerification
 from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_row
 from billfold.audit import record as audit_record
-from billfold.data_keys.types import DataShredded
+from billfold.data_keys.data_key import DataShredded
 from billfold.documents import store as document_store
 from billfold.documents.ports import DocumentRow
 from billfold.documents.store import open_names
-from billfold.identity.operators.types import Operator, Power
+from billfold.identity.operators import Operator, Power
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.onboarding.applications import store as application_store

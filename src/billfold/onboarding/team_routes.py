@@ -8,11 +8,10 @@ import msgspec
 
 from billfold.http.operations import post
 from billfold.identity.members import store as team_store
-from billfold.identity.members.rules import check_invited
-from billfold.identity.members.types import InviteMember
+from billfold.identity.members.rules import InviteMember, check_invited
 from billfold.identity.users.store import list_user_memberships
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.onboarding.applicant_team import await_team, require_submitted
 from billfold.onboarding.applications import content, requests
 from billfold.onboarding.applications.routes import V2, WRITES

@@ -32,7 +32,6 @@ _HEADER_BYTES = len(_VERSION) + _KEY_ID_BYTES
 _SEALED_BYTES_MIN = _HEADER_BYTES + _NONCE_BYTES + _TAG_BYTES
 _CANONICAL_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9/_.-]*")
-_WEBHOOK_PREFIX = "whsec_"
 _SEALED_TEXT_PREFIX = "sealed:"
 _SEALED_TEXT = re.compile(rf"{_SEALED_TEXT_PREFIX}[A-Za-z0-9_-]{{28,}}")  # version, key id and tag are 21 bytes
 
@@ -243,24 +242,6 @@ def is_unambiguous(idempotency_key: str, path: str, body: bytes) -> bool:
         and _PLAIN_PATH.fullmatch(path) is not None
         and (not body or body[0] in _BODY_STARTS)
     )
-
-
-def sign_webhook(shared_secret: str, delivery_id: str, timestamp_seconds: int, body: bytes) -> str:
-    """Return the `webhook-signature` of a delivery ("v1,...") as Standard Webhooks defines it.
-
-    The key is the text of the secret, or what its base64 stands for when it begins with `whsec_`.
-    """
-    signed = f"{delivery_id}.{timestamp_seconds}.".encode() + body
-    digest = hmac.digest(webhook_key(shared_secret), signed, "sha256")
-    return "v1," + base64.b64encode(digest).decode()
-
-
-def webhook_key(shared_secret: str) -> bytes:
-    """Return the key a secret stands for. Raises ValueError when its base64 is broken."""
-    if not shared_secret.startswith(_WEBHOOK_PREFIX):
-        return shared_secret.encode()
-    encoded = shared_secret.removeprefix(_WEBHOOK_PREFIX)
-    return base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
 
 
 def _request_digest(secret: str | bytes, idempotency_key: str, path: str, body: bytes) -> bytes:

@@ -6,8 +6,8 @@ than it may; each monthly statement begins where the last one ended; of a finish
 
 from typing import Final
 
-from billfold.data_keys.types import SEALED_BYTES
-from billfold.platform.checks import Certainty, Findings, declared, names_in_sql
+from billfold.data_keys.data_key import SEALED_BYTES
+from billfold.platform.database.checks import Certainty, Findings, declared, names_in_sql
 from billfold.platform.database.connection import Connection
 from billfold.reports.proofs import document_keys, signed_files
 from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, Unproven, verify

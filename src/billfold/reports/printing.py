@@ -17,7 +17,7 @@ import msgspec
 from billfold.accounts import addresses, profiles
 from billfold.documents.pdf import typeset_all
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
+from billfold.ledger.directory import find_customer
 from billfold.platform.errors import NotFound
 from billfold.platform.settings.settings import Settings
 from billfold.reports.entries.types import LedgerPosition

@@ -5,7 +5,8 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from billfold.events import kinds, payloads
+from billfold.events import kinds
+from billfold.events import kinds as payloads
 from billfold.ledger.book.recording import event
 from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context

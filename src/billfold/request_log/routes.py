@@ -12,8 +12,8 @@ from billfold.http.parameters import Query, parse_choice, parse_uuid
 from billfold.http.schemas import CursorList, OffsetList, WallTime
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
-from billfold.platform.paging import LIMIT_DEFAULT
+from billfold.oauth.authentication import CustomerCaller
+from billfold.platform.database.paging import LIMIT_DEFAULT
 from billfold.request_log import store
 from billfold.request_log.types import ErrorGroup, LoggedRequest, RequestFilter
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from asyncpg import DataError, IntegrityConstraintViolationError, Record
 
 from billfold.platform.database.connection import Pool
-from billfold.platform.database.keyset import KeysetList
+from billfold.platform.database.paging import KeysetList
 from billfold.platform.errors import NotFound
 from billfold.request_log.types import ErrorGroup, LoggedRequest, RequestFilter
 

@@ -16,33 +16,28 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from billfold.accounts.customers.partner_customers import PartnerIds, make_partner, new_password, partner_ids
 from billfold.cli.context import CliContext, CliError, StepReporter
 from billfold.identity.members.rules import PERSONAL_SCOPES
+from billfold.identity.members.store import add_member, create_user
 from billfold.identity.partners import credentials
 from billfold.identity.partners import store as partner_store
 from billfold.identity.users import store as user_store
 from billfold.identity.users import totp
-from billfold.identity.users.members import add_member, create_user
 from billfold.identity.users.passwords import set_password
-from billfold.identity.users.types import Role
+from billfold.identity.users.rules import Role
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.oauth import clients
-from billfold.oauth.operator_audit import record_oauth_client
-from billfold.oauth.rules.scopes import SCOPES
+from billfold.oauth.clients import record_oauth_client
+from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.oauth.types import CLIENT_CREDENTIALS, NewClient
 from billfold.payments.cards.authorizations.messages import processor_key
+from billfold.platform.addresses import own_url_host
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_password
 from billfold.platform.database.connection import Connection
-from billfold.platform.network.addresses import own_url_host
 from billfold.platform.settings.settings import Settings
+from billfold.sandbox import running_sandbox
 from billfold.sandbox.card_processor.launch import prepare_card_host
-from billfold.sandbox.credentials_file import (
-    SandboxFile,
-    SandboxOAuthClient,
-    SandboxPerson,
-    read_sandbox_file,
-    write_sandbox_file,
-)
+from billfold.sandbox.running_sandbox import SandboxFile, SandboxOAuthClient
 
 PARTNER = "sandbox"
 PARTNER_NAME = "Sandbox Partner"
@@ -62,9 +57,9 @@ async def prepare_sandbox(
         if tls is None:
             raise CliError("A sandbox serves https itself.", "Unset BILLFOLD_BEHIND_PROXY.")
         report("Making a partner")
-        previous = read_sandbox_file(settings.state_dir)
+        previous = running_sandbox.read_sandbox_file(settings.state_dir)
         saved_sandbox = await _new_sandbox_file(bank, previous, authority=tls.authority.resolve(), card_port=card_port)
-    write_sandbox_file(settings.state_dir, saved_sandbox)
+    running_sandbox.write_sandbox_file(settings.state_dir, saved_sandbox)
     return saved_sandbox
 
 
@@ -162,13 +157,13 @@ OPERATORS = (
 
 
 async def sandbox_person(
-    bank: Bank, customer_id: UUID, member: SandboxMember, previous: SandboxPerson | None
-) -> SandboxPerson:
+    bank: Bank, customer_id: UUID, member: SandboxMember, previous: running_sandbox.SandboxPerson | None
+) -> running_sandbox.SandboxPerson:
     """Return credentials in force: those of the last start, or new ones where they are lost."""
     existing = await user_store.find_user_by_email(bank.pool, bank.vault, member.email)
     if existing is not None and previous is not None:
         return previous
-    person, now = SandboxPerson(member.email, new_password(), totp.new_secret()), wall_now()
+    person, now = running_sandbox.SandboxPerson(member.email, new_password(), totp.new_secret()), wall_now()
     password_hash = hash_password(person.password)
     async with bank.pool.acquire() as conn, conn.transaction():
         user_id = (

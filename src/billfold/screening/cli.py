@@ -11,10 +11,9 @@ import typer
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row, console
 from billfold.cli.context import CliError
-from billfold.cli.output import console
-from billfold.data_keys.types import DataShredded
+from billfold.data_keys.data_key import DataShredded
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection

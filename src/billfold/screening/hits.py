@@ -11,12 +11,12 @@ import msgspec
 from billfold.audit import record as audit_record
 from billfold.audit.audited_rows import AuditedTable
 from billfold.audit.record import AuditedAction
+from billfold.data_keys.data_key import DataShredded
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.types import DataShredded
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import associated_data

@@ -15,7 +15,7 @@ from billfold.accounts.counterparties.store import find_payees, open_payees
 from billfold.accounts.counterparties.types import CounterpartyStatus, Payee, SanctionsStatus
 from billfold.audit import record as audit_record
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform import ids
 from billfold.platform.clock import wall_now

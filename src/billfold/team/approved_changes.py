@@ -14,10 +14,10 @@ from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
 from billfold.approvals.types import APPLY_AUTHORIZATION_REQUEST, AuthorizationRequestRow
 from billfold.data_keys.keys import DataKeys
 from billfold.identity.members import store as team_store
-from billfold.identity.members.types import CreateProgram, InviteMember, Member, MemberState
+from billfold.identity.members.rules import CreateProgram, InviteMember, Member, MemberState
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
-from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.directory import find_customer
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.oauth import clients
 from billfold.platform.clock import wall_now

@@ -7,19 +7,19 @@ from uuid import UUID
 
 import typer
 
-from billfold.cli.command import CommandGroup, Row
+from billfold.cli.command import CommandGroup, Row, console, print_line, print_success
 from billfold.cli.context import CliError
-from billfold.cli.output import console, print_line, print_success
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
+from billfold.identity.members import store as user_members
 from billfold.identity.partners.store import find_partner
-from billfold.identity.users import members as user_members
 from billfold.identity.users import rules as user_rules
 from billfold.identity.users import store as user_store
-from billfold.identity.users.types import User, UserRole
+from billfold.identity.users.rules import User, UserRole
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.oauth import grants, operator_audit
+from billfold.ledger.scheduler import bank_customer_id
+from billfold.oauth import clients as operator_audit
+from billfold.oauth import grants
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.team import invitations as team_invitations

@@ -15,19 +15,18 @@ from billfold.approvals.authorization_requests import request_change
 from billfold.approvals.types import AuthorizationRequestRow
 from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
-from billfold.audit.types import NewEntry
+from billfold.audit.rules import NewEntry
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.events.notifications import notify as notification_notify
 from billfold.identity.members import rules
+from billfold.identity.members import store as user_members
+from billfold.identity.members.rules import Invitation, InviteMember, Member
 from billfold.identity.members.store import get_member
-from billfold.identity.members.types import Invitation, InviteMember, Member
 from billfold.identity.users import email_links, passwords
-from billfold.identity.users import members as user_members
 from billfold.identity.users import store as user_store
 from billfold.identity.users.contact_details import COLUMNS, INVITATIONS, USERS, has_email
-from billfold.identity.users.rules import normalize_email
-from billfold.identity.users.types import User, UserRole
+from billfold.identity.users.rules import User, UserRole, normalize_email
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.platform import crypto, ids

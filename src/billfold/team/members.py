@@ -17,13 +17,12 @@ from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.events.notifications import notify as notification_notify
 from billfold.identity.members import rules
+from billfold.identity.members import store as user_members
+from billfold.identity.members.rules import Member, MemberState
 from billfold.identity.members.store import get_member
-from billfold.identity.members.types import Member, MemberState
-from billfold.identity.users import members as user_members
 from billfold.identity.users import sessions
 from billfold.identity.users import store as user_store
-from billfold.identity.users.rules import PERMISSIONS
-from billfold.identity.users.types import Role
+from billfold.identity.users.rules import PERMISSIONS, Role
 from billfold.oauth import clients, grants
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection

@@ -13,14 +13,13 @@ from billfold.http.operations import MAY_NEED_APPROVAL, delete, get, post, put, 
 from billfold.http.raw_request import in_body
 from billfold.http.responses import HttpResponse
 from billfold.http.schemas import one_of
+from billfold.identity.members import rules as team_types
 from billfold.identity.members import store as team_store
-from billfold.identity.members import types as team_types
-from billfold.identity.members.types import CreateProgram, InviteMember, PublicKey
+from billfold.identity.members.rules import CreateProgram, InviteMember, PublicKey
 from billfold.identity.users import store as user_store
-from billfold.identity.users.rules import PERMISSIONS
-from billfold.identity.users.types import UserRole
+from billfold.identity.users.rules import PERMISSIONS, UserRole
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.team import invitations as team_invitations
 from billfold.team import members as team_members

@@ -8,9 +8,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.http.schemas import BankTime, WallTime, one_of
-from billfold.identity.members.rules import permissions_of
-from billfold.identity.members.types import STATUSES, Member, Status
-from billfold.identity.users.types import Role
+from billfold.identity.members.rules import STATUSES, Member, Status, permissions_of
+from billfold.identity.users.rules import Role
 from billfold.oauth.types import ClientKey
 from billfold.team.service_users import ServiceUser
 

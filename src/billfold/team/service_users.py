@@ -14,8 +14,8 @@ from billfold.approvals.authorization_requests import request_change
 from billfold.approvals.types import AuthorizationRequestRow
 from billfold.audit.record import AuditedAction
 from billfold.identity.members import rules
+from billfold.identity.members.rules import CreateProgram, Member
 from billfold.identity.members.store import get_member
-from billfold.identity.members.types import CreateProgram, Member
 from billfold.oauth import clients
 from billfold.oauth.types import CLIENT_CREDENTIALS, Client, ClientKey, NewClient
 from billfold.platform.crypto import Vault

@@ -19,15 +19,15 @@ from uuid import UUID
 import structlog
 
 from billfold.audit.record import record_all
-from billfold.audit.types import NewEntry
+from billfold.audit.rules import NewEntry
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market, market_version
 from billfold.ledger.types import Origin
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import Vault
+from billfold.platform.database.background_work import retry_now
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.database.connection import Connection, Db, Pool
-from billfold.platform.database.failed_work import retry_now
 from billfold.platform.database.shortage import error_summary
 
 MARKET_LOG = UUID("00000000-0000-8000-8000-6d61726b6574")

@@ -9,7 +9,7 @@ from billfold.http.list_params import Limit
 from billfold.http.operations import SIGNED, get, with_scope
 from billfold.http.parameters import Query
 from billfold.http.schemas import OffsetList
-from billfold.platform.paging import LIMIT_DEFAULT
+from billfold.platform.database.paging import LIMIT_DEFAULT
 from billfold.treasury.schemas import TradingStrategy
 
 Offset = Annotated[int, msgspec.Meta(ge=0), Query(description="How many to leave out at the front.")]

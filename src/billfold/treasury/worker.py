@@ -6,7 +6,7 @@ from uuid import UUID
 import structlog
 
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.scheduler import WorkResults
+from billfold.ledger.scheduler import WorkResults
 from billfold.platform.ids import new
 from billfold.treasury.rules.catch_up import InvestWaitingCash
 

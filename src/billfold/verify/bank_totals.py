@@ -9,7 +9,7 @@ from asyncpg import Record
 from billfold.ledger.book.book import USD
 from billfold.payments.clearing.checks import KEY, SETTLEMENT
 from billfold.payments.files.types import SETTLEMENT_LOOKBACK
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.database.connection import Connection
 from billfold.verify.accounts import to_int
 

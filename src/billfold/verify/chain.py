@@ -14,7 +14,7 @@ from typing import NamedTuple
 from asyncpg import Record
 
 from billfold.ledger.engine.write_batch import chain_hash, encode_chained_rows
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.database.connection import Connection
 from billfold.verify.streams import (
     CHAIN_ENTRIES,

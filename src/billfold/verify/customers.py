@@ -8,30 +8,17 @@ from uuid import UUID
 from asyncpg import Record
 
 from billfold.bills.rules.market import Market
-from billfold.ledger.book.holdings import Account, Lot
-from billfold.ledger.engine.serialized_book import SerializedBook, deserialize_book, is_intact
-from billfold.platform.checks import Certainty, Findings
+from billfold.ledger.book.draft import Account, Lot
+from billfold.ledger.engine.load_books import SerializedBook, deserialize_book, is_intact
+from billfold.platform.database.checks import Certainty, Findings
 from billfold.platform.database.connection import Connection
+from billfold.verify import streams
 from billfold.verify.accounts import ReplayedAccounts
-from billfold.verify.calendar_variants import CalendarVariants
 from billfold.verify.chain import COVERED_TABLES, Chain, Commit, covered_bounds, report_unexpected
 from billfold.verify.heads import LogEnd, check_head
-from billfold.verify.pockets import PocketReplay
+from billfold.verify.pockets import CalendarVariants, PocketReplay
 from billfold.verify.replay import Journal, Replay
-from billfold.verify.streams import (
-    ACCOUNTS,
-    CHAIN_ENTRIES,
-    CUSTOMER_TABLES,
-    CUSTOMERS,
-    EVENTS,
-    HOLDS,
-    JOURNAL_ENTRIES,
-    LEDGER_HEADS,
-    POCKETS,
-    SNAPSHOTS,
-    Table,
-    TableReader,
-)
+from billfold.verify.streams import LEDGER_HEADS, Table
 
 _CUSTOMER_COLUMNS = ("partner_id", "name", "account_status", "role", "agreement_version")
 _ACCOUNT_COLUMNS = ("kind", "asset", "reserved", "tax_basis", "earnings_basis", "balance")
@@ -59,9 +46,13 @@ def check_serialized_book(
         return
     balances = ({**row, "balance": row["credits"] - row["debits"]} for row in accounts if row["live"])
     for table, bad_key, message in (
-        *_compare(CUSTOMERS, customers, {head["customer_id"]: _values(image, _CUSTOMER_COLUMNS)}),
-        *_compare(POCKETS, pockets, {each.pocket_id: _values(each, POCKETS.columns[1:]) for each in image.pockets}),
-        *_compare(ACCOUNTS, balances, dict(_accounts_of(image))),
+        *_compare(streams.CUSTOMERS, customers, {head["customer_id"]: _values(image, _CUSTOMER_COLUMNS)}),
+        *_compare(
+            streams.POCKETS,
+            pockets,
+            {each.pocket_id: _values(each, streams.POCKETS.columns[1:]) for each in image.pockets},
+        ),
+        *_compare(streams.ACCOUNTS, balances, dict(_accounts_of(image))),
         *_holds(image, head, liens),
     ):
         text = f"{message}, the head's image says otherwise"
@@ -107,7 +98,7 @@ def _holds(image: SerializedBook, head: Record, rows: Sequence[Record]) -> Itera
         if unmatched[lien]:
             unmatched[lien] -= 1
         elif row["until"] > head["booked_at"]:
-            yield "hold", HOLDS.key_of(row), f"it withholds {row['amount']}"
+            yield "hold", streams.HOLDS.key_of(row), f"it withholds {row['amount']}"
     for pocket_id, amount, until in +unmatched:
         yield "pocket", {"pocket_id": pocket_id}, f"a lien of {amount} until {until} is missing"
 
@@ -132,16 +123,16 @@ class LedgerWalk:
         self._progress = progress
         self.totals: Counter[tuple[str, str]] = Counter()
         """What the log says all accounts hold, by kind and asset."""
-        self._readers: dict[str, TableReader] = {}
+        self._readers: dict[str, streams.TableReader] = {}
         self._done = 0
         self._all = 0
 
     async def go(self) -> None:
         """Check every customer."""
         self._all = int(await self._conn.fetchval("SELECT coalesce(sum(version), 0) FROM ledger_head"))
-        heads = await TableReader.of(self._conn, LEDGER_HEADS)
-        for table in CUSTOMER_TABLES:
-            self._readers[table.name] = await TableReader.of(self._conn, table)
+        heads = await streams.TableReader.of(self._conn, LEDGER_HEADS)
+        for table in streams.CUSTOMER_TABLES:
+            self._readers[table.name] = await streams.TableReader.of(self._conn, table)
         while (head := await heads.next()) is not None:
             await self._skip_to(head["customer_id"])
             try:
@@ -149,7 +140,7 @@ class LedgerWalk:
             except _INVALID_VALUE_ERRORS as error:
                 message = f"its rows say what cannot be: {error!r}"
                 self.found.add("ledger_head", LEDGER_HEADS.key_of(head), message, certainty=Certainty.SUSPECT)
-                for table in CUSTOMER_TABLES:
+                for table in streams.CUSTOMER_TABLES:
                     await self._readers[table.name].drop(head["customer_id"])
             self.found.next_section()
         await self._skip_to(None)
@@ -159,7 +150,7 @@ class LedgerWalk:
     async def _skip_to(self, customer_id: UUID | None) -> None:
         """Rows before this customer belong to customers without a head."""
         skipped: list[tuple[Table, Record]] = []
-        for table in CUSTOMER_TABLES:
+        for table in streams.CUSTOMER_TABLES:
             row = await self._readers[table.name].skip_to(customer_id)
             if row is not None:
                 skipped.append((table, row))
@@ -180,11 +171,11 @@ class LedgerWalk:
 
     async def _customer(self, head: Record) -> None:
         customer_id = head["customer_id"]
-        customers = await self.take(CUSTOMERS, customer_id)
-        numbered = await self.take(ACCOUNTS, customer_id)
+        customers = await self.take(streams.CUSTOMERS, customer_id)
+        numbered = await self.take(streams.ACCOUNTS, customer_id)
         accounts = ReplayedAccounts(self.found, customer_id, numbered)
-        rows = await self.take(POCKETS, customer_id)
-        liens = await self.take(HOLDS, customer_id)
+        rows = await self.take(streams.POCKETS, customer_id)
+        liens = await self.take(streams.HOLDS, customer_id)
         pockets = PocketReplay(self.found, accounts, rows, calendar_variants=self._calendar_variants)
         replay = Replay(self.found, accounts)
         chain = Chain(self.found, head["version"])
@@ -212,12 +203,12 @@ class LedgerWalk:
         replay.play(journal)
         pockets.follow(journal.row, replay.touched)
         number = journal.row["entry_no"]
-        snapshots = await self.take(SNAPSHOTS, journal.row["customer_id"], number)
+        snapshots = await self.take(streams.SNAPSHOTS, journal.row["customer_id"], number)
         if snapshots:
             pockets.compare_snapshots(snapshots, journal.row, replay.counters)
 
     async def _report_unexpected(self, customer_id: UUID) -> None:
-        for table in (*COVERED_TABLES, SNAPSHOTS):
+        for table in (*COVERED_TABLES, streams.SNAPSHOTS):
             for row in (await self.take(table, customer_id))[:1]:
                 report_unexpected(self.found, table, row)
 
@@ -246,9 +237,9 @@ class _CommitReader:
         """Is there another link? Reads a few hundred ahead."""
         if not self._links:
             take, customer_id = self._walk.take, self._customer_id
-            self._links = await take(CHAIN_ENTRIES, customer_id, self._chain.version + _PROGRESS_INTERVAL)
+            self._links = await take(streams.CHAIN_ENTRIES, customer_id, self._chain.version + _PROGRESS_INTERVAL)
             if not self._links:
-                self._links = await take(CHAIN_ENTRIES, customer_id)
+                self._links = await take(streams.CHAIN_ENTRIES, customer_id)
             self._links.reverse()
         return bool(self._links)
 
@@ -260,8 +251,8 @@ class _CommitReader:
         link = self._links.pop()
         bounds = covered_bounds(link["entry_no"], link["event_no"], link["version"])
         commit = Commit(link, tuple([await take(table, customer_id, last) for table, last in bounds]))
-        self._check_numbers(JOURNAL_ENTRIES, commit.rows[0], link["entry_no"])
-        self._check_numbers(EVENTS, commit.rows[4], link["event_no"])
+        self._check_numbers(streams.JOURNAL_ENTRIES, commit.rows[0], link["entry_no"])
+        self._check_numbers(streams.EVENTS, commit.rows[4], link["event_no"])
         return commit
 
     def _check_numbers(self, table: Table, rows: list[Record], through: int) -> None:

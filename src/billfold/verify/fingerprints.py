@@ -14,7 +14,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from billfold.approvals.store.approval_rules import KEYS
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, any_rows
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, any_rows
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.rows import Row, fingerprinted_rows, proof_of, reads, stored_name
 

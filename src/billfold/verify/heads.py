@@ -7,12 +7,11 @@ from typing import NamedTuple
 from asyncpg import Record
 
 from billfold.bills.rules.market import Market
-from billfold.ledger.book.holdings import Account, Lot, PocketBook
+from billfold.ledger.book.draft import Account, Lot, PocketBook
 from billfold.ledger.types import AccountKind
-from billfold.platform.checks import Certainty, Findings
+from billfold.platform.database.checks import Certainty, Findings
 from billfold.platform.errors import NotFound
-from billfold.verify.calendar_variants import CalendarVariants
-from billfold.verify.pockets import PocketReplay
+from billfold.verify.pockets import CalendarVariants, PocketReplay
 from billfold.verify.streams import CUSTOMERS, LEDGER_HEADS, POCKETS
 
 _HOUSE_ROLE = "house"

@@ -12,26 +12,9 @@ from uuid import UUID
 from asyncpg import Record
 
 from billfold.bills.rules.lots import allocate_basis
-from billfold.platform.checks import Certainty, Findings
-from billfold.verify.accounts import (
-    CASH_ACCOUNTS,
-    CUSTOMER_ASSETS,
-    EXTERNAL_ACCOUNTS,
-    ReplayedAccount,
-    ReplayedAccounts,
-)
-from billfold.verify.lot_movements import (
-    SECURITY_TRANSFERS,
-    LotMovement,
-    TradeKey,
-    add_cash,
-    add_movement,
-    available_lots,
-    incoming_key,
-    outgoing_key,
-    trade_difference,
-    trade_key,
-)
+from billfold.platform.database.checks import Certainty, Findings
+from billfold.verify import accounts as verify_accounts
+from billfold.verify.accounts import ReplayedAccount
 from billfold.verify.streams import JOURNAL_ENTRIES, POSTINGS, TRADES, TRANSACTIONS
 
 _POSTED, _RESERVED, _RELEASED = 0, 1, 2
@@ -79,8 +62,8 @@ class Journal:
     ) -> None:
         self.row, self.legs, self.trades, self.intact = row, legs, trades, intact
         self.transactions = {row["posting_no"]: row for row in activities}
-        self.available_lots = available_lots(trades)
-        self.movements: dict[TradeKey, LotMovement] = {}
+        self.available_lots = verify_accounts.available_lots(trades)
+        self.movements: dict[verify_accounts.TradeKey, verify_accounts.LotMovement] = {}
         self.cash_by_side: dict[tuple[UUID | None, str], int] = defaultdict(int)
 
     @property
@@ -97,7 +80,7 @@ class Journal:
 class Replay:
     """Plays journals in order; `accounts` and `counters` are the state reached."""
 
-    def __init__(self, findings: Findings, accounts: ReplayedAccounts) -> None:
+    def __init__(self, findings: Findings, accounts: verify_accounts.ReplayedAccounts) -> None:
         self._findings = findings
         self.accounts = accounts
         self.counters: Counters = defaultdict(PocketCounters)
@@ -122,7 +105,7 @@ class Replay:
             if debit.kind == "lot" or credit.kind == "lot":
                 self._move_lots(journal, leg["amount"], debit, credit=credit)
             elif leg["phase"] != _RELEASED:
-                add_cash(leg, debit, credit, money=journal.cash_by_side)
+                verify_accounts.add_cash(leg, debit, credit, money=journal.cash_by_side)
                 self._check_transaction(journal, leg, debit, credit=credit)
         self._check_balances(journal, touched_accounts)
         self._compare_trades(journal)
@@ -148,7 +131,7 @@ class Replay:
             if account.kind == "bank" and account.balance:
                 message = f"bank account {account.no} holds {account.balance} cents after it"
                 self._findings.add("journal_entry", journal.key, message)
-            if account.kind in CUSTOMER_ASSETS and account.balance < account.reserved:
+            if account.kind in verify_accounts.CUSTOMER_ASSETS and account.balance < account.reserved:
                 message = f"account {account.no} holds {account.balance} after it"
                 self._findings.add("journal_entry", journal.key, message)
 
@@ -173,15 +156,15 @@ class Replay:
         debit.earnings_basis -= earnings
         debit.redeemed = debit.redeemed or credit.kind == "treasury"
         self.accounts.holds(debit)
-        bills = outgoing_key(debit, credit)
-        add_movement(journal.movements, bills, debit.no, units=units, tax=tax, earnings=earnings)
+        bills = verify_accounts.outgoing_key(debit, credit)
+        verify_accounts.add_movement(journal.movements, bills, debit.no, units=units, tax=tax, earnings=earnings)
         return tax
 
     def _add_to_lot(
         self, journal: Journal, units: int, debit: ReplayedAccount, *, credit: ReplayedAccount, tax: int
     ) -> None:
         """Bills enter a lot: at what was paid, at what they are worth, or at what they cost."""
-        into = incoming_key(debit, credit)
+        into = verify_accounts.incoming_key(debit, credit)
         available = journal.available_lots.get(into, [0, 0, 0])
         earnings = cost = 0
         if min(units, available[0]) > 0:
@@ -196,7 +179,7 @@ class Replay:
         credit.earnings_basis += earnings
         credit.redeemed = False  # bills come back whose delivery was rejected after their maturity
         self.accounts.holds(credit)
-        add_movement(journal.movements, into, credit.no, units=units, tax=tax, earnings=earnings)
+        verify_accounts.add_movement(journal.movements, into, credit.no, units=units, tax=tax, earnings=earnings)
 
     def _check_acquired_on(self, journal: Journal, debit: ReplayedAccount, lot: ReplayedAccount) -> None:
         """A lot has the day its bills were bought on; whoever kept them before says which."""
@@ -215,16 +198,16 @@ class Replay:
         """Every trade is in the legs, and what is in the legs is a trade."""
         cash_by_trade: dict[tuple[UUID | None, str], int] = defaultdict(int)
         for row in journal.trades:
-            bills = trade_key(row)
+            bills = verify_accounts.trade_key(row)
             legs = journal.movements.pop(bills, None)
             if legs is None:
                 self._report_trade(journal, row, "no leg of its journal moves its bills")
                 continue
-            message = trade_difference(row, legs)
+            message = verify_accounts.trade_difference(row, legs)
             if message:
                 self._report_trade(journal, row, message)
             self._count_trade(row)
-            if row["activity"] not in SECURITY_TRANSFERS:
+            if row["activity"] not in verify_accounts.SECURITY_TRANSFERS:
                 cash_by_trade[row["pocket_id"], row["activity"]] += row["notional"]
         for bills, legs in journal.movements.items():
             self._report_missing_trade(journal, bills, legs)
@@ -239,13 +222,15 @@ class Replay:
             counters.unsettled_until = settles_on
         if not row["incoming"]:
             counters.realised += notional - row["earnings_basis"]
-        if row["activity"] in SECURITY_TRANSFERS:
+        if row["activity"] in verify_accounts.SECURITY_TRANSFERS:
             if row["incoming"]:
                 counters.inflow += notional
             else:
                 counters.outflow += notional
 
-    def _report_missing_trade(self, journal: Journal, bills: TradeKey, legs: LotMovement) -> None:
+    def _report_missing_trade(
+        self, journal: Journal, bills: verify_accounts.TradeKey, legs: verify_accounts.LotMovement
+    ) -> None:
         """Legs moved bills and no trade says so: a row is gone, or the account is another's."""
         message = f"{legs.units} bills of {bills.cusip} moved in it, and no trade says so"
         if journal.intact:
@@ -283,9 +268,9 @@ class Replay:
         self, journal: Journal, leg: Record, debit: ReplayedAccount, *, credit: ReplayedAccount
     ) -> None:
         """Money between a pocket and the outside has exactly one transaction, and so has what is reserved for it."""
-        if debit.kind in CASH_ACCOUNTS and credit.kind in EXTERNAL_ACCOUNTS:
+        if debit.kind in verify_accounts.CASH_ACCOUNTS and credit.kind in verify_accounts.EXTERNAL_ACCOUNTS:
             own, external, direction = debit, credit, "DEBIT"
-        elif credit.kind in CASH_ACCOUNTS and debit.kind in EXTERNAL_ACCOUNTS:
+        elif credit.kind in verify_accounts.CASH_ACCOUNTS and debit.kind in verify_accounts.EXTERNAL_ACCOUNTS:
             own, external, direction = credit, debit, "CREDIT"
         else:
             return

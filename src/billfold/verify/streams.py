@@ -8,18 +8,9 @@ from uuid import UUID
 from asyncpg import Record
 from asyncpg.cursor import Cursor
 
-from billfold.ledger.book.holdings import PocketColumns
-from billfold.ledger.book.rows import (
-    ChainEntry,
-    CommandEntry,
-    EventEntry,
-    JournalEntry,
-    PocketSnapshot,
-    Posting,
-    TradeEntry,
-    TransactionEntry,
-)
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS
+from billfold.ledger.book import postings
+from billfold.ledger.book.draft import PocketColumns
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.rows import Row
 
@@ -62,14 +53,16 @@ LEDGER_HEADS = Table("ledger_head", LEDGER_HEAD_COLUMNS.split(", "))
 CUSTOMERS = Table("customer", CUSTOMER_COLUMNS.split(", "))
 ACCOUNTS = Table("account", ACCOUNT_COLUMNS.split(", "), "account_no")
 POCKETS = Table("pocket", ("customer_id", *PocketColumns.__struct_fields__), "pocket_id")
-CHAIN_ENTRIES = Table.of(ChainEntry, "version")
-JOURNAL_ENTRIES = Table.of(JournalEntry, "entry_no")
-POSTINGS = Table.of(Posting, "entry_no", "posting_no")
-TRADES = Table.of(TradeEntry, "entry_no", "trade_no", "pocket_id")
-TRANSACTIONS = Table.of(TransactionEntry, "entry_no", "posting_no", "pocket_id")
-EVENTS = Table.of(EventEntry, "event_no")
-COMMANDS = Table.of(CommandEntry, "version", "command_id", key=("command_id",))
-SNAPSHOTS = Table.of(PocketSnapshot, "entry_no", "pocket_id", "business_date", key=("pocket_id", "business_date"))
+CHAIN_ENTRIES = Table.of(postings.ChainEntry, "version")
+JOURNAL_ENTRIES = Table.of(postings.JournalEntry, "entry_no")
+POSTINGS = Table.of(postings.Posting, "entry_no", "posting_no")
+TRADES = Table.of(postings.TradeEntry, "entry_no", "trade_no", "pocket_id")
+TRANSACTIONS = Table.of(postings.TransactionEntry, "entry_no", "posting_no", "pocket_id")
+EVENTS = Table.of(postings.EventEntry, "event_no")
+COMMANDS = Table.of(postings.CommandEntry, "version", "command_id", key=("command_id",))
+SNAPSHOTS = Table.of(
+    postings.PocketSnapshot, "entry_no", "pocket_id", "business_date", key=("pocket_id", "business_date")
+)
 HOLDS = Table("hold", ("customer_id", "hold_id", "pocket_id", "amount", "until"), "hold_id")
 
 CUSTOMER_TABLES = (

@@ -27,7 +27,7 @@ from billfold.http.responses import HttpResponse, methods_of, response_to
 from billfold.identity.users import sessions
 from billfold.identity.users import store as user_store
 from billfold.ledger.bank import Bank
-from billfold.oauth.server.error_page import error_facts
+from billfold.oauth.server.app import error_facts
 from billfold.pages.theme import MEDIA_TYPES, page_headers
 from billfold.platform.clock import wall_now
 from billfold.platform.database.shortage import patiently

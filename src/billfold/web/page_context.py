@@ -27,10 +27,9 @@ from billfold.http.limits.upload_turns import UploadTurns
 from billfold.http.raw_request import RawRequest, is_uuid, parse_cookies
 from billfold.identity.users.passkeys import RelyingParty
 from billfold.identity.users.passwords import PasswordGate
-from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW
-from billfold.identity.users.types import ClientInfo, Session, User
+from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW, ClientInfo, Session, User
 from billfold.ledger.bank import Bank
-from billfold.oauth.rules.scopes import group_scopes
+from billfold.oauth.rules.authorization_params import group_scopes
 from billfold.pages.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
 from billfold.platform.crypto import hash_token
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused

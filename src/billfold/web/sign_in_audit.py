@@ -8,13 +8,13 @@ from uuid import UUID
 from litestar.background_tasks import BackgroundTask
 
 from billfold.audit import record as audit_record
-from billfold.audit.types import NewEntry
+from billfold.audit.rules import NewEntry
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.events.email.templates import EmailContent
 from billfold.events.notifications import notify as notification_notify
 from billfold.identity.users import store as user_store
-from billfold.identity.users.types import User
+from billfold.identity.users.rules import User
 from billfold.ledger.types import Origin
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES

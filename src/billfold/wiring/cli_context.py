@@ -17,40 +17,29 @@ import msgspec
 import psutil
 
 from billfold.cli.context import CliError, Database, StepReporter
+from billfold.cli.tls import CertificateReport, TlsFiles, ensure_certificates, inspect_certificate
+from billfold.data_keys.rotation import SecretColumn, reseal
 from billfold.events.webhooks import subscriptions
 from billfold.http.edge.https_required import serve_plain
 from billfold.http.edge.serve import serve_https
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 from billfold.identity.partners import store as partner_secrets
 from billfold.identity.users import totp
-from billfold.identity.users.contact_resealing import reseal_contact_details
+from billfold.identity.users.contact_details import reseal_contact_details
 from billfold.ledger.bank import Bank
 from billfold.oauth import signing_keys
 from billfold.payments.crypto.chains import LOCAL_CHAINS
 from billfold.platform.clock import wall_now
-from billfold.platform.database.connect import connect
+from billfold.platform.database import embedded as embedded_postgres
+from billfold.platform.database.connection import connect, ensure_login
+from billfold.platform.database.embedded_programs import EmbeddedPostgresError
 from billfold.platform.database.pool import APP_ROLE
-from billfold.platform.database.resealing import SecretColumn, reseal
-from billfold.platform.logs import log_as_configured
-from billfold.platform.network.certificates import CertificateReport, inspect_certificate
-from billfold.platform.network.tls import TlsFiles, ensure_certificates
-from billfold.platform.postgres import embedded as embedded_postgres
-from billfold.platform.postgres.logins import ensure_login
-from billfold.platform.postgres.programs import EmbeddedPostgresError
-from billfold.platform.settings.mistakes import FILE_SUFFIX, variable_name
 from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.validation import FILE_SUFFIX, variable_name
+from billfold.platform.telemetry.logs import log_as_configured
+from billfold.wiring import providers
 from billfold.wiring.open_bank import check_bank, check_start, initialize_database, open_bank, vault_of
-from billfold.wiring.providers import (
-    SEALS,
-    archive_of,
-    check_adapters,
-    check_file_store,
-    check_linking_provider,
-    copies_of,
-    file_store_of,
-    master_keys_of,
-    until_paused,
-)
+from billfold.wiring.providers import check_adapters, check_file_store, check_linking_provider, until_paused
 
 SECRETS: Final = (
     SecretColumn("partner_secret", ("partner_id", "secret_no"), partner_secrets.secret_context),
@@ -163,11 +152,11 @@ class Wiring:
     initialize_database = staticmethod(initialize_database)
     reseal_secrets = staticmethod(reseal_secrets)
     vault = staticmethod(vault_of)
-    master_keys = staticmethod(master_keys_of)
-    archive = staticmethod(archive_of)
-    files = staticmethod(file_store_of)
+    master_keys = staticmethod(providers.master_keys_of)
+    archive = staticmethod(providers.archive_of)
+    files = staticmethod(providers.file_store_of)
     until_paused = staticmethod(until_paused)
-    copies = staticmethod(copies_of)
+    copies = staticmethod(providers.copies_of)
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -282,7 +271,7 @@ class Wiring:
 
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Run the worker until `stop` is set."""
-        from billfold.wiring.work import work  # noqa: PLC0415 - only a worker imports all that it does
+        from billfold.wiring.scheduled_jobs import work  # noqa: PLC0415 - only a worker imports all that it does
 
         await work(bank, stop)
 
@@ -315,7 +304,7 @@ class Wiring:
             if not embedded_postgres.stop(server):
                 raise CliError("Another process uses the database.", "Stop the other sandbox first.")
             shutil.rmtree(folder)
-        for name in (SANDBOX, "story.jsonl", "encryption.key", SEALS):
+        for name in (SANDBOX, "story.jsonl", "encryption.key", providers.SEALS):
             (state_dir / name).unlink(missing_ok=True)
         for name in ("forks", "rails", "files", "mail", "card_processor", "crypto_signer", LOCAL_CHAINS.parent.name):
             shutil.rmtree(state_dir / name, ignore_errors=True)

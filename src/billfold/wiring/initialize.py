@@ -14,7 +14,7 @@ from billfold.accounts.customers.partner_customers import enrol
 from billfold.bills.imports import load_bundled_market
 from billfold.cli.context import CliError
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.onboarding.agreements.publishing import Publisher, publish_first
 from billfold.platform.clock import ClockState
@@ -33,7 +33,7 @@ _BANK = "SELECT seed, environment, key_check, domain FROM bank"
 _SET_CHECKS = "UPDATE bank SET key_check = $1, domain = $2"
 _SEALED_EARLIER = "SELECT sealed FROM partner_secret ORDER BY created_at DESC LIMIT 1"
 _KEY_CHECK = associated_data("bank", "key_check", "bank", "bank")
-_SANDBOX_LIST = Path(billfold.__file__).parent / "sandbox" / "sanctions.xml"
+_SANDBOX_LIST = Path(billfold.__file__).parent / "sandbox" / "scenarios" / "sanctions.xml"
 _START_OVER = "or start over with `billfold sandbox --fresh`."
 
 

@@ -5,66 +5,112 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import TYPE_CHECKING
 
 import asyncpg
 
+import billfold
+from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties.store import notify_changes
+from billfold.accounts.customers import store as customer_store
+from billfold.accounts.portals.store import load_portals
+from billfold.accounts.transactions.store import find_bank_bookings
+from billfold.audit.record import record_commands
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
 from billfold.cli.context import CliError
-from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.master_keys import MasterKeys
-from billfold.data_keys.payment_keys import bank_key
+from billfold.data_keys.keys import DataKeys, bank_key
+from billfold.data_keys.kms import MasterKeys
 from billfold.data_keys.store import list_one_of_each
+from billfold.documents import store as document_store
 from billfold.events import sequencer
 from billfold.ledger.bank import Bank
-from billfold.ledger.context import BankPolicy
+from billfold.ledger.commands import Reference
+from billfold.ledger.context import BankPolicy, NoScreening, Screening
 from billfold.ledger.engine.engine import Engine
-from billfold.ledger.screening import NoScreening, Screening
+from billfold.ledger.engine.pending_command import BatchRecorder, IdentifierLoader, ReferenceReaders
 from billfold.migrations import runner
 from billfold.onboarding.agreements.store import run_agreements_refresher
+from billfold.payments.ach import store as ach_entries
+from billfold.payments.cards import store as card_store
+from billfold.payments.cards.authorizations import store as card_authorizations
 from billfold.payments.cards.processor import CardProcessor
+from billfold.payments.crypto.deposits import store as crypto_deposits
 from billfold.payments.crypto.withdrawals.signing import Signer
+from billfold.payments.crypto.withdrawals.store import load_open_withdrawals
+from billfold.payments.crypto.withdrawals.store import load_references as load_withdrawals
+from billfold.payments.custody import worker as custody_store
+from billfold.payments.on_us.store import load_pending
+from billfold.payments.suspense import store as suspense_store
+from billfold.payments.wires.store import load_open_wires
+from billfold.payments.wires.store import load_references as look_up_wires
 from billfold.platform.calendars import WireHours
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import KEY_BYTES, Vault
-from billfold.platform.database.connect import connect
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Pool, connect, find_owner
+from billfold.platform.database.paging import Pager
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.database.replica import Replica, open_replica
-from billfold.platform.database.rights import find_owner
 from billfold.platform.errors import InvariantError
-from billfold.platform.paging import Pager
 from billfold.platform.settings.kinds import NO_ADAPTER
 from billfold.platform.settings.settings import Settings
+from billfold.screening import hits as sanctions_hits
 from billfold.treasury.market_log import run_market_refresher
 from billfold.treasury.rules.catch_up import catch_up
-from billfold.wiring.initialize import (
-    BankConfigMismatch,
-    BankIdentity,
-    check_identity,
-    create_bank_customer,
-    find_bank_identity,
-    initialize_bank,
-    reseal_key_check,
-)
-from billfold.wiring.providers import (
-    bank_lease_of,
-    check_adapters,
-    check_file_store,
-    custodian_of,
-    master_keys_of,
-    ports_of,
-    simulation_of,
-)
-from billfold.wiring.references import batch_recorders, identifier_loaders, load_rules, reference_readers
+from billfold.wiring import initialize, providers
 from billfold.wiring.scheduled_jobs import job_runners
 
+_APART = ("billfold.sandbox", "billfold.wiring")
+
+
+@cache
+def load_rules() -> None:
+    """Import every module named `rules`, or in a folder `rules`, so that the engine can decide every command."""
+    for each in walk_packages(billfold.__path__, "billfold."):
+        if not each.name.startswith(_APART) and "rules" in each.name.split("."):
+            import_module(each.name)
+
+
+def reference_readers() -> ReferenceReaders:
+    """Return the reader of each kind of reference."""
+    return {
+        Reference.ACH_ENTRY: ach_entries.load_references,
+        Reference.CARD: card_store.load_references,
+        Reference.CARD_AUTHORIZATION: card_authorizations.load_references,
+        Reference.COUNTERPARTY: counterparty_store.find_payees,
+        Reference.CUSTOMER_PROFILE: customer_store.find_profiles,
+        Reference.CRYPTO_WITHDRAWAL: load_withdrawals,
+        Reference.CRYPTO_DEPOSIT: crypto_deposits.load_references,
+        Reference.DOCUMENT: document_store.find_referenced,
+        Reference.OPEN_ACH_ENTRIES: ach_entries.load_open_entries,
+        Reference.OPEN_WIRES: load_open_wires,
+        Reference.OPEN_WITHDRAWALS: load_open_withdrawals,
+        Reference.SANCTIONS_HIT: sanctions_hits.find_standing_of_customers,
+        Reference.SECURITY_TRANSFER: custody_store.load_references,
+        Reference.SUSPENSE_ITEM: suspense_store.load_references,
+        Reference.TRANSACTION: find_bank_bookings,
+        Reference.WIRE: look_up_wires,
+    }
+
+
+def identifier_loaders() -> Sequence[IdentifierLoader]:
+    """Return what loads portals, counterparties and pending transfers."""
+    return load_portals, counterparty_store.load_payees, load_pending
+
+
+def batch_recorders(vault: Vault) -> Sequence[BatchRecorder]:
+    """Return the recorders of audit entries and of notifications."""
+    return partial(record_commands, vault=vault), partial(notify_changes, vault=vault)
+
+
 if TYPE_CHECKING:
-    from billfold.sandbox.simulation import Simulation
+    from billfold.sandbox.simulated_providers import Simulation
 
 POOL_MAX = 12
 SEED_BYTES = 32
@@ -85,11 +131,11 @@ async def open_bank(
 
     Raises CliError when there is no bank, or its schema is another release's.
     """
-    async with bank_lease_of(settings), await _pool(dsn, pool_max, by_pooler=by_pooler) as pool:
+    async with providers.bank_lease_of(settings), await _pool(dsn, pool_max, by_pooler=by_pooler) as pool:
         async with pool.acquire() as conn:
             seed, vault, master = await _check(conn, settings)
             market = await _market(conn, settings)
-        simulation = simulation_of(settings, seed)
+        simulation = providers.simulation_of(settings, seed)
         engine = engine_of(pool, market, seed, settings=settings, vault=vault, screening=_screening(simulation))
         bank = Bank(
             pool=pool,
@@ -100,8 +146,8 @@ async def open_bank(
             settings=settings,
             pager=Pager(hashlib.blake2b(seed, person=b"billfold.pager").digest()),
             vault=vault,
-            job_runners=job_runners(simulation, custodian_of(settings, simulation)),
-            ports=ports_of(settings, pool, DataKeys(master), simulation),
+            job_runners=job_runners(simulation, providers.custodian_of(settings, simulation)),
+            ports=providers.ports_of(settings, pool, DataKeys(master), simulation),
         )
         await engine.start()
         try:
@@ -126,7 +172,7 @@ async def _check(conn: Connection, settings: Settings) -> tuple[bytes, Vault, Ma
     """Compare the settings with the bank; return its seed and its keys. Raises CliError."""
     identity, vault = await check_bank(conn, settings)
     master = await check_master_keys(conn, settings, vault)
-    await reseal_key_check(conn, identity, vault)
+    await initialize.reseal_key_check(conn, identity, vault)
     await sequencer.repair_positions(conn)
     return identity.seed, vault, master
 
@@ -160,14 +206,14 @@ async def initialize_database(settings: Settings, dsn: str, *, new_domain: bool 
     """Found the bank in a migrated database; what is there already stays. May be repeated."""
     conn = await connect(dsn)
     try:
-        identity = await find_bank_identity(conn)
+        identity = await initialize.find_bank_identity(conn)
         seed = settings.seed or (identity.seed if identity else secrets.token_bytes(SEED_BYTES))
         vault = vault_of(settings, may_make=identity is None)
-        await initialize_bank(conn, settings, seed=seed, vault=vault, wall=wall_now(), new_domain=new_domain)
+        await initialize.initialize_bank(conn, settings, seed=seed, vault=vault, wall=wall_now(), new_domain=new_domain)
     finally:
         await conn.close()
     async with open_bank(settings, dsn, pool_max=4) as bank:
-        await create_bank_customer(bank)
+        await initialize.create_bank_customer(bank)
         await bank_key(bank)  # now, since a read on a replica could not create it
 
 
@@ -220,11 +266,11 @@ async def check_start(settings: Settings, dsn: str) -> None:
     async with await _pool(dsn, 1) as pool, pool.acquire() as conn:
         _, vault = await check_bank(conn, settings)
         await check_master_keys(conn, settings, vault)
-    check_adapters(settings)
-    await check_file_store(settings)
+    providers.check_adapters(settings)
+    await providers.check_file_store(settings)
 
 
-async def check_bank(conn: Connection, settings: Settings) -> tuple[BankIdentity, Vault]:
+async def check_bank(conn: Connection, settings: Settings) -> tuple[initialize.BankIdentity, Vault]:
     """Return the bank and its vault; write nothing. Raises CliError when there is none to open with these settings."""
     try:
         pending = await runner.pending(conn)
@@ -232,22 +278,22 @@ async def check_bank(conn: Connection, settings: Settings) -> tuple[BankIdentity
         pending = [APP_ROLE]
     if pending:
         raise CliError("The database does not have this release's shape.", _MIGRATE)
-    identity = await find_bank_identity(conn)
+    identity = await initialize.find_bank_identity(conn)
     if identity is None:
         raise CliError("There is no bank in the database yet.", _MIGRATE)
     vault = vault_of(settings)
-    check_identity(identity, settings, vault)
+    initialize.check_identity(identity, settings, vault)
     return identity, vault
 
 
 async def check_master_keys(conn: Connection, settings: Settings, vault: Vault) -> MasterKeys:
     """Return the master keys, once each that wraps a data key has unwrapped one. Raises CliError, Unavailable."""
-    master = master_keys_of(settings, vault)
+    master = providers.master_keys_of(settings, vault)
     for subject_id, stored in await list_one_of_each(conn):
         try:
             await master.unwrap(subject_id, stored)
         except InvariantError as error:
-            raise BankConfigMismatch(
+            raise initialize.BankConfigMismatch(
                 f"The data keys under master key {stored.master_key} do not unwrap: {error}",
                 "Name it in BILLFOLD_MASTER_KEYS after the current one (an encryption key in"
                 " BILLFOLD_RETIRED_ENCRYPTION_KEYS), or restore it.",

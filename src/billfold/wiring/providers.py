@@ -16,41 +16,88 @@ from billfold.accounts.counterparties.plaid import PlaidLinking
 from billfold.accounts.counterparties.ports import LinkingProvider, OwnWallets
 from billfold.accounts.portals.commands import WalletSource
 from billfold.approvals.execute_transfers import ApprovedRequests
-from billfold.audit.file_archive import FileArchive
+from billfold.audit.seals import FileArchive
 from billfold.cli.context import CliError
-from billfold.data_keys.aws_kms import AwsKmsMasterKey
-from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.master_keys import MasterKeys
-from billfold.data_keys.ports import MasterKey
-from billfold.data_keys.vault_transit import VaultTransitMasterKey
+from billfold.data_keys.kms import AwsKmsMasterKey, FileMasterKey, MasterKey, MasterKeys, VaultTransitMasterKey
 from billfold.documents.inspection import SubprocessFileInspector
 from billfold.documents.local_store import LocalFileStore
 from billfold.documents.ports import FileInspector, FileStore, FileStoreUnusable
 from billfold.dual_control.decisions import Movements
-from billfold.events.email.ports import EmailTransport
-from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransport
+from billfold.dual_control.store import FreezeProposal
+from billfold.events.email.transports import EmailTransport, FileEmailTransport, SmtpEmailTransport
 from billfold.events.webhooks.http_client import GuardedWebhookClient
+from billfold.ledger.bank import Bank, Ports
+from billfold.ledger.commands import Command, Outcome
 from billfold.onboarding.applications.ports import IdentityCheck
+from billfold.payments.ach.commands import ReturnAchEntry, ReverseAch
+from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction
+from billfold.payments.cards.authorizations.commands import CardRecord, ChargeBack, ClearCard, RefundCard, Represent
+from billfold.payments.cards.commands import FreezeCard
 from billfold.payments.cards.processor import CardProcessor
+from billfold.payments.cards.settlement.inbound import carry_out_assignment
 from billfold.payments.crypto.chains import LOCAL_CHAINS, ChainMistakes, Chains, read_chains
+from billfold.payments.crypto.deposits.rules import CreditDeposit
 from billfold.payments.crypto.deposits.store import DepositAddresses
 from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.payments.crypto.withdrawals.wallet import BankWallets
+from billfold.payments.custody.rules import DeliverBills, ReceiveBills
 from billfold.payments.custody.worker import Custodian
 from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
+from billfold.payments.files.rules import CloseRailFile
+from billfold.payments.suspense.rules import AssignFromSuspense, ReturnFromSuspense, WriteOffFromSuspense
+from billfold.payments.wires.cases import carry_out_return
+from billfold.payments.wires.commands import ReturnWire
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Pool
-from billfold.platform.ports import Ports
 from billfold.platform.settings.kinds import NO_ADAPTER, PLAID
-from billfold.platform.settings.mistakes import variable_name
 from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.validation import variable_name
 from billfold.screening.screening import CurrentList
-from billfold.wiring.movements import movements
+
+
+def movements() -> Movements:
+    """Return every command that operators may propose."""
+    return Movements(
+        kinds=frozenset(
+            {
+                PostGoodwillCredit,
+                AdjustPocket,
+                ReverseTransaction,
+                ReverseAch,
+                ReturnAchEntry,
+                ReturnWire,
+                CreditDeposit,
+                ReceiveBills,
+                DeliverBills,
+                ClearCard,
+                RefundCard,
+                ChargeBack,
+                Represent,
+                ReturnFromSuspense,
+                AssignFromSuspense,
+                WriteOffFromSuspense,
+                CloseRailFile,
+            }
+        ),
+        carriers={ReturnWire: _return_wire, CardRecord: _assign_card_record},
+        freeze_card=FreezeCard,
+    )
+
+
+async def _return_wire(bank: Bank, _: FreezeProposal, command: Command) -> Outcome:
+    assert isinstance(command, ReturnWire)
+    return await carry_out_return(bank, command)
+
+
+async def _assign_card_record(bank: Bank, row: FreezeProposal, command: Command) -> Outcome:
+    assert isinstance(command, CardRecord)
+    return await carry_out_assignment(bank, command, item_id=row.subject_id)
+
 
 if TYPE_CHECKING:
     from billfold.sandbox.forks.copies import BankCopies
-    from billfold.sandbox.simulation import Simulation
+    from billfold.sandbox.simulated_providers import Simulation
 
 SEALS = "audit-seals.txt"
 
@@ -158,7 +205,7 @@ def simulation_of(settings: Settings, seed: bytes) -> Simulation | None:
     """Return the simulated counterparts of a sandbox; production has none and cannot import them."""
     if settings.is_production:
         return None
-    from billfold.sandbox.simulation import Simulation  # noqa: PLC0415 - production does not import the sandbox
+    from billfold.sandbox.simulated_providers import Simulation  # noqa: PLC0415 - production does not import the sandbox
 
     return Simulation(seed, settings.state_dir, timedelta(seconds=settings.sandbox_kyb_delay))
 
@@ -183,10 +230,10 @@ def until_paused(settings: Settings, stop: asyncio.Event) -> AbstractAsyncContex
 
 def copies_of(settings: Settings, dsn: str) -> BankCopies:
     """Return the forks of a sandbox, with every file of its bank."""
-    from billfold.sandbox.forks import copies, databases, files  # noqa: PLC0415 - as above
+    from billfold.sandbox.forks import copies  # noqa: PLC0415 - production does not import the sandbox
 
     state_dir = settings.state_dir
-    of_bank = files.BankFiles(
+    of_bank = copies.BankFiles(
         folders={
             "rails": rail_files_folder(settings),
             "files": settings.files_dir or state_dir / "files",
@@ -202,7 +249,7 @@ def copies_of(settings: Settings, dsn: str) -> BankCopies:
     )
     bucket = "Documents in a bucket are not copied. Unset BILLFOLD_FILES_S3_BUCKET."
     obstacle = bucket if settings.files_s3_bucket else None
-    return copies.BankCopies(state_dir, databases.Databases(dsn), of_bank, obstacle=obstacle)
+    return copies.BankCopies(state_dir, copies.Databases(dsn), of_bank, obstacle=obstacle)
 
 
 def forbid_simulations() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -11,21 +12,20 @@ from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, SCREENIN
 from billfold.accounts.customers.rules import CLOSED_JOB
 from billfold.accounts.pockets.commands import POCKET_CLOSED_JOB
 from billfold.approvals import execute_transfers as approved
+from billfold.approvals import types as approval_types
 from billfold.approvals.authorization_requests import run_closed_job
 from billfold.approvals.store.requests import run_expiry_job
-from billfold.approvals.types import (
-    APPLY_AUTHORIZATION_REQUEST,
-    EXECUTE_TRANSFER_REQUEST,
-    EXPIRE_AUTHORIZATION_REQUEST,
-    EXPIRE_TRANSFER_REQUEST,
-)
+from billfold.audit.seals import AuditSealer
 from billfold.documents.ports import APPLICATION_DOCUMENT_JOB
-from billfold.ledger.bank import JobRunners
+from billfold.events.email.outbox import EmailSender
+from billfold.events.notifications.payment_notifications import NotificationWorker, failing_notifier
+from billfold.events.webhooks.worker import WebhookDispatcher
+from billfold.ledger.bank import Bank, JobRunners
 from billfold.onboarding.applicant_team import run_team_job
 from billfold.onboarding.applications import decisions
 from billfold.onboarding.applications.approval import run_approve_job
 from billfold.onboarding.applications.types import APPROVE_JOB, CHECK_JOB, EXPIRE_JOB, REPORT_JOB, TEAM_JOB
-from billfold.onboarding.rescreening import run_decided_job
+from billfold.onboarding.rescreening import run_decided_job, screen_backlog
 from billfold.payments.ach import outbound as ach_windows
 from billfold.payments.ach.inbound_files import ACH_FILES_JOB, AchFileProcessor
 from billfold.payments.ach.micro_deposits import send_micro_deposits
@@ -38,8 +38,11 @@ from billfold.payments.cards.cash_back.rules import CASH_BACK_JOB
 from billfold.payments.cards.cash_back.worker import give_month
 from billfold.payments.cards.commands import ORDER_JOB, STATUS_JOB
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles
+from billfold.payments.clearing.moves import MovedSettlements
 from billfold.payments.clearing.rules import BANK_DAY_CLOSED_JOB
-from billfold.payments.crypto.deposits.watcher import record_returned
+from billfold.payments.crypto.chains import Chains
+from billfold.payments.crypto.deposits.watcher import ChainWatchers, record_returned
+from billfold.payments.crypto.withdrawals.worker import withdrawal_senders
 from billfold.payments.custody import worker as custody
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
 from billfold.payments.custody.worker import Custodian
@@ -47,18 +50,26 @@ from billfold.payments.fedwire.booking import queue_held_return
 from billfold.payments.fedwire.inbound_files import FedwireFileProcessor
 from billfold.payments.fedwire.outbound import FedwireSender
 from billfold.payments.files.rules import close_job
+from billfold.payments.on_us.worker import execute_all_pending
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
 from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.reports.proofs.roots.worker import DailyRootMaker
 from billfold.reports.requests.types import FINISHED_JOB
-from billfold.reports.requests.worker import run_finished_job
+from billfold.reports.requests.worker import PARALLEL, make_reports, run_finished_job
+from billfold.reports.statements.worker import StatementMaker
+from billfold.reports.tax.worker import TaxFormMaker
 from billfold.screening.screening import run_screening_job
 from billfold.screening.types import DECIDED_JOB
 from billfold.team import approved_changes as changing
-from billfold.wiring.worker import PeriodicTask
+from billfold.treasury.worker import WaitingCash
+from billfold.wiring.providers import archive_of, email_transport_of, webhook_client_of
+from billfold.wiring.worker import PeriodicTask, Worker
 
 if TYPE_CHECKING:
-    from billfold.sandbox.simulation import Simulation
+    from billfold.sandbox.simulated_providers import Simulation
+
+
+_EXPIRIES = approval_types.EXPIRE_AUTHORIZATION_REQUEST, approval_types.EXPIRE_TRANSFER_REQUEST
 
 
 def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> JobRunners:
@@ -77,9 +88,9 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             DEPOSITS_DUE: send_micro_deposits,
             ACH_WINDOW: ach_windows.AchWindows(simulation.ach.schedule_answer if simulation else None).open_window,
             VERIFICATION_EXPIRY: expire_verification,
-            APPLY_AUTHORIZATION_REQUEST: changing.run_apply_job,
-            EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
-            **dict.fromkeys((EXPIRE_AUTHORIZATION_REQUEST, EXPIRE_TRANSFER_REQUEST), run_expiry_job),
+            approval_types.APPLY_AUTHORIZATION_REQUEST: changing.run_apply_job,
+            approval_types.EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
+            **dict.fromkeys(_EXPIRIES, run_expiry_job),
             CLOSED_JOB: run_closed_job,
             CHECK_JOB: decisions.run_check_job,
             REPORT_JOB: decisions.run_report_job,
@@ -111,3 +122,29 @@ def _file_jobs() -> JobRunners:
 def file_receivers() -> tuple[PeriodicTask, ...]:
     """Return what takes the files that arrived, per rail; each returns how many it looked at."""
     return (FedwireFileProcessor(), AchFileProcessor().process_all, CardSettlementFiles().process_all)
+
+
+async def work(bank: Bank, stop: asyncio.Event) -> None:
+    """Run the worker until `stop` is set."""
+    tasks = (
+        NotificationWorker(),
+        ChainWatchers(),
+        EmailSender(email_transport_of(bank.settings)),
+        AuditSealer(archive_of(bank.settings)),
+        StatementMaker(),
+        TaxFormMaker(),
+    )
+    worker = Worker(
+        bank,
+        execute_all_pending,
+        screen_backlog,
+        WaitingCash().invest,
+        MovedSettlements().report,
+        *file_receivers(),
+        *withdrawal_senders(bank.ports[Chains]),
+        *[make_reports] * PARALLEL,
+        *tasks,
+    )
+    client, on_failing_callback = webhook_client_of(bank.settings), failing_notifier(bank.vault)
+    dispatcher = WebhookDispatcher(bank.pool, bank.vault, client, on_failing=on_failing_callback)
+    await asyncio.gather(worker.run(stop), dispatcher.run(stop))

@@ -15,8 +15,9 @@ from litestar.types import Receive, Scope, Send
 from billfold.apis.customer_api.app import CustomerApi, create_customer_app, customer_document
 from billfold.apis.partner_api.app import PartnerApi, create_partner_app, partner_operations
 from billfold.cli.process_supervisor import exit_with_parent
+from billfold.cli.python_process import tune_garbage_collector
 from billfold.documentation.app import DocumentationApp
-from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
+from billfold.events.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.http.edge.connections import ConnectionLimits
 from billfold.http.edge.observed import observed
 from billfold.http.edge.serve import AppWithLifespan, LazyApp
@@ -26,9 +27,8 @@ from billfold.ledger.bank import Bank
 from billfold.monitoring.samples import telemetry
 from billfold.oauth.server.app import auth_document, create_auth_app
 from billfold.payments.cards.authorizations.messages import create_card_processor_app
-from billfold.platform.garbage_collection import tune_garbage_collector
-from billfold.platform.logs import log_as_configured
 from billfold.platform.settings.settings import Settings
+from billfold.platform.telemetry.logs import log_as_configured
 from billfold.web.app import PagesApp
 from billfold.web.console.app import create_pages_app
 from billfold.wiring.open_bank import open_bank
@@ -104,7 +104,7 @@ def partner_app() -> LazyApp:
             async with _open_apps(settings) as (app, _):
                 yield app
             return
-        from billfold.sandbox.forks.reopening import ReopeningApp  # noqa: PLC0415 - production does not import it
+        from billfold.sandbox.forks.lease import ReopeningApp  # noqa: PLC0415 - production does not import it
 
         yield ReopeningApp(partial(_open_apps, settings), settings.state_dir)
 
@@ -195,7 +195,7 @@ def make_partner_app(bank: Bank, broadcaster: EventBroadcaster | None = None) ->
     """Return the Partner API of a bank; in a sandbox with the sandbox's operations."""
     if bank.settings.is_production:
         return create_partner_app(bank, operations=partner_operations(), broadcaster=broadcaster)
-    from billfold.sandbox import partner_api as sandbox  # noqa: PLC0415 - production does not import the sandbox
+    from billfold.sandbox.routes import operations as sandbox  # noqa: PLC0415 - production does not import the sandbox
 
     api = sandbox.build_sandbox_app()
     sandbox.open_sandbox(api, bank, broadcaster)

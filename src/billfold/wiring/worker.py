@@ -14,18 +14,17 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from billfold.data_keys.worker import shred_after_retention
+from billfold.data_keys.rotation import shred_after_retention
 from billfold.documents import store as document_store
 from billfold.documents.ports import FileStore
 from billfold.events.webhooks import attempts
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import DUE_WORK_LOCK, catch_up_due
-from billfold.ledger.jobs.scheduler import run_scheduled_jobs
+from billfold.ledger.scheduler import DUE_WORK_LOCK, catch_up_due, run_scheduled_jobs
 from billfold.payments.clearing.rules import BANK_DAY_CLOSED_JOB
 from billfold.payments.clearing.worker import close_bank_days
 from billfold.platform.clock import monotonic, wall_now
+from billfold.platform.database.background_work import read_put_aside
 from billfold.platform.database.connection import Pool
-from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import MarketDataStale
 from billfold.platform.telemetry.metrics import WORKER_FAILURES

@@ -10,7 +10,7 @@ from tests.support.applications import run_jobs
 from tests.support.approvals import REQUESTS, decide, on_us, wire, wire_counterparty
 from tests.wiring.test_worker import set_clock
 
-from billfold.data_keys.worker import shred_after_retention
+from billfold.data_keys.rotation import shred_after_retention
 
 HOOK = {
     "url": "https://hooks.example/in",

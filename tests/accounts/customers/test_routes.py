@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from billfold.accounts.customers.schemas import Name, render_customer
-from billfold.ledger.directory.types import CustomerRow, CustomerStatus
+from billfold.ledger.customers import CustomerRow, CustomerStatus
 
 PATH = "/api/v1/customers/"
 ADDRESS = {

@@ -11,7 +11,7 @@ from billfold.accounts.pockets.commands import OpenPocket
 from billfold.accounts.pockets.store import Boundary
 from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.platform import ids
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 

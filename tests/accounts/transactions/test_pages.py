@@ -8,7 +8,7 @@ import pytest
 from tests.support.world import UNKNOWN
 
 from billfold.accounts import entry_numbers
-from billfold.platform.database import keyset
+from billfold.platform.database import paging
 
 PATH, FILE = "/api/v2/transactions/", "/api/v2/transactions.csv"
 
@@ -90,7 +90,7 @@ async def test_a_cursor_of_another_customer_is_refused(customer_desk, other_cust
 
 async def test_a_filtered_list_is_searched_part_by_part(customer_desk, world, lived, monkeypatch):
     """Pages are short or empty where a search ends, say how far it came, and lead to all that match, both ways."""
-    monkeypatch.setattr(keyset, "SEARCHED_MAX", 2)
+    monkeypatch.setattr(paging, "SEARCHED_MAX", 2)
     first, second = lived
     theirs = f"/api/v2/customers/{customer_desk.team.customer}/transactions/"
     for desk, path in ((customer_desk, PATH), (world, theirs), (world, "/api/v2/transactions/")):
@@ -112,7 +112,7 @@ async def test_a_filtered_list_is_searched_part_by_part(customer_desk, world, li
                 found = await _searched(desk, path, filters | {"order": order})
                 assert len(found) == len({*found}) == count, (path, filters, order)
     assert "searched_to" not in await customer_desk.get(PATH), "nothing is chosen among"
-    monkeypatch.setattr(keyset, "SEARCHED_MAX", 1)
+    monkeypatch.setattr(paging, "SEARCHED_MAX", 1)
     monkeypatch.setattr(entry_numbers, "_FEW_POCKETS", 20)
     for order in ("desc", "asc"):
         found = await _searched(customer_desk, PATH, {"type[]": "WIRE", "order": order})

@@ -8,7 +8,7 @@ from tests.reference.documents import DOCUMENTS, operations_of
 from tests.support.world import UNKNOWN
 
 from billfold.apis.customer_api.app import customer_document
-from billfold.oauth.rules.scopes import SCOPES
+from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.platform.settings.settings import Settings
 
 STRATEGIES = "/api/v2/trading-strategies/"

@@ -10,8 +10,8 @@ from tests.support.whole_bank import EngineCommands
 from tests.support.world import EVERYTHING, token_for
 
 from billfold.identity.members.rules import PERSONAL_SCOPES
-from billfold.oauth import access_tokens
-from billfold.oauth.rules.scopes import SCOPES
+from billfold.oauth import grants
+from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform.clock import wall_now
 
@@ -107,7 +107,7 @@ async def test_a_strict_program_needs_a_fresh_proof_to_approve(customer_desk, cu
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
 
     async def token(age):
-        text = await access_tokens.issue_access(
+        text = await grants.issue_access(
             customer_desk.bank.pool,
             client_id="strict",
             customer_id=UUID(customer),

@@ -11,9 +11,8 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from billfold.events.email.ports import EmailRejected, OutboundEmail
-from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransport
-from billfold.platform.network.tls import ensure_certificates
+from billfold.cli.tls import ensure_certificates
+from billfold.events.email.transports import EmailRejected, FileEmailTransport, OutboundEmail, SmtpEmailTransport
 from billfold.platform.settings.settings import Settings
 from billfold.wiring.providers import email_transport_of
 

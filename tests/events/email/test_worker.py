@@ -9,12 +9,11 @@ import pytest
 from tests.support.whole_bank import with_limits
 
 from billfold.events.email import outbox as letters
-from billfold.events.email.ports import EmailRejected
+from billfold.events.email.outbox import EmailSender
 from billfold.events.email.templates import EmailContent
-from billfold.events.email.transports import FileEmailTransport
-from billfold.events.email.worker import EmailSender
+from billfold.events.email.transports import EmailRejected, FileEmailTransport
 from billfold.platform.crypto import associated_data
-from billfold.platform.database.failed_work import list_failed
+from billfold.platform.database.background_work import list_failed
 
 SENDER = Address("A bank", addr_spec="bank@b.example")
 NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)

@@ -6,7 +6,7 @@ from tests.support.events import tell
 from tests.support.world import UNKNOWN
 
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES
-from billfold.identity.users.members import deactivate_member
+from billfold.identity.members.store import deactivate_member
 from billfold.platform.clock import wall_now
 
 PATH = "/api/v1/notification-audiences/"

@@ -6,7 +6,7 @@ from tests.support.events import tell
 from tests.support.world import join, token_for
 
 from billfold.events.email.outbox import claim_emails, open_email
-from billfold.identity.users.members import deactivate_member
+from billfold.identity.members.store import deactivate_member
 from billfold.identity.users.store import find_user_by_email
 from billfold.platform.clock import wall_now
 

@@ -6,11 +6,11 @@ from tests.support.events import notified
 from tests.support.oauth import member
 
 from billfold.audit import store as audit_store
-from billfold.audit.types import EntryFilter
-from billfold.events.notifications.worker import NotificationWorker, failing_notifier
+from billfold.audit.rules import EntryFilter
+from billfold.events.notifications.payment_notifications import NotificationWorker, failing_notifier
 from billfold.events.webhooks.attempts import FailingSubscription
 from billfold.platform import ids
-from billfold.platform.database.failed_work import list_failed
+from billfold.platform.database.background_work import list_failed
 
 NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 

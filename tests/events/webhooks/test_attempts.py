@@ -7,12 +7,12 @@ from tests.support.events import NOW, PARTNER, add_customer, raise_event
 
 from billfold.events import sequencer
 from billfold.events.checks import CHECKS
-from billfold.events.types import Subscriber
+from billfold.events.schemas import Subscriber
 from billfold.events.webhooks import attempts, redelivery
 from billfold.events.webhooks import store as webhook_store
-from billfold.events.webhooks.types import Attempt, DeliveryOutcome
+from billfold.events.webhooks.store import Attempt, DeliveryOutcome
 from billfold.platform import ids
-from billfold.platform.checks import Findings, run_checks
+from billfold.platform.database.checks import Findings, run_checks
 
 DAY = timedelta(days=1)
 FAILED, DELIVERED = DeliveryOutcome(state="failed"), DeliveryOutcome(state="delivered")

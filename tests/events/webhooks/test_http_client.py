@@ -8,11 +8,11 @@ from ipaddress import ip_network
 import pytest
 from tests.support.events import LOOPBACK, LastWords, always, answer, receiving
 
+from billfold.cli.tls import ensure_certificates
 from billfold.events.webhooks import http_client as guarded_http
 from billfold.events.webhooks.http_client import GuardedWebhookClient, check_url
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvalidInput
-from billfold.platform.network.tls import ensure_certificates
 from billfold.platform.settings.settings import Settings
 
 HEADERS = {"webhook-id": "1"}

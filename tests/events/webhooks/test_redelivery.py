@@ -8,10 +8,10 @@ from tests.events.test_sequencer import EVERYTHING, VAULT, delivered, subscribe
 from tests.support.events import BOTH, CUSTOMERS, NOW, OTHER_PARTNER, PARTNER, RAISED, add_customer, raise_event
 
 from billfold.events import sequencer
-from billfold.events.types import Subscriber
+from billfold.events.schemas import Subscriber
 from billfold.events.webhooks import redelivery, subscriptions
-from billfold.events.webhooks.schemas import ChangedSubscription
-from billfold.events.webhooks.types import EventSimulation
+from billfold.events.webhooks.store import EventSimulation
+from billfold.events.webhooks.subscriptions import ChangedSubscription
 from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
 

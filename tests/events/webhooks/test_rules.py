@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from tests.support.events import NOW
 
 from billfold.events.webhooks import rules
-from billfold.events.webhooks.types import DeliveryOutcome, RetryPolicy
+from billfold.events.webhooks.signature import secret_errors
+from billfold.events.webhooks.store import DeliveryOutcome, RetryPolicy
 
 POLICY = RetryPolicy(
     retry_on_status_codes=[],
@@ -118,12 +119,12 @@ def test_rest_is_given_for_an_hour_at_most(retry_after, seconds):
     ],
 )
 def test_a_secret_is_refused_when_its_key_is_short_or_broken(secret):
-    assert [error.loc for error in rules.secret_errors(secret)] == [("body", "shared_secret")]
+    assert [error.loc for error in secret_errors(secret)] == [("body", "shared_secret")]
 
 
 def test_a_secret_of_twenty_four_bytes_is_accepted():
     for secret in ("x" * 24, "whsec_" + "YWJj" * 8):
-        assert not list(rules.secret_errors(secret))
+        assert not list(secret_errors(secret))
 
 
 def test_a_policy_is_refused_with_all_its_mistakes():

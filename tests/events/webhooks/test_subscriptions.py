@@ -7,11 +7,11 @@ from tests.events.test_sequencer import EVERYTHING, VAULT, subscribe
 from tests.support.events import NOW, OTHER_PARTNER, PARTNER, SECRET, add_customer, raise_event
 
 from billfold.events import sequencer
-from billfold.events.types import Subscriber
-from billfold.events.webhooks import claims, redelivery, subscriptions
+from billfold.events.schemas import Subscriber
+from billfold.events.webhooks import attempts, redelivery, subscriptions
 from billfold.events.webhooks import store as webhook_store
-from billfold.events.webhooks.schemas import ChangedSubscription
-from billfold.events.webhooks.types import RetryPolicy
+from billfold.events.webhooks.store import RetryPolicy
+from billfold.events.webhooks.subscriptions import ChangedSubscription
 from billfold.platform import ids
 from billfold.platform.errors import NotFound
 
@@ -34,9 +34,9 @@ async def update(conn, subscription_id, *, now=NOW, **changes):
 
 async def secrets_of(conn, subscription_id, now):
     """The secrets a courier signs with at an instant."""
-    courier = await claims.register_worker(conn, now)
+    courier = await attempts.register_worker(conn, now)
     await conn.execute("UPDATE subscription_queue SET worker_no = $1", courier)
-    lane = await claims.read_queue(conn, VAULT, subscription_id, worker_no=courier, now=now)
+    lane = await attempts.read_queue(conn, VAULT, subscription_id, worker_no=courier, now=now)
     assert lane is not None
     return lane.secrets
 
@@ -138,8 +138,8 @@ async def test_a_subscription_that_was_deleted_is_gone_and_owes_nothing(conn):
     with pytest.raises(NotFound):
         await webhook_store.get_subscription(conn, OWNER, wants)
     assert await LISTED.rows(conn, OWNER.key, limit=30) == []
-    courier = await claims.register_worker(conn, NOW)
-    assert await claims.claim_queues(conn, courier, NOW, failing=False, limit=9, per_subscriber=9) == []
+    courier = await attempts.register_worker(conn, NOW)
+    assert await attempts.claim_queues(conn, courier, NOW, failing=False, limit=9, per_subscriber=9) == []
     assert await conn.fetchval("SELECT count(*) FROM subscription_secret") == 0
 
 
@@ -147,8 +147,8 @@ async def test_what_waited_when_it_was_disabled_is_due_when_it_is_enabled(conn):
     wants = await subscribe(conn, OWNER)
     await raise_event(conn, await add_customer(conn))
     await sequencer.sequence_events(conn, now=NOW)
-    courier = await claims.register_worker(conn, NOW)
+    courier = await attempts.register_worker(conn, NOW)
     await update(conn, wants, status="disabled")
-    assert await claims.claim_queues(conn, courier, NOW, failing=False, limit=9, per_subscriber=9) == []
+    assert await attempts.claim_queues(conn, courier, NOW, failing=False, limit=9, per_subscriber=9) == []
     await update(conn, wants, status="enabled")
-    assert await claims.claim_queues(conn, courier, NOW, failing=False, limit=9, per_subscriber=9) == [wants]
+    assert await attempts.claim_queues(conn, courier, NOW, failing=False, limit=9, per_subscriber=9) == [wants]

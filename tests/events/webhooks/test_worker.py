@@ -25,17 +25,17 @@ from tests.support.events import (
 from typing_extensions import override
 
 from billfold.events import sequencer
-from billfold.events.types import Subscriber
-from billfold.events.webhooks import claims, redelivery, subscriptions
+from billfold.events.schemas import Subscriber
+from billfold.events.webhooks import attempts, redelivery, subscriptions
 from billfold.events.webhooks import http_client as guarded_http
 from billfold.events.webhooks import store as webhook_store
 from billfold.events.webhooks.http_client import GuardedWebhookClient
-from billfold.events.webhooks.schemas import ChangedSubscription
-from billfold.events.webhooks.types import EventSimulation, RetryPolicy
+from billfold.events.webhooks.store import EventSimulation, RetryPolicy
+from billfold.events.webhooks.subscriptions import ChangedSubscription
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.platform.database.failed_work import list_failed
+from billfold.platform.database.background_work import list_failed
 from billfold.platform.database.pool import create_pool
 
 POLICY = RetryPolicy(
@@ -294,8 +294,10 @@ async def test_deliveries_of_a_dead_dispatcher_are_taken_over_by_another(town, d
         await sequencer.sequence_events(town.pool, now=town.now)
         lost = await create_pool(database_dsn, min_size=1)
         async with lost.acquire() as conn:
-            dead = await claims.register_worker(conn, town.now)
-            assert await claims.claim_queues(conn, dead, town.now, failing=False, limit=1, per_subscriber=1) == [wants]
+            dead = await attempts.register_worker(conn, town.now)
+            assert await attempts.claim_queues(conn, dead, town.now, failing=False, limit=1, per_subscriber=1) == [
+                wants
+            ]
             async with town.courier():
                 await asyncio.sleep(0.1)
                 assert receiver.requests == [], "it is alive"
@@ -311,12 +313,12 @@ async def test_a_dispatcher_expires_when_its_heartbeat_stops(town):
         wants = await town.subscribe(receiver)
         await town.happen()
         await sequencer.sequence_events(town.pool, now=town.now)
-        silent = await claims.register_worker(conn, town.now)
-        assert await claims.claim_queues(conn, silent, town.now, failing=False, limit=1, per_subscriber=1) == [wants]
+        silent = await attempts.register_worker(conn, town.now)
+        assert await attempts.claim_queues(conn, silent, town.now, failing=False, limit=1, per_subscriber=1) == [wants]
         town.now += timedelta(seconds=31)
         async with town.courier():
             await receiver.count(1)
-        assert not await claims.record_heartbeat(conn, silent, town.now)
+        assert not await attempts.record_heartbeat(conn, silent, town.now)
 
 
 async def test_a_dispatcher_registers_again_when_it_was_expired(town):

@@ -10,8 +10,8 @@ from tests.support.oauth import member, new_key
 from tests.support.world import EVERYTHING, Team, Token, token_for
 from tests.support.world import new_key as idempotency_key
 
-from billfold.identity.users import members as user_members
-from billfold.oauth import access_tokens, clients, grants, signing_keys
+from billfold.identity.members import store as user_members
+from billfold.oauth import clients, grants, signing_keys
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
@@ -48,7 +48,7 @@ async def test_an_application_was_last_used_when_its_token_was_and_not_when_it_w
         (granted,) = await grants.list_grants(bank.pool, team.user_id)
         return granted.last_used_at
 
-    text = await access_tokens.issue_access(
+    text = await grants.issue_access(
         bank.pool,
         client_id=team.client_id,
         customer_id=UUID(team.customer),

@@ -14,8 +14,8 @@ import pytest
 from tests.support.whole_bank import close_bank, open_bank
 from tests.support.world import PartnerClient, new_partner
 
+from billfold.cli.tls import ensure_certificates
 from billfold.platform.clock import wall_now
-from billfold.platform.network.tls import ensure_certificates
 
 START = """
 import sys

@@ -15,7 +15,7 @@ from billfold.http.responses import HttpResponse
 from billfold.migrations import runner
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.platform.database.connect import connect
+from billfold.platform.database.connection import connect
 from billfold.platform.database.pool import create_pool
 from billfold.platform.errors import InvariantError
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from billfold.identity.members import rules
-from billfold.identity.members.rules import PERSONAL_SCOPES
-from billfold.identity.members.types import InviteMember
+from billfold.identity.members.rules import PERSONAL_SCOPES, InviteMember
 from billfold.platform.errors import InvalidInput, Refused
 
 BEN: dict[str, Any] = {

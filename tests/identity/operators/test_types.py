@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 
 ANNA, BEN = (f"Anna ({UUID(int=n)})" for n in (1, 2))
 

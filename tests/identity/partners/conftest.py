@@ -6,7 +6,7 @@ from tests.support.world import PartnerClient, close_app, new_partner
 
 from billfold.apis.partner_api.app import create_partner_app
 from billfold.audit import store as audit_store
-from billfold.audit.types import EntryFilter
+from billfold.audit.rules import EntryFilter
 from billfold.identity.partners import login_routes
 from billfold.oauth import jwt_login_routes
 

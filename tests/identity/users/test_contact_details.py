@@ -7,9 +7,9 @@ import pytest
 from tests.support.oauth import company, member
 from tests.support.whole_bank import VAULT
 
-from billfold.identity.users.contact_resealing import reseal_contact_details
+from billfold.identity.members.store import create_user
+from billfold.identity.users.contact_details import reseal_contact_details
 from billfold.identity.users.lockout import password_subject
-from billfold.identity.users.members import create_user
 from billfold.identity.users.store import find_user, find_user_by_email, list_users
 from billfold.platform.crypto import Vault
 from billfold.platform.errors import InvariantError, Refused

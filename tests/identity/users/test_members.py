@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from tests.support.oauth import company
 
-from billfold.identity.users import members as user_members
+from billfold.identity.members import store as user_members
 from billfold.identity.users import store as user_store
 from billfold.platform import ids
 from billfold.platform.crypto import Vault

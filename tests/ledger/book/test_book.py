@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from tests.simulation.invariants import picture
 
-from billfold.ledger.book.rows import JournalEntry, Posting
+from billfold.ledger.book.postings import JournalEntry, Posting
 from billfold.platform.errors import InvariantError
 
 DAY = date(2025, 6, 2)

@@ -20,7 +20,7 @@ from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.pockets.commands import OpenPocket, SetPocketState
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal, Wallet
 from billfold.events.kinds import KINDS
-from billfold.ledger.book.rows import EventEntry, TradeEntry, TransactionEntry
+from billfold.ledger.book.postings import EventEntry, TradeEntry, TransactionEntry
 from billfold.ledger.types import Rail
 from billfold.onboarding.applications.rules.status import EVENTS, ReportApplication
 from billfold.payments.ach.commands import MarkAchTransmitted, OriginateAch, ReceiveAchReturn, SettleAch

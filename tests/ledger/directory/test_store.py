@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from billfold.ledger.directory.store import Directory, find_customer
+from billfold.ledger.directory import Directory, find_customer
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.pool import create_pool

@@ -8,13 +8,14 @@ import pytest
 from tests.simulation.invariants import picture
 
 from billfold.bills.rules.market import Market
-from billfold.ledger.book.holdings import Account, Lot, PocketBook
-from billfold.ledger.engine.load_books import READ_HEADS, load_books
-from billfold.ledger.engine.serialized_book import (
+from billfold.ledger.book.draft import Account, Lot, PocketBook
+from billfold.ledger.engine.load_books import (
+    READ_HEADS,
     SERIALIZATION_VERSION,
     SerializedBook,
     deserialize_book,
     is_intact,
+    load_books,
     serialize_book,
 )
 from billfold.platform.calendars import Calendars
@@ -84,7 +85,7 @@ async def test_the_tables_are_read_when_an_image_is_damaged(conn, damaged):
 
 async def test_the_tables_are_read_when_an_image_has_another_layout(conn, monkeypatch):
     books, _ = await _read(conn)
-    monkeypatch.setattr("billfold.ledger.engine.serialized_book.SERIALIZATION_VERSION", SERIALIZATION_VERSION + 1)
+    monkeypatch.setattr("billfold.ledger.engine.load_books.SERIALIZATION_VERSION", SERIALIZATION_VERSION + 1)
     newer = serialize_book(next(iter(books.values())))
     monkeypatch.undo()
 

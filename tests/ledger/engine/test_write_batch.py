@@ -14,8 +14,8 @@ from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCou
 from billfold.accounts.pockets.commands import OpenPocket, SetPocketState, UpdatePocket
 from billfold.accounts.portals.commands import UpdatePortal
 from billfold.audit import store as audit_store
-from billfold.audit.types import EntryFilter
-from billfold.ledger.book.rows import StoredEntry
+from billfold.audit.rules import EntryFilter
+from billfold.ledger.book.postings import StoredEntry
 from billfold.ledger.commands import commands
 from billfold.ledger.engine import write_batch as write
 from billfold.ledger.engine.write_batch import LEDGER_BOOK_TABLES

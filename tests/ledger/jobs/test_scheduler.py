@@ -4,12 +4,12 @@ from datetime import timedelta
 
 from tests.support.whole_bank import bank as bank  # noqa: PLC0414 - a fixture
 
-from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.scheduler import next_scheduled_at, run_scheduled_jobs
+from billfold.ledger import scheduler as jobs_store
+from billfold.ledger.scheduler import next_scheduled_at, run_scheduled_jobs
 from billfold.ledger.types import ScheduledJob
 from billfold.platform import ids
 from billfold.platform.errors import Unavailable
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 
 async def test_the_clock_stops_at_every_appointment_on_its_way(bank):

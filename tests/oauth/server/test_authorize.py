@@ -10,7 +10,8 @@ import pytest
 from tests.support.browser import found
 from tests.support.oauth import AUTHORIZE, ISSUER, REDIRECT, came
 
-from billfold.oauth import authorization_requests, consent, grants
+from billfold.oauth import consent, grants
+from billfold.oauth.server import authorize
 from billfold.pages.theme import Theme
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
@@ -156,13 +157,13 @@ async def test_a_request_is_answered_once(books_client, bank, oauth_user):
         with pytest.raises(NotFound):
             await consent.deny(conn, request_id, issuer=ISSUER, now=wall_now())
         with pytest.raises(NotFound):
-            await authorization_requests.get_pending_request(conn, request_id, wall_now())
+            await authorize.get_pending_request(conn, request_id, wall_now())
     assert await bank.pool.fetchval("SELECT count(*) FROM authorization_code") == 1
 
 
 async def test_the_page_that_asks_knows_what_is_asked(books_client, bank):
     request_id = await books_client.waiting(login_hint="anna@example.com", max_age="60", prompt="login")
-    pending = await authorization_requests.get_pending_request(bank.pool, request_id, wall_now())
+    pending = await authorize.get_pending_request(bank.pool, request_id, wall_now())
     assert (pending.client_name, pending.scopes) == ("Books", ("openid", "pockets.read"))
     assert (pending.login_hint, pending.max_age, pending.prompts) == ("anna@example.com", 60, ("login",))
     assert pending.refreshes
@@ -173,7 +174,7 @@ async def test_a_request_waits_for_half_an_hour(books_client, bank):
     request_id = await books_client.waiting()
     later = wall_now() + timedelta(minutes=30)
     with pytest.raises(NotFound):
-        await authorization_requests.get_pending_request(bank.pool, request_id, later)
+        await authorize.get_pending_request(bank.pool, request_id, later)
     async with bank.pool.acquire() as conn:
         with pytest.raises(NotFound):
             await consent.deny(conn, request_id, issuer="https://bank.example", now=later)
@@ -183,7 +184,7 @@ async def test_a_client_that_was_revoked_meanwhile_is_granted_nothing(books_clie
     request_id = await books_client.waiting()
     await bank.pool.execute("UPDATE oauth_client SET revoked_at = now()")
     with pytest.raises(NotFound):
-        await authorization_requests.get_pending_request(bank.pool, request_id, wall_now())
+        await authorize.get_pending_request(bank.pool, request_id, wall_now())
     with pytest.raises(NotFound):
         await books_client.approved(request_id)
     assert await bank.pool.fetchval("SELECT count(*) FROM oauth_grant") == 0
@@ -196,7 +197,7 @@ async def test_nobody_grants_for_a_customer_he_is_no_member_of(books_client, ban
     with pytest.raises(Refused):
         await books_client.approved(request_id)
     assert await bank.pool.fetchval("SELECT count(*) FROM oauth_grant") == 0
-    assert (await authorization_requests.get_pending_request(bank.pool, request_id, wall_now())).client_id == "books"
+    assert (await authorize.get_pending_request(bank.pool, request_id, wall_now())).client_id == "books"
 
 
 async def test_a_person_who_signed_in_too_long_ago_must_do_so_again(books_client, bank, oauth_user):

@@ -5,7 +5,7 @@ from tests.support.oauth import ISSUER, KEYS, came, member
 
 from billfold.identity.users import sessions
 from billfold.identity.users import store as user_store
-from billfold.identity.users.types import ClientInfo
+from billfold.identity.users.rules import ClientInfo
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
 

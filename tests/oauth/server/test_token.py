@@ -7,7 +7,7 @@ import jwt
 import pytest
 from tests.support.oauth import ISSUER, KEYS, new_key, refused
 
-from billfold.oauth import access_tokens, grants
+from billfold.oauth import grants
 from billfold.platform.clock import wall_now
 
 
@@ -267,7 +267,7 @@ async def test_a_service_user_gets_a_token_with_client_credentials(robot, bank, 
     answer = await robot.ask_token({"grant_type": "client_credentials", "scope": "pockets.read"})
     tokens = answer.json()
     assert set(tokens) == {"access_token", "token_type", "expires_in", "scope"}
-    access = await access_tokens.find_access_token(bank.pool, tokens["access_token"], wall_now())
+    access = await grants.find_access_token(bank.pool, tokens["access_token"], wall_now())
     assert access is not None
     assert (access.customer_id, access.role, access.user_id) == (oauth_user.customer_id, "SERVICE", None)
     assert access.scopes == {"pockets.read"}

@@ -5,7 +5,7 @@ import time
 
 from tests.support.oauth import JWT_BEARER, KEYS, SPA, company, member, program, proof, raw_jwt
 
-from billfold.oauth import access_tokens
+from billfold.oauth import grants
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
@@ -22,7 +22,7 @@ async def test_one_process_knows_what_the_other_has_seen(served, founded):
     conn = founded
     oauth_user = await member(conn, await company(conn))
     await program(conn, "books", requires_nonce=False)
-    token = await access_tokens.issue_access(
+    token = await grants.issue_access(
         conn,
         client_id="books",
         customer_id=oauth_user.customer_id,

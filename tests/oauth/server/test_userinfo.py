@@ -4,7 +4,7 @@ import pytest
 from tests.support.databases import as_owner
 from tests.support.oauth import ISSUER, hash_of, new_key, proof
 
-from billfold.oauth import access_tokens
+from billfold.oauth import grants
 from billfold.platform.clock import wall_now
 
 USER = "/api/v1/user"
@@ -61,7 +61,7 @@ async def test_a_proof_is_used_once(books_client, token):
 
 async def test_a_strict_client_is_given_a_nonce(relying):
     strict = await relying("strict")
-    token = await access_tokens.issue_access(
+    token = await grants.issue_access(
         strict.bank.pool,
         client_id="strict",
         customer_id=strict.person.customer_id,

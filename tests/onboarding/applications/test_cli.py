@@ -6,7 +6,7 @@ import pytest
 from tests.support.applications import OWNER, Applicant, run_jobs
 
 from billfold.cli.context import CliError
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 from billfold.onboarding import review_queue
 from billfold.onboarding.applications import cli
 from billfold.onboarding.applications.types import ApplicationStatus

@@ -27,11 +27,11 @@ from billfold.data_keys.keys import DataKeys
 from billfold.documents import store as document_store
 from billfold.documents.ports import StoredFileMissing
 from billfold.documents.store import fetch_opened
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 from billfold.onboarding import review_queue
 from billfold.onboarding.applications.ports import IdentityCheck
 from billfold.onboarding.review_queue import ReviewDecision
-from billfold.sandbox.simulation import SimulatedIdentityCheck
+from billfold.sandbox.simulated_providers import SimulatedIdentityCheck
 from billfold.verify.fingerprints import check_fingerprints
 
 REJECTED = ReviewDecision(approved=False, reason="It is cut off.", by=Operator.of_command_line("olga"))

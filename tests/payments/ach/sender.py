@@ -13,7 +13,7 @@ from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.rules.entries import ACH_WINDOW
 from billfold.payments.ach.store import get_entry
 from billfold.platform import ids
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 
 class Sender(Room):

@@ -5,8 +5,8 @@ from tests.support.damage import checks_of, report_of, undetected
 from tests.support.whole_bank import VAULT
 
 import billfold.payments.ach.checks as ach_checks
-from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.kms import FileMasterKey
 from billfold.payments.files.store import open_content, seal_content
 from billfold.verify.fingerprints import check_fingerprints
 

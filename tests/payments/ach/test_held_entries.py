@@ -4,7 +4,7 @@ import pytest
 from tests.support.raw_ach import OURS, entry, header, international, returned
 
 from billfold.dual_control.decisions import confirm
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 from billfold.payments.suspense.decisions import propose_assignment, propose_return, propose_write_off
 from billfold.platform.errors import InvalidInput, Refused
 

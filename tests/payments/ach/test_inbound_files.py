@@ -10,7 +10,7 @@ import pytest
 from tests.payments.ach.nacha.files import a_batch, a_change, a_file, a_return, an_entry
 
 from billfold.accounts.portals.commands import UpdatePortal
-from billfold.ledger.jobs.scheduler import run_scheduled_jobs
+from billfold.ledger.scheduler import run_scheduled_jobs
 from billfold.payments.ach import booking as ach_booking
 from billfold.payments.ach.inbound_files import AchFileProcessor
 from billfold.payments.ach.nacha.reader import read_file
@@ -19,8 +19,8 @@ from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files import store as files_store
 from billfold.payments.files.exchange import RailExchanges
 from billfold.platform import ids
-from billfold.platform.database.claims import claimed
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.platform.database.background_work import claimed
+from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.verify.runner import verify_bank
 
 OURS, THEIRS = "061199992", "09100001"

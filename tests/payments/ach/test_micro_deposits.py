@@ -8,7 +8,7 @@ import pytest
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.platform import ids
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.verify.runner import verify_bank
 
 

@@ -19,7 +19,7 @@ from tests.support.small_rails import Customer
 
 from billfold.accounts.customers.commands import CloseCustomer
 from billfold.dual_control.decisions import confirm
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 from billfold.payments.suspense.decisions import propose_assignment, propose_return
 from billfold.platform.errors import Refused
 

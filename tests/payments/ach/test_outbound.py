@@ -5,9 +5,9 @@ from datetime import timedelta
 from tests.support.small_rails import Customer
 from tests.support.whole_bank import VAULT, expect_clean
 
-from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.keys import DataKeys
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.data_keys.kms import FileMasterKey
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 SENT = "SELECT customer_id FROM ach_entry WHERE file_id IS NOT NULL"
 

@@ -7,13 +7,13 @@ import pytest
 from tests.support.databases import as_owner
 from tests.support.whole_bank import expect_clean
 
-from billfold.ledger.jobs.due_work import bank_customer_id, catch_up_due
+from billfold.ledger.scheduler import bank_customer_id, catch_up_due
 from billfold.payments.clearing.store import EVER, list_open
 from billfold.payments.clearing.worker import close_bank_days, find_unsettled
 from billfold.platform.clock import ClockState, wall_now
 from billfold.platform.database.business_clock import write_clock
 from billfold.platform.dates import et_instant
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 MONDAY, TUESDAY = date(2025, 6, 2), date(2025, 6, 3)
 _STREET = """

@@ -22,8 +22,7 @@ from billfold.payments.crypto.chains import (
     units_of,
 )
 from billfold.payments.crypto.nodes import EvmNode, NodeUnavailable
-from billfold.sandbox.chain.accounts import DEPOSIT_XPUB, TEST_DOLLAR
-from billfold.sandbox.chain.faucet import LOG_TRANSFER, Faucet, call_data
+from billfold.sandbox.chain.faucet import DEPOSIT_XPUB, LOG_TRANSFER, TEST_DOLLAR, Faucet, call_data
 from billfold.sandbox.chain.launch import local_chain_file, local_node_urls
 
 # BIP-44 of the mnemonic "test test test test test test test test test test test junk", account 0.

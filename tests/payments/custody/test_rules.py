@@ -8,7 +8,7 @@ import pytest
 from tests.fixtures.teller import Teller
 
 from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
-from billfold.ledger.book.rows import JournalEntry, TradeEntry
+from billfold.ledger.book.postings import JournalEntry, TradeEntry
 from billfold.payments.custody.rules import DeliverBills, EndDelivery, ReceiveBills
 from billfold.platform.errors import NotFound, Refused
 

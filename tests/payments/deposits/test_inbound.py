@@ -10,7 +10,7 @@ from billfold.accounts.portals.commands import UpdatePortal
 from billfold.payments.deposits.inbound import NO_ACCOUNT, receive
 from billfold.payments.deposits.rules import IncomingWire
 from billfold.platform import ids
-from billfold.sandbox.ach.network import ach_credit
+from billfold.sandbox.rails.ach_network import ach_credit
 
 
 def a_wire(**fields):

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.support.databases import as_owner
 from tests.support.fedwire import changed
 
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.clearing.store import EVER, list_cleared
 from billfold.payments.clearing.worker import close_bank_days
 from billfold.payments.files import retries

@@ -12,8 +12,8 @@ from tests.support.approvals import proposed
 from tests.support.fedwire import changed
 
 from billfold.dual_control.decisions import confirm
-from billfold.identity.operators.types import Operator
-from billfold.ledger.jobs.scheduler import run_scheduled_jobs
+from billfold.identity.operators import Operator
+from billfold.ledger.scheduler import run_scheduled_jobs
 from billfold.payments.ach.inbound_files import AchFileProcessor
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles

@@ -3,7 +3,7 @@
 from tests.payments.ach.test_inbound_files import Room, entry, file_of
 from tests.support.whole_bank import VAULT
 
-from billfold.data_keys.payment_keys import bank_key
+from billfold.data_keys.keys import bank_key
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files import store as files_store
 from billfold.payments.files.store import open_content, read_content

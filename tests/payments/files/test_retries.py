@@ -14,7 +14,7 @@ from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
 from billfold.payments.files.types import RetryState, StuckLine
 from billfold.platform.clock import wall_now
-from billfold.platform.database.failed_work import retry_delay
+from billfold.platform.database.background_work import retry_delay
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import InvariantError, NotFound
 

@@ -14,7 +14,7 @@ from tests.support.whole_bank import BETA
 
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.commands import SetPocketState
-from billfold.ledger.book.rows import TransactionEntry
+from billfold.ledger.book.postings import TransactionEntry
 from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import Refused

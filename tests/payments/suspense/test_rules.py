@@ -8,8 +8,8 @@ from tests.fixtures.teller import Teller
 from tests.simulation.life import Life
 
 from billfold.accounts.portals.commands import UpdatePortal
-from billfold.ledger.book.rows import TransactionEntry
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.book.postings import TransactionEntry
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.clearing.rules import RailSettlement
 from billfold.payments.suspense.rules import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense

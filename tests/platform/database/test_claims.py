@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from tests.support.whole_bank import bank as bank  # noqa: PLC0414 - a fixture
 
-from billfold.platform.database import claims
-from billfold.platform.database.claims import claimed
+from billfold.platform.database import background_work
+from billfold.platform.database.background_work import claimed
 
 
 async def test_work_that_another_has_is_left_to_it_or_awaited(bank):
@@ -24,7 +24,7 @@ async def test_work_that_another_has_is_left_to_it_or_awaited(bank):
 
 
 async def test_a_claim_is_renewed_while_the_work_goes_on_and_ends_with_its_process(bank, monkeypatch):
-    monkeypatch.setattr(claims, "LASTS", timedelta(seconds=0.2))
+    monkeypatch.setattr(background_work, "LASTS", timedelta(seconds=0.2))
     async with claimed(bank.pool, "a file"):
         await asyncio.sleep(0.5)
         async with claimed(bank.pool, "a file") as second:

@@ -10,10 +10,10 @@ from benchmarks import dataset
 from benchmarks.dataset import PARTNER, Location, create_bank, customer_of, pocket_of
 from benchmarks.replicated_servers import ReplicatedServers
 from billfold.migrations import runner
-from billfold.monitoring.health.server_checks import check_server
+from billfold.monitoring.health import check_server
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform import ids
-from billfold.platform.database.connect import connect, hosts_of
+from billfold.platform.database.connection import connect, hosts_of
 from billfold.wiring.cli.app import run
 from billfold.wiring.cli_context import Wiring
 

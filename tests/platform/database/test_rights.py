@@ -8,8 +8,10 @@ from tests.support.databases import as_application
 from tests.support.rights_of_code import rights_of_code
 
 from billfold.migrations import runner
-from billfold.platform.database.rights import find_owner
-from billfold.wiring import server, work  # noqa: F401 - they import all classes of rows, which name their tables
+from billfold.platform.database.connection import find_owner
+from billfold.wiring import (
+    scheduled_jobs,  # noqa: F401 - they import all classes of rows, which name their tables
+)
 
 GRANTED = """
 SELECT c.relname, p.privilege

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from billfold.platform.settings import settings
-from billfold.platform.settings.mistakes import SettingsError, variable_name
-from billfold.platform.settings.reference import reference
-from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings, reference
+from billfold.platform.settings.validation import SettingsError, variable_name
 
 _KEY = base64.b64decode("Z2wxkqQm0bNn1yR3v8uYxGJH4s9eT6cFzLpWdAoKiVE=")
 _KEY_TEXT = base64.b64encode(_KEY).decode()
@@ -271,7 +270,7 @@ def test_production_refuses_when_something_it_needs_is_missing(name):
         ("BILLFOLD_CLOCK_START", "2025-06-02T09:00:00-04:00"),
         ("BILLFOLD_WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8"),
         ("BILLFOLD_EXECUTE_TRANSFERS", "false"),
-        ("BILLFOLD_CUSTODIAN", "billfold.sandbox.simulation:SimulatedCustodian"),
+        ("BILLFOLD_CUSTODIAN", "billfold.sandbox.simulated_providers:SimulatedCustodian"),
     ],
 )
 def test_production_refuses_what_is_for_a_sandbox(name, value):

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from billfold.platform.dates import ET
-from billfold.platform.text.csv_text import Separators, cell_of, lines_of
+from billfold.platform.text import Separators, cell_of, lines_of
 
 INVISIBLE = (
     "",

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from billfold.platform.text.plain_text import has_web_address, is_name, plain_text, without_links
+from billfold.platform.text import has_web_address, is_name, plain_text, without_links
 
 ADDRESSES = [
     "https://evil.example/x",

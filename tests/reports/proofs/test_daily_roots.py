@@ -25,7 +25,7 @@ from billfold.reports.proofs.roots import worker as build
 from billfold.reports.proofs.roots.store import prove_customer
 from billfold.reports.proofs.roots.types import CustomerLeaf, DailyRoot, Unbalanced
 from billfold.reports.proofs.signatures import PublicKey, jwks_document, parse_keys, payload_of, to_jwk
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.verify.runner import verify_bank
 from billfold.wiring.worker import purge_daily_proofs
 

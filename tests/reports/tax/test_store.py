@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.monitoring.health.bank_checks import failed_work
+from billfold.monitoring.health import failed_work
 from billfold.reports.tax.store import read_tax_years
 from billfold.reports.tax.worker import make_year, write_irs_file
 

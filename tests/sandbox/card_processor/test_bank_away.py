@@ -39,7 +39,7 @@ async def test_a_late_answer_of_the_bank_is_reversed(place):
 async def test_what_was_approved_in_the_banks_absence_reaches_it_after_a_kill(tmp_path, bank):
     place = Place(tmp_path / "processor", bank, stand_in_cents=6000)
     write_settings(place.folder, place.settings)
-    words = (sys.executable, "-m", "billfold.sandbox.card_processor.host", str(place.folder))
+    words = (sys.executable, "-m", "billfold.sandbox.card_processor.host.server", str(place.folder))
     await bank.close()
     with place.listener() as listener:
         process = await asyncio.create_subprocess_exec(

@@ -5,7 +5,7 @@ import json
 import pytest
 from tests.support.card_network import Place, connected, pack, pin_block, set_pin, unpack
 
-from billfold.platform.logs import configure_logging
+from billfold.platform.telemetry.logs import configure_logging
 from billfold.sandbox.card_processor.host.messages import MacAlgorithm
 
 APPROVED = {"0": "00", "1": "000"}

@@ -21,9 +21,9 @@ from billfold.platform.file_kinds import FileKind
 from billfold.platform.ids import new as ids_new
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.control_room import room
-from billfold.sandbox.credentials_file import SandboxFile, SandboxPerson, write_sandbox_file
-from billfold.sandbox.partner_api import build_sandbox_app, open_sandbox
 from billfold.sandbox.provisioning import PARTNER
+from billfold.sandbox.routes.operations import build_sandbox_app, open_sandbox
+from billfold.sandbox.running_sandbox import SandboxFile, SandboxPerson, write_sandbox_file
 from billfold.web.console.app import create_pages_app
 
 HERE = "127.0.0.1"

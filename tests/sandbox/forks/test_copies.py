@@ -14,9 +14,7 @@ from tests.support.sandbox_process import CLOCK
 
 from billfold.platform.errors import NotFound, Refused
 from billfold.sandbox.forks import copies as copying
-from billfold.sandbox.forks.copies import BankCopies
-from billfold.sandbox.forks.databases import Databases
-from billfold.sandbox.forks.files import BankFiles
+from billfold.sandbox.forks.copies import BankCopies, BankFiles, Databases
 from billfold.sandbox.forks.lease import SANDBOX_LOCK, bank_lease, is_paused
 
 

@@ -6,9 +6,8 @@ import json
 from contextlib import asynccontextmanager
 from typing import Any
 
-from billfold.sandbox.forks import reopening
-from billfold.sandbox.forks.lease import SANDBOX_LOCK, bank_lease, paused
-from billfold.sandbox.forks.reopening import ReopeningApp
+from billfold.sandbox.forks import lease
+from billfold.sandbox.forks.lease import SANDBOX_LOCK, ReopeningApp, bank_lease, paused
 
 SCOPE = {"type": "http", "method": "GET", "path": "/x/", "query_string": b"", "headers": [(b"host", b"a.example")]}
 
@@ -51,7 +50,7 @@ async def test_requests_under_way_end_before_the_bank_is_closed_and_later_ones_g
         assert not replaced.is_set()  # the request under way is waited for
         opened[0].may_answer.set()
         await asyncio.gather(early, replaced.wait())
-        monkeypatch.setattr(reopening, "WAIT_SECONDS", 0.05)
+        monkeypatch.setattr(lease, "WAIT_SECONDS", 0.05)
         await app(SCOPE, None, send)
         go_on.set()
         while len(opened) == 1:

@@ -11,7 +11,7 @@ from billfold.payments.ach.commands import OriginateAch
 from billfold.payments.wires.commands import SendWire
 from billfold.platform.dates import et_instant
 from billfold.platform.ids import command_id, derive
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.wiring.scheduled_jobs import file_receivers
 from billfold.wiring.worker import Worker
 

@@ -9,7 +9,7 @@ from tests.support.whole_bank import expect_clean
 
 from billfold.platform import ids
 from billfold.platform.dates import et_instant
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 PATH = "/api/v1/sandbox/security-transfer/"
 BILL = "912797PT8"

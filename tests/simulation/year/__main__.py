@@ -14,7 +14,7 @@ import structlog
 from tests.simulation.year.run import live_and_compare
 
 from billfold.migrations import runner
-from billfold.platform.postgres import embedded
+from billfold.platform.database import embedded
 
 NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 SHOWN = 20

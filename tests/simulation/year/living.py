@@ -24,8 +24,8 @@ from billfold.reports.requests.types import FINISHED_JOB
 from billfold.reports.statements.store import Month
 from billfold.reports.statements.worker import StatementMaker
 from billfold.reports.tax.worker import TaxFormMaker
-from billfold.sandbox.chain.accounts import DEPOSIT_XPUB
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.chain.faucet import DEPOSIT_XPUB
+from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.treasury.market_log import market_change
 
 OWN = (PARTNER, UUID("8f3b6f60-0000-4000-8000-00000000aaab"), UUID("8f3b6f60-0000-4000-8000-00000000aaac"))

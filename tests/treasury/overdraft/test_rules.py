@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from billfold.accounts.pockets.commands import UpdatePocket
-from billfold.ledger.book.rows import AccountEntry, TransactionEntry
+from billfold.ledger.book.postings import AccountEntry, TransactionEntry
 from billfold.ledger.types import AccountKind
 from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.on_us.commands import TransferOrder

@@ -6,9 +6,9 @@ import pytest
 from tests.fixtures.teller import Teller
 
 from billfold.accounts.pockets.commands import UpdatePocket
-from billfold.ledger.book.rows import JournalEntry, PocketSnapshot, Posting, TradeEntry, TransactionEntry
+from billfold.ledger.book.postings import JournalEntry, PocketSnapshot, Posting, TradeEntry, TransactionEntry
 from billfold.ledger.context import Context
-from billfold.ledger.jobs.commands import CatchUp
+from billfold.ledger.scheduler import CatchUp
 from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.calendars import Calendars, DayOverride
 from billfold.platform.dates import et_instant

@@ -4,7 +4,7 @@ from datetime import date
 
 from tests.fixtures.teller import Teller
 
-from billfold.ledger.book.rows import TradeEntry
+from billfold.ledger.book.postings import TradeEntry
 from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.dates import et_instant
 from billfold.platform.money import round_half_up

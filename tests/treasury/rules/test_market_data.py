@@ -8,7 +8,7 @@ from tests.fixtures.teller import START
 
 from billfold.accounts.pockets.commands import UpdatePocket
 from billfold.bills.rules.market import Market, market_data_states
-from billfold.ledger.book.rows import TradeEntry
+from billfold.ledger.book.postings import TradeEntry
 from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import MarketDataStale

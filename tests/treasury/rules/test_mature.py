@@ -2,7 +2,7 @@
 
 from datetime import date, timedelta
 
-from billfold.ledger.book.rows import JournalEntry, TradeEntry
+from billfold.ledger.book.postings import JournalEntry, TradeEntry
 from billfold.ledger.types import JournalKind, TradeActivity
 from billfold.platform.dates import et_instant
 from billfold.platform.money import PRICE_PAR_MICROS, cents_for

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from billfold.ledger.book.rows import TradeEntry
+from billfold.ledger.book.postings import TradeEntry
 from billfold.payments.adjustments.rules import PostGoodwillCredit, ReverseTransaction
 from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.dates import et_instant

@@ -13,7 +13,7 @@ from tests.fixtures.teller import Teller
 from tests.support.whole_bank import BETA
 
 from billfold.accounts.counterparties.types import Payee
-from billfold.ledger.book.rows import TransactionEntry
+from billfold.ledger.book.postings import TransactionEntry
 from billfold.payments.ach.commands import IncomingEntry, ReceiveAch, ReturnAchEntry
 from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.dates import et_instant

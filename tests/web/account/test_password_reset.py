@@ -8,8 +8,8 @@ from tests.support.browser import found
 from tests.support.oauth import Member, Relying, program
 from tests.web.steps import give_password, reset_link
 
+from billfold.identity.members import store as user_members
 from billfold.identity.users import email_links as links
-from billfold.identity.users import members as user_members
 from billfold.oauth import grants
 from billfold.oauth.server.token_exchange import refresh
 

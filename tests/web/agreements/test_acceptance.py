@@ -6,9 +6,9 @@ import pytest
 from tests.support.applications import FIRST, SECOND, release
 from tests.support.whole_bank import EngineCommands
 
-from billfold.identity.users import members as user_members
+from billfold.identity.members import store as user_members
 from billfold.onboarding.agreements import store
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from tests.support.browser import found
 from tests.support.oauth import ISSUER, REDIRECT, SCOPES, Relying, came, company, program
 
-from billfold.identity.users import members as user_members
-from billfold.oauth import access_tokens, grants
+from billfold.identity.members import store as user_members
+from billfold.oauth import grants
 from billfold.platform.clock import wall_now
 
 
@@ -83,7 +83,7 @@ async def test_one_of_two_companies_is_chosen(anna, browser, books, bank):
     await anna.sign_in(browser, await asking(books))
     assert "For which company?" in browser.text
     page = await browser.send("/consent", decision="grant", customer=str(other))
-    access = await access_tokens.find_access_token(bank.pool, await token_of(books, page), wall_now())
+    access = await grants.find_access_token(bank.pool, await token_of(books, page), wall_now())
     assert access is not None
     assert access.customer_id == other
     assert access.role == "VIEWER"
@@ -92,14 +92,14 @@ async def test_one_of_two_companies_is_chosen(anna, browser, books, bank):
 async def test_tokens_end_at_once_when_access_is_taken_back(anna, browser, books, bank):
     await anna.sign_in(browser, await asking(books))
     token = await token_of(books, await browser.send("/consent", decision="grant"))
-    assert await access_tokens.find_access_token(bank.pool, token, wall_now()) is not None
+    assert await grants.find_access_token(bank.pool, token, wall_now()) is not None
     await browser.go("/applications")
     assert "Books" in browser.text
     await browser.send(*browser.questions)
     await browser.follow()
     assert "The access is revoked." in browser.text
     assert "No application has access" in browser.text
-    assert await access_tokens.find_access_token(bank.pool, token, wall_now()) is None
+    assert await grants.find_access_token(bank.pool, token, wall_now()) is None
 
 
 @pytest.mark.parametrize("way", ["sign out", "deactivate"])
@@ -111,7 +111,7 @@ async def test_tokens_end_at_once_when_their_person_leaves(anna, browser, books,
         await browser.send("/sign-out")
     else:
         await user_members.deactivate_member(bank.pool, anna.customer_id, anna.user_id, now=anna.pages_clock.now)
-    assert await access_tokens.find_access_token(bank.pool, token, wall_now()) is None
+    assert await grants.find_access_token(bank.pool, token, wall_now()) is None
 
 
 @pytest.mark.parametrize("asked", [{"prompt": "login"}, {"max_age": "60"}], ids=["prompt login", "max_age"])

@@ -7,8 +7,8 @@ from tests.support.browser import applications, client_of, register
 from tests.support.oauth import AUTHORIZE, ISSUER, KEYS, PAR, Relying, company, refused
 
 from billfold.audit import store as audit_store
-from billfold.audit.types import EntryFilter
-from billfold.identity.users import members as user_members
+from billfold.audit.rules import EntryFilter
+from billfold.identity.members import store as user_members
 from billfold.oauth import clients, grants
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused

@@ -7,7 +7,7 @@ import pytest
 from tests.support.browser import applications, client_of, register
 from tests.support.oauth import KEYS, REDIRECT, company, program
 
-from billfold.identity.users import members as user_members
+from billfold.identity.members import store as user_members
 from billfold.oauth import clients
 from billfold.oauth.types import AUTHORIZATION_CODE, REFRESH_TOKEN
 from billfold.web.applications import oauth_clients as page

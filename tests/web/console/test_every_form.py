@@ -16,7 +16,7 @@ from tests.web.console.test_moving_money import signed, with_passkey
 
 from billfold.dual_control.decisions import propose
 from billfold.dual_control.store import FreezeSubject
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 from billfold.identity.partners.store import list_partner_keys
 from billfold.ledger.types import Direction, Rail
 from billfold.onboarding.review_queue import list_waiting

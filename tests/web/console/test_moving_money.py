@@ -14,8 +14,8 @@ from tests.support.passkey_device import Device
 
 from billfold.approvals.checks import check_rows
 from billfold.identity.users import totp
-from billfold.platform.checks import Findings
 from billfold.platform.clock import wall_now
+from billfold.platform.database.checks import Findings
 
 
 async def with_passkey(browser):

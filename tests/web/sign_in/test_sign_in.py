@@ -5,8 +5,8 @@ from tests.fixtures.pages import PASSWORD
 from tests.support.oauth import program
 from tests.web.steps import give_password
 
+from billfold.identity.members import store as user_members
 from billfold.identity.users import lockout
-from billfold.identity.users import members as user_members
 
 NEW = "lantern-quarry-tundra"
 

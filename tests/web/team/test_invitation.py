@@ -9,12 +9,12 @@ import pytest
 from tests.support.browser import found
 from tests.support.oauth import company
 
-from billfold.identity.members.types import InviteMember
-from billfold.identity.users import members as user_members
+from billfold.identity.members import store as user_members
+from billfold.identity.members.rules import InviteMember
 from billfold.identity.users import store as user_store
 from billfold.ledger.types import Origin
 from billfold.platform import ids
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.team import invitations as team_invitations
 from billfold.team.administrator import Administrator
 

@@ -6,7 +6,7 @@ from tests.support.databases import as_owner
 from tests.support.oauth import KEYS, new_key
 
 from billfold.approvals.authorization_requests import confirm_as_operator
-from billfold.identity.users import members as user_members
+from billfold.identity.members import store as user_members
 from billfold.team.approved_changes import apply_authorization_request
 
 NEW = {"first_name": "Ben", "last_name": "Ode", "email": "ben@northwind.example", "phone_number": "", "role": "MANAGER"}

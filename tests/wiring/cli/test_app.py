@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from billfold import __version__
 from billfold.__main__ import main
-from billfold.cli import output
+from billfold.cli import command as command_module
 from billfold.wiring.cli.app import build_app, run
 from billfold.wiring.cli_context import Wiring
 
@@ -108,9 +108,9 @@ def test_no_traceback_is_shown_when_a_command_is_interrupted(monkeypatch):
 def test_a_list_wider_than_the_terminal_is_shown_row_by_row_and_nothing_is_cut_off(monkeypatch):
     row = ("8f72b064-f013-8fbb-add9-dd64e9528fe6", "RECEIVING", "$1,234.56", "a name [of] somebody")
     for width, is_table in ((100, True), (60, False)):
-        monkeypatch.setattr(output.console, "width", width)
-        with output.console.capture() as shown:
-            output.console.print(output.table("", ("entry", "way", "amount>", "customer"), [row]))
+        monkeypatch.setattr(command_module.console, "width", width)
+        with command_module.console.capture() as shown:
+            command_module.console.print(command_module.table("", ("entry", "way", "amount>", "customer"), [row]))
         lines = shown.get().splitlines()
         assert max(map(len, lines)) <= width
         assert any(row[0] in line and row[2] in line for line in lines) == is_table

@@ -11,8 +11,8 @@ import pytest
 
 from billfold.migrations import runner
 from billfold.migrations.runner import Migration
-from billfold.platform.postgres import embedded as embedded_postgres
-from billfold.platform.postgres.programs import _bin_dir
+from billfold.platform.database import embedded as embedded_postgres
+from billfold.platform.database.embedded_programs import _bin_dir
 from billfold.wiring.cli.app import run
 from billfold.wiring.cli_context import Wiring
 

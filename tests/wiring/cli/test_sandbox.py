@@ -25,7 +25,7 @@ from tests.support.import_traps import set_import_traps
 from tests.support.sandbox_process import PROGRAM, SOURCE, START_SECONDS, Sandbox, free_ports
 
 from billfold.client.webhooks import verify_webhook
-from billfold.sandbox.sandbox_client import partner_http
+from billfold.sandbox.running_sandbox import partner_http
 from billfold.sandbox.scenarios import story as stories
 from billfold.sandbox.scenarios.story import RecordingClient, Story
 
@@ -171,7 +171,7 @@ async def pay_and_reverse(port, pan):
 
 def is_card_host(process, sandbox):
     words = process.info["cmdline"] or []
-    return "billfold.sandbox.card_processor.host" in words and process.cwd() == str(sandbox.state.parent)
+    return "billfold.sandbox.card_processor.host.server" in words and process.cwd() == str(sandbox.state.parent)
 
 
 def test_no_process_of_a_sandbox_imports_from_the_folder_that_it_is_started_in(told, sandbox):

@@ -6,7 +6,7 @@ from billfold.accounts.agreements.commands import AcceptAgreements, AcceptanceRo
 from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.directory.types import CustomerRow, CustomerStatus
+from billfold.ledger.customers import CustomerRow, CustomerStatus
 from billfold.ledger.types import Agreements
 from billfold.platform.errors import Refused
 

@@ -17,16 +17,14 @@ from billfold.accounts.counterparties.store import open_counterparties, seal_det
 from billfold.accounts.counterparties.types import CounterpartyRow, format_name
 from billfold.accounts.customers.schemas import parse_person_name
 from billfold.accounts.pockets.routes import V1_READS
-from billfold.data_keys.columns import LINKING_ACCESS
-from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.types import DataKey
+from billfold.data_keys.data_key import DataKey
+from billfold.data_keys.keys import LINKING_ACCESS, DataKeys
 from billfold.http.operations import get, post
 from billfold.http.schemas import one_of
 from billfold.identity.partners.caller import Caller
-from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
-from billfold.ledger.directory.types import CustomerRow
-from billfold.ledger.usage_limits import limit_usage
+from billfold.ledger.bank import Bank, limit_usage
+from billfold.ledger.customers import CustomerRow
+from billfold.ledger.directory import find_customer
 from billfold.platform.crypto import associated_data, hash_token
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 

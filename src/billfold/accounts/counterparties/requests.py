@@ -19,23 +19,23 @@ from billfold.accounts.portals import store as portal_store
 from billfold.accounts.portals.commands import PortalRow
 from billfold.accounts.portals.rules import NETWORK_DIGITS
 from billfold.accounts.profiles import open_profile
+from billfold.data_keys.data_key import PartyField
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.types import PartyField
 from billfold.documents import store as document_store
 from billfold.documents.ports import DocumentRow
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.http.caller import Call
 from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.schemas import CursorList
-from billfold.ledger.bank import Bank
+from billfold.ledger import scheduler
+from billfold.ledger import scheduler as due_work
+from billfold.ledger import scheduler as jobs_store
+from billfold.ledger.bank import Bank, limit_usage
 from billfold.ledger.commands import Command
-from billfold.ledger.directory.store import find_customer
-from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.customers import CustomerRow
+from billfold.ledger.directory import find_customer
 from billfold.ledger.engine.pending_command import Answer
-from billfold.ledger.jobs import due_work, scheduler
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
-from billfold.ledger.usage_limits import limit_usage
 from billfold.platform.clock import wall_now
 from billfold.platform.database.usage_counts import forget_usage, hashed_subject, require_unused
 from billfold.platform.errors import FieldError, InvalidInput, Unavailable

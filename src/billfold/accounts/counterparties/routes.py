@@ -18,7 +18,7 @@ from billfold.http.operations import MAY_NEED_APPROVAL, MaybeInPath, get, patch,
 from billfold.http.responses import HttpResponse
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller, RequestApproval
+from billfold.oauth.authentication import CustomerCaller, RequestApproval
 from billfold.platform.errors import Refused
 
 READS = with_scope("transfers.read", "counterparties")

@@ -14,8 +14,8 @@ import msgspec
 from billfold.accounts.counterparties.rules import identifiers, manage, verification_kinds
 from billfold.accounts.counterparties.types import CounterpartyRow, Payee, payee_from_row
 from billfold.accounts.portals.store import FIRST_NETWORK_ADDRESS
+from billfold.data_keys.data_key import DataKey, PartyField
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.types import DataKey, PartyField
 from billfold.events.notifications.notify import notify
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.book import Book
@@ -23,7 +23,7 @@ from billfold.ledger.engine.pending_command import PendingCommand
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault, is_sealed_text
 from billfold.platform.database.connection import Connection, Db, Pool
-from billfold.platform.database.keyset import BY_CREATION, KeysetList
+from billfold.platform.database.paging import BY_CREATION, KeysetList
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.database.rows import Table
 from billfold.platform.ids import command_id

@@ -11,14 +11,22 @@ from billfold.accounts.customers import store as customer_store
 from billfold.accounts.customers.commands import CloseCustomer, SetCustomerState
 from billfold.accounts.pockets import store as pocket_store
 from billfold.audit.record import audited
-from billfold.cli.command import EXAMPLE_ID, OPERATOR, Alone, CommandGroup, Row, require_alone, submit_as_operator
+from billfold.cli.command import (
+    EXAMPLE_ID,
+    OPERATOR,
+    Alone,
+    CommandGroup,
+    Row,
+    console,
+    require_alone,
+    submit_as_operator,
+)
 from billfold.cli.context import CliError
-from billfold.cli.output import console
 from billfold.identity.partners.rules import FEATURES
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.book import BANK_ROLE
-from billfold.ledger.directory.store import find_customer
-from billfold.ledger.directory.types import CustomerRow, CustomerStatus
+from billfold.ledger.customers import CustomerRow, CustomerStatus
+from billfold.ledger.directory import find_customer
 from billfold.ledger.dry_run import dry_run
 from billfold.ledger.types import Origin
 from billfold.platform import ids

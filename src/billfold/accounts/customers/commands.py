@@ -4,7 +4,7 @@ from uuid import UUID
 
 from billfold.accounts.agreements.commands import Consent
 from billfold.ledger.commands import AuditedAction, Command, Reference
-from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.customers import CustomerStatus
 
 
 class EnrolCustomer(Command, frozen=True, kw_only=True):

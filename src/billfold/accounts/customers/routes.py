@@ -20,7 +20,7 @@ from billfold.http.parameters import Query, parse_choice
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.customers import CustomerRow
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 CLOSURE_FEATURE = "customer_closure"

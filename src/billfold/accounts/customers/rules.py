@@ -9,8 +9,7 @@ from billfold.ledger.book.book import BANK_ROLE, Book
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.directory.rules import require_active
-from billfold.ledger.directory.types import CustomerRow, CustomerStatus, profile_reference
+from billfold.ledger.customers import CustomerRow, CustomerStatus, profile_reference, require_active
 from billfold.ledger.types import PocketStatus
 from billfold.platform.errors import InvalidInput, InvariantError, NotFound, Refused
 from billfold.treasury.rules.overdraft import overdraft_of

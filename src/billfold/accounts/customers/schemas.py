@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.addresses import Address
-from billfold.ledger.directory.types import CustomerRow, CustomerStatus
+from billfold.ledger.customers import CustomerRow, CustomerStatus
 from billfold.platform.errors import InvalidInput
 
 Phone = Annotated[

@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from billfold.ledger.directory.types import CustomerRow, profile_reference
+from billfold.ledger.customers import CustomerRow, profile_reference
 from billfold.platform.database.connection import Connection, Db
-from billfold.platform.database.keyset import BY_OPENING, KeysetList
+from billfold.platform.database.paging import BY_OPENING, KeysetList
 from billfold.platform.database.rows import Table
 from billfold.platform.errors import Refused
 

@@ -21,7 +21,7 @@ from billfold.http.parameters import Query
 from billfold.http.schemas import Amount, usd
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.platform.database.connection import Db
 from billfold.platform.dates import DAY_RANGE, et_date, et_instant, is_day, parse_day, require_in_range
 from billfold.platform.errors import InvalidInput, Refused

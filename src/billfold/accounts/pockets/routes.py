@@ -20,9 +20,9 @@ from billfold.http.parameters import Query
 from billfold.http.schemas import Amount, CursorList, OffsetList, format_appreciation, usd
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
+from billfold.platform.database.paging import LIMIT_DEFAULT
 from billfold.platform.errors import NotFound
-from billfold.platform.paging import LIMIT_DEFAULT
 
 READS, WRITES = with_scope("pockets.read", "pockets"), with_scope("pockets.write", "pockets")
 V1_READS = Deprecation(since=date(2025, 1, 6), sunset=date(2027, 1, 6))

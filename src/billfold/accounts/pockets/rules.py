@@ -9,12 +9,13 @@ from billfold.bills.rules import fees, strategies, valuation
 from billfold.ledger import types as ledger_types
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.directory.rules import require_active
-from billfold.ledger.directory.types import CustomerStatus
-from billfold.ledger.types import PocketStatus
+from billfold.ledger.customers import CustomerStatus, require_active
+from billfold.ledger.types import (
+    PocketStatus,
+)
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.day_end import ONE_DAY, charge_fee, roll_business_day
 from billfold.treasury.rules.overdraft import overdraft_of

@@ -12,7 +12,7 @@ from asyncpg import Record
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.bills.rules.earnings import PocketState
 from billfold.platform.database.connection import Db
-from billfold.platform.database.keyset import BY_OPENING, KeysetList
+from billfold.platform.database.paging import BY_OPENING, KeysetList
 from billfold.platform.database.rows import Table
 
 JOURNAL_NO_MAX = 2**63 - 1

@@ -17,7 +17,7 @@ from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with
 from billfold.http.schemas import NOT_BLANK, CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
+from billfold.ledger.directory import find_customer
 from billfold.platform.errors import InvalidInput, Refused
 
 BANK_TYPE: Final = "BANK_VIRTUAL_ACCOUNT_PORTAL"

@@ -8,7 +8,7 @@ from billfold.accounts.portals.commands import OpenPortal, PortalRow, PortalStat
 from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.directory.rules import require_active
+from billfold.ledger.customers import require_active
 from billfold.ledger.types import PocketStatus, Rail
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import digits

@@ -6,7 +6,7 @@ from uuid import UUID
 from billfold.accounts.portals.commands import PortalRow
 from billfold.ledger.book.book import Book
 from billfold.platform.database.connection import Connection, Db
-from billfold.platform.database.keyset import BY_CREATION, KeysetList
+from billfold.platform.database.paging import BY_CREATION, KeysetList
 from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 

@@ -20,9 +20,9 @@ from billfold.http.responses import StreamedResponse
 from billfold.http.schemas import SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
-from billfold.platform.paging import Page
-from billfold.platform.text.csv_text import Separators
+from billfold.oauth.authentication import CustomerCaller
+from billfold.platform.database.paging import Page
+from billfold.platform.text import Separators
 
 V1_ACTIVITIES = ["BUY", "SELL", "MATURITY"]
 

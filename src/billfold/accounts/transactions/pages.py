@@ -10,14 +10,13 @@ import msgspec
 
 from billfold.accounts.transactions.settlement import SettledDocument, TransactionRow, remittance_shown
 from billfold.accounts.transactions.store import Activity, TransactionFilters, swept
-from billfold.data_keys.payment_keys import PaymentKeys
-from billfold.data_keys.types import PartyField
+from billfold.data_keys.data_key import PartyField
+from billfold.data_keys.keys import PaymentKeys
 from billfold.http.list_params import CentsQuery, ListQuery, Since, Until, texts_among
 from billfold.http.parameters import Query, parse_choice
 from billfold.ledger.bank import Bank
 from billfold.platform.crypto import is_sealed_text
-from billfold.platform.database.keyset import Place
-from billfold.platform.paging import Page, Stop
+from billfold.platform.database.paging import Page, Place, Stop
 
 _IDENTIFICATION = "individual_identification_number"
 _SEALED = '"sealed:'

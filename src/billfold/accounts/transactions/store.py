@@ -17,13 +17,12 @@ from billfold.accounts.entry_numbers import BookedIn, Entries, MergedList
 from billfold.accounts.transactions import settlement as transaction_settlement
 from billfold.accounts.transactions.settlement import ACH_SETTLES_AT, TransactionRow
 from billfold.platform.calendars import Calendars
-from billfold.platform.database import keyset
+from billfold.platform.database import paging
 from billfold.platform.database.connection import Connection, Db
-from billfold.platform.database.keyset import Along, BoundedList, Place
+from billfold.platform.database.paging import Along, BoundedList, Place, SortKey, Stop
 from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import group_of, member_of
-from billfold.platform.paging import SortKey, Stop
 
 RowType = TypeVar("RowType")
 _FAR_OF_BANK = {
@@ -49,7 +48,7 @@ class BankBookingList(PaymentList[RowType]):
 
     @override
     async def _within_reach(self, conn: Db, values: tuple[Any, ...], span: Entries, *, descending: bool) -> Entries:
-        entry_no = await conn.fetchval(_FAR_OF_BANK[descending], values[0], *span, keyset.SEARCHED_MAX)
+        entry_no = await conn.fetchval(_FAR_OF_BANK[descending], values[0], *span, paging.SEARCHED_MAX)
         return span.cut(entry_no, descending=descending)
 
 

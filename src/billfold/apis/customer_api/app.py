@@ -5,8 +5,8 @@ from typing_extensions import override
 from billfold import __version__
 from billfold.approvals.routes import request_approval
 from billfold.documents.store import find_type
+from billfold.events.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.events.kinds import CUSTOMER_KINDS
-from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.events.webhook_openapi import webhooks_of
 from billfold.http.api import Api
 from billfold.http.openapi.document import COMPONENTS, Described, Document, describe, examples_of
@@ -14,7 +14,7 @@ from billfold.http.openapi.pages import PAGES, Reference
 from billfold.http.operations import Operation, Proof, operations_of_parts
 from billfold.ledger.bank import Bank
 from billfold.oauth.authentication import AccessTokenAuthenticator
-from billfold.oauth.rules.scopes import SCOPES
+from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.platform.settings.settings import Settings
 from billfold.request_log.recorder import RequestRecorder
 

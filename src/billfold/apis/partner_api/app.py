@@ -7,8 +7,8 @@ from typing_extensions import override
 from billfold import __version__
 from billfold.approvals.routes import request_approval
 from billfold.documents.store import find_type
+from billfold.events.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.events.kinds import PARTNER_KINDS
-from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.events.webhook_openapi import webhooks_of
 from billfold.http.api import Api
 from billfold.http.openapi.document import Described, Document, describe, examples_of

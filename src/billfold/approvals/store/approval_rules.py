@@ -11,7 +11,7 @@ from asyncpg import Record
 from billfold.approvals.rules import matching, requirement_of, stricter
 from billfold.approvals.types import DEFAULT_REQUIREMENT, ApprovalRequirement, Rule
 from billfold.audit.record import AuditedAction
-from billfold.identity.users.types import Action
+from billfold.identity.users.rules import Action
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.rows import proof_of, stored_name
 from billfold.platform.errors import NotFound, Refused

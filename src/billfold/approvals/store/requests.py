@@ -18,12 +18,12 @@ from billfold.approvals import types as approval_types
 from billfold.approvals.rules import MAY_APPROVE, MAY_CONFIRM
 from billfold.approvals.store.approval_rules import update
 from billfold.audit.record import AuditedAction, audited
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection, Db
-from billfold.platform.database.keyset import BY_CREATION, KeysetList
+from billfold.platform.database.paging import BY_CREATION, KeysetList
 from billfold.platform.errors import NotFound, Refused
 
 RequestType = TypeVar("RequestType", bound=approval_types.StoredRequest)

@@ -19,7 +19,7 @@ from billfold.approvals.types import Actor, Reviewer, ReviewRow, Status, StoredR
 from billfold.audit.record import AuditedAction
 from billfold.identity.members import store as team_store
 from billfold.identity.users.contact_details import USERS
-from billfold.identity.users.types import Role
+from billfold.identity.users.rules import Role
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.errors import Refused

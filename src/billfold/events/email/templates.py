@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from billfold.identity.users.types import ClientInfo, User
-from billfold.platform.text.plain_text import plain_text, without_links
+from billfold.identity.users.rules import ClientInfo, User
+from billfold.platform.text import plain_text, without_links
 
 
 class EmailContent(NamedTuple):

@@ -4,13 +4,38 @@ import asyncio
 import os
 import smtplib
 import ssl
+from datetime import datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import format_datetime
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import unquote, urlsplit
+from uuid import UUID
 
-from billfold.events.email.ports import EmailRejected, OutboundEmail
+import msgspec
+
+
+class OutboundEmail(msgspec.Struct, frozen=True, kw_only=True):
+    """One e-mail to one address. The same id is the same e-mail: it may be sent again."""
+
+    email_id: UUID
+    recipient: str
+    subject: str
+    text: str
+    written_at: datetime
+
+
+class EmailRejected(Exception):
+    """The e-mail was not taken. It may be later."""
+
+
+class EmailTransport(Protocol):
+    """A way of sending e-mails."""
+
+    async def send(self, outbound_email: OutboundEmail) -> None:
+        """Hand an e-mail over. Raises EmailRejected."""
+
 
 _SECONDS = 20.0
 _PORTS = {"smtp": 587, "smtps": 465}

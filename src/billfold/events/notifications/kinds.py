@@ -3,13 +3,16 @@
 The one table of the platform's defaults; `docs/reference/notifications.md` is made of it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from types import MappingProxyType
-from typing import Final
+from typing import Annotated, Any, Final, Literal
+from uuid import UUID
 
 import msgspec
 
-from billfold.identity.users.types import Role
+from billfold.identity.users.rules import Role
+from billfold.platform.crypto import Vault, associated_data
 
 ROLES: Final[tuple[Role, ...]] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")
 """Roles that users have: a client in the role SERVICE reads no mail."""
@@ -66,3 +69,56 @@ NOTIFICATION_TYPES: Final[Mapping[str, NotificationType]] = MappingProxyType(
     }
 )
 """Type -> what is said of it here, in the order in which they are listed."""
+
+
+TypeText = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(NOTIFICATION_TYPES)})]
+Status = Literal["READ", "UNREAD"]
+
+
+class CustomerNotification(msgspec.Struct, frozen=True, kw_only=True):
+    """A notification of a member. A service user has no `status`: it sees all of its customer's."""
+
+    id: UUID
+    title: str
+    description: str
+    type: TypeText
+    status: Status | None
+    created_at: datetime
+    notification_metadata: dict[str, Any] | None
+    object_type: Literal["CustomerNotification"] = "CustomerNotification"
+
+
+class NotificationAudience(msgspec.Struct, frozen=True, kw_only=True):
+    """All members with one of the roles, and the listed users. Both empty: no recipients."""
+
+    notification_type: TypeText
+    roles: list[str]
+    user_ids: list[UUID]
+    is_default: bool
+    object_type: Literal["NotificationAudience"] = "NotificationAudience"
+
+
+class NotificationAudiences(msgspec.Struct, frozen=True, kw_only=True):
+    """The audience of every type for which a team may choose one."""
+
+    items: list[NotificationAudience]
+    object_type: Literal["List"] = "List"
+
+
+def seal_description(vault: Vault, customer_id: UUID, notification_id: UUID, /, plain: str) -> str:
+    """Return the description of a notification, sealed."""
+    return vault.seal_text(plain, _place(customer_id, notification_id))
+
+
+def open_notifications(
+    vault: Vault, customer_id: UUID, stored: Iterable[CustomerNotification]
+) -> list[CustomerNotification]:
+    """Return notifications of a customer as they are read."""
+    return [
+        msgspec.structs.replace(each, description=vault.open_text(each.description, _place(customer_id, each.id)))
+        for each in stored
+    ]
+
+
+def _place(customer_id: UUID, notification_id: UUID) -> bytes:
+    return associated_data("notification", "description", notification_id, tenant_id=customer_id)

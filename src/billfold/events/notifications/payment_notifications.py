@@ -4,7 +4,7 @@ Derived from sequenced events, in their order, once each; each read of
 notifications brings them up to date first. Customers without a team cost nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -13,11 +13,18 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
+from billfold.audit import record as audit_record
+from billfold.audit.rules import NewEntry
 from billfold.events import sequencer
+from billfold.events.notifications import notify as notification_notify
 from billfold.events.notifications.notify import notify
+from billfold.events.webhooks.attempts import FailingSubscription, OnFailing
+from billfold.ledger.bank import Bank
+from billfold.ledger.types import Origin
+from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
+from billfold.platform.database.background_work import put_aside, read_put_aside
 from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.database.failed_work import put_aside, read_put_aside
 from billfold.platform.database.pool import in_transaction
 from billfold.platform.database.shortage import is_shortage
 from billfold.platform.dates import iso_z
@@ -231,3 +238,53 @@ async def _find_amount(
     if meaning.moved == "transaction_activity_id":
         return await conn.fetchval(_ACTIVITY, customer_id, UUID(reference)), None
     return await conn.fetchval(_AMOUNT_BY_REFERENCE, customer_id, pocket_id, meaning.moved, reference), None
+
+
+_FAILING_TEXT = "Its last deliveries all failed. They are tried again as its retry policy says."
+_DISABLED_TEXT = "Its receiver answered 410 Gone, so it was disabled and receives nothing any more."
+
+
+class NotificationWorker:
+    """A periodic task of the worker. Pending events wait in the log."""
+
+    __slots__ = ("_clock",)
+
+    def __init__(self, clock: Callable[[], datetime] = wall_now) -> None:
+        self._clock = clock
+
+    async def __call__(self, bank: Bank) -> int:
+        """Notify of what is new; return how many events that was."""
+        now = self._clock()
+        retried = await retry_notifications(bank.pool, bank.vault, now=now)
+        return retried + await notify_of_payments(bank.pool, bank.vault, now=now, wait=False)
+
+
+def failing_notifier(vault: Vault, clock: Callable[[], datetime] = wall_now) -> OnFailing:
+    """Return the callback for subscriptions that begin to fail; it runs in the transaction of the attempts."""
+
+    async def notify_failing(conn: Connection, failing: FailingSubscription) -> None:
+        if failing.customer_id is None:
+            return
+        now = clock()
+        await notification_notify.notify(
+            conn,
+            vault,
+            failing.customer_id,
+            kind="SUBSCRIPTION_DELIVERY_FAILING",
+            title="Webhook deliveries fail",
+            description=_DISABLED_TEXT if failing.ended else _FAILING_TEXT,
+            metadata={"subscription_id": failing.subscription_id},
+            now=now,
+        )
+        if failing.ended:
+            entry = NewEntry(
+                customer_id=failing.customer_id,
+                origin=Origin.system(),
+                action="subscription.disabled",
+                resource_type="subscription",
+                resource_id=failing.subscription_id,
+                details={"because": "410 Gone"},
+            )
+            await audit_record.record(conn, vault, entry, now=now)
+
+    return notify_failing

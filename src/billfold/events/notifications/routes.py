@@ -7,23 +7,17 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from billfold.audit.record import audited_by
-from billfold.events.notifications import audiences, payment_notifications
+from billfold.events.notifications import kinds, notify, payment_notifications
 from billfold.events.notifications import notify as notification_notify
-from billfold.events.notifications import store as notification_store
-from billfold.events.notifications.audiences import RECIPIENTS_MAX
-from billfold.events.notifications.descriptions import open_notifications
-from billfold.events.notifications.types import (
-    CustomerNotification,
-    NotificationAudience,
-    NotificationAudiences,
-    Status,
-)
+from billfold.events.notifications import notify as notification_store
+from billfold.events.notifications.kinds import CustomerNotification
+from billfold.events.notifications.notify import RECIPIENTS_MAX
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import delete, get, patch, put, with_scope
 from billfold.http.schemas import CursorList
 from billfold.identity.users.rules import PERMISSIONS
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.platform.errors import InvalidInput, Refused
 
 READS = with_scope("notifications.read", "notifications")
@@ -34,12 +28,12 @@ _NEEDED_PERMISSION = "team.write"
 class UpdateCustomerNotificationStatus(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Whether it has been read."""
 
-    status: Status
+    status: kinds.Status
 
 
 @get("/api/v1/notifications/", READS, tag="notifications")
 async def list_notifications(
-    member: CustomerCaller, bank: Bank, wanted: ListQuery, status: Status | None = None
+    member: CustomerCaller, bank: Bank, wanted: ListQuery, status: kinds.Status | None = None
 ) -> CursorList[CustomerNotification]:
     """List notifications.
 
@@ -51,7 +45,7 @@ async def list_notifications(
     page = await wanted.read(
         bank, listed, member.customer_id, user_id, scope="notifications", filters=(member.customer_id, user_id, status)
     )
-    return page_of(page, open_notifications(bank.vault, member.customer_id, page.items))
+    return page_of(page, kinds.open_notifications(bank.vault, member.customer_id, page.items))
 
 
 @get("/api/v1/notifications/{notification_id}/", READS, tag="notifications")
@@ -89,7 +83,7 @@ async def _get(member: CustomerCaller, bank: Bank, notification_id: UUID) -> Cus
     stored = await notification_store.get_notification(
         bank.pool, member.customer_id, member.access.user_id, notification_id=notification_id
     )
-    return open_notifications(bank.vault, member.customer_id, [stored])[0]
+    return kinds.open_notifications(bank.vault, member.customer_id, [stored])[0]
 
 
 class SetCustomerNotificationAudienceRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -100,18 +94,20 @@ class SetCustomerNotificationAudienceRequest(msgspec.Struct, forbid_unknown_fiel
 
 
 @get("/api/v1/notification-audiences/", READS, tag="notifications")
-async def list_notification_audiences(member: CustomerCaller, bank: Bank) -> NotificationAudiences:
+async def list_notification_audiences(member: CustomerCaller, bank: Bank) -> kinds.NotificationAudiences:
     """List the audience of every type for which the team may choose one, chosen or not."""
-    return NotificationAudiences(items=await audiences.list_audiences(bank.pool, member.customer_id))
+    return kinds.NotificationAudiences(items=await notify.list_audiences(bank.pool, member.customer_id))
 
 
 @get("/api/v1/notification-audiences/{notification_type}/", READS, tag="notifications")
-async def get_notification_audience(member: CustomerCaller, bank: Bank, notification_type: str) -> NotificationAudience:
+async def get_notification_audience(
+    member: CustomerCaller, bank: Bank, notification_type: str
+) -> kinds.NotificationAudience:
     """Get a notification audience.
 
     It is the one the team has chosen, or the default.
     """
-    return await audiences.get_audience(bank.pool, member.customer_id, notification_type)
+    return await notify.get_audience(bank.pool, member.customer_id, notification_type)
 
 
 @put(
@@ -122,12 +118,12 @@ async def get_notification_audience(member: CustomerCaller, bank: Bank, notifica
 )
 async def set_notification_audience(
     member: CustomerCaller, bank: Bank, notification_type: str, data: SetCustomerNotificationAudienceRequest
-) -> NotificationAudience:
+) -> kinds.NotificationAudience:
     """Set a notification audience.
 
     It replaces the one chosen before. Needs the role ADMIN.
     """
-    audiences.get_notification_type(notification_type)
+    notify.get_notification_type(notification_type)
     roles, user_ids = data.roles or [], data.user_ids or []
     if data.roles is UNSET and data.user_ids is UNSET:
         raise InvalidInput.at("body", msg="names neither roles nor user_ids", kind="missing")
@@ -141,7 +137,7 @@ async def set_notification_audience(
         details=details,
     ) as audited:
         _check_role(member)
-        return await audiences.set_audience(
+        return await notify.set_audience(
             audited.conn, member.customer_id, notification_type, roles=roles, user_ids=user_ids, now=member.wall
         )
 
@@ -157,12 +153,12 @@ async def clear_notification_audience(member: CustomerCaller, bank: Bank, notifi
 
     The default applies again, which is not the same as an empty audience. Needs the role ADMIN.
     """
-    audiences.get_notification_type(notification_type)
+    notify.get_notification_type(notification_type)
     async with audited_by(
         member, bank, member.customer_id, "notification_audience.cleared", resource_id=notification_type
     ) as audited:
         _check_role(member)
-        if not await audiences.clear_audience(audited.conn, member.customer_id, notification_type):
+        if not await notify.clear_audience(audited.conn, member.customer_id, notification_type):
             audited.skip()
 
 

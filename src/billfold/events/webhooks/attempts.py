@@ -1,12 +1,16 @@
 """What resulted from attempts: written down many at once, with what follows, and later forgotten."""
 
+import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
 
-from billfold.events.webhooks.types import Attempt
+from billfold.events.store import envelope_of, event_of
+from billfold.events.webhooks.store import Attempt, Delivery, SubscriptionQueue, policy_of
+from billfold.events.webhooks.subscriptions import secret_context
+from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, Pool
 
 FAILURES_BEFORE_NOTIFICATION = 10
@@ -154,3 +158,171 @@ async def _disable(conn: Connection, subscription_ids: list[UUID], now: datetime
     rows = await conn.fetch(_DISABLE, subscription_ids, RECEIVER_GONE, now)
     await conn.execute(_STOP_QUEUES, subscription_ids)
     return [FailingSubscription(row["subscription_id"], row["customer_id"], ended=True) for row in rows]
+
+
+WORKER_LOCK_CLASS = 0x63757272
+"""The class of the workers' advisory locks: "curr"."""
+WORKER_TIMEOUT = timedelta(seconds=30)
+"""After how long without a heartbeat a worker that still holds its lock is considered dead."""
+_NUMBERS = 2**31
+_encode = msgspec.json.Encoder().encode
+
+_REGISTER = "INSERT INTO webhook_worker (worker_no, last_seen_at) VALUES ($1, $2)"
+_UNREGISTER = """
+WITH gone AS (DELETE FROM webhook_worker WHERE worker_no = ANY($1::int[]) RETURNING worker_no)
+UPDATE subscription_queue SET worker_no = NULL WHERE worker_no IN (SELECT worker_no FROM gone)
+"""
+_HEARTBEAT = "UPDATE webhook_worker SET last_seen_at = $2 WHERE worker_no = $1"
+# Whose lock can be had is dead; the lock is let go with the statement's transaction.
+_DEAD = """
+SELECT worker_no FROM webhook_worker
+ WHERE worker_no <> $1
+   AND (last_seen_at < $2 OR pg_try_advisory_xact_lock($3, worker_no))
+"""
+# Queues that fail have places of their own: however many hang, the others find room. So do those of
+# each subscriber: however many it has, and however slowly it answers, others find room.
+_CLAIM = """
+WITH walked AS (
+  SELECT coalesce(s.customer_id, s.partner_id) AS subscriber, count(*) AS queues
+    FROM subscription_queue q JOIN subscription s USING (subscription_id)
+   WHERE q.worker_no = $1 AND (q.failures > 0) = $3
+   GROUP BY 1
+), due AS (
+  SELECT q.subscription_id, q.due_at, coalesce(s.customer_id, s.partner_id) AS subscriber,
+         row_number() OVER (PARTITION BY coalesce(s.customer_id, s.partner_id) ORDER BY q.due_at) AS place
+    FROM subscription_queue q JOIN subscription s USING (subscription_id)
+   WHERE q.worker_no IS NULL AND q.due_at <= $2 AND (q.paused_until IS NULL OR q.paused_until <= $2)
+     AND (q.failures > 0) = $3
+)
+UPDATE subscription_queue l SET worker_no = $1
+  FROM (SELECT q.subscription_id
+          FROM subscription_queue q JOIN due USING (subscription_id) LEFT JOIN walked USING (subscriber)
+         WHERE q.worker_no IS NULL AND due.place + coalesce(walked.queues, 0) <= $5
+         ORDER BY due.due_at LIMIT $4 FOR UPDATE OF q SKIP LOCKED) free
+ WHERE l.subscription_id = free.subscription_id
+RETURNING l.subscription_id
+"""
+_QUEUE = """
+SELECT s.subscription_id, s.customer_id, s.url, s.retry_policy, l.failures,
+       array(SELECT p.secret_no FROM subscription_secret p
+              WHERE p.subscription_id = $1 AND (p.expires_at IS NULL OR p.expires_at > $3)
+              ORDER BY p.secret_no DESC) AS numbers,
+       array(SELECT p.sealed FROM subscription_secret p
+              WHERE p.subscription_id = $1 AND (p.expires_at IS NULL OR p.expires_at > $3)
+              ORDER BY p.secret_no DESC) AS sealed
+  FROM subscription s JOIN subscription_queue l USING (subscription_id)
+ WHERE s.subscription_id = $1 AND s.status = 'enabled' AND l.worker_no = $2
+   AND (l.paused_until IS NULL OR l.paused_until <= $3)
+"""
+_PAGE = """
+SELECT d.event_id, d.attempts, d.sequence, d.previous_sequence, d.event_no,
+       coalesce(e.customer_id, m.customer_id) AS customer_id, coalesce(e.kind, m.kind) AS kind,
+       coalesce(e.payload, m.payload) AS payload, coalesce(e.raised_at, m.raised_at) AS raised_at
+  FROM (SELECT * FROM delivery WHERE subscription_id = $1 AND due_at <= $2
+         ORDER BY due_at, sequence LIMIT $3) d
+  LEFT JOIN event e ON e.customer_id = d.customer_id AND e.event_no = d.event_no
+  LEFT JOIN simulated_event m ON m.serial = d.simulated
+ ORDER BY d.due_at, d.sequence
+"""
+_LOCK = """
+SELECT true FROM subscription_queue WHERE subscription_id = $1 AND worker_no = $2 FOR UPDATE
+"""
+_RELEASE = """
+UPDATE subscription_queue
+   SET worker_no = NULL,
+       due_at = (SELECT min(d.due_at) FROM delivery d JOIN subscription s USING (subscription_id)
+                  WHERE d.subscription_id = $1 AND d.due_at IS NOT NULL AND s.status = 'enabled')
+ WHERE subscription_id = $1
+"""
+
+_PAUSE = """
+UPDATE subscription_queue SET worker_no = NULL, paused_until = greatest(paused_until, $3)
+ WHERE subscription_id = $1 AND worker_no = $2
+"""
+
+
+async def register_worker(conn: Connection, now: datetime) -> int:
+    """Become a worker for as long as this connection lasts; return its number."""
+    number = secrets.randbelow(_NUMBERS)
+    await conn.execute("SELECT pg_advisory_lock($1, $2)", WORKER_LOCK_CLASS, number)
+    await conn.execute(_REGISTER, number, now)
+    return number
+
+
+async def unregister_workers(conn: Connection | Pool, *numbers: int) -> None:
+    """Let go of workers and of their queues."""
+    await conn.execute(_UNREGISTER, list(numbers))
+
+
+async def record_heartbeat(conn: Connection | Pool, worker_no: int, now: datetime) -> bool:
+    """Give a sign of life; False when others have given this worker up."""
+    return str(await conn.execute(_HEARTBEAT, worker_no, now)) == "UPDATE 1"
+
+
+async def release_dead_workers(conn: Connection | Pool, worker_no: int, now: datetime) -> int:
+    """Let go of the queues of workers that are gone; return how many workers that were."""
+    rows = await conn.fetch(_DEAD, worker_no, now - WORKER_TIMEOUT, WORKER_LOCK_CLASS)
+    if rows:
+        await unregister_workers(conn, *(row["worker_no"] for row in rows))
+    return len(rows)
+
+
+async def claim_queues(
+    conn: Connection | Pool, worker_no: int, now: datetime, *, failing: bool, limit: int, per_subscriber: int
+) -> list[UUID]:
+    """Return up to `limit` queues on which something is due, held from now on by this worker.
+
+    With those that it walks already no subscriber has more than `per_subscriber`.
+    """
+    if limit <= 0:
+        return []
+    rows = await conn.fetch(_CLAIM, worker_no, now, failing, limit, per_subscriber)
+    return [row["subscription_id"] for row in rows]
+
+
+async def read_queue(
+    conn: Connection | Pool, vault: Vault, subscription_id: UUID, worker_no: int, now: datetime
+) -> SubscriptionQueue | None:
+    """Return a queue as it is now; None when it is not this worker's, or the subscription is disabled."""
+    row = await conn.fetchrow(_QUEUE, subscription_id, worker_no, now)
+    if row is None:
+        return None
+    return SubscriptionQueue(
+        subscription_id=subscription_id,
+        customer_id=row["customer_id"],
+        url=row["url"],
+        retry_policy=policy_of(row["retry_policy"]),
+        failures=row["failures"],
+        secrets=tuple(
+            vault.open(sealed, secret_context(subscription_id, number)).decode()
+            for number, sealed in zip(row["numbers"], row["sealed"], strict=True)
+        ),
+    )
+
+
+async def list_due_deliveries(
+    conn: Connection | Pool, queue: SubscriptionQueue, now: datetime, *, limit: int
+) -> list[Delivery]:
+    """Return the next deliveries that are due on a queue, in the order in which they go out."""
+    rows = await conn.fetch(_PAGE, queue.subscription_id, now, limit)
+    return [
+        Delivery(
+            event_id=row["event_id"],
+            body=_encode(envelope_of(event_of(row), queue.customer_id)),
+            tries=row["attempts"],
+        )
+        for row in rows
+    ]
+
+
+async def pause_queue(conn: Connection | Pool, subscription_id: UUID, worker_no: int, until: datetime) -> None:
+    """Release a queue that cannot be walked; it is left alone until then."""
+    await conn.execute(_PAUSE, subscription_id, worker_no, until)
+
+
+async def release_queue(conn: Connection, subscription_id: UUID, worker_no: int) -> None:
+    """Release a queue; it can be claimed when its next delivery is due."""
+    async with conn.transaction():
+        # Two statements: what was queued while we waited for the row is seen by the second.
+        if await conn.fetchval(_LOCK, subscription_id, worker_no):
+            await conn.execute(_RELEASE, subscription_id)

@@ -18,17 +18,10 @@ from pathlib import Path
 import h11
 import msgspec
 
+from billfold.events.webhooks import ssrf
+from billfold.events.webhooks.ssrf import Target
 from billfold.platform.clock import monotonic
 from billfold.platform.errors import InvalidInput
-from billfold.platform.network.ssrf import (
-    ForbiddenAddress,
-    NoSuchHost,
-    Resolver,
-    Target,
-    check_public_form,
-    parse_target,
-    resolve_allowed,
-)
 from billfold.platform.settings.kinds import Network
 from billfold.platform.settings.settings import Settings
 
@@ -55,18 +48,18 @@ class WebhookResponse(msgspec.Struct, frozen=True, kw_only=True):
     retry_after: str | None = None
 
 
-async def check_url(url: str, settings: Settings, *, resolve: Resolver | None = None) -> None:
+async def check_url(url: str, settings: Settings, *, resolve: ssrf.Resolver | None = None) -> None:
     """Refuse the address of a new subscription: InvalidInput at body.url. It is checked again at each call.
 
     A name that has no address now may get one before anything is delivered, so it is accepted.
     """
     try:
-        target = parse_target(url)
+        target = ssrf.parse_target(url)
         try:
-            await resolve_allowed(target, allowed=settings.webhook_allowed_networks, resolve=resolve)
-        except NoSuchHost:
-            check_public_form(target)
-    except ForbiddenAddress as refused:
+            await ssrf.resolve_allowed(target, allowed=settings.webhook_allowed_networks, resolve=resolve)
+        except ssrf.NoSuchHost:
+            ssrf.check_public_form(target)
+    except ssrf.ForbiddenAddress as refused:
         raise InvalidInput.at("body", "url", msg=str(refused)) from None
 
 
@@ -74,7 +67,7 @@ class GuardedWebhookClient:
     """Makes connections to public addresses, and to inner networks that are allowed."""
 
     def __init__(
-        self, *, allowed: Sequence[Network] = (), trusted_ca: Path | None = None, resolve: Resolver | None = None
+        self, *, allowed: Sequence[Network] = (), trusted_ca: Path | None = None, resolve: ssrf.Resolver | None = None
     ) -> None:
         self.allowed = tuple(allowed)
         self.resolve = resolve
@@ -103,9 +96,9 @@ class GuardedConnection:
                 return await self._post(headers, body)
         except TimeoutError:
             answer = WebhookResponse(code=0, message="no answer in time")
-        except ForbiddenAddress as refused:
+        except ssrf.ForbiddenAddress as refused:
             answer = WebhookResponse(code=0, message=f"not called: the address {refused}")
-        except NoSuchHost:
+        except ssrf.NoSuchHost:
             answer = WebhookResponse(code=0, message="the host was not found")
         except ssl.SSLError:
             answer = WebhookResponse(code=0, message="no trusted encryption")
@@ -125,7 +118,7 @@ class GuardedConnection:
             connection.close()
 
     async def _post(self, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
-        target = self._target = self._target or parse_target(self._url)
+        target = self._target = self._target or ssrf.parse_target(self._url)
         existing = self._connection
         if existing is not None and existing.is_fresh():
             try:
@@ -153,7 +146,7 @@ class GuardedConnection:
     async def _connect(self, target: Target) -> _HttpConnection:
         async with asyncio.timeout(CONNECT_SECONDS):
             client = self._client
-            addresses = await resolve_allowed(target, allowed=client.allowed, resolve=client.resolve)
+            addresses = await ssrf.resolve_allowed(target, allowed=client.allowed, resolve=client.resolve)
             *others, last = addresses
             for address in others:
                 with suppress(OSError):

@@ -6,10 +6,9 @@ A delivery that is queued again has all its attempts again.
 from datetime import datetime
 from uuid import UUID
 
-from billfold.events.types import Subscriber
-from billfold.events.webhooks.store import OWNED_BY
+from billfold.events.schemas import Subscriber
+from billfold.events.webhooks.store import OWNED_BY, EventSimulation, Subscription
 from billfold.events.webhooks.subscriptions import lock_subscription
-from billfold.events.webhooks.types import EventSimulation, Subscription
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.pool import in_transaction
 from billfold.platform.errors import NotFound, Refused

@@ -10,29 +10,20 @@ from msgspec import UNSET
 
 from billfold.audit.record import audited_by
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
-from billfold.events.schemas import Redelivery
+from billfold.events.schemas import DeliveryAttempt, Redelivery, unknown_event_type_error
 from billfold.events.sequencer import sequence_events
-from billfold.events.subscribers import subscriber_of
-from billfold.events.types import DeliveryAttempt, unknown_event_type_error
 from billfold.events.webhooks import http_client, redelivery, rules, store, subscriptions
-from billfold.events.webhooks.schemas import (
-    ChangedSubscription,
-    Example,
-    NewSubscription,
-    Resend,
-    Retries,
-    Since,
-    body_for,
-)
-from billfold.events.webhooks.types import EventSimulation, Subscription
+from billfold.events.webhooks.signature import secret_errors
+from billfold.events.webhooks.store import EventSimulation, Subscription
+from billfold.events.webhooks.subscriptions import ChangedSubscription, NewSubscription, body_for, subscriber_of
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import SIGNED, delete, get, patch, post, with_scope
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
-from billfold.platform.settings.mistakes import variable_name
+from billfold.platform.settings.validation import variable_name
 
 _TAG = "subscriptions"
 _ALL = "/api/v1/subscriptions/"
@@ -162,7 +153,9 @@ async def list_delivery_attempts(
 
 
 @post(f"{_ONE}resend/", SIGNED, WRITES, tag=_TAG, status=202, refuses=_REFUSES)
-async def resend_event(caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: Resend) -> Redelivery:
+async def resend_event(
+    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: subscriptions.Resend
+) -> Redelivery:
     """Resend an event.
 
     It is delivered again, whatever the result of earlier attempts.
@@ -172,7 +165,9 @@ async def resend_event(caller: Caller | CustomerCaller, bank: Bank, subscription
 
 
 @post(f"{_ONE}recover/", SIGNED, WRITES, tag=_TAG, status=202, refuses=_REFUSES)
-async def recover_events(caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: Since) -> Redelivery:
+async def recover_events(
+    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: subscriptions.Since
+) -> Redelivery:
     """Redeliver failed events.
 
     Every event whose delivery failed since a time of the wall clock is delivered again.
@@ -185,7 +180,7 @@ async def recover_events(caller: Caller | CustomerCaller, bank: Bank, subscripti
 
 @post(f"{_ONE}replay-missing/", SIGNED, WRITES, tag=_TAG, status=202, refuses=_REFUSES)
 async def replay_missing_events(
-    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: Since
+    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: subscriptions.Since
 ) -> Redelivery:
     """Deliver missing events.
 
@@ -201,7 +196,7 @@ async def replay_missing_events(
 
 @post(f"{_ONE}send-example/", SIGNED, WRITES, tag=_TAG, status=202, refuses=_REFUSES)
 async def send_example_event(
-    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: Example
+    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: subscriptions.Example
 ) -> Redelivery:
     """Send an example event.
 
@@ -231,8 +226,8 @@ async def _check(bank: Bank, data: NewSubscription | ChangedSubscription) -> Non
     except InvalidInput as refused:
         wrong += [_with_local_hint(bank, each) for each in refused.errors]
     if data.shared_secret is not UNSET:
-        wrong += rules.secret_errors(data.shared_secret)
-    if isinstance(data.retry_policy, Retries):
+        wrong += secret_errors(data.shared_secret)
+    if isinstance(data.retry_policy, subscriptions.Retries):
         wrong += rules.policy_errors(data.retry_policy)
     if wrong:
         raise InvalidInput(wrong)

@@ -7,18 +7,13 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from uuid import UUID
 
-from billfold.events.webhooks.types import DeliveryOutcome, RetryPolicy
-from billfold.platform.crypto import webhook_key
+from billfold.events.webhooks.store import DeliveryOutcome, RetryPolicy
 from billfold.platform.errors import FieldError
 
-KEY_BYTES_MIN = 24
-"""What Standard Webhooks demands of a symmetric key."""
 JITTER = 0.2
 """By how much of itself a delay may be shorter or longer, so that repeats do not come in crowds."""
 RETRY_AFTER_MAX = timedelta(hours=1)
 """The longest Retry-After that is obeyed."""
-OVERLAP = timedelta(hours=24)
-"""How long a secret that was replaced still signs beside the new one."""
 
 _RETRY_AFTER_CODES = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 _LOWEST_STATUS = 100
@@ -80,21 +75,6 @@ def parse_retry_after(retry_after: str | None, now: datetime) -> datetime | None
         return None
     until = until.replace(tzinfo=UTC) if until.tzinfo is None else until
     return min(until, now + RETRY_AFTER_MAX) if until > now else None
-
-
-def secret_errors(secret: str) -> Iterator[FieldError]:
-    """Yield what is wrong with a secret: no base64 after `whsec_`, too few bytes, or only blank ones."""
-    loc = ("body", "shared_secret")
-    try:
-        key = webhook_key(secret)
-    except ValueError:
-        yield FieldError(loc, "must be base64 after whsec_", "value_error")
-    else:
-        visible = sum(char.isprintable() and not char.isspace() for char in key.decode(errors="replace"))
-        if len(key) < KEY_BYTES_MIN or not visible:
-            yield FieldError(
-                loc, f"must stand for at least {KEY_BYTES_MIN} bytes, not all of them blank", "value_error"
-            )
 
 
 def policy_errors(policy: RetryPolicy) -> Iterator[FieldError]:

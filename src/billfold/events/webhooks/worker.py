@@ -18,16 +18,17 @@ import asyncpg
 import structlog
 
 from billfold.events import sequencer
-from billfold.events.webhooks import attempts, claims
+from billfold.events.webhooks import attempts
 from billfold.events.webhooks import rules as webhook_rules
 from billfold.events.webhooks.attempts import OnFailing
 from billfold.events.webhooks.http_client import GuardedConnection, GuardedWebhookClient, WebhookResponse
-from billfold.events.webhooks.types import Attempt, Delivery, SubscriptionQueue
+from billfold.events.webhooks.signature import sign_webhook
+from billfold.events.webhooks.store import Attempt, Delivery, SubscriptionQueue
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.crypto import Vault, sign_webhook
+from billfold.platform.crypto import Vault
+from billfold.platform.database.background_work import forget, put_aside, read_put_aside, retry_delay
 from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.database.failed_work import forget, put_aside, read_put_aside, retry_delay
 from billfold.platform.database.pool import Batcher
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.telemetry.metrics import WEBHOOK_DELIVERIES, WEBHOOK_SECONDS
@@ -88,14 +89,14 @@ class WebhookDispatcher:
     async def _register(self, stop: asyncio.Event) -> None:
         """Work under one number, until stopped or given up."""
         async with self.pool.acquire() as conn:
-            number = await claims.register_worker(conn, self.clock())
+            number = await attempts.register_worker(conn, self.clock())
             session = _Session(self, number, stop)
             try:
                 await self._work(conn, session, stop)
             finally:
                 await session.end()
                 with suppress(Exception):  # others release them when they find this worker dead
-                    await claims.unregister_workers(conn, number)
+                    await attempts.unregister_workers(conn, number)
 
     async def _work(self, conn: Connection, session: _Session, stop: asyncio.Event) -> None:
         heartbeat_at = session.seen_alive_at
@@ -103,16 +104,16 @@ class WebhookDispatcher:
             now = self.clock()
             if monotonic() - heartbeat_at >= HEARTBEAT_SECONDS or not heartbeat_at:
                 heartbeat_at = monotonic()
-                if not await claims.record_heartbeat(conn, session.number, now):
+                if not await attempts.record_heartbeat(conn, session.number, now):
                     log.warning("webhook_dispatcher_lease_lost", number=session.number)
                     return
                 session.seen_alive_at = heartbeat_at
-                await claims.release_dead_workers(conn, session.number, now)
+                await attempts.release_dead_workers(conn, session.number, now)
             await sequencer.sequence_events(conn, now=now, wait=False)
             for failing in (False, True):
                 capacity = self._lanes_max - session.active(failing=failing)
                 share = max(1, self._lanes_max // SUBSCRIBERS_MIN)
-                claimed = await claims.claim_queues(
+                claimed = await attempts.claim_queues(
                     conn, session.number, now, failing=failing, limit=capacity, per_subscriber=share
                 )
                 session.walk(claimed, failing=failing)
@@ -167,7 +168,7 @@ class _Session:
         earlier = await read_put_aside(self._pool, _FAILED_QUEUE, now)
         tries = earlier.due.get(item, 0) + 1
         await put_aside(self._pool, _FAILED_QUEUE, item, error, now=now, tries=tries)
-        await claims.pause_queue(self._pool, subscription_id, self.number, now + retry_delay(tries))
+        await attempts.pause_queue(self._pool, subscription_id, self.number, now + retry_delay(tries))
 
     async def end(self) -> None:
         """Wait for calls under way, for a moment, and until their attempts are written."""
@@ -182,7 +183,7 @@ class _Session:
         pool, connection, url = self._pool, None, None
         try:
             while self._should_continue():
-                queue = await claims.read_queue(
+                queue = await attempts.read_queue(
                     pool, self._vault, subscription_id, worker_no=self.number, now=self._clock()
                 )
                 if queue is None:
@@ -197,12 +198,12 @@ class _Session:
             if connection is not None:
                 await connection.disconnect()
         async with pool.acquire() as conn:
-            await claims.release_queue(conn, subscription_id, self.number)
+            await attempts.release_queue(conn, subscription_id, self.number)
         await forget(pool, _FAILED_QUEUE, [str(subscription_id)])
 
     async def _deliver(self, queue: SubscriptionQueue, connection: GuardedConnection) -> bool:
         """Deliver some of what is due; return whether to continue at once."""
-        deliveries = await claims.list_due_deliveries(self._pool, queue, self._clock(), limit=DELIVERY_PAGE_SIZE)
+        deliveries = await attempts.list_due_deliveries(self._pool, queue, self._clock(), limit=DELIVERY_PAGE_SIZE)
         page_deadline = monotonic() + PAGE_SECONDS
         recorded: list[asyncio.Future[None]] = []
         succeeded = bool(deliveries)

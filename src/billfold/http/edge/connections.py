@@ -22,7 +22,7 @@ from billfold.http.edge.serve import AppWithLifespan
 from billfold.http.raw_request import RawRequest, is_trusted
 from billfold.http.responses import problem
 from billfold.platform import ids
-from billfold.platform.network.addresses import network_of
+from billfold.platform.addresses import network_of
 from billfold.platform.settings.settings import Settings
 
 SWEEP_SECONDS = 1.0

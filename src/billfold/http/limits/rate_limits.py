@@ -5,10 +5,10 @@ from uuid import UUID
 
 from billfold.http.limits.idempotency import WINDOW_SECONDS
 from billfold.http.responses import ProblemWithHeaders
+from billfold.platform.addresses import network_of
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.shortage import patiently
 from billfold.platform.ids import command_id
-from billfold.platform.network.addresses import network_of
 
 PER_MINUTE = 300
 _OBJECT_WINDOW_MINUTES = 10

@@ -4,13 +4,17 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import msgspec
 
-from billfold.identity.members.types import Member
-from billfold.identity.users.contact_details import INVITATIONS, USERS
+from billfold.identity.members.rules import Member
+from billfold.identity.users import rules
+from billfold.identity.users.contact_details import COLUMNS, INVITATIONS, USERS, has_email
+from billfold.identity.users.rules import Organization, Role
+from billfold.platform import ids
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.errors import NotFound
+from billfold.platform.errors import NotFound, Refused
 
 _TEAM = """
 SELECT * FROM (
@@ -77,3 +81,118 @@ async def list_key_owner_ids(conn: Connection | Pool, client_id: str) -> frozens
 def _member(row: Any, vault: Vault) -> Member:  # noqa: ANN401 - a record of asyncpg
     table, row_id = (INVITATIONS, row["member_id"]) if row["user_id"] is None else (USERS, row["user_id"])
     return msgspec.convert(table.open(vault, row_id, row), Member)
+
+
+# The address may be that of a row without the index that is unique: one of an earlier release or under a former key.
+_ENROL = f"""
+INSERT INTO user_account (user_id, first_name, last_name, created_at, {COLUMNS})
+SELECT $1, $2, $3, $4, $5, $6, $7 WHERE NOT EXISTS (SELECT 1 FROM user_account WHERE {has_email("$8", "$9")})
+RETURNING true
+"""
+_ADD = """
+INSERT INTO membership AS m (customer_id, user_id, member_id, role, status, created_at, changed_at)
+VALUES ($1, $2, $3, $4, 'ACTIVE', $5, $5)
+ON CONFLICT (customer_id, user_id) DO UPDATE
+   SET role = excluded.role, status = 'ACTIVE', changed_at = excluded.changed_at
+RETURNING m.member_id
+"""
+_DEACTIVATE = """
+UPDATE membership SET status = 'DEACTIVATED', changed_at = $3
+ WHERE customer_id = $1 AND user_id = $2 AND status <> 'DEACTIVATED' RETURNING member_id
+"""
+_IS_ACTIVE = """
+SELECT true FROM membership m JOIN user_account p USING (user_id)
+ WHERE m.customer_id = $1 AND m.user_id = $2 AND m.status = 'ACTIVE' AND p.status = 'ACTIVE'
+"""
+
+
+async def create_user(
+    conn: Connection | Pool,
+    vault: Vault,
+    *,
+    email: str,
+    first_name: str,
+    last_name: str,
+    now: datetime,
+    phone_number: str | None = None,
+) -> UUID:
+    """Create a user, without a password yet. Raises InvalidInput, Refused `duplicate-id`."""
+    user_id = ids.new()
+    phone = None if phone_number is None else rules.check_phone_number(phone_number)
+    address = rules.check_email(email)
+    row = (
+        user_id,
+        rules.check_name(first_name, "first_name"),
+        rules.check_name(last_name, "last_name"),
+        now,
+        *USERS.seal(vault, user_id, address, phone_number=phone),
+    )
+    try:
+        is_new = await conn.fetchval(_ENROL, *row, USERS.indexes(vault, address), address)
+    except asyncpg.UniqueViolationError:
+        is_new = False
+    if not is_new:
+        raise Refused("duplicate-id", f"There is a user {email!r} already.")
+    return user_id
+
+
+async def add_member(
+    conn: Connection | Pool,
+    customer_id: UUID,
+    user_id: UUID,
+    *,
+    role: Role,
+    now: datetime,
+    member_id: UUID | None = None,
+) -> UUID:
+    """Make a user an active member of a customer and return the member's id.
+
+    A member who is there already gets the role, keeps their id, and is active again. Raises NotFound.
+    """
+    new_id = member_id or ids.new()
+    try:
+        found: UUID = await conn.fetchval(_ADD, customer_id, user_id, new_id, role, now)
+    except asyncpg.ForeignKeyViolationError:
+        raise NotFound("There is no such customer, or no such user.") from None
+    return found
+
+
+async def require_company(conn: Connection | Pool, customer_id: UUID) -> None:
+    """Refuse the bank itself and partners: no application ever acts for them. Raises `forbidden`."""
+    role = await conn.fetchval("SELECT role FROM customer WHERE customer_id = $1", customer_id)
+    if role is not None:
+        Organization(role).require_company()
+
+
+async def is_active_member(conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, lock: bool = False) -> bool:
+    """Return whether an active user is an active member of a customer's team.
+
+    With `lock` the membership stays as it is until the transaction ends.
+    """
+    return await conn.fetchval(_IS_ACTIVE + ("FOR SHARE OF m" if lock else ""), customer_id, user_id) is True
+
+
+async def deactivate_member(conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, now: datetime) -> None:
+    """Take a membership out of force at once. Raises NotFound when there is none in force."""
+    if await conn.fetchval(_DEACTIVATE, customer_id, user_id, now) is None:
+        raise NotFound("There is no such member.")
+
+
+async def deactivate_user(conn: Connection, user_id: UUID) -> None:
+    """Deactivate a user: their sessions and links end. Raises NotFound."""
+    async with conn.transaction():
+        done = await conn.fetchval(
+            "UPDATE user_account SET status = 'DEACTIVATED' WHERE user_id = $1 RETURNING user_id", user_id
+        )
+        if done is None:
+            raise NotFound("There is no such user.")
+        await conn.execute("DELETE FROM session WHERE user_id = $1", user_id)
+        await conn.execute("DELETE FROM email_link WHERE user_id = $1", user_id)
+
+
+async def reset_second_factors(conn: Connection, user_id: UUID) -> None:
+    """Delete all second factors and sessions of a user; the next sign-in asks for a new one."""
+    async with conn.transaction():
+        await conn.execute("DELETE FROM authenticator WHERE user_id = $1", user_id)
+        await conn.execute("DELETE FROM passkey WHERE user_id = $1", user_id)
+        await conn.execute("DELETE FROM session WHERE user_id = $1", user_id)

@@ -8,7 +8,7 @@ import msgspec
 from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
 from billfold.identity.partners import credentials, rules, store
-from billfold.identity.partners.types import PartnerPerson, PartnerRow
+from billfold.identity.partners.rules import PartnerPerson, PartnerRow
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now

@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 
 from billfold.identity.partners import rules
+from billfold.identity.partners.rules import NewPartner
 from billfold.identity.partners.store import secret_context
-from billfold.identity.partners.types import NewPartner
 from billfold.identity.users import lockout
 from billfold.platform import crypto, ids
 from billfold.platform.crypto import Vault

@@ -19,9 +19,8 @@ from billfold.http.operations import Access, Operation, Proof
 from billfold.http.raw_request import KEY_HEADER, SIGNATURE_HEADER, RawRequest, Requester, is_bare, is_uuid, slug_of
 from billfold.http.responses import ProblemWithHeaders, unauthorized
 from billfold.identity.partners.caller import Caller
-from billfold.identity.partners.rules import require_allowed_address
+from billfold.identity.partners.rules import Credential, require_allowed_address
 from billfold.identity.partners.store import find_credential
-from billfold.identity.partners.types import Credential
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import monotonic
 from billfold.platform.crypto import Vault, hash_token, is_unambiguous, verify_signature

@@ -6,14 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.identity.partners.types import (
-    Credential,
-    PartnerKey,
-    PartnerRow,
-    PartnerUser,
-    RegisteredKey,
-    SigningSecret,
-)
+from billfold.identity.partners import rules
+from billfold.identity.partners.rules import PartnerRow
 from billfold.platform.crypto import Vault, associated_data
 from billfold.platform.database.connection import Connection, Pool
 
@@ -72,12 +66,14 @@ async def list_partners(conn: Connection | Pool) -> list[PartnerRow]:
     return [_partner(row) for row in await conn.fetch(_LIST_PARTNERS)]
 
 
-async def find_credential(conn: Connection | Pool, vault: Vault, token_hash: bytes, now: datetime) -> Credential | None:
+async def find_credential(
+    conn: Connection | Pool, vault: Vault, token_hash: bytes, now: datetime
+) -> rules.Credential | None:
     """Return what a token stands for at wall time `now`, or None: unknown, expired, revoked."""
     row = await conn.fetchrow(_CREDENTIAL, token_hash, now)
     if row is None:
         return None
-    return Credential(
+    return rules.Credential(
         partner=_partner(row),
         user_id=row["user_id"],
         expires_at=row["expires_at"],
@@ -88,21 +84,21 @@ async def find_credential(conn: Connection | Pool, vault: Vault, token_hash: byt
     )
 
 
-async def find_partner_user(conn: Connection | Pool, username: str) -> PartnerUser | None:
+async def find_partner_user(conn: Connection | Pool, username: str) -> rules.PartnerUser | None:
     """Return the user of that name, or None when there is none who may log in."""
     row = await conn.fetchrow(_USER, username)
-    return None if row is None else PartnerUser(*row)
+    return None if row is None else rules.PartnerUser(*row)
 
 
-async def find_partner_key(conn: Connection | Pool, key_id: str) -> PartnerKey | None:
+async def find_partner_key(conn: Connection | Pool, key_id: str) -> rules.PartnerKey | None:
     """Return the key in force under that id, or None."""
     row = await conn.fetchrow(_KEY, key_id)
-    return None if row is None else PartnerKey(*row)
+    return None if row is None else rules.PartnerKey(*row)
 
 
-async def list_partner_keys(conn: Connection | Pool, partner_id: UUID) -> list[RegisteredKey]:
+async def list_partner_keys(conn: Connection | Pool, partner_id: UUID) -> list[rules.RegisteredKey]:
     """Return the keys of a partner's users, oldest first, revoked ones too."""
-    return [RegisteredKey(*row) for row in await conn.fetch(_KEYS, partner_id)]
+    return [rules.RegisteredKey(*row) for row in await conn.fetch(_KEYS, partner_id)]
 
 
 async def lock_newest_secret(conn: Connection, partner_id: UUID) -> int:
@@ -117,9 +113,9 @@ async def list_partner_users(conn: Connection | Pool, partner_id: UUID) -> list[
     return [row["username"] for row in await conn.fetch(_USERS, partner_id)]
 
 
-async def list_secrets(conn: Connection | Pool, partner_id: UUID, now: datetime) -> list[SigningSecret]:
+async def list_secrets(conn: Connection | Pool, partner_id: UUID, now: datetime) -> list[rules.SigningSecret]:
     """Return the signing secrets in force at wall time `now`, without what is secret, the newest first."""
-    return [SigningSecret(*row) for row in await conn.fetch(_SECRETS, partner_id, now)]
+    return [rules.SigningSecret(*row) for row in await conn.fetch(_SECRETS, partner_id, now)]
 
 
 def secret_context(partner_id: UUID, secret_no: int) -> bytes:

@@ -5,8 +5,8 @@ from datetime import datetime
 from uuid import UUID
 
 from billfold.identity.users import rules
+from billfold.identity.users.rules import LinkPurpose, User
 from billfold.identity.users.store import find_user
-from billfold.identity.users.types import LinkPurpose, User
 from billfold.platform import crypto
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, Pool

@@ -12,10 +12,10 @@ from uuid import UUID
 from billfold.identity.users import rules
 from billfold.identity.users.rules import LockoutPolicy
 from billfold.platform import crypto
+from billfold.platform.addresses import network_of
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.ids import command_id
-from billfold.platform.network.addresses import network_of
 
 Factor = Literal["password", "code", "address", "partner"]
 

@@ -18,8 +18,7 @@ from webauthn import helpers
 from webauthn.helpers import structs
 from webauthn.helpers.exceptions import WebAuthnException
 
-from billfold.identity.users.rules import CHALLENGE_LIFETIME
-from billfold.identity.users.types import Confirmation, Passkey, User
+from billfold.identity.users.rules import CHALLENGE_LIFETIME, Confirmation, Passkey, User
 from billfold.platform import ids
 from billfold.platform.database.connection import Connection, Pool
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from billfold.identity.users import rules
-from billfold.identity.users.types import AuthMethod, ClientInfo
+from billfold.identity.users.rules import AuthMethod, ClientInfo
 from billfold.platform import crypto, ids
 from billfold.platform.database.connection import Connection, Pool
 

@@ -8,8 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.identity.users.contact_details import USERS, check_found, has_email
-from billfold.identity.users.rules import IDLE_TIMEOUT, normalize_email
-from billfold.identity.users.types import Factors, Membership, Passkey, Session, User
+from billfold.identity.users.rules import IDLE_TIMEOUT, Factors, Membership, Passkey, Session, User, normalize_email
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, Pool
 

@@ -2,13 +2,156 @@
 
 from bisect import insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from operator import attrgetter
 from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
 
-from billfold.ledger.book.holdings import Account, Lot, PocketBook, PocketColumns
+from billfold.ledger.types import AccountKind, PocketStatus
+from billfold.platform.calendars import Calendars
+
+
+class Account(msgspec.Struct, array_like=True, eq=False, gc=False):
+    """A balance of one asset. `balance` is credits minus debits, in cents or bills."""
+
+    no: int
+    kind: AccountKind
+    asset: str
+    balance: int = 0
+    reserved: int = 0
+    tax_basis: int = 0
+    earnings_basis: int = 0
+
+
+class Lot(Account, array_like=True, eq=False, gc=False):
+    """Bills of one CUSIP that a pocket acquired on one day.
+
+    Two bases in cents: `tax_basis` travels with the bills, `earnings_basis` is what the
+    pocket paid or the value at which it received them.
+    """
+
+    acquired_on: date = date.min
+    maturity: date = date.min
+
+    @property
+    def units(self) -> int:
+        """Bills of $100 face still held."""
+        return self.balance
+
+    @property
+    def cusip(self) -> str:
+        """The bill."""
+        return self.asset
+
+
+HOLDS_KEPT = timedelta(days=14)
+"""How long a book has a hold beyond its end: days that are declared closed lengthen it."""
+
+
+def selling_order(lot: Lot) -> tuple[date, str, date]:
+    """Shortest maturity first, first in first out within a bill."""
+    return (lot.maturity, lot.asset, lot.acquired_on)
+
+
+def _not_opened() -> Account:
+    return Account(0, AccountKind.BANK, "USD")
+
+
+class PocketCounters(msgspec.Struct, array_like=True, eq=False, kw_only=True, gc=False):
+    """What money moves in a pocket, in the order of the database's type `pocket_counters`."""
+
+    inflow: int = 0
+    outflow: int = 0
+    fees: int = 0
+    realised: int = 0
+    fee_accrued: int = 0
+    uninvested: int = 0
+    accrued_through: date
+    next_fee_date: date
+    last_activity_date: date | None = None
+    unsettled_until: date | None = None
+    invest_at: datetime | None = None
+
+
+class PocketColumns(PocketCounters, array_like=True, eq=False, kw_only=True, gc=False):
+    """The columns of the table `pocket` except the customer.
+
+    `unsettled` cents of the cash settle on `unsettled_on`; to use all of them before costs `unsettled_discount`.
+    """
+
+    pocket_id: UUID
+    partner_id: UUID
+    name: str
+    type: str
+    status: PocketStatus
+    deposit_weeks: int
+    reinvestment_weeks: int | None
+    real_time_yield: bool = False
+    opened_at: datetime
+    closed_at: datetime | None = None
+    closure_reason: str | None = None
+    unsettled: int = 0
+    unsettled_discount: int = 0
+    unsettled_on: date | None = None
+
+
+class PocketBook(PocketColumns, array_like=True, eq=False, kw_only=True, gc=False):
+    """One pocket of a book: its accounts and the counters that outlive a day.
+
+    `emptied` are lots without bills that may be bought again on their day, or sold ones whose
+    bill has not matured.
+    """
+
+    due_at: datetime | None = None
+    bank: Account = msgspec.field(default_factory=_not_opened)
+    cash: Account = msgspec.field(default_factory=_not_opened)
+    owed: Account | None = None
+    lots: list[Lot] = []
+    emptied: list[Lot] = []
+    liens: list[tuple[int, datetime]] = []
+
+    def adopt(self, account: Account) -> None:
+        """Take an account of this pocket into its place."""
+        if not isinstance(account, Lot):
+            setattr(self, account.kind, account)
+        elif account.balance:
+            insort(self.lots, account, key=selling_order)
+        else:
+            self.emptied.append(account)
+
+    def find_lot(self, cusip: str, acquired_on: date) -> Lot | None:
+        """The lot of this bill acquired on this day."""
+        for lots in (self.lots, self.emptied):
+            for lot in lots:
+                if lot.asset == cusip and lot.acquired_on == acquired_on:
+                    return lot
+        return None
+
+    def positions(self) -> list[tuple[str, int]]:
+        """Units per CUSIP, shortest maturity first."""
+        held: dict[str, int] = {}
+        for lot in self.lots:
+            held[lot.asset] = held.get(lot.asset, 0) + lot.balance
+        return list(held.items())
+
+    def earnings_basis(self) -> int:
+        """Cents at which the bills still held entered the pocket."""
+        return sum(lot.earnings_basis for lot in self.lots)
+
+    def settles_after(self, day: date) -> bool:
+        """Does a trade of the pocket settle only after this day?"""
+        return self.unsettled_until is not None and self.unsettled_until > day
+
+    def unsettled_after(self, day: date) -> int:
+        """Cents of the cash that have not settled on this day."""
+        return self.unsettled if self.unsettled_on is not None and day < self.unsettled_on else 0
+
+    def held_cents(self, now: datetime, calendars: Calendars) -> int:
+        """Cents that may not leave yet: a hold does not end on a day that was declared closed since."""
+        return sum(amount for amount, until in self.liens if calendars.settles_at(until) > now)
+
 
 Kind = TypeVar("Kind")
 

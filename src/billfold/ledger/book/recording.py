@@ -8,12 +8,10 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.draft import to_json
-from billfold.ledger.book.holdings import PocketBook
-from billfold.ledger.book.rows import TradeEntry, TransactionEntry
+from billfold.ledger.book.draft import PocketBook, to_json
+from billfold.ledger.book.postings import TradeEntry, TransactionEntry
 from billfold.ledger.context import Context
-from billfold.ledger.event_kind import EventKind
-from billfold.ledger.types import Direction, TradeActivity, TransactionType
+from billfold.ledger.types import Direction, EventKind, TradeActivity, TransactionType
 from billfold.platform.ids import at_place, member_of
 
 Payload = TypeVar("Payload", bound=msgspec.Struct)

@@ -19,46 +19,18 @@ from billfold.bills.rules.market import Market
 from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Command, Missing
 from billfold.ledger.context import BankPolicy, Context
+from billfold.ledger.engine import pending_command
 from billfold.ledger.engine.load_books import insert_heads, load_books, load_identifiers, lock_heads, shards_of
-from billfold.ledger.engine.pending_command import (
-    Answer,
-    PendingCommand,
-    ReferenceReaders,
-    answer_from_outcome,
-    answer_undecided,
-    decide,
-    earlier_runs,
-    error_for_caller,
-    idempotency_key_reused,
-    load_references,
-    mark_in_doubt,
-    record_outcome,
-    replay_answer,
-    traced_batch,
-    traced_command,
-    undo,
-)
-from billfold.ledger.engine.ports import BatchRecorder, CatchUpRule, IdentifierLoader
+from billfold.ledger.engine.pending_command import Answer, PendingCommand, decide
 from billfold.ledger.engine.write_batch import reset_drafts, write_books
+from billfold.platform import errors
 from billfold.platform.calendars import Calendars
 from billfold.platform.clock import business_now, monotonic, wall_now
+from billfold.platform.database import shortage
 from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.distribution import is_distributed
-from billfold.platform.database.shortage import (
-    PATIENCE_SECONDS,
-    PAUSE_SECONDS,
-    database_unavailable,
-    error_summary,
-    is_shortage,
-)
-from billfold.platform.errors import (
-    BillfoldError,
-    MarketDataStale,
-    NotFound,
-    Refused,
-    Unavailable,
-)
+from billfold.platform.database.shortage import PATIENCE_SECONDS
 from billfold.platform.telemetry.metrics import BATCH_COMMANDS, BATCH_SECONDS, COMMANDS
 
 log = structlog.get_logger(__name__)
@@ -77,10 +49,10 @@ class Engine:
         terms: BankPolicy,
         seed: bytes,
         test_clock: bool,
-        references: ReferenceReaders,
-        identifiers: Sequence[IdentifierLoader],
-        catch_up: CatchUpRule,
-        recorders: Sequence[BatchRecorder] = (),
+        references: pending_command.ReferenceReaders,
+        identifiers: Sequence[pending_command.IdentifierLoader],
+        catch_up: pending_command.CatchUpRule,
+        recorders: Sequence[pending_command.BatchRecorder] = (),
         lanes: int = 2,
         min_batch: int = 1,
         batch_limit: int = 300,
@@ -133,7 +105,7 @@ class Engine:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         while self._queue:
-            self._give_up([self._queue.popleft()], Unavailable("The bank is shutting down."))
+            self._give_up([self._queue.popleft()], errors.Unavailable("The bank is shutting down."))
 
     async def submit(self, command: Command) -> Answer:
         """Carry the command out exactly once and answer when it is committed.
@@ -142,14 +114,14 @@ class Engine:
         `idempotency-key-reused` when the key belongs to another request, Unavailable when the
         database stays unavailable.
         """
-        with traced_command(command):
+        with pending_command.traced_command(command):
             return await self._enqueue(command)
 
     def is_running(self, command: Command) -> bool:
         """Tell whether this process carries out a command under the same key now, which `submit` would join."""
         return command.command_id in self._in_flight
 
-    async def submit_all(self, commands: Sequence[Command]) -> list[Answer | BillfoldError]:
+    async def submit_all(self, commands: Sequence[Command]) -> list[Answer | errors.BillfoldError]:
         """Carry out many commands, as from a file; answers and refusals in their order.
 
         They share batches with other commands, so that these do not wait behind them.
@@ -157,7 +129,7 @@ class Engine:
         futures = [self._enqueue(command) for command in commands]
         answers = await asyncio.gather(*futures, return_exceptions=True)
         for answer in answers:
-            if isinstance(answer, BaseException) and not isinstance(answer, BillfoldError):
+            if isinstance(answer, BaseException) and not isinstance(answer, errors.BillfoldError):
                 raise answer
         return answers  # type: ignore[return-value]
 
@@ -169,7 +141,7 @@ class Engine:
             if running.command.request_hash == command.request_hash:
                 return running.wait()
             refused: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-            refused.set_exception(idempotency_key_reused())
+            refused.set_exception(pending_command.idempotency_key_reused())
             return refused
         job = PendingCommand(command, command_id, monotonic() + PATIENCE_SECONDS)
         self._in_flight[command_id] = job
@@ -210,7 +182,7 @@ class Engine:
             try:
                 await self._run(batch)
             except asyncio.CancelledError:
-                self._give_up(batch, Unavailable("The bank is shutting down."))
+                self._give_up(batch, errors.Unavailable("The bank is shutting down."))
                 raise
             finally:
                 self._locked_customers -= customers
@@ -238,10 +210,10 @@ class Engine:
         """Commit a batch, or find out which of its commands cannot be committed."""
         began = monotonic()
         try:
-            with traced_batch(batch):
+            with pending_command.traced_batch(batch):
                 again = await self._commit(batch)
         except Exception as error:  # noqa: BLE001 - a bug in one command must not take others along
-            if is_shortage(error):
+            if shortage.is_shortage(error):
                 await self._retry(batch, error)
                 return
             self.forget(c for job in batch for c in job.customers)
@@ -249,7 +221,7 @@ class Engine:
                 await self._bisect(batch, error)
             else:
                 log.info("batch_in_doubt", size=len(batch), error=repr(error))
-                mark_in_doubt(batch)
+                pending_command.mark_in_doubt(batch)
                 await self._run(batch)
         else:
             BATCH_SECONDS.observe(monotonic() - began)
@@ -268,13 +240,13 @@ class Engine:
     def _give_up(self, jobs: Iterable[PendingCommand], error: BaseException) -> None:
         for job in jobs:
             self._in_flight.pop(job.command_id, None)
-            COMMANDS.add(type(job.command).__name__, "refused" if isinstance(error, Refused) else "failed")
+            COMMANDS.add(type(job.command).__name__, "refused" if isinstance(error, errors.Refused) else "failed")
             job.fail(error)
 
     async def _bisect(self, batch: Sequence[PendingCommand], error: Exception) -> None:
         if len(batch) == 1:
-            answer = error_for_caller(error)
-            if not isinstance(answer, Refused):
+            answer = pending_command.error_for_caller(error)
+            if not isinstance(answer, errors.Refused):
                 log.error("command_failed", kind=type(batch[0].command).__name__, error=repr(error))
             self._give_up(batch, answer)
             return
@@ -287,14 +259,14 @@ class Engine:
         """The database is away, maybe since COMMIT, or full: run again, the commands' rows show what was done."""
         self.forget(c for job in batch for c in job.customers)
         if not all(job.in_doubt for job in batch):
-            log.warning("database_unavailable", waiting=len(batch), error=error_summary(error))
-        mark_in_doubt(batch)
+            log.warning("database_unavailable", waiting=len(batch), error=shortage.error_summary(error))
+        pending_command.mark_in_doubt(batch)
         now = monotonic()
         late = [job for job in batch if job.deadline <= now]
-        self._give_up(late, database_unavailable())
+        self._give_up(late, shortage.database_unavailable())
         rest = [job for job in batch if job.deadline > now]
         self._queue.extendleft(reversed(rest))
-        await asyncio.sleep(PAUSE_SECONDS)
+        await asyncio.sleep(shortage.PAUSE_SECONDS)
 
     # -- a batch ----------------------------------------------------------------------
 
@@ -311,7 +283,7 @@ class Engine:
                 books = await self._load_books(conn, heads)
                 await self._load_identifiers(conn, batch, books)
                 await self._load_references(conn, batch, books)
-                known = await earlier_runs(conn, batch)
+                known = await pending_command.earlier_runs(conn, batch)
                 ctx = self.context(now)  # after the reads, in which a newer market may have been taken up
                 again = [job for job in batch if not self._plan(job, books, known, ctx=ctx)]
                 changed = [book for book in books.values() if book.is_changed()]
@@ -334,7 +306,7 @@ class Engine:
     ) -> None:
         asking = [job for job in batch if job.command.references]
         theirs = {c: books[c] for job in asking for c in job.customers if c in books}
-        await load_references(conn, self.references, [job.command for job in asking], books=theirs)
+        await pending_command.load_references(conn, self.references, [job.command for job in asking], books=theirs)
 
     def context(self, now: datetime) -> Context:
         """Return what commands of an instant are decided by."""
@@ -370,11 +342,11 @@ class Engine:
         """Decide one command. False when it must run again with more customers."""
         earlier, job.outcome = known.get(job.command_id), None
         if earlier is not None:
-            job.answer = replay_answer(job, earlier)
+            job.answer = pending_command.replay_answer(job, earlier)
             return True
         own = {c: books[c] for c in job.customers if c in books}
         if job.customers[0] not in own:
-            job.answer = NotFound()
+            job.answer = errors.NotFound()
             return True
         for book in own.values():
             if book.due_at is not None and book.due_at <= ctx.now:
@@ -383,10 +355,10 @@ class Engine:
         ctx.serve(job.command_id)
         try:
             outcome, accepted = decide(job.command, own, ctx)
-        except (Missing, MarketDataStale) as reason:
-            undo(own.values())
-            return answer_undecided(job, reason)
-        job.answer = answer_from_outcome(outcome, accepted=accepted, replayed=False)
+        except (Missing, errors.MarketDataStale) as reason:
+            pending_command.undo(own.values())
+            return pending_command.answer_undecided(job, reason)
+        job.answer = pending_command.answer_from_outcome(outcome, accepted=accepted, replayed=False)
         if job.command.is_recorded:
-            record_outcome(own[job.customers[0]], job, outcome, now=ctx.now, accepted=accepted)
+            pending_command.record_outcome(own[job.customers[0]], job, outcome, now=ctx.now, accepted=accepted)
         return True

@@ -12,7 +12,7 @@ import msgspec
 from asyncpg import Record
 
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.rows import CommandEntry, Fingerprint
+from billfold.ledger.book.postings import CommandEntry, Fingerprint
 from billfold.ledger.commands import Command, Missing, Outcome, Reference
 from billfold.ledger.context import Context
 from billfold.platform.database.connection import Connection
@@ -236,3 +236,11 @@ def undo(books: Iterable[Book]) -> None:
     """Return books to their savepoints."""
     for book in books:
         book.undo()
+
+
+CatchUpRule = Callable[[Book, Context], int]
+"""Does everything that was due in a book by the context's `now`; returns how many things were done."""
+IdentifierLoader = Callable[[Connection, Mapping[UUID, Book]], Awaitable[None]]
+"""Loads into these books, by customer, what only some commands use (`Command.needs_identifiers`)."""
+BatchRecorder = Callable[[Connection, Sequence[PendingCommand]], Awaitable[None]]
+"""Writes audit entries or notifications of decided commands, in the transaction of their batch."""

@@ -15,21 +15,11 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.ledger.book import postings as book_postings
 from billfold.ledger.book.book import Book, refresh_due
-from billfold.ledger.book.holdings import PocketBook, PocketColumns, PocketCounters
-from billfold.ledger.book.rows import (
-    CHAINED,
-    ChainEntry,
-    CommandEntry,
-    EventEntry,
-    JournalEntry,
-    Posting,
-    RetiredLot,
-    StoredEntry,
-    TransactionEntry,
-    Update,
-)
-from billfold.ledger.engine.serialized_book import serialize_book
+from billfold.ledger.book.draft import PocketBook, PocketColumns, PocketCounters
+from billfold.ledger.book.postings import StoredEntry
+from billfold.ledger.engine.load_books import serialize_book
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.calendars import Calendars
 from billfold.platform.database.connection import Connection
@@ -58,12 +48,12 @@ async def write_shards(conn: Connection, parts_by_shard: Sequence[Parts]) -> Non
 
 
 async def _number_transactions(conn: Connection, parts_by_shard: Sequence[Parts]) -> None:
-    count = sum(len(parts.get(TransactionEntry.table, ())) for parts in parts_by_shard)
+    count = sum(len(parts.get(book_postings.TransactionEntry.table, ())) for parts in parts_by_shard)
     if count:
         numbers = iter(await conn.fetchval(_NUMBERS, count))
         for parts in parts_by_shard:
-            rows = parts.get(TransactionEntry.table, ())
-            parts[TransactionEntry.table] = [(*row, next(numbers)) for row in rows]
+            rows = parts.get(book_postings.TransactionEntry.table, ())
+            parts[book_postings.TransactionEntry.table] = [(*row, next(numbers)) for row in rows]
 
 
 def _record(parts: Parts, widths: Mapping[str, int]) -> list[Any]:
@@ -113,7 +103,7 @@ _pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET)
 _counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*PocketCounters.__struct_fields__)
 
 _packed: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
-    *map(Posting.__struct_fields__.index, ("amount", "debit", "credit", "phase", "asset"))
+    *map(book_postings.Posting.__struct_fields__.index, ("amount", "debit", "credit", "phase", "asset"))
 )
 
 _Tuples = dict[type[Row], list[tuple[Any, ...]]]
@@ -213,7 +203,7 @@ async def _write_by_shard(conn: Connection, batches: Sequence[_Batch]) -> list[t
 
 async def _write_changes(conn: Connection, books: Sequence[Book]) -> None:
     """Write what is not a new row: lots that rest, changes of rows that wait."""
-    retired = [lot for book in books for lot in book.draft.rows_of(RetiredLot)]
+    retired = [lot for book in books for lot in book.draft.rows_of(book_postings.RetiredLot)]
     if retired:
         customers, numbers = zip(*retired, strict=True)
         await conn.execute("SELECT ledger_retire($1, $2)", customers, numbers)
@@ -228,7 +218,7 @@ def _updates(books: Sequence[Book]) -> dict[tuple[type[Row], tuple[str, ...]], l
     """
     changed: dict[tuple[type[Row], UUID, UUID], dict[str, Any]] = {}
     for book in books:
-        for row, key, columns in book.draft.rows_of(Update):
+        for row, key, columns in book.draft.rows_of(book_postings.Update):
             of_row = (row, book.customer_id, key if row.key_column else book.customer_id)
             changed[of_row] = changed.get(of_row, {}) | columns
     updates: dict[tuple[type[Row], tuple[str, ...]], list[tuple[Any, ...]]] = {}
@@ -257,30 +247,30 @@ def tuples_of(book: Book) -> _Tuples:
 
 def pack_postings(rows: _Tuples) -> None:
     """Put the postings of each entry into it, as they are stored."""
-    packed: dict[int, list[tuple[Any, ...]]] = {entry[1]: [] for entry in rows.get(JournalEntry, ())}
-    for posting in rows.pop(Posting, ()):
+    packed: dict[int, list[tuple[Any, ...]]] = {entry[1]: [] for entry in rows.get(book_postings.JournalEntry, ())}
+    for posting in rows.pop(book_postings.Posting, ()):
         packed[posting[1]].append(_packed(posting))
     if packed:
-        rows[StoredEntry] = [(*entry, packed[entry[1]]) for entry in rows.pop(JournalEntry)]
+        rows[StoredEntry] = [(*entry, packed[entry[1]]) for entry in rows.pop(book_postings.JournalEntry)]
 
 
 def append_chain_entry(book: Book, rows: _Tuples, calendars: Calendars) -> tuple[Any, ...]:
     """Add the chain entry of this commit to the rows; return how the head moves."""
     # The rows of commands of one commit do not say in which order they ran.
-    if CommandEntry in rows:
-        rows[CommandEntry].sort(key=itemgetter(1))
+    if book_postings.CommandEntry in rows:
+        rows[book_postings.CommandEntry].sort(key=itemgetter(1))
     encoded: list[bytes] = []
-    for kind in CHAINED:
+    for kind in book_postings.CHAINED:
         if kind in rows:
             encoded += encode_chained_rows(rows[kind])
     book.chain, row_checksums = chain_hash(book.chain, encoded)
     number = book.version + 1
-    entry = ChainEntry(
+    entry = book_postings.ChainEntry(
         book.customer_id, number, book.entry_no, event_no=book.event_no, row_checksums=row_checksums, hash=book.chain
     )
-    rows[ChainEntry] = [msgspec.structs.astuple(entry)]
+    rows[book_postings.ChainEntry] = [msgspec.structs.astuple(entry)]
     book.due_at = refresh_due(book, calendars)
-    journals, events = len(rows.get(JournalEntry, ())), len(rows.get(EventEntry, ()))
+    journals, events = len(rows.get(book_postings.JournalEntry, ())), len(rows.get(book_postings.EventEntry, ()))
     return (
         book.customer_id,
         book.version,
@@ -302,7 +292,7 @@ def _bases(books: Sequence[Book]) -> list[tuple[Any, ...]]:
     bases: list[tuple[Any, ...]] = []
     for book in books:
         if book.draft.touched_lots:
-            gone = {lot.account_no for lot in book.draft.rows_of(RetiredLot)}
+            gone = {lot.account_no for lot in book.draft.rows_of(book_postings.RetiredLot)}
             bases += [
                 (book.customer_id, lot.no, lot.asset, lot.tax_basis, lot.earnings_basis, lot.no not in gone)
                 for lot in book.draft.touched_lots.values()

@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 from uuid import UUID
 
 from billfold.identity.members.rules import PERSONAL_SCOPES
-from billfold.oauth.rules.scopes import SCOPES, sort_scopes
+from billfold.oauth.rules.authorization_params import SCOPES, sort_scopes
 from billfold.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, REFRESH_TOKEN, Client, NewClient
 from billfold.platform.errors import FieldError, InvalidInput
 

@@ -14,8 +14,7 @@ from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from billfold.oauth.rules.jws import verify_signature
-from billfold.oauth.rules.public_keys import from_pem
+from billfold.oauth.rules.public_keys import from_pem, verify_signature
 from billfold.oauth.types import ClientKey
 
 WINDOW_SECONDS = 300

@@ -6,8 +6,8 @@ from billfold.http.operations import OPEN, get
 from billfold.oauth import signing_keys as signing
 from billfold.oauth.rules import authorization_params as asking
 from billfold.oauth.rules import public_keys as keys
+from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.oauth.rules.client_metadata import GRANT_TYPES
-from billfold.oauth.rules.scopes import SCOPES
 from billfold.oauth.server.auth_server import TOKEN_PATH, AuthServer
 from billfold.platform.clock import wall_now
 

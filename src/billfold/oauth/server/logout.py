@@ -10,12 +10,11 @@ from billfold.identity.users import sessions
 from billfold.identity.users import store as user_store
 from billfold.oauth import clients, consent, grants
 from billfold.oauth import signing_keys as signing
-from billfold.oauth.access_tokens import delete_tokens
 from billfold.oauth.endpoint import Fields, fields_of, form_of
-from billfold.oauth.errors import OAuthError
+from billfold.oauth.grants import delete_tokens
 from billfold.oauth.server.auth_server import AuthServer
 from billfold.oauth.server.openapi import LOGOUT_OPENAPI
-from billfold.oauth.types import Client
+from billfold.oauth.types import Client, OAuthError
 from billfold.pages.theme import COOKIE
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token

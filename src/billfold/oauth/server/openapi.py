@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from billfold.oauth.endpoint import STRING, form_openapi
-from billfold.oauth.server.client_assertions import ASSERTION_TYPE
+from billfold.oauth.server.auth_server import ASSERTION_TYPE
 
 _CLIENT: Mapping[str, Any] = {
     "client_id": {**STRING, "description": "If sent, the issuer of the assertion."},

@@ -11,17 +11,16 @@ from billfold.http.operations import PER_ADDRESS, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, json_response
 from billfold.identity.users import store as user_store
-from billfold.oauth import access_tokens
+from billfold.oauth import grants
 from billfold.oauth import signing_keys as signing
 from billfold.oauth.endpoint import Fields, form_of, required
-from billfold.oauth.errors import OAuthError
+from billfold.oauth.rules.authorization_params import parse_scopes
 from billfold.oauth.rules.public_keys import base64url
-from billfold.oauth.rules.scopes import parse_scopes
 from billfold.oauth.server import token_exchange
 from billfold.oauth.server.auth_server import TOKEN_PATH, AuthenticatedClient, AuthServer
 from billfold.oauth.server.openapi import TOKEN_OPENAPI
 from billfold.oauth.server.token_exchange import IssuedTokens
-from billfold.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, REFRESH_TOKEN, TokenSubject
+from billfold.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, REFRESH_TOKEN, OAuthError, TokenSubject
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 
@@ -58,7 +57,7 @@ async def issue_token(request: RawRequest, server: AuthServer) -> HttpResponse:
     answer = TokenAnswer(
         access_token=tokens.access_token,
         token_type="Bearer" if tokens.holder.jkt is None else "DPoP",
-        expires_in=int(access_tokens.ACCESS_TOKEN_LIFETIME.total_seconds()),
+        expires_in=int(grants.ACCESS_TOKEN_LIFETIME.total_seconds()),
         scope=" ".join(tokens.holder.scopes),
         refresh_token=tokens.refresh_token,
         id_token=id_token,
@@ -98,7 +97,7 @@ async def _client_credentials(
         scopes=parse_scopes(form.get("scope"), client.scopes),
         jkt=authenticated.jkt,
     )
-    access_token = await access_tokens.issue_access_token(conn, subject, now)
+    access_token = await grants.issue_access_token(conn, subject, now)
     return IssuedTokens(holder=subject, access_token=access_token, refresh_token=None)
 
 

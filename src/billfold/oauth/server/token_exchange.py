@@ -13,12 +13,11 @@ from typing import Any
 
 import msgspec
 
-from billfold.identity.users.members import is_active_member
-from billfold.oauth.access_tokens import delete_tokens, insert_token, issue_access_token
-from billfold.oauth.errors import invalid_grant
+from billfold.identity.members.store import is_active_member
+from billfold.oauth.grants import delete_tokens, insert_token, issue_access_token
+from billfold.oauth.rules.authorization_params import parse_scopes, sort_scopes
 from billfold.oauth.rules.public_keys import base64url
-from billfold.oauth.rules.scopes import parse_scopes, sort_scopes
-from billfold.oauth.types import REFRESH_TOKEN, Client, TokenSubject
+from billfold.oauth.types import REFRESH_TOKEN, Client, TokenSubject, invalid_grant
 from billfold.platform import crypto
 from billfold.platform.database.connection import Connection
 

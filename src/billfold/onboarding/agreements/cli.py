@@ -12,8 +12,8 @@ import typer
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row
 from billfold.cli.context import CliError
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.directory import find_customer
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.onboarding.agreements import store
 from billfold.onboarding.agreements.publishing import Publisher, Release, publish

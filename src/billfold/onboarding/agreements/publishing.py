@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.audit.record import record
-from billfold.audit.types import NewEntry
+from billfold.audit.rules import NewEntry
 from billfold.documents.pdf import Unprintable, typeset
 from billfold.ledger.types import Origin
 from billfold.onboarding.agreements import store

@@ -14,14 +14,14 @@ from billfold.accounts.pockets.commands import OpenPocket
 from billfold.accounts.pockets.requests import resolve_strategies
 from billfold.accounts.profiles import seal_profile
 from billfold.audit import record as audit_record
-from billfold.audit.types import NewEntry
+from billfold.audit.rules import NewEntry
 from billfold.documents import store as document_store
-from billfold.identity.users import members as user_members
+from billfold.identity.members import store as user_members
 from billfold.identity.users import rules as user_rules
 from billfold.identity.users import store as user_store
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
-from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.directory import find_customer
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import schemas, store
 from billfold.onboarding.applications.changes import ApplicationChange, changing

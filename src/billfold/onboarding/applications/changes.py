@@ -11,8 +11,8 @@ from billfold.audit.record import AuditedAction
 from billfold.data_keys.keys import DataKeys
 from billfold.documents import store as document_store
 from billfold.events.notifications.notify import notify
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import store, types
 from billfold.onboarding.applications.content import (

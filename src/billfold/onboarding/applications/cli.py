@@ -7,9 +7,8 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, console
 from billfold.cli.context import CliError
-from billfold.cli.output import console
 from billfold.documents.rules import TYPES
 from billfold.identity.partners.store import list_partners
 from billfold.ledger.bank import Bank

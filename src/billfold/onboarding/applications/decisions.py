@@ -6,8 +6,8 @@ from uuid import UUID
 
 from billfold.accounts.addresses import Address
 from billfold.documents import store as document_store
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import forms, store
 from billfold.onboarding.applications.changes import ApplicationChange, changing

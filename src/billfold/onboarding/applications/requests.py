@@ -9,11 +9,10 @@ import msgspec
 from billfold.audit.record import audited_by
 from billfold.http.caller import Call
 from billfold.identity.partners.caller import Caller
-from billfold.ledger.bank import Bank
-from billfold.ledger.directory.rules import require_active
+from billfold.ledger.bank import Bank, uses_of
+from billfold.ledger.customers import require_active
 from billfold.ledger.types import Origin
-from billfold.ledger.usage_limits import uses_of
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.onboarding.applications import forms, store
 from billfold.onboarding.applications.changes import ApplicationChange, begin_application, changing
 from billfold.onboarding.applications.content import (

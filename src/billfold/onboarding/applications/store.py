@@ -8,9 +8,11 @@ from uuid import UUID
 from billfold.audit.audited_rows import AuditedTable
 from billfold.audit.record import AuditedAction
 from billfold.onboarding.applications import types
-from billfold.onboarding.applications.types import ApplicationRow
+from billfold.onboarding.applications.types import (
+    ApplicationRow,
+)
 from billfold.platform.database.connection import Db
-from billfold.platform.database.keyset import BY_CREATION, KeysetList
+from billfold.platform.database.paging import BY_CREATION, KeysetList
 
 _applications = AuditedTable(ApplicationRow, "application", key=("customer_id", "application_id"))
 _parties = AuditedTable(

@@ -16,7 +16,7 @@ from billfold.events.email.outbox import mailbox_of
 from billfold.http.caller import Call
 from billfold.identity.users.rules import check_email
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.rules import require_active
+from billfold.ledger.customers import require_active
 from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import Application, name_of
 from billfold.onboarding.applications.requests import add_party, party_in
@@ -30,7 +30,7 @@ from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.ids import command_id, derive
-from billfold.platform.text.plain_text import is_name, plain_text
+from billfold.platform.text import is_name, plain_text
 
 _PURPOSES: Final[Mapping[InvitationType, tuple[str, str]]] = MappingProxyType(
     {

@@ -11,13 +11,13 @@ from billfold.http.operations import delete, get, post
 from billfold.http.schemas import BankTime
 from billfold.identity.users.rules import check_email, check_name
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.onboarding.applications import requests
 from billfold.onboarding.applications.routes import READS, V2, WRITES
 from billfold.onboarding.invites import invitations, rules
 from billfold.onboarding.invites.rules import PARTY_FIELDS, InvitationType, WantedInvite
 from billfold.platform.errors import FieldError, InvalidInput
-from billfold.platform.text.plain_text import is_name
+from billfold.platform.text import is_name
 
 
 class InvitedCollaborator(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

@@ -17,11 +17,11 @@ from asyncpg import Record
 from billfold.accounts.counterparties.commands import CorrectAccount, FailVerification
 from billfold.accounts.counterparties.rules.notification_of_change import Correction, correction_of
 from billfold.accounts.counterparties.store import seal_details
-from billfold.data_keys.payment_keys import PaymentKeys
-from billfold.data_keys.types import PartyField
+from billfold.data_keys.data_key import PartyField
+from billfold.data_keys.keys import PaymentKeys
 from billfold.ledger.bank import Bank
-from billfold.ledger.bulk import COMMANDS_PER_BATCH, submit_in_lots
 from billfold.ledger.commands import Command, Outcome
+from billfold.ledger.dry_run import COMMANDS_PER_BATCH, submit_in_lots
 from billfold.ledger.types import Direction
 from billfold.payments.ach import returns, store
 from billfold.payments.ach.commands import (

@@ -6,12 +6,12 @@ The bank raises no events for itself: its own entries are compared with files an
 import re
 from contextlib import suppress
 
-from billfold.data_keys.types import DataKey
+from billfold.data_keys.data_key import DataKey
 from billfold.ledger.checks import change_check
 from billfold.payments.ach import commands
 from billfold.payments.ach.store import TRACE_NUMBERS
 from billfold.payments.files.store import open_content
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared, names_in_sql
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared, names_in_sql
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
 

@@ -6,8 +6,7 @@ from uuid import UUID
 
 import typer
 
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, submit_as_operator
-from billfold.cli.output import console, table
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, console, submit_as_operator, table
 from billfold.dual_control.cli import propose_as_operator
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command

@@ -14,12 +14,11 @@ import msgspec
 import structlog
 
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
-from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.payment_keys import PaymentKeys, bank_key
-from billfold.data_keys.types import DataShredded, PartyField
+from billfold.data_keys.data_key import DataShredded, PartyField
+from billfold.data_keys.keys import DataKeys, PaymentKeys, bank_key
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.bulk import submit_in_lots
-from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.dry_run import submit_in_lots
 from billfold.ledger.types import Direction, ScheduledJob
 from billfold.payments.ach import store
 from billfold.payments.ach.commands import (

@@ -7,9 +7,9 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.rules.notification_of_change import CHANGE_CODES, REFUSED_CHANGE_CODES
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach import store
 from billfold.payments.ach.commands import ReturnEntry

@@ -15,7 +15,7 @@ from billfold.accounts.counterparties.store import is_stopped
 from billfold.payments.ach.commands import AchEntry, OriginationHistory, ReturnEntry
 from billfold.payments.ach.rules.review import ADMINISTRATIVE, HISTORY_DAYS, UNAUTHORISED
 from billfold.platform.database.connection import Connection, Db
-from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, KeysetList
+from billfold.platform.database.paging import BY_CREATION, Along, BoundedList, KeysetList
 from billfold.platform.database.rows import Table
 from billfold.platform.dates import ET, et_date, et_instant
 from billfold.platform.ids import command_id

@@ -14,7 +14,7 @@ from billfold.accounts.transactions.settlement import BankBooking
 from billfold.bills.rules import fees
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import AuditedAction, Books, Command, Outcome, Reference, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType

@@ -2,7 +2,7 @@
 
 from billfold.ledger.checks import TrackedTable, creation_checks, directory_checks
 from billfold.payments.cards.commands import CreateVirtualCard, OrderCard, ProduceCard
-from billfold.platform.checks import Check
+from billfold.platform.database.checks import Check
 
 _CARD = TrackedTable("card", "card_id", (CreateVirtualCard, ProduceCard), created_at="created_at")
 _ORDER = TrackedTable("card_order", "card_order_id", (OrderCard,), created_at="created_at")

@@ -7,8 +7,7 @@ from billfold.http.limits.idempotency import KEPT
 from billfold.http.limits.rate_limits import count_object
 from billfold.http.operations import post
 from billfold.identity.partners.caller import Caller
-from billfold.ledger.bank import Bank
-from billfold.ledger.usage_limits import limit_usage
+from billfold.ledger.bank import Bank, limit_usage
 from billfold.payments.cards import store
 from billfold.payments.cards.commands import PRINTED_NAME_MAX, CardType, CreateVirtualCard
 from billfold.payments.cards.processor import EncryptedDetail, PublicKeyError, fingerprint_of, holder_of, processor_of

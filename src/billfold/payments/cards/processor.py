@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from billfold.accounts.pockets.rules import require_usable
 from billfold.accounts.pockets.store import get_pocket
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
-from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.customers import CustomerRow
+from billfold.ledger.directory import find_customer
 from billfold.payments.cards.commands import CardOrderRow, CardStatus, Padding
 from billfold.platform.errors import NotFound, Refused
 

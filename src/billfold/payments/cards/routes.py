@@ -6,14 +6,12 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.addresses import Address, find_address_error
-from billfold.data_keys.columns import CARD_SHIPPING_ADDRESS, open_column
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import CARD_SHIPPING_ADDRESS, DataKeys, open_column
 from billfold.http.list_params import ListQuery, page_of, searched_page_of, texts_among
 from billfold.http.operations import delete, get, patch, post, put
 from billfold.http.schemas import CursorList, SearchedList
 from billfold.identity.partners.caller import Caller
-from billfold.ledger.bank import Bank
-from billfold.ledger.usage_limits import limit_usage
+from billfold.ledger.bank import Bank, limit_usage
 from billfold.payments.cards import commands, schemas, store
 from billfold.payments.cards.authorizations import store as authorizations
 from billfold.payments.cards.authorizations.commands import CardLimitsRow, CategoryCode, SetCardLimits, references_of

@@ -10,13 +10,12 @@ import msgspec
 
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
-from billfold.events.payloads import CardStatusPayload
+from billfold.events.kinds import CardStatusPayload
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.event_kind import EventKind
-from billfold.ledger.types import AccountKind, JournalKind, PocketStatus
+from billfold.ledger.types import AccountKind, EventKind, JournalKind, PocketStatus
 from billfold.payments.cards.commands import (
     ORDER_JOB,
     STATUS_JOB,

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from billfold.payments.cards.commands import CardOrderRow, CardRow
 from billfold.platform.database.connection import Connection, Db
-from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, KeysetList
+from billfold.platform.database.paging import BY_CREATION, Along, BoundedList, KeysetList
 from billfold.platform.database.rows import Table
 
 _cards, _orders = Table(CardRow), Table(CardOrderRow)

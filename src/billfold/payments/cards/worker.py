@@ -10,8 +10,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.pockets.store import get_pocket
-from billfold.data_keys.columns import CARD_SHIPPING_ADDRESS, open_column
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import CARD_SHIPPING_ADDRESS, DataKeys, open_column
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import PocketStatus, ScheduledJob
 from billfold.payments.cards import store

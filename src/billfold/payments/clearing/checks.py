@@ -11,7 +11,7 @@ from billfold.ledger.book.book import USD
 from billfold.payments.clearing.rules import RAILS, ClearingTotals
 from billfold.payments.clearing.store import EVER, balances, list_cleared
 from billfold.payments.files.types import SETTLEMENT_LOOKBACK
-from billfold.platform.checks import Certainty, Findings, declared
+from billfold.platform.database.checks import Certainty, Findings, declared
 from billfold.platform.database.connection import Connection
 
 TABLE = "clearing"

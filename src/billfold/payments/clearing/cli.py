@@ -5,11 +5,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from billfold.cli.command import CommandGroup
+from billfold.cli.command import CommandGroup, console, key_value_table, table
 from billfold.cli.context import CliError
-from billfold.cli.output import console, key_value_table, table
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.cards.settlement import store
 from billfold.payments.clearing.report import ClearingReport, clearing_report
 from billfold.payments.clearing.rules import RAILS, OpenPayment

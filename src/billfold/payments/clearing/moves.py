@@ -12,11 +12,11 @@ from uuid import UUID
 import structlog
 
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.clearing.rules import MovedPocket, ReportMoves
 from billfold.platform.calendars import Calendars
 from billfold.platform.clock import wall_now
-from billfold.platform.database.failed_work import read_put_aside
+from billfold.platform.database.background_work import read_put_aside
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.ids import command_id
 from billfold.treasury.market_log import MARKET_LOG, RECORDED

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import TradeActivity
 from billfold.payments.clearing.rules import ClearingTotals, OpenPayment, SettlementBlock
 from billfold.payments.clearing.store import DATE_MAX, EVER, SettlementPeriod, balances, list_cleared, list_open

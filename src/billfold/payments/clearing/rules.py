@@ -13,10 +13,10 @@ from uuid import UUID
 import msgspec
 
 from billfold.bills.types import BillSettlement
-from billfold.events import kinds, payloads
+from billfold.events import kinds
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import Account
+from billfold.ledger.book.draft import Account
 from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
@@ -135,7 +135,7 @@ def report_moves(books: Books, cmd: ReportMoves, ctx: Context) -> Outcome:
     """Raise an event per pocket. Its rows stay as they are: the calendars say on which day they settle."""
     book = book_of(books, cmd.customers[0])
     for each in cmd.pockets:
-        payload = payloads.SettlementPayload(pocket_id=each.pocket_id, settlement_date=cmd.day, moved_to=each.moved_to)
+        payload = kinds.SettlementPayload(pocket_id=each.pocket_id, settlement_date=cmd.day, moved_to=each.moved_to)
         record.event(book, ctx, kinds.SETTLEMENT_MOVED, payload=payload)
     return {"moved": len(cmd.pockets)}
 

@@ -11,7 +11,7 @@ from datetime import date, datetime
 
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.clearing.rules import CloseBankDay, RailTotals, SettlementBlock
 from billfold.payments.clearing.store import SettlementPeriod, list_cleared
 from billfold.payments.files.types import SETTLEMENT_LOOKBACK

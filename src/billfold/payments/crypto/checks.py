@@ -10,7 +10,7 @@ from billfold.payments.crypto.chains import WatchOnlyAddresses
 from billfold.payments.crypto.deposits.rules import CreditDeposit, RecordUnbooked
 from billfold.payments.crypto.deposits.store import CARRIED
 from billfold.payments.crypto.withdrawals import rules
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared, names_in_sql
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared, names_in_sql
 from billfold.platform.database.connection import Connection
 
 _DEPOSIT, _SEEN = "crypto_deposit", "chain_transfer"

@@ -7,15 +7,14 @@ from uuid import UUID
 
 import typer
 
-from billfold.cli.command import EXAMPLE_ID, OPERATOR, CommandGroup, Row
+from billfold.cli.command import EXAMPLE_ID, OPERATOR, CommandGroup, Row, console, key_value_table, table
 from billfold.cli.context import CliError
-from billfold.cli.output import console, key_value_table, table
 from billfold.dual_control.cli import propose_as_operator, said_of
 from billfold.dual_control.decisions import propose_movement
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
 from billfold.ledger.dry_run import dry_run
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.payments.crypto.chains import Chains, read_address
 from billfold.payments.crypto.deposits import store as deposits
@@ -29,7 +28,7 @@ from billfold.payments.suspense.rules import AssignFromSuspense
 from billfold.payments.suspense.store import get_item
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.platform.database.failed_work import list_failed
+from billfold.platform.database.background_work import list_failed
 from billfold.platform.dates import format_eastern
 from billfold.platform.money import format_usd
 

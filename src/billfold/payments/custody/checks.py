@@ -2,7 +2,7 @@
 
 from billfold.ledger.checks import TrackedTable, outcome_checks
 from billfold.payments.custody.rules import RECORDED, DeliverBills, EndDelivery, ReceiveBills
-from billfold.platform.checks import Check
+from billfold.platform.database.checks import Check
 
 CHECKS = (
     *outcome_checks(

@@ -18,8 +18,7 @@ from billfold.bills.rules import lots as lots_module
 from billfold.bills.types import Bill
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.draft import to_json
-from billfold.ledger.book.holdings import Lot, PocketBook
+from billfold.ledger.book.draft import Lot, PocketBook, to_json
 from billfold.ledger.commands import AuditedAction, Books, Command, Outcome, Reference, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity

@@ -10,10 +10,10 @@ from billfold.accounts.counterparties.rules.verification import verify_by_wire
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.pockets.commands import Hold
 from billfold.accounts.portals.commands import PortalRow, PortalStatus
-from billfold.events import kinds, payloads
+from billfold.events import kinds
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, Rail, TransactionType
@@ -205,10 +205,10 @@ def _raise_event(book: Book, ctx: Context, cmd: ReceiveMoney, *, taken: bool) ->
     elif cmd.rail == Rail.CRYPTO:
         if taken:
             deposit_id = UUID(cmd.details["crypto_transfer_id"])
-            crypto = payloads.CryptoPayload(service_account_id=cmd.pocket_id, crypto_transfer_id=deposit_id)
+            crypto = kinds.CryptoPayload(service_account_id=cmd.pocket_id, crypto_transfer_id=deposit_id)
             record.event(book, ctx, kinds.CRYPTO_IN_SUCCESS, payload=crypto)
     else:
-        ach = payloads.AchPayload(service_account_id=cmd.pocket_id, ach_id=cmd.key)
+        ach = kinds.AchPayload(service_account_id=cmd.pocket_id, ach_id=cmd.key)
         how_ach = kinds.ACH_IN_SUCCESS if taken else kinds.ACH_IN_REJECTED
         record.event(book, ctx, how_ach, payload=ach)
 

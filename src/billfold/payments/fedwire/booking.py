@@ -8,11 +8,11 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from billfold.data_keys.payment_keys import PaymentKeys, bank_key
-from billfold.data_keys.types import PartyField
+from billfold.data_keys.data_key import PartyField
+from billfold.data_keys.keys import PaymentKeys, bank_key
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Direction, Rail, ScheduledJob
 from billfold.payments.deposits.inbound import NO_ACCOUNT, receive
 from billfold.payments.deposits.rules import IncomingWire

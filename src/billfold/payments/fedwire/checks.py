@@ -11,7 +11,7 @@ from billfold.payments.wires.commands import (
     SendWire,
     SubmitWire,
 )
-from billfold.platform.checks import Certainty, declared, names_in_sql
+from billfold.platform.database.checks import Certainty, declared, names_in_sql
 
 WIRE_COMMANDS = (SendWire, SubmitWire, CompleteWire, RejectWire, ReceiveMoney, ReceiveWireReturn, ReturnWire)
 """Commands whose outcome says what a wire is from then on."""

@@ -22,7 +22,7 @@ from billfold.payments.wires.iso20022 import types as iso
 from billfold.payments.wires.iso20022.envelope import read_file
 from billfold.payments.wires.messages import environment_of
 from billfold.platform.clock import wall_now
-from billfold.platform.database.claims import claimed
+from billfold.platform.database.background_work import claimed
 from billfold.platform.dates import et_date
 from billfold.platform.ids import command_id, derive
 

@@ -11,10 +11,9 @@ from uuid import UUID
 
 import structlog
 
-from billfold.data_keys.keys import DataKeys, KeyRing
-from billfold.data_keys.payment_keys import bank_key
+from billfold.data_keys.keys import DataKeys, KeyRing, bank_key
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.fedwire.booking import hold_rejected
 from billfold.payments.files import store as files_store
@@ -29,7 +28,7 @@ from billfold.payments.wires.iso20022.types import FEDWIRE_ROUTING_NUMBER, Fedwi
 from billfold.payments.wires.messages import environment_of, fedwire_day, message_to_send
 from billfold.payments.wires.rules import cut_offs
 from billfold.payments.wires.store import PendingMessage, SentMessage
-from billfold.platform.database.claims import claimed
+from billfold.platform.database.background_work import claimed
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date
 from billfold.platform.errors import BillfoldError

@@ -1,8 +1,8 @@
 """Files to and from the rails: each is archived byte for byte, and agrees with the messages in it."""
 
-from billfold.data_keys.types import DataKey
+from billfold.data_keys.data_key import DataKey
 from billfold.payments.files.store import open_content
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
 

@@ -8,11 +8,10 @@ from uuid import UUID
 import msgspec
 import typer
 
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, console, key_value_table, print_line
 from billfold.cli.context import CliContext, CliError
-from billfold.cli.output import console, key_value_table, print_line
 from billfold.dual_control.cli import said_of
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store

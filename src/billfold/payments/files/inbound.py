@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from billfold.data_keys.payment_keys import bank_key
+from billfold.data_keys.keys import bank_key
 from billfold.dual_control.store import find_confirmed
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
@@ -25,8 +25,7 @@ from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.files.store import is_content_of, read_content, seal_content
 from billfold.payments.files.types import RETRY_FIELDS, DuplicateFile, InvalidFile, OversizedFile, RailFile
 from billfold.platform.clock import wall_now
-from billfold.platform.database.claims import claimed
-from billfold.platform.database.failed_work import read_put_aside
+from billfold.platform.database.background_work import claimed, read_put_aside
 from billfold.platform.database.shortage import error_summary, is_shortage
 
 log = structlog.get_logger(__name__)

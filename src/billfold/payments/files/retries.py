@@ -13,17 +13,17 @@ import structlog
 
 from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.store import FreezeProposal
-from billfold.identity.operators.types import Operator, Power
+from billfold.identity.operators import Operator, Power
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Rail
 from billfold.payments.files.rules import CloseRailFile
 from billfold.payments.files.store import COLUMNS, RAIL_FILES, find_file
 from billfold.payments.files.types import RailFile, RetryState
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
+from billfold.platform.database.background_work import retry_delay
 from billfold.platform.database.connection import Db
-from billfold.platform.database.failed_work import retry_delay
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import Refused
 

@@ -2,7 +2,7 @@
 
 from billfold.ledger.checks import TrackedTable, creation_checks, directory_checks
 from billfold.payments.on_us.commands import TransferOnUs
-from billfold.platform.checks import Certainty, declared, names_in_sql
+from billfold.platform.database.checks import Certainty, declared, names_in_sql
 
 _TRANSFERS = TrackedTable("transfer", "transfer_id", (TransferOnUs,), created_at="created_at")
 

@@ -15,11 +15,10 @@ from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.bills.rules import fees, lots
 from billfold.bills.rules.lots import Sale
-from billfold.events import kinds, payloads
+from billfold.events import kinds
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.draft import to_json
-from billfold.ledger.book.holdings import Lot, PocketBook
+from billfold.ledger.book.draft import Lot, PocketBook, to_json
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context, SaleTerms
 from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, TradeActivity, TransactionType
@@ -171,7 +170,7 @@ def _move_money(transfer: _Transfer) -> int:
     _record_transaction(transfer, Direction.CREDIT, group, posting_no=posting_no, amount=amount, settles_at=settles_at)
     payee.close()
     if not transfer.is_internal:
-        payload = payloads.OnUsReceivedPayload(
+        payload = kinds.OnUsReceivedPayload(
             on_us_id=transfer.transfer_id,
             transaction_activity_id=member_of(group, 2),
             receiving_pocket_id=destination.pocket_id,
@@ -351,7 +350,7 @@ def _record_transfer(
     amount: int,
 ) -> Outcome:
     assert cmd.to_pocket_id is not None
-    payload = payloads.OnUsPayload(
+    payload = kinds.OnUsPayload(
         on_us_id=transfer_id, origin_account_id=cmd.from_pocket_id, destination_account_id=cmd.to_pocket_id
     )
     # An approved transfer was accepted before: raise both events.

@@ -8,7 +8,7 @@ from billfold.ledger.engine.pending_command import Answer
 from billfold.payments.on_us import store as on_us_store
 from billfold.payments.on_us.commands import TransferOnUs, TransferRow
 from billfold.platform.clock import wall_now
-from billfold.platform.database.failed_work import read_put_aside
+from billfold.platform.database.background_work import read_put_aside
 from billfold.platform.database.shortage import is_shortage
 
 BATCH_SIZE = 100

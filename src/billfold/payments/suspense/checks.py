@@ -2,7 +2,7 @@
 
 from billfold.ledger.checks import TrackedTable, account_total, outcome_checks
 from billfold.payments.suspense import rules
-from billfold.platform.checks import Certainty, Check
+from billfold.platform.database.checks import Certainty, Check
 
 CHECKS = (
     *outcome_checks(

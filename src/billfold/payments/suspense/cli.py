@@ -8,7 +8,7 @@ import typer
 
 from billfold.cli.command import CommandGroup, Row
 from billfold.dual_control.cli import said_of
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
 from billfold.payments.suspense.decisions import propose_assignment, propose_return, propose_write_off
 from billfold.payments.suspense.rules import SuspenseStatus

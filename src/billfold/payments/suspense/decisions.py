@@ -10,14 +10,14 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.payment_keys import PaymentKeys
-from billfold.data_keys.types import PartyField
+from billfold.data_keys.data_key import PartyField
+from billfold.data_keys.keys import PaymentKeys
 from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.store import FreezeProposal
-from billfold.identity.operators.types import Operator, Power
+from billfold.identity.operators import Operator, Power
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.return_codes import RETURN_REASONS
 from billfold.payments.suspense import rules

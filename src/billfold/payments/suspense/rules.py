@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.book.rows import Fingerprint
+from billfold.ledger.book.postings import Fingerprint
 from billfold.ledger.commands import AuditedAction, Books, Command, Outcome, Reference, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail

@@ -9,10 +9,10 @@ from datetime import date, datetime, time
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.bulk import submit_in_lots
-from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.dry_run import submit_in_lots
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Direction, Rail, ScheduledJob
 from billfold.payments.suspense.rules import HoldInSuspense, ReturnFromSuspense
 from billfold.platform.calendars import Calendars

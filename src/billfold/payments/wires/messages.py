@@ -11,11 +11,10 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.store import open_details
-from billfold.data_keys.keys import DataKeys, KeyRing
-from billfold.data_keys.payment_keys import PaymentKeys
-from billfold.data_keys.types import DataKey, DataShredded, PartyField
+from billfold.data_keys.data_key import DataKey, DataShredded, PartyField
+from billfold.data_keys.keys import DataKeys, KeyRing, PaymentKeys
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.wires import store
 from billfold.payments.wires.commands import IncomingWireFields, QueuedMessage

@@ -10,7 +10,7 @@ import msgspec
 from billfold.accounts.counterparties.store import is_stopped
 from billfold.payments.wires.commands import QueuedMessage, ReferencedWire, WireRow
 from billfold.platform.database.connection import Connection, Db
-from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList
+from billfold.platform.database.paging import BY_CREATION, Along, BoundedList
 from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 

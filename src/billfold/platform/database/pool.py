@@ -18,8 +18,7 @@ import asyncpg
 from asyncpg.pgproto import pgproto
 
 from billfold.platform import ids
-from billfold.platform.database.connect import CONNECT_SECONDS, Connector, WatchedConnection
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import CONNECT_SECONDS, Connection, Connector, Pool, WatchedConnection
 from billfold.platform.database.shortage import Patience
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)

@@ -7,8 +7,7 @@ Never raises anything itself and knows no framework: the APIs look a code up and
 from billfold.platform.problems.authentication import ACCESS
 from billfold.platform.problems.payments import TRANSFERS
 from billfold.platform.problems.problem import Problem
-from billfold.platform.problems.requests import REQUESTS
-from billfold.platform.problems.sandbox import SANDBOX
+from billfold.platform.problems.requests import REQUESTS, SANDBOX
 from billfold.platform.problems.states import STATES
 
 PROBLEMS: dict[str, Problem] = {each.code: each for each in (*ACCESS, *REQUESTS, *TRANSFERS, *STATES, *SANDBOX)}

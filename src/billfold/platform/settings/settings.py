@@ -13,20 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from billfold.platform.settings import kinds
+from billfold.platform.settings import kinds, validation
 from billfold.platform.settings.kinds import Network, Setting, setting
-from billfold.platform.settings.mistakes import (
-    FILE_SUFFIX,
-    MASK,
-    PREFIX,
-    WIRE_HOURS,
-    SettingMistake,
-    SettingsError,
-    find_conflicts,
-    variable_name,
-)
-from billfold.platform.settings.reading import read_setting
 from billfold.platform.settings.usage_limits import USAGE_LIMITS
+from billfold.platform.settings.validation import FILE_SUFFIX, PREFIX, format_setting, variable_name
 
 _HTTPS_PORT = 443
 _HOLD_DAYS = {"sandbox": 0, "production": 2}
@@ -119,15 +109,15 @@ class Settings:
         1_00,
     )
     wires_open: time = setting(
-        kinds.TIME_OF_DAY, "From when on wires leave on a Fedwire day.", WIRE_HOURS["wires_open"]
+        kinds.TIME_OF_DAY, "From when on wires leave on a Fedwire day.", validation.WIRE_HOURS["wires_open"]
     )
     wire_cutoff: time = setting(
         kinds.TIME_OF_DAY,
         "The cut-off of domestic wires; later ones leave on the next such day.",
-        WIRE_HOURS["wire_cutoff"],
+        validation.WIRE_HOURS["wire_cutoff"],
     )
     international_wire_cutoff: time = setting(
-        kinds.TIME_OF_DAY, "The cut-off of international wires.", WIRE_HOURS["international_wire_cutoff"]
+        kinds.TIME_OF_DAY, "The cut-off of international wires.", validation.WIRE_HOURS["international_wire_cutoff"]
     )
     ach_review_above_cents: int = setting(
         kinds.integer(0, 999_999_999_999, "cents"),
@@ -358,12 +348,12 @@ class Settings:
         mistakes = [_unknown_setting(name, known) for name in sorted(provided.keys() - known.keys())]
         values: dict[str, Any] = {}
         for name, declared in declared_settings().items():
-            read_setting(name, declared, provided, values=values, mistakes=mistakes)
+            validation.read_setting(name, declared, provided, values=values, mistakes=mistakes)
         environment = values.get("environment", "sandbox")
         values.setdefault("ach_credit_hold_days", _HOLD_DAYS[environment])
-        mistakes += find_conflicts(values, declared_settings(), {mistake.name for mistake in mistakes})
+        mistakes += validation.find_conflicts(values, declared_settings(), {mistake.name for mistake in mistakes})
         if mistakes:
-            raise SettingsError(mistakes)
+            raise validation.SettingsError(mistakes)
         return cls(**values)
 
 
@@ -381,9 +371,21 @@ def _variables() -> dict[str, str]:
     }
 
 
-def _unknown_setting(name: str, known: Mapping[str, str]) -> SettingMistake:
+def _unknown_setting(name: str, known: Mapping[str, str]) -> validation.SettingMistake:
     # Without the prefix that all share, so that only what resembles it is suggested.
     suffixes = [each.removeprefix(PREFIX) for each in known]
     nearest = get_close_matches(name.removeprefix(PREFIX), suffixes, n=1)
     expected = f"perhaps {PREFIX}{nearest[0]}" if nearest else "nothing under that name"
-    return SettingMistake(name, MASK, expected, unknown=True)
+    return validation.SettingMistake(name, validation.MASK, expected, unknown=True)
+
+
+def reference() -> str:
+    """Return the table of all settings as Markdown: variable, default, expected, meaning."""
+    rows = ["| Variable | Default | Expected | Meaning |", "|---|---|---|---|"]
+    for each in fields(Settings):
+        declared = declared_settings()[each.name]
+        names = f"`{variable_name(each.name)}`"
+        if declared.secret:
+            names += f" or `{variable_name(each.name)}{FILE_SUFFIX}`"
+        rows.append(f"| {names} | {format_setting(each.default)} | {declared.kind.expected} | {declared.meaning} |")
+    return "\n".join(rows) + "\n"

@@ -15,7 +15,7 @@ import structlog
 from billfold.accounts.transactions.pages import open_transactions
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.commands import CatchUp
+from billfold.ledger.scheduler import CatchUp
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import InvariantError
 from billfold.platform.money import PRICE_PAR_MICROS

@@ -12,9 +12,18 @@ from uuid import UUID
 import msgspec
 import typer
 
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row, parse_instant_option
+from billfold.cli.command import (
+    EXAMPLE_ID,
+    CommandGroup,
+    DayOption,
+    Row,
+    console,
+    key_value_table,
+    parse_instant_option,
+    print_error,
+    print_success,
+)
 from billfold.cli.context import CliError
-from billfold.cli.output import console, key_value_table, print_error, print_success
 from billfold.ledger.bank import Bank
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import format_eastern

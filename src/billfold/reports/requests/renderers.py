@@ -17,7 +17,7 @@ from typing import IO, Final
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import MarketDataStale
-from billfold.platform.text.csv_text import lines_of
+from billfold.platform.text import lines_of
 from billfold.reports.entries.reader import Wanted, list_entries, read_statement
 from billfold.reports.entries.types import AccountEntry, AccountStatement, AccountType
 from billfold.reports.formats import bai2, mt940, ofx, xlsx

@@ -15,9 +15,9 @@ from billfold.http.responses import ProblemWithHeaders
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.platform.database.connection import Connection
-from billfold.platform.database.keyset import KeysetList
+from billfold.platform.database.paging import KeysetList
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import derive

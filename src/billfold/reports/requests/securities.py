@@ -16,7 +16,7 @@ from billfold.bills.rules import pricing, yields
 from billfold.bills.types import Bill
 from billfold.ledger.bank import Bank
 from billfold.platform.money import format_usd
-from billfold.platform.text.csv_text import lines_of
+from billfold.platform.text import lines_of
 from billfold.reports import printing
 from billfold.reports.entries.reader import Wanted, read_statement
 from billfold.reports.entries.types import AccountType, Holding

@@ -14,7 +14,7 @@ import msgspec
 from asyncpg import Record
 
 from billfold.platform.database.connection import Connection, Db, Pool
-from billfold.platform.database.keyset import BY_CREATION, KeysetList
+from billfold.platform.database.paging import BY_CREATION, KeysetList
 from billfold.platform.errors import NotFound
 from billfold.reports.requests import types
 

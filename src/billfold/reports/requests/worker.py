@@ -14,9 +14,9 @@ from typing import BinaryIO, Final
 import structlog
 
 from billfold.events.notifications.notify import notify
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.scheduler import run_job
+from billfold.ledger.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
 from billfold.platform import ids
 from billfold.platform.clock import wall_now

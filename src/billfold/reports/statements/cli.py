@@ -7,9 +7,8 @@ from uuid import UUID
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from billfold.cli.command import CommandGroup, Row
+from billfold.cli.command import CommandGroup, Row, console
 from billfold.cli.context import CliError
-from billfold.cli.output import console
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import NotFound
 from billfold.platform.money import format_usd

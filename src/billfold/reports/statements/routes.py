@@ -16,8 +16,8 @@ from billfold.http.parameters import Query, parse_choice
 from billfold.http.schemas import CursorList, one_of
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.platform.database.paging import LIMIT_DEFAULT
 from billfold.platform.errors import InvalidInput
-from billfold.platform.paging import LIMIT_DEFAULT
 from billfold.reports.downloads import temporary_url
 from billfold.reports.statements.store import STATEMENTS, StatementFilters, StatementRow, StatementType
 

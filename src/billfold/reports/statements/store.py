@@ -13,7 +13,7 @@ import msgspec
 from billfold.accounts.trades.store import TradeRow
 from billfold.bills.rules.earnings import PocketState
 from billfold.platform.database.connection import Connection, Db
-from billfold.platform.database.keyset import BY_CREATION, KeysetList
+from billfold.platform.database.paging import BY_CREATION, KeysetList
 from billfold.platform.database.rows import Table
 from billfold.platform.dates import et_date, et_instant
 

@@ -18,8 +18,8 @@ from billfold.accounts.pockets.store import Boundary, pocket_states_before
 from billfold.events.notifications.notify import notify
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import monotonic, wall_now
+from billfold.platform.database.background_work import PutAside, read_put_aside
 from billfold.platform.database.connection import Connection
-from billfold.platform.database.failed_work import PutAside, read_put_aside
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import InvariantError

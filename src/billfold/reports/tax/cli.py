@@ -8,11 +8,10 @@ from uuid import UUID
 
 import typer
 
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row, console, print_warning, table
 from billfold.cli.context import CliError
-from billfold.cli.output import console, print_warning, table
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
+from billfold.ledger.directory import find_customer
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import LAST_DAY, et_date, et_instant
 from billfold.platform.errors import InvalidInput

@@ -19,7 +19,7 @@ from typing_extensions import override
 from billfold.accounts import addresses, profiles
 from billfold.audit.record import audited
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
+from billfold.ledger.directory import find_customer
 from billfold.ledger.types import Origin
 from billfold.onboarding.applications import store as application_store
 from billfold.onboarding.applications.content import open_application

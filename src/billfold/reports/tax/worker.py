@@ -10,7 +10,7 @@ import structlog
 
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.database.failed_work import forget, list_failed, put_aside
+from billfold.platform.database.background_work import forget, list_failed, put_aside
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput

@@ -4,11 +4,15 @@ import base64
 import hmac
 import secrets
 import sqlite3
+import sys
 from calendar import monthrange
+from collections.abc import Callable, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Final, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
+import msgspec
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -22,8 +26,8 @@ from cryptography.hazmat.primitives.serialization import (
 from stdnum import luhn
 
 from billfold.payments.cards.commands import Padding
-from billfold.payments.cards.processor import PinError, load_detail_key
-from billfold.sandbox.line_process import kept_file
+from billfold.payments.cards.processor import PinError, PublicKeyError, load_detail_key
+from billfold.sandbox.line_process import kept_file, serve_lines
 
 ISSUER_NUMBER: Final = "40000012"
 """The first digits of every number, of a range that networks keep for tests."""
@@ -168,3 +172,47 @@ def _new_pin_key() -> bytes:
 
 def _derived(key: bytes, use: bytes) -> bytes:
     return hmac.digest(key, b"billfold.card." + use, "sha256")
+
+
+class VaultRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """One call."""
+
+    method: str
+    card_id: str = ""
+    on: date | None = None
+    value: str = ""
+    padding: Padding = Padding.PKCS1_V1_5
+
+
+def answer(vault: CardVault, request: VaultRequest) -> dict[str, Any]:
+    """Return the response to a call: `result`, or `error` with what the caller may read."""
+    try:
+        return {"result": _METHODS[request.method](vault, request)}
+    except PublicKeyError as error:
+        return {"error": "public_key", "reason": str(error)}
+    except PinError:
+        return {"error": "pin", "reason": ""}
+    except LookupError:
+        return {"error": "card or method", "reason": ""}
+
+
+def _issue(vault: CardVault, request: VaultRequest) -> dict[str, Any]:
+    assert request.on is not None
+    card = vault.issue(request.card_id, request.on)
+    return {"last_four": card.pan[-4:], "expires_on": card.expires_on}
+
+
+_METHODS: Final[Mapping[str, Callable[[CardVault, VaultRequest], Any]]] = MappingProxyType(
+    {
+        "issue": _issue,
+        "encrypt_detail": lambda vault, request: vault.encrypt_detail(request.card_id, request.value, request.padding),
+        "pin_key": lambda vault, _: vault.pin_key(),
+        "set_status": lambda vault, request: vault.set_status(request.card_id, request.value),
+        "set_pin": lambda vault, request: vault.set_pin(request.card_id, request.value),
+    }
+)
+
+
+if __name__ == "__main__":
+    card_vault = CardVault(Path(sys.argv[1]))
+    serve_lines(VaultRequest, lambda request: answer(card_vault, request))

@@ -15,8 +15,7 @@ from typing_extensions import override
 
 from billfold.cli.process_supervisor import exit_with_parent
 from billfold.platform.clock import wall_now
-from billfold.sandbox.chain.accounts import CHAIN_ID, faucet_address
-from billfold.sandbox.chain.faucet import NodeFault, signed_deployment, signed_funding
+from billfold.sandbox.chain.faucet import CHAIN_ID, NodeFault, faucet_address, signed_deployment, signed_funding
 from billfold.sandbox.chain.local_chain import FINALITY_BLOCKS, GENESIS_SECONDS, ChainRefusal, LocalChain, hex_of
 
 CALL_GAS = 2_000_000

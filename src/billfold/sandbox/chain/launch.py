@@ -4,12 +4,11 @@ import importlib.util
 import socket
 from pathlib import Path
 
-from billfold.cli.child_python import python_command
 from billfold.cli.process_supervisor import Supervisor
+from billfold.cli.python_process import python_command
 from billfold.payments.crypto.chains import LOCAL_CHAINS, units_of
-from billfold.sandbox.chain.accounts import CHAIN_ID, CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
-from billfold.sandbox.crypto_signer.client import SIGNER_FOLDER, SimulatedSigner
-from billfold.sandbox.crypto_signer.vault import ChainPolicy, write_policy
+from billfold.sandbox.chain.crypto_signer import SIGNER_FOLDER, ChainPolicy, SimulatedSigner, write_policy
+from billfold.sandbox.chain.faucet import CHAIN_ID, CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
 
 _DECIMALS = 6
 _TRANSACTION_CENTS, _DAY_CENTS, _GWEI_MAX = 250_000_00, 1_000_000_00, 2_000

@@ -15,9 +15,8 @@ import msgspec
 import structlog
 
 from billfold.bills.store import CalendarOverride, save_override
-from billfold.cli.context import CliContext, Database
+from billfold.cli.context import CliContext, Database, with_connection
 from billfold.cli.process_supervisor import Supervisor
-from billfold.cli.resources import with_connection
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.types import Origin
 from billfold.migrations import runner
@@ -28,19 +27,10 @@ from billfold.platform.database.pool import create_pool
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import BillfoldError, InvariantError, Refused
 from billfold.platform.settings.settings import Settings
-from billfold.sandbox.control.socket import (
-    ControlRequest,
-    DropFork,
-    ListForks,
-    SandboxTask,
-    SandboxTaskStep,
-    StartTask,
-    TaskKind,
-    TaskStatus,
-    control_socket,
-)
-from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file, require_sandbox_file, write_sandbox_file
+from billfold.sandbox.control import socket
+from billfold.sandbox.control.socket import SandboxTask, TaskStatus
 from billfold.sandbox.forks.copies import OPENING, BankCopies
+from billfold.sandbox.running_sandbox import SandboxFile, read_sandbox_file, require_sandbox_file, write_sandbox_file
 from billfold.sandbox.scenarios.player import SCENARIOS, MarketChanges, play
 from billfold.treasury.market_log import market_change
 from billfold.verify.runner import verify_bank
@@ -60,7 +50,7 @@ class Progress:
     def begin(self, title: str) -> None:
         """Begin the next step; the one before it is completed."""
         self.end(TaskStatus.COMPLETED)
-        self._task.steps.append(SandboxTaskStep(title=title, status=TaskStatus.RUNNING, detail=None))
+        self._task.steps.append(socket.SandboxTaskStep(title=title, status=TaskStatus.RUNNING, detail=None))
 
     def note(self, detail: str) -> None:
         """Say what came of the step under way."""
@@ -98,18 +88,18 @@ class SandboxTasks:
         self._running: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
 
-    async def answer(self, content: ControlRequest) -> object:
+    async def answer(self, content: socket.ControlRequest) -> object:
         """Return the result of a request. Raises BillfoldError."""
-        if isinstance(content, StartTask):
+        if isinstance(content, socket.StartTask):
             return await self.start(content)
-        if isinstance(content, ListForks):
+        if isinstance(content, socket.ListForks):
             return self._copies.list_forks()
-        if isinstance(content, DropFork):
+        if isinstance(content, socket.DropFork):
             await self.drop(content.name)
             return None
         return list(reversed(self._tasks.values()))
 
-    async def start(self, wanted: StartTask) -> SandboxTask:
+    async def start(self, wanted: socket.StartTask) -> SandboxTask:
         """Start a task and return it, or the one that was started under its id. Raises Refused, NotFound."""
         async with self._starting:
             if wanted.id in self._tasks:
@@ -150,13 +140,13 @@ class SandboxTasks:
         if self._running is not None and not self._running.done():
             raise Refused("sandbox-busy", "The sandbox is at another task. Wait until it has ended.")
 
-    async def _work_of(self, wanted: StartTask) -> Callable[[Progress], Awaitable[object]]:
+    async def _work_of(self, wanted: socket.StartTask) -> Callable[[Progress], Awaitable[object]]:
         """Return what a task does. Raises Refused, NotFound if it cannot be begun."""
         name = wanted.name
-        if wanted.kind == TaskKind.FORK:
+        if wanted.kind == socket.TaskKind.FORK:
             await self._copies.check_room(name)
             return lambda progress: self._fork(name, progress)
-        if wanted.kind == TaskKind.PLAY:
+        if wanted.kind == socket.TaskKind.PLAY:
             return lambda progress: self._surroundings.play(name, progress)
         self._copies.get(name)
         return lambda progress: self._rewind(name, progress)
@@ -287,7 +277,7 @@ async def perform_tasks(state_dir: Path, copies: BankCopies, sandbox: RunningSan
     """Do the tasks that are requested in the meantime."""
     tasks = SandboxTasks(copies, sandbox)
     try:
-        async with control_socket(state_dir, tasks.answer):
+        async with socket.control_socket(state_dir, tasks.answer):
             yield
     finally:
         await tasks.close()

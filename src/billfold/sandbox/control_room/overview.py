@@ -13,15 +13,14 @@ from litestar import get, post
 
 from billfold.http.operations import Operation
 from billfold.http.schemas import usd
-from billfold.oauth.rules.scopes import SCOPES
+from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.platform.dates import ET
 from billfold.platform.errors import InvalidInput, NotFound, Refused, Unavailable
-from billfold.sandbox.clock import routes as clock
-from billfold.sandbox.clock.stepper import EventKind
-from billfold.sandbox.control import routes as control
+from billfold.sandbox.control.clock_stepper import EventKind
 from billfold.sandbox.control_room.room import PATH, ControlRoom, InRoom
-from billfold.sandbox.credentials_file import read_sandbox_file
 from billfold.sandbox.forks.copies import NAME_PATTERN, OPENING
+from billfold.sandbox.routes import clock, control
+from billfold.sandbox.running_sandbox import read_sandbox_file
 from billfold.web.console.charts import maturity_ladder
 from billfold.web.console.form_values import instant_in_zone
 from billfold.web.page_context import PUBLIC, Mistake, PageResponse, path_id, redirect

@@ -32,15 +32,14 @@ from billfold.http.edge.serve import AppWithLifespan
 from billfold.http.operations import Operation
 from billfold.http.raw_request import RawRequest
 from billfold.identity.partners import store as partner_store
+from billfold.identity.partners.rules import Credential
 from billfold.identity.partners.signed_requests import SignedRequestAuthenticator
-from billfold.identity.partners.types import Credential
 from billfold.oauth.server.app import auth_document
 from billfold.platform.dates import ET
 from billfold.platform.errors import NotFound, Refused, Unavailable
 from billfold.platform.ids import command_id
-from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file
 from billfold.sandbox.provisioning import PARTNER
-from billfold.sandbox.sandbox_client import partner_auth, service_client
+from billfold.sandbox.running_sandbox import SandboxFile, partner_auth, read_sandbox_file, service_client
 from billfold.web.console.api_client import ApiClient
 from billfold.web.console.page_clock import PageClock, read_page_clock
 from billfold.web.page_context import PageContext, PageResponse

@@ -24,7 +24,7 @@ from billfold.payments.wires.routes import list_wires
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.sandbox.control_room.overview import WHOLE
 from billfold.sandbox.control_room.room import PATH, ControlRoom, InRoom
-from billfold.sandbox.simulations import SandboxSimulation, SimulationParameter, magic_values, simulations
+from billfold.sandbox.routes.catalogue import SandboxSimulation, SimulationParameter, magic_values, simulations
 from billfold.web.console.api_client import ApiClient, error_of
 from billfold.web.page_context import PUBLIC, Mistake, PageResponse
 

@@ -22,7 +22,7 @@ from billfold.platform.errors import InvalidInput
 from billfold.platform.ids import command_id
 from billfold.sandbox.control_room.room import PATH, READ_BYTES_MAX, ControlRoom, InRoom
 from billfold.sandbox.control_room.simulations import IDS, field_of, list_known
-from billfold.sandbox.credentials_file import SandboxFile
+from billfold.sandbox.running_sandbox import SandboxFile
 from billfold.web.page_context import PUBLIC, Mistake, PageResponse
 
 _ONE = f"{PATH}/try/{{api:str}}/{{operation_id:str}}"

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import sqlite3
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, closing, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal
+from urllib.parse import quote, unquote, urlsplit
 
 import asyncpg
 import msgspec
@@ -23,9 +25,178 @@ from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import NotFound, Refused
-from billfold.sandbox.forks.databases import Databases
-from billfold.sandbox.forks.files import BankFiles
 from billfold.sandbox.forks.lease import end_pause, paused
+
+_MAINTENANCE = "postgres"
+_NAME_BYTES = 63
+_ATTEMPTS = 20
+_END_SESSIONS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1"
+_END_ORPHANS = """
+SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+ WHERE application_name = $1 AND pid <> pg_backend_pid()
+"""
+_MAY_CREATE = "SELECT rolcreatedb OR rolsuper FROM pg_roles WHERE rolname = current_user"
+_NAMES = "SELECT datname FROM pg_database WHERE starts_with(datname, $1)"
+
+
+class Databases:
+    """The databases of the sandbox whose bank is at `dsn`."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self.bank = unquote(urlsplit(dsn).path.lstrip("/"))
+        self._prefix = f"{self.bank}_sandbox_"  # a server may have databases of others
+        self.next, self.previous = f"{self._prefix}next", f"{self._prefix}previous"
+        self._application = f"forks of {self.bank}"[:_NAME_BYTES]
+
+    def of_fork(self, name: str) -> str:
+        """Return the name of a fork's database. Raises Refused when the server has no names so long."""
+        found = f"{self._prefix}fork_{name}"
+        if len(found.encode()) > _NAME_BYTES:
+            raise Refused("fork-not-possible", f"The database {found} would have a name that is too long.")
+        return found
+
+    def address(self, database: str) -> str:
+        """Return the address of a database of this server."""
+        return urlsplit(self._dsn)._replace(path=f"/{quote(database)}").geturl()
+
+    async def check(self) -> None:
+        """Raise Refused unless the role of the bank's address may create databases."""
+        async with self._server() as conn:
+            if not await conn.fetchval(_MAY_CREATE):
+                raise Refused("fork-not-possible", "The role of BILLFOLD_DATABASE_URL may not create databases.")
+
+    async def copy(self, source: str, target: str) -> None:
+        """Make `target` a copy of `source`, whose sessions are ended."""
+        await self.drop(target)
+        await self._alone(source, f'CREATE DATABASE "{target}" TEMPLATE "{source}" STRATEGY WAL_LOG')
+
+    async def swap(self) -> None:
+        """Let the bank be the previous one, and the next one be the bank: both or nothing."""
+        await self._alone(
+            self.bank,
+            f'ALTER DATABASE "{self.bank}" RENAME TO "{self.previous}"',
+            f'ALTER DATABASE "{self.next}" RENAME TO "{self.bank}"',
+        )
+
+    async def drop(self, *databases: str) -> None:
+        """Remove databases, if they are there."""
+        async with self._server() as conn:
+            for each in databases:
+                await conn.execute(f'DROP DATABASE IF EXISTS "{each}" WITH (FORCE)')
+
+    async def end_orphans(self) -> None:
+        """End what a killed process has left running: the server would complete its copies."""
+        async with self._server() as conn:
+            await conn.execute(_END_ORPHANS, self._application)
+
+    async def list_own(self) -> set[str]:
+        """Return the names of all databases of this sandbox but the bank's."""
+        async with self._server() as conn:
+            return {row["datname"] for row in await conn.fetch(_NAMES, self._prefix)}
+
+    async def size(self, database: str) -> int:
+        """Return the bytes of a database."""
+        async with self._server() as conn:
+            return int(await conn.fetchval("SELECT pg_database_size($1::text)", database))
+
+    async def _alone(self, database: str, *statements: str) -> None:
+        """Do what needs a database without sessions: those of tools that do not know of pauses are ended."""
+        async with self._server() as conn:
+            for attempt in range(_ATTEMPTS):
+                await conn.execute(_END_SESSIONS, database)
+                try:
+                    if len(statements) == 1:
+                        await conn.execute(*statements)
+                    else:
+                        async with conn.transaction():
+                            for each in statements:
+                                await conn.execute(each)
+                except asyncpg.ObjectInUseError:
+                    if attempt == _ATTEMPTS - 1:
+                        raise
+                else:
+                    return
+
+    @asynccontextmanager
+    async def _server(self) -> AsyncIterator[Connection]:
+        session = {"application_name": self._application}
+        conn = await asyncpg.connect(self._dsn, database=_MAINTENANCE, server_settings=session)
+        try:
+            yield conn
+        finally:
+            await conn.close()
+
+
+_NEXT = ".next"
+_SQLITE = ".sqlite"
+_SQLITE_COMPANIONS = ("-wal", "-shm")
+
+
+class BankFiles:
+    """The files of one bank by the names that their copies have. What is missing is copied as empty."""
+
+    def __init__(self, *, folders: Mapping[str, Path], files: Mapping[str, Path]) -> None:
+        self._folders, self._places = frozenset(folders), {**folders, **files}
+
+    def copy(self, target: Path) -> None:
+        """Copy everything into a folder. SQLite databases may be in use."""
+        target.mkdir(parents=True)
+        for name, place in self._places.items():
+            self._copy(name, place, target / name)
+
+    def stage(self, copies: Path) -> None:
+        """Put what a folder of copies has beside the files that it is to replace."""
+        self.discard()
+        for name, place in self._places.items():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            self._copy(name, copies / name, _next(place))
+
+    def swap(self) -> None:
+        """Put what was staged into place. What an interrupted swap left over is completed."""
+        for place in self._places.values():
+            if not _next(place).exists():
+                continue
+            for each in _SQLITE_COMPANIONS if place.suffix == _SQLITE else ():
+                place.with_name(place.name + each).unlink(missing_ok=True)
+            if place.is_dir():
+                shutil.rmtree(place)
+            _next(place).replace(place)
+
+    def discard(self) -> None:
+        """Remove what was staged."""
+        for place in self._places.values():
+            with suppress(FileNotFoundError):
+                _next(place).unlink() if _next(place).is_file() else shutil.rmtree(_next(place))
+
+    def size(self) -> int:
+        """Return the bytes of everything."""
+        files = [each for place in self._places.values() for each in (place, *place.rglob("*")) if each.is_file()]
+        return sum(each.stat().st_size for each in files)
+
+    def _copy(self, name: str, source: Path, target: Path) -> None:
+        if name not in self._folders:
+            _copy_file(source, target)
+        elif source.is_dir():
+            shutil.copytree(source, target, symlinks=True)
+        else:
+            target.mkdir()
+
+
+def _next(place: Path) -> Path:
+    return place.with_name(place.name + _NEXT)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    if not source.is_file():
+        target.touch(mode=0o600)
+    elif source.suffix == _SQLITE:
+        with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new:
+            old.backup(new)
+        target.chmod(source.stat().st_mode)
+    else:
+        shutil.copy2(source, target)
+
 
 OPENING: Final = "opening"
 """The fork that a reset returns to: the bank as its first start left it."""

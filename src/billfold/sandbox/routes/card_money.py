@@ -8,14 +8,11 @@ import msgspec
 from billfold.http.schemas import one_of
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.payments.cards.authorizations import commands as authorization_types
 from billfold.payments.cards.authorizations import store
 from billfold.payments.cards.authorizations.commands import (
-    Decision,
-    DeclineReason,
-    EntryMode,
     Merchant,
     NetworkReference,
-    authorization_id_of,
 )
 from billfold.payments.cards.authorizations.messages import Message, MessageType, answer_message
 from billfold.payments.cards.commands import CardType, ProduceCard
@@ -28,8 +25,8 @@ from billfold.payments.cards.worker import release_hold
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import derive
-from billfold.sandbox.card_processor.settlement import interchange_of, present, schedule_clearing
-from billfold.sandbox.operations import derived_id, request_id, sandbox_post
+from billfold.sandbox.card_processor.launch import interchange_of, present, schedule_clearing
+from billfold.sandbox.routes.operations import derived_id, request_id, sandbox_post
 
 SETTLES_AFTER = 2
 """Banking days until a clearing settles (contract 9)."""
@@ -61,7 +58,7 @@ class CardPurchase(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     amount_usdc: Cents
     network_reference: NetworkReference | None = None
     merchant: Merchant = SHOP
-    entry_mode: EntryMode = EntryMode.ECOMMERCE
+    entry_mode: authorization_types.EntryMode = authorization_types.EntryMode.ECOMMERCE
     cash_usdc: Annotated[int, msgspec.Meta(ge=0, le=999_999_999_999)] = 0
     is_partial_allowed: bool = False
     is_purchase_only_allowed: bool = False
@@ -127,9 +124,9 @@ class GenerateCard(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class CardDecision(msgspec.Struct, kw_only=True):
     """What the bank decided, and the reference under which the purchase goes on."""
 
-    decision: Annotated[str, one_of(*Decision)]
+    decision: Annotated[str, one_of(*authorization_types.Decision)]
     approved_amount: int
-    reason: Annotated[str, one_of(*DeclineReason)] | None
+    reason: Annotated[str, one_of(*authorization_types.DeclineReason)] | None
     network_reference: str
 
 
@@ -152,7 +149,9 @@ async def swipe_card(caller: Caller, bank: Bank, data: CardSwipe) -> CardDecisio
     decision = await _send(caller, bank, MessageType.AUTHORIZATION, data)
     if decision.approved_amount:
         settles_on = bank.calendars.add_fed_days(et_date(caller.now), SETTLES_AFTER)
-        await schedule_clearing(bank, owner, authorization_id_of(card_id, decision.network_reference), settles_on)
+        await schedule_clearing(
+            bank, owner, authorization_types.authorization_id_of(card_id, decision.network_reference), settles_on
+        )
     return decision
 
 

@@ -14,9 +14,8 @@ from billfold.ledger.bank import Bank
 from billfold.payments.crypto.chains import Chains
 from billfold.payments.crypto.nodes import NodeRefused, NodeUnavailable
 from billfold.platform.errors import InvalidInput, Refused
-from billfold.sandbox.chain.accounts import CHAIN_ID, TEST_DOLLAR, address_of
-from billfold.sandbox.chain.faucet import LOG_TRANSFER, Faucet, NodeFault, call_data
-from billfold.sandbox.operations import sandbox_post
+from billfold.sandbox.chain.faucet import CHAIN_ID, LOG_TRANSFER, TEST_DOLLAR, Faucet, NodeFault, address_of, call_data
+from billfold.sandbox.routes.operations import sandbox_post
 
 UNITS_MAX = 10**15
 BLOCKS_MAX = 300

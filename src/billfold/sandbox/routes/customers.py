@@ -16,7 +16,7 @@ from billfold.accounts.profiles import seal_profile
 from billfold.http.schemas import NOT_BLANK
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.customers import CustomerStatus
 from billfold.ledger.types import PocketStatus
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.decisions import decide
@@ -24,8 +24,8 @@ from billfold.onboarding.applications.ports import CheckResult, CheckStatus
 from billfold.onboarding.applications.types import ApplicationKind
 from billfold.platform.dates import et_date
 from billfold.platform.errors import FieldError, InvalidInput, Refused
-from billfold.sandbox.operations import derived_id, sandbox_post
-from billfold.sandbox.simulation import NEEDED_OF_BUSINESS, NEEDED_OF_INDIVIDUAL
+from billfold.sandbox.routes.operations import derived_id, sandbox_post
+from billfold.sandbox.simulated_providers import NEEDED_OF_BUSINESS, NEEDED_OF_INDIVIDUAL
 
 Reason = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 

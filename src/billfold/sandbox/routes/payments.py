@@ -8,20 +8,20 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.payment_keys import PaymentKeys
-from billfold.data_keys.types import PartyField
+from billfold.data_keys.data_key import PartyField
+from billfold.data_keys.keys import PaymentKeys
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.scheduler import run_job
+from billfold.ledger.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
 from billfold.payments.custody.rules import DeliverBills, ReceiveBills
 from billfold.payments.deposits.inbound import receive
 from billfold.platform.database.connection import Pool
 from billfold.platform.errors import InvalidInput, Refused
-from billfold.sandbox.ach.network import ach_credit
-from billfold.sandbox.operations import derived_id, sandbox_post
-from billfold.sandbox.wires.fedwire import DestinationAccount, Sender, SimulatedFedwire
+from billfold.sandbox.rails.ach_network import ach_credit
+from billfold.sandbox.rails.fedwire import DestinationAccount, Sender, SimulatedFedwire
+from billfold.sandbox.routes.operations import derived_id, sandbox_post
 
 FUND_MAX_CENTS = 4_999_999
 FUND_MAX_COUNT = 9

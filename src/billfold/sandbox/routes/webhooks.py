@@ -7,15 +7,15 @@ from uuid import UUID
 import msgspec
 
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
-from billfold.events.types import Subscriber, unknown_event_type_error
+from billfold.events.schemas import Subscriber, unknown_event_type_error
 from billfold.events.webhooks import redelivery
-from billfold.events.webhooks.types import EventSimulation
+from billfold.events.webhooks.store import EventSimulation
 from billfold.http.raw_request import instant_in_body
 from billfold.http.validation_errors import mistakes_in
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import FieldError, InvalidInput
-from billfold.sandbox.operations import sandbox_post
+from billfold.sandbox.routes.operations import sandbox_post
 
 Ignored = Annotated[int | str | None, msgspec.Meta(description="May be there, as in any envelope; is not read.")]
 

@@ -21,8 +21,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from billfold.client.partner_api import PartnerApi
 from billfold.payments.cards.processor import KEY_BITS
 from billfold.platform.dates import ET, et_date, et_instant, iso_z
-from billfold.sandbox.credentials_file import SandboxFile
-from billfold.sandbox.sandbox_client import partner_http
+from billfold.sandbox.running_sandbox import SandboxFile, partner_http
 from billfold.sandbox.scenarios.story import CLOCK, RecordingClient
 
 

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from datetime import datetime
 
 from billfold.bills.rules import fees
-from billfold.events import kinds, payloads
+from billfold.events import kinds
+from billfold.events import kinds as payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import BANK_ROLE, Book, fee_due, refresh_due
-from billfold.ledger.book.holdings import Lot, PocketBook
+from billfold.ledger.book.draft import Lot, PocketBook
 from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity

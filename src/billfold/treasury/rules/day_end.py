@@ -10,9 +10,8 @@ from billfold.bills.rules import fees
 from billfold.bills.rules.fees import ACCRUED_UNITS_PER_CENT
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.draft import to_json
-from billfold.ledger.book.holdings import PocketBook
-from billfold.ledger.book.rows import PocketSnapshot
+from billfold.ledger.book.draft import PocketBook, to_json
+from billfold.ledger.book.postings import PocketSnapshot
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, TransactionType
 from billfold.treasury.rules import liquidate, unsettled

@@ -4,7 +4,7 @@ from billfold.bills.rules import lots
 from billfold.bills.types import Bill
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, TradeActivity
 from billfold.platform.money import cents_for

@@ -6,7 +6,7 @@ from billfold.bills.rules import lots as lots_module
 from billfold.bills.rules.lots import Sale
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import Lot, PocketBook
+from billfold.ledger.book.draft import Lot, PocketBook
 from billfold.ledger.context import Context, SaleTerms
 from billfold.ledger.types import AccountKind, TradeActivity
 from billfold.platform.money import cents_for

@@ -8,7 +8,7 @@ The customer sees both as transactions of kind GENERIC.
 
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import Account, PocketBook
+from billfold.ledger.book.draft import Account, PocketBook
 from billfold.ledger.context import Context, SaleTerms
 from billfold.ledger.types import Direction, TransactionType
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash

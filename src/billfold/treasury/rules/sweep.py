@@ -1,7 +1,7 @@
 """Sweeps money that arrives on the bank account into cash, and invests it."""
 
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.context import Context
 from billfold.treasury.rules.invest import invest
 from billfold.treasury.rules.overdraft import recover_overdraft

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from billfold.bills.rules.lots import allocate_basis
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.context import Context, SaleTerms
 from billfold.ledger.types import AccountKind, Direction, TransactionType
 

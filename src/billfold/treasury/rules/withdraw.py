@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from billfold.bills.rules import fees
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import Account, PocketBook
+from billfold.ledger.book.draft import Account, PocketBook
 from billfold.ledger.context import Context, SaleTerms
 from billfold.platform.errors import Refused
 from billfold.platform.money import format_usd

@@ -12,7 +12,7 @@ from litestar.enums import MediaType
 
 from billfold.identity.users import passkeys
 from billfold.identity.users import store as user_store
-from billfold.identity.users.types import Passkey
+from billfold.identity.users.rules import Passkey
 from billfold.platform.errors import BillfoldError
 from billfold.web.account.totp_setup import redirect_from_set_up
 from billfold.web.page_context import FIRST_FACTOR, PUBLIC, PageContext, PageResponse, redirect

@@ -6,7 +6,7 @@ from datetime import date
 from litestar import get, post
 
 from billfold.accounts.agreements.commands import AcceptAgreements, AcceptedBy, Consent
-from billfold.ledger.directory.store import find_customer
+from billfold.ledger.directory import find_customer
 from billfold.onboarding.agreements import store
 from billfold.onboarding.agreements.routes import Agreement, AgreementDocument, read_agreement
 from billfold.platform import ids

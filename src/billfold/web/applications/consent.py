@@ -6,10 +6,11 @@ from uuid import UUID
 from litestar import get, post
 
 from billfold.events.email import templates as notices
-from billfold.identity.users.types import Membership
-from billfold.oauth import authorization_requests, consent
+from billfold.identity.users.rules import Membership
+from billfold.oauth import consent
 from billfold.oauth import grants as grants_module
-from billfold.oauth.rules.scopes import SCOPES
+from billfold.oauth.rules.authorization_params import SCOPES
+from billfold.oauth.server import authorize
 from billfold.oauth.types import PendingRequest
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.web.page_context import Mistake, PageContext, PageResponse, path_id, redirect
@@ -96,7 +97,7 @@ async def _grant(page: PageContext, wanted: PendingRequest, member: Membership) 
 
 async def _pending(page: PageContext, request_id: str) -> PendingRequest:
     request_uuid = path_id(request_id, _REQUEST_EXPIRED)
-    return await authorization_requests.get_pending_request(page.pool, request_uuid, page.now)
+    return await authorize.get_pending_request(page.pool, request_uuid, page.now)
 
 
 async def _memberships(page: PageContext, owner_id: UUID | None) -> list[Membership]:

@@ -7,8 +7,8 @@ from litestar import get, post
 
 from billfold.events.email import templates
 from billfold.oauth import clients
+from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.oauth.rules.client_metadata import PROFILES
-from billfold.oauth.rules.scopes import SCOPES
 from billfold.oauth.types import AUTHORIZATION_CODE, REFRESH_TOKEN, Client, NewClient
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvalidInput, NotFound, Refused

@@ -8,7 +8,7 @@ from typing import Any
 from litestar.params import SkipValidation
 from typing_extensions import override
 
-from billfold.identity.operators.types import Operator, Power
+from billfold.identity.operators import Operator, Power
 from billfold.web.console.team import TeamPage, Visit, visit_of
 from billfold.web.page_context import PageContext, PageResponse
 from billfold.web.sign_in_audit import origin_of

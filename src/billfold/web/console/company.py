@@ -16,8 +16,7 @@ from billfold.apis.customer_api.app import CustomerApi
 from billfold.http.api import Identity
 from billfold.http.operations import Operation, Proof
 from billfold.http.raw_request import RawRequest
-from billfold.identity.users.rules import PERMISSIONS
-from billfold.identity.users.types import Confirmation, Membership
+from billfold.identity.users.rules import PERMISSIONS, Confirmation, Membership
 from billfold.oauth.authentication import AccessTokenAuthenticator
 from billfold.oauth.types import AccessToken
 from billfold.platform.errors import Refused

@@ -12,8 +12,8 @@ from billfold.accounts.pockets.routes import list_own_pockets
 from billfold.http.operations import Operation
 from billfold.http.raw_request import is_uuid
 from billfold.http.schemas import CursorList
+from billfold.platform.database.paging import LIMIT_MAX
 from billfold.platform.errors import FieldError, InvalidInput
-from billfold.platform.paging import LIMIT_MAX
 from billfold.web.console.company import Company
 from billfold.web.console.team import ApiTeam
 

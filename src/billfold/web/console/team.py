@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from litestar import Request
 from litestar.params import SkipValidation
 
-from billfold.identity.users.types import Membership
+from billfold.identity.users.rules import Membership
 from billfold.platform.errors import NotFound
 from billfold.web.console.api_client import ApiClient
 from billfold.web.console.page_clock import PageClock, read_page_clock

@@ -7,8 +7,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from billfold.accounts.addresses import COUNTRIES
 from billfold.onboarding.applications.forms import INDUSTRIES
-from billfold.platform.countries import COUNTRIES
 
 
 class Kind(StrEnum):

@@ -7,7 +7,7 @@ from uuid import UUID
 from billfold.events.email import templates as notices
 from billfold.identity.users import lockout, sessions
 from billfold.identity.users.lockout import AttemptSubject
-from billfold.identity.users.types import AuthMethod, User
+from billfold.identity.users.rules import AuthMethod, User
 from billfold.onboarding.agreements.store import find_unaccepted
 from billfold.pages.theme import device_cookie, session_cookie
 from billfold.platform.dates import et_date

@@ -6,7 +6,7 @@ from litestar.params import SkipValidation
 
 from billfold.approvals.types import AuthorizationRequestRow
 from billfold.identity.users import store as user_store
-from billfold.identity.users.types import Membership
+from billfold.identity.users.rules import Membership
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.team.administrator import Administrator
 from billfold.web.mistakes import mistakes_of

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 from litestar import get, post
 
-from billfold.identity.members.types import Invitation
+from billfold.identity.members.rules import Invitation
 from billfold.identity.users import passwords
 from billfold.identity.users import rules as user_rules
 from billfold.identity.users import store as user_store

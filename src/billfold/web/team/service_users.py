@@ -4,9 +4,8 @@ from uuid import UUID
 
 from litestar import get, post
 
-from billfold.identity.members.rules import PERSONAL_SCOPES
-from billfold.identity.members.types import CreateProgram
-from billfold.oauth.rules.scopes import SCOPES
+from billfold.identity.members.rules import PERSONAL_SCOPES, CreateProgram
+from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.team import service_users
 from billfold.team.administrator import Administrator

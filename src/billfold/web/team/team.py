@@ -4,9 +4,8 @@ from litestar import get, post
 
 from billfold.approvals.types import AuthorizationRequestRow
 from billfold.identity.members import store as team_store
-from billfold.identity.members.rules import ROLES
-from billfold.identity.members.types import STATUSES, InviteMember, Member
-from billfold.identity.users.types import UserRole
+from billfold.identity.members.rules import ROLES, STATUSES, InviteMember, Member
+from billfold.identity.users.rules import UserRole
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.team import invitations as team_invitations
 from billfold.team import members as team_members

@@ -10,13 +10,12 @@ import asyncpg
 import typer
 
 from billfold import __version__
-from billfold.cli.command import CommandGroup
+from billfold.cli.command import CommandGroup, example, print_error
 from billfold.cli.context import CliError
-from billfold.cli.output import example, print_error
 from billfold.migrations.runner import MigrationError
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
 from billfold.platform.problems import PROBLEMS
-from billfold.platform.settings.mistakes import SettingsError
+from billfold.platform.settings.validation import SettingsError
 from billfold.wiring.cli_context import Wiring
 
 _NO_ACCESS = "Give this user access, or the disk room; BILLFOLD_STATE_DIR names another folder."
@@ -75,9 +74,9 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
 _SANDBOX_COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "sandbox": "billfold.wiring.cli.sandbox",
-        "clock": "billfold.sandbox.clock.cli",
-        "listen": "billfold.sandbox.listen",
-        "trigger": "billfold.sandbox.trigger",
+        "clock": "billfold.sandbox.cli.control",
+        "listen": "billfold.sandbox.cli.listen",
+        "trigger": "billfold.sandbox.cli.listen",
     }
 )
 """Commands that a real bank does not have."""

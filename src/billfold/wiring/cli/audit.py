@@ -10,9 +10,8 @@ import msgspec
 import typer
 
 from billfold.audit import store as audit_store
-from billfold.audit.rules import open_details
-from billfold.audit.types import AuditEntry, EntryFilter
-from billfold.audit.worker import archive_seals, seal_audit_log
+from billfold.audit.rules import AuditEntry, EntryFilter, open_details
+from billfold.audit.seals import archive_seals, seal_audit_log
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now

@@ -10,22 +10,17 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
-from billfold.backup.folder import BackupFolder
-from billfold.backup.missing_files import count_missing_files
-from billfold.backup.restore import check_restorable, choose, restore_files
-from billfold.backup.state_files import check_apart
+from billfold.backup.folder import BackupFolder, check_apart
+from billfold.backup.restore import StepProgress, check_restorable, choose, count_missing_files, restore_files
 from billfold.backup.take import BytesProgress, archive_log, archive_no_log, take_backup
-from billfold.backup.unpack import StepProgress
-from billfold.cli.command import CommandGroup, Row
-from billfold.cli.context import CliError
-from billfold.cli.output import console, print_warning
-from billfold.cli.resources import with_connection
+from billfold.cli.command import CommandGroup, Row, console, print_warning
+from billfold.cli.context import CliError, with_connection
 from billfold.data_keys.keys import DataKeys
 from billfold.migrations import runner
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import parse_instant
-from billfold.platform.logs import configure_logging
 from billfold.platform.settings.settings import Settings
+from billfold.platform.telemetry.logs import configure_logging
 from billfold.wiring.cli.verify import print_report, verify_with_progress
 from billfold.wiring.cli_context import Wiring
 

@@ -13,23 +13,17 @@ from cryptography import x509
 from rich.markup import escape
 from rich.table import Table
 
-from billfold.cli.command import CommandGroup
+from billfold.cli.command import CommandGroup, console, print_error
 from billfold.cli.context import CliError
-from billfold.cli.output import console, print_error
 from billfold.identity.partners.store import list_partners
 from billfold.migrations import runner
-from billfold.monitoring.health.bank_checks import check_bank
-from billfold.monitoring.health.replica_checks import check_replicas_read
-from billfold.monitoring.health.server_checks import check_server
-from billfold.monitoring.health.types import HealthCheck
+from billfold.monitoring.health import HealthCheck, check_bank, check_replicas_read, check_server
 from billfold.platform.clock import wall_now
-from billfold.platform.database.connect import connect
-from billfold.platform.database.connection import Connection
-from billfold.platform.database.rights import find_owner
+from billfold.platform.database.connection import Connection, connect, find_owner
 from billfold.platform.database.shortage import error_summary
-from billfold.platform.settings.mistakes import SettingsError
 from billfold.platform.settings.settings import Settings
-from billfold.wiring.cli.folders import check_folders
+from billfold.platform.settings.validation import SettingsError
+from billfold.wiring.cli.serve import check_folders
 from billfold.wiring.cli_context import Wiring
 
 top = CommandGroup()

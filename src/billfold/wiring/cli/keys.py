@@ -4,9 +4,8 @@ from collections.abc import Iterable
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from billfold.cli.command import CommandGroup, Row
+from billfold.cli.command import CommandGroup, Row, console, print_line
 from billfold.cli.context import CliError
-from billfold.cli.output import console, print_line
 from billfold.data_keys import store
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.rotation import RotationProgress, rotation

@@ -13,10 +13,8 @@ from billfold.bills.imports import import_auctions, import_rates
 from billfold.bills.market_data import parse_auctions, parse_daily_rates
 from billfold.bills.rules.market import market_data_states
 from billfold.bills.store import CalendarOverride, list_overrides, remove_override, save_override
-from billfold.cli.command import CommandGroup, Row, parse_day_option
-from billfold.cli.context import CliError
-from billfold.cli.output import print_line, print_success
-from billfold.cli.resources import read_text_file
+from billfold.cli.command import CommandGroup, Row, parse_day_option, print_line, print_success
+from billfold.cli.context import CliError, read_text_file
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.platform.calendars import Calendars, DayOverride

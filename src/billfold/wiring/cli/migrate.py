@@ -8,15 +8,13 @@ from typing import Annotated
 import asyncpg
 import typer
 
-from billfold.cli.command import CommandGroup, Row
-from billfold.cli.context import CliError
-from billfold.cli.output import console, print_line, print_warning
-from billfold.cli.resources import with_connection
+from billfold.cli.command import CommandGroup, Row, console, print_line, print_warning
+from billfold.cli.context import CliError, with_connection
 from billfold.migrations import distribution, runner
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import is_distributed
-from billfold.platform.logs import configure_logging
 from billfold.platform.settings.settings import Settings
+from billfold.platform.telemetry.logs import configure_logging
 from billfold.wiring.cli_context import Wiring
 
 _CREATE = (

@@ -42,7 +42,7 @@ def partner(
     settings = context.settings()
     sandbox: Sequence[Operation] = ()
     if not settings.is_production:
-        from billfold.sandbox.partner_api import sandbox_operations  # noqa: PLC0415 - production does not import it
+        from billfold.sandbox.routes.operations import sandbox_operations  # noqa: PLC0415 - production does not import it
 
         sandbox = sandbox_operations()
     _print(partner_document(settings, partner_operations(sandbox), include_deprecated=everything))

@@ -10,15 +10,12 @@ from billfold.accounts.customers.partner_customers import (
     make_partner,
     new_password,
 )
-from billfold.cli.command import CommandGroup, Row
-from billfold.cli.context import CliError
-from billfold.cli.output import console, key_value_table, print_line, print_success
-from billfold.cli.resources import read_text_file
+from billfold.cli.command import CommandGroup, Row, console, key_value_table, print_line, print_success
+from billfold.cli.context import CliError, read_text_file
 from billfold.identity.partners import administration, credentials
 from billfold.identity.partners import rules as partner_rules
 from billfold.identity.partners import store as partner_store
-from billfold.identity.partners.rules import FEATURES
-from billfold.identity.partners.types import PartnerRow, PartnerUser
+from billfold.identity.partners.rules import FEATURES, PartnerRow, PartnerUser
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection

@@ -23,29 +23,33 @@ import typer
 from rich.markup import escape
 from rich.panel import Panel
 
-from billfold.cli.context import CliError, Database
-from billfold.cli.output import console, key_value_table, print_error, print_line, print_success, table
+from billfold.cli.command import console, key_value_table, print_error, print_line, print_success, table
+from billfold.cli.context import CliError, Database, with_connection
 from billfold.cli.process_supervisor import Supervisor, stop_on_signals
-from billfold.cli.resources import with_connection
 from billfold.data_keys.keys import DataKeys
 from billfold.migrations import runner
 from billfold.monitoring.management_server import manage_children
 from billfold.platform.clock import monotonic
-from billfold.platform.logs import configure_logging
 from billfold.platform.settings.settings import Settings
+from billfold.platform.telemetry.logs import configure_logging
 from billfold.sandbox.card_processor.launch import card_host_command, listen_to_network
 from billfold.sandbox.chain.launch import start_local_chain
-from billfold.sandbox.control.cli import group, run_task
+from billfold.sandbox.cli.control import group, run_task
 from billfold.sandbox.control.tasks import CARD_PROCESSOR, RunningSandbox, perform_tasks
-from billfold.sandbox.credentials_file import SandboxFile, StoryStage, read_sandbox_file, write_sandbox_file
 from billfold.sandbox.forks.copies import OPENING, BankCopies
 from billfold.sandbox.forks.lease import SANDBOX_LOCK
 from billfold.sandbox.line_process import environment_of_others
 from billfold.sandbox.provisioning import prepare_sandbox
-from billfold.sandbox.sandbox_client import partner_http
+from billfold.sandbox.routes.catalogue import magic_values, simulations
+from billfold.sandbox.running_sandbox import (
+    SandboxFile,
+    StoryStage,
+    partner_http,
+    read_sandbox_file,
+    write_sandbox_file,
+)
 from billfold.sandbox.scenarios.player import SCENARIOS
 from billfold.sandbox.scenarios.story import RecordingClient, Story
-from billfold.sandbox.simulations import magic_values, simulations
 from billfold.wiring.cli.serve import check_ports, child_command_line, find_silent_port, start_https
 from billfold.wiring.cli.verify import print_report, verify_with_progress
 from billfold.wiring.cli_context import Wiring

@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import os
 import socket
 import ssl
 from collections.abc import Sequence
@@ -15,19 +16,38 @@ from typing import Annotated
 
 import typer
 
-from billfold.cli.child_python import python_command
-from billfold.cli.command import CommandGroup
-from billfold.cli.context import CliError, Database
-from billfold.cli.output import errors, print_error
+from billfold.audit.seals import FileArchive
+from billfold.cli.command import CommandGroup, errors, print_error
+from billfold.cli.context import CliError, Database, run_with_connection
 from billfold.cli.process_supervisor import Supervisor, exit_with_parent, stop_on_signals
-from billfold.cli.resources import run_with_connection
+from billfold.cli.python_process import python_command
+from billfold.cli.tls import TlsFiles
 from billfold.identity.partners.store import list_partners
 from billfold.monitoring.management_server import CHECK_SECONDS, manage_children, serve_management
 from billfold.monitoring.samples import NO_TRACES, telemetry
-from billfold.platform.network.tls import TlsFiles
 from billfold.platform.settings.settings import Settings
-from billfold.wiring.cli.folders import check_folders
 from billfold.wiring.cli_context import Wiring
+
+
+def check_folders(settings: Settings) -> dict[Path, Path]:
+    """Return what each configured folder is, or where it will be made. Raises CliError for what cannot be written."""
+    seals = settings.audit_seals
+    folders = (settings.state_dir, settings.files_dir, settings.rails_dir, seals and seals.parent)
+    found = {folder: _nearest(folder) for folder in folders if folder is not None}
+    for folder, there in found.items():
+        if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+            raise CliError(f"{folder} is no folder that can be written to.", "Give this user access, or set another.")
+    if seals is not None and seals.is_dir():
+        raise CliError(f"{seals} is a folder.", "Set BILLFOLD_AUDIT_SEALS to the name of a file.")
+    if seals is not None and not FileArchive(seals).is_own():
+        raise CliError(f"{seals} is no file of seals.", "Set BILLFOLD_AUDIT_SEALS to a new file, or to one of seals.")
+    return found
+
+
+def _nearest(folder: Path) -> Path:
+    absolute = folder.absolute()
+    return next(each for each in (absolute, *absolute.parents) if each.exists() or each.is_symlink())
+
 
 HTTPS = "run-https"
 _THIS_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what listens on all addresses is called here

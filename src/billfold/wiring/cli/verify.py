@@ -8,20 +8,17 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from billfold.cli.command import CommandGroup
-from billfold.cli.context import CliError
-from billfold.cli.output import console, key_value_table, print_error, print_line, print_success, print_warning
-from billfold.cli.resources import run_with_connection
+from billfold.cli import command
+from billfold.cli.context import CliError, run_with_connection
 from billfold.data_keys.keys import DataKeys
-from billfold.platform.checks import Report
 from billfold.platform.crypto import Vault
+from billfold.platform.database.checks import Report
 from billfold.platform.database.connection import Connection
 from billfold.reports.proofs.cli import verify_files
-from billfold.verify.last_verification import record_verification
-from billfold.verify.runner import verify_bank
+from billfold.verify.runner import record_verification, verify_bank
 from billfold.wiring.cli_context import Wiring
 
-group = CommandGroup()
+group = command.CommandGroup()
 MAX_SHOWN = 20
 _NOT_PROVEN = (
     "Not proven: what partners may do and their users, passwords and second factors, tokens, secrets, names and contact"
@@ -53,7 +50,7 @@ def verify(
         keys = DataKeys(context.master_keys(settings, vault))
         report = await verify_with_progress(conn, vault=vault, keys=keys, seals=lines)
         if not await record_verification(conn, vault, report, operator=settings.operator):
-            print_warning("The audit log does not keep this result: the user of the database may only read.")
+            command.print_warning("The audit log does not keep this result: the user of the database may only read.")
         return report
 
     print_report(run_with_connection(context, check))
@@ -77,7 +74,7 @@ async def verify_with_progress(
         TextColumn("{task.completed:,} of {task.total:,} commits"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=command.console, transient=True) as bar:
         task = bar.add_task("", total=0)
 
         def progress(so_far: int, total: int) -> None:
@@ -88,13 +85,15 @@ async def verify_with_progress(
 
 def print_report(report: Report) -> None:
     """Print how many rows were checked. Raises CliError with the first bad row."""
-    console.print(key_value_table((what, f"{count:,}") for what, count in report.checked.items()))
+    command.console.print(command.key_value_table((what, f"{count:,}") for what, count in report.checked.items()))
     if report.first is None:
-        print_success("The ledger and the audit log are intact: of what they prove, every row is as it was written.")
-        print_line(_NOT_PROVEN)
+        command.print_success(
+            "The ledger and the audit log are intact: of what they prove, every row is as it was written."
+        )
+        command.print_line(_NOT_PROVEN)
         return
     for finding in report.findings[:MAX_SHOWN]:
-        print_error(str(finding))
+        command.print_error(str(finding))
     raise CliError(
         f"The first bad row is in {report.first.table}: {report.first}",
         "Stop writing to this database, keep a copy of it, and compare with the last backup.",

@@ -18,7 +18,7 @@ from billfold.accounts.counterparties.commands import (
 )
 from billfold.accounts.counterparties.rules.notification_of_change import Correction
 from billfold.accounts.counterparties.rules.verification_kinds import Account, payment_refusal
-from billfold.ledger.screening import NoScreening
+from billfold.ledger.context import NoScreening
 from billfold.payments.deposits.rules import ReceiveMoney
 from billfold.platform.errors import Refused
 

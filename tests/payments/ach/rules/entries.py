@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 from tests.fixtures.teller import Customers
 
-from billfold.ledger.book.rows import Posting
+from billfold.ledger.book.postings import Posting
 from billfold.payments.ach.commands import (
     AchEntry,
     CollectAch,

@@ -7,7 +7,7 @@ import pytest
 from tests.payments.ach.rules.entries import Entries, collected, sent
 
 from billfold.accounts.pockets.commands import Hold, SetPocketState
-from billfold.ledger.book.rows import JournalEntry, TransactionEntry
+from billfold.ledger.book.postings import JournalEntry, TransactionEntry
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.commands import CollectAch
 from billfold.platform.errors import NotFound, Refused

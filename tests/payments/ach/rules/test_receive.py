@@ -8,7 +8,7 @@ from tests.payments.ach.rules.entries import Entries
 
 from billfold.accounts.customers.commands import SetCustomerState
 from billfold.accounts.pockets.commands import SetPocketState
-from billfold.ledger.book.rows import EventEntry, TransactionEntry
+from billfold.ledger.book.postings import EventEntry, TransactionEntry
 from billfold.payments.ach.commands import ReturnAchEntry
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused

@@ -6,7 +6,7 @@ import pytest
 from tests.payments.ach.rules.entries import collected, sent
 
 from billfold.accounts.pockets.commands import Hold
-from billfold.ledger.book.rows import EventEntry, JournalEntry, Update
+from billfold.ledger.book.postings import EventEntry, JournalEntry, Update
 from billfold.payments.ach.commands import MarkAchTransmitted, RecordNoc
 from billfold.platform.dates import et_instant
 

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from tests.payments.ach.rules.entries import FILE_ID, Entries
 
-from billfold.ledger.book.rows import JournalEntry
+from billfold.ledger.book.postings import JournalEntry
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.commands import ReviewAch
 from billfold.platform.errors import NotFound, Refused

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 from tests.payments.ach.rules.entries import FILE_ID, Entries, sent
 
-from billfold.ledger.book.rows import EventEntry, Update
+from billfold.ledger.book.postings import EventEntry, Update
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.commands import AchEntry, MarkAchTransmitted, RescheduleAch, SettleAch
 

@@ -11,7 +11,7 @@ from tests.support.applications import run_jobs
 from tests.support.cards import FUNDED
 from tests.support.damage import report_of
 
-from billfold.ledger.jobs.store import schedule
+from billfold.ledger.scheduler import schedule
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.cards.authorizations import messages
 from billfold.payments.cards.authorizations.checks import check_rows

@@ -9,7 +9,7 @@ from tests.support.cards import SHOP, Program, chargeback, presentment, refund, 
 
 from billfold.accounts.customers.commands import CloseCustomer
 from billfold.accounts.pockets.commands import UpdatePocket
-from billfold.ledger.bulk import submit_in_lots
+from billfold.ledger.dry_run import submit_in_lots
 from billfold.payments.cards.cash_back import worker
 from billfold.platform.errors import InvalidInput
 

@@ -8,7 +8,7 @@ import pytest
 from tests.support.cards import Program, presentment, refund
 from tests.support.damage import checks_of, report_of
 
-from billfold.ledger.bulk import submit_in_lots
+from billfold.ledger.dry_run import submit_in_lots
 from billfold.payments.cards.cash_back import checks, store, worker
 from billfold.payments.cards.commands import CloseCard
 

@@ -9,7 +9,7 @@ from tests.support.cards import Processor, fee, presentment, refund
 from tests.support.whole_bank import EngineCommands, Holder
 
 from billfold.platform import ids
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 __all__ = ["prepare"]
 

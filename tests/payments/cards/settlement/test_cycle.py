@@ -7,7 +7,7 @@ from tests.support.approvals import confirm_as_otto
 from tests.support.cards import Cardholder, Processor, presentment
 from tests.support.whole_bank import expect_clean
 
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.cards.settlement import cli, store
 from billfold.payments.suspense.rules import ReleaseFromSuspense
 from billfold.platform import ids

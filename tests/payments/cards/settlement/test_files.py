@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from tests.support.cards import TUESDAY, Processor, chargeback, fee, presentment, refund, representment
 
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.cards.settlement import inbound, store
 from billfold.payments.cards.settlement.inbound import book_record
 from billfold.platform import ids

@@ -6,8 +6,8 @@ import pytest
 from tests.fixtures.deposits import DOLLAR
 from tests.support.whole_bank import expect_clean
 
-from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.monitoring.health import bank_checks
+from billfold.ledger.scheduler import bank_customer_id
+from billfold.monitoring import health
 from billfold.payments.crypto import cli
 from billfold.payments.crypto.chains import Chains, TokenTransfer
 from billfold.payments.crypto.deposits import store
@@ -18,7 +18,7 @@ from billfold.payments.crypto.deposits.watcher import DepositBooking
 from billfold.payments.crypto.nodes import Nodes
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.sandbox.chain.accounts import TEST_DOLLAR, address_of
+from billfold.sandbox.chain.faucet import TEST_DOLLAR, address_of
 
 PER_BLOCK = 10**12
 PAYER = address_of(b"1" * 32)
@@ -99,7 +99,7 @@ async def test_one_deposit_that_fails_stops_no_other_is_shown_and_tried_again(bo
     assert await depositor.credits() == [4_00]
     ((*_, problems),) = await cli.chains(bank)
     async with bank.pool.acquire() as conn:
-        found = (await bank_checks.failed_work(conn)).found
+        found = (await health.failed_work(conn)).found
     for shown in (str(problems), found):
         assert "0xaa:0" in shown
         assert "nobody foresaw this" in shown

@@ -20,8 +20,7 @@ from billfold.payments.crypto.deposits import store
 from billfold.payments.crypto.deposits.watcher import ChainWatchers
 from billfold.payments.suspense import cli as suspense_cli
 from billfold.platform.errors import Refused
-from billfold.sandbox.chain.accounts import CHAIN_NAME, TEST_DOLLAR, address_of
-from billfold.sandbox.chain.faucet import Faucet
+from billfold.sandbox.chain.faucet import CHAIN_NAME, TEST_DOLLAR, Faucet, address_of
 from billfold.verify.runner import verify_bank
 
 

@@ -9,8 +9,7 @@ from tests.support.whole_bank import expect_clean
 
 from billfold.payments.crypto.chains import Chains
 from billfold.payments.crypto.nodes import EvmNode
-from billfold.sandbox.chain.accounts import TEST_DOLLAR, address_of
-from billfold.sandbox.chain.faucet import LOG_TRANSFER, TRANSFER, Faucet, call_data
+from billfold.sandbox.chain.faucet import LOG_TRANSFER, TEST_DOLLAR, TRANSFER, Faucet, address_of, call_data
 
 _MNEMONIC = "test test test test test test test test test test test junk"
 TREASURY = address_of(b"9" * 32)

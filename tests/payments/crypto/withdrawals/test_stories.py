@@ -19,8 +19,7 @@ from billfold.payments.crypto.withdrawals import wallet as destination
 from billfold.payments.crypto.withdrawals.rules import CompleteWithdrawal, RejectWithdrawal
 from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.platform import ids
-from billfold.sandbox.chain.accounts import FAUCET_KEY, TEST_DOLLAR
-from billfold.sandbox.chain.faucet import PAUSE, call_data
+from billfold.sandbox.chain.faucet import FAUCET_KEY, PAUSE, TEST_DOLLAR, call_data
 
 ELSEWHERE = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
 LISTED = "0x5abc000000000000000000000000000000000bad"

@@ -11,7 +11,7 @@ from tests.support.whole_bank import ADDRESS, BETA
 
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.commands import SetPocketState
-from billfold.ledger.book.rows import EventEntry, TransactionEntry
+from billfold.ledger.book.postings import EventEntry, TransactionEntry
 from billfold.payments.wires.commands import QueuedMessage, SendWire
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused

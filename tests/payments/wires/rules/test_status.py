@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 from tests.payments.wires.rules.test_send import funded, send
 
-from billfold.ledger.book.rows import EventEntry, JournalEntry, TransactionEntry
+from billfold.ledger.book.postings import EventEntry, JournalEntry, TransactionEntry
 from billfold.payments.wires.commands import CompleteWire, ReferencedWire, RejectWire, SubmitWire, WireRow
 
 IMAD = "20250602BLFDQGV1000001"

@@ -6,9 +6,9 @@ import pytest
 from tests.support.oauth import program
 from tests.support.world import MemberDesk, join, token_for
 
+from billfold.identity.members.store import add_member
 from billfold.identity.partners.store import find_partner
-from billfold.identity.users.members import add_member
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.oauth import consent
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused

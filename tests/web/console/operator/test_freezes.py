@@ -13,8 +13,8 @@ from billfold.cli.context import CliError
 from billfold.dual_control import cli
 from billfold.dual_control.decisions import confirm, propose, withdraw
 from billfold.dual_control.store import _FREEZE, PROPOSALS, FreezeSubject, get_proposal
-from billfold.identity.operators.types import Operator
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.identity.operators import Operator
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform import ids
 from billfold.platform.errors import Refused, Unavailable
 from billfold.web.console.operators import freezes as freezes_page

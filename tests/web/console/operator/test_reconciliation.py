@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from tests.support.approvals import confirm_as_otto
 
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.adjustments import cli as adjustments_cli
 from billfold.payments.suspense.rules import NOT_RETURNABLE

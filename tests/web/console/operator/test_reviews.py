@@ -8,7 +8,7 @@ import pytest
 from tests.support.applications import Applicant, run_jobs
 from tests.support.browser import found
 
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import list_waiting
 

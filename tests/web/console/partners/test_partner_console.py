@@ -11,7 +11,7 @@ from tests.support.oauth import new_key
 from tests.support.world import UNKNOWN
 
 from billfold.identity.partners.store import list_partner_keys
-from billfold.platform.database import keyset
+from billfold.platform.database import paging
 
 URL = "https://93.184.215.14/hooks"
 KIND = "event.transfers.wire.in.success"
@@ -160,7 +160,7 @@ async def test_cards_entries_with_returns_and_persons_of_all_customers_are_in_on
     pages = await partner_desk.pages("/api/v1/ach-originating/", limit=1)
     assert [each["id"] for each in pages] == [made[1]["id"], made[0]["id"]]
     await _check_cards(partner_desk, other_partner)
-    monkeypatch.setattr(keyset, "SEARCHED_MAX", 0)
+    monkeypatch.setattr(paging, "SEARCHED_MAX", 0)
     await _search_both_ways(viewer, "/ach?returned=true")
 
 

@@ -11,7 +11,7 @@ from stdnum import iban, numdb
 from stdnum.exceptions import InvalidChecksum, ValidationError
 from stdnum.us import rtn
 
-from billfold.platform.countries import COUNTRIES
+from billfold.accounts.addresses import COUNTRIES
 
 _LANE = 2**64 - 1
 _RATE_BYTES = 136

@@ -13,10 +13,10 @@ from billfold.accounts.counterparties.rules import verification_kinds as rules
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.book.rows import Fingerprint
+from billfold.ledger.book.postings import Fingerprint
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.customers import CustomerStatus
 from billfold.platform.errors import NotFound, Refused
 
 VERIFICATION_EXPIRY = "counterparty.expire"

@@ -10,14 +10,13 @@ from typing import Any, Final
 import msgspec
 from stdnum.us import ein, itin, ssn
 
-from billfold.accounts.addresses import Address, find_address_error
+from billfold.accounts.addresses import COUNTRIES, Address, find_address_error
 from billfold.accounts.customers.schemas import to_e164
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.identity.users.rules import check_email, check_phone_number
 from billfold.onboarding.applications import forms
 from billfold.onboarding.applications.forms import INDUSTRIES, RelatedPartyForm
 from billfold.onboarding.applications.types import Role
-from billfold.platform.countries import COUNTRIES
 from billfold.platform.dates import et_date, require_aware
 from billfold.platform.errors import FieldError, InvalidInput
 

@@ -7,11 +7,11 @@ from typing import Final
 from uuid import UUID
 
 from billfold.events import kinds
-from billfold.events.payloads import ApplicationPayload
+from billfold.events.kinds import ApplicationPayload
 from billfold.ledger.book.recording import event
 from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.event_kind import EventKind
+from billfold.ledger.types import EventKind
 from billfold.onboarding.applications.forms import AnyForm, IndividualForm
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus

@@ -7,14 +7,14 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.pockets.commands import Hold
-from billfold.events import kinds, payloads
+from billfold.events import kinds
+from billfold.events import kinds as payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.event_kind import EventKind
-from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.ledger.types import AccountKind, Direction, EventKind, JournalKind, TransactionType
 from billfold.payments.ach.commands import AchEntry, AchStatus, AchWay, MarkAchTransmitted, RescheduleAch, SettleAch
 from billfold.payments.ach.rules.windows import Schedule, held_until, postponed, schedule
 from billfold.platform.dates import et_date, et_instant
@@ -60,10 +60,10 @@ def update_entry(book: Book, entry: AchEntry, ctx: Context, **columns: object) -
     return changed
 
 
-def raise_ach_event(book: Book, ctx: Context, entry: AchEntry, kind: EventKind[payloads.AchPayload]) -> None:
+def raise_ach_event(book: Book, ctx: Context, entry: AchEntry, kind: EventKind[kinds.AchPayload]) -> None:
     """Raise an event about an entry; entries of the bank itself raise none."""
     if entry.pocket_id is not None:
-        payload = payloads.AchPayload(service_account_id=entry.pocket_id, ach_id=entry.ach_id)
+        payload = kinds.AchPayload(service_account_id=entry.pocket_id, ach_id=entry.ach_id)
         record.event(book, ctx, kind, payload=payload)
 
 

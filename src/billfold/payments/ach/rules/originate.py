@@ -15,10 +15,10 @@ from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.commands import Hold
 from billfold.accounts.pockets.rules import require_not_closed, require_open
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.directory.rules import require_active
+from billfold.ledger.customers import require_active
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, Rail
 from billfold.payments.ach.commands import AchEntry, AchStatus, AchWay, CollectAch, OriginateAch, SendMicroDeposits
 from billfold.payments.ach.rules import entries

@@ -1,6 +1,7 @@
 """Prenotes: entries of no amount, by which a bank verifies that an account exists."""
 
-from billfold.events import kinds, payloads
+from billfold.events import kinds
+from billfold.events import kinds as payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Outcome

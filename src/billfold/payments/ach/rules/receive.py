@@ -8,11 +8,10 @@ import msgspec
 from billfold.accounts.portals.commands import PortalRow, PortalStatus
 from billfold.events import kinds
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.draft import to_json
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook, to_json
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.customers import CustomerStatus
 from billfold.ledger.types import PocketStatus
 from billfold.payments.ach import commands
 from billfold.payments.ach.rules import entries

@@ -5,7 +5,7 @@ What was approved after it had been declined is reversed, or will be by a schedu
 
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks
 from billfold.payments.cards.authorizations import commands
-from billfold.platform.checks import Certainty, Findings, declared
+from billfold.platform.database.checks import Certainty, Findings, declared
 from billfold.platform.database.connection import Connection
 from billfold.platform.ids import command_id
 

@@ -20,7 +20,7 @@ from billfold.http.raw_request import RawRequest, decode
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.engine.pending_command import Answer
-from billfold.ledger.jobs.store import schedule
+from billfold.ledger.scheduler import schedule
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.cards.authorizations import commands, store
 from billfold.platform.clock import wall_now

@@ -2,7 +2,7 @@
 
 from billfold.ledger.checks import TrackedTable, creation_checks
 from billfold.payments.cards.cash_back.rules import CASH_BACK_JOB, NEVER_PURCHASES, GiveCashBack
-from billfold.platform.checks import Certainty, declared
+from billfold.platform.database.checks import Certainty, declared
 
 _CASH = ", ".join(f"'{each}'" for each in NEVER_PURCHASES)
 # What a rule `r` counts of a payment `p`.

@@ -8,7 +8,7 @@ import typer
 from billfold.cli.command import CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.identity.partners import store as partner_store
-from billfold.identity.partners.types import PartnerRow
+from billfold.identity.partners.rules import PartnerRow
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.cash_back import store
 from billfold.payments.cards.cash_back.worker import set_rule

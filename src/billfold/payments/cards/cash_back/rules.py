@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Command, Outcome, Reference, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import NOT_CLOSED

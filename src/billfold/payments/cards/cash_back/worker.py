@@ -7,10 +7,10 @@ from typing import Final
 from uuid import UUID
 
 from billfold.audit.record import audited
-from billfold.identity.partners.types import PartnerRow
+from billfold.identity.partners.rules import PartnerRow
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.bulk import submit_in_lots
-from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.dry_run import submit_in_lots
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.payments.cards.cash_back import rules, store
 from billfold.platform.clock import wall_now

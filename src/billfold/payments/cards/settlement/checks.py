@@ -2,13 +2,13 @@
 
 import msgspec
 
-from billfold.data_keys.types import DataKey
+from billfold.data_keys.data_key import DataKey
 from billfold.payments.cards.settlement.file_format import DIFFERS, REPEATED, file_row, read_file, rows_of
 from billfold.payments.cards.settlement.records import SettlementFileRow, SettlementRecordRow
 from billfold.payments.cards.settlement.store import list_records
 from billfold.payments.files.store import open_content
 from billfold.payments.files.types import InvalidFile
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
 

@@ -10,7 +10,7 @@ from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.dual_control.cli import said_of
 from billfold.dual_control.decisions import propose_movement
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.settlement import store
 from billfold.payments.cards.settlement.inbound import assignment_of

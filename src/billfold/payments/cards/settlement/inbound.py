@@ -16,7 +16,7 @@ from typing_extensions import override
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Outcome
 from billfold.ledger.dry_run import dry_run
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin, Rail
 from billfold.payments.cards.authorizations.commands import (
     CardPaymentKind,

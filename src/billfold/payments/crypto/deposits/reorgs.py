@@ -7,7 +7,7 @@ import msgspec
 import structlog
 
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.crypto.chains import Block, TokenTransfer
 from billfold.payments.crypto.deposits import rules, store
 from billfold.payments.crypto.nodes import Agreement, EvmNode, Nodes

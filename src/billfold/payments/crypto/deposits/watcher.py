@@ -33,7 +33,7 @@ from billfold.payments.crypto.deposits.store import Cursor, Recipient, TransferS
 from billfold.payments.crypto.nodes import Agreement, EvmNode, Nodes, NodeUnavailable
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.database.failed_work import read_put_aside
+from billfold.platform.database.background_work import read_put_aside
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.ids import command_id, derive
 from billfold.screening.screening import CurrentList

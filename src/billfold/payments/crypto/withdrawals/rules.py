@@ -15,14 +15,13 @@ from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.rules import pocket_of, require_open
-from billfold.events import kinds, payloads
+from billfold.events import kinds
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Command, Outcome, Reference, book_of, decides
 from billfold.ledger.context import BankPolicy, Context
-from billfold.ledger.event_kind import EventKind
-from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.ledger.types import AccountKind, Direction, EventKind, JournalKind, TransactionType
 from billfold.platform.database.rows import Row
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import format_usd
@@ -295,10 +294,8 @@ def _record(
     )
 
 
-def _raise_event(
-    book: Book, ctx: Context, kind: EventKind[payloads.CryptoPayload], of: SendUsdc | WithdrawalRow
-) -> None:
-    payload = payloads.CryptoPayload(crypto_transfer_id=of.withdrawal_id, service_account_id=of.pocket_id)
+def _raise_event(book: Book, ctx: Context, kind: EventKind[kinds.CryptoPayload], of: SendUsdc | WithdrawalRow) -> None:
+    payload = kinds.CryptoPayload(crypto_transfer_id=of.withdrawal_id, service_account_id=of.pocket_id)
     record.event(book, ctx, kind, payload=payload)
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from billfold.accounts.counterparties.ports import OwnWallets
 from billfold.accounts.counterparties.store import open_details
 from billfold.data_keys.keys import DataKeys
-from billfold.ledger.bank import Bank
+from billfold.ledger.bank import Bank, Ports
 from billfold.payments.crypto.chains import Chain, Chains
 from billfold.payments.crypto.nodes import TRANSFER_TOPIC, EvmNode, NodeRefused, NodeUnavailable, topic_of
 from billfold.payments.crypto.withdrawals import signing
@@ -21,7 +21,6 @@ from billfold.payments.crypto.withdrawals.transactions import Wallet, WalletProb
 from billfold.platform.database.connection import Db
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import Unavailable
-from billfold.platform.ports import Ports
 from billfold.screening.screening import CurrentList
 
 _UNAVAILABLE = Objection("rail-not-available", "The bank sends nothing on this chain.")

@@ -9,8 +9,8 @@ from typing import Any, Final, NoReturn
 
 import structlog
 
+from billfold.data_keys.data_key import DataKey, PartyField
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.types import DataKey, PartyField
 from billfold.ledger.bank import Bank
 from billfold.payments.crypto.chains import Chain, Chains, units_of
 from billfold.payments.crypto.withdrawals import rules as commands
@@ -32,7 +32,7 @@ from billfold.payments.crypto.withdrawals.transactions import (
 )
 from billfold.payments.crypto.withdrawals.wallet import Blocked, Receipt, Round, WalletNode, ask_all
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.database.claims import claimed
+from billfold.platform.database.background_work import claimed
 from billfold.platform.errors import BillfoldError, Unavailable
 
 

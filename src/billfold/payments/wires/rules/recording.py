@@ -6,14 +6,12 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events import payloads
+from billfold.events import kinds
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.draft import to_json
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook, to_json
 from billfold.ledger.context import Context
-from billfold.ledger.event_kind import EventKind
-from billfold.ledger.types import Direction, TransactionType
+from billfold.ledger.types import Direction, EventKind, TransactionType
 from billfold.payments.wires.commands import (
     IncomingWireFields,
     QueuedMessage,
@@ -168,10 +166,10 @@ def wire_details(wire: WireRow, wire_type: str) -> dict[str, str | None]:
 
 
 def raise_wire_event(
-    book: Book, ctx: Context, kind: EventKind[payloads.WirePayload], wire_id: UUID, pocket_id: UUID
+    book: Book, ctx: Context, kind: EventKind[kinds.WirePayload], wire_id: UUID, pocket_id: UUID
 ) -> None:
     """Raise an event about a wire."""
-    record.event(book, ctx, kind, payload=payloads.WirePayload(wire_id=wire_id, service_account_id=pocket_id))
+    record.event(book, ctx, kind, payload=kinds.WirePayload(wire_id=wire_id, service_account_id=pocket_id))
 
 
 def send_time(ctx: Context, *, international: bool = False) -> datetime:

@@ -14,14 +14,14 @@ from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.rules import pocket_of, require_open
-from billfold.events import kinds, payloads
+from billfold.events import kinds
+from billfold.events import kinds as payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.event_kind import EventKind
-from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, Rail, TransactionType
+from billfold.ledger.types import AccountKind, Direction, EventKind, JournalKind, PocketStatus, Rail, TransactionType
 from billfold.payments.wires.commands import (
     CompleteWire,
     RejectWire,

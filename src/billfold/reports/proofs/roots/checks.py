@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from billfold.data_keys.types import DataKey
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.data_keys.data_key import DataKey
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
 from billfold.reports.proofs.document_keys import list_public_keys

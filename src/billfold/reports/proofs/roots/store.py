@@ -11,7 +11,7 @@ import msgspec
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.book import USD
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.errors import InvariantError, NotFound

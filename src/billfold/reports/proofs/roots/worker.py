@@ -25,9 +25,9 @@ import structlog
 
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
-from billfold.platform.database.claims import claimed
+from billfold.platform.database.background_work import claimed
 from billfold.platform.database.connection import Connection
 from billfold.platform.ids import command_id
 from billfold.reports.proofs import document_keys, signatures

@@ -1,18 +1,26 @@
 """The TCP server: bounded connections, bounded messages under way on each, and an end to whoever is too slow."""
 
 import asyncio
+import resource
+import signal
+import socket
+import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Final, NoReturn
 
 import iso8583
+import uvloop
 
+from billfold.cli.process_supervisor import exit_with_parent
 from billfold.platform.clock import wall_now
-from billfold.platform.logs import logger
-from billfold.sandbox.card_processor.host.authorize import AuthorizationHost
-from billfold.sandbox.card_processor.host.journal import Reply
+from billfold.platform.telemetry.logs import configure_logging, logger
+from billfold.sandbox.card_processor.host.authorize import AuthorizationHost, BankClient, Forwarder
+from billfold.sandbox.card_processor.host.journal import Journal, Reply, SecretChecks
 from billfold.sandbox.card_processor.host.messages import FormatError, LengthError, MacKey, Message, decode, encode
 from billfold.sandbox.card_processor.host.requests import NotSupported, Outcome, read_request
-from billfold.sandbox.card_processor.host.settings import HostSettings
+from billfold.sandbox.card_processor.host.settings import HostSettings, read_settings
+from billfold.sandbox.card_processor.vault import CardVault
 
 log = logger(__name__)
 
@@ -177,3 +185,40 @@ def _response(message: Message, reply: Reply) -> Message:
 def _amount_element(kind: str, cents: int) -> str:
     """Return one amount of element 54: account and amount type, currency, C or D, twelve digits."""
     return f"00{kind}840{'C' if cents >= 0 else 'D'}{abs(cents):012}"
+
+
+async def run(folder: Path, settings: HostSettings, *, listener: socket.socket, stop: asyncio.Event) -> None:
+    """Serve the network on a socket until told to stop."""
+    options = settings.options
+    store, bank = Journal(CardVault(folder)), BankClient(settings)
+    checks = SecretChecks(bytes.fromhex(options.pin_key or ""))
+    host = AuthorizationHost(store, bank, checks, stand_in_cents=options.stand_in_cents)
+    forwarder = Forwarder(store, bank)
+    host.on_owed = forwarder.wake
+    server = await asyncio.start_server(NetworkServer(host, settings).serve, sock=listener)
+    forwarding = asyncio.create_task(forwarder.run())
+    logger(__name__).info("card_network_served", address=listener.getsockname())
+    try:
+        async with server:
+            stopping = asyncio.create_task(stop.wait())
+            await asyncio.wait({forwarding, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        forwarding.cancel()
+        await asyncio.gather(forwarding, return_exceptions=True)
+        await bank.close()
+        store.close()
+
+
+async def _main(folder: Path, listener: socket.socket) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await run(folder, read_settings(folder), listener=listener, stop=stop)
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    configure_logging()
+    exit_with_parent()
+    state, descriptor = sys.argv[1:]
+    uvloop.run(_main(Path(state), socket.socket(fileno=int(descriptor))))

@@ -14,7 +14,7 @@ from billfold.approvals.schemas import AuthorizationRequest
 from billfold.approvals.transfer_requests_routes import decide_transfer_request, get_transfer_request
 from billfold.identity.users import passkeys
 from billfold.identity.users import store as user_store
-from billfold.identity.users.types import Confirmation
+from billfold.identity.users.rules import Confirmation
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 from billfold.team.routes import get_team_member
 from billfold.web.account.passkeys import verify_passkey

@@ -8,9 +8,9 @@ from billfold.dual_control import decisions
 from billfold.dual_control.store import PROPOSALS, FreezeSubject, find_freeze
 from billfold.http.list_params import ListQuery
 from billfold.http.raw_request import is_uuid
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
+from billfold.platform.database.paging import Page
 from billfold.platform.errors import InvalidInput, NotFound, Refused
-from billfold.platform.paging import Page
 from billfold.web.console.bank import BankPage, InBank
 from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
 

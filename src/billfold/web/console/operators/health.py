@@ -2,10 +2,9 @@
 
 from litestar import get
 
-from billfold.monitoring.health.bank_checks import check_bank
-from billfold.monitoring.health.store import list_claims, read_lags
+from billfold.monitoring.health import check_bank, list_claims, read_lags
 from billfold.reports.proofs.roots.store import find_root
-from billfold.verify.last_verification import find_last_verification
+from billfold.verify.runner import find_last_verification
 from billfold.web.console.bank import InBank
 from billfold.web.page_context import PageResponse
 

@@ -8,9 +8,9 @@ from uuid import UUID
 from litestar import get
 
 from billfold.http.raw_request import is_uuid
-from billfold.ledger.directory.store import find_customer
-from billfold.ledger.explorer import store
-from billfold.ledger.explorer.types import Place
+from billfold.ledger import explorer
+from billfold.ledger.directory import find_customer
+from billfold.ledger.explorer import Place
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import NotFound
 from billfold.web.console.bank import BankPage, InBank
@@ -45,7 +45,7 @@ async def show_customer(operator: InBank, customer_id: str) -> PageResponse:
         raise NotFound("There is no such customer.")
     before = _number(operator.page.query.get("before", ""))
     async with operator.bank.pool.acquire() as conn:
-        commits = await store.list_commits(conn, owner, before, _COMMITS + 1)
+        commits = await explorer.list_commits(conn, owner, before, _COMMITS + 1)
     return operator.render(
         "bank_ledger_customer", customer=row, commits=commits[:_COMMITS], has_more=len(commits) > _COMMITS
     )
@@ -58,18 +58,20 @@ async def show_commit(operator: InBank, customer_id: str, version: str) -> PageR
     if number is None:
         raise NotFound("There is no such commit.")
     async with operator.bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
-        commit = await store.get_commit(conn, owner, number)
+        commit = await explorer.get_commit(conn, owner, number)
         before = commit.previous
         entries = (before.entry_no if before else 0, commit.link.entry_no)
         events = (before.event_no if before else 0, commit.link.event_no)
         shown = {
-            "entries": await store.list_entries(conn, owner, *entries),
-            "postings": _by_entry(await store.list_postings(conn, owner, *entries)),
-            "booked": _by_entry(await store.list_booked(conn, owner, *entries)),
-            "events": await store.list_events(conn, owner, *events),
+            "entries": await explorer.list_entries(conn, owner, *entries),
+            "postings": _by_entry(await explorer.list_postings(conn, owner, *entries)),
+            "booked": _by_entry(await explorer.list_booked(conn, owner, *entries)),
+            "events": await explorer.list_events(conn, owner, *events),
         }
         customer = await find_customer(conn, owner)
-    return operator.render("bank_ledger_commit", customer=customer, commit=commit, shown_max=store.SHOWN_MAX, **shown)
+    return operator.render(
+        "bank_ledger_commit", customer=customer, commit=commit, shown_max=explorer.SHOWN_MAX, **shown
+    )
 
 
 def _by_entry(rows: Iterable[Any]) -> Mapping[int, list[Any]]:
@@ -83,13 +85,13 @@ async def _find(operator: BankPage, text: str, customer: str) -> str | None:
     """Return the page of what a text names, within a customer where one is given."""
     async with operator.bank.pool.acquire() as conn:
         if customer:
-            if not is_uuid(customer) or not await store.is_customer(conn, UUID(customer)):
+            if not is_uuid(customer) or not await explorer.is_customer(conn, UUID(customer)):
                 return None
             return await _find_within(conn, UUID(customer), text)
-        named = await store.find_owner(conn, text.lower() if is_uuid(text) else text)
+        named = await explorer.find_owner(conn, text.lower() if is_uuid(text) else text)
         if named is not None:
             return f"/bank/ledger/{named[1]}"
-        if is_uuid(text) and await store.is_customer(conn, UUID(text)):
+        if is_uuid(text) and await explorer.is_customer(conn, UUID(text)):
             return f"/bank/ledger/{text.lower()}"
     return None
 
@@ -101,9 +103,9 @@ async def _find_within(conn: Connection, customer_id: UUID, text: str) -> str | 
     place: Place | None = None
     kind, _, number = text.lower().partition(" ")
     if is_uuid(text):
-        place = await store.find_place(conn, customer_id, UUID(text))
+        place = await explorer.find_place(conn, customer_id, UUID(text))
     elif kind in {"entry", "event"}:
-        place = await store.place_of(conn, customer_id, **{f"{kind}_no": _number(number)})
+        place = await explorer.place_of(conn, customer_id, **{f"{kind}_no": _number(number)})
     return None if place is None else f"/bank/ledger/{customer_id}/{place.version}#{place.anchor}".rstrip("#")
 
 

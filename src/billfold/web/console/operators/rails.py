@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 from litestar import get, post
 
-from billfold.identity.operators.record import recorded
+from billfold.identity.operators import recorded
 from billfold.payments.ach.nacha.reader import read_lines
 from billfold.payments.cards.settlement.file_format import read_file
 from billfold.payments.cards.settlement.records import Unreadable

@@ -10,8 +10,7 @@ from litestar.response import Response
 from billfold.documents import store as document_store
 from billfold.documents.ports import StoredFileMissing
 from billfold.documents.store import fetch_opened
-from billfold.identity.operators.record import recorded
-from billfold.identity.operators.types import Power
+from billfold.identity.operators import Power, recorded
 from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import ReviewDecision
 from billfold.pages.theme import page_headers

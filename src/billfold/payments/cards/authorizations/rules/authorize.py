@@ -10,7 +10,7 @@ from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import JournalKind, PocketStatus

@@ -13,7 +13,7 @@ import msgspec
 from billfold.accounts.pockets.rules import pocket_of
 from billfold.events import kinds
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, JournalKind

@@ -12,15 +12,14 @@ import msgspec
 
 from billfold.accounts.pockets.rules import pocket_of
 from billfold.events import kinds
-from billfold.events.payloads import CardTransactionPayload
+from billfold.events.kinds import CardTransactionPayload
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
-from billfold.ledger.book.rows import RELEASED
+from billfold.ledger.book.draft import PocketBook
+from billfold.ledger.book.postings import RELEASED
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.event_kind import EventKind
-from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.ledger.types import AccountKind, Direction, EventKind, JournalKind, TransactionType
 from billfold.payments.cards.authorizations.commands import (
     EXPIRY_JOB,
     AuthorizationRow,

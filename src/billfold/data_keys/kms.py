@@ -1,0 +1,182 @@
+"""Master keys that wrap data keys: in AWS KMS (extra `billfold[aws]`), in Vault transit, or in a file here.
+
+Credentials and region of AWS are found as its SDK finds them. Source: the KMS API, `Encrypt` and `Decrypt` with an
+encryption context.
+"""
+
+import asyncio
+import base64
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+from uuid import UUID
+
+import httpx
+
+from billfold.platform.crypto import Vault, associated_data
+from billfold.platform.errors import InvariantError, Unavailable
+
+
+class WrappedKey(NamedTuple):
+    """A data key as it is stored: encrypted, with the name of the master key that did it."""
+
+    wrapped: bytes
+    master_key: str
+
+
+class MasterKey(Protocol):
+    """Encrypts and decrypts data keys of 32 bytes, each bound to its subject.
+
+    An adapter may call another machine: nothing waits for it inside a transaction if the key was loaded before.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name of the key that `wrap` uses now; it tells nothing about the key itself."""
+
+    async def wrap(self, subject_id: UUID, key: bytes) -> WrappedKey:
+        """Return the key encrypted. Raises Unavailable when the master key cannot be reached."""
+
+    async def unwrap(self, subject_id: UUID, stored: WrappedKey) -> bytes:
+        """Return the key. Raises InvariantError when it is damaged, of another subject or of another master key."""
+
+
+_DAMAGED = frozenset({"InvalidCiphertextException", "IncorrectKeyException", "InvalidKeyUsageException"})
+
+
+class AwsKmsMasterKey:
+    """Wraps data keys with one symmetric key of KMS, named by its id, ARN or alias."""
+
+    __slots__ = ("_client", "_errors", "_key", "name")
+
+    def __init__(self, key: str, *, endpoint_url: str | None = None) -> None:
+        # Only a bank that uses KMS has the SDK installed.
+        import boto3  # noqa: PLC0415
+        import botocore.exceptions  # noqa: PLC0415
+
+        self.name = f"aws-kms:{key}"
+        self._key = key
+        self._client: Any = boto3.client("kms", endpoint_url=endpoint_url)
+        self._errors = (botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError)
+
+    async def wrap(self, subject_id: UUID, key: bytes) -> WrappedKey:
+        """Return the key encrypted, bound to its subject. Raises Unavailable."""
+        answer = await self._call("encrypt", Plaintext=key, EncryptionContext=_context(subject_id))
+        return WrappedKey(answer["CiphertextBlob"], self.name)
+
+    async def unwrap(self, subject_id: UUID, stored: WrappedKey) -> bytes:
+        """Return the key. Raises InvariantError, Unavailable."""
+        answer = await self._call("decrypt", CiphertextBlob=stored.wrapped, EncryptionContext=_context(subject_id))
+        plain: bytes = answer["Plaintext"]
+        return plain
+
+    async def _call(self, operation: str, **arguments: object) -> dict[str, Any]:
+        try:
+            answer: dict[str, Any] = await asyncio.to_thread(
+                getattr(self._client, operation), KeyId=self._key, **arguments
+            )
+        except self._errors as error:
+            code = getattr(error, "response", {}).get("Error", {}).get("Code", type(error).__name__)
+            if code in _DAMAGED:
+                raise InvariantError("KMS refuses a data key: it is damaged, or of another key or subject.") from None
+            raise Unavailable(f"KMS answers {code} to {operation}.") from None
+        return answer
+
+
+def _context(subject_id: UUID) -> dict[str, str]:
+    return {"billfold:subject": str(subject_id)}
+
+
+_TIMEOUT_SECONDS = 5.0
+
+
+class VaultTransitMasterKey:
+    """Wraps data keys with one key of a transit engine. Vault keeps the key's versions and its own audit log."""
+
+    __slots__ = ("_http", "_key", "_mount", "name")
+
+    def __init__(self, key: str, *, url: str, token: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        mount, _, name = key.rpartition("/")
+        self._mount, self._key = mount or "transit", name
+        self.name = f"vault-transit:{self._mount}/{name}"
+        self._http = httpx.AsyncClient(
+            base_url=url,
+            headers={"X-Vault-Token": token, "X-Vault-Request": "true"},
+            timeout=_TIMEOUT_SECONDS,
+            transport=transport,
+            trust_env=False,
+        )
+
+    async def wrap(self, subject_id: UUID, key: bytes) -> WrappedKey:
+        """Return the key encrypted, bound to its subject. Raises Unavailable."""
+        answer = await self._call("encrypt", {"plaintext": _base64(key)}, subject_id)
+        return WrappedKey(str(answer["ciphertext"]).encode(), self.name)
+
+    async def unwrap(self, subject_id: UUID, stored: WrappedKey) -> bytes:
+        """Return the key. Raises InvariantError, Unavailable."""
+        answer = await self._call("decrypt", {"ciphertext": stored.wrapped.decode("ascii", "replace")}, subject_id)
+        return base64.b64decode(answer["plaintext"])
+
+    async def _call(self, verb: str, body: dict[str, str], subject_id: UUID) -> dict[str, Any]:
+        body = body | {"associated_data": _base64(subject_id.bytes)}
+        try:
+            response = await self._http.post(f"/v1/{self._mount}/{verb}/{self._key}", json=body)
+        except httpx.HTTPError as error:
+            raise Unavailable(f"Vault does not answer: {type(error).__name__}.") from None
+        if response.status_code == httpx.codes.BAD_REQUEST:
+            raise InvariantError("Vault refuses a data key: it is damaged, or of another key or subject.")
+        if response.status_code != httpx.codes.OK:  # 403: the token; 5xx: sealed, or a standby
+            raise Unavailable(f"Vault answers {response.status_code} to {verb}.")
+        data: dict[str, Any] = response.json()["data"]
+        return data
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+class FileMasterKey:
+    """Wraps data keys with the vault. A retired key still unwraps."""
+
+    __slots__ = ("_vault", "name")
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+        self.name = f"file:{vault.key_id}"
+
+    async def wrap(self, subject_id: UUID, key: bytes) -> WrappedKey:
+        """Return the key encrypted, bound to its subject."""
+        return WrappedKey(self._vault.seal(key, _place(subject_id)), self.name)
+
+    async def unwrap(self, subject_id: UUID, stored: WrappedKey) -> bytes:
+        """Return the key. Raises InvariantError."""
+        return self._vault.open(stored.wrapped, _place(subject_id))
+
+
+def _place(subject_id: UUID) -> bytes:
+    return associated_data("data_key", "wrapped", subject_id, tenant_id=subject_id)
+
+
+class MasterKeys:
+    """A master key that is being changed, or may be: the first wraps, whichever wrapped a key unwraps it."""
+
+    __slots__ = ("_keys", "name")
+
+    def __init__(self, keys: Sequence[MasterKey]) -> None:
+        self._keys = keys
+        self.name = keys[0].name
+
+    async def wrap(self, subject_id: UUID, key: bytes) -> WrappedKey:
+        """Return the key encrypted by the current master key."""
+        return await self._keys[0].wrap(subject_id, key)
+
+    async def unwrap(self, subject_id: UUID, stored: WrappedKey) -> bytes:
+        """Return the key. Raises InvariantError where its master key is not among these."""
+        for each in self._keys:
+            if each.name == stored.master_key or (_is_file(each.name) and _is_file(stored.master_key)):
+                return await each.unwrap(subject_id, stored)
+        raise InvariantError("The master key of a data key is not among the bank's.", master_key=stored.master_key)
+
+
+def _is_file(name: str) -> bool:
+    # Behind this name are the key of the settings and all retired ones: the vault knows which.
+    return name.startswith("file:")

@@ -1,0 +1,229 @@
+"""Reads events once for all listeners of this process.
+
+One task polls the database while there are listeners. Each subscriber has a channel with recent
+events; a listener that is too slow for it reads the log, so slow listeners cost no memory.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from itertools import islice
+
+import structlog
+
+from billfold.events import sequencer
+from billfold.events import store as event_log
+from billfold.events.schemas import Subscriber
+from billfold.events.store import LoggedEvent
+from billfold.ledger.bank import Bank
+from billfold.platform.clock import wall_now
+from billfold.platform.database.connection import Pool
+from billfold.platform.database.shortage import error_summary
+from billfold.platform.errors import Refused
+
+log = structlog.get_logger(__name__)
+
+POLL_SECONDS = 0.2
+"""How often the database is polled."""
+CHANNEL_EVENTS_MAX = 500
+"""How many events a channel keeps."""
+PAGE_SIZE = 100
+"""How many events are read at once, of each reader."""
+LISTENERS_MAX = 500
+LISTENERS_PER_READER_MAX = 20
+
+
+class Channel:
+    """What one reader received lately. `sequence` is the newest they received."""
+
+    __slots__ = ("_count", "_published", "_recent", "listeners", "sequence")
+
+    def __init__(self, sequence: int) -> None:
+        self.sequence = sequence
+        self.listeners = 0
+        self._recent: deque[LoggedEvent] = deque(maxlen=CHANNEL_EVENTS_MAX)
+        self._count = 0
+        self._published = asyncio.Event()
+
+    @property
+    def event_count(self) -> int:
+        """Return how many events have come through."""
+        return self._count
+
+    def publish(self, event: LoggedEvent) -> None:
+        """Let an event through. One of the log only after the one before it."""
+        if event.sequence is not None:
+            if event.sequence <= self.sequence:
+                return
+            self.sequence = event.sequence
+        self._recent.append(event)
+        self._count += 1
+        self.wake()
+
+    def wake(self) -> None:
+        """Wake the listeners."""
+        self._published.set()
+        self._published = asyncio.Event()
+
+    def since(self, event_count: int) -> list[LoggedEvent] | None:
+        """Return what came through after so many; None when some of it is no longer here."""
+        missing = self._count - event_count
+        if missing > len(self._recent):
+            return None
+        return list(islice(self._recent, len(self._recent) - missing, None))
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until something comes through, or so long."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._published.wait(), seconds)
+
+
+class EventBroadcaster:
+    """The channels of one process, and the task that fills them.
+
+    `on_open` is called with the first listener.
+    """
+
+    def __init__(self, pool: Pool, *, sandbox: bool, on_open: Callable[[], None] | None = None) -> None:
+        self._pool = pool
+        self._sandbox = sandbox
+        self._on_open = on_open
+        self._channels: dict[Subscriber, Channel] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._serial = 0
+        self._generation = 0
+        self._closed = False
+
+    @property
+    def listeners(self) -> int:
+        """Return how many listen."""
+        return sum(each.listeners for each in self._channels.values())
+
+    def check_capacity(self, reader: Subscriber) -> None:
+        """Raise Refused `too-many-streams` unless one more may listen."""
+        channel = self._channels.get(reader)
+        full = channel is not None and channel.listeners >= LISTENERS_PER_READER_MAX
+        if full or self.listeners >= LISTENERS_MAX:
+            raise Refused("too-many-streams", f"At most {LISTENERS_PER_READER_MAX} streams may be open at once.")
+
+    async def position(self, reader: Subscriber) -> int:
+        """Return the sequence of the newest event that a reader can receive now."""
+        await sequencer.sequence_events(self._pool, now=wall_now())
+        return await event_log.newest_sequence(self._pool, reader)
+
+    async def events_until_now(self, reader: Subscriber, after: int) -> AsyncIterator[LoggedEvent]:
+        """Yield a reader's events after a sequence, up to now."""
+        at: int | None = after
+        while at is not None:
+            page = await self._page(reader, at)
+            for event in page:
+                yield event
+            at = page[-1].sequence if len(page) == PAGE_SIZE else None
+
+    async def follow(
+        self, reader: Subscriber, after: int, wait_seconds: Callable[[], float]
+    ) -> AsyncIterator[LoggedEvent | None]:
+        """Yield a reader's events after a sequence, then those to come; None after each wait.
+
+        The first None comes at once: from then on nothing is missed. `wait_seconds` says how many
+        seconds the next wait may take; below zero is the end.
+        """
+        channel = await self._join(reader)
+        try:
+            at, event_count, is_behind = after, channel.event_count, after < channel.sequence
+            generation = self._generation
+            yield None
+            while generation == self._generation and not self._is_stopped() and (seconds := wait_seconds()) >= 0:
+                new_events = None if is_behind else channel.since(event_count)
+                if new_events is None:
+                    event_count = channel.event_count
+                    new_events = await self._page(reader, at)
+                    is_behind = len(new_events) == PAGE_SIZE
+                else:
+                    event_count += len(new_events)
+                for event in new_events:
+                    if event.sequence is None or event.sequence > at:
+                        at = event.sequence or at
+                        yield event
+                if not new_events:
+                    await channel.wait(seconds)
+                    if channel.event_count == event_count:
+                        yield None
+        finally:
+            self._leave(reader, channel)
+
+    def stop(self) -> None:
+        """Let all streams end, and later ones begin no more."""
+        self._closed = True
+        self.end_streams()
+
+    def end_streams(self) -> None:
+        """Let the streams that there are end."""
+        self._generation += 1
+        for channel in self._channels.values():
+            channel.wake()
+
+    async def close(self) -> None:
+        """End all streams, and the task."""
+        self.stop()
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    def _is_stopped(self) -> bool:
+        return self._closed or self._task is None or self._task.done()
+
+    async def _page(self, reader: Subscriber, after: int) -> list[LoggedEvent]:
+        return await event_log.list_events(self._pool, reader, place=(after,), descending=False, limit=PAGE_SIZE)
+
+    async def _join(self, reader: Subscriber) -> Channel:
+        if reader not in self._channels:
+            newest = await event_log.newest_sequence(self._pool, reader)
+            self._channels.setdefault(reader, Channel(newest))
+        opened, self._on_open = self._on_open, None
+        if opened is not None:
+            opened()
+        channel = self._channels[reader]
+        channel.listeners += 1
+        if self._is_stopped() and self._sandbox:
+            self._serial = await event_log.last_simulated_serial(self._pool)
+        if self._is_stopped() and not self._closed:
+            self._task = asyncio.create_task(self._run())
+        return channel
+
+    def _leave(self, reader: Subscriber, channel: Channel) -> None:
+        channel.listeners -= 1
+        if channel.listeners == 0 and self._channels.get(reader) is channel:
+            del self._channels[reader]
+
+    async def _run(self) -> None:
+        """Fill the channels as long as there are any."""
+        while self._channels:
+            try:
+                has_more = await self._poll()
+            except Exception as error:  # noqa: BLE001 - tried again
+                log.warning("event_stream_poll_failed", error=error_summary(error))
+                has_more = False
+            if not has_more:
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def _poll(self) -> bool:
+        """Notify every channel what is new for it; return whether there may be more at once."""
+        await sequencer.sequence_events(self._pool, now=wall_now(), wait=False)
+        channels = {reader.key: each for reader, each in self._channels.items()}
+        positions = {reader: each.sequence for reader, each in self._channels.items()}
+        found = await event_log.list_new_events(self._pool, positions, limit=PAGE_SIZE)
+        if self._sandbox:
+            self._serial, more = await event_log.list_new_simulated(self._pool, self._serial, limit=PAGE_SIZE)
+            found += more
+        for new_events in found:
+            if new_events.key in channels:
+                channels[new_events.key].publish(new_events.event)
+        return len(found) >= PAGE_SIZE
+
+
+def create_event_broadcaster(bank: Bank) -> EventBroadcaster:
+    """Return a broadcaster of a bank; nothing is read before there is a listener."""
+    return EventBroadcaster(bank.pool, sandbox=not bank.settings.is_production)

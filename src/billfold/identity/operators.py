@@ -1,0 +1,148 @@
+"""Operators of the bank: what their roles allow, and the record of what they do in the bank's own audit log.
+
+The log of a customer says that the bank changed something; the bank's says what was done and by whom.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import Enum, auto
+from types import MappingProxyType
+from uuid import UUID
+
+from billfold.audit.record import record
+from billfold.audit.rules import NewEntry, Outcome
+from billfold.identity.users.rules import Role
+from billfold.ledger.bank import Bank
+from billfold.ledger.scheduler import bank_customer_id
+from billfold.ledger.types import Origin
+from billfold.platform.clock import wall_now
+from billfold.platform.errors import BillfoldError, Refused
+
+
+class Power(Enum):
+    """What an operator does beyond reading."""
+
+    DECIDE = auto()
+    """Approve or reject what waits for the bank, and confirm what another operator has proposed."""
+    PROPOSE = auto()
+    """Propose what another operator has to confirm."""
+    MOVE_MONEY = auto()
+    """Propose to move money, as out of suspense, and have files of the rails processed again."""
+
+
+_ALL = frozenset(Power)
+POWERS: Mapping[Role, frozenset[Power]] = MappingProxyType(
+    {
+        "ADMIN": _ALL,
+        "MANAGER": _ALL,
+        "APPROVER": frozenset({Power.DECIDE}),
+        "INITIATOR": frozenset({Power.PROPOSE}),
+        "VIEWER": frozenset(),
+        "SERVICE": frozenset(),
+    }
+)
+"""What each role of the bank's own team may do; all of them read everything."""
+
+
+_ACCOUNT = re.compile(r".*, account (.+)\Z", re.DOTALL)
+_OF_MEMBER = re.compile(r" \(([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """Who acts for the bank. `name` is theirs alone: two operators are two names.
+
+    `role` is that of a member of the bank's team; None is the command line, which whoever may run it may use for all.
+    """
+
+    name: str
+    origin: Origin
+    role: Role | None = None
+
+    @classmethod
+    def of_command_line(cls, name: str | None) -> Operator:
+        """Return whoever runs a command, by the name in the settings."""
+        return cls(name=name or "operator", origin=Origin(kind="OPERATOR", name=name or "operator"))
+
+    @classmethod
+    def of_member(cls, origin: Origin, *, user_id: UUID, role: Role) -> Operator:
+        """Return a member of the bank's team: `origin` has their name, member id and address."""
+        return cls(name=f"{origin.name} ({user_id})", origin=origin, role=role)
+
+    @staticmethod
+    def of_account(name: str, account: str) -> str:
+        """Return the name of an operator with the account of the system that tells them from others."""
+        return f"{name}, account {account}"
+
+    @staticmethod
+    def user_id_in(name: str) -> UUID | None:
+        """Return whose the name of an operator is; None for one of the command line."""
+        found = _OF_MEMBER.search(name)
+        return None if found is None else UUID(found[1])
+
+    @staticmethod
+    def are_same(one: str, other: str) -> bool:
+        """Tell whether two names are one operator's, who does not become two by another name or another case.
+
+        In production the command line is the same operator under every name, as long as the account is the same.
+        """
+        user_id = Operator.user_id_in(one)
+        if user_id is not None or Operator.user_id_in(other) is not None:
+            return user_id == Operator.user_id_in(other)
+        accounts = [_ACCOUNT.match(each) for each in (one, other)]
+        if any(accounts):
+            return not all(accounts) or len({each[1] for each in accounts if each}) == 1
+        return one.strip().casefold() == other.strip().casefold()
+
+    def may(self, power: Power) -> bool:
+        """Tell whether the role includes a power."""
+        return self.role is None or power in POWERS[self.role]
+
+    def require(self, power: Power) -> None:
+        """Refuse what the role does not include. Raises `forbidden`."""
+        if not self.may(power):
+            raise Refused("forbidden", f"The role {self.role} does not include this.")
+
+
+@asynccontextmanager
+async def recorded(
+    bank: Bank, by: Operator, action: str, resource: tuple[str, UUID | str | None], **details: str
+) -> AsyncIterator[None]:
+    """Do something that has transactions of its own; who begins it is recorded before, what came of it when it ends.
+
+    `action` is `<resource>.<verb>`. What is refused is recorded as FAILURE, and goes on. What ends in no way at all, as
+    in a crash, leaves `<resource>.<verb>_begun` alone, which says who may have done it.
+    """
+    await _record(bank, by, f"{action}_begun", resource, outcome="SUCCESS", details=details)
+    try:
+        yield
+    except BillfoldError as failure:
+        await _record(bank, by, action, resource, outcome="FAILURE", details={**details, "refused": str(failure)})
+        raise
+    await _record(bank, by, action, resource, outcome="SUCCESS", details=details)
+
+
+async def _record(
+    bank: Bank,
+    by: Operator,
+    action: str,
+    resource: tuple[str, UUID | str | None],
+    *,
+    outcome: Outcome,
+    details: dict[str, str],
+) -> None:
+    entry = NewEntry(
+        customer_id=bank_customer_id(bank.seed),
+        origin=by.origin,
+        action=action,
+        resource_type=resource[0],
+        resource_id=resource[1],
+        outcome=outcome,
+        details=details,
+    )
+    async with bank.pool.acquire() as conn, conn.transaction():
+        await record(conn, bank.vault, entry, now=wall_now())

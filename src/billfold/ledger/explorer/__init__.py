@@ -1,1 +1,0 @@
-"""The log as it stands, read by operators: commits, their entries, postings, events and links of the chain."""

@@ -1,0 +1,189 @@
+"""Scheduled jobs are run when they are due: by the worker, and by the test clock as it advances.
+
+A job is completed when its runner returns; of a process that dies before that the next runs it
+again, so a runner works through commands named after the object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from datetime import datetime
+from typing import Generic, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Books, Command, Outcome
+from billfold.ledger.context import Context
+from billfold.ledger.types import ScheduledJob
+from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.pool import uuid_array
+from billfold.platform.errors import Unavailable
+from billfold.platform.ids import command_id, derive
+from billfold.platform.telemetry.tracing import tracing
+
+_SCHEDULE = "SELECT scheduled_job_set($1)"
+_COMPLETE = "SELECT scheduled_job_complete($1, $2::text::uuid[], $3)"
+
+
+async def schedule(conn: Connection | Pool, jobs: Iterable[ScheduledJob]) -> None:
+    """Schedule these jobs; one that is already scheduled is moved."""
+    if made := list(jobs):
+        await conn.execute(_SCHEDULE, made)
+
+
+async def cancel(conn: Connection | Pool, kind: str, *object_ids: UUID) -> None:
+    """Cancel the jobs of this kind for these objects, as far as they are scheduled."""
+    await conn.execute(_COMPLETE, kind, uuid_array(object_ids), None)
+
+
+async def complete(conn: Connection | Pool, done: Sequence[ScheduledJob]) -> None:
+    """Remove jobs of one kind that were run; one that was moved in the meantime stays."""
+    if done:
+        objects, instants = uuid_array(each.object_id for each in done), [each.at for each in done]
+        await conn.execute(_COMPLETE, done[0].kind, objects, instants)
+
+
+Key = TypeVar("Key")
+Result = TypeVar("Result")
+BATCH_SIZE = 200
+"""How many jobs of one kind and instant run concurrently."""
+
+_NEXT_JOB = "SELECT min(due_at) FROM scheduled_job WHERE kind = ANY($1::text[])"
+_DUE_JOBS = """
+SELECT a.kind, a.object_id, a.customer_id, a.due_at FROM scheduled_job a
+ WHERE a.due_at <= $1 AND a.kind = ANY($2::text[])
+   AND a.kind || ' ' || a.object_id <> ALL($3::text[])
+ ORDER BY a.due_at, a.kind, a.object_id LIMIT $4
+"""
+
+
+class WorkResults(msgspec.Struct, Generic[Key]):
+    """What was done, counted by kind, and what failed: customers or jobs."""
+
+    happened: Counter[str]
+    failed: dict[Key, Exception]
+
+    async def gather(self, work: Mapping[Key, Awaitable[Result]]) -> dict[Key, Result]:
+        """Do this concurrently, keep what failed, and return the other results."""
+        done: dict[Key, Result] = {}
+        results = await asyncio.gather(*work.values(), return_exceptions=True)
+        for key, result in zip(work, results, strict=True):
+            if isinstance(result, Exception):
+                self.failed[key] = result
+            elif isinstance(result, BaseException):
+                raise result
+            else:
+                done[key] = result
+        return done
+
+
+async def next_scheduled_at(bank: Bank) -> datetime | None:
+    """Return when the next job is due, if there is any."""
+    at: datetime | None = await bank.pool.fetchval(_NEXT_JOB, list(bank.job_runners))
+    return at
+
+
+async def run_scheduled_jobs(
+    bank: Bank, by: datetime, *, kinds: Collection[str] | None = None, put_aside: Collection[str] = ()
+) -> WorkResults[ScheduledJob]:
+    """Run every job due by `by`, or those of some kinds, in order; one that fails stays and blocks no other.
+
+    Jobs of one instant and kind run concurrently. Those `put_aside`, by their names, are left out.
+    When what a kind of job needs does not answer, the rest of that kind waits for the next run: each would
+    wait for it again, and all other jobs with them.
+    """
+    results = WorkResults[ScheduledJob](Counter(), {})
+    left = set(bank.job_runners if kinds is None else kinds)
+    while left:
+        excluded = [*put_aside, *(each.name for each in results.failed)]
+        rows = await bank.pool.fetch(_DUE_JOBS, by, list(left), excluded, BATCH_SIZE)
+        due = [ScheduledJob(*row) for row in rows]
+        if not due:
+            break
+        batch = [each for each in due if (each.at, each.kind) == (due[0].at, due[0].kind)]
+        done = await results.gather({each: run_job(bank, each) for each in batch})
+        await complete(bank.pool, list(done))
+        results.happened[batch[0].kind] += len(done)
+        left -= {each.kind for each, error in results.failed.items() if isinstance(error, Unavailable)}
+    return results
+
+
+async def run_job(bank: Bank, job: ScheduledJob) -> None:
+    """Run a job now, whether it was scheduled or not."""
+    with tracing.span(f"job {job.kind}", received={}) if tracing.is_on else nullcontext():
+        await bank.job_runners[job.kind](bank, job)
+
+
+def report_due_work(books: Books, cmd: CatchUp, ctx: Context) -> Outcome:
+    """Return what the engine did before this rule, counted by kind."""
+    del ctx
+    happened: Counter[str] = Counter()
+    for customer_id in cmd.customers:
+        if customer_id in books:
+            happened.update(books[customer_id].draft.happened)
+    return {"happened": dict(happened)}
+
+
+class CatchUp(Command, frozen=True, kw_only=True):
+    """Bring these customers up to date and do nothing more. Leaves no command row."""
+
+    rule = report_due_work
+    is_recorded = False
+    needs_identifiers = False
+
+
+BATCH_MAX = 100
+"""How many customers are brought up to date in one batch."""
+DUE_WORK_LOCK = 0x64756500  # "due"
+"""The advisory lock under which one process at a time does due work or moves the clock."""
+
+_PARALLEL_BATCHES = 2  # one batch is planned while the other commits
+_DUE_CUSTOMERS = """
+SELECT customer_id FROM ledger_head
+ WHERE due_at <= $1 AND customer_id <> ALL($2::uuid[]) ORDER BY due_at LIMIT $3
+"""
+_NEXT_DUE = "SELECT min(due_at) FROM ledger_head"
+
+
+def bank_customer_id(seed: bytes) -> UUID:
+    """Return the id of the customer that is the bank itself, derived from the seed."""
+    return derive(seed, command_id("founding", "house"), 0)
+
+
+async def next_due(conn: Connection | Pool) -> datetime | None:
+    """Return the first instant at which anything is due, the end of the bank's own day included."""
+    due: datetime | None = await conn.fetchval(_NEXT_DUE)
+    return due
+
+
+async def catch_up_due(bank: Bank, by: datetime, *, put_aside: Collection[str] = ()) -> WorkResults[UUID]:
+    """Bring every customer with something due up to `by` to the bank's now, which is not earlier.
+
+    A customer for whom it fails stays due and does not block the others. Those `put_aside` are left out.
+    """
+    result = WorkResults[UUID](Counter(), {})
+    excluded = {bank_customer_id(bank.seed), *map(UUID, put_aside)}
+    lock = asyncio.Lock()
+
+    async def run_batches() -> None:
+        while True:
+            async with lock:
+                rows = await bank.pool.fetch(_DUE_CUSTOMERS, by, list(excluded), BATCH_MAX)
+                customers = [row["customer_id"] for row in rows]
+                excluded.update(customers)
+            if not customers:
+                return
+            work = {each: bank.engine.submit(CatchUp(caller="due", key=each, customers=(each,))) for each in customers}
+            for answer in (await result.gather(work)).values():
+                result.happened.update(answer.outcome["happened"])
+            excluded.difference_update(set(customers) - result.failed.keys())
+
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(_PARALLEL_BATCHES):
+            tasks.create_task(run_batches())
+    return result

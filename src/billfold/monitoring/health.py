@@ -1,0 +1,327 @@
+"""Checks of a bank in its database, each by an index: its clock, what is late, what fails, what is not proven."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from billfold.bills.rules.market import Market, market_data_states
+from billfold.bills.store import load_market
+from billfold.ledger.scheduler import next_due
+from billfold.payments.crypto.deposits.rules import DepositStatus
+from billfold.payments.crypto.deposits.store import list_cursors, list_deposits
+from billfold.payments.crypto.withdrawals.store import list_blocked
+from billfold.payments.files import retries
+from billfold.payments.files.types import RailFile
+from billfold.platform.clock import business_now, monotonic, wall_now
+from billfold.platform.database.background_work import list_failed
+from billfold.platform.database.business_clock import read_clock
+from billfold.platform.database.connection import CONNECT_SECONDS, Connection, Host, hosts_of
+from billfold.platform.database.replica import CAUGHT_UP_SECONDS, FLUSHED, IDENTITY, REPLAYED
+from billfold.platform.database.shortage import error_summary
+from billfold.platform.dates import format_eastern
+from billfold.platform.settings.settings import Settings
+from billfold.reports.proofs.roots.store import find_root, list_refusals
+
+
+class HealthCheck(NamedTuple):
+    """The result of one check. `next_step` is empty when it passed."""
+
+    what: str
+    found: str
+    next_step: str = ""
+
+
+REFUSED_FOR = timedelta(days=1)
+"""For how long a refused file is named, unless it comes again under its name."""
+BACKLOG_LIMIT = timedelta(minutes=5)
+UNREAD_LIMIT = timedelta(minutes=15)
+"""A worker asks the nodes every few seconds."""
+UNSEALED_LIMIT = timedelta(hours=2)
+"""A worker seals every hour."""
+
+_UNSEALED = """
+SELECT count(*), min(recorded_at) FROM audit_chain_head WHERE entry_no > sealed_no
+"""
+_BACKLOG = "SELECT count(*) FROM ledger_head WHERE due_at <= $1"
+
+
+async def check_bank(conn: Connection, settings: Settings, market: Market | None = None) -> list[HealthCheck]:
+    """Return what is found of a bank. A check that fails is a finding, not the end of the others.
+
+    The `market` is loaded if none is given.
+    """
+    looks = {
+        "clock": _clock,
+        "due work": _backlog,
+        "audit log": _audit_log,
+        "rail files": _rail_files,
+        "workers": failed_work,
+        "daily roots": _daily_roots,
+        "wallets": _wallets,
+        "chains": _chains,
+    }
+    checks = [await _attempt(what, look(conn)) for what, look in looks.items()]
+    return [*checks, await _attempt("market data", _market_data(conn, settings, market))]
+
+
+async def _attempt(what: str, look: Awaitable[HealthCheck]) -> HealthCheck:
+    try:
+        return await look
+    except Exception as error:  # noqa: BLE001 - as `check_bank` says
+        return HealthCheck(what, error_summary(error), "See the log of the database and docs/operate.")
+
+
+async def _daily_roots(conn: Connection) -> HealthCheck:
+    refused = await list_refusals(conn)
+    if refused:
+        day, reason = refused[0]
+        return HealthCheck("daily roots", f"nothing was published of {day}: {reason}", "Run `billfold verify`.")
+    last = await find_root(conn)
+    return HealthCheck("daily roots", "none yet" if last is None else f"the last is of {last.day}")
+
+
+async def _now(conn: Connection) -> datetime:
+    return business_now(await read_clock(conn), wall_now())
+
+
+async def _clock(conn: Connection) -> HealthCheck:
+    kind = "real clock" if await read_clock(conn) is None else "test clock"
+    return HealthCheck("clock", f"{kind}: {format_eastern(await _now(conn))}")
+
+
+async def _backlog(conn: Connection) -> HealthCheck:
+    now, first = await _now(conn), await next_due(conn)
+    if first is None or first > now:
+        return HealthCheck("due work", f"none; next {format_eastern(first)}" if first else "none")
+    waiting = await conn.fetchval(_BACKLOG, now)
+    found = f"{waiting} customers since {format_eastern(first)}"
+    is_late = now - first > BACKLOG_LIMIT
+    return HealthCheck("due work", found, "Start a worker: `billfold worker`." if is_late else "")
+
+
+async def _audit_log(conn: Connection) -> HealthCheck:
+    waiting, since = await conn.fetchrow(_UNSEALED) or (0, None)
+    if since is None:
+        return HealthCheck("audit log", "sealed")
+    is_late = wall_now() - since > UNSEALED_LIMIT
+    found = f"{waiting} customers' entries not sealed, since {since:%Y-%m-%d %H:%M} UTC"
+    return HealthCheck("audit log", found, "Start a worker: `billfold worker`." if is_late else "")
+
+
+async def _rail_files(conn: Connection) -> HealthCheck:
+    """Files that have arrived and fail, then those that were refused: the oldest is named, with its error."""
+    waiting = await retries.list_failing(conn)
+    if not waiting:
+        return _refused_files(await retries.list_refused(conn, await _now(conn) - REFUSED_FOR))
+    first, trouble = waiting[0], retries.retry_state_of(waiting[0])
+    reason = trouble.words() if trouble else ""
+    more = f"; {len(waiting) - 1} more fail" if waiting[1:] else ""
+    step = f"Run `billfold files retry {first.file_id}`, or propose to `close` it there."
+    return HealthCheck("rail files", f"{first.name}, {reason}{more}", step)
+
+
+def _refused_files(refused: Sequence[RailFile]) -> HealthCheck:
+    if not refused:
+        return HealthCheck("rail files", "none fails")
+    first, more = refused[0], f"; {len(refused) - 1} more were refused" if refused[1:] else ""
+    found = f"{first.rail} file {first.name} is refused since {format_eastern(first.created_at)}{more}"
+    step = (
+        f"See why: `billfold files show {first.file_id}`. Nothing of it was booked: have it corrected and sent again."
+    )
+    return HealthCheck("rail files", found, step)
+
+
+async def _market_data(conn: Connection, settings: Settings, market: Market | None) -> HealthCheck:
+    """What no bill can be bought or sold by; the rates come first."""
+    market = market or await load_market(conn, age_max_days=settings.traded_rates_max_age_days)
+    rates, *bills = market_data_states(market, await _now(conn))
+    first = next((each for each in (rates, *bills) if each.problem), None)
+    if first is None:
+        return HealthCheck("market data", f"rates of {rates.newest}")
+    found = f"{first.what}: {first.newest}; {first.problem}"
+    return HealthCheck("market data", found, "Run `billfold market import` with newer files.")
+
+
+async def failed_work(conn: Connection) -> HealthCheck:
+    """Items that workers have put aside: the one that failed first is named, with its error."""
+    failed = await list_failed(conn)
+    if not failed:
+        return HealthCheck("workers", "nothing fails")
+    first, more = failed[0], f"; {len(failed) - 1} more fail" if failed[1:] else ""
+    found = f"{first.kind} {first.item}, {first.tries} tries: {first.error}{more}"
+    again = f"{first.again_at:%Y-%m-%d %H:%M} UTC"
+    return HealthCheck("workers", found, f"Mend what the error names; it is tried again at {again}.")
+
+
+async def _wallets(conn: Connection) -> HealthCheck:
+    """Wallets that cannot pay what waits: the one that has been so for longest is named."""
+    blocked = await list_blocked(conn)
+    if not blocked:
+        return HealthCheck("wallets", "none is blocked")
+    first, more = blocked[0], f"; {len(blocked) - 1} more are blocked" if blocked[1:] else ""
+    found = (
+        f"{first.chain} since {first.problem_since:%Y-%m-%d %H:%M} UTC: {first.problem}, {first.problem_detail}{more}"
+    )
+    return HealthCheck("wallets", found, "See docs/operate/crypto_withdrawals.md; it goes on by itself.")
+
+
+async def _chains(conn: Connection) -> HealthCheck:
+    """What keeps deposits from being credited, or made the bank bear one; the first is named."""
+    lost = await list_deposits(conn, [DepositStatus.REORGED])
+    if lost:
+        found = f"deposit {lost[0].deposit_id} was reorged on {lost[0].chain} after it was booked ({len(lost)} in all)"
+        return HealthCheck("chains", found, "See `billfold crypto deposits list` and docs/operate/crypto.md.")
+    cursors = await list_cursors(conn)
+    for each in cursors:
+        if each.problems or wall_now() - each.agreed_at > UNREAD_LIMIT:
+            said = "; ".join(f"{node} {problem}" for node, problem in each.problems.items())
+            found = f"{each.chain} is read up to {each.agreed_at:%Y-%m-%d %H:%M} UTC: {said or 'no worker reads it'}"
+            return HealthCheck("chains", found, "Mend the nodes, or start a worker: `billfold worker`.")
+    return HealthCheck("chains", f"{len(cursors)} are read" if cursors else "none is read")
+
+
+COUNT_MAX = 10_000
+"""More is not counted."""
+_QUEUES = f"""
+SELECT 'Customers with work due', (SELECT min(due_at) FROM ledger_head WHERE due_at <= $1),
+       (SELECT count(*) FROM (SELECT FROM ledger_head WHERE due_at <= $1 LIMIT {COUNT_MAX}) q), $1::timestamptz
+ UNION ALL
+SELECT 'Scheduled jobs', (SELECT min(due_at) FROM scheduled_job WHERE due_at <= $1),
+       (SELECT count(*) FROM (SELECT FROM scheduled_job WHERE due_at <= $1 LIMIT {COUNT_MAX}) q), $1
+ UNION ALL
+SELECT 'Webhook deliveries', (SELECT min(due_at) FROM subscription_queue WHERE due_at <= $2),
+       (SELECT count(*) FROM (SELECT FROM delivery WHERE due_at IS NOT NULL LIMIT {COUNT_MAX}) q), $2
+ UNION ALL
+SELECT 'Files of the rails', (SELECT min(created_at) FROM rail_file WHERE done_at IS NULL),
+       (SELECT count(*) FROM (SELECT FROM rail_file WHERE done_at IS NULL LIMIT {COUNT_MAX}) q), $1
+"""
+_CLAIMS = "SELECT name, until FROM work_claim WHERE until > $1 ORDER BY name"
+
+
+class Lag(NamedTuple):
+    """A queue: how much waits in it (at most COUNT_MAX is counted), and for how long the first has waited."""
+
+    queue: str
+    waiting: int
+    waited: timedelta | None
+
+
+async def read_lags(conn: Connection, *, now: datetime, wall: datetime) -> list[Lag]:
+    """Return each queue of the bank; `now` is business time."""
+    rows = await conn.fetch(_QUEUES, now, wall)
+    return [
+        Lag(name, count, None if since is None else max(at - since, timedelta())) for name, since, count, at in rows
+    ]
+
+
+async def list_claims(conn: Connection, wall: datetime) -> list[tuple[str, datetime]]:
+    """Return the work that a process has claimed, and until when."""
+    return [(row["name"], row["until"]) for row in await conn.fetch(_CLAIMS, wall)]
+
+
+_WHAT: Final = "replicas read"
+_POLL_SECONDS: Final = 0.1
+_SINCE: Final = "SELECT date_trunc('second', pg_last_xact_replay_timestamp() AT TIME ZONE 'UTC')::text"
+
+
+async def check_replicas_read(conn: Connection, dsn: str) -> HealthCheck:
+    """Return what is found of the servers at BILLFOLD_DATABASE_REPLICA_URL; `conn` is to the primary."""
+    parts = urlsplit(dsn)
+    hosts: list[Host | None] = [*hosts_of(dsn)] or [None]
+    found, wrong = list[str](), False
+    for host in hosts:
+        name = parts.netloc.rpartition("@")[2] if host is None else f"{host[0]}:{host[1]}"
+        said, is_well = await _look(conn, dsn, host)
+        found.append(f"{name} {said}")
+        wrong = wrong or not is_well
+    step = "Reports are read from the primary until then. See docs/operate/replica_reads.md."
+    return HealthCheck(_WHAT, "; ".join(found), step if wrong else "")
+
+
+async def _look(primary: Connection, dsn: str, host: Host | None) -> tuple[str, bool]:
+    """Say how a replica is, and whether it is read from."""
+    place: dict[str, Any] = {} if host is None else {"host": host[0], "port": host[1]}
+    try:
+        replica = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS, **place)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the finding
+        return f"does not answer: {error_summary(error)}", False
+    try:
+        if await replica.fetchrow(IDENTITY) != await primary.fetchrow(IDENTITY):
+            return "is another database", False
+        position = await primary.fetchval(FLUSHED)
+        ends_at = monotonic() + CAUGHT_UP_SECONDS
+        while (replayed := await replica.fetchval(REPLAYED)) is not None:
+            if replayed >= position:
+                return "has everything", True
+            if monotonic() > ends_at:
+                since = await replica.fetchval(_SINCE)
+                return f"is {position - replayed:,} bytes behind, the last commit of {since} UTC", False
+            await asyncio.sleep(_POLL_SECONDS)
+        return "is no replica: it takes writes", False
+    finally:
+        await replica.close()
+
+
+SKEW_LIMIT = timedelta(seconds=2)
+LAG_LIMIT = timedelta(seconds=30)
+_REPLICAS = """
+SELECT application_name, sync_state, state, coalesce(replay_lag, '0') AS lag FROM pg_stat_replication
+ ORDER BY replay_lag DESC NULLS LAST
+"""
+_ARCHIVER = """
+SELECT current_setting('archive_mode') <> 'off' AND current_setting('archive_command') <> 'true' AS archives,
+       last_failed_time > coalesce(last_archived_time, '-infinity') AS fails, last_failed_wal, last_archived_time
+  FROM pg_stat_archiver
+"""
+
+
+async def check_server(conn: Connection) -> list[HealthCheck]:
+    """Return what is found of the server of the database."""
+    checks = []
+    for what, look in {"machine clock": _skew, "replicas": _replicas, "archived log": _archiver}.items():
+        try:
+            checks.append(await look(conn))
+        except Exception as error:  # noqa: BLE001 - a check that fails is a finding, not the end of the others
+            checks.append(HealthCheck(what, error_summary(error), "See the log of the database."))
+    return checks
+
+
+async def _skew(conn: Connection) -> HealthCheck:
+    """A token of another machine is refused when clocks differ."""
+    before = wall_now()
+    theirs = await conn.fetchval("SELECT clock_timestamp()")
+    skew = max(before - theirs, theirs - wall_now(), timedelta(0))
+    found = f"{skew.total_seconds():.1f} s from the database's"
+    step = "Have both machines follow a time server: `timedatectl set-ntp true`, `chronyc makestep`."
+    return HealthCheck("machine clock", found, step if skew > SKEW_LIMIT else "")
+
+
+async def _replicas(conn: Connection) -> HealthCheck:
+    rows = await conn.fetch(_REPLICAS)
+    if not rows:
+        wanted = await conn.fetchval("SHOW synchronous_standby_names")
+        step = "Start the replica; no command is acknowledged until then." if wanted else ""
+        return HealthCheck("replicas", f"none, and {wanted} is waited for" if wanted else "none", step)
+    if any(row["state"] is None for row in rows):
+        return HealthCheck("replicas", f"{len(rows)}; how far they are only pg_monitor may read")
+    slowest = rows[0]
+    found = ", ".join(
+        f"{row['application_name']} {row['sync_state']} {row['lag'].total_seconds():.1f} s" for row in rows
+    )
+    step = f"See what holds {slowest['application_name']} back: docs/operate/incident_runbook.md."
+    return HealthCheck("replicas", found, step if slowest["lag"] > LAG_LIMIT else "")
+
+
+async def _archiver(conn: Connection) -> HealthCheck:
+    row = await conn.fetchrow(_ARCHIVER)
+    assert row is not None
+    if not row["archives"]:
+        return HealthCheck("archived log", "none: only the moments of backups can be restored")
+    if row["fails"]:
+        step = "Mend its folder before the log fills the disk, or end it: `billfold backup DIR --no-continuous`."
+        return HealthCheck("archived log", f"{row['last_failed_wal']} cannot be archived", step)
+    return HealthCheck("archived log", "nothing fails")

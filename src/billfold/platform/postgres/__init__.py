@@ -1,1 +1,0 @@
-"""The embedded PostgreSQL server and the programs of its wheel."""

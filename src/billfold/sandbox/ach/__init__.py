@@ -1,1 +1,0 @@
-"""The simulated ACH network, and the operations that act for other banks."""

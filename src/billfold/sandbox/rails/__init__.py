@@ -1,0 +1,1 @@
+"""The rails of a sandbox: the ACH network and the Fedwire service, with the other banks behind them."""

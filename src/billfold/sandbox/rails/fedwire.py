@@ -1,0 +1,209 @@
+"""The simulated Fedwire behind a sandbox: it reads what we hand over and answers with files.
+
+Every answer goes through the inbox and the gate, like one of the real service.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from billfold.ledger import scheduler as jobs_store
+from billfold.ledger.bank import Bank
+from billfold.ledger.types import ScheduledJob
+from billfold.payments.fedwire.booking import payment_id
+from billfold.payments.fedwire.inbound_files import FedwireFileProcessor
+from billfold.payments.fedwire.outbound import FedwireSender
+from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
+from billfold.payments.files.store import read_content
+from billfold.payments.wires import store
+from billfold.payments.wires.commands import WireDirection, WireRow, WireType
+from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
+from billfold.payments.wires.iso20022.types import CreditTransfer, FedwireMessage, PaymentReturn, ReturnRequest
+from billfold.payments.wires.messages import fedwire_day as _day
+from billfold.payments.wires.messages import message_sent
+from billfold.payments.wires.rules import messages
+from billfold.payments.wires.store import find_wire, get_outstanding, get_wire
+from billfold.platform.errors import InvalidInput, InvariantError, Refused
+from billfold.sandbox.rails.simulated_fedwire import SimulatedFed
+
+WIRE_ANSWER = "sandbox.wire_answer"
+"""The appointment at which the simulated service answers a file of ours."""
+ANSWERS_AFTER = timedelta(seconds=5)
+_OPEN_STATUSES: Final = frozenset({"PENDING", "PROCESSING"})
+
+
+class DestinationAccount(NamedTuple):
+    """The account that a payment is for."""
+
+    routing_number: str
+    account_number: str
+
+
+class Sender(NamedTuple):
+    """The sender of a payment."""
+
+    name: str
+    account_number: str | None = None
+    routing_number: str | None = None
+
+
+class Returned(NamedTuple):
+    """What comes back of a wire in cents, None for all that is outstanding, and what banks keep of it."""
+
+    amount: int | None = None
+    charges: int = 0
+
+
+class SimulatedFedwire:
+    """What the other side of Fedwire does, at its own instants or when an operation requests it.
+
+    `sender` and `gate` are the bank's own side of the service, in this process.
+    """
+
+    def __init__(self) -> None:
+        self.sender = FedwireSender(schedule_answer)
+        self.gate = FedwireFileProcessor()
+
+    # -- by itself ------------------------------------------------------------------------
+
+    async def answer(self, bank: Bank, appointment: ScheduledJob) -> None:
+        """Answer every message of a file of ours that is not answered yet."""
+        content = await read_content(bank, appointment.object_id)
+        sent = [wire for _, wire in read_messages(content, "outgoing")]
+        unanswered = [wire for wire in sent if await _is_unanswered(bank, wire)]
+        fed = SimulatedFed(bank.settings.bank_routing_number)
+        answers = fed.answers(unanswered, appointment.at, _day(bank, appointment.at))
+        await self._deliver(bank, f"fed-{appointment.object_id}.xml", answers)
+
+    # -- on request -----------------------------------------------------------------------
+
+    async def submit(self, bank: Bank, customer_id: UUID, wire_id: UUID) -> None:
+        """Let the message of a wire go before its hour, or see that it has gone. Refuses: wire-not-pending."""
+        wire = await get_wire(bank.pool, customer_id, wire_id)
+        if wire.status == "PENDING":
+            await store.expedite(bank.pool, wire_id, await bank.now())
+            await self.sender.send(bank)
+            wire = await get_wire(bank.pool, customer_id, wire_id)
+        if wire.direction != WireDirection.OUTGOING or wire.status != "PROCESSING":
+            raise Refused("wire-not-pending", f"The wire is {wire.status}.")
+
+    async def settle(self, bank: Bank, customer_id: UUID, wire_id: UUID, code: str | None) -> None:
+        """Let a wire settle, or be rejected for a code. Refuses: wire-not-processing."""
+        wire = await get_wire(bank.pool, customer_id, wire_id)
+        if wire.direction == WireDirection.OUTGOING and wire.status == "COMPLETED" and code is None:
+            return  # by itself, while the request was on its way
+        if wire.direction != WireDirection.OUTGOING or wire.status != "PROCESSING":
+            raise Refused("wire-not-processing", f"The wire is {wire.status}.")
+        message = await _sent_message(bank, wire)
+        now = await bank.now()
+        status = SimulatedFed(bank.settings.bank_routing_number).status(message, now, code)
+        await self._deliver(bank, f"fed-status-{wire_id}.xml", [status])
+
+    async def give_back(
+        self,
+        bank: Bank,
+        customer_id: UUID,
+        wire_id: UUID,
+        reason: str,
+        information: str,
+        returned: Returned | None = None,
+    ) -> None:
+        """Let the receiver of a wire of ours send it, or a part of it, back. Refuses: wire-not-completed."""
+        wire = await get_wire(bank.pool, customer_id, wire_id)
+        _expect_completed(wire, WireDirection.OUTGOING)
+        returned, outstanding = returned or Returned(), await get_outstanding(bank.pool, wire)
+        if outstanding <= 0:
+            raise Refused("wire-already-returned", "The wire has come back already.")
+        message = await _sent_message(bank, wire)
+        if not isinstance(message, CreditTransfer):
+            raise Refused("wire-not-completed", "A return does not come back.")
+        if returned.charges >= outstanding:
+            raise InvalidInput.at("body", "charges_usdc", msg="must be less than what is outstanding of the wire")
+        amount = returned.amount or outstanding - returned.charges
+        if amount + returned.charges > outstanding:
+            raise InvalidInput.at("body", "amount_usdc", msg="must be what is outstanding of the wire, or less")
+        now = await bank.now()
+        return_message = SimulatedFed(bank.settings.bank_routing_number).payment_return(
+            message,
+            now,
+            _day(bank, now),
+            reason=reason,
+            information=information,
+            amount=amount,
+            charges=returned.charges,
+            outstanding=outstanding,
+        )
+        await self._deliver(bank, f"fed-return-{wire_id}-{outstanding}.xml", [return_message])
+
+    async def ask_for(self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str) -> None:
+        """Simulate a return request from the sender of a wire that arrived. Refuses: wire-not-completed."""
+        wire = await get_wire(bank.pool, customer_id, wire_id)
+        _expect_completed(wire, WireDirection.INCOMING)
+        if wire.wire_type != WireType.PAYMENT or wire.message is None:
+            raise Refused("wire-not-completed", "Only a payment that arrived can be requested back.")
+        now = await bank.now()
+        request = SimulatedFed(bank.settings.bank_routing_number).return_request(
+            messages.payment_message_of(wire), now, _day(bank, now), reason=reason
+        )
+        await self._deliver(bank, f"fed-request-{wire_id}.xml", [request])
+
+    async def pay(self, bank: Bank, payment_name: UUID, to: DestinationAccount, amount: int, sender: Sender) -> bool:
+        """Let a payment arrive; tell whether it was booked. The same name arrives once."""
+        now = await bank.now()
+        wire = SimulatedFed(to.routing_number).payment(
+            str(payment_name),
+            now,
+            _day(bank, now),
+            account_number=to.account_number,
+            amount=amount,
+            sender_name=sender.name,
+            sender_account_number=sender.account_number,
+            sender_routing_number=sender.routing_number,
+        )
+        wire_id = payment_id(bank, wire)
+        if await find_wire(bank.pool, wire_id) is None:
+            await self._deliver(bank, f"fed-payment-{payment_name}.xml", [wire])
+        booked = await find_wire(bank.pool, wire_id)
+        return booked is not None and booked.status == "COMPLETED"
+
+    async def _deliver(self, bank: Bank, name: str, answers: Sequence[FedwireMessage]) -> None:
+        """Put a file into the inbox and let it be taken at once."""
+        if answers:
+            content = write_messages(answers, "incoming")
+            exchange = bank.ports[RailExchanges].wire
+            assert isinstance(exchange, ExchangeFolders)
+            await exchange.network_side().transmit(name, content)
+            await self.gate.process_all(bank)
+
+
+async def schedule_answer(bank: Bank, file_id: UUID) -> None:
+    """Let the simulated service answer a file of ours."""
+    at = await bank.now() + ANSWERS_AFTER
+    await jobs_store.schedule(bank.pool, [ScheduledJob(WIRE_ANSWER, file_id, None, at=at)])
+
+
+async def _is_unanswered(bank: Bank, wire: FedwireMessage) -> bool:
+    """Is this message of ours not answered yet?"""
+    message = wire.message
+    if isinstance(message, ReturnRequest):
+        return bool(await store.find_open_cases(bank.pool, [message.case_id]))
+    sent = (await store.find_sent(bank.pool, [message.message_id])).get(message.message_id)
+    if sent is None:
+        return False
+    return sent.status in _OPEN_STATUSES or sent.direction != WireDirection.OUTGOING
+
+
+async def _sent_message(bank: Bank, wire: WireRow) -> CreditTransfer | PaymentReturn:
+    sent = await store.find_last_sent(bank.pool, wire.wire_id, ["pacs.008", "pacs.004"])
+    message = None if sent is None else await message_sent(bank, sent)
+    if not isinstance(message, CreditTransfer | PaymentReturn):
+        raise InvariantError("A wire has left without a message.", wire_id=str(wire.wire_id))
+    return message
+
+
+def _expect_completed(wire: WireRow, direction: str) -> None:
+    if wire.direction != direction:
+        raise Refused("wire-not-completed", f"The wire is {wire.direction}.")
+    if wire.status != "COMPLETED":
+        raise Refused("wire-not-completed", f"The wire is {wire.status}.")

@@ -1,0 +1,162 @@
+"""A running sandbox as programs outside see it: the file of its addresses and credentials, and clients that use it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+from uuid import UUID
+
+import httpx
+import msgspec
+
+from billfold.cli.context import CliError
+from billfold.client.customer_api import CustomerApi
+from billfold.client.dpop import DpopAuth
+from billfold.client.oauth import Authorization, ClientRegistration
+from billfold.client.partner_api import PartnerApi
+from billfold.client.request_signature import PartnerAuth
+from billfold.client.responses import ApiError
+from billfold.client.sandbox import local_client
+from billfold.sandbox.card_processor.launch import CardNetwork
+from billfold.sandbox.line_process import write_private
+
+FILE_NAME = "sandbox.json"
+
+StoryStage = Literal["none", "playing", "played"]
+
+
+class SandboxPerson(msgspec.Struct, frozen=True):
+    """What a person signs in with; `totp_secret` is for an authenticator app, in base32."""
+
+    email: str
+    password: str
+    totp_secret: str
+
+
+class SandboxOAuthClient(msgspec.Struct, frozen=True, kw_only=True):
+    """What a program needs to be this client. The key is an ES256 one, PEM."""
+
+    client_id: str
+    profile: str
+    grant_types: tuple[str, ...]
+    redirect_uris: tuple[str, ...]
+    scope: str
+    private_key: str
+    kid: str
+
+
+class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
+    """Addresses, credentials and ids of a running sandbox."""
+
+    base_url: str
+    partner_url: str
+    host: str
+    http_url: str
+    docs_url: str
+    clock_url: str
+    ca_file: str
+    partner: str
+    username: str
+    password: str
+    shared_secret: str
+    private_key: str
+    kid: str
+    person: SandboxPerson
+    """Who signs in for the customer on the authorization server's pages."""
+    colleague: SandboxPerson
+    """Another member of its team, who approves what the first requests."""
+    operators: tuple[SandboxPerson, ...] = ()
+    """Two members of the bank's own team."""
+    partner_person: SandboxPerson | None = None
+    """A member of the partner's own team."""
+    customer_id: UUID
+    own_customer_id: UUID
+    facilitation_pocket_id: UUID
+    auth_url: str
+    customer_url: str
+    clients: tuple[SandboxOAuthClient, ...]
+    """Clients of the authorization server: one of each profile, and a service user."""
+    card_network: CardNetwork | None = None
+    """Where a card network talks ISO 8583 with the card processor; None in a file of an earlier release."""
+    story: StoryStage = "none"
+    pocket_ids: tuple[UUID, ...] = ()
+    """The Pockets of the story, the 4-week one first."""
+
+
+def read_sandbox_file(state_dir: Path) -> SandboxFile | None:
+    """Return what the last start wrote, or None when there is nothing, or nothing readable."""
+    try:
+        return msgspec.json.decode((state_dir / FILE_NAME).read_bytes(), type=SandboxFile)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def require_sandbox_file(state_dir: Path) -> SandboxFile:
+    """Return the credentials of the sandbox in a folder. Raises CliError when there is none."""
+    box = read_sandbox_file(state_dir)
+    if box is None:
+        raise CliError(
+            f"There is no sandbox in {state_dir}.", "Start one with `billfold sandbox`, or set BILLFOLD_STATE_DIR."
+        )
+    return box
+
+
+def write_sandbox_file(state_dir: Path, content: SandboxFile) -> None:
+    """Put the file in place whole, never readable by anybody else."""
+    write_private(state_dir / FILE_NAME, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
+
+
+_START_HINT = "Start it with `billfold sandbox`, in this folder or the one BILLFOLD_STATE_DIR names."
+
+
+@contextmanager
+def open_partner_api(box: SandboxFile) -> Iterator[PartnerApi]:
+    """Lend the Partner API of a running sandbox. What fails inside is raised as CliError."""
+    with cli_errors(), partner_http(box) as http:
+        api = PartnerApi(http)
+        api.bank_time()  # a stream would try again forever
+        yield api
+
+
+@contextmanager
+def open_customer_api(box: SandboxFile) -> Iterator[CustomerApi]:
+    """Lend the Customer API of a running sandbox. What fails inside is raised as CliError."""
+    with cli_errors(), local_client(box.customer_url, box.ca_file, _service_credentials(box)) as http:
+        yield CustomerApi(http)
+
+
+def partner_http(box: SandboxFile) -> httpx.Client:
+    """Return a client that signs as the sandbox's partner."""
+    address = httpx.URL(box.base_url).host
+    return local_client(box.partner_url, box.ca_file, partner_auth(box), address=address)
+
+
+def partner_auth(box: SandboxFile) -> PartnerAuth:
+    """Return what signs as the sandbox's partner."""
+    names = ("username", "shared_secret", "private_key", "kid")
+    return PartnerAuth(url=box.partner_url, **{name: getattr(box, name) for name in names})
+
+
+def service_client(box: SandboxFile) -> ClientRegistration:
+    """Return the program that acts for the sandbox's customer by itself."""
+    client = next(each for each in box.clients if each.client_id == "sandbox-service")
+    return ClientRegistration(
+        issuer=box.auth_url, client_id=client.client_id, kid=client.kid, private_key=client.private_key
+    )
+
+
+def _service_credentials(box: SandboxFile) -> DpopAuth:
+    authorization = Authorization(service_client(box))
+    with local_client(box.auth_url, box.ca_file) as http:
+        return DpopAuth(authorization, authorization.client_credentials(http, ["subscriptions.read"]))
+
+
+@contextmanager
+def cli_errors() -> Iterator[None]:
+    """Say in a sentence what went wrong between us and the sandbox."""
+    try:
+        yield
+    except ApiError as error:
+        raise CliError(f"The sandbox answered {error}", "See `billfold doctor`.") from error
+    except httpx.TransportError as error:
+        raise CliError(f"The sandbox does not answer: {error}", _START_HINT) from error

@@ -1,1 +1,0 @@
-"""The simulated Fedwire Funds Service, and the operations that act for the other side."""

@@ -1,0 +1,82 @@
+"""Whom the server runs as, on machines that lack the usual."""
+
+import os
+import pwd
+import shutil
+import subprocess
+
+import pytest
+
+from billfold.platform.database import embedded_programs as programs
+from billfold.platform.database.embedded_programs import EmbeddedPostgresError, ServerUser
+
+SOMEBODY = pwd.getpwuid(os.getuid())
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine with these accounts and tools; `added` is what a tool was called with."""
+
+    def make(*accounts, tools=(), works=True):
+        known, added = set(accounts), []
+
+        def getpwnam(name):
+            if name not in known:
+                raise KeyError(name)
+            return SOMEBODY
+
+        def run(words, **_):
+            added.append(words)
+            if works:
+                known.add(words[-1])
+
+        monkeypatch.setenv("PATH", "/usr/bin:/bin")
+        monkeypatch.setattr(pwd, "getpwnam", getpwnam)
+        monkeypatch.setattr(subprocess, "run", run)
+        monkeypatch.setattr(
+            shutil, "which", lambda name, path: f"/usr/sbin/{name}" if name in tools and "/usr/sbin" in path else None
+        )
+        return added
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("accounts", "tools", "works", "called"),
+    [
+        (["pgserver"], ["useradd"], True, []),
+        ([], ["useradd"], True, ["/usr/sbin/useradd"]),
+        ([], ["adduser"], True, ["/usr/sbin/adduser"]),
+        (["nobody"], ["useradd"], False, ["/usr/sbin/useradd"]),
+        (["nobody"], [], True, []),
+    ],
+)
+def test_root_lends_an_account_also_in_a_shell_without_the_tools_of_root(machine, accounts, tools, works, called):
+    added = machine(*accounts, tools=tools, works=works)
+    assert programs._server_account() is SOMEBODY
+    assert [words[0] for words in added] == called
+
+
+def test_where_no_account_can_be_lent_it_is_said_what_to_do(machine):
+    machine()
+    with pytest.raises(EmbeddedPostgresError, match="run as another user, or set BILLFOLD_DATABASE_URL"):
+        programs._server_account()
+
+
+def test_a_user_without_a_name_is_told_what_to_add(monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "geteuid", lambda: 54_321)
+    with pytest.raises(EmbeddedPostgresError, match=r"bank:x:54321:\d+::/tmp:/bin/sh"):
+        ServerUser.of(tmp_path / "postgres", print)
+
+
+def test_root_opens_programs_and_libraries_that_a_strict_umask_hid(monkeypatch, tmp_path):
+    programs_folder, libraries = tmp_path / "wheel" / "pginstall18" / "bin", tmp_path / "wheel.libs"
+    monkeypatch.setattr(programs, "_bin_dir", lambda: programs_folder)
+    for folder, name in ((programs_folder, "initdb"), (libraries, "libpq.so")):
+        folder.mkdir(parents=True)
+        (folder / name).touch(mode=0o600)
+    for folder in (tmp_path / "wheel", programs_folder.parent, programs_folder, libraries):
+        folder.chmod(0o700)
+    programs._allow_reading()
+    opened = (programs_folder.parent, programs_folder, programs_folder / "initdb", libraries, libraries / "libpq.so")
+    assert [path.stat().st_mode & 0o007 for path in opened] == [5, 5, 5, 5, 4]

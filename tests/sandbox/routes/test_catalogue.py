@@ -1,0 +1,26 @@
+"""The catalogue of simulations is what the operations of the sandbox take."""
+
+from billfold.http.openapi.document import examples_of
+from billfold.sandbox.routes.catalogue import magic_values, simulations
+from billfold.sandbox.routes.operations import sandbox_operations
+
+EXAMPLES = examples_of("billfold.apis.partner_api")
+
+
+def test_every_simulation_is_in_the_catalogue_with_what_its_example_sends():
+    catalogue = {each.name: each for each in simulations()}
+    tasks = {"sandbox_fork", "sandbox_rewind", "sandbox_reset", "sandbox_play_scenario"}
+    assert set(catalogue) == {each.name for each in sandbox_operations() if each.method == "POST"} - tasks
+    for name, each in catalogue.items():
+        sent = EXAMPLES[name].get("request") or {}
+        body = {parameter.name: parameter for parameter in each.parameters if parameter.place == "body"}
+        assert set(sent) <= set(body), name
+        assert {parameter.name for parameter in body.values() if parameter.required} <= set(sent), name
+        assert "$ref" not in str(each.parameters)
+    assert catalogue["sandbox_ach_submit"].events == ["transfers.ach.out.sent"]
+
+
+def test_the_values_that_simulated_counterparts_obey_are_in_the_catalogue():
+    assert {("wires", "ends in 01"), ("ach", "ends in 03"), ("card-money", "ends in 04"), ("ach", "091000019")} <= {
+        (each.area, each.value) for each in magic_values()
+    }
