@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
+import msgspec
 from litestar import Litestar, Request, Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.middleware import DefineMiddleware
@@ -38,6 +39,7 @@ from billfold.http.responses import (
     StreamedResponse,
     as_response,
     methods_of,
+    respond,
     response_to,
 )
 from billfold.ledger.bank import Bank
@@ -219,7 +221,7 @@ class Api:
         try:
             request.body = await read_body(request, receive)
             operation.read(request)
-            response = await self._respond(operation, request)
+            response = respond(await self._handle(operation, request), operation.status)
         except Exception as error:  # noqa: BLE001 - each has its response
             response = self.error_response(error, request)
         await _send(request, response, headers, receive=receive, send=send)
@@ -238,10 +240,8 @@ class Api:
         self, operation: Operation, request: RawRequest, identity: Identity, wall: datetime
     ) -> tuple[HttpResponse | StreamedResponse, Headers]:
         """Count a request and return its response with its headers: that of the operation, or the stored one."""
-        admission = await self._store.admit(identity.admission)
+        admission = await self._admit(operation, identity, wall)
         headers = _headers(operation, admission, wall)
-        if operation.deprecated is not None:
-            self._deprecations.count(identity.admission.caller, operation.name, wall)
         if admission.verdict != "run":
             return _not_run(admission, request, wall), headers
         stored = False
@@ -253,29 +253,64 @@ class Api:
                 await self._store.release(identity.admission)
         return response, headers
 
+    async def call(self, operation: Operation, request: RawRequest, identity: Identity) -> Any:  # noqa: ANN401 - any type
+        """Count a request made in this process and return what its handler returns. Raises the error it raises.
+
+        A repeated request gets the stored response. The body is in `request.data` already, as its declared type.
+        """
+        wall = wall_now()
+        admission = await self._admit(operation, identity, wall)
+        if admission.verdict != "run":
+            return _not_run(admission, request, wall)
+        stored = False
+        try:
+            result = await self._call(operation, request, identity, admission=admission, wall=wall)
+            if identity.admission.key is not None:
+                stored = self._store_response(identity.admission, respond(result, operation.status))
+        except BillfoldError as error:
+            stored = self._store_response(identity.admission, response_to(error, request))
+            raise
+        finally:
+            if not stored:
+                await self._store.release(identity.admission)
+        return result
+
+    async def _admit(self, operation: Operation, identity: Identity, wall: datetime) -> Admission:
+        admission = await self._store.admit(identity.admission)
+        if operation.deprecated is not None:
+            self._deprecations.count(identity.admission.caller, operation.name, wall)
+        return admission
+
     async def _run(
         self, operation: Operation, request: RawRequest, identity: Identity, admission: Admission, wall: datetime
     ) -> HttpResponse | StreamedResponse:
         """Return the response of a request, whatever becomes of it."""
         try:
-            call = identity.call_of(_call_fields(operation, request, identity, admission=admission, wall=wall))
-            if identity.refusal is not None:
-                if operation.changes:
-                    await self.authenticator.note_refused(call, operation)
-                return response_to(identity.refusal, request)
-            request.caller = call
-            if operation.takes_file:
-                await asyncio.to_thread(open_file_form, request)
-            operation.read(request)
-            return await self._respond(operation, request)
+            result = await self._call(operation, request, identity, admission=admission, wall=wall)
+            return respond(result, operation.status)
         except Exception as error:  # noqa: BLE001 - each has its response
             return response_to(error, request)
 
-    async def _respond(self, operation: Operation, request: RawRequest) -> HttpResponse | StreamedResponse:
+    async def _call(
+        self, operation: Operation, request: RawRequest, identity: Identity, admission: Admission, wall: datetime
+    ) -> Any:  # noqa: ANN401 - any type
+        """Return what the handler of a request returns. Raises what forbids it, or is wrong with it."""
+        call = identity.call_of(_call_fields(operation, request, identity, admission=admission, wall=wall))
+        if identity.refusal is not None:
+            if operation.changes:
+                await self.authenticator.note_refused(call, operation)
+            raise identity.refusal
+        request.caller = call
+        if operation.takes_file:
+            await asyncio.to_thread(open_file_form, request)
+        operation.read(request)
+        return await self._handle(operation, request)
+
+    async def _handle(self, operation: Operation, request: RawRequest) -> Any:  # noqa: ANN401 - any type
         """Call the operation. One that only reads is called again while the database is away."""
         if operation.changes:
-            return await operation.respond(request, self.services)
-        return await patiently(lambda: operation.respond(request, self.services))
+            return await operation.call(request, self.services)
+        return await patiently(lambda: operation.call(request, self.services))
 
     def _store_response(self, request: AdmissionRequest, response: HttpResponse | StreamedResponse) -> bool:
         """Store a response that a repeated request shall get; tell whether it is such a one."""
@@ -294,6 +329,8 @@ async def fingerprint_of(request: RawRequest) -> bytes:
     """Return the hash of all a key is bound to: method, path and query as sent, body."""
     # The boundary of a form is another one each time it is sent.
     body = request.body.replace(boundary_of(request), b"")
+    if request.data is not None:  # a body that was never sent as JSON
+        body = msgspec.json.encode(request.data)
     parts = (request.method.encode(), request.path.encode("latin-1"), request.query, body)
     if len(request.body) > BODY_BYTES_MAX:  # a file, which others would wait for
         return await asyncio.to_thread(_hash_of, parts)
