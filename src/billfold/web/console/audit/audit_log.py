@@ -6,7 +6,6 @@ from litestar import get
 from billfold.team.audit_routes import get_audit_logs_csv, list_audit_logs, list_member_audit_logs
 from billfold.team.routes import get_team
 from billfold.web.console.company import Company, InCompany
-from billfold.web.console.files import file_response
 from billfold.web.console.listing import operation_filters, read_listing
 from billfold.web.page_context import PageResponse, path_id
 
@@ -36,7 +35,7 @@ async def show_audit_log(company: InCompany) -> PageResponse:
 async def download_audit_log(company: InCompany) -> PageResponse:
     """Download the filtered entries."""
     names = {**_SPAN, "member": "member_id"}
-    return await file_response(company, get_audit_logs_csv, **operation_filters(company.page.query, names))
+    return await company.api.download(get_audit_logs_csv, **operation_filters(company.page.query, names))
 
 
 async def _members(company: Company) -> dict[str, str]:

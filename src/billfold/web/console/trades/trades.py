@@ -9,7 +9,6 @@ from billfold.accounts.trades.schemas import Buy, Sell, Trade
 from billfold.platform.dates import et_date
 from billfold.reports.routes import redirect_to_confirmation
 from billfold.web.console.company import InCompany
-from billfold.web.console.files import file_response, location_of
 from billfold.web.console.listing import list_choices, operation_filters, read_listing
 from billfold.web.page_context import PageResponse, path_id, redirect
 
@@ -36,7 +35,7 @@ async def show_trades(company: InCompany) -> PageResponse:
 async def download_trades(company: InCompany) -> PageResponse:
     """Download the filtered trades."""
     names = {**_FILTERS, "pocket": "account[]"}
-    return await file_response(company, get_trades_csv, **operation_filters(company.page.query, names))
+    return await company.api.download(get_trades_csv, **operation_filters(company.page.query, names))
 
 
 @get("/companies/{customer_id:str}/pockets/{pocket_id:str}/trades/{trade_id:str}")
@@ -59,7 +58,7 @@ async def show_trade(company: InCompany, pocket_id: str, trade_id: str) -> PageR
 async def download_confirmation(company: InCompany, pocket_id: str, trade_id: str) -> PageResponse:
     """Lead to the confirmation of a trade, a PDF."""
     names = {"account_id": path_id(pocket_id), "trade_id": path_id(trade_id, "There is no such trade.")}
-    return redirect(await location_of(company, redirect_to_confirmation, **names))
+    return redirect(await company.api.location_of(redirect_to_confirmation, **names))
 
 
 def _price_field(trade: Trade) -> PriceField | None:

@@ -10,7 +10,6 @@ from billfold.accounts.transactions.pages import TYPES
 from billfold.accounts.transactions.routes import get_transaction, get_transactions_csv, list_own_transactions
 from billfold.accounts.transactions.schemas import Shared
 from billfold.web.console.company import InCompany
-from billfold.web.console.files import file_response
 from billfold.web.console.listing import list_choices, operation_filters, read_listing
 from billfold.web.page_context import PageResponse, path_id
 
@@ -45,7 +44,7 @@ async def show_transactions(company: InCompany) -> PageResponse:
 @get("/companies/{customer_id:str}/transactions.csv")
 async def download_transactions(company: InCompany) -> PageResponse:
     """Download the filtered transactions."""
-    return await file_response(company, get_transactions_csv, **operation_filters(company.page.query, _FILTERS))
+    return await company.api.download(get_transactions_csv, **operation_filters(company.page.query, _FILTERS))
 
 
 @get("/companies/{customer_id:str}/transactions/{transaction_id:str}")
