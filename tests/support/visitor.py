@@ -8,8 +8,7 @@ import pyotp
 from tests.support.axe import PHONE, WIDE, violations
 
 from billfold.sandbox.control_room import room
-from billfold.web.app import page_routes
-from billfold.web.console.app import PACKAGES
+from billfold.web.app import PACKAGES, page_routes
 
 STEP_SECONDS = 30
 PATIENCE_SECONDS = 90

@@ -25,16 +25,17 @@ from markupsafe import escape
 from billfold.http.json_syntax import has_control
 from billfold.http.limits.upload_turns import UploadTurns
 from billfold.http.raw_request import RawRequest, is_uuid, parse_cookies
+from billfold.identity.users import store as user_store
 from billfold.identity.users.passkeys import RelyingParty
 from billfold.identity.users.passwords import PasswordGate
 from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW
-from billfold.identity.users.types import ClientInfo, Session, User
+from billfold.identity.users.types import ClientInfo, Membership, Session, User
 from billfold.ledger.bank import Bank
 from billfold.oauth.rules.scopes import group_scopes
 from billfold.pages.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
 from billfold.platform.crypto import hash_token
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
-from billfold.web.mistakes import mistakes_of
+from billfold.web.forms import mistakes_of
 
 RouteOptions = dict[str, Any]
 PageResponse = Response[Any]
@@ -239,6 +240,10 @@ class PageContext:
     def _done(self) -> str:
         """What was done by the form that led here."""
         return DONE.get(self.query.get("done", ""), "") if self.request.method == "GET" else ""
+
+    async def memberships(self) -> list[Membership]:
+        """Return the active memberships of the visitor, by the names of the companies."""
+        return await user_store.list_user_memberships(self.pool, self.user.user_id, only_active=True)
 
     def local_path(self, value: str | None) -> str:
         """Return where to go next: a path of these pages. Raises `bad-request` for any other."""

@@ -29,8 +29,7 @@ from billfold.payments.cards.authorizations.processor_api import create_card_pro
 from billfold.platform.garbage_collection import tune_garbage_collector
 from billfold.platform.logs import log_as_configured
 from billfold.platform.settings.settings import Settings
-from billfold.web.app import PagesApp
-from billfold.web.console.app import create_pages_app
+from billfold.web.app import PagesApp, create_pages_app
 from billfold.wiring.open_bank import open_bank
 from billfold.wiring.providers import forbid_simulations
 

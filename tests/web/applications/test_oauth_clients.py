@@ -11,7 +11,7 @@ from tests.support.page_clients import applications, client_of, register
 from billfold.identity.users import members as user_members
 from billfold.oauth import clients
 from billfold.oauth.types import AUTHORIZATION_CODE, REFRESH_TOKEN
-from billfold.web.applications import oauth_clients as page
+from billfold.web.team import oauth_clients as page
 
 
 @pytest.fixture

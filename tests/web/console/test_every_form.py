@@ -25,8 +25,7 @@ from billfold.payments.files.ports import RailExchanges
 from billfold.payments.files.retries import postpone_file
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform import ids
-from billfold.web.app import page_routes
-from billfold.web.console.app import PACKAGES
+from billfold.web.app import PACKAGES, page_routes
 
 CONSOLES = ("/companies/", "/partners/", "/bank")
 PACKAGE_FORMS = {

@@ -23,7 +23,7 @@ from billfold.sandbox.control_room.room import PATH, ControlRoom, InRoom
 from billfold.sandbox.credentials_file import read_sandbox_file
 from billfold.sandbox.forks.copies import NAME_PATTERN, OPENING
 from billfold.web.console.charts import maturity_ladder
-from billfold.web.console.form_values import instant_in_zone
+from billfold.web.forms import instant_in_zone
 from billfold.web.page_context import PUBLIC, Mistake, PageResponse, path_id, redirect
 
 WHOLE: Final = re.compile(r"-?\d{1,18}", re.ASCII)

@@ -41,8 +41,8 @@ from billfold.platform.ids import command_id
 from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file
 from billfold.sandbox.provisioning import PARTNER
 from billfold.sandbox.sandbox_client import partner_auth, service_client
-from billfold.web.console.api_client import ApiClient
-from billfold.web.console.page_clock import PageClock, read_page_clock
+from billfold.web.console.api import ApiClient
+from billfold.web.console.team import PageClock, read_page_clock
 from billfold.web.page_context import PageContext, PageResponse
 
 _BEARER_CLIENT_ID = "sandbox-bearer"

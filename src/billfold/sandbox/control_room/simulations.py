@@ -25,7 +25,7 @@ from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.sandbox.control_room.overview import WHOLE
 from billfold.sandbox.control_room.room import PATH, ControlRoom, InRoom
 from billfold.sandbox.simulations import SandboxSimulation, SimulationParameter, magic_values, simulations
-from billfold.web.console.api_client import ApiClient
+from billfold.web.console.api import ApiClient
 from billfold.web.page_context import PUBLIC, Mistake, PageResponse
 
 _ONE = f"{PATH}/simulations/{{name:str}}"

@@ -21,7 +21,7 @@ from billfold.identity.users.types import Confirmation, Membership
 from billfold.oauth.authentication import AccessTokenAuthenticator
 from billfold.oauth.types import AccessToken
 from billfold.platform.errors import Refused
-from billfold.web.console.api_client import ApiClient
+from billfold.web.console.api import ApiClient
 from billfold.web.console.team import ApiTeam, Visit, visit_of
 from billfold.web.page_context import PageContext, PageResponse
 

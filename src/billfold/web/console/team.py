@@ -1,18 +1,44 @@
-"""A team in the console: the visitor as its member, and the other teams that the visitor may go to."""
+"""A team in the console: the visitor as its member, the bank's clock, and the teams that the visitor may switch to.
+
+A page function takes an operator of the bank as `operator`; its path begins with `/bank`.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from litestar import Request
 from litestar.params import SkipValidation
+from typing_extensions import override
 
+from billfold.identity.operators.types import Operator, Power
 from billfold.identity.users.types import Membership
+from billfold.platform.database.business_clock import read_clock
 from billfold.platform.errors import NotFound
-from billfold.web.console.api_client import ApiClient
-from billfold.web.console.page_clock import PageClock, read_page_clock
+from billfold.web.account.security_log import origin_of
+from billfold.web.console.api import ApiClient
 from billfold.web.page_context import PageContext, PageResponse
-from billfold.web.team.administrator import memberships
+
+
+class PageClock(NamedTuple):
+    """What time it is in the bank; in a sandbox the clock can be set, and stopped."""
+
+    now: datetime
+    is_settable: bool
+    is_frozen: bool
+
+
+async def read_page_clock(page: PageContext) -> PageClock:
+    """Return the clock at the moment of a request."""
+    bank = page.server.bank
+    if not bank.engine.test_clock:
+        return PageClock(page.now, is_settable=False, is_frozen=False)
+    async with page.pool.acquire() as conn:
+        state = await read_clock(conn)
+    if state is None:
+        return PageClock(page.now, is_settable=True, is_frozen=False)
+    return PageClock(state.at(page.now), is_settable=True, is_frozen=state.frozen)
 
 
 class Visit(NamedTuple):
@@ -71,8 +97,37 @@ def team_of(
 
 async def visit_of(page: PageContext, is_wanted: Callable[[Membership], bool], kind: str) -> Visit:
     """Return the visitor in the team that is wanted. Raises NotFound, for teams of others as well."""
-    found = await memberships(page)
+    found = await page.memberships()
     own = next(filter(is_wanted, found), None)
     if own is None:
         raise NotFound(f"You are not a member of such a {kind}.")
     return Visit(page, own, [each for each in found if each is not own], await read_page_clock(page))
+
+
+class BankPage(TeamPage):
+    """One request of an operator to a page of the bank. `by` is the operator as the bank's functions take one."""
+
+    def __init__(self, visit: Visit) -> None:
+        super().__init__(visit)
+        self.name = "Operators"
+        self.bank = self.page.server.bank
+        origin = origin_of(self.page, self.page.user.name, self.own.member_id)
+        self.by = Operator.of_member(origin, user_id=self.page.user.user_id, role=self.own.role)
+
+    def may(self, power: str) -> bool:
+        """Tell whether the operator has a power, by its name in lower case."""
+        return self.by.may(Power[power.upper()])
+
+    @override
+    def render(self, name: str, **facts: Any) -> PageResponse:
+        """Return a page with what all pages of the bank show."""
+        return super().render(name, operator=self, **facts)
+
+
+InBank = SkipValidation[BankPage]
+"""What a page function takes as `operator`."""
+
+
+async def in_bank(page: PageContext) -> BankPage:
+    """Return the visitor as an operator. Raises NotFound for everybody else."""
+    return BankPage(await visit_of(page, lambda each: each.is_of_bank, "bank"))

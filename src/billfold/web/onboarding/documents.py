@@ -13,7 +13,7 @@ from billfold.platform.problems import PROBLEMS
 from billfold.web.onboarding.overview import document_name
 from billfold.web.onboarding.visit import Visit, visit_of
 from billfold.web.page_context import PUBLIC, TAKES_FILE, PageContext, PageResponse, path_id, redirect
-from billfold.web.sent_files import received_file
+from billfold.web.uploads import received_file
 
 _OF_FORMS = frozenset({"bad-request", "forbidden"})
 """What concerns the form and not its file."""

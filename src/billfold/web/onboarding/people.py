@@ -1,4 +1,4 @@
-"""The pages of related parties: added, filled in and removed by a collaborator, or filled in by themselves."""
+"""The steps of the business and of related parties: filled in by a collaborator, or by a party of their own."""
 
 from uuid import UUID
 
@@ -25,6 +25,25 @@ from billfold.web.onboarding.saving import (
 )
 from billfold.web.onboarding.visit import Visit, visit_of
 from billfold.web.page_context import PUBLIC, PageContext, PageResponse, path_id, redirect
+
+
+@get("/onboarding/{invite_id:str}/business/{step:str}", opt=PUBLIC)
+async def show_business_step(invite_id: str, step: str, page: PageContext) -> PageResponse:
+    """Show a step of the business."""
+    visit = await visit_of(page, invite_id)
+    return await show_step(visit, _business_place(visit, step)) if isinstance(visit, Visit) else visit
+
+
+@post("/onboarding/{invite_id:str}/business/{step:str}", opt=PUBLIC)
+async def save_business_step(invite_id: str, step: str, page: PageContext) -> PageResponse:
+    """Save a step of the business."""
+    visit = await visit_of(page, invite_id)
+    return await save_step(visit, _business_place(visit, step)) if isinstance(visit, Visit) else visit
+
+
+def _business_place(visit: Visit, key: str) -> Place:
+    """Return a step of the business. Raises NotFound, also for who is not invited to fill it in."""
+    return find_place(visit.business_steps, key, "business")
 
 
 @get("/onboarding/{invite_id:str}/people/new", opt=PUBLIC)

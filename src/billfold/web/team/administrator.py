@@ -5,23 +5,17 @@ from collections.abc import Mapping
 from litestar.params import SkipValidation
 
 from billfold.approvals.types import AuthorizationRequestRow
-from billfold.identity.users import store as user_store
 from billfold.identity.users.types import Membership
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.team.administrator import Administrator
-from billfold.web.mistakes import mistakes_of
+from billfold.web.account.security_log import origin_of
+from billfold.web.forms import mistakes_of
 from billfold.web.page_context import PageContext, PageResponse, redirect
-from billfold.web.sign_in_audit import origin_of
 
 _SCOPE = "scope."
 
 ByAdministrator = SkipValidation[Administrator]
 """The visitor as an administrator of the company in the path; a page function takes it as `by`."""
-
-
-async def memberships(page: PageContext) -> list[Membership]:
-    """Return the active memberships of the visitor, by the names of the companies."""
-    return await user_store.list_user_memberships(page.pool, page.user.user_id, only_active=True)
 
 
 async def get_membership(page: PageContext, customer_id: str) -> Membership:
@@ -30,7 +24,7 @@ async def get_membership(page: PageContext, customer_id: str) -> Membership:
     The bank and partners have teams, but are no companies: there are no pages of a company for them.
     """
     needs_company = page.request.path.startswith("/companies/")
-    for each in await memberships(page):
+    for each in await page.memberships():
         if str(each.customer_id) == customer_id.lower() and (each.is_of_company or not needs_company):
             return each
     raise NotFound("You are not a member of such a company.")

@@ -11,9 +11,9 @@ from billfold.identity.users import store as user_store
 from billfold.platform.errors import InvalidInput
 from billfold.team import accept_invitation as accept_invitation_module
 from billfold.team.accept_invitation import InvitationAcceptance
+from billfold.web.account.security_log import origin_of
+from billfold.web.account.sign_in import begin_sign_in
 from billfold.web.page_context import PUBLIC, Mistake, PageContext, PageResponse, redirect
-from billfold.web.sign_in.signed_in import begin_sign_in
-from billfold.web.sign_in_audit import origin_of
 
 
 @get("/invitation", opt=PUBLIC)

@@ -1,0 +1,143 @@
+"""Reports of a company: requested, listed, downloaded."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from litestar import Response, get, post
+
+from billfold.http.raw_request import is_uuid
+from billfold.pages.theme import page_headers
+from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
+from billfold.reports.requests.renderers import RENDERERS
+from billfold.reports.requests.routes import (
+    create_report_request,
+    download_report,
+    get_report,
+    get_report_request,
+    list_report_requests,
+)
+from billfold.reports.requests.schemas import OPTIONAL, REQUIRED
+from billfold.reports.requests.types import POCKETS_MAX, ReportType
+from billfold.web.company.statements import keys_url
+from billfold.web.console.company import InCompany
+from billfold.web.console.lists import list_choices, names_of_pockets, read_listing
+from billfold.web.page_context import Mistake, PageResponse, path_id, redirect
+
+_IN_BODY = frozenset({"body", "parameters"})
+
+
+class Wanted:
+    """Which parameters a kind of report takes."""
+
+    def __init__(self, kind: str) -> None:
+        self.required = REQUIRED[ReportType(kind)] if kind else frozenset()
+        self.optional = OPTIONAL[ReportType(kind)] if kind else frozenset()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.required or name in self.optional
+
+
+def read_form(form: Mapping[str, str]) -> dict[str, Any]:
+    """Return the body of the request that a form stands for. What is not filled in is left out."""
+    parameters: dict[str, Any] = {
+        name: form[name].strip() for name in ("date", "date_from", "date_to", "date_type") if form.get(name, "").strip()
+    }
+    if pockets := checked(form, "pocket."):
+        parameters["pocket_ids"] = pockets
+    if cusips := form.get("cusips", "").replace(",", " ").upper().split():
+        parameters["cusips"] = cusips
+    return {"type": form.get("type", ""), "parameters": parameters, "output_formats": checked(form, "format.")}
+
+
+def under_its_fields(wrong: InvalidInput) -> InvalidInput:
+    """Return mistakes of a body under the names of the form's fields."""
+    return InvalidInput(
+        FieldError((next((part for part in each.loc if part not in _IN_BODY), "type"),), each.msg, each.type)
+        for each in wrong.errors
+    )
+
+
+def checked(form: Mapping[str, str], prefix: str) -> list[str]:
+    """Return what is checked of the boxes whose names begin with a prefix."""
+    return [name.removeprefix(prefix) for name, value in form.items() if name.startswith(prefix) and value == "yes"]
+
+
+_PAGE = 30
+_FILTERS = {"type": "type[]", "status": "status[]"}
+
+
+@get("/companies/{customer_id:str}/reports")
+async def show_reports(company: InCompany) -> PageResponse:
+    """Show the reports that were requested, the newest first."""
+    listing = await read_listing(company, list_report_requests, _FILTERS, limit=_PAGE)
+    return company.render("reports", wrong=listing.wrong, listing=listing, types=list(ReportType))
+
+
+@get("/companies/{customer_id:str}/reports/new")
+async def show_report_form(company: InCompany) -> PageResponse:
+    """Show the kinds of reports, or the form of one."""
+    return await _form_page(company, company.page.query.get("type", ""))
+
+
+@post("/companies/{customer_id:str}/reports/new")
+async def request_report(company: InCompany) -> PageResponse:
+    """Request a report."""
+    company.require("reports.write")
+    form = company.page.form
+    wanted = read_form(form)
+    try:
+        made = await company.api.send(create_report_request, wanted, key=company.page.form_key)
+    except InvalidInput as wrong:
+        return await _form_page(company, form.get("type", ""), under_its_fields(wrong))
+    except Refused as wrong:
+        return await _form_page(company, form.get("type", ""), wrong)
+    return redirect(f"{company.path}/reports/{made.id}", done="report-requested")
+
+
+@get("/companies/{customer_id:str}/reports/{request_id:str}")
+async def show_report(company: InCompany, request_id: str) -> PageResponse:
+    """Show a report: what it is about, and its files when they are made."""
+    request, report = await _read(company, request_id)
+    names = await names_of_pockets(company, request.parameters.pocket_ids or ())
+    return company.render("report", request=request, report=report, names=names, keys_url=keys_url(company))
+
+
+@get("/companies/{customer_id:str}/reports/{request_id:str}/{output_format:str}")
+async def download_file(company: InCompany, request_id: str, output_format: str) -> PageResponse:
+    """Lead to the file of a format, or send the proof that lies beside it."""
+    _, report = await _read(company, request_id)
+    if report is None or output_format not in {str(each.output_format) for each in report.formats}:
+        raise NotFound("The report has no such file.")
+    found = await company.api.send(download_report, {"output_format": output_format}, report_id=report.id)
+    if "proof" not in company.page.query:
+        return redirect(found.url)
+    if found.proof is None:
+        raise NotFound("The file holds its proof.")
+    headers = {"content-disposition": f'attachment; filename="{found.file_name}.proof"', **page_headers()}
+    return Response(found.proof, media_type="text/plain", headers=headers)
+
+
+async def _read(company: InCompany, request_id: str) -> tuple[Any, Any]:
+    key = path_id(request_id, "There is no such report.")
+    request = await company.api.get(get_report_request, report_request_id=key)
+    if request.report_id is None:
+        return request, None
+    return request, await company.api.get(get_report, report_id=request.report_id)
+
+
+async def _form_page(company: InCompany, kind: str, wrong: Mistake = "") -> PageResponse:
+    company.require("reports.write")
+    if kind and kind not in set(ReportType):
+        raise NotFound("There is no such report.")
+    given = company.page.form or {f"pocket.{company.page.query.get('pocket', '')}": "yes"}
+    chosen = [each for each in checked(given, "pocket.") if is_uuid(each)]
+    return company.render(
+        "report_new",
+        wrong=wrong,
+        kind=kind,
+        types=list(ReportType),
+        wanted=Wanted(kind),
+        formats=[str(each) for of, each in RENDERERS if of == kind],
+        names=await list_choices(company, chosen, limit=POCKETS_MAX),
+        given=given,
+    )

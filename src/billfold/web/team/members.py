@@ -1,0 +1,140 @@
+"""The team of a company in a browser: everybody sees it, administrators change it."""
+
+from litestar import get, post
+
+from billfold.approvals.types import AuthorizationRequestRow
+from billfold.identity.members import store as team_store
+from billfold.identity.members.rules import ROLES
+from billfold.identity.members.types import STATUSES, InviteMember, Member
+from billfold.identity.users.types import UserRole
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.team import invitations as team_invitations
+from billfold.team import members as team_members
+from billfold.team.administrator import Administrator
+from billfold.web.page_context import (
+    RECENT_AUTHENTICATION,
+    Mistake,
+    PageContext,
+    PageResponse,
+    path_id,
+    redirect,
+)
+from billfold.web.team.administrator import ByAdministrator, get_membership, respond
+
+ROLE_DESCRIPTIONS = {
+    "ADMIN": "Everything, this team included",
+    "MANAGER": "Pockets, transfers and their approval",
+    "APPROVER": "Approve transfers, and see everything",
+    "INITIATOR": "Request transfers and change counterparties, and see everything",
+    "VIEWER": "See everything, change nothing",
+}
+_FIELDS = ("first_name", "last_name", "email", "phone_number", "role")
+_HEADINGS = {
+    "ACTIVE": "Members",
+    "PENDING": "Invited",
+    "EXPIRED": "Invitations that have expired",
+    "DEACTIVATED": "Deactivated",
+}
+_NO_ROLE = InvalidInput.at("role", msg="must be chosen")
+
+
+@get("/team")
+async def choose_team(page: PageContext) -> PageResponse:
+    """Lead to the only company's team, or let choose."""
+    found = await page.memberships()
+    return redirect(f"/team/{found[0].customer_id}") if len(found) == 1 else page.render("teams", memberships=found)
+
+
+@get("/team/{customer_id:str}")
+async def show_team(customer_id: str, page: PageContext) -> PageResponse:
+    """Show who is in the team."""
+    own = await get_membership(page, customer_id)
+    found = await team_store.list_team(page.pool, page.vault, own.customer_id, now=await page.server.bank.now())
+    groups = [(_HEADINGS[status], [m for m in found if m.status == status]) for status in STATUSES]
+    return page.render("team", own=own, groups=[each for each in groups if each[1]])
+
+
+@get("/team/{customer_id:str}/invite", opt=RECENT_AUTHENTICATION)
+async def show_invite(page: PageContext, by: ByAdministrator) -> PageResponse:
+    """Show the invitation form."""
+    return _invite_page(page, by)
+
+
+@post("/team/{customer_id:str}/invite", opt=RECENT_AUTHENTICATION)
+async def invite(page: PageContext, by: ByAdministrator) -> PageResponse:
+    """Invite a user."""
+    form = page.form
+    role = _role(page)
+    if role is None:
+        return _invite_page(page, by, _NO_ROLE)
+    invitation = InviteMember(
+        first_name=form.get("first_name", ""),
+        last_name=form.get("last_name", ""),
+        email=form.get("email", ""),
+        phone_number=form.get("phone_number", "").strip() or None,
+        role=role,
+    )
+    try:
+        invited = await team_invitations.invite(by, invitation)
+    except (InvalidInput, Refused) as wrong:
+        return _invite_page(page, by, wrong)
+    return respond(page, by, invited, done="invited")
+
+
+@post("/team/{customer_id:str}/invitations/{member_id:str}/resend", opt=RECENT_AUTHENTICATION)
+async def resend(member_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
+    """Resend an invitation."""
+    resent = await team_invitations.resend_invitation(by, path_id(member_id))
+    return respond(page, by, resent, done="invitation-resent")
+
+
+@post("/team/{customer_id:str}/invitations/{member_id:str}/revoke", opt=RECENT_AUTHENTICATION)
+async def revoke(member_id: str, by: ByAdministrator) -> PageResponse:
+    """Revoke an invitation."""
+    await team_invitations.cancel_invitation(by, path_id(member_id))
+    return redirect(f"/team/{by.customer_id}", done="invitation-revoked")
+
+
+@get("/team/{customer_id:str}/members/{member_id:str}", opt=RECENT_AUTHENTICATION)
+async def show_member(member_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
+    """Show what can be changed of a member."""
+    return await _member_page(page, by, member_id)
+
+
+@post("/team/{customer_id:str}/members/{member_id:str}", opt=RECENT_AUTHENTICATION)
+async def change_member(member_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
+    """Change a member's role, or deactivate or reactivate them."""
+    member_uuid, role = path_id(member_id), _role(page)
+    changed: Member | AuthorizationRequestRow
+    try:
+        match page.form.get("change"):
+            case "deactivate":
+                changed = await team_members.deactivate_member(by, member_uuid)
+                done = "deactivated"
+            case "activate":
+                changed = await team_members.change_member(by, member_uuid, status="ACTIVE")
+                done = "reactivated"
+            case _ if role is not None:
+                changed = await team_members.change_member(by, member_uuid, role=role)
+                done = "role-changed"
+            case _:
+                return await _member_page(page, by, member_id, wrong=_NO_ROLE)
+    except Refused as refused:
+        return await _member_page(page, by, member_id, wrong=refused)
+    return respond(page, by, changed, done=done)
+
+
+def _invite_page(page: PageContext, by: Administrator, wrong: Mistake = "") -> PageResponse:
+    given = {name: page.form.get(name, "") for name in _FIELDS}
+    return page.render("team_invite", wrong=wrong, by=by, given=given, roles=ROLE_DESCRIPTIONS)
+
+
+async def _member_page(page: PageContext, by: Administrator, member_id: str, *, wrong: Mistake = "") -> PageResponse:
+    found = await team_store.get_member(by.pool, by.vault, by.customer_id, member_id=path_id(member_id), now=by.now)
+    if found.is_service_user:
+        raise NotFound("This is a service user, who has a page of another kind.")
+    return page.render("team_member", wrong=wrong, by=by, member=found, roles=ROLE_DESCRIPTIONS)
+
+
+def _role(page: PageContext) -> UserRole | None:
+    return next((role for role in ROLES if role == page.form.get("role")), None)
