@@ -256,7 +256,7 @@ class Api:
     async def call(self, operation: Operation, request: RawRequest, identity: Identity) -> Any:  # noqa: ANN401 - any type
         """Count a request made in this process and return what its handler returns. Raises the error it raises.
 
-        A repeated request gets the stored response. The body is in `request.data` already, as its declared type.
+        A repeated request gets the stored response. Its body is in `request.values`.
         """
         wall = wall_now()
         admission = await self._admit(operation, identity, wall)
@@ -329,8 +329,8 @@ async def fingerprint_of(request: RawRequest) -> bytes:
     """Return the hash of all a key is bound to: method, path and query as sent, body."""
     # The boundary of a form is another one each time it is sent.
     body = request.body.replace(boundary_of(request), b"")
-    if request.data is not None:  # a body that was never sent as JSON
-        body = msgspec.json.encode(request.data)
+    if request.values is not None:
+        body = msgspec.json.encode(request.values)
     parts = (request.method.encode(), request.path.encode("latin-1"), request.query, body)
     if len(request.body) > BODY_BYTES_MAX:  # a file, which others would wait for
         return await asyncio.to_thread(_hash_of, parts)

@@ -28,7 +28,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.http.parameters import Parameter, QueryParams, check_ranges, parameter_of, parse_uuid, range_pairs
-from billfold.http.raw_request import RawRequest, decode, missing_body
+from billfold.http.raw_request import RawRequest, convert, decode, missing_body
 from billfold.http.responses import HttpResponse, StreamedResponse
 from billfold.platform.errors import InvalidInput
 
@@ -258,7 +258,9 @@ class Operation:
             request.check_query({name: each.many for each in self.query for name in each.names})
         if self.body is None:
             return
-        if request.data is None:
+        if request.values is not None:
+            request.data = convert(request.values, self.body)
+        else:
             if not request.body:
                 if self.is_body_optional:
                     return

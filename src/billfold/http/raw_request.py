@@ -74,6 +74,7 @@ class RawRequest:
         "query",
         "requester",
         "trace_id",
+        "values",
     )
 
     def __init__(self, scope: HTTPScope, trace_id: str, client: str) -> None:
@@ -95,6 +96,8 @@ class RawRequest:
         self.body = b""
         self.data: Any = None
         """The body as the operation declares it."""
+        self.values: Mapping[str, Any] | None = None
+        """The fields of a body that was never sent as JSON, by name."""
         self.caller: Call | None = None
         self.requester: Requester | None = None
         """Whose token it carries, proven or not."""

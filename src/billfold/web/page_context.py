@@ -35,7 +35,7 @@ from billfold.oauth.rules.scopes import group_scopes
 from billfold.pages.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
 from billfold.platform.crypto import hash_token
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
-from billfold.web.forms import mistakes_of
+from billfold.web.forms import field_errors
 
 RouteOptions = dict[str, Any]
 PageResponse = Response[Any]
@@ -121,7 +121,7 @@ class LockedOut(BillfoldError):
         self.headers = {"retry-after": str(seconds)}
 
 
-Mistake = str | InvalidInput | Refused | LockedOut
+FormError = str | InvalidInput | Refused | LockedOut
 """Why a form is shown again: a sentence, or the error that says so."""
 
 
@@ -273,7 +273,7 @@ class PageContext:
         self,
         name: str,
         *,
-        wrong: Mistake = "",
+        wrong: FormError = "",
         status: int | None = None,
         headers: dict[str, str] | None = None,
         form_target_uri: str | None = None,
@@ -291,24 +291,24 @@ class PageContext:
             "form_key": secrets.token_urlsafe(_FORM_KEY_BYTES),
             "session": self.session,
             "wrong": sentence_of(wrong),
-            "mistakes": mistakes_of(wrong),
+            "field_errors": field_errors(wrong),
             "done": self._done if status == HTTP_OK else "",
         } | facts
         return Response(
-            self._with_every_mistake(name, facts),
+            self._with_every_error(name, facts),
             status_code=status,
             media_type=MediaType.HTML,
             headers={**page_headers(form_target_uri), **(headers or {})},
             cookies=[session_cookie(self.cookie)] if self.is_new else [],
         )
 
-    def _with_every_mistake(self, name: str, facts: dict[str, Any]) -> str:
+    def _with_every_error(self, name: str, facts: dict[str, Any]) -> str:
         """Return a page that says all that is wrong: what no field of it is marked with stands at its top."""
         text = self.server.theme.render(name, facts)
-        marked = {field: each for field, each in facts["mistakes"].items() if f'id="{field}-mistake"' in text}
-        wrong = " ".join(each for field, each in facts["mistakes"].items() if field not in marked)
+        marked = {field: each for field, each in facts["field_errors"].items() if f'id="{field}-mistake"' in text}
+        wrong = " ".join(each for field, each in facts["field_errors"].items() if field not in marked)
         if wrong:
-            facts = facts | {"mistakes": marked, "wrong": wrong}
+            facts = facts | {"field_errors": marked, "wrong": wrong}
             text = self.server.theme.render(name, facts)
         if facts["wrong"] and not marked and escape(facts["wrong"]) not in text:
             shown = {"heading": "This was refused", "sentence": facts["wrong"], "trace_id": self.request.trace_id}
@@ -326,7 +326,7 @@ def redirect(to: str, cookies: Sequence[Cookie] = (), *, done: str = "") -> Page
     return Response(b"", status_code=303, headers={"location": location, **page_headers()}, cookies=list(cookies))
 
 
-def sentence_of(mistake: Mistake) -> str:
+def sentence_of(mistake: FormError) -> str:
     """Return what a form says about what was wrong with it; what is wrong in a field stands there."""
     if isinstance(mistake, InvalidInput):
         return "Correct the marked field." if len(mistake.errors) == 1 else "Correct the marked fields."

@@ -26,7 +26,7 @@ from billfold.sandbox.control_room.overview import WHOLE
 from billfold.sandbox.control_room.room import PATH, ControlRoom, InRoom
 from billfold.sandbox.simulations import SandboxSimulation, SimulationParameter, magic_values, simulations
 from billfold.web.console.api import ApiClient
-from billfold.web.page_context import PUBLIC, Mistake, PageResponse
+from billfold.web.page_context import PUBLIC, FormError, PageResponse
 
 _ONE = f"{PATH}/simulations/{{name:str}}"
 _CLOCK = "clock"
@@ -73,7 +73,7 @@ async def _run(room: ControlRoom, simulation: SandboxSimulation, sent: dict[str,
 
 
 async def _show(
-    room: ControlRoom, simulation: SandboxSimulation, *, wrong: Mistake = "", answer: str | None = None
+    room: ControlRoom, simulation: SandboxSimulation, *, wrong: FormError = "", answer: str | None = None
 ) -> PageResponse:
     example = examples_of("billfold.apis.partner_api").get(simulation.name, {}).get("request", {})
     fields = [

@@ -11,7 +11,7 @@ from billfold.web.account.security_log import record_factor_change, record_passw
 from billfold.web.account.sign_in import check_lockout, clear_lockout, password_subject
 from billfold.web.page_context import (
     RECENT_AUTHENTICATION,
-    Mistake,
+    FormError,
     PageContext,
     PageResponse,
     path_id,
@@ -100,7 +100,7 @@ async def change_password(page: PageContext) -> PageResponse:
     return redirect("/account", done="password-changed")
 
 
-async def _show(page: PageContext, wrong: Mistake = "") -> PageResponse:
+async def _show(page: PageContext, wrong: FormError = "") -> PageResponse:
     user_id = page.user.user_id
     return page.render(
         "account",

@@ -13,7 +13,7 @@ from billfold.oauth.rules.scopes import SCOPES
 from billfold.oauth.types import PendingRequest
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.web.account.security_log import record_for_teams, send_email
-from billfold.web.page_context import Mistake, PageContext, PageResponse, path_id, redirect
+from billfold.web.page_context import FormError, PageContext, PageResponse, path_id, redirect
 
 _REQUEST_EXPIRED = "This request is unknown, too old, or was answered already. Go back to the application."
 
@@ -103,7 +103,7 @@ async def _memberships(page: PageContext, owner_id: UUID | None) -> list[Members
     return [each for each in await page.memberships() if owner_id in {None, each.customer_id} and each.is_of_company]
 
 
-async def _show(page: PageContext, wanted: PendingRequest, wrong: Mistake = "") -> PageResponse:
+async def _show(page: PageContext, wanted: PendingRequest, wrong: FormError = "") -> PageResponse:
     return page.render(
         "consent",
         wrong=wrong,

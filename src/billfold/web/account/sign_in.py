@@ -29,7 +29,7 @@ from billfold.web.account.security_log import (
     record_wrong_factor,
     send_email,
 )
-from billfold.web.page_context import FIRST_FACTOR, PUBLIC, LockedOut, Mistake, PageContext, PageResponse, redirect
+from billfold.web.page_context import FIRST_FACTOR, PUBLIC, FormError, LockedOut, PageContext, PageResponse, redirect
 
 _DEVICE_BYTES = 32
 _DEVICE_CHARS_MAX = 64
@@ -234,7 +234,7 @@ async def confirm(page: PageContext) -> PageResponse:
     return await _refuse_code(page) or await reauthenticate(page, "otp", next_path)
 
 
-async def _ask(page: PageContext, wrong: Mistake = "") -> PageResponse:
+async def _ask(page: PageContext, wrong: FormError = "") -> PageResponse:
     factors = await user_store.get_factors(page.pool, page.user.user_id)
     next_path = page.next_path
     if not factors.has_second_factor:
@@ -248,7 +248,7 @@ async def _refuse_code(page: PageContext) -> PageResponse | None:
     return None if isinstance(used, int) else await _ask(page, used)
 
 
-async def use_code(page: PageContext) -> int | Mistake:
+async def use_code(page: PageContext) -> int | FormError:
     """Use up the code of a form; return its time step, or what is wrong with it. Wrong ones count, and are recorded."""
     user = page.user
     subject = lockout.totp_subject(user.user_id)

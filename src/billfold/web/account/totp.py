@@ -11,7 +11,7 @@ from billfold.identity.users import totp
 from billfold.platform.errors import InvalidInput
 from billfold.web.account.security_log import record_factor_change
 from billfold.web.account.sign_in import complete_sign_in
-from billfold.web.page_context import FIRST_FACTOR, Mistake, PageContext, PageResponse, redirect
+from billfold.web.page_context import FIRST_FACTOR, FormError, PageContext, PageResponse, redirect
 
 _WRONG = InvalidInput.at("code", msg="is not the one your app shows for this key; try the next one")
 
@@ -52,7 +52,7 @@ async def redirect_from_set_up(page: PageContext, next_path: str) -> PageRespons
     return redirect(f"/second-factor?next={quote(next_path, safe='')}") if factors.has_second_factor else None
 
 
-async def _show(page: PageContext, wrong: Mistake = "") -> PageResponse:
+async def _show(page: PageContext, wrong: FormError = "") -> PageResponse:
     pool, vault, user_id = page.pool, page.vault, page.user.user_id
     secret = await totp.find_pending_secret(pool, vault, user_id)
     if secret is None:

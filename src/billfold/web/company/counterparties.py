@@ -1,10 +1,11 @@
 """Counterparties of a company: listed, shown with the progress of verification, added, renamed, removed."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 from uuid import UUID
 
 from litestar import get, post
+from msgspec import UNSET
 
 from billfold.accounts.counterparties.requests import STATUSES, TYPES
 from billfold.accounts.counterparties.routes import (
@@ -18,81 +19,55 @@ from billfold.documents.routes import upload_document, upload_document_file
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.http.operations import Operation
 from billfold.http.raw_request import is_uuid
-from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
+from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.company.move_money import PAYABLE
 from billfold.web.console.company import Company, InCompany
 from billfold.web.console.lists import cents_of, read_listing
-from billfold.web.page_context import Mistake, PageResponse, RouteOptions, path_id, redirect
+from billfold.web.forms import Form, at_fields, body_of
+from billfold.web.page_context import FormError, PageResponse, RouteOptions, path_id, redirect
 from billfold.web.uploads import received_file
 
-ADDRESS = ("street_address", "street_address2", "city", "state", "postal_code", "country")
 _NAME_FIELDS = {"counterparty_name": "business_name"}
-
-
-class KindForm(NamedTuple):
-    """What a kind is called, its own fields, whether it has an address, and the ways of verification to choose from."""
-
-    label: str
-    fields: tuple[str, ...]
-    has_address: bool
-    verifications: tuple[tuple[str, str], ...]
-
-
 _BY_WIRE = ("incoming_wire", "A wire from the account")
 _BY_DOCUMENTS = ("supporting_documents", "Documents that show whose account it is")
-FORMS: Mapping[str, KindForm] = {
-    "wire": KindForm(
-        "Domestic wire",
-        ("routing_number", "identifier", "institution_name", "wire_instructions"),
-        has_address=True,
-        verifications=(_BY_WIRE, _BY_DOCUMENTS, ("unverified", "Not verified, if your agreement allows it")),
-    ),
-    "ach": KindForm(
-        "ACH account",
-        ("routing_number", "account_number", "account_type", "institution_name"),
-        has_address=False,
-        verifications=(("micro_deposits", "Two small deposits"), _BY_WIRE, _BY_DOCUMENTS),
-    ),
-    "international_wire": KindForm(
-        "International wire",
-        ("routing_number", "identifier", "identifier_type", "institution_name", "wire_instructions"),
-        has_address=True,
-        verifications=(_BY_WIRE, _BY_DOCUMENTS, ("unverified", "Not verified, if your agreement allows it")),
-    ),
-    "on_us": KindForm("Pocket of this bank", ("account_number",), has_address=False, verifications=()),
-    "crypto_wallet_address": KindForm("USDC wallet", ("chain", "wallet_address"), has_address=False, verifications=()),
+_UNVERIFIED = ("unverified", "Not verified, if your agreement allows it")
+_BODIES: Mapping[str, type] = {str(each.__struct_config__.tag): each for each in get_args(create_counterparty.body)}
+
+
+class Kind(NamedTuple):
+    """What a kind of counterparty is called, and the ways of verification to choose from."""
+
+    label: str
+    verifications: tuple[tuple[str, str], ...] = ()
+
+
+KINDS: Mapping[str, Kind] = {
+    "wire": Kind("Domestic wire", (_BY_WIRE, _BY_DOCUMENTS, _UNVERIFIED)),
+    "ach": Kind("ACH account", (("micro_deposits", "Two small deposits"), _BY_WIRE, _BY_DOCUMENTS)),
+    "international_wire": Kind("International wire", (_BY_WIRE, _BY_DOCUMENTS, _UNVERIFIED)),
+    "on_us": Kind("Pocket of this bank"),
+    "crypto_wallet_address": Kind("USDC wallet"),
 }
 
 
-def body_of(kind: str, form: Mapping[str, str]) -> dict[str, Any]:
+def new_counterparty(kind: str, form: Mapping[str, str]) -> dict[str, Any]:
     """Return the body that adds the counterparty of a form."""
-    given = {name: text for name, value in form.items() if (text := value.strip())}
-    spec = FORMS[kind]
-    body: dict[str, Any] = {"type": kind, "counterparty_name": _name(given)}
-    body |= {name: given[name] for name in (*spec.fields, "display_name") if name in given}
+    known: dict[str, Any] = {"counterparty_name": _name(form), "verification": UNSET}
     if kind == "international_wire":
-        body["identifier_code"] = "SWIFT_BIC"
-    if spec.has_address:
-        body["address"] = {name: given[name] for name in ADDRESS if name in given}
-    if spec.verifications:
-        body["verification"] = {"type": given.get("verification", spec.verifications[0][0])}
-        if body["verification"]["type"] == _BY_DOCUMENTS[0]:
-            body["verification"]["document_ids"] = [each for each in given.get("document", "").split(",") if each]
-    return body
+        known["identifier_code"] = "SWIFT_BIC"
+    if KINDS[kind].verifications:
+        chosen = form.get("verification") or KINDS[kind].verifications[0][0]
+        known["verification"] = {"type": chosen}
+        if chosen == _BY_DOCUMENTS[0]:
+            known["verification"]["document_ids"] = sent_documents(form.get("document", ""))
+    return {"type": kind, **body_of(_BODIES[kind], form, **known)}
 
 
-def errors_in_form(wrong: InvalidInput) -> InvalidInput:
-    """Return the mistakes of a body at the fields of the form."""
-    return InvalidInput(
-        FieldError((_NAME_FIELDS.get(str(each.loc[-1]), each.loc[-1]),), each.msg, each.type) for each in wrong.errors
-    )
-
-
-def _name(given: Mapping[str, str]) -> dict[str, str]:
-    if "first_name" in given or "last_name" in given:
-        names = {name: given[name] for name in ("first_name", "last_name") if name in given}
+def _name(form: Mapping[str, str]) -> dict[str, str]:
+    names = {name: text for name in ("first_name", "last_name") if (text := form.get(name, "").strip())}
+    if names:
         return {"type": "individual", **names}
-    return {"type": "business", "business_name": given.get("business_name", "")}
+    return {"type": "business", "business_name": form.get("business_name", "").strip()}
 
 
 _PAGE = 30
@@ -123,12 +98,12 @@ async def add(company: InCompany) -> PageResponse:
     company.require(SCOPE)
     page = company.page
     kind = page.form.get("type", "")
-    if kind not in FORMS:
+    if kind not in KINDS:
         raise NotFound("There is no such kind of counterparty.")
     try:
-        made = await company.api.send(create_counterparty, body_of(kind, page.form), key=page.form_key)
+        made = await company.api.send(create_counterparty, new_counterparty(kind, page.form), key=page.form_key)
     except InvalidInput as wrong:
-        return new_page(company, kind, errors_in_form(wrong))
+        return new_page(company, kind, at_fields(wrong, _NAME_FIELDS))
     except Refused as wrong:
         return new_page(company, kind, wrong)
     if made is None:
@@ -167,8 +142,8 @@ async def change(company: InCompany, counterparty_id: str) -> PageResponse:
     return redirect(f"{company.path}/counterparties/{key}", done=done)
 
 
-async def counterparty_page(company: Company, key: UUID, wrong: Mistake = "") -> PageResponse:
-    """Return the page of one counterparty, whose forms have mistakes or none."""
+async def counterparty_page(company: Company, key: UUID, wrong: FormError = "") -> PageResponse:
+    """Return the page of one counterparty, whose forms have errors or none."""
     found = await company.api.get(get_counterparty, counterparty_id=key)
     return company.render(
         "counterparty",
@@ -179,14 +154,15 @@ async def counterparty_page(company: Company, key: UUID, wrong: Mistake = "") ->
     )
 
 
-def new_page(company: Company, kind: str, wrong: Mistake = "") -> PageResponse:
+def new_page(company: Company, kind: str, wrong: FormError = "") -> PageResponse:
     """Return the form of a new counterparty."""
     page = company.page
     return company.render(
         "counterparty_new",
         wrong=wrong,
         kind=kind_of(kind),
-        forms=FORMS,
+        kinds=KINDS,
+        form=Form(_BODIES[kind_of(kind)], page.form),
         documents=sent_documents(page.form.get("document") or page.query.get("document", "")),
         given=page.form,
     )
@@ -194,7 +170,7 @@ def new_page(company: Company, kind: str, wrong: Mistake = "") -> PageResponse:
 
 def kind_of(sent: str) -> str:
     """Return the kind of counterparty that an address names, or the first one."""
-    return sent if sent in FORMS else "wire"
+    return sent if sent in KINDS else "wire"
 
 
 def sent_documents(sent: str) -> list[str]:

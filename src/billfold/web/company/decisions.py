@@ -22,7 +22,7 @@ from billfold.web.account.sign_in import use_code
 from billfold.web.company.approvals import Waiting, facts_of_change, may_decide, sentence_of_change
 from billfold.web.company.move_money import find_rule, read_around
 from billfold.web.console.company import Company, InCompany
-from billfold.web.page_context import Mistake, PageContext, PageResponse, path_id, redirect
+from billfold.web.page_context import FormError, PageContext, PageResponse, path_id, redirect
 
 _NONCE_BYTES = 32
 _NOT_ACCEPTED = "The passkey was not accepted for this decision. Read the request again, and try again."
@@ -49,7 +49,7 @@ async def request_options(page: PageContext, decision: SignedDecision) -> tuple[
     return nonce, passkeys.sign_in_options(page.server.site, challenge, known)
 
 
-async def confirm(company: Company, decision: SignedDecision) -> Mistake | None:
+async def confirm(company: Company, decision: SignedDecision) -> FormError | None:
     """Check the factor that came with a decision; None when it holds, and counts as authenticated now."""
     page = company.page
     if credential := page.form.get("credential"):
@@ -125,7 +125,7 @@ async def show_passkey_options(company: InCompany, request_id: str) -> PageRespo
     return Response(body, media_type=MediaType.JSON)
 
 
-async def _decide(company: Company, request: Waiting, operation: Any, **names: UUID) -> Mistake | None:  # noqa: ANN401 - an operation
+async def _decide(company: Company, request: Waiting, operation: Any, **names: UUID) -> FormError | None:  # noqa: ANN401 - an operation
     """Decide as the form says; return what stands against it, None when it is decided."""
     if request.status != "PENDING":
         return Refused("already-reviewed", f"It is decided already: {request.status}.")
@@ -152,13 +152,13 @@ def _decided(company: Company) -> PageResponse:
     return redirect(f"{company.path}/approvals", done=_DONE[company.page.form["decision"]])
 
 
-async def _transfer_page(company: Company, key: UUID, wrong: Mistake = "") -> PageResponse:
+async def _transfer_page(company: Company, key: UUID, wrong: FormError = "") -> PageResponse:
     found = await company.api.get(get_transfer_request, transfer_id=key)
     around = await read_around(company, found)
     return await _page(company, "approval_of_transfer", request=found, wrong=wrong, **around)
 
 
-async def _change_page(company: Company, key: UUID, wrong: Mistake = "") -> PageResponse:
+async def _change_page(company: Company, key: UUID, wrong: FormError = "") -> PageResponse:
     found = await company.api.get(get_authorization_request, request_id=key)
     return await _page(
         company,

@@ -9,7 +9,6 @@ from litestar import get, post
 from billfold.accounts.counterparties.routes import get_counterparty, list_counterparties
 from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.pockets.routes import get_pocket, list_own_pockets
-from billfold.accounts.pockets.schemas import Pocket
 from billfold.approvals.routes.approval_rules import get_approval_rule
 from billfold.approvals.routes.transfer_requests import (
     STATUSES,
@@ -26,7 +25,8 @@ from billfold.platform import ids
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 from billfold.web.console.company import Company, InCompany
 from billfold.web.console.lists import cents_of, list_choices, read_listing
-from billfold.web.page_context import Mistake, PageResponse, path_id, redirect
+from billfold.web.forms import Form, at_fields, body_of
+from billfold.web.page_context import FormError, PageResponse, path_id, redirect
 
 _PAGE = 30
 _FILTERS = {
@@ -70,7 +70,7 @@ async def cancel(company: InCompany, request_id: str) -> PageResponse:
     return redirect(f"{company.path}/transfer-requests/{key}", done="transfer-cancelled")
 
 
-async def _page(company: Company, key: UUID, wrong: Mistake = "") -> PageResponse:
+async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageResponse:
     found = await company.api.get(get_transfer_request, transfer_id=key)
     return company.render(
         "transfer_request",
@@ -111,7 +111,8 @@ _SCOPE = "transfers.write"
 _SHOWN_MAX = 100
 PAYABLE = {"on_us": "ON_US", "wire": "WIRE", "international_wire": "WIRE", "crypto_wallet_address": "USDC"}
 """Kinds of counterparties that a transfer request pays, and its type."""
-_FIELDS = ("origin", "to", "amount", "all", "in_kind", "description", "wire_instructions", "reference")
+_CHOSEN = ("origin", "to", "amount", "all", "in_kind", "reference", "description", "wire_instructions")
+"""Fields that the form adds to those of the request, or that are kept from one step to the next."""
 _FIELD_OF = {
     "amount_usdc": "amount",
     "counterparty_id": "to",
@@ -121,19 +122,14 @@ _FIELD_OF = {
     "origin_pocket_id": "origin",
 }
 """Field of the request -> field of the form, where they differ."""
-_OUT_OF_RANGE = "must be from $0.01 to $9,999,999,999.99"
-"""What the request says in cents."""
-_KEPT_TEXTS = (
-    ("description", "description"),
-    ("wire_instructions", "wire_instructions"),
-    ("reference", "end_to_end_identification"),
-)
+_CENTS_MAX = 9_999_999_999_99
 
 
-class _Destination(NamedTuple):
-    """A Pocket of the company, or a counterparty."""
+class _Transfer(NamedTuple):
+    """The Pocket that pays, and where to: a counterparty, or a Pocket of the company."""
 
-    pocket: Pocket | None
+    origin: UUID
+    to: UUID
     counterparty: Counterparty | None
 
     @property
@@ -162,30 +158,31 @@ async def move_money(company: InCompany) -> PageResponse:
     if form.get("step") == "change":
         return await _form(company, form)
     try:
-        origin, to = await _read_places(company)
-        body = _body(form, to)
+        chosen = await _read_transfer(company)
+        body = _body(form, chosen)
         if form.get("step") == "request":
             made = await company.api.send(create_transfer_request, body, key=page.form_key)
             return redirect(f"{company.path}/transfer-requests/{made.id}", done="transfer-requested")
         found = await company.api.send(preview_transfer, body)
     except InvalidInput as wrong:
-        return await _form(company, form, _in_form(wrong))
+        return await _form(company, form, at_fields(wrong, _FIELD_OF))
     except Refused as wrong:
         return await _form(company, form, wrong)
     return company.render(
         "transfer_preview",
         preview=found,
-        origin=origin,
-        to=to,
+        origin=await company.api.get(get_pocket, pocket_id=chosen.origin),
+        to_pocket=None if chosen.counterparty else await company.api.get(get_pocket, pocket_id=chosen.to),
+        payee=chosen.counterparty,
         transfer_id=body["transfer"]["id"],
-        given={name: form.get(name, "") for name in _FIELDS},
+        given={name: form.get(name, "") for name in _CHOSEN},
     )
 
 
-async def _form(company: Company, given: Mapping[str, str], wrong: Mistake = "") -> PageResponse:
+async def _form(company: Company, given: Mapping[str, str], wrong: FormError = "") -> PageResponse:
     pockets = (await company.api.get(list_own_pockets, **{"filter[status]": "OPEN"}, limit=_SHOWN_MAX)).items
     payees = (await company.api.get(list_counterparties, limit=_SHOWN_MAX)).items
-    chosen = {name: given.get(name, "") for name in _FIELDS}
+    chosen = {name: given.get(name, "") for name in _CHOSEN}
     if is_uuid(chosen["origin"]) and all(str(each.id) != chosen["origin"] for each in pockets):
         pockets.append(await company.api.get(get_pocket, pocket_id=chosen["origin"]))
     return company.render(
@@ -194,58 +191,53 @@ async def _form(company: Company, given: Mapping[str, str], wrong: Mistake = "")
         pockets=pockets,
         payees=[each for each in payees if each.type in PAYABLE and each.status in {"LINKED", "VERIFIED"}],
         given=chosen,
+        form=Form(create_transfer_request.body, given),
     )
 
 
-async def _read_places(company: Company) -> tuple[Pocket, _Destination]:
-    """Return the Pocket that pays and where to. Raises InvalidInput for what is not chosen, NotFound for others'."""
+async def _read_transfer(company: Company) -> _Transfer:
+    """Return what a form chooses. Raises InvalidInput for what is not chosen, NotFound for counterparties of others."""
     form = company.page.form
     missing = [FieldError((name,), "must be chosen", "missing") for name in ("origin", "to") if not form.get(name)]
     if missing:
         raise InvalidInput(missing)
     kind, _, to_id = form["to"].partition(":")
-    origin = await company.api.get(get_pocket, pocket_id=path_id(form["origin"], "There is no such Pocket."))
-    key = path_id(to_id, "There is no such counterparty.")
+    origin, to = path_id(form["origin"], "There is no such Pocket."), path_id(to_id, "There is no such counterparty.")
     if kind == "pocket":
-        return origin, _Destination(await company.api.get(get_pocket, pocket_id=key), None)
+        return _Transfer(origin, to, None)
     if kind != "counterparty":
         raise NotFound("There is no such counterparty.")
-    return origin, _Destination(None, await company.api.get(get_counterparty, counterparty_id=key))
+    return _Transfer(origin, to, await company.api.get(get_counterparty, counterparty_id=to))
 
 
-def _body(form: Mapping[str, str], to: _Destination) -> dict[str, Any]:
+def _body(form: Mapping[str, str], chosen: _Transfer) -> dict[str, Any]:
     """Return the body of the request and of its preview. Raises InvalidInput."""
+    texts = {"description": form.get("description", ""), "wire_instructions": form.get("wire_instructions", "")}
+    texts["end_to_end_identification"] = form.get("reference", "")
+    body = body_of(create_transfer_request.body, texts)
     sent_id = form.get("transfer_id", "")
-    transfer: dict[str, Any] = {
+    transfer: dict[str, Any] = body.setdefault("transfer", {})
+    transfer |= {
         "id": sent_id if is_uuid(sent_id) else str(ids.new()),
-        "type": to.type,
-        "origin_pocket_id": form["origin"],
+        "type": chosen.type,
+        "origin_pocket_id": chosen.origin,
         "amount": {"type": "FULL_WITHDRAWAL"} if form.get("all") else _requested(form.get("amount", "")),
     }
-    if to.pocket is not None:
+    if chosen.counterparty is None:
         in_kind = "SECURITY_TRANSFER" if form.get("in_kind") else "BANK_TRANSFER"
-        details = {"type": "INTERNAL_REALLOCATION", "destination_pocket_id": to.pocket.id, "transfer_type": in_kind}
+        details = {"type": "INTERNAL_REALLOCATION", "destination_pocket_id": chosen.to, "transfer_type": in_kind}
         transfer["details"] = details
-    elif to.counterparty is not None and to.type == "ON_US":
-        transfer["details"] = {"type": "PEER_TO_PEER", "destination_counterparty_id": to.counterparty.id}
-    elif to.counterparty is not None:
-        transfer["counterparty_id"] = to.counterparty.id
-    for name, field in _KEPT_TEXTS:
-        if text := form.get(name, "").strip():
-            transfer[field] = text
-    return {"transfer": transfer, "reviewers": []}
+    elif chosen.type == "ON_US":
+        transfer["details"] = {"type": "PEER_TO_PEER", "destination_counterparty_id": chosen.to}
+    else:
+        transfer["counterparty_id"] = chosen.to
+    return body
 
 
 def _requested(text: str) -> dict[str, Any]:
     if not text.strip():
         raise InvalidInput.at("amount", msg="must be given")
-    return {"type": "REQUESTED_AMOUNT", "amount_usdc": cents_of("amount", text.strip())}
-
-
-def _in_form(wrong: InvalidInput) -> InvalidInput:
-    """Return the mistakes of the request at the fields of the form."""
-    names = [str(each.loc[-1]) for each in wrong.errors]
-    return InvalidInput(
-        FieldError((_FIELD_OF.get(name, name),), _OUT_OF_RANGE if name == "amount_usdc" else each.msg, each.type)
-        for name, each in zip(names, wrong.errors, strict=True)
-    )
+    cents = cents_of("amount", text.strip())
+    if not 1 <= cents <= _CENTS_MAX:
+        raise InvalidInput.at("amount", msg="must be from $0.01 to $9,999,999,999.99")
+    return {"type": "REQUESTED_AMOUNT", "amount_usdc": cents}

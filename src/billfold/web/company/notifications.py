@@ -7,7 +7,8 @@ from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.team.routes import get_team
 from billfold.web.console.company import Company, InCompany
-from billfold.web.page_context import Mistake, PageResponse, path_id, redirect
+from billfold.web.forms import body_of
+from billfold.web.page_context import FormError, PageResponse, path_id, redirect
 
 _PATH = "/companies/{customer_id:str}/notifications"
 _PAGE = 30
@@ -65,7 +66,7 @@ async def set_audience(company: InCompany, notification_type: str) -> PageRespon
         if form.get("change") == "default":
             await company.api.send(routes.clear_notification_audience, key=key, notification_type=notification_type)
         else:
-            body = {"roles": _chosen(form, "role."), "user_ids": _chosen(form, "user.")}
+            body = body_of(routes.SetCustomerNotificationAudienceRequest, form)
             await company.api.send(routes.set_notification_audience, body, key=key, notification_type=notification_type)
     except (InvalidInput, Refused) as wrong:
         if wrong.code == "forbidden":
@@ -74,7 +75,7 @@ async def set_audience(company: InCompany, notification_type: str) -> PageRespon
     return redirect(f"{company.path}/notifications/audiences", done="saved")
 
 
-async def _show(company: Company, notification_type: str, *, wrong: Mistake = "") -> PageResponse:
+async def _show(company: Company, notification_type: str, *, wrong: FormError = "") -> PageResponse:
     audience = await company.api.get(routes.get_notification_audience, notification_type=notification_type)
     return company.render(
         "notification_audience",
@@ -98,7 +99,3 @@ async def _members(company: Company) -> dict[str, str]:
         for each in group.members
         if not each.is_service_user
     }
-
-
-def _chosen(form: dict[str, str], prefix: str) -> list[str]:
-    return [name.removeprefix(prefix) for name in form if name.startswith(prefix)]

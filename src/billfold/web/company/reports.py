@@ -1,13 +1,12 @@
 """Reports of a company: requested, listed, downloaded."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from litestar import Response, get, post
 
 from billfold.http.raw_request import is_uuid
 from billfold.pages.theme import page_headers
-from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
+from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.reports.requests.renderers import RENDERERS
 from billfold.reports.requests.routes import (
     create_report_request,
@@ -16,14 +15,13 @@ from billfold.reports.requests.routes import (
     get_report_request,
     list_report_requests,
 )
-from billfold.reports.requests.schemas import OPTIONAL, REQUIRED
+from billfold.reports.requests.schemas import OPTIONAL, REQUIRED, CreateCustomerReport
 from billfold.reports.requests.types import POCKETS_MAX, ReportType
 from billfold.web.company.statements import keys_url
 from billfold.web.console.company import InCompany
 from billfold.web.console.lists import list_choices, names_of_pockets, read_listing
-from billfold.web.page_context import Mistake, PageResponse, path_id, redirect
-
-_IN_BODY = frozenset({"body", "parameters"})
+from billfold.web.forms import at_fields, body_of, ticked
+from billfold.web.page_context import FormError, PageResponse, path_id, redirect
 
 
 class Wanted:
@@ -35,31 +33,6 @@ class Wanted:
 
     def __contains__(self, name: str) -> bool:
         return name in self.required or name in self.optional
-
-
-def read_form(form: Mapping[str, str]) -> dict[str, Any]:
-    """Return the body of the request that a form stands for. What is not filled in is left out."""
-    parameters: dict[str, Any] = {
-        name: form[name].strip() for name in ("date", "date_from", "date_to", "date_type") if form.get(name, "").strip()
-    }
-    if pockets := checked(form, "pocket."):
-        parameters["pocket_ids"] = pockets
-    if cusips := form.get("cusips", "").replace(",", " ").upper().split():
-        parameters["cusips"] = cusips
-    return {"type": form.get("type", ""), "parameters": parameters, "output_formats": checked(form, "format.")}
-
-
-def under_its_fields(wrong: InvalidInput) -> InvalidInput:
-    """Return mistakes of a body under the names of the form's fields."""
-    return InvalidInput(
-        FieldError((next((part for part in each.loc if part not in _IN_BODY), "type"),), each.msg, each.type)
-        for each in wrong.errors
-    )
-
-
-def checked(form: Mapping[str, str], prefix: str) -> list[str]:
-    """Return what is checked of the boxes whose names begin with a prefix."""
-    return [name.removeprefix(prefix) for name, value in form.items() if name.startswith(prefix) and value == "yes"]
 
 
 _PAGE = 30
@@ -84,11 +57,11 @@ async def request_report(company: InCompany) -> PageResponse:
     """Request a report."""
     company.require("reports.write")
     form = company.page.form
-    wanted = read_form(form)
     try:
+        wanted = body_of(CreateCustomerReport, form | {"cusips": form.get("cusips", "").upper()})
         made = await company.api.send(create_report_request, wanted, key=company.page.form_key)
     except InvalidInput as wrong:
-        return await _form_page(company, form.get("type", ""), under_its_fields(wrong))
+        return await _form_page(company, form.get("type", ""), at_fields(wrong, {"parameters": "type"}))
     except Refused as wrong:
         return await _form_page(company, form.get("type", ""), wrong)
     return redirect(f"{company.path}/reports/{made.id}", done="report-requested")
@@ -125,12 +98,12 @@ async def _read(company: InCompany, request_id: str) -> tuple[Any, Any]:
     return request, await company.api.get(get_report, report_id=request.report_id)
 
 
-async def _form_page(company: InCompany, kind: str, wrong: Mistake = "") -> PageResponse:
+async def _form_page(company: InCompany, kind: str, wrong: FormError = "") -> PageResponse:
     company.require("reports.write")
     if kind and kind not in set(ReportType):
         raise NotFound("There is no such report.")
     given = company.page.form or {f"pocket.{company.page.query.get('pocket', '')}": "yes"}
-    chosen = [each for each in checked(given, "pocket.") if is_uuid(each)]
+    chosen = [each for each in ticked(given, "pocket_ids") if is_uuid(each)]
     return company.render(
         "report_new",
         wrong=wrong,

@@ -16,7 +16,7 @@ from litestar.types import HTTPScope
 
 from billfold.http.api import Api, Identity
 from billfold.http.operations import MAY_NEED_APPROVAL, Operation, Proof
-from billfold.http.raw_request import RawRequest, convert
+from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, StreamedResponse
 from billfold.pages.theme import page_headers
 from billfold.platform.errors import (
@@ -49,11 +49,13 @@ class ApiClient:
         """Return what an operation returns that only reads; `names` are those of its path and its query."""
         return await self._call(operation, names)
 
-    async def send(self, operation: Operation, body: object = None, /, *, key: str = "", **names: object) -> Any:  # noqa: ANN401 - as above
+    async def send(
+        self, operation: Operation, body: Mapping[str, Any] | None = None, /, *, key: str = "", **names: object
+    ) -> Any:  # noqa: ANN401 - as above
         """Make a change under the key of its form, so that a form that is sent twice counts once.
 
-        A mapping becomes the body that the operation declares. Returns None when another member has to approve the
-        change first.
+        The body has the fields that the operation declares. Returns None when another member has to approve the change
+        first.
         """
         return await self._call(operation, names, body=body, key=key)
 
@@ -79,7 +81,7 @@ class ApiClient:
         operation: Operation,
         names: Mapping[str, object],
         *,
-        body: object = None,
+        body: Mapping[str, Any] | None = None,
         file: RawRequest | None = None,
         key: str = "",
     ) -> Any:  # noqa: ANN401 - as above
@@ -87,8 +89,7 @@ class ApiClient:
         request = self._request(offered, names, key)
         if file is not None:
             request.headers, request.body = {**request.headers, **file.headers}, file.body
-        if body is not None:
-            request.data = convert(body, offered.body) if isinstance(body, Mapping) else body
+        request.values = body
         try:
             found = await self._api.call(offered, request, await self._identify(offered, request))
         except (InvalidInput, InvariantError, NotFound, Refused, Unavailable):

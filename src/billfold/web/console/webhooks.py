@@ -10,10 +10,11 @@ from litestar import get, post
 from billfold.events.routes import get_event, list_event_types, list_events
 from billfold.events.webhooks import routes
 from billfold.events.webhooks.routes import list_subscriptions
+from billfold.events.webhooks.schemas import ChangedSubscription, NewSubscription
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.console.team import ApiTeam, InTeam, paths_of
-from billfold.web.forms import instant_in_zone
-from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
+from billfold.web.forms import Form, body_of, instant_in_zone, ticked
+from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect
 
 _EVENTS = "/developer/events"
 _EVENTS_SHOWN = 30
@@ -69,9 +70,8 @@ async def show_new_subscription(team: InTeam) -> PageResponse:
 async def create_subscription(team: InTeam) -> PageResponse:
     """Create a subscription."""
     form = team.page.form
-    body = {**_content(form), "shared_secret": form.get("shared_secret", "")}
     try:
-        made = await team.api.send(routes.create_subscription, body, key=team.page.form_key)
+        made = await team.api.send(routes.create_subscription, body_of(NewSubscription, form), key=team.page.form_key)
     except InvalidInput as wrong:
         return await _form(team, form, wrong)
     return redirect(f"{team.path}/developer/subscriptions/{made.id}", done="subscription-created")
@@ -106,11 +106,10 @@ async def _take(team: ApiTeam, step: str, names: dict[str, Any]) -> str:
     form, send = team.page.form, team.api.send
     match step:
         case "content":
-            await send(routes.update_subscription, _content(form), **names)
-        case "status":
-            await send(routes.update_subscription, {"status": form.get("status", "")}, **names)
-        case "secret":
-            await send(routes.update_subscription, {"shared_secret": form.get("shared_secret", "")}, **names)
+            await send(routes.update_subscription, body_of(ChangedSubscription, form), **names)
+        case "status" | "secret":
+            name = "status" if step == "status" else "shared_secret"
+            await send(routes.update_subscription, {name: form.get(name, "")}, **names)
         case "delete":
             await send(routes.delete_subscription, **names)
             return "subscription-deleted"
@@ -130,7 +129,7 @@ async def _take(team: ApiTeam, step: str, names: dict[str, Any]) -> str:
     return "saved"
 
 
-async def _show(team: ApiTeam, subscription_id: str, *, wrong: Mistake = "") -> PageResponse:
+async def _show(team: ApiTeam, subscription_id: str, *, wrong: FormError = "") -> PageResponse:
     key = path_id(subscription_id, "There is no such subscription.")
     found = await team.api.get(routes.get_subscription, subscription_id=key)
     cursor = team.page.query.get("cursor")
@@ -143,18 +142,17 @@ async def _show(team: ApiTeam, subscription_id: str, *, wrong: Mistake = "") -> 
         examples={each.event.event_id for each in queued.items if each.event.sequence is None},
         types=(await team.api.get(list_event_types)).items,
         given=team.page.form,
+        form=Form(NewSubscription, team.page.form, found),
         secret=_new_secret(),
     )
 
 
-async def _form(team: ApiTeam, given: dict[str, str], wrong: Mistake = "") -> PageResponse:
+async def _form(team: ApiTeam, given: dict[str, str], wrong: FormError = "") -> PageResponse:
     types = (await team.api.get(list_event_types)).items
-    return team.render("developer_subscription_new", wrong=wrong, types=types, given=given)
-
-
-def _content(form: dict[str, str]) -> dict[str, Any]:
-    events = [name.removeprefix("event.") for name in form if name.startswith("event.")]
-    return {"url": form.get("url", "").strip(), "description": form.get("description", ""), "events": events}
+    form = Form(NewSubscription, given)
+    return team.render(
+        "developer_subscription_new", wrong=wrong, types=types, form=form, chosen=ticked(given, "events")
+    )
 
 
 def _new_secret() -> str:

@@ -79,10 +79,10 @@ async def _visit(page: PageContext, invite_id: str) -> Visit | PageResponse:
     return visit
 
 
-def _page(visit: Visit, mistakes: dict[str, str] | None = None, status: int | None = None) -> PageResponse:
+def _page(visit: Visit, field_errors: dict[str, str] | None = None, status: int | None = None) -> PageResponse:
     return visit.render(
         "onboarding_documents",
-        mistakes=mistakes or {},
+        field_errors=field_errors or {},
         status=status,
         documents=[
             DocumentState(

@@ -73,13 +73,13 @@ async def add_person(invite_id: str, page: PageContext) -> PageResponse:
 
     outcome = await save_right(content, place.step.fields, add)
     if not added:
-        mistakes = {"name.first_name": "First name and last name are needed."} | outcome.mistakes
-        return show_new(visit, place, Outcome(mistakes, outcome.problem))
+        field_errors = {"name.first_name": "First name and last name are needed."} | outcome.field_errors
+        return show_new(visit, place, Outcome(field_errors, outcome.problem))
     path = f"people/{added[0]}"
     stored = content_of((await invited.read(visit.bank, visit.invite)).parties[added[0]])
     await keep_rest(visit, place._replace(path=f"{path}/{place.step.key}"), outcome, stored)
     following = visit.base if page.form.get("go") == "overview" else f"{visit.base}/{path}/{visit.person_steps[1].key}"
-    return redirect(f"{visit.base}/{path}/{place.step.key}" if outcome.mistakes else following, done="saved")
+    return redirect(f"{visit.base}/{path}/{place.step.key}" if outcome.field_errors else following, done="saved")
 
 
 @get("/onboarding/{invite_id:str}/people/{party_id:str}/{step:str}", opt=PUBLIC)

@@ -24,7 +24,7 @@ from billfold.web.onboarding.form_content import (
 )
 from billfold.web.onboarding.steps import Field, Kind, Step
 from billfold.web.onboarding.visit import Visit
-from billfold.web.page_context import Mistake, PageResponse, redirect
+from billfold.web.page_context import FormError, PageResponse, redirect
 
 Save = Callable[[Content], Awaitable[object]]
 _SOME = "What is right is saved. Correct the marked fields now, or later."
@@ -50,9 +50,9 @@ def find_place(steps: Sequence[Step], key: str, path: str, party_id: UUID | None
 
 
 class Outcome(NamedTuple):
-    """What became of a form: the mistakes of its fields, and what concerns no field."""
+    """What became of a form: the errors of its fields, and what concerns no field."""
 
-    mistakes: dict[str, str]
+    field_errors: dict[str, str]
     problem: str = ""
 
 
@@ -65,14 +65,14 @@ async def show_step(visit: Visit, place: Place) -> PageResponse:
     values, fields = values_of(place.step.fields, content), place.step.fields
     if draft.values and not is_marked(visit.bank, draft.mark, _marked(place, content)):
         left = {each.label: "; ".join(words) for each in fields if (words := _words_in(draft.values, each))}
-        return _page(visit, place, values=values, mistakes={}, left=left)
+        return _page(visit, place, values=values, field_errors={}, left=left)
     typed = {name for each in fields if _part(draft.values, each) for name in names_of(each)}
     values = {name: text for name, text in values.items() if name not in typed}
-    return _page(visit, place, values=values | draft.values, mistakes=draft.mistakes)
+    return _page(visit, place, values=values | draft.values, field_errors=draft.mistakes)
 
 
 async def save_step(visit: Visit, place: Place) -> PageResponse:
-    """Save a step and continue; with mistakes it is shown again, or left for later when the person leaves."""
+    """Save a step and continue; with errors it is shown again, or left for later when the person leaves."""
     form, fields = visit.page.form, place.step.fields
     content = content_in(fields, form, visit.content(place.party_id))
     try:
@@ -86,13 +86,13 @@ async def save_step(visit: Visit, place: Place) -> PageResponse:
     stored = _content(await invited.read(visit.bank, visit.invite), place.party_id)
     await keep_rest(visit, place, outcome, stored)
     stays = form.get("go") == "stay"
-    if outcome.problem or stays or (outcome.mistakes and form.get("go") != "overview"):
-        wrong: Mistake = outcome.problem or (_SOME if outcome.mistakes else "")
+    if outcome.problem or stays or (outcome.field_errors and form.get("go") != "overview"):
+        wrong: FormError = outcome.problem or (_SOME if outcome.field_errors else "")
         return _page(
             visit,
             place,
             values=_typed(fields, form),
-            mistakes=outcome.mistakes,
+            field_errors=outcome.field_errors,
             wrong=wrong,
             stored=stored,
         )
@@ -101,26 +101,26 @@ async def save_step(visit: Visit, place: Place) -> PageResponse:
 
 async def save_right(content: Content, fields: Sequence[Field], save: Save) -> Outcome:
     """Save what is right of a body, and return what is wrong with the rest. Raises as `save`, but InvalidInput."""
-    mistakes: dict[str, str] = {}
+    field_errors: dict[str, str] = {}
     while content:
         try:
             await save(content)
         except InvalidInput as wrong:
             dropped = [drop(content, error.loc) for error in wrong.errors]
-            mistakes = _sentences(wrong.errors, fields) | mistakes
+            field_errors = _sentences(wrong.errors, fields) | field_errors
             if not any(dropped):
-                return Outcome(mistakes, problem=_problem(wrong.errors, fields))
+                return Outcome(field_errors, problem=_problem(wrong.errors, fields))
         else:
             break
-    return Outcome(mistakes)
+    return Outcome(field_errors)
 
 
 async def keep_rest(visit: Visit, place: Place, outcome: Outcome, stored: Content) -> None:
-    """Keep what was typed into the fields that are wrong beside what is stored; without mistakes there is nothing."""
-    tops = {each.partition(".")[0] for each in outcome.mistakes}
+    """Keep what was typed into the fields that are wrong next to what is stored; without errors nothing is kept."""
+    tops = {each.partition(".")[0] for each in outcome.field_errors}
     typed = typed_in(place.step.fields, visit.page.form)
     left = {name: text for name, text in typed.items() if outcome.problem or name.partition(".")[0] in tops}
-    draft = Draft(values=left, mistakes=outcome.mistakes, mark=mark_of(visit.bank, _marked(place, stored)))
+    draft = Draft(values=left, mistakes=outcome.field_errors, mark=mark_of(visit.bank, _marked(place, stored)))
     applicant_id = visit.view.row.applicant_id
     await put_draft(visit.bank, visit.invite, applicant_id, step=place.path, draft=draft)
 
@@ -153,11 +153,11 @@ def _marked(place: Place, content: Content) -> dict[str, Any]:
 
 def show_new(visit: Visit, place: Place, outcome: Outcome) -> PageResponse:
     """Show the form of a person who is not there yet; its key makes them one, however often it is sent."""
-    wrong = outcome.problem or ("Correct the marked fields." if outcome.mistakes else "")
+    wrong = outcome.problem or ("Correct the marked fields." if outcome.field_errors else "")
     key = visit.page.form.get("new_key") or str(ids.new())
     values = _typed(place.step.fields, visit.page.form)
     return _page(
-        visit, place, values=values, mistakes=outcome.mistakes, stored={}, wrong=wrong, new_key=key, heading=""
+        visit, place, values=values, field_errors=outcome.field_errors, stored={}, wrong=wrong, new_key=key, heading=""
     )
 
 
@@ -173,7 +173,7 @@ async def show_conflict(visit: Visit, place: Place) -> PageResponse:
     theirs = {
         each.label: shown_at(each, stored) or "(empty)" for each in fields if _part(typed, each) != _part(there, each)
     }
-    return _page(visit, place, values=typed, mistakes={}, theirs=theirs, status=409, stored=stored)
+    return _page(visit, place, values=typed, field_errors={}, theirs=theirs, status=409, stored=stored)
 
 
 def _page(
@@ -181,7 +181,7 @@ def _page(
     place: Place,
     *,
     values: Mapping[str, str],
-    mistakes: Mapping[str, str],
+    field_errors: Mapping[str, str],
     stored: Content | None = None,
     **facts: Any,
 ) -> PageResponse:
@@ -191,7 +191,7 @@ def _page(
         place=place,
         action=f"{visit.base}/{place.path}",
         values=values,
-        mistakes=mistakes,
+        field_errors=field_errors,
         saved={each.path: shown_at(each, content) for each in place.step.fields},
         mark=mark_of(visit.bank, _marked(place, content)),
         **({"theirs": {}, "left": {}, "new_key": "", "heading": _heading(visit, place)} | facts),

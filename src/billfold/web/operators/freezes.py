@@ -13,7 +13,7 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.paging import Page
 from billfold.web.console.team import BankPage, InBank
-from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
+from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect
 
 _PAGE = 50
 
@@ -61,7 +61,7 @@ async def decide_freeze(operator: InBank, proposal_id: str) -> PageResponse:
     return redirect("/bank/freezes", done=f"freeze-{'applied' if verb == 'confirm' else 'withdrawn'}")
 
 
-async def _show(operator: BankPage, wrong: Mistake = "") -> PageResponse:
+async def _show(operator: BankPage, wrong: FormError = "") -> PageResponse:
     bank, wanted = operator.bank, ListQuery(cursor=operator.page.query.get("cursor", ""), limit=_PAGE)
     try:
         page = await wanted.read(bank, PROPOSALS, bank_customer_id(bank.seed), scope="freezes")

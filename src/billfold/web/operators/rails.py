@@ -23,7 +23,7 @@ from billfold.payments.wires.iso20022.envelope import read_messages
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.money import format_usd
 from billfold.web.console.team import BankPage, InBank
-from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
+from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect
 
 MESSAGES_MAX = 50
 """How many messages a page shows."""
@@ -151,7 +151,7 @@ async def close_file(operator: InBank, file_id: str) -> PageResponse:
     return redirect("/bank/freezes", done="freeze-proposed")
 
 
-async def _show(operator: BankPage, file_id: UUID, wrong: Mistake = "") -> PageResponse:
+async def _show(operator: BankPage, file_id: UUID, wrong: FormError = "") -> PageResponse:
     file = await files_store.find_file(operator.bank.pool, file_id)
     first = operator.page.query.get("first", "0")
     number = int(first) if first.isascii() and first.isdigit() and len(first) <= _FIRST_DIGITS_MAX else 0

@@ -12,7 +12,7 @@ from billfold.payments.suspense.store import get_item, list_items
 from billfold.payments.suspense.types import NOT_RETURNABLE, SuspenseStatus
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.console.team import BankPage, InBank
-from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
+from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect
 
 _PAYMENTS_MAX = 50
 _ITEMS_MAX = 100
@@ -68,7 +68,7 @@ def _check(verb: str, given: dict[str, str]) -> None:
         del given[name]
 
 
-async def _show(operator: BankPage, item_id: UUID, wrong: Mistake = "") -> PageResponse:
+async def _show(operator: BankPage, item_id: UUID, wrong: FormError = "") -> PageResponse:
     item = await get_item(operator.bank.pool, item_id)
     given = operator.page.form if wrong else {}
     return operator.render(

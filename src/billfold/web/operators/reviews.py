@@ -17,7 +17,7 @@ from billfold.onboarding.review_queue import ReviewDecision
 from billfold.pages.theme import page_headers
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.console.team import BankPage, InBank
-from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
+from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect
 
 KINDS = {
     "counterparty": "Counterparties",
@@ -92,7 +92,7 @@ def _decision(form: Mapping[str, str]) -> tuple[str, str]:
     return verb, reason
 
 
-async def _show(operator: BankPage, kind: str, object_id: UUID, wrong: Mistake = "") -> PageResponse:
+async def _show(operator: BankPage, kind: str, object_id: UUID, wrong: FormError = "") -> PageResponse:
     details = await review_queue.describe(operator.bank, kind, object_id)
     return operator.render(
         "bank_review",

@@ -6,7 +6,7 @@ from billfold.identity.partners import administration, store
 from billfold.identity.partners.rules import ALGORITHMS, require_administrator
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.console.partner import InPartner, Partner
-from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, redirect
+from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, redirect
 
 _PATH = "/partners/{slug:str}/credentials"
 
@@ -57,7 +57,7 @@ async def revoke_key(partner: InPartner, key_id: str) -> PageResponse:
     return redirect(f"{partner.path}/credentials", done="key-revoked")
 
 
-async def _show(partner: Partner, *, secret: str = "", wrong: Mistake = "") -> PageResponse:
+async def _show(partner: Partner, *, secret: str = "", wrong: FormError = "") -> PageResponse:
     require_administrator(partner.person, partner.page.now)
     pool, partner_id = partner.page.pool, partner.row.partner_id
     return partner.render(

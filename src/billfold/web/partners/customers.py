@@ -23,7 +23,7 @@ from billfold.platform.errors import InvalidInput, Refused
 from billfold.request_log.routes import list_request_errors
 from billfold.web.console.lists import read_listing
 from billfold.web.console.partner import InPartner, Partner
-from billfold.web.page_context import Mistake, PageResponse, path_id, redirect
+from billfold.web.page_context import FormError, PageResponse, path_id, redirect
 
 _NEWEST = 5
 _SUBSCRIPTIONS = 50
@@ -91,7 +91,7 @@ async def change_card(partner: InPartner, customer_id: str, card_id: str) -> Pag
     return redirect(f"{partner.path}/customers/{path_id(customer_id)}#cards", done="saved")
 
 
-async def _show(partner: Partner, customer_id: str, *, wrong: Mistake = "") -> PageResponse:
+async def _show(partner: Partner, customer_id: str, *, wrong: FormError = "") -> PageResponse:
     key, api = path_id(customer_id, _NOBODY), partner.api
     customer: Customer = await api.get(get_customer, customer_id=key)
     pockets = await api.get(list_customer_pockets, customer_id=key, limit=_SHOWN)

@@ -9,10 +9,8 @@ from billfold.identity.users.types import Membership
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.team.administrator import Administrator
 from billfold.web.account.security_log import origin_of
-from billfold.web.forms import mistakes_of
+from billfold.web.forms import field_errors
 from billfold.web.page_context import PageContext, PageResponse, redirect
-
-_SCOPE = "scope."
 
 ByAdministrator = SkipValidation[Administrator]
 """The visitor as an administrator of the company in the path; a page function takes it as `by`."""
@@ -66,11 +64,6 @@ def respond(
     return redirect(f"/team/{by.customer_id}{to}", done=done)
 
 
-def chosen_scopes(form: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the scopes whose boxes are ticked."""
-    return tuple(each.removeprefix(_SCOPE) for each in form if each.startswith(_SCOPE))
-
-
 def client_form(
     page: PageContext,
     template: str,
@@ -80,8 +73,8 @@ def client_form(
     given: Mapping[str, str],
     wrong: InvalidInput | None = None,
 ) -> PageResponse:
-    """Return the form that registers a client with its first key: as filled in, each field with its first mistake."""
-    mistakes = mistakes_of(wrong or "")
-    if "scopes" in mistakes:
-        mistakes["scopes"] = "Choose at least one of these."
-    return page.render(template, wrong=wrong or "", by=by, given=given, mistakes=mistakes, scopes=scopes)
+    """Return the form that registers a client with its first key: as filled in, each field with its first error."""
+    errors = field_errors(wrong)
+    if "scopes" in errors:
+        errors["scopes"] = "Choose at least one of these."
+    return page.render(template, wrong=wrong or "", by=by, given=given, field_errors=errors, scopes=scopes)

@@ -14,7 +14,7 @@ from billfold.platform import ids
 from billfold.platform.dates import et_date
 from billfold.platform.errors import Refused
 from billfold.team.administrator import Administrator
-from billfold.web.page_context import HOME, Mistake, PageContext, PageResponse, redirect
+from billfold.web.page_context import HOME, FormError, PageContext, PageResponse, redirect
 from billfold.web.team.administrator import ByAdministrator
 
 _AGENT_MAX = 500
@@ -53,7 +53,7 @@ async def accept_agreements(page: PageContext, by: ByAdministrator) -> PageRespo
     return redirect(HOME, done="agreements-accepted") if to == HOME else redirect(to)
 
 
-async def _show(page: PageContext, by: Administrator, wrong: Mistake = "") -> PageResponse:
+async def _show(page: PageContext, by: Administrator, wrong: FormError = "") -> PageResponse:
     bank = page.server.bank
     customer = await find_customer(page.pool, by.customer_id)
     accepted = customer.agreement_version if customer else None

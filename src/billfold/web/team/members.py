@@ -11,9 +11,10 @@ from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.team import invitations as team_invitations
 from billfold.team import members as team_members
 from billfold.team.administrator import Administrator
+from billfold.web.forms import Form, read_form
 from billfold.web.page_context import (
     RECENT_AUTHENTICATION,
-    Mistake,
+    FormError,
     PageContext,
     PageResponse,
     path_id,
@@ -28,7 +29,6 @@ ROLE_DESCRIPTIONS = {
     "INITIATOR": "Request transfers and change counterparties, and see everything",
     "VIEWER": "See everything, change nothing",
 }
-_FIELDS = ("first_name", "last_name", "email", "phone_number", "role")
 _HEADINGS = {
     "ACTIVE": "Members",
     "PENDING": "Invited",
@@ -63,19 +63,10 @@ async def show_invite(page: PageContext, by: ByAdministrator) -> PageResponse:
 @post("/team/{customer_id:str}/invite", opt=RECENT_AUTHENTICATION)
 async def invite(page: PageContext, by: ByAdministrator) -> PageResponse:
     """Invite a user."""
-    form = page.form
-    role = _role(page)
-    if role is None:
+    if _role(page) is None:
         return _invite_page(page, by, _NO_ROLE)
-    invitation = InviteMember(
-        first_name=form.get("first_name", ""),
-        last_name=form.get("last_name", ""),
-        email=form.get("email", ""),
-        phone_number=form.get("phone_number", "").strip() or None,
-        role=role,
-    )
     try:
-        invited = await team_invitations.invite(by, invitation)
+        invited = await team_invitations.invite(by, read_form(InviteMember, page.form))
     except (InvalidInput, Refused) as wrong:
         return _invite_page(page, by, wrong)
     return respond(page, by, invited, done="invited")
@@ -124,12 +115,14 @@ async def change_member(member_id: str, page: PageContext, by: ByAdministrator) 
     return respond(page, by, changed, done=done)
 
 
-def _invite_page(page: PageContext, by: Administrator, wrong: Mistake = "") -> PageResponse:
-    given = {name: page.form.get(name, "") for name in _FIELDS}
-    return page.render("team_invite", wrong=wrong, by=by, given=given, roles=ROLE_DESCRIPTIONS)
+def _invite_page(page: PageContext, by: Administrator, wrong: FormError = "") -> PageResponse:
+    form = Form(InviteMember, page.form)
+    return page.render(
+        "team_invite", wrong=wrong, by=by, form=form, role=page.form.get("role", ""), roles=ROLE_DESCRIPTIONS
+    )
 
 
-async def _member_page(page: PageContext, by: Administrator, member_id: str, *, wrong: Mistake = "") -> PageResponse:
+async def _member_page(page: PageContext, by: Administrator, member_id: str, *, wrong: FormError = "") -> PageResponse:
     found = await team_store.get_member(by.pool, by.vault, by.customer_id, member_id=path_id(member_id), now=by.now)
     if found.is_service_user:
         raise NotFound("This is a service user, who has a page of another kind.")

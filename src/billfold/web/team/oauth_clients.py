@@ -14,8 +14,9 @@ from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.team.administrator import Administrator, audited
 from billfold.web.account.security_log import send_email
-from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageContext, PageResponse, redirect
-from billfold.web.team.administrator import ByAdministrator, chosen_scopes, client_form
+from billfold.web.forms import ticked
+from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageContext, PageResponse, redirect
+from billfold.web.team.administrator import ByAdministrator, client_form
 
 _ALL = "/companies/{customer_id:str}/applications"
 _ONE = f"{_ALL}/{{client_id:str}}"
@@ -98,7 +99,7 @@ async def revoke_client(client_id: str, page: PageContext, by: ByAdministrator) 
 
 
 async def _register(conn: Connection, by: Administrator, form: Mapping[str, str]) -> Client:
-    """Register what a form describes. Raises InvalidInput with the mistakes of all fields."""
+    """Register what a form describes. Raises InvalidInput with the errors of all fields."""
     found = await clients.list_customer_clients(conn, by.customer_id)
     if sum(each.revoked_at is None for each in found) >= CLIENTS_MAX:
         raise InvalidInput.at("name", msg=f"is one too many: {CLIENTS_MAX} applications are in use; revoke one first")
@@ -108,7 +109,7 @@ async def _register(conn: Connection, by: Administrator, form: Mapping[str, str]
         profile=form.get("profile", ""),
         redirect_uris=_lines(form, "redirect_uris"),
         post_logout_redirect_uris=_lines(form, "post_logout_redirect_uris"),
-        scopes=chosen_scopes(form),
+        scopes=tuple(ticked(form, "scopes")),
         grant_types=(AUTHORIZATION_CODE, REFRESH_TOKEN)[: 1 + (form.get("refreshes") == "yes")],
         owner_id=by.customer_id,
         requires_signature=form.get("requires_signature") == "yes",
@@ -133,7 +134,7 @@ async def _get_client(by: Administrator, client_id: str, *, only_active: bool = 
     return client
 
 
-async def _show(page: PageContext, by: Administrator, client: Client, *, wrong: Mistake = "") -> PageResponse:
+async def _show(page: PageContext, by: Administrator, client: Client, *, wrong: FormError = "") -> PageResponse:
     keys = await clients.list_client_keys(by.pool, client.client_id, page.now)
     refreshes = REFRESH_TOKEN in client.grant_types
     return page.render("oauth_client", wrong=wrong, by=by, client=client, keys=keys, refreshes=refreshes)

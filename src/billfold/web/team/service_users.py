@@ -11,15 +11,16 @@ from billfold.platform.errors import InvalidInput, Refused
 from billfold.team import service_users
 from billfold.team.administrator import Administrator
 from billfold.team.service_users import ServiceUser
+from billfold.web.forms import read_form
 from billfold.web.page_context import (
     RECENT_AUTHENTICATION,
-    Mistake,
+    FormError,
     PageContext,
     PageResponse,
     path_id,
     redirect,
 )
-from billfold.web.team.administrator import ByAdministrator, chosen_scopes, client_form, respond
+from billfold.web.team.administrator import ByAdministrator, client_form, respond
 
 _PATH = "/team/{customer_id:str}/service-users"
 _ONE = f"{_PATH}/{{member_id:str}}"
@@ -36,17 +37,11 @@ async def show_new_service_user(page: PageContext, by: ByAdministrator) -> PageR
 @post(_PATH, opt=RECENT_AUTHENTICATION)
 async def create_service_user(page: PageContext, by: ByAdministrator) -> PageResponse:
     """Create a service user with its first key."""
-    form = page.form
-    wanted = CreateProgram(
-        name=form.get("name", ""),
-        description=form.get("description", ""),
-        scopes=list(chosen_scopes(form)),
-        public_key=form.get("public_key", ""),
-    )
     try:
+        wanted = read_form(CreateProgram, page.form)
         created = await service_users.create_service_user(by, wanted)
     except InvalidInput as wrong:
-        return client_form(page, _FORM, by, scopes=_SCOPES, given=form, wrong=wrong)
+        return client_form(page, _FORM, by, scopes=_SCOPES, given=page.form, wrong=wrong)
     member_id = created.member.member_id if isinstance(created, ServiceUser) else None
     return respond(page, by, created, to=f"/service-users/{member_id}", done="service-user-created")
 
@@ -79,7 +74,7 @@ async def revoke_key(member_id: str, key_id: str, page: PageContext, by: ByAdmin
     return redirect(f"/team/{by.customer_id}/service-users/{member_uuid}", done="key-revoked")
 
 
-async def _show(page: PageContext, by: Administrator, member_id: UUID, *, wrong: Mistake = "") -> PageResponse:
+async def _show(page: PageContext, by: Administrator, member_id: UUID, *, wrong: FormError = "") -> PageResponse:
     found = await service_users.get_service_user(
         by.pool, by.vault, by.customer_id, member_id=member_id, now=by.now, wall=by.wall
     )
