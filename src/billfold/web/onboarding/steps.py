@@ -7,8 +7,11 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from billfold.onboarding.applications.forms import INDUSTRIES
+from msgspec import inspect
+
+from billfold.onboarding.applications.forms import INDUSTRIES, BusinessForm, RelatedPartyForm
 from billfold.platform.countries import COUNTRIES
+from billfold.web.forms import type_at
 
 
 class Kind(StrEnum):
@@ -57,9 +60,33 @@ class Step(NamedTuple):
         return self if names is None else self._replace(fields=tuple(each for each in self.fields if each.top in names))
 
 
+_LINE_CHARS_MAX: Final = 254
+_KINDS: Final[Mapping[type[inspect.Type], Kind]] = {
+    inspect.BoolType: Kind.YES_NO,
+    inspect.DateType: Kind.DATE,
+    inspect.ListType: Kind.MANY,
+    inspect.LiteralType: Kind.SELECT,
+}
 NO_CATEGORY: Final = "NONE"
 """What is ticked to say that nothing of a list is so."""
 _COUNTRIES: Final = MappingProxyType({each: each for each in ("US", *sorted(COUNTRIES - {"US"}))})
+
+
+def _country(path: str, label: str, *, autocomplete: str = "off", optional: bool = False) -> Field:
+    return Field(path, label, Kind.COUNTRY, _COUNTRIES, autocomplete=autocomplete, optional=optional)
+
+
+def _step(form: type, key: str, title: str, *fields: Field) -> Step:
+    """Return a page with fields of a form, each of the kind and length that the struct says."""
+    return Step(key, title, tuple(_declared(each, type_at(form, each.path)) for each in fields))
+
+
+def _declared(field: Field, declared: inspect.Type) -> Field:
+    longest = declared.max_length if isinstance(declared, inspect.StrType) else None
+    kind = _KINDS.get(type(declared), field.kind)
+    if longest is not None and longest > _LINE_CHARS_MAX:
+        kind = Kind.LONG_TEXT
+    return field._replace(kind=kind, chars_max=longest or field.chars_max)
 
 
 def _words(name: str) -> str:
@@ -82,10 +109,9 @@ def _address(at: str) -> tuple[Field, ...]:
             hint="In the US two letters, such as NY.",
             autocomplete="address-level1",
             optional=True,
-            chars_max=50,
         ),
-        Field(f"{at}.postal_code", "Postal code", autocomplete="postal-code", chars_max=50),
-        Field(f"{at}.country", "Country", Kind.COUNTRY, _COUNTRIES, autocomplete="country"),
+        Field(f"{at}.postal_code", "Postal code", autocomplete="postal-code"),
+        _country(f"{at}.country", "Country", autocomplete="country"),
     )
 
 
@@ -134,93 +160,83 @@ _ROLES: Final = {
 }
 
 BUSINESS_STEPS: Final = (
-    Step(
+    _step(
+        BusinessForm,
         "business",
         "The business",
-        (
-            Field("name", "Legal name", autocomplete="organization"),
-            Field("doing_business_as", "Trading name", optional=True),
-            Field("website", "Website", autocomplete="url", optional=True),
-            Field("entity_type", "Type of business", Kind.SELECT, _ENTITIES),
-            Field("formation_date", "Formed on", Kind.DATE),
-            Field("identification_number.type", "Tax number", Kind.SELECT, _BUSINESS_NUMBERS),
-            Field("identification_number.identification_number", "Number", Kind.SECRET, chars_max=50),
-            Field(
-                "identification_number.issuing_country",
-                "Issued by",
-                Kind.COUNTRY,
-                _COUNTRIES,
-                optional=True,
-            ),
-            Field("industry.industry", "Industry", Kind.SELECT, {each: _words(each) for each in sorted(INDUSTRIES)}),
-            Field("industry.other_industry", "Which other industry", optional=True),
+        Field("name", "Legal name", autocomplete="organization"),
+        Field("doing_business_as", "Trading name", optional=True),
+        Field("website", "Website", autocomplete="url", optional=True),
+        Field("entity_type", "Type of business", options=_ENTITIES),
+        Field("formation_date", "Formed on"),
+        Field("identification_number.type", "Tax number", options=_BUSINESS_NUMBERS),
+        Field("identification_number.identification_number", "Number", Kind.SECRET),
+        _country(
+            "identification_number.issuing_country",
+            "Issued by",
+            optional=True,
         ),
+        Field("industry.industry", "Industry", Kind.SELECT, {each: _words(each) for each in sorted(INDUSTRIES)}),
+        Field("industry.other_industry", "Which other industry", optional=True),
     ),
-    Step(
+    _step(
+        BusinessForm,
         "contact",
         "Address and contact",
-        (
-            *_address("address"),
-            Field("contact.name.first_name", "First name of the contact", autocomplete="given-name", chars_max=50),
-            Field("contact.name.last_name", "Last name of the contact", autocomplete="family-name", chars_max=50),
-            Field("contact.email", "Email of the contact", Kind.EMAIL, autocomplete="email", chars_max=254),
-            Field("contact.phone_number", "Phone of the contact", Kind.PHONE, autocomplete="tel", chars_max=30),
-        ),
+        *_address("address"),
+        Field("contact.name.first_name", "First name of the contact", autocomplete="given-name"),
+        Field("contact.name.last_name", "Last name of the contact", autocomplete="family-name"),
+        Field("contact.email", "Email of the contact", Kind.EMAIL, autocomplete="email"),
+        Field("contact.phone_number", "Phone of the contact", Kind.PHONE, autocomplete="tel", chars_max=30),
     ),
-    Step(
+    _step(
+        BusinessForm,
         "activity",
         "Activity and money",
-        (
-            Field("risk_info.company_mission", "What the business does", Kind.LONG_TEXT, optional=True, chars_max=2000),
-            Field("risk_info.risk_categories", "It deals with", Kind.MANY, _CATEGORIES),
-            Field("risk_info.primary_regulator", "Its regulator", optional=True),
-            Field("risk_info.has_current_enforcement_actions", "Is an authority acting against it now?", Kind.YES_NO),
-            Field("risk_info.business_activity_location", "It is active", Kind.SELECT, _LOCATIONS),
-            Field("risk_info.source_of_funds", "The money is", Kind.SELECT, _FUNDS),
-            Field("risk_info.account_usage", "The account is for", Kind.SELECT, {"MONEY_STORAGE": "Keeping money"}),
-            Field("risk_info.annual_revenue", "Revenue in a year", Kind.SELECT, _REVENUES),
-            Field("risk_info.monthly_transactions", "Payments in a month", Kind.SELECT, _TRANSACTIONS),
-            Field("risk_info.first_month_deposit", "Deposit in the first month", Kind.SELECT, _DEPOSITS),
-        ),
+        Field("risk_info.company_mission", "What the business does", optional=True),
+        Field("risk_info.risk_categories", "It deals with", options=_CATEGORIES),
+        Field("risk_info.primary_regulator", "Its regulator", optional=True),
+        Field("risk_info.has_current_enforcement_actions", "Is an authority acting against it now?"),
+        Field("risk_info.business_activity_location", "It is active", options=_LOCATIONS),
+        Field("risk_info.source_of_funds", "The money is", options=_FUNDS),
+        Field("risk_info.account_usage", "The account is for", options={"MONEY_STORAGE": "Keeping money"}),
+        Field("risk_info.annual_revenue", "Revenue in a year", options=_REVENUES),
+        Field("risk_info.monthly_transactions", "Payments in a month", options=_TRANSACTIONS),
+        Field("risk_info.first_month_deposit", "Deposit in the first month", options=_DEPOSITS),
     ),
 )
 PERSON_STEPS: Final = (
-    Step(
+    _step(
+        RelatedPartyForm,
         "person",
         "Person",
-        (
-            Field("name.first_name", "First name", autocomplete="given-name", chars_max=50),
-            Field("name.middle_name", "Middle name", autocomplete="additional-name", optional=True, chars_max=50),
-            Field("name.last_name", "Last name", autocomplete="family-name", chars_max=50),
-            Field("title", "Title in the business", autocomplete="organization-title", optional=True),
-            Field("date_of_birth", "Date of birth", Kind.DATE, autocomplete="bday"),
-            Field("citizenship", "Citizenship", Kind.COUNTRY, _COUNTRIES, optional=True),
-            Field("email", "Email", Kind.EMAIL, autocomplete="email", optional=True, chars_max=254),
-            Field("phone_number", "Phone", Kind.PHONE, autocomplete="tel", optional=True, chars_max=30),
-        ),
+        Field("name.first_name", "First name", autocomplete="given-name"),
+        Field("name.middle_name", "Middle name", autocomplete="additional-name", optional=True),
+        Field("name.last_name", "Last name", autocomplete="family-name"),
+        Field("title", "Title in the business", autocomplete="organization-title", optional=True),
+        Field("date_of_birth", "Date of birth", autocomplete="bday"),
+        _country("citizenship", "Citizenship", optional=True),
+        Field("email", "Email", Kind.EMAIL, autocomplete="email", optional=True),
+        Field("phone_number", "Phone", Kind.PHONE, autocomplete="tel", optional=True, chars_max=30),
     ),
-    Step("address", "Home address", _address("address")),
-    Step(
+    _step(RelatedPartyForm, "address", "Home address", *_address("address")),
+    _step(
+        RelatedPartyForm,
         "identification",
         "Identification",
-        (
-            Field("identification_number.identification_type", "Kind of number", Kind.SELECT, _PERSON_NUMBERS),
-            Field("identification_number.identification_number", "Number", Kind.SECRET, chars_max=50),
-            Field(
-                "identification_number.identification_number_issuing_country",
-                "Issued by",
-                Kind.COUNTRY,
-                _COUNTRIES,
-                optional=True,
-            ),
+        Field("identification_number.identification_type", "Kind of number", options=_PERSON_NUMBERS),
+        Field("identification_number.identification_number", "Number", Kind.SECRET),
+        _country(
+            "identification_number.identification_number_issuing_country",
+            "Issued by",
+            optional=True,
         ),
     ),
-    Step(
+    _step(
+        RelatedPartyForm,
         "role",
         "Role and share",
-        (
-            Field("roles", "The person", Kind.MANY, _ROLES),
-            Field("ownership_percentage", "Share of the business in percent", Kind.PERCENT, optional=True, chars_max=9),
-        ),
+        Field("roles", "The person", options=_ROLES),
+        Field("ownership_percentage", "Share of the business in percent", Kind.PERCENT, optional=True, chars_max=9),
     ),
 )
