@@ -35,11 +35,10 @@ from billfold.pages.theme import MEDIA_TYPES, page_headers
 from billfold.platform.clock import wall_now
 from billfold.platform.database.shortage import patiently
 from billfold.platform.errors import NotFound
-from billfold.web.console.company import company_of
 from billfold.web.console.partner import partner_of
-from billfold.web.console.team import in_bank, team_of
+from billfold.web.console.team import company_of, in_bank, team_of
 from billfold.web.page_context import ACCOUNT, PUBLIC, PageContext, PageResponse, PageServer, parse_form
-from billfold.web.team.administrator import page_administrator
+from billfold.web.team.members import page_administrator
 
 BODY_BYTES_MAX = 64 * 1024
 _CONTEXT = "page_context"

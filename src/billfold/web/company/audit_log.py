@@ -5,8 +5,8 @@ from litestar import get
 
 from billfold.team.audit_routes import get_audit_logs_csv, list_audit_logs, list_member_audit_logs
 from billfold.team.routes import get_team
-from billfold.web.console.company import Company, InCompany
 from billfold.web.console.lists import operation_filters, read_listing
+from billfold.web.console.team import Company, InCompany
 from billfold.web.page_context import PageResponse, path_id
 
 _PAGE = 30

@@ -21,8 +21,8 @@ from billfold.http.operations import Operation
 from billfold.http.raw_request import is_uuid
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.company.move_money import PAYABLE
-from billfold.web.console.company import Company, InCompany
 from billfold.web.console.lists import cents_of, read_listing
+from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import Form, at_fields, body_of
 from billfold.web.page_context import FormError, PageResponse, RouteOptions, path_id, redirect
 from billfold.web.uploads import received_file

@@ -21,7 +21,7 @@ from billfold.accounts.pockets.routes import get_pocket
 from billfold.http.operations import Operation
 from billfold.pages.theme import format_day, local_time
 from billfold.platform.errors import NotFound
-from billfold.web.console.company import InCompany
+from billfold.web.console.team import InCompany
 from billfold.web.page_context import PageResponse, path_id
 
 _PARTS_MAX = 30

@@ -9,7 +9,7 @@ from billfold.accounts.pockets.routes import list_own_pockets
 from billfold.accounts.transactions.routes import list_own_transactions
 from billfold.approvals.routes.transfer_requests import list_transfer_requests
 from billfold.web.console.charts import maturity_ladder
-from billfold.web.console.company import InCompany
+from billfold.web.console.team import InCompany
 from billfold.web.page_context import ACCOUNT, DONE, PageContext, PageResponse, redirect
 
 _RECENT = 8

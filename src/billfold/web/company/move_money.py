@@ -23,8 +23,8 @@ from billfold.approvals.transfer_request_schemas import ShownTransferRequest
 from billfold.http.raw_request import is_uuid
 from billfold.platform import ids
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
-from billfold.web.console.company import Company, InCompany
 from billfold.web.console.lists import cents_of, list_choices, read_listing
+from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import Form, at_fields, body_of
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect
 

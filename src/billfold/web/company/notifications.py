@@ -6,7 +6,7 @@ from billfold.events.notifications import routes
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.team.routes import get_team
-from billfold.web.console.company import Company, InCompany
+from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import body_of
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect
 

@@ -18,7 +18,7 @@ from billfold.http.schemas import Amount
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound
 from billfold.web.console.charts import line_chart, maturity_ladder
-from billfold.web.console.company import InCompany
+from billfold.web.console.team import InCompany
 from billfold.web.page_context import PageResponse, path_id
 
 _PAGE = 30

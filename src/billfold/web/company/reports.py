@@ -18,8 +18,8 @@ from billfold.reports.requests.routes import (
 from billfold.reports.requests.schemas import OPTIONAL, REQUIRED, CreateCustomerReport
 from billfold.reports.requests.types import POCKETS_MAX, ReportType
 from billfold.web.company.statements import keys_url
-from billfold.web.console.company import InCompany
 from billfold.web.console.lists import list_choices, names_of_pockets, read_listing
+from billfold.web.console.team import InCompany
 from billfold.web.forms import at_fields, body_of, ticked
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect
 

@@ -14,9 +14,8 @@ from billfold.reports.proofs.signatures import payload_of
 from billfold.reports.routes import get_daily_proof
 from billfold.reports.statements.routes import list_customer_statements
 from billfold.reports.statements.store import StatementType
-from billfold.web.console.company import InCompany
 from billfold.web.console.lists import list_choices, read_listing
-from billfold.web.console.team import read_page_clock
+from billfold.web.console.team import InCompany, read_page_clock
 from billfold.web.page_context import PUBLIC, PageContext, PageResponse, path_id, redirect
 
 _PAGE = 30

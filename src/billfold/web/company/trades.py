@@ -8,8 +8,8 @@ from billfold.accounts.trades.routes import get_trade, get_trades_csv, list_cust
 from billfold.accounts.trades.schemas import Buy, Sell, Trade
 from billfold.platform.dates import et_date
 from billfold.reports.routes import redirect_to_confirmation
-from billfold.web.console.company import InCompany
 from billfold.web.console.lists import list_choices, operation_filters, read_listing
+from billfold.web.console.team import InCompany
 from billfold.web.page_context import PageResponse, path_id, redirect
 
 _PAGE = 30

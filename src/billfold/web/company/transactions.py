@@ -9,8 +9,8 @@ from billfold.accounts.pockets.routes import get_pocket
 from billfold.accounts.transactions.pages import TYPES
 from billfold.accounts.transactions.routes import get_transaction, get_transactions_csv, list_own_transactions
 from billfold.accounts.transactions.schemas import Shared
-from billfold.web.console.company import InCompany
 from billfold.web.console.lists import list_choices, operation_filters, read_listing
+from billfold.web.console.team import InCompany
 from billfold.web.page_context import PageResponse, path_id
 
 _PAGE = 30

@@ -8,10 +8,9 @@ from billfold.events.webhooks.routes import list_subscriptions
 from billfold.request_log.routes import STATUS_CLASSES, get_logged_request, list_logged_requests, list_request_errors
 from billfold.team.routes import get_team
 from billfold.team.service_user_routes import get_service_user, list_service_user_keys
-from billfold.web.console.company import Company
 from billfold.web.console.lists import read_listing
 from billfold.web.console.partner import Partner
-from billfold.web.console.team import ApiTeam, InTeam, paths_of
+from billfold.web.console.team import ApiTeam, Company, InTeam, paths_of
 from billfold.web.page_context import PageResponse
 
 _SHOWN = 50

@@ -14,8 +14,7 @@ from billfold.http.raw_request import is_uuid
 from billfold.http.schemas import CursorList
 from billfold.platform.errors import FieldError, InvalidInput
 from billfold.platform.paging import LIMIT_MAX
-from billfold.web.console.company import Company
-from billfold.web.console.team import ApiTeam
+from billfold.web.console.team import ApiTeam, Company
 
 _CHOICES_MAX = 50
 _DOLLARS = re.compile(r"\$?\d[\d,]{0,14}(\.\d{1,2})?", re.ASCII)

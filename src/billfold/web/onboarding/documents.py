@@ -10,8 +10,7 @@ from billfold.onboarding.invites import invited
 from billfold.onboarding.invites.types import InvitationType
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
 from billfold.platform.problems import PROBLEMS
-from billfold.web.onboarding.overview import document_name
-from billfold.web.onboarding.visit import Visit, visit_of
+from billfold.web.onboarding.visit import Visit, document_name, visit_of
 from billfold.web.page_context import PUBLIC, TAKES_FILE, PageContext, PageResponse, path_id, redirect
 from billfold.web.uploads import received_file
 

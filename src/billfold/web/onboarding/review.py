@@ -11,10 +11,8 @@ from billfold.onboarding.invites.drafts import mark_of, unless_changed
 from billfold.onboarding.invites.invited import InvitedView, view_of
 from billfold.onboarding.invites.types import InvitationType
 from billfold.platform.errors import InvalidInput, NotFound, Refused
-from billfold.web.onboarding.form_content import shown_of
-from billfold.web.onboarding.overview import document_name, missing_labels
-from billfold.web.onboarding.steps import BUSINESS_STEPS, PERSON_STEPS
-from billfold.web.onboarding.visit import Visit, visit_of
+from billfold.web.onboarding.fields import BUSINESS_STEPS, PERSON_STEPS, shown_of
+from billfold.web.onboarding.visit import Visit, document_name, missing_labels, visit_of
 from billfold.web.page_context import PUBLIC, FormError, PageContext, PageResponse, redirect
 
 _SHOWN_AGAIN = frozenset({"content-changed", "application-incomplete", "usage-limit-reached"})

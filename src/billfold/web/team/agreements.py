@@ -15,7 +15,7 @@ from billfold.platform.dates import et_date
 from billfold.platform.errors import Refused
 from billfold.team.administrator import Administrator
 from billfold.web.page_context import HOME, FormError, PageContext, PageResponse, redirect
-from billfold.web.team.administrator import ByAdministrator
+from billfold.web.team.members import ByAdministrator
 
 _AGENT_MAX = 500
 _PATH = "/companies/{customer_id:str}/agreements"

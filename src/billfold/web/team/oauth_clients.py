@@ -16,7 +16,7 @@ from billfold.team.administrator import Administrator, audited
 from billfold.web.account.security_log import send_email
 from billfold.web.forms import ticked
 from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageContext, PageResponse, redirect
-from billfold.web.team.administrator import ByAdministrator, client_form
+from billfold.web.team.members import ByAdministrator, client_form
 
 _ALL = "/companies/{customer_id:str}/applications"
 _ONE = f"{_ALL}/{{client_id:str}}"

@@ -20,7 +20,7 @@ from billfold.web.page_context import (
     path_id,
     redirect,
 )
-from billfold.web.team.administrator import ByAdministrator, client_form, respond
+from billfold.web.team.members import ByAdministrator, client_form, respond
 
 _PATH = "/team/{customer_id:str}/service-users"
 _ONE = f"{_PATH}/{{member_id:str}}"

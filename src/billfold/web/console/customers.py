@@ -1,7 +1,9 @@
-"""The first page of a partner, its customers, and applications with what is missing of each."""
+"""The pages of a partner: customers, applications, cards, ACH entries."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from litestar import get, post
 
@@ -10,6 +12,7 @@ from billfold.accounts.customers.schemas import Customer
 from billfold.accounts.pockets.routes import list_customer_pockets
 from billfold.events.webhooks.routes import list_subscriptions
 from billfold.http.raw_request import is_uuid
+from billfold.ledger.types import Direction
 from billfold.onboarding.applications.routes.business import get_business_application, list_business_applications
 from billfold.onboarding.applications.routes.individuals import (
     get_individual_application,
@@ -17,8 +20,9 @@ from billfold.onboarding.applications.routes.individuals import (
 )
 from billfold.onboarding.applications.routes.related_parties import list_application_documents, list_related_parties
 from billfold.onboarding.applications.types import ApplicationStatus
-from billfold.payments.ach.routes import list_customer_ach_originations
-from billfold.payments.cards.routes.cards import list_customer_cards, set_card_status
+from billfold.payments.ach.routes import STATUSES, list_ach_originations, list_customer_ach_originations
+from billfold.payments.cards.routes.cards import list_cards, list_customer_cards, set_card_status
+from billfold.payments.cards.types import CardStatus
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.request_log.routes import list_request_errors
 from billfold.web.console.lists import read_listing
@@ -158,3 +162,47 @@ async def _list(partner: InPartner, operation: Any, *, kind: str) -> PageRespons
         kind=kind,
         states=[(each.value, each.value.replace("_", " ").capitalize()) for each in ApplicationStatus],
     )
+
+
+_ACH_FILTERS = {"status": "filter[status]", "direction": "direction", "returned": "returned"}
+_CARD_FILTERS = {"status": "filter[status]"}
+
+
+@get("/partners/{slug:str}/ach")
+async def show_ach_entries(partner: InPartner) -> PageResponse:
+    """Show ACH entries with their returns."""
+    listing = await read_listing(partner, list_ach_originations, _ACH_FILTERS, limit=_PAGE)
+    return partner.render(
+        "partner_ach",
+        wrong=listing.wrong,
+        listing=listing,
+        names=await _names(partner, listing.rows.items),
+        states=_choices(STATUSES),
+        directions=[(Direction.CREDIT.value, "Out"), (Direction.DEBIT.value, "In")],
+    )
+
+
+@get("/partners/{slug:str}/cards")
+async def show_cards(partner: InPartner) -> PageResponse:
+    """Show cards."""
+    listing = await read_listing(partner, list_cards, _CARD_FILTERS, limit=_PAGE)
+    return partner.render(
+        "partner_cards",
+        wrong=listing.wrong,
+        listing=listing,
+        names=await _names(partner, listing.rows.items),
+        states=_choices(CardStatus),
+    )
+
+
+async def _names(partner: Partner, rows: Iterable[Any]) -> dict[UUID, str]:
+    """Return the names of the customers whose rows these are: of as many as a page has."""
+    wanted = sorted({each.customer_id for each in rows})
+    if not wanted:
+        return {}
+    found = await partner.api.get(list_customers, **{"customer_id[]": wanted, "limit": _PAGE})
+    return {each.id: name_of(each) for each in found.items}
+
+
+def _choices(statuses: Iterable[str]) -> list[tuple[str, str]]:
+    return [(str(each), str(each).replace("_", " ").capitalize()) for each in sorted(statuses)]
