@@ -327,9 +327,10 @@ class Api:
 
 async def fingerprint_of(request: RawRequest) -> bytes:
     """Return the hash of all a key is bound to: method, path and query as sent, body."""
-    # The boundary of a form is another one each time it is sent.
-    body = request.body.replace(boundary_of(request), b"")
-    if request.values is not None:
+    if request.values is None:
+        # The boundary of a form is another one each time it is sent.
+        body = request.body.replace(boundary_of(request), b"")
+    else:
         body = msgspec.json.encode(request.values)
     parts = (request.method.encode(), request.path.encode("latin-1"), request.query, body)
     if len(request.body) > BODY_BYTES_MAX:  # a file, which others would wait for

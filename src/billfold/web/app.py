@@ -189,10 +189,7 @@ def _on_error(request: Request[Any, Any, Any], error: Exception) -> PageResponse
     headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers}
     page = request.scope["state"].get(_CONTEXT) or PageContext(request.app.state.page_server, raw)
     return page.render(
-        "error",
-        status=answer.status,
-        headers=headers,
-        **error_facts(error, answer.status, raw.trace_id),
+        "error", status=answer.status, headers=headers, **error_facts(error, answer.status, raw.trace_id)
     )
 
 

@@ -3,8 +3,10 @@
 A page adds labels and hints: `form.url` in a template has the attributes of the input, and its value.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from decimal import Decimal
 from functools import cache
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -15,6 +17,7 @@ from billfold.http.raw_request import convert
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import FieldError, InvalidInput
 
+_DOLLARS = re.compile(r"\$?\d[\d,]{0,14}(\.\d{1,2})?", re.ASCII)
 _LABELS = {
     "again": "password",
     "amount_from": "smallest amount",
@@ -158,6 +161,13 @@ def at_fields(wrong: InvalidInput, names: Mapping[str, str]) -> InvalidInput:
     return InvalidInput(
         FieldError((names.get(field := _field_of(each), field),), each.msg, each.type) for each in wrong.errors
     )
+
+
+def cents_of(name: str, text: str) -> int:
+    """Return dollars like "1,250.50" as cents. Raises InvalidInput at `name`."""
+    if not _DOLLARS.fullmatch(text):
+        raise InvalidInput.at("query", name, msg="must be dollars like 1,250.50")
+    return int(Decimal(text.replace(",", "").removeprefix("$")) * 100)
 
 
 def instant_in_zone(name: str, text: str, zone: str) -> str:

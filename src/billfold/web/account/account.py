@@ -9,14 +9,7 @@ from billfold.oauth import grants
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.web.account.security_log import record_factor_change, record_password_change
 from billfold.web.account.sign_in import check_lockout, clear_lockout, password_subject
-from billfold.web.page_context import (
-    RECENT_AUTHENTICATION,
-    FormError,
-    PageContext,
-    PageResponse,
-    path_id,
-    redirect,
-)
+from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageContext, PageResponse, path_id, redirect
 
 _LAST_FACTOR = "This is your only second factor. Add another one first."
 _WRONG_PASSWORD = InvalidInput.at("current", msg="is not right")

@@ -58,12 +58,7 @@ async def sign_in_at_once(page: PageContext, user: User, auth_method: AuthMethod
     await sessions.end_session(page.pool, page.cookie_hash)
     async with page.pool.acquire() as conn, conn.transaction():
         cookie = await sessions.open_session(
-            conn,
-            user.user_id,
-            auth_methods=(auth_method,),
-            complete=True,
-            client_info=page.client_info,
-            now=page.now,
+            conn, user.user_id, auth_methods=(auth_method,), complete=True, client_info=page.client_info, now=page.now
         )
         await record_for_teams(conn, page, user, action=LOGIN, proved=[auth_method])
     return await _finish_sign_in(page, user, cookie, to=to)

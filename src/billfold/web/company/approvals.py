@@ -165,10 +165,7 @@ async def show_approvals(company: InCompany) -> PageResponse:
     shown = [each for each in items if view == View.ALL or each.is_mine == (view == View.MINE)]
     counts = {View.MINE: sum(each.is_mine for each in items), View.ALL: len(items)}
     return company.render(
-        "approvals",
-        view=view,
-        items=shown,
-        counts=counts | {View.OTHERS: counts[View.ALL] - counts[View.MINE]},
+        "approvals", view=view, items=shown, counts=counts | {View.OTHERS: counts[View.ALL] - counts[View.MINE]}
     )
 
 

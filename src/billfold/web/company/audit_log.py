@@ -24,7 +24,6 @@ async def show_audit_log(company: InCompany) -> PageResponse:
     listing = await read_listing(company, operation, names, limit=_PAGE)
     return company.render(
         "audit_log",
-        wrong=listing.wrong,
         listing=listing,
         members=await _members(company),
         details={each.id: _lines(each.details) for each in listing.rows.items},

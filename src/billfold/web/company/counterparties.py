@@ -21,9 +21,9 @@ from billfold.http.operations import Operation
 from billfold.http.raw_request import is_uuid
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.company.move_money import PAYABLE
-from billfold.web.console.lists import cents_of, read_listing
+from billfold.web.console.lists import read_listing
 from billfold.web.console.team import Company, InCompany
-from billfold.web.forms import Form, at_fields, body_of
+from billfold.web.forms import Form, at_fields, body_of, cents_of
 from billfold.web.page_context import FormError, PageResponse, RouteOptions, path_id, redirect
 from billfold.web.uploads import received_file
 
@@ -80,9 +80,7 @@ _ONE = "/companies/{customer_id:str}/counterparties/{counterparty_id:str}"
 async def show_counterparties(company: InCompany) -> PageResponse:
     """Show counterparties, the newest first."""
     listing = await read_listing(company, list_counterparties, {"status": "status", "type": "type"}, limit=_PAGE)
-    return company.render(
-        "counterparties", wrong=listing.wrong, listing=listing, statuses=sorted(STATUSES), types=sorted(TYPES)
-    )
+    return company.render("counterparties", listing=listing, statuses=sorted(STATUSES), types=sorted(TYPES))
 
 
 @get("/companies/{customer_id:str}/counterparties/new")

@@ -23,9 +23,9 @@ from billfold.approvals.transfer_request_schemas import ShownTransferRequest
 from billfold.http.raw_request import is_uuid
 from billfold.platform import ids
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
-from billfold.web.console.lists import cents_of, list_choices, read_listing
+from billfold.web.console.lists import list_choices, read_listing
 from billfold.web.console.team import Company, InCompany
-from billfold.web.forms import Form, at_fields, body_of
+from billfold.web.forms import Form, at_fields, body_of, cents_of
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect
 
 _PAGE = 30
@@ -45,7 +45,6 @@ async def show_transfer_requests(company: InCompany) -> PageResponse:
     listing = await read_listing(company, list_transfer_requests, _FILTERS, limit=_PAGE)
     return company.render(
         "transfer_requests",
-        wrong=listing.wrong,
         listing=listing,
         names=await list_choices(company, (), listing.filters.get("pocket", "")),
         statuses=sorted(STATUSES),

@@ -43,7 +43,7 @@ _FILTERS = {"type": "type[]", "status": "status[]"}
 async def show_reports(company: InCompany) -> PageResponse:
     """Show the reports that were requested, the newest first."""
     listing = await read_listing(company, list_report_requests, _FILTERS, limit=_PAGE)
-    return company.render("reports", wrong=listing.wrong, listing=listing, types=list(ReportType))
+    return company.render("reports", listing=listing, types=list(ReportType))
 
 
 @get("/companies/{customer_id:str}/reports/new")

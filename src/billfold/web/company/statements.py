@@ -30,7 +30,6 @@ async def show_statements(company: InCompany) -> PageResponse:
     shown = [each.service_account_id for each in listing.rows.items]
     return company.render(
         "statements",
-        wrong=listing.wrong,
         listing=listing,
         names=await list_choices(company, shown, listing.filters.get("pocket", "")),
         types=[str(each) for each in StatementType],

@@ -28,7 +28,7 @@ async def show_trades(company: InCompany) -> PageResponse:
     listing = await read_listing(company, list_customer_trades, _FILTERS, limit=_PAGE)
     shown = [each.pocket_id for each in listing.rows.items]
     names = await list_choices(company, shown, listing.filters.get("pocket", ""))
-    return company.render("trades", wrong=listing.wrong, listing=listing, names=names)
+    return company.render("trades", listing=listing, names=names)
 
 
 @get("/companies/{customer_id:str}/trades.csv")

@@ -34,7 +34,6 @@ async def show_transactions(company: InCompany) -> PageResponse:
     shown = [each.pocket_id for each in listing.rows.items]
     return company.render(
         "transactions",
-        wrong=listing.wrong,
         listing=listing,
         names=await list_choices(company, shown, listing.filters.get("pocket", "")),
         types=sorted(TYPES),

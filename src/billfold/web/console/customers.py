@@ -14,10 +14,7 @@ from billfold.events.webhooks.routes import list_subscriptions
 from billfold.http.raw_request import is_uuid
 from billfold.ledger.types import Direction
 from billfold.onboarding.applications.routes.business import get_business_application, list_business_applications
-from billfold.onboarding.applications.routes.individuals import (
-    get_individual_application,
-    list_individual_applications,
-)
+from billfold.onboarding.applications.routes.individuals import get_individual_application, list_individual_applications
 from billfold.onboarding.applications.routes.related_parties import list_application_documents, list_related_parties
 from billfold.onboarding.applications.types import ApplicationStatus
 from billfold.payments.ach.routes import STATUSES, list_ach_originations, list_customer_ach_originations
@@ -67,7 +64,7 @@ async def show_customers(partner: InPartner) -> PageResponse:
         return redirect(f"{partner.path}/customers/{wanted}")
     listing = await read_listing(partner, list_customers, _FILTERS, limit=_PAGE)
     names = {str(each.id): name_of(each) for each in listing.rows.items}
-    return partner.render("partner_customers", wrong=listing.wrong, listing=listing, names=names)
+    return partner.render("partner_customers", listing=listing, names=names)
 
 
 @get(_ONE)
@@ -157,7 +154,6 @@ async def _list(partner: InPartner, operation: Any, *, kind: str) -> PageRespons
     listing = await read_listing(partner, operation, _APPLICATION_FILTERS, limit=_PAGE)
     return partner.render(
         "partner_applications",
-        wrong=listing.wrong,
         listing=listing,
         kind=kind,
         states=[(each.value, each.value.replace("_", " ").capitalize()) for each in ApplicationStatus],
@@ -174,7 +170,6 @@ async def show_ach_entries(partner: InPartner) -> PageResponse:
     listing = await read_listing(partner, list_ach_originations, _ACH_FILTERS, limit=_PAGE)
     return partner.render(
         "partner_ach",
-        wrong=listing.wrong,
         listing=listing,
         names=await _names(partner, listing.rows.items),
         states=_choices(STATUSES),
@@ -187,11 +182,7 @@ async def show_cards(partner: InPartner) -> PageResponse:
     """Show cards."""
     listing = await read_listing(partner, list_cards, _CARD_FILTERS, limit=_PAGE)
     return partner.render(
-        "partner_cards",
-        wrong=listing.wrong,
-        listing=listing,
-        names=await _names(partner, listing.rows.items),
-        states=_choices(CardStatus),
+        "partner_cards", listing=listing, names=await _names(partner, listing.rows.items), states=_choices(CardStatus)
     )
 
 

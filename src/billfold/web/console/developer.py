@@ -76,7 +76,6 @@ async def show_requests(team: InTeam) -> PageResponse:
     groups = await team.api.get(list_request_errors, timestamp_from=since, limit=_GROUPS)
     return team.render(
         "developer_requests",
-        wrong=listing.wrong,
         listing=listing,
         groups=[] if listing.filters else groups.items,
         classes=[(each, each) for each in STATUS_CLASSES],

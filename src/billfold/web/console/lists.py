@@ -3,9 +3,7 @@
 A filter that the operation refuses is shown again beside its mistake, as a form is.
 """
 
-import re
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 from billfold.accounts.pockets.routes import list_own_pockets
@@ -15,9 +13,9 @@ from billfold.http.schemas import CursorList
 from billfold.platform.errors import FieldError, InvalidInput
 from billfold.platform.paging import LIMIT_MAX
 from billfold.web.console.team import ApiTeam, Company
+from billfold.web.forms import cents_of
 
 _CHOICES_MAX = 50
-_DOLLARS = re.compile(r"\$?\d[\d,]{0,14}(\.\d{1,2})?", re.ASCII)
 _NOTHING: CursorList[Any] = CursorList(prev_page=None, next_page=None, items=[])
 
 
@@ -60,13 +58,6 @@ def operation_filters(filters: Mapping[str, str], names: Mapping[str, str]) -> d
         for name, text in filters.items()
         if name in names
     }
-
-
-def cents_of(name: str, text: str) -> int:
-    """Return dollars like "1,250.50" as cents. Raises InvalidInput at `name`."""
-    if not _DOLLARS.fullmatch(text):
-        raise InvalidInput.at("query", name, msg="must be dollars like 1,250.50")
-    return int(Decimal(text.replace(",", "").removeprefix("$")) * 100)
 
 
 async def list_choices(

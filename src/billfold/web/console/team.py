@@ -67,7 +67,9 @@ class TeamPage:
         self.customer_id, self.name, self.path = self.own.customer_id, self.own.customer_name, self.own.path
 
     def render(self, name: str, **facts: Any) -> PageResponse:
-        """Return a page with what all pages of a team show."""
+        """Return a page with what all pages of a team show; a `listing` says itself what is wrong with its filters."""
+        if "listing" in facts:
+            facts["wrong"] = facts["listing"].wrong
         return self.page.render(name, team=self, clock=self.clock, **facts)
 
 

@@ -100,12 +100,7 @@ def _words(name: str) -> str:
 def _address(at: str) -> tuple[Field, ...]:
     return (
         Field(f"{at}.street_address", "Street and number", autocomplete="address-line1"),
-        Field(
-            f"{at}.street_address2",
-            "Apartment, suite, floor",
-            autocomplete="address-line2",
-            optional=True,
-        ),
+        Field(f"{at}.street_address2", "Apartment, suite, floor", autocomplete="address-line2", optional=True),
         Field(f"{at}.city", "City", autocomplete="address-level2"),
         Field(
             f"{at}.state",
@@ -175,11 +170,7 @@ BUSINESS_STEPS: Final = (
         Field("formation_date", "Formed on"),
         Field("identification_number.type", "Tax number", options=_BUSINESS_NUMBERS),
         Field("identification_number.identification_number", "Number", Kind.SECRET),
-        _country(
-            "identification_number.issuing_country",
-            "Issued by",
-            optional=True,
-        ),
+        _country("identification_number.issuing_country", "Issued by", optional=True),
         Field("industry.industry", "Industry", Kind.SELECT, {each: _words(each) for each in sorted(INDUSTRIES)}),
         Field("industry.other_industry", "Which other industry", optional=True),
     ),
@@ -230,11 +221,7 @@ PERSON_STEPS: Final = (
         "Identification",
         Field("identification_number.identification_type", "Kind of number", options=_PERSON_NUMBERS),
         Field("identification_number.identification_number", "Number", Kind.SECRET),
-        _country(
-            "identification_number.identification_number_issuing_country",
-            "Issued by",
-            optional=True,
-        ),
+        _country("identification_number.identification_number_issuing_country", "Issued by", optional=True),
     ),
     _step(
         RelatedPartyForm,

@@ -93,12 +93,7 @@ async def save_step(visit: Visit, place: Place) -> PageResponse:
     if outcome.problem or stays or (outcome.field_errors and form.get("go") != "overview"):
         wrong: FormError = outcome.problem or (_SOME if outcome.field_errors else "")
         return _page(
-            visit,
-            place,
-            values=_typed(fields, form),
-            field_errors=outcome.field_errors,
-            wrong=wrong,
-            stored=stored,
+            visit, place, values=_typed(fields, form), field_errors=outcome.field_errors, wrong=wrong, stored=stored
         )
     return redirect(visit.base if form.get("go") == "overview" else f"{visit.base}/{place.next_path}", done="saved")
 

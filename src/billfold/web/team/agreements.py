@@ -39,11 +39,7 @@ async def accept_agreements(page: PageContext, by: ByAdministrator) -> PageRespo
         user_agent=(page.user_agent or "")[:_AGENT_MAX] or None,
     )
     command = AcceptAgreements(
-        caller=f"member:{by.member_id}",
-        key=ids.new(),
-        customers=(by.customer_id,),
-        origin=by.origin,
-        consent=consent,
+        caller=f"member:{by.member_id}", key=ids.new(), customers=(by.customer_id,), origin=by.origin, consent=consent
     )
     try:
         await page.server.bank.engine.submit(command)

@@ -16,14 +16,7 @@ from billfold.team import members as team_members
 from billfold.team.administrator import Administrator
 from billfold.web.account.security_log import origin_of
 from billfold.web.forms import Form, field_errors, read_form
-from billfold.web.page_context import (
-    RECENT_AUTHENTICATION,
-    FormError,
-    PageContext,
-    PageResponse,
-    path_id,
-    redirect,
-)
+from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageContext, PageResponse, path_id, redirect
 
 ByAdministrator = SkipValidation[Administrator]
 """The visitor as an administrator of the company in the path; a page function takes it as `by`."""

@@ -12,14 +12,7 @@ from billfold.team import service_users
 from billfold.team.administrator import Administrator
 from billfold.team.service_users import ServiceUser
 from billfold.web.forms import read_form
-from billfold.web.page_context import (
-    RECENT_AUTHENTICATION,
-    FormError,
-    PageContext,
-    PageResponse,
-    path_id,
-    redirect,
-)
+from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageContext, PageResponse, path_id, redirect
 from billfold.web.team.members import ByAdministrator, client_form, respond
 
 _PATH = "/team/{customer_id:str}/service-users"
