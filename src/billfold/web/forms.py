@@ -15,7 +15,7 @@ from msgspec import UNSET, inspect
 
 from billfold.http.raw_request import convert
 from billfold.platform.dates import iso_z
-from billfold.platform.errors import FieldError, InvalidInput
+from billfold.platform.errors import BillfoldError, FieldError, InvalidInput
 
 _DOLLARS = re.compile(r"\$?\d[\d,]{0,14}(\.\d{1,2})?", re.ASCII)
 _LABELS = {
@@ -156,8 +156,10 @@ def field_errors(wrong: object) -> dict[str, str]:
     return {field: f"The {_label(field)} {message}." for field, message in named}
 
 
-def at_fields(wrong: InvalidInput, names: Mapping[str, str]) -> InvalidInput:
-    """Return the errors of a body at the fields of a form, where those have other names."""
+def at_fields(wrong: BillfoldError, names: Mapping[str, str]) -> BillfoldError:
+    """Return the errors of a body at the fields of a form, where those have other names; others as they are."""
+    if not isinstance(wrong, InvalidInput):
+        return wrong
     return InvalidInput(
         FieldError((names.get(field := _field_of(each), field),), each.msg, each.type) for each in wrong.errors
     )

@@ -7,11 +7,12 @@ still what the forms of this browser are bound to.
 import base64
 import hashlib
 import hmac
+import inspect
 import re
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any
 from urllib.parse import parse_qsl, quote
 from uuid import UUID
@@ -39,6 +40,7 @@ from billfold.web.forms import field_errors
 
 RouteOptions = dict[str, Any]
 PageResponse = Response[Any]
+Page = Callable[..., Awaitable[PageResponse]]
 PUBLIC: RouteOptions = {"authentication": "none"}
 """Without authentication."""
 TAKES_FILE: RouteOptions = {"authentication": "none", "takes_file": True}
@@ -121,7 +123,7 @@ class LockedOut(BillfoldError):
         self.headers = {"retry-after": str(seconds)}
 
 
-FormError = str | InvalidInput | Refused | LockedOut
+FormError = str | BillfoldError
 """Why a form is shown again: a sentence, or the error that says so."""
 
 
@@ -324,6 +326,29 @@ def redirect(to: str, cookies: Sequence[Cookie] = (), *, done: str = "") -> Page
     # A header is of latin-1 alone; what is quoted already stays so.
     location = quote(to, safe=_ADDRESS_SIGNS)
     return Response(b"", status_code=303, headers={"location": location, **page_headers()}, cookies=list(cookies))
+
+
+def shown_again(show: Callable[..., Awaitable[PageResponse]], *further: type[BillfoldError]) -> Callable[[Page], Page]:
+    """Let a function show the page of a form again with the error that the form met: InvalidInput, Refused, `further`.
+
+    It takes the arguments of the page function that it names, and `wrong`. What the visitor may not do is `forbidden`.
+    """
+    names = inspect.signature(show).parameters
+    kinds: tuple[type[BillfoldError], ...] = (InvalidInput, Refused, *further)
+
+    def decorate(send: Page) -> Page:
+        @wraps(send)
+        async def send_or_show(**given: Any) -> PageResponse:
+            try:
+                return await send(**given)
+            except kinds as wrong:
+                if wrong.code == "forbidden":
+                    raise
+                return await show(**{name: value for name, value in given.items() if name in names}, wrong=wrong)
+
+        return send_or_show
+
+    return decorate
 
 
 def sentence_of(mistake: FormError) -> str:

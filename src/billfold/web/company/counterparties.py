@@ -100,10 +100,8 @@ async def add(company: InCompany) -> PageResponse:
         raise NotFound("There is no such kind of counterparty.")
     try:
         made = await company.api.send(create_counterparty, new_counterparty(kind, page.form), key=page.form_key)
-    except InvalidInput as wrong:
+    except (InvalidInput, Refused) as wrong:
         return new_page(company, kind, at_fields(wrong, _NAME_FIELDS))
-    except Refused as wrong:
-        return new_page(company, kind, wrong)
     if made is None:
         return redirect(f"{company.path}/approvals?view=others", done="approval-needed")
     return redirect(f"{company.path}/counterparties/{made.id}", done="counterparty-added")

@@ -163,10 +163,8 @@ async def move_money(company: InCompany) -> PageResponse:
             made = await company.api.send(create_transfer_request, body, key=page.form_key)
             return redirect(f"{company.path}/transfer-requests/{made.id}", done="transfer-requested")
         found = await company.api.send(preview_transfer, body)
-    except InvalidInput as wrong:
+    except (InvalidInput, Refused) as wrong:
         return await _form(company, form, at_fields(wrong, _FIELD_OF))
-    except Refused as wrong:
-        return await _form(company, form, wrong)
     return company.render(
         "transfer_preview",
         preview=found,

@@ -4,15 +4,27 @@ from litestar import get, post
 
 from billfold.events.notifications import routes
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES
-from billfold.platform.errors import InvalidInput, Refused
+from billfold.platform.errors import InvalidInput
 from billfold.team.routes import get_team
 from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import body_of
-from billfold.web.page_context import FormError, PageResponse, path_id, redirect
+from billfold.web.page_context import FormError, PageResponse, path_id, redirect, shown_again
 
 _PATH = "/companies/{customer_id:str}/notifications"
 _PAGE = 30
 _STATES = ("UNREAD", "READ")
+
+
+async def _show(company: Company, notification_type: str, *, wrong: FormError = "") -> PageResponse:
+    audience = await company.api.get(routes.get_notification_audience, notification_type=notification_type)
+    return company.render(
+        "notification_audience",
+        wrong="This role, or this member, is not one of the team." if isinstance(wrong, InvalidInput) else wrong,
+        audience=audience,
+        kind=NOTIFICATION_TYPES[notification_type],
+        roles=ROLES,
+        members=await _members(company),
+    )
 
 
 @get(_PATH)
@@ -59,32 +71,16 @@ async def show_audience(company: InCompany, notification_type: str) -> PageRespo
 
 
 @post(_AUDIENCE)
+@shown_again(_show)
 async def set_audience(company: InCompany, notification_type: str) -> PageResponse:
     """Choose an audience, or go back to the default."""
     form, key = company.page.form, company.page.form_key
-    try:
-        if form.get("change") == "default":
-            await company.api.send(routes.clear_notification_audience, key=key, notification_type=notification_type)
-        else:
-            body = body_of(routes.SetCustomerNotificationAudienceRequest, form)
-            await company.api.send(routes.set_notification_audience, body, key=key, notification_type=notification_type)
-    except (InvalidInput, Refused) as wrong:
-        if wrong.code == "forbidden":
-            raise
-        return await _show(company, notification_type, wrong=wrong)
+    if form.get("change") == "default":
+        await company.api.send(routes.clear_notification_audience, key=key, notification_type=notification_type)
+    else:
+        body = body_of(routes.SetCustomerNotificationAudienceRequest, form)
+        await company.api.send(routes.set_notification_audience, body, key=key, notification_type=notification_type)
     return redirect(f"{company.path}/notifications/audiences", done="saved")
-
-
-async def _show(company: Company, notification_type: str, *, wrong: FormError = "") -> PageResponse:
-    audience = await company.api.get(routes.get_notification_audience, notification_type=notification_type)
-    return company.render(
-        "notification_audience",
-        wrong="This role, or this member, is not one of the team." if isinstance(wrong, InvalidInput) else wrong,
-        audience=audience,
-        kind=NOTIFICATION_TYPES[notification_type],
-        roles=ROLES,
-        members=await _members(company),
-    )
 
 
 async def _members(company: Company) -> dict[str, str]:

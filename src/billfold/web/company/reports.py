@@ -60,10 +60,8 @@ async def request_report(company: InCompany) -> PageResponse:
     try:
         wanted = body_of(CreateCustomerReport, form | {"cusips": form.get("cusips", "").upper()})
         made = await company.api.send(create_report_request, wanted, key=company.page.form_key)
-    except InvalidInput as wrong:
+    except (InvalidInput, Refused) as wrong:
         return await _form_page(company, form.get("type", ""), at_fields(wrong, {"parameters": "type"}))
-    except Refused as wrong:
-        return await _form_page(company, form.get("type", ""), wrong)
     return redirect(f"{company.path}/reports/{made.id}", done="report-requested")
 
 

@@ -20,15 +20,30 @@ from billfold.onboarding.applications.types import ApplicationStatus
 from billfold.payments.ach.routes import STATUSES, list_ach_originations, list_customer_ach_originations
 from billfold.payments.cards.routes.cards import list_cards, list_customer_cards, set_card_status
 from billfold.payments.cards.types import CardStatus
-from billfold.platform.errors import InvalidInput, Refused
 from billfold.request_log.routes import list_request_errors
 from billfold.web.console.lists import read_listing
 from billfold.web.console.partner import InPartner, Partner
-from billfold.web.page_context import FormError, PageResponse, path_id, redirect
+from billfold.web.page_context import FormError, PageResponse, path_id, redirect, shown_again
 
 _NEWEST = 5
 _SUBSCRIPTIONS = 50
 _GROUPED = timedelta(hours=24)
+
+
+async def _show(partner: Partner, customer_id: str, *, wrong: FormError = "") -> PageResponse:
+    key, api = path_id(customer_id, _NOBODY), partner.api
+    customer: Customer = await api.get(get_customer, customer_id=key)
+    pockets = await api.get(list_customer_pockets, customer_id=key, limit=_SHOWN)
+    return partner.render(
+        "partner_customer",
+        wrong=wrong,
+        customer=customer,
+        title=name_of(customer),
+        pockets=pockets,
+        pocket_names={each.id: each.pocket_name for each in pockets.items},
+        cards=await api.get(list_customer_cards, customer_id=key, limit=_SHOWN),
+        entries=await api.get(list_customer_ach_originations, customer_id=key, limit=_SHOWN),
+    )
 
 
 @get("/partners/{slug:str}")
@@ -74,38 +89,18 @@ async def show_customer(partner: InPartner, customer_id: str) -> PageResponse:
 
 
 @post(f"{_ONE}/cards/{{card_id:str}}")
+@shown_again(_show)
 async def change_card(partner: InPartner, customer_id: str, card_id: str) -> PageResponse:
     """Switch a card on or off, or close it."""
     form = partner.page.form
-    try:
-        await partner.api.send(
-            set_card_status,
-            {"card_status": form.get("status", "")},
-            key=partner.page.form_key,
-            account_id=path_id(form.get("pocket_id", "")),
-            card_id=path_id(card_id, "There is no such card."),
-        )
-    except (InvalidInput, Refused) as wrong:
-        if wrong.code == "forbidden":
-            raise
-        return await _show(partner, customer_id, wrong=wrong)
-    return redirect(f"{partner.path}/customers/{path_id(customer_id)}#cards", done="saved")
-
-
-async def _show(partner: Partner, customer_id: str, *, wrong: FormError = "") -> PageResponse:
-    key, api = path_id(customer_id, _NOBODY), partner.api
-    customer: Customer = await api.get(get_customer, customer_id=key)
-    pockets = await api.get(list_customer_pockets, customer_id=key, limit=_SHOWN)
-    return partner.render(
-        "partner_customer",
-        wrong=wrong,
-        customer=customer,
-        title=name_of(customer),
-        pockets=pockets,
-        pocket_names={each.id: each.pocket_name for each in pockets.items},
-        cards=await api.get(list_customer_cards, customer_id=key, limit=_SHOWN),
-        entries=await api.get(list_customer_ach_originations, customer_id=key, limit=_SHOWN),
+    await partner.api.send(
+        set_card_status,
+        {"card_status": form.get("status", "")},
+        key=partner.page.form_key,
+        account_id=path_id(form.get("pocket_id", "")),
+        card_id=path_id(card_id, "There is no such card."),
     )
+    return redirect(f"{partner.path}/customers/{path_id(customer_id)}#cards", done="saved")
 
 
 def name_of(customer: Customer) -> str:

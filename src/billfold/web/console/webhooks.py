@@ -11,14 +11,32 @@ from billfold.events.routes import get_event, list_event_types, list_events
 from billfold.events.webhooks import routes
 from billfold.events.webhooks.routes import list_subscriptions
 from billfold.events.webhooks.schemas import ChangedSubscription, NewSubscription
-from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.errors import InvalidInput, NotFound
 from billfold.web.console.team import ApiTeam, InTeam, paths_of
 from billfold.web.forms import Form, body_of, instant_in_zone, ticked
-from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect
+from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect, shown_again
 
 _EVENTS = "/developer/events"
 _EVENTS_SHOWN = 30
 _SUBSCRIPTIONS = 50
+
+
+async def _show(team: ApiTeam, subscription_id: str, *, wrong: FormError = "") -> PageResponse:
+    key = path_id(subscription_id, "There is no such subscription.")
+    found = await team.api.get(routes.get_subscription, subscription_id=key)
+    cursor = team.page.query.get("cursor")
+    queued = await team.api.get(list_events, subscription_id=key, limit=_QUEUED)
+    return team.render(
+        "developer_subscription",
+        wrong=wrong,
+        subscription=found,
+        rows=await team.api.get(routes.list_delivery_attempts, subscription_id=key, cursor=cursor, limit=_PAGE),
+        examples={each.event.event_id for each in queued.items if each.event.sequence is None},
+        types=(await team.api.get(list_event_types)).items,
+        given=team.page.form,
+        form=Form(NewSubscription, team.page.form, found),
+        secret=_new_secret(),
+    )
 
 
 @get(paths_of(_EVENTS))
@@ -84,18 +102,11 @@ async def show_subscription(team: InTeam, subscription_id: str) -> PageResponse:
 
 
 @post(paths_of(f"{_ONE}/{{step:str}}"), opt=RECENT_AUTHENTICATION)
+@shown_again(_show, NotFound)
 async def change_subscription(team: InTeam, subscription_id: str, step: str) -> PageResponse:
     """Change a subscription, or let events be delivered to it again."""
     key = path_id(subscription_id, "There is no such subscription.")
-    names = {"key": team.page.form_key, "subscription_id": key}
-    try:
-        done = await _take(team, step, names)
-    except (InvalidInput, Refused) as wrong:
-        if wrong.code == "forbidden":
-            raise
-        return await _show(team, subscription_id, wrong=wrong)
-    except NotFound as missing:  # the event, or the subscription, which is looked for again
-        return await _show(team, subscription_id, wrong=missing.detail)
+    done = await _take(team, step, {"key": team.page.form_key, "subscription_id": key})
     if step == "delete":
         return redirect(f"{team.path}/developer", done=done)
     return redirect(f"{team.path}/developer/subscriptions/{subscription_id}", done=done)
@@ -127,24 +138,6 @@ async def _take(team: ApiTeam, step: str, names: dict[str, Any]) -> str:
         case _:
             raise NotFound("There is no such step.")
     return "saved"
-
-
-async def _show(team: ApiTeam, subscription_id: str, *, wrong: FormError = "") -> PageResponse:
-    key = path_id(subscription_id, "There is no such subscription.")
-    found = await team.api.get(routes.get_subscription, subscription_id=key)
-    cursor = team.page.query.get("cursor")
-    queued = await team.api.get(list_events, subscription_id=key, limit=_QUEUED)
-    return team.render(
-        "developer_subscription",
-        wrong=wrong,
-        subscription=found,
-        rows=await team.api.get(routes.list_delivery_attempts, subscription_id=key, cursor=cursor, limit=_PAGE),
-        examples={each.event.event_id for each in queued.items if each.event.sequence is None},
-        types=(await team.api.get(list_event_types)).items,
-        given=team.page.form,
-        form=Form(NewSubscription, team.page.form, found),
-        secret=_new_secret(),
-    )
 
 
 async def _form(team: ApiTeam, given: dict[str, str], wrong: FormError = "") -> PageResponse:

@@ -10,55 +10,12 @@ from billfold.dual_control.types import FreezeSubject
 from billfold.http.list_params import ListQuery
 from billfold.http.raw_request import is_uuid
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.errors import InvalidInput, NotFound
 from billfold.platform.paging import Page
 from billfold.web.console.team import BankPage, InBank
-from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect
+from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect, shown_again
 
 _PAGE = 50
-
-
-@get("/bank/freezes")
-async def show_freezes(operator: InBank) -> PageResponse:
-    """Show what is proposed and what was done."""
-    return await _show(operator)
-
-
-@post("/bank/freezes", opt=RECENT_AUTHENTICATION)
-async def propose_freeze(operator: InBank) -> PageResponse:
-    """Propose a freeze, or its end."""
-    form = operator.page.form
-    subject_id = form.get("subject_id", "").strip()
-    try:
-        if form.get("subject") not in set(FreezeSubject):
-            raise InvalidInput.at("subject", msg="must be chosen")
-        if not is_uuid(subject_id):
-            raise InvalidInput.at("subject_id", msg="must be an id")
-        await decisions.propose(
-            operator.bank,
-            FreezeSubject(form["subject"]),
-            UUID(subject_id),
-            freezes=form.get("change") != "lift",
-            reason=form.get("reason", ""),
-            by=operator.by,
-        )
-    except (InvalidInput, NotFound, Refused) as wrong:
-        return await _show(operator, wrong.detail if isinstance(wrong, NotFound) else wrong)
-    return redirect("/bank/freezes", done="freeze-proposed")
-
-
-@post("/bank/freezes/{proposal_id:str}", opt=RECENT_AUTHENTICATION)
-async def decide_freeze(operator: InBank, proposal_id: str) -> PageResponse:
-    """Confirm what another has proposed, or withdraw it."""
-    wanted, verb = path_id(proposal_id), operator.page.form.get("decision")
-    decide = {"confirm": decisions.confirm, "withdraw": decisions.withdraw}.get(verb or "")
-    try:
-        if decide is None:
-            raise InvalidInput.at("decision", msg="must be chosen")
-        await decide(operator.bank, wanted, by=operator.by)
-    except (InvalidInput, Refused) as wrong:
-        return await _show(operator, wrong)
-    return redirect("/bank/freezes", done=f"freeze-{'applied' if verb == 'confirm' else 'withdrawn'}")
 
 
 async def _show(operator: BankPage, wrong: FormError = "") -> PageResponse:
@@ -77,3 +34,42 @@ async def _show(operator: BankPage, wrong: FormError = "") -> PageResponse:
         subjects=[each.value for each in FreezeSubject],
         given=operator.page.form if wrong else operator.page.query,
     )
+
+
+@get("/bank/freezes")
+async def show_freezes(operator: InBank) -> PageResponse:
+    """Show what is proposed and what was done."""
+    return await _show(operator)
+
+
+@post("/bank/freezes", opt=RECENT_AUTHENTICATION)
+@shown_again(_show, NotFound)
+async def propose_freeze(operator: InBank) -> PageResponse:
+    """Propose a freeze, or its end."""
+    form = operator.page.form
+    subject_id = form.get("subject_id", "").strip()
+    if form.get("subject") not in set(FreezeSubject):
+        raise InvalidInput.at("subject", msg="must be chosen")
+    if not is_uuid(subject_id):
+        raise InvalidInput.at("subject_id", msg="must be an id")
+    await decisions.propose(
+        operator.bank,
+        FreezeSubject(form["subject"]),
+        UUID(subject_id),
+        freezes=form.get("change") != "lift",
+        reason=form.get("reason", ""),
+        by=operator.by,
+    )
+    return redirect("/bank/freezes", done="freeze-proposed")
+
+
+@post("/bank/freezes/{proposal_id:str}", opt=RECENT_AUTHENTICATION)
+@shown_again(_show)
+async def decide_freeze(operator: InBank, proposal_id: str) -> PageResponse:
+    """Confirm what another has proposed, or withdraw it."""
+    wanted, verb = path_id(proposal_id), operator.page.form.get("decision")
+    decide = {"confirm": decisions.confirm, "withdraw": decisions.withdraw}.get(verb or "")
+    if decide is None:
+        raise InvalidInput.at("decision", msg="must be chosen")
+    await decide(operator.bank, wanted, by=operator.by)
+    return redirect("/bank/freezes", done=f"freeze-{'applied' if verb == 'confirm' else 'withdrawn'}")

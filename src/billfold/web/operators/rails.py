@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
-from uuid import UUID
 
 import msgspec
 from litestar import get, post
@@ -20,10 +19,9 @@ from billfold.payments.files.closing import propose_close
 from billfold.payments.files.contents import read_content
 from billfold.payments.files.types import InvalidFile
 from billfold.payments.wires.iso20022.envelope import read_messages
-from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.money import format_usd
 from billfold.web.console.team import BankPage, InBank
-from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect
+from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect, shown_again
 
 MESSAGES_MAX = 50
 """How many messages a page shows."""
@@ -103,6 +101,26 @@ READ_BYTES_MAX = 1_000_000
 _FIRST_DIGITS_MAX = 7
 
 
+async def _show(operator: BankPage, file_id: str, wrong: FormError = "") -> PageResponse:
+    file = await files_store.find_file(operator.bank.pool, path_id(file_id))
+    first = operator.page.query.get("first", "0")
+    number = int(first) if first.isascii() and first.isdigit() and len(first) <= _FIRST_DIGITS_MAX else 0
+    if file.size_bytes > READ_BYTES_MAX:
+        found = MessagePage([], has_more=False, problem="The file is large. Read it with `billfold files show`.")
+    else:
+        content = await read_content(operator.bank, file.file_id)
+        found = await asyncio.to_thread(read_page, file.rail, file.direction, content, number)
+    return operator.render(
+        "bank_rail_file",
+        wrong=wrong,
+        file=file,
+        retry=retries.retry_state_of(file),
+        report="" if file.report is None else msgspec.json.format(file.report, indent=2),
+        found=found,
+        first=number,
+    )
+
+
 @get("/bank/rails")
 async def list_files(operator: InBank) -> PageResponse:
     """List the newest files, by the filters of the address."""
@@ -124,48 +142,24 @@ async def list_files(operator: InBank) -> PageResponse:
 @get("/bank/rails/{file_id:str}")
 async def show_file(operator: InBank, file_id: str) -> PageResponse:
     """Show a file, its report and its messages."""
-    return await _show(operator, path_id(file_id))
+    return await _show(operator, file_id)
 
 
 @post("/bank/rails/{file_id:str}/retry", opt=RECENT_AUTHENTICATION)
+@shown_again(_show)
 async def retry_file(operator: InBank, file_id: str) -> PageResponse:
     """Let a worker process a file again that failed, without waiting for its next attempt."""
     wanted, details = path_id(file_id), {"user_id": str(operator.page.user.user_id)}
-    try:
-        async with recorded(operator.bank, operator.by, "files.retry", ("files", wanted), **details):
-            await retries.retry_as_operator(operator.bank, wanted, operator.by)
-    except Refused as wrong:
-        return await _show(operator, wanted, wrong)
+    async with recorded(operator.bank, operator.by, "files.retry", ("files", wanted), **details):
+        await retries.retry_as_operator(operator.bank, wanted, operator.by)
     return redirect(f"/bank/rails/{wanted}", done="file-retried")
 
 
 @post("/bank/rails/{file_id:str}/close", opt=RECENT_AUTHENTICATION)
+@shown_again(_show)
 async def close_file(operator: InBank, file_id: str) -> PageResponse:
     """Propose to close a file that fails: another operator confirms it, and it is never tried again."""
     wanted = path_id(file_id)
-    try:
-        reason = operator.page.form.get("reason", "")
-        await propose_close(operator.bank, wanted, reason=reason, by=operator.by)
-    except (InvalidInput, Refused) as wrong:
-        return await _show(operator, wanted, wrong)
+    reason = operator.page.form.get("reason", "")
+    await propose_close(operator.bank, wanted, reason=reason, by=operator.by)
     return redirect("/bank/freezes", done="freeze-proposed")
-
-
-async def _show(operator: BankPage, file_id: UUID, wrong: FormError = "") -> PageResponse:
-    file = await files_store.find_file(operator.bank.pool, file_id)
-    first = operator.page.query.get("first", "0")
-    number = int(first) if first.isascii() and first.isdigit() and len(first) <= _FIRST_DIGITS_MAX else 0
-    if file.size_bytes > READ_BYTES_MAX:
-        found = MessagePage([], has_more=False, problem="The file is large. Read it with `billfold files show`.")
-    else:
-        content = await read_content(operator.bank, file_id)
-        found = await asyncio.to_thread(read_page, file.rail, file.direction, content, number)
-    return operator.render(
-        "bank_rail_file",
-        wrong=wrong,
-        file=file,
-        retry=retries.retry_state_of(file),
-        report="" if file.report is None else msgspec.json.format(file.report, indent=2),
-        found=found,
-        first=number,
-    )

@@ -1,7 +1,5 @@
 """What the rails owe and are owed, what did not settle when it should, and the money that has no owner yet."""
 
-from uuid import UUID
-
 import msgspec
 from litestar import get, post
 
@@ -10,13 +8,26 @@ from billfold.payments.clearing.report import read_in_transit
 from billfold.payments.suspense.decisions import propose_assignment, propose_return, propose_write_off
 from billfold.payments.suspense.store import get_item, list_items
 from billfold.payments.suspense.types import NOT_RETURNABLE, SuspenseStatus
-from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.errors import InvalidInput, NotFound
 from billfold.web.console.team import BankPage, InBank
-from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect
+from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect, shown_again
 
 _PAYMENTS_MAX = 50
 _ITEMS_MAX = 100
 _TEXT_MAX = 34
+
+
+async def _show(operator: BankPage, item_id: str, wrong: FormError = "") -> PageResponse:
+    item = await get_item(operator.bank.pool, path_id(item_id))
+    given = operator.page.form if wrong else {}
+    return operator.render(
+        "bank_suspense_item",
+        wrong=wrong,
+        item=item,
+        waits=item.status == SuspenseStatus.HELD,
+        stays=msgspec.json.decode(item.details).get(NOT_RETURNABLE),
+        given=given,
+    )
 
 
 @get("/bank/reconciliation")
@@ -32,26 +43,24 @@ async def show_reconciliation(operator: InBank) -> PageResponse:
 @get("/bank/suspense/{item_id:str}")
 async def show_item(operator: InBank, item_id: str) -> PageResponse:
     """Show an item of suspense, and what can be done with it."""
-    return await _show(operator, path_id(item_id))
+    return await _show(operator, item_id)
 
 
 @post("/bank/suspense/{item_id:str}", opt=RECENT_AUTHENTICATION)
+@shown_again(_show, NotFound)
 async def settle_item(operator: InBank, item_id: str) -> PageResponse:
     """Propose to return an item to its sender, to credit it to its owner, or to write it off."""
     form, item, bank = operator.page.form, path_id(item_id), operator.bank
     given = {name: value.strip() for name, value in form.items() if name != "csrf"}
     verb = given.pop("decision", "")
-    try:
-        _check(verb, given)
-        if verb in {"return", "by_hand"}:
-            await propose_return(bank, item, reason=given["reason"], by_hand=verb == "by_hand", by=operator.by)
-        elif verb == "write_off":
-            await propose_write_off(bank, item, reason=given["reason"], by=operator.by)
-        else:
-            numbers = {name: given[name] for name in ("routing_number", "account_number")}
-            await propose_assignment(bank, item, **numbers, by=operator.by)
-    except (InvalidInput, Refused, NotFound) as wrong:
-        return await _show(operator, item, wrong.detail if isinstance(wrong, NotFound) else wrong)
+    _check(verb, given)
+    if verb in {"return", "by_hand"}:
+        await propose_return(bank, item, reason=given["reason"], by_hand=verb == "by_hand", by=operator.by)
+    elif verb == "write_off":
+        await propose_write_off(bank, item, reason=given["reason"], by=operator.by)
+    else:
+        numbers = {name: given[name] for name in ("routing_number", "account_number")}
+        await propose_assignment(bank, item, **numbers, by=operator.by)
     return redirect("/bank/freezes", done="freeze-proposed")
 
 
@@ -66,16 +75,3 @@ def _check(verb: str, given: dict[str, str]) -> None:
             raise InvalidInput.at(name, msg=f"must be 1 to {longest} characters")
     for name in given.keys() - set(wanted):
         del given[name]
-
-
-async def _show(operator: BankPage, item_id: UUID, wrong: FormError = "") -> PageResponse:
-    item = await get_item(operator.bank.pool, item_id)
-    given = operator.page.form if wrong else {}
-    return operator.render(
-        "bank_suspense_item",
-        wrong=wrong,
-        item=item,
-        waits=item.status == SuspenseStatus.HELD,
-        stays=msgspec.json.decode(item.details).get(NOT_RETURNABLE),
-        given=given,
-    )

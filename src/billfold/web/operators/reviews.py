@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from uuid import UUID
 
 from litestar import get, post
 from litestar.response import Response
@@ -15,9 +14,9 @@ from billfold.identity.operators.types import Power
 from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import ReviewDecision
 from billfold.pages.theme import page_headers
-from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.errors import InvalidInput, NotFound
 from billfold.web.console.team import BankPage, InBank
-from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect
+from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect, shown_again
 
 KINDS = {
     "counterparty": "Counterparties",
@@ -32,6 +31,20 @@ _FILE_NAME_MAX = 80
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
+async def _show(operator: BankPage, kind: str, object_id: str, wrong: FormError = "") -> PageResponse:
+    reviewed = path_id(object_id)
+    details = await review_queue.describe(operator.bank, kind, reviewed)
+    return operator.render(
+        "bank_review",
+        wrong=wrong,
+        kind=kind,
+        kinds=KINDS,
+        object_id=reviewed,
+        details=details,
+        given=operator.page.form if wrong else {},
+    )
+
+
 @get("/bank/reviews")
 async def list_reviews(operator: InBank) -> PageResponse:
     """List what waits, the oldest first."""
@@ -44,22 +57,20 @@ async def list_reviews(operator: InBank) -> PageResponse:
 @get("/bank/reviews/{kind:str}/{object_id:str}")
 async def show_review(operator: InBank, kind: str, object_id: str) -> PageResponse:
     """Show what is to be decided."""
-    return await _show(operator, kind, path_id(object_id))
+    return await _show(operator, kind, object_id)
 
 
 @post("/bank/reviews/{kind:str}/{object_id:str}", opt=RECENT_AUTHENTICATION)
+@shown_again(_show)
 async def decide_review(operator: InBank, kind: str, object_id: str) -> PageResponse:
     """Approve or reject it."""
     page, reviewed = operator.page, path_id(object_id)
     await review_queue.describe(operator.bank, kind, reviewed)  # only what there is of this kind is decided
-    try:
-        verb, reason = _decision(page.form)
-        verdict = ReviewDecision(approved=verb == "approve", reason=reason or None, by=operator.by)
-        details = {"kind": kind, "reason": reason, "user_id": str(page.user.user_id)}
-        async with recorded(operator.bank, operator.by, f"review.{verb}", ("review", reviewed), **details):
-            await review_queue.decide(operator.bank, reviewed, verdict)
-    except (InvalidInput, Refused) as wrong:
-        return await _show(operator, kind, reviewed, wrong)
+    verb, reason = _decision(page.form)
+    verdict = ReviewDecision(approved=verb == "approve", reason=reason or None, by=operator.by)
+    details = {"kind": kind, "reason": reason, "user_id": str(page.user.user_id)}
+    async with recorded(operator.bank, operator.by, f"review.{verb}", ("review", reviewed), **details):
+        await review_queue.decide(operator.bank, reviewed, verdict)
     if (await review_queue.describe(operator.bank, kind, reviewed)).waits:
         return redirect("/bank/reviews", done="hit-cleared-once")
     return redirect("/bank/reviews", done=f"review-{verb.rstrip('e')}ed")
@@ -90,16 +101,3 @@ def _decision(form: Mapping[str, str]) -> tuple[str, str]:
     if len(reason) > _REASON_MAX or (verb == "reject" and not reason):
         raise InvalidInput.at("reason", msg=f"must be 1 to {_REASON_MAX} characters")
     return verb, reason
-
-
-async def _show(operator: BankPage, kind: str, object_id: UUID, wrong: FormError = "") -> PageResponse:
-    details = await review_queue.describe(operator.bank, kind, object_id)
-    return operator.render(
-        "bank_review",
-        wrong=wrong,
-        kind=kind,
-        kinds=KINDS,
-        object_id=object_id,
-        details=details,
-        given=operator.page.form if wrong else {},
-    )

@@ -12,41 +12,12 @@ from billfold.onboarding.agreements import store
 from billfold.onboarding.agreements.schemas import Agreement, AgreementDocument, read_agreement
 from billfold.platform import ids
 from billfold.platform.dates import et_date
-from billfold.platform.errors import Refused
 from billfold.team.administrator import Administrator
-from billfold.web.page_context import HOME, FormError, PageContext, PageResponse, redirect
+from billfold.web.page_context import HOME, FormError, PageContext, PageResponse, redirect, shown_again
 from billfold.web.team.members import ByAdministrator
 
 _AGENT_MAX = 500
 _PATH = "/companies/{customer_id:str}/agreements"
-
-
-@get(_PATH)
-async def show_agreements(page: PageContext, by: ByAdministrator) -> PageResponse:
-    """Show what is in force, what of it changed since the company accepted, and the form."""
-    return await _show(page, by)
-
-
-@post(_PATH)
-async def accept_agreements(page: PageContext, by: ByAdministrator) -> PageResponse:
-    """Accept what was shown."""
-    consent = Consent(
-        version=page.form.get("version", ""),
-        accepted_at=by.now,
-        accepted_by=AcceptedBy.USER,
-        accepted_by_id=by.user_id,
-        ip_address=page.request.client,
-        user_agent=(page.user_agent or "")[:_AGENT_MAX] or None,
-    )
-    command = AcceptAgreements(
-        caller=f"member:{by.member_id}", key=ids.new(), customers=(by.customer_id,), origin=by.origin, consent=consent
-    )
-    try:
-        await page.server.bank.engine.submit(command)
-    except Refused as refused:
-        return await _show(page, by, refused)
-    to = page.next_path
-    return redirect(HOME, done="agreements-accepted") if to == HOME else redirect(to)
 
 
 async def _show(page: PageContext, by: Administrator, wrong: FormError = "") -> PageResponse:
@@ -71,6 +42,32 @@ async def _show(page: PageContext, by: Administrator, wrong: FormError = "") -> 
         is_required=terms.required_by is not None and terms.required_by <= today,
         next=page.next_path,
     )
+
+
+@get(_PATH)
+async def show_agreements(page: PageContext, by: ByAdministrator) -> PageResponse:
+    """Show what is in force, what of it changed since the company accepted, and the form."""
+    return await _show(page, by)
+
+
+@post(_PATH)
+@shown_again(_show)
+async def accept_agreements(page: PageContext, by: ByAdministrator) -> PageResponse:
+    """Accept what was shown."""
+    consent = Consent(
+        version=page.form.get("version", ""),
+        accepted_at=by.now,
+        accepted_by=AcceptedBy.USER,
+        accepted_by_id=by.user_id,
+        ip_address=page.request.client,
+        user_agent=(page.user_agent or "")[:_AGENT_MAX] or None,
+    )
+    command = AcceptAgreements(
+        caller=f"member:{by.member_id}", key=ids.new(), customers=(by.customer_id,), origin=by.origin, consent=consent
+    )
+    await page.server.bank.engine.submit(command)
+    to = page.next_path
+    return redirect(HOME, done="agreements-accepted") if to == HOME else redirect(to)
 
 
 def _grouped(current: Agreement, same: Collection[str]) -> list[tuple[str, list[AgreementDocument]]]:

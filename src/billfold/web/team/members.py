@@ -16,7 +16,15 @@ from billfold.team import members as team_members
 from billfold.team.administrator import Administrator
 from billfold.web.account.security_log import origin_of
 from billfold.web.forms import Form, field_errors, read_form
-from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageContext, PageResponse, path_id, redirect
+from billfold.web.page_context import (
+    RECENT_AUTHENTICATION,
+    FormError,
+    PageContext,
+    PageResponse,
+    path_id,
+    redirect,
+    shown_again,
+)
 
 ByAdministrator = SkipValidation[Administrator]
 """The visitor as an administrator of the company in the path; a page function takes it as `by`."""
@@ -102,6 +110,13 @@ _HEADINGS = {
 _NO_ROLE = InvalidInput.at("role", msg="must be chosen")
 
 
+async def _member_page(page: PageContext, by: Administrator, member_id: str, *, wrong: FormError = "") -> PageResponse:
+    found = await team_store.get_member(by.pool, by.vault, by.customer_id, member_id=path_id(member_id), now=by.now)
+    if found.is_service_user:
+        raise NotFound("This is a service user, who has a page of another kind.")
+    return page.render("team_member", wrong=wrong, by=by, member=found, roles=ROLE_DESCRIPTIONS)
+
+
 @get("/team")
 async def choose_team(page: PageContext) -> PageResponse:
     """Lead to the only company's team, or let choose."""
@@ -157,25 +172,23 @@ async def show_member(member_id: str, page: PageContext, by: ByAdministrator) ->
 
 
 @post("/team/{customer_id:str}/members/{member_id:str}", opt=RECENT_AUTHENTICATION)
+@shown_again(_member_page)
 async def change_member(member_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
     """Change a member's role, or deactivate or reactivate them."""
     member_uuid, role = path_id(member_id), _role(page)
     changed: Member | AuthorizationRequestRow
-    try:
-        match page.form.get("change"):
-            case "deactivate":
-                changed = await team_members.deactivate_member(by, member_uuid)
-                done = "deactivated"
-            case "activate":
-                changed = await team_members.change_member(by, member_uuid, status="ACTIVE")
-                done = "reactivated"
-            case _ if role is not None:
-                changed = await team_members.change_member(by, member_uuid, role=role)
-                done = "role-changed"
-            case _:
-                return await _member_page(page, by, member_id, wrong=_NO_ROLE)
-    except Refused as refused:
-        return await _member_page(page, by, member_id, wrong=refused)
+    match page.form.get("change"):
+        case "deactivate":
+            changed = await team_members.deactivate_member(by, member_uuid)
+            done = "deactivated"
+        case "activate":
+            changed = await team_members.change_member(by, member_uuid, status="ACTIVE")
+            done = "reactivated"
+        case _ if role is not None:
+            changed = await team_members.change_member(by, member_uuid, role=role)
+            done = "role-changed"
+        case _:
+            raise _NO_ROLE
     return respond(page, by, changed, done=done)
 
 
@@ -184,13 +197,6 @@ def _invite_page(page: PageContext, by: Administrator, wrong: FormError = "") ->
     return page.render(
         "team_invite", wrong=wrong, by=by, form=form, role=page.form.get("role", ""), roles=ROLE_DESCRIPTIONS
     )
-
-
-async def _member_page(page: PageContext, by: Administrator, member_id: str, *, wrong: FormError = "") -> PageResponse:
-    found = await team_store.get_member(by.pool, by.vault, by.customer_id, member_id=path_id(member_id), now=by.now)
-    if found.is_service_user:
-        raise NotFound("This is a service user, who has a page of another kind.")
-    return page.render("team_member", wrong=wrong, by=by, member=found, roles=ROLE_DESCRIPTIONS)
 
 
 def _role(page: PageContext) -> UserRole | None:
