@@ -328,10 +328,10 @@ def redirect(to: str, cookies: Sequence[Cookie] = (), *, done: str = "") -> Page
     return Response(b"", status_code=303, headers={"location": location, **page_headers()}, cookies=list(cookies))
 
 
-def shown_again(show: Callable[..., Awaitable[PageResponse]], *further: type[BillfoldError]) -> Callable[[Page], Page]:
+def shown_again(show: Page, *further: type[BillfoldError], unless: str = "") -> Callable[[Page], Page]:
     """Let a function show the page of a form again with the error that the form met: InvalidInput, Refused, `further`.
 
-    It takes the arguments of the page function that it names, and `wrong`. What the visitor may not do is `forbidden`.
+    It takes the arguments of the page function that it names, and `wrong`. Errors of a code are raised: `unless`.
     """
     names = inspect.signature(show).parameters
     kinds: tuple[type[BillfoldError], ...] = (InvalidInput, Refused, *further)
@@ -342,7 +342,7 @@ def shown_again(show: Callable[..., Awaitable[PageResponse]], *further: type[Bil
             try:
                 return await send(**given)
             except kinds as wrong:
-                if wrong.code == "forbidden":
+                if wrong.code == unless:
                     raise
                 return await show(**{name: value for name, value in given.items() if name in names}, wrong=wrong)
 

@@ -71,7 +71,7 @@ async def show_audience(company: InCompany, notification_type: str) -> PageRespo
 
 
 @post(_AUDIENCE)
-@shown_again(_show)
+@shown_again(_show, unless="forbidden")
 async def set_audience(company: InCompany, notification_type: str) -> PageResponse:
     """Choose an audience, or go back to the default."""
     form, key = company.page.form, company.page.form_key

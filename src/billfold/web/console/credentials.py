@@ -33,7 +33,7 @@ async def show_credentials(partner: InPartner) -> PageResponse:
 
 
 @post(f"{_PATH}/secret", opt=RECENT_AUTHENTICATION)
-@shown_again(_show)
+@shown_again(_show, unless="forbidden")
 async def rotate_secret(partner: InPartner) -> PageResponse:
     """Replace the signing secret and show the new one, this once."""
     number = partner.page.form.get("secret_no", "")
@@ -41,7 +41,7 @@ async def rotate_secret(partner: InPartner) -> PageResponse:
 
 
 @post(f"{_PATH}/keys", opt=RECENT_AUTHENTICATION)
-@shown_again(_show, NotFound)
+@shown_again(_show, NotFound, unless="forbidden")
 async def add_key(partner: InPartner) -> PageResponse:
     """Register a public key."""
     form = partner.page.form

@@ -89,7 +89,7 @@ async def show_customer(partner: InPartner, customer_id: str) -> PageResponse:
 
 
 @post(f"{_ONE}/cards/{{card_id:str}}")
-@shown_again(_show)
+@shown_again(_show, unless="forbidden")
 async def change_card(partner: InPartner, customer_id: str, card_id: str) -> PageResponse:
     """Switch a card on or off, or close it."""
     form = partner.page.form

@@ -102,7 +102,7 @@ async def show_subscription(team: InTeam, subscription_id: str) -> PageResponse:
 
 
 @post(paths_of(f"{_ONE}/{{step:str}}"), opt=RECENT_AUTHENTICATION)
-@shown_again(_show, NotFound)
+@shown_again(_show, NotFound, unless="forbidden")
 async def change_subscription(team: InTeam, subscription_id: str, step: str) -> PageResponse:
     """Change a subscription, or let events be delivered to it again."""
     key = path_id(subscription_id, "There is no such subscription.")
