@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
@@ -25,22 +25,21 @@ from billfold.http.deprecations import Deprecations, announcement
 from billfold.http.edge.middleware import EdgeMiddleware, clock_header, create_clock_headers
 from billfold.http.file_forms import boundary_of, open_file_form
 from billfold.http.limits.idempotency import Admission, AdmissionRequest, IdempotencyStore
-from billfold.http.limits.rate_limits import count_address, rate_limit_headers
+from billfold.http.limits.rate_limits import count_address, rate_limit_headers, response_without_run
 from billfold.http.limits.upload_turns import UploadTurns
 from billfold.http.operations import Access, Operation, Proof
 from billfold.http.parameters import parse_uuid
 from billfold.http.ports import FindDocumentType, RequestLog
 from billfold.http.raw_request import BODY_BYTES_MAX, RawRequest, raw_request_of, read_body, receive_file
 from billfold.http.responses import (
-    Header,
     Headers,
     HttpResponse,
-    ProblemWithHeaders,
     StreamedResponse,
     as_response,
     methods_of,
     respond,
     response_to,
+    send_response,
 )
 from billfold.ledger.bank import Bank
 from billfold.platform import ids
@@ -224,7 +223,7 @@ class Api:
             response = respond(await self._handle(operation, request), operation.status)
         except Exception as error:  # noqa: BLE001 - each has its response
             response = self.error_response(error, request)
-        await _send(request, response, headers, receive=receive, send=send)
+        await send_response(request, response, headers, receive=receive, send=send)
 
     async def _serve_known(
         self, sender: Sender, operation: Operation, access: Access, *, request: RawRequest, receive: Receive, send: Send
@@ -234,7 +233,7 @@ class Api:
         identity = await self.authenticator.authenticate(sender, request, operation, access=access, wall=wall)
         response, headers = await self.answer(operation, request, identity, wall=wall)
         self._record(operation, request, response, proven=True)
-        await _send(request, response, headers, receive=receive, send=send)
+        await send_response(request, response, headers, receive=receive, send=send)
 
     async def answer(
         self, operation: Operation, request: RawRequest, identity: Identity, wall: datetime
@@ -243,10 +242,15 @@ class Api:
         admission = await self._admit(operation, identity, wall)
         headers = _headers(operation, admission, wall)
         if admission.verdict != "run":
-            return _not_run(admission, request, wall), headers
+            return response_without_run(admission, request, wall), headers
         stored = False
         try:
-            response = await self._run(operation, request, identity, admission=admission, wall=wall)
+            response: HttpResponse | StreamedResponse
+            try:
+                result = await self._call(operation, request, identity, admission=admission, wall=wall)
+                response = respond(result, operation.status)
+            except Exception as error:  # noqa: BLE001 - each has its response
+                response = response_to(error, request)
             stored = self._store_response(identity.admission, response)
         finally:
             if not stored:
@@ -261,7 +265,7 @@ class Api:
         wall = wall_now()
         admission = await self._admit(operation, identity, wall)
         if admission.verdict != "run":
-            return _not_run(admission, request, wall)
+            return response_without_run(admission, request, wall)
         stored = False
         try:
             result = await self._call(operation, request, identity, admission=admission, wall=wall)
@@ -280,16 +284,6 @@ class Api:
         if operation.deprecated is not None:
             self._deprecations.count(identity.admission.caller, operation.name, wall)
         return admission
-
-    async def _run(
-        self, operation: Operation, request: RawRequest, identity: Identity, admission: Admission, wall: datetime
-    ) -> HttpResponse | StreamedResponse:
-        """Return the response of a request, whatever becomes of it."""
-        try:
-            result = await self._call(operation, request, identity, admission=admission, wall=wall)
-            return respond(result, operation.status)
-        except Exception as error:  # noqa: BLE001 - each has its response
-            return response_to(error, request)
 
     async def _call(
         self, operation: Operation, request: RawRequest, identity: Identity, admission: Admission, wall: datetime
@@ -362,22 +356,6 @@ def _call_fields(
     }
 
 
-async def _send(
-    request: RawRequest,
-    response: HttpResponse | StreamedResponse,
-    headers: Sequence[Header],
-    *,
-    receive: Receive,
-    send: Send,
-) -> None:
-    if isinstance(response, StreamedResponse) and request.is_head:
-        await response.send_head(send, headers)
-    elif isinstance(response, StreamedResponse):
-        await response.stream(receive, send, headers)
-    else:
-        await response.send(send, headers)
-
-
 def _headers(operation: Operation, admission: Admission, wall: datetime) -> Headers:
     headers = rate_limit_headers(admission.limit, admission.remaining, admission.resets_at)
     if admission.clock is not None:
@@ -385,25 +363,6 @@ def _headers(operation: Operation, admission: Admission, wall: datetime) -> Head
     if operation.deprecated is not None:
         headers += announcement(*operation.deprecated)
     return headers
-
-
-def _not_run(admission: Admission, request: RawRequest, wall: datetime) -> HttpResponse:
-    """Return the response to a request that does not run: repeated or refused."""
-    if admission.verdict == "replay" and admission.stored is not None:
-        replayed = ((b"idempotent-replayed", b"true"), (b"x-service-idempotent-replay", b"true"))
-        return replace(admission.stored, headers=replayed)
-    if admission.verdict == "limited":
-        seconds = max(1, admission.resets_at - int(wall.timestamp()))
-        after = (b"retry-after", str(seconds).encode())
-        detail = f"Rate limit exceeded: {admission.limit} requests per minute. Retry after {seconds} seconds."
-        refusal = ProblemWithHeaders("rate-limited", detail, after)
-    elif admission.verdict == "reused":
-        refusal = ProblemWithHeaders("idempotency-key-reused", "This key already belongs to another request.")
-    else:
-        refusal = ProblemWithHeaders(
-            "idempotency-in-progress", "The same request is still running.", (b"retry-after", b"1")
-        )
-    return response_to(refusal, request)
 
 
 def _route(operation: Operation) -> HTTPRouteHandler:
