@@ -12,8 +12,7 @@ from billfold.oauth import signing_keys as signing
 from billfold.oauth.server.app import AuthApi
 from billfold.platform.clock import wall_now
 from billfold.sandbox.routes.operations import build_sandbox_app, open_sandbox
-from billfold.web.app import PagesApp
-from billfold.web.console.app import create_pages_app
+from billfold.web.app import PagesApp, create_pages_app
 
 _free: dict[type, list[Any]] = defaultdict(list)
 _behind: dict[PagesApp, tuple[Any, Any]] = {}

@@ -11,8 +11,7 @@ from playwright.async_api import async_playwright
 from tests.node.runtime import package_file
 
 from billfold.sandbox.control_room import room
-from billfold.web.app import page_routes
-from billfold.web.console.app import PACKAGES
+from billfold.web.app import PACKAGES, page_routes
 
 WIDE, PHONE = 1280, 360
 _WIDE_TABLES = """

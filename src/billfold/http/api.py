@@ -9,11 +9,12 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
+import msgspec
 from litestar import Litestar, Request, Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.middleware import DefineMiddleware
@@ -24,21 +25,21 @@ from billfold.http.deprecations import Deprecations, announcement
 from billfold.http.edge.middleware import EdgeMiddleware, clock_header, create_clock_headers
 from billfold.http.file_forms import boundary_of, open_file_form
 from billfold.http.limits.idempotency import Admission, AdmissionRequest, IdempotencyStore
-from billfold.http.limits.rate_limits import count_address, rate_limit_headers
+from billfold.http.limits.rate_limits import count_address, rate_limit_headers, response_without_run
 from billfold.http.limits.upload_turns import UploadTurns
 from billfold.http.operations import Access, Operation, Proof
 from billfold.http.parameters import parse_uuid
 from billfold.http.ports import FindDocumentType, RequestLog
 from billfold.http.raw_request import BODY_BYTES_MAX, RawRequest, raw_request_of, read_body, receive_file
 from billfold.http.responses import (
-    Header,
     Headers,
     HttpResponse,
-    ProblemWithHeaders,
     StreamedResponse,
     as_response,
     methods_of,
+    respond,
     response_to,
+    send_response,
 )
 from billfold.ledger.bank import Bank
 from billfold.platform import ids
@@ -219,10 +220,10 @@ class Api:
         try:
             request.body = await read_body(request, receive)
             operation.read(request)
-            response = await self._respond(operation, request)
+            response = respond(await self._handle(operation, request), operation.status)
         except Exception as error:  # noqa: BLE001 - each has its response
             response = self.error_response(error, request)
-        await _send(request, response, headers, receive=receive, send=send)
+        await send_response(request, response, headers, receive=receive, send=send)
 
     async def _serve_known(
         self, sender: Sender, operation: Operation, access: Access, *, request: RawRequest, receive: Receive, send: Send
@@ -232,50 +233,78 @@ class Api:
         identity = await self.authenticator.authenticate(sender, request, operation, access=access, wall=wall)
         response, headers = await self.answer(operation, request, identity, wall=wall)
         self._record(operation, request, response, proven=True)
-        await _send(request, response, headers, receive=receive, send=send)
+        await send_response(request, response, headers, receive=receive, send=send)
 
     async def answer(
         self, operation: Operation, request: RawRequest, identity: Identity, wall: datetime
     ) -> tuple[HttpResponse | StreamedResponse, Headers]:
         """Count a request and return its response with its headers: that of the operation, or the stored one."""
-        admission = await self._store.admit(identity.admission)
+        admission = await self._admit(operation, identity, wall)
         headers = _headers(operation, admission, wall)
-        if operation.deprecated is not None:
-            self._deprecations.count(identity.admission.caller, operation.name, wall)
         if admission.verdict != "run":
-            return _not_run(admission, request, wall), headers
+            return response_without_run(admission, request, wall), headers
         stored = False
         try:
-            response = await self._run(operation, request, identity, admission=admission, wall=wall)
+            response: HttpResponse | StreamedResponse
+            try:
+                result = await self._call(operation, request, identity, admission=admission, wall=wall)
+                response = respond(result, operation.status)
+            except Exception as error:  # noqa: BLE001 - each has its response
+                response = response_to(error, request)
             stored = self._store_response(identity.admission, response)
         finally:
             if not stored:
                 await self._store.release(identity.admission)
         return response, headers
 
-    async def _run(
-        self, operation: Operation, request: RawRequest, identity: Identity, admission: Admission, wall: datetime
-    ) -> HttpResponse | StreamedResponse:
-        """Return the response of a request, whatever becomes of it."""
-        try:
-            call = identity.call_of(_call_fields(operation, request, identity, admission=admission, wall=wall))
-            if identity.refusal is not None:
-                if operation.changes:
-                    await self.authenticator.note_refused(call, operation)
-                return response_to(identity.refusal, request)
-            request.caller = call
-            if operation.takes_file:
-                await asyncio.to_thread(open_file_form, request)
-            operation.read(request)
-            return await self._respond(operation, request)
-        except Exception as error:  # noqa: BLE001 - each has its response
-            return response_to(error, request)
+    async def call(self, operation: Operation, request: RawRequest, identity: Identity) -> Any:  # noqa: ANN401 - any type
+        """Count a request made in this process and return what its handler returns. Raises the error it raises.
 
-    async def _respond(self, operation: Operation, request: RawRequest) -> HttpResponse | StreamedResponse:
+        A repeated request gets the stored response. Its body is in `request.values`.
+        """
+        wall = wall_now()
+        admission = await self._admit(operation, identity, wall)
+        if admission.verdict != "run":
+            return response_without_run(admission, request, wall)
+        stored = False
+        try:
+            result = await self._call(operation, request, identity, admission=admission, wall=wall)
+            if identity.admission.key is not None:
+                stored = self._store_response(identity.admission, respond(result, operation.status))
+        except BillfoldError as error:
+            stored = self._store_response(identity.admission, response_to(error, request))
+            raise
+        finally:
+            if not stored:
+                await self._store.release(identity.admission)
+        return result
+
+    async def _admit(self, operation: Operation, identity: Identity, wall: datetime) -> Admission:
+        admission = await self._store.admit(identity.admission)
+        if operation.deprecated is not None:
+            self._deprecations.count(identity.admission.caller, operation.name, wall)
+        return admission
+
+    async def _call(
+        self, operation: Operation, request: RawRequest, identity: Identity, admission: Admission, wall: datetime
+    ) -> Any:  # noqa: ANN401 - any type
+        """Return what the handler of a request returns. Raises what forbids it, or is wrong with it."""
+        call = identity.call_of(_call_fields(operation, request, identity, admission=admission, wall=wall))
+        if identity.refusal is not None:
+            if operation.changes:
+                await self.authenticator.note_refused(call, operation)
+            raise identity.refusal
+        request.caller = call
+        if operation.takes_file:
+            await asyncio.to_thread(open_file_form, request)
+        operation.read(request)
+        return await self._handle(operation, request)
+
+    async def _handle(self, operation: Operation, request: RawRequest) -> Any:  # noqa: ANN401 - any type
         """Call the operation. One that only reads is called again while the database is away."""
         if operation.changes:
-            return await operation.respond(request, self.services)
-        return await patiently(lambda: operation.respond(request, self.services))
+            return await operation.call(request, self.services)
+        return await patiently(lambda: operation.call(request, self.services))
 
     def _store_response(self, request: AdmissionRequest, response: HttpResponse | StreamedResponse) -> bool:
         """Store a response that a repeated request shall get; tell whether it is such a one."""
@@ -292,8 +321,11 @@ class Api:
 
 async def fingerprint_of(request: RawRequest) -> bytes:
     """Return the hash of all a key is bound to: method, path and query as sent, body."""
-    # The boundary of a form is another one each time it is sent.
-    body = request.body.replace(boundary_of(request), b"")
+    if request.values is None:
+        # The boundary of a form is another one each time it is sent.
+        body = request.body.replace(boundary_of(request), b"")
+    else:
+        body = msgspec.json.encode(request.values)
     parts = (request.method.encode(), request.path.encode("latin-1"), request.query, body)
     if len(request.body) > BODY_BYTES_MAX:  # a file, which others would wait for
         return await asyncio.to_thread(_hash_of, parts)
@@ -324,22 +356,6 @@ def _call_fields(
     }
 
 
-async def _send(
-    request: RawRequest,
-    response: HttpResponse | StreamedResponse,
-    headers: Sequence[Header],
-    *,
-    receive: Receive,
-    send: Send,
-) -> None:
-    if isinstance(response, StreamedResponse) and request.is_head:
-        await response.send_head(send, headers)
-    elif isinstance(response, StreamedResponse):
-        await response.stream(receive, send, headers)
-    else:
-        await response.send(send, headers)
-
-
 def _headers(operation: Operation, admission: Admission, wall: datetime) -> Headers:
     headers = rate_limit_headers(admission.limit, admission.remaining, admission.resets_at)
     if admission.clock is not None:
@@ -347,25 +363,6 @@ def _headers(operation: Operation, admission: Admission, wall: datetime) -> Head
     if operation.deprecated is not None:
         headers += announcement(*operation.deprecated)
     return headers
-
-
-def _not_run(admission: Admission, request: RawRequest, wall: datetime) -> HttpResponse:
-    """Return the response to a request that does not run: repeated or refused."""
-    if admission.verdict == "replay" and admission.stored is not None:
-        replayed = ((b"idempotent-replayed", b"true"), (b"x-service-idempotent-replay", b"true"))
-        return replace(admission.stored, headers=replayed)
-    if admission.verdict == "limited":
-        seconds = max(1, admission.resets_at - int(wall.timestamp()))
-        after = (b"retry-after", str(seconds).encode())
-        detail = f"Rate limit exceeded: {admission.limit} requests per minute. Retry after {seconds} seconds."
-        refusal = ProblemWithHeaders("rate-limited", detail, after)
-    elif admission.verdict == "reused":
-        refusal = ProblemWithHeaders("idempotency-key-reused", "This key already belongs to another request.")
-    else:
-        refusal = ProblemWithHeaders(
-            "idempotency-in-progress", "The same request is still running.", (b"retry-after", b"1")
-        )
-    return response_to(refusal, request)
 
 
 def _route(operation: Operation) -> HTTPRouteHandler:

@@ -28,8 +28,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.http.parameters import Parameter, QueryParams, check_ranges, parameter_of, parse_uuid, range_pairs
-from billfold.http.raw_request import RawRequest, decode, missing_body
-from billfold.http.responses import HttpResponse, StreamedResponse, respond
+from billfold.http.raw_request import RawRequest, convert, decode, missing_body
+from billfold.http.responses import HttpResponse, StreamedResponse
 from billfold.platform.errors import InvalidInput
 
 Handler = Callable[..., Awaitable[Any]]
@@ -254,25 +254,28 @@ class Operation:
         request.check_encoding()
         if self.changes and not self.path.endswith(PREVIEW_PATH):
             request.refuse_preview()
-        if request.query and not self.any_query:
+        if request.query_values and not self.any_query:
             request.check_query({name: each.many for each in self.query for name in each.names})
         if self.body is None:
             return
-        if not request.body:
-            if self.is_body_optional:
-                return
-            raise missing_body()
-        request.check_content_type()
-        request.data = decode(request.body, self.body)
+        if request.values is not None:
+            request.data = convert(request.values, self.body)
+        else:
+            if not request.body:
+                if self.is_body_optional:
+                    return
+                raise missing_body()
+            request.check_content_type()
+            request.data = decode(request.body, self.body)
         if self.method == "PATCH" and _is_empty(request.data):
             raise InvalidInput.at("body", msg="names nothing to change")
 
-    async def respond(self, request: RawRequest, services: Mapping[str, Any]) -> HttpResponse | StreamedResponse:
-        """Call the handler and return its response. Raises what it raises."""
+    async def call(self, request: RawRequest, services: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any type
+        """Call the handler and return what it returns. Raises what it raises."""
         arguments = {name: value(request, services) for name, value in self._values}
-        if request.query:
+        if request.query_values:
             check_ranges(self._ranges, request.query_values)
-        return respond(await self.handler(**arguments), self.status)
+        return await self.handler(**arguments)
 
 
 def _is_empty(data: msgspec.Struct) -> bool:

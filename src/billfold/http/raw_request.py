@@ -4,6 +4,7 @@ Types are exact.
 """
 
 import codecs
+import json
 import re
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from litestar.types import HTTPScope, Receive
 from billfold.http.caller import Call
 from billfold.http.json_syntax import CONTROL, check_json, has_control, malformed
 from billfold.http.schemas import CheckedBody
-from billfold.http.validation_errors import days_out_of_range, field_errors, mistakes_in
+from billfold.http.validation_errors import days_out_of_range, field_errors, has_dates, mistakes_in
 from billfold.platform.addresses import network_of, without_port
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import require_aware
@@ -73,6 +74,7 @@ class RawRequest:
         "query",
         "requester",
         "trace_id",
+        "values",
     )
 
     def __init__(self, scope: HTTPScope, trace_id: str, client: str) -> None:
@@ -94,10 +96,12 @@ class RawRequest:
         self.body = b""
         self.data: Any = None
         """The body as the operation declares it."""
+        self.values: Mapping[str, Any] | None = None
+        """The fields of a body that was never sent as JSON, by name."""
         self.caller: Call | None = None
         self.requester: Requester | None = None
         """Whose token it carries, proven or not."""
-        self._query_values: dict[str, list[str]] | None = None
+        self._query_values: Mapping[str, Sequence[str]] | None = None
 
     def header(self, name: bytes) -> str | None:
         """Return a header by its lower-case name, as text, or None."""
@@ -125,6 +129,11 @@ class RawRequest:
             except ValueError:
                 raise InvalidInput.at("query", msg=f"may hold at most {PARAMETERS_MAX} parameters") from None
         return self._query_values
+
+    @query_values.setter
+    def query_values(self, values: Mapping[str, Sequence[str]]) -> None:
+        """Set the parameters of a request made in this process, which has no query to read."""
+        self._query_values = values
 
     def check_query(self, known: Mapping[str, bool]) -> None:
         """Raise InvalidInput for names that are not `known`; True ones may be repeated."""
@@ -317,14 +326,35 @@ def decode(body: bytes, declared: Any) -> Any:  # noqa: ANN401 - whatever the op
     try:
         decoded = msgspec.json.decode(body, type=declared)
     except msgspec.ValidationError:
-        raise InvalidInput(mistakes_in(body, declared)) from None
+        raise InvalidInput(mistakes_in(json.loads(body), declared)) from None
     except msgspec.DecodeError as error:
         raise malformed(str(error)) from None
+    if has_dates(declared):
+        _check_days(json.loads(body), declared)
+    return _checked(decoded)
+
+
+def convert(values: Mapping[str, Any], declared: Any) -> Any:  # noqa: ANN401 - whatever the operation declares
+    """Return a body whose fields are known by name as its declared type. Raises InvalidInput at `body`."""
+    body = msgspec.to_builtins(values)
+    try:
+        converted = msgspec.convert(body, declared)
+    except msgspec.ValidationError:
+        raise InvalidInput(mistakes_in(body, declared)) from None
+    if has_dates(declared):
+        _check_days(body, declared)
+    return _checked(converted)
+
+
+def _check_days(body: Any, declared: Any) -> None:  # noqa: ANN401 - as above
     if wrong := days_out_of_range(body, declared):
         raise InvalidInput(wrong)
-    if isinstance(decoded, CheckedBody) and (wrong := list(field_errors(decoded))):
+
+
+def _checked(body: Any) -> Any:  # noqa: ANN401 - as above
+    if isinstance(body, CheckedBody) and (wrong := list(field_errors(body))):
         raise InvalidInput(wrong)
-    return decoded
+    return body
 
 
 def missing_body() -> InvalidInput:

@@ -131,6 +131,23 @@ def respond(answer: object, status: int) -> HttpResponse | StreamedResponse:
     return HttpResponse(status, TEXT) if answer is None else json_response(answer, status)
 
 
+async def send_response(
+    request: RawRequest,
+    response: HttpResponse | StreamedResponse,
+    headers: Sequence[Header],
+    *,
+    receive: Receive,
+    send: Send,
+) -> None:
+    """Send a response of either kind with further headers; to a HEAD request only its own."""
+    if isinstance(response, StreamedResponse) and request.is_head:
+        await response.send_head(send, headers)
+    elif isinstance(response, StreamedResponse):
+        await response.stream(receive, send, headers)
+    else:
+        await response.send(send, headers)
+
+
 class ProblemWithHeaders(BillfoldError):
     """A refusal with headers of its own, such as Retry-After."""
 

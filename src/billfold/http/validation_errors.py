@@ -5,7 +5,6 @@ is held against its declared type once more: every mistake gets its place and sa
 right.
 """
 
-import json
 import re
 import typing
 from collections.abc import Iterable, Iterator, Mapping
@@ -63,17 +62,15 @@ _OUT_OF_RANGE = "out_of_range"
 _BOUNDS = (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than"))
 
 
-def mistakes_in(body: bytes, declared: Any) -> list[FieldError]:  # noqa: ANN401 - whatever the operation declares
+def mistakes_in(body: Json, declared: Any) -> list[FieldError]:  # noqa: ANN401 - whatever the operation declares
     """Return every mistake of a body that was refused; of a list those of one item."""
     unknown = FieldError(("body",), "does not have the form that is expected here", "value_error")
-    return _mistakes(inspect.type_info(declared), json.loads(body), ("body",)) or [unknown]
+    return _mistakes(inspect.type_info(declared), body, ("body",)) or [unknown]
 
 
-def days_out_of_range(body: bytes, declared: Any) -> list[FieldError]:  # noqa: ANN401 - as above
+def days_out_of_range(body: Json, declared: Any) -> list[FieldError]:  # noqa: ANN401 - as above
     """Return the dates of a body of its declared type, of a list that of one item, that no one may name."""
-    if not _has_dates(declared):
-        return []
-    found = _mistakes(inspect.type_info(declared), json.loads(body), ("body",))
+    found = _mistakes(inspect.type_info(declared), body, ("body",))
     return [each for each in found if each.type == _OUT_OF_RANGE]
 
 
@@ -83,7 +80,7 @@ def field_errors(decoded: CheckedBody) -> Iterator[FieldError]:
 
 
 @cache
-def _has_dates(declared: Any) -> bool:  # noqa: ANN401 - as above
+def has_dates(declared: Any) -> bool:  # noqa: ANN401 - as above
     """Tell whether a body of a type may hold a date. A type that holds itself is searched once."""
     pending, seen = [inspect.type_info(declared)], set[int]()
     while pending:

@@ -37,7 +37,9 @@ class Theme:
 
     def __init__(self, bank_name: str, packages: Collection[str] = (), **filters: Callable[..., object]) -> None:
         self._templates = Environment(
-            loader=ChoiceLoader([PackageLoader(each) for each in (__package__ or "", *packages)]),
+            loader=ChoiceLoader(
+                [PackageLoader(each, folder) for each in (__package__ or "", *packages) for folder in _folders(each)]
+            ),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
@@ -61,6 +63,12 @@ class Theme:
     def render(self, name: str, facts: Mapping[str, Any]) -> str:
         """Return the text of a page."""
         return self._templates.get_template(f"{name}.html").render(facts)
+
+
+def _folders(package: str) -> list[str]:
+    """Return the folders of a package that hold templates, whose names are unique in all of them."""
+    inner = files(package).joinpath("templates").iterdir()
+    return ["templates", *(f"templates/{each.name}" for each in inner if each.is_dir())]
 
 
 def page_headers(form_target_uri: str | None = None) -> dict[str, str]:

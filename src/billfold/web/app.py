@@ -10,6 +10,7 @@ import warnings
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -20,6 +21,8 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.middleware import DefineMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
 
+from billfold.apis.customer_api.app import CustomerApi
+from billfold.apis.partner_api.app import PartnerApi
 from billfold.http.edge.middleware import EdgeMiddleware, create_clock_headers
 from billfold.http.limits.rate_limits import count_address
 from billfold.http.raw_request import is_file_form, raw_request_of, read_body
@@ -32,7 +35,10 @@ from billfold.pages.theme import MEDIA_TYPES, page_headers
 from billfold.platform.clock import wall_now
 from billfold.platform.database.shortage import patiently
 from billfold.platform.errors import NotFound
+from billfold.web.console.partner import partner_of
+from billfold.web.console.team import company_of, in_bank, team_of
 from billfold.web.page_context import ACCOUNT, PUBLIC, PageContext, PageResponse, PageServer, parse_form
+from billfold.web.team.members import page_administrator
 
 BODY_BYTES_MAX = 64 * 1024
 _CONTEXT = "page_context"
@@ -183,8 +189,36 @@ def _on_error(request: Request[Any, Any, Any], error: Exception) -> PageResponse
     headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers}
     page = request.scope["state"].get(_CONTEXT) or PageContext(request.app.state.page_server, raw)
     return page.render(
-        "error",
-        status=answer.status,
-        headers=headers,
-        **error_facts(error, answer.status, raw.trace_id),
+        "error", status=answer.status, headers=headers, **error_facts(error, answer.status, raw.trace_id)
     )
+
+
+NONE_GIVEN: Mapping[str, Provide] = MappingProxyType({})
+PACKAGES = ("billfold.web",)
+
+
+def create_pages_app(
+    bank: Bank,
+    customer_api: CustomerApi,
+    partner_api: PartnerApi,
+    *,
+    clock: Callable[[], datetime] = wall_now,
+    packages: tuple[str, ...] = (),
+    given: Mapping[str, Provide] = NONE_GIVEN,
+) -> PagesApp:
+    """Return the ASGI application of the pages for one worker. `clock` is wall time.
+
+    `packages` have further pages, which take what is `given` by name.
+    """
+    packages = (*PACKAGES, *packages)
+    find_company, find_partner = company_of(customer_api), partner_of(partner_api)
+    own = {
+        "by": Provide(page_administrator),
+        "company": Provide(find_company),
+        "operator": Provide(in_bank),
+        "partner": Provide(find_partner),
+        "team": Provide(team_of(find_company, find_partner)),
+    }
+    pages = PagesApp(packages, {**own, **given})
+    pages.open_bank(bank, clock)
+    return pages

@@ -7,11 +7,12 @@ still what the forms of this browser are bound to.
 import base64
 import hashlib
 import hmac
+import inspect
 import re
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any
 from urllib.parse import parse_qsl, quote
 from uuid import UUID
@@ -25,18 +26,20 @@ from markupsafe import escape
 from billfold.http.json_syntax import has_control
 from billfold.http.limits.upload_turns import UploadTurns
 from billfold.http.raw_request import RawRequest, is_uuid, parse_cookies
+from billfold.identity.users import store as user_store
 from billfold.identity.users.passkeys import RelyingParty
 from billfold.identity.users.passwords import PasswordGate
-from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW, ClientInfo, Session, User
+from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW, ClientInfo, Membership, Session, User
 from billfold.ledger.bank import Bank
 from billfold.oauth.rules.authorization_params import group_scopes
 from billfold.pages.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
 from billfold.platform.crypto import hash_token
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
-from billfold.web.mistakes import mistakes_of
+from billfold.web.forms import field_errors
 
 RouteOptions = dict[str, Any]
 PageResponse = Response[Any]
+Page = Callable[..., Awaitable[PageResponse]]
 PUBLIC: RouteOptions = {"authentication": "none"}
 """Without authentication."""
 TAKES_FILE: RouteOptions = {"authentication": "none", "takes_file": True}
@@ -119,7 +122,7 @@ class LockedOut(BillfoldError):
         self.headers = {"retry-after": str(seconds)}
 
 
-Mistake = str | InvalidInput | Refused | LockedOut
+FormError = str | BillfoldError
 """Why a form is shown again: a sentence, or the error that says so."""
 
 
@@ -239,6 +242,10 @@ class PageContext:
         """What was done by the form that led here."""
         return DONE.get(self.query.get("done", ""), "") if self.request.method == "GET" else ""
 
+    async def memberships(self) -> list[Membership]:
+        """Return the active memberships of the visitor, by the names of the companies."""
+        return await user_store.list_user_memberships(self.pool, self.user.user_id, only_active=True)
+
     def local_path(self, value: str | None) -> str:
         """Return where to go next: a path of these pages. Raises `bad-request` for any other."""
         if not value:
@@ -267,7 +274,7 @@ class PageContext:
         self,
         name: str,
         *,
-        wrong: Mistake = "",
+        wrong: FormError = "",
         status: int | None = None,
         headers: dict[str, str] | None = None,
         form_target_uri: str | None = None,
@@ -285,24 +292,24 @@ class PageContext:
             "form_key": secrets.token_urlsafe(_FORM_KEY_BYTES),
             "session": self.session,
             "wrong": sentence_of(wrong),
-            "mistakes": mistakes_of(wrong),
+            "field_errors": field_errors(wrong),
             "done": self._done if status == HTTP_OK else "",
         } | facts
         return Response(
-            self._with_every_mistake(name, facts),
+            self._with_every_error(name, facts),
             status_code=status,
             media_type=MediaType.HTML,
             headers={**page_headers(form_target_uri), **(headers or {})},
             cookies=[session_cookie(self.cookie)] if self.is_new else [],
         )
 
-    def _with_every_mistake(self, name: str, facts: dict[str, Any]) -> str:
+    def _with_every_error(self, name: str, facts: dict[str, Any]) -> str:
         """Return a page that says all that is wrong: what no field of it is marked with stands at its top."""
         text = self.server.theme.render(name, facts)
-        marked = {field: each for field, each in facts["mistakes"].items() if f'id="{field}-mistake"' in text}
-        wrong = " ".join(each for field, each in facts["mistakes"].items() if field not in marked)
+        marked = {field: each for field, each in facts["field_errors"].items() if f'id="{field}-mistake"' in text}
+        wrong = " ".join(each for field, each in facts["field_errors"].items() if field not in marked)
         if wrong:
-            facts = facts | {"mistakes": marked, "wrong": wrong}
+            facts = facts | {"field_errors": marked, "wrong": wrong}
             text = self.server.theme.render(name, facts)
         if facts["wrong"] and not marked and escape(facts["wrong"]) not in text:
             shown = {"heading": "This was refused", "sentence": facts["wrong"], "trace_id": self.request.trace_id}
@@ -320,7 +327,30 @@ def redirect(to: str, cookies: Sequence[Cookie] = (), *, done: str = "") -> Page
     return Response(b"", status_code=303, headers={"location": location, **page_headers()}, cookies=list(cookies))
 
 
-def sentence_of(mistake: Mistake) -> str:
+def shown_again(show: Page, *further: type[BillfoldError], unless: str = "") -> Callable[[Page], Page]:
+    """Let a function show the page of a form again with the error that the form met: InvalidInput, Refused, `further`.
+
+    It takes the arguments of the page function that it names, and `wrong`. Errors of a code are raised: `unless`.
+    """
+    names = inspect.signature(show).parameters
+    kinds: tuple[type[BillfoldError], ...] = (InvalidInput, Refused, *further)
+
+    def decorate(send: Page) -> Page:
+        @wraps(send)
+        async def send_or_show(**given: Any) -> PageResponse:
+            try:
+                return await send(**given)
+            except kinds as wrong:
+                if wrong.code == unless:
+                    raise
+                return await show(**{name: value for name, value in given.items() if name in names}, wrong=wrong)
+
+        return send_or_show
+
+    return decorate
+
+
+def sentence_of(mistake: FormError) -> str:
     """Return what a form says about what was wrong with it; what is wrong in a field stands there."""
     if isinstance(mistake, InvalidInput):
         return "Correct the marked field." if len(mistake.errors) == 1 else "Correct the marked fields."

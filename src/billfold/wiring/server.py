@@ -29,8 +29,7 @@ from billfold.oauth.server.app import auth_document, create_auth_app
 from billfold.payments.cards.authorizations.messages import create_card_processor_app
 from billfold.platform.settings.settings import Settings
 from billfold.platform.telemetry.logs import log_as_configured
-from billfold.web.app import PagesApp
-from billfold.web.console.app import create_pages_app
+from billfold.web.app import PagesApp, create_pages_app
 from billfold.wiring.open_bank import open_bank
 from billfold.wiring.providers import forbid_simulations
 

@@ -24,7 +24,7 @@ from billfold.sandbox.control_room import room
 from billfold.sandbox.provisioning import PARTNER
 from billfold.sandbox.routes.operations import build_sandbox_app, open_sandbox
 from billfold.sandbox.running_sandbox import SandboxFile, SandboxPerson, write_sandbox_file
-from billfold.web.console.app import create_pages_app
+from billfold.web.app import create_pages_app
 
 HERE = "127.0.0.1"
 FORMS = [

@@ -10,7 +10,7 @@ from tests.support.oauth import KEYS, REDIRECT, company, program
 from billfold.identity.members import store as user_members
 from billfold.oauth import clients
 from billfold.oauth.types import AUTHORIZATION_CODE, REFRESH_TOKEN
-from billfold.web.applications import oauth_clients as page
+from billfold.web.team import oauth_clients as page
 
 
 @pytest.fixture

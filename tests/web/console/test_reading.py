@@ -8,7 +8,7 @@ import pytest
 from tests.support.browser import found
 from tests.support.world import UNKNOWN
 
-from billfold.web.console.listing import list_choices
+from billfold.web.console.lists import list_choices
 
 BYTES_MAX = 100_000
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")

@@ -1,10 +1,12 @@
 """Rate limits beside those of admission: by IP address where no token is needed, by the second, and of one object."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from billfold.http.limits.idempotency import WINDOW_SECONDS
-from billfold.http.responses import ProblemWithHeaders
+from billfold.http.limits.idempotency import WINDOW_SECONDS, Admission
+from billfold.http.raw_request import RawRequest
+from billfold.http.responses import HttpResponse, ProblemWithHeaders, response_to
 from billfold.platform.addresses import network_of
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.shortage import patiently
@@ -67,3 +69,22 @@ def rate_limit_headers(limit: int, remaining: int, resets_at: int) -> list[tuple
         (b"x-ratelimit-remaining", str(remaining).encode()),
         (b"x-ratelimit-reset", str(resets_at).encode()),
     ]
+
+
+def response_without_run(admission: Admission, request: RawRequest, wall: datetime) -> HttpResponse:
+    """Return the response to a request that does not run: repeated or refused."""
+    if admission.verdict == "replay" and admission.stored is not None:
+        replayed = ((b"idempotent-replayed", b"true"), (b"x-service-idempotent-replay", b"true"))
+        return replace(admission.stored, headers=replayed)
+    if admission.verdict == "limited":
+        seconds = max(1, admission.resets_at - int(wall.timestamp()))
+        after = (b"retry-after", str(seconds).encode())
+        detail = f"Rate limit exceeded: {admission.limit} requests per minute. Retry after {seconds} seconds."
+        refusal = ProblemWithHeaders("rate-limited", detail, after)
+    elif admission.verdict == "reused":
+        refusal = ProblemWithHeaders("idempotency-key-reused", "This key already belongs to another request.")
+    else:
+        refusal = ProblemWithHeaders(
+            "idempotency-in-progress", "The same request is still running.", (b"retry-after", b"1")
+        )
+    return response_to(refusal, request)

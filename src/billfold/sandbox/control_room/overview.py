@@ -22,8 +22,8 @@ from billfold.sandbox.forks.copies import NAME_PATTERN, OPENING
 from billfold.sandbox.routes import clock, control
 from billfold.sandbox.running_sandbox import read_sandbox_file
 from billfold.web.console.charts import maturity_ladder
-from billfold.web.console.form_values import instant_in_zone
-from billfold.web.page_context import PUBLIC, Mistake, PageResponse, path_id, redirect
+from billfold.web.forms import instant_in_zone
+from billfold.web.page_context import PUBLIC, FormError, PageResponse, path_id, redirect
 
 WHOLE: Final = re.compile(r"-?\d{1,18}", re.ASCII)
 _HAPPENED: Final = re.compile(r"([a-z._ -]{1,30})\.(\d{1,9})", re.ASCII)
@@ -59,7 +59,7 @@ async def show_first_page(room: InRoom) -> PageResponse:
     return await _show_overview(room)
 
 
-async def _show_overview(room: ControlRoom, *, wrong: Mistake = "") -> PageResponse:
+async def _show_overview(room: ControlRoom, *, wrong: FormError = "") -> PageResponse:
     """Return the page; with a mistake in one of its forms, what was sent stays."""
     try:
         forks = (await room.api.get(control.list_forks)).items

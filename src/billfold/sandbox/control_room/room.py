@@ -40,8 +40,8 @@ from billfold.platform.errors import NotFound, Refused, Unavailable
 from billfold.platform.ids import command_id
 from billfold.sandbox.provisioning import PARTNER
 from billfold.sandbox.running_sandbox import SandboxFile, partner_auth, read_sandbox_file, service_client
-from billfold.web.console.api_client import ApiClient
-from billfold.web.console.page_clock import PageClock, read_page_clock
+from billfold.web.console.api import ApiClient
+from billfold.web.console.team import PageClock, read_page_clock
 from billfold.web.page_context import PageContext, PageResponse
 
 _BEARER_CLIENT_ID = "sandbox-bearer"

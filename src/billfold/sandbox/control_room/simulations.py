@@ -16,7 +16,6 @@ from billfold.accounts.pockets.routes import list_pockets
 from billfold.accounts.portals.routes import list_customer_portals
 from billfold.http.openapi.document import examples_of
 from billfold.http.operations import Operation, operations_below
-from billfold.http.responses import HttpResponse
 from billfold.onboarding.applications.routes import list_business_applications
 from billfold.payments.ach.routes import list_customer_ach_originations
 from billfold.payments.cards.routes import list_customer_card_orders, list_customer_cards
@@ -25,14 +24,13 @@ from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.sandbox.control_room.overview import WHOLE
 from billfold.sandbox.control_room.room import PATH, ControlRoom, InRoom
 from billfold.sandbox.routes.catalogue import SandboxSimulation, SimulationParameter, magic_values, simulations
-from billfold.web.console.api_client import ApiClient, error_of
-from billfold.web.page_context import PUBLIC, Mistake, PageResponse
+from billfold.web.console.api import ApiClient
+from billfold.web.page_context import PUBLIC, FormError, PageResponse
 
 _ONE = f"{PATH}/simulations/{{name:str}}"
 _CLOCK = "clock"
 """The area that the first page has buttons for."""
 _TITLES = {"ach": "ACH", "card-money": "Card payments", "payments": "Incoming payments"}
-_FIRST_ERROR = 400
 
 
 @get(f"{PATH}/simulations", opt=PUBLIC)
@@ -69,15 +67,12 @@ async def _run(room: ControlRoom, simulation: SandboxSimulation, sent: dict[str,
     operation = _operation(simulation.name)
     in_path = {name: sent.pop(name, "") for name in operation.path_names}
     body = sent if operation.body is not None and (sent or not operation.is_body_optional) else None
-    response = await room.api.answer(operation, in_path, body=body, key=room.page.form_key)
-    assert isinstance(response, HttpResponse)
-    if response.status >= _FIRST_ERROR:
-        raise error_of(response)
-    return _pretty(response.body)
+    answer = await room.api.send(operation, body, key=room.page.form_key, **in_path)
+    return "" if answer is None else _pretty(msgspec.json.encode(answer))
 
 
 async def _show(
-    room: ControlRoom, simulation: SandboxSimulation, *, wrong: Mistake = "", answer: str | None = None
+    room: ControlRoom, simulation: SandboxSimulation, *, wrong: FormError = "", answer: str | None = None
 ) -> PageResponse:
     example = examples_of("billfold.apis.partner_api").get(simulation.name, {}).get("request", {})
     fields = [
@@ -131,10 +126,9 @@ def _value(parameter: SimulationParameter, text: str) -> Any:  # noqa: ANN401 - 
         return int(text)
     if kind == "object":
         try:
-            msgspec.json.decode(text)
+            return msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):
             raise InvalidInput.at("body", parameter.name, msg="is not JSON") from None
-        return msgspec.Raw(text.encode())
     return text
 
 

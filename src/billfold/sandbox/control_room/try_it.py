@@ -23,7 +23,7 @@ from billfold.platform.ids import command_id
 from billfold.sandbox.control_room.room import PATH, READ_BYTES_MAX, ControlRoom, InRoom
 from billfold.sandbox.control_room.simulations import IDS, field_of, list_known
 from billfold.sandbox.running_sandbox import SandboxFile
-from billfold.web.page_context import PUBLIC, Mistake, PageResponse
+from billfold.web.page_context import PUBLIC, FormError, PageResponse
 
 _ONE = f"{PATH}/try/{{api:str}}/{{operation_id:str}}"
 _SHOWN_CHARS = 30_000
@@ -67,7 +67,7 @@ async def _show(
     room: ControlRoom,
     operation: ApiOperation,
     *,
-    wrong: Mistake = "",
+    wrong: FormError = "",
     call: Call | None = None,
     answer: Answer | None = None,
 ) -> PageResponse:

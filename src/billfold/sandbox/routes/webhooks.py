@@ -78,7 +78,7 @@ def _payload(kind: str, sent: dict[str, Any]) -> str:
         read = msgspec.convert(sent, shape)
     except msgspec.ValidationError:
         read = None
-        mistakes += mistakes_in(msgspec.json.encode(sent), shape)
+        mistakes += mistakes_in(msgspec.to_builtins(sent), shape)
     if mistakes:
         raise InvalidInput(FieldError(("body", "payload", *each.loc[1:]), each.msg, each.type) for each in mistakes)
     return msgspec.json.encode(read).decode()

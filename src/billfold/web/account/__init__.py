@@ -1,1 +1,1 @@
-"""Pages about one's own account: password, passkeys, authenticator app."""
+"""Pages of signing in and of one's own account: password, passkeys, authenticator app, consents."""

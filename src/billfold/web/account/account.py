@@ -7,16 +7,9 @@ from billfold.identity.users import rules as user_rules
 from billfold.identity.users import store as user_store
 from billfold.oauth import grants
 from billfold.platform.errors import InvalidInput, NotFound
-from billfold.web.page_context import (
-    RECENT_AUTHENTICATION,
-    Mistake,
-    PageContext,
-    PageResponse,
-    path_id,
-    redirect,
-)
-from billfold.web.sign_in.signed_in import check_lockout, clear_lockout, password_subject
-from billfold.web.sign_in_audit import record_factor_change, record_password_change
+from billfold.web.account.security_log import record_factor_change, record_password_change
+from billfold.web.account.sign_in import check_lockout, clear_lockout, password_subject
+from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageContext, PageResponse, path_id, redirect
 
 _LAST_FACTOR = "This is your only second factor. Add another one first."
 _WRONG_PASSWORD = InvalidInput.at("current", msg="is not right")
@@ -100,7 +93,7 @@ async def change_password(page: PageContext) -> PageResponse:
     return redirect("/account", done="password-changed")
 
 
-async def _show(page: PageContext, wrong: Mistake = "") -> PageResponse:
+async def _show(page: PageContext, wrong: FormError = "") -> PageResponse:
     user_id = page.user.user_id
     return page.render(
         "account",

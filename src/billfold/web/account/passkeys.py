@@ -14,10 +14,10 @@ from billfold.identity.users import passkeys
 from billfold.identity.users import store as user_store
 from billfold.identity.users.rules import Passkey
 from billfold.platform.errors import BillfoldError
-from billfold.web.account.totp_setup import redirect_from_set_up
+from billfold.web.account.security_log import record_factor_change
+from billfold.web.account.sign_in import complete_sign_in, reauthenticate, sign_in_at_once
+from billfold.web.account.totp import redirect_from_set_up
 from billfold.web.page_context import FIRST_FACTOR, PUBLIC, PageContext, PageResponse, redirect
-from billfold.web.sign_in.signed_in import complete_sign_in, reauthenticate, sign_in_at_once
-from billfold.web.sign_in_audit import record_factor_change
 
 _NAME_CHARS_MAX = 60
 _NOT_ACCEPTED = "This passkey was not accepted. Try again, or sign in another way."

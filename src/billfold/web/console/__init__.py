@@ -1,5 +1,5 @@
-"""The console: the bank in a browser, for a company's team, a partner, an operator.
+"""The frame of the console: the visitor as a member of a company, a partner or the bank, and the API they may use.
 
-Owns pages and what they draw. Never reads or decides by itself: a page is a client of the API of its visitor, in the
-same process, so that authority, idempotency, limits and the audit log are those of the API.
+A page never reads or decides by itself: it calls operations of the API of its visitor, so that authority, idempotency,
+limits and the audit log are those of the API.
 """

@@ -19,7 +19,7 @@ from billfold.identity.partners.caller import identity_of_person
 from billfold.identity.partners.rules import PartnerPerson, PartnerRow
 from billfold.identity.partners.store import find_partner
 from billfold.ledger.types import Origin
-from billfold.web.console.api_client import ApiClient
+from billfold.web.console.api import ApiClient
 from billfold.web.console.team import ApiTeam, Visit, visit_of
 from billfold.web.page_context import PageContext
 

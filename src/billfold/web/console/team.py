@@ -1,18 +1,52 @@
-"""A team in the console: the visitor as its member, and the other teams that the visitor may go to."""
+"""A team in the console: the visitor as a member of the bank or of a company, the bank's clock, and other teams.
+
+A page function takes it as `operator` below `/bank`, as `company` below `/companies/{customer_id:str}`.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from litestar import Request
 from litestar.params import SkipValidation
+from typing_extensions import override
 
-from billfold.identity.users.rules import Membership
-from billfold.platform.errors import NotFound
-from billfold.web.console.api_client import ApiClient
-from billfold.web.console.page_clock import PageClock, read_page_clock
+from billfold.apis.customer_api.app import CustomerApi
+from billfold.http.api import Identity
+from billfold.http.operations import Operation, Proof
+from billfold.http.raw_request import RawRequest
+from billfold.identity.operators import Operator, Power
+from billfold.identity.users.rules import PERMISSIONS, Confirmation, Membership
+from billfold.oauth.authentication import AccessTokenAuthenticator
+from billfold.oauth.types import AccessToken
+from billfold.platform.database.business_clock import read_clock
+from billfold.platform.errors import NotFound, Refused
+from billfold.web.account.security_log import origin_of
+from billfold.web.console.api import ApiClient
 from billfold.web.page_context import PageContext, PageResponse
-from billfold.web.team.administrator import memberships
+
+
+class PageClock(NamedTuple):
+    """What time it is in the bank; in a sandbox the clock can be set, and stopped."""
+
+    now: datetime
+    is_settable: bool
+    is_frozen: bool
+
+
+async def read_page_clock(page: PageContext) -> PageClock:
+    """Return the clock at the moment of a request."""
+    bank = page.server.bank
+    if not bank.engine.test_clock:
+        return PageClock(page.now, is_settable=False, is_frozen=False)
+    async with page.pool.acquire() as conn:
+        state = await read_clock(conn)
+    if state is None:
+        return PageClock(page.now, is_settable=True, is_frozen=False)
+    return PageClock(state.at(page.now), is_settable=True, is_frozen=state.frozen)
 
 
 class Visit(NamedTuple):
@@ -32,7 +66,9 @@ class TeamPage:
         self.customer_id, self.name, self.path = self.own.customer_id, self.own.customer_name, self.own.path
 
     def render(self, name: str, **facts: Any) -> PageResponse:
-        """Return a page with what all pages of a team show."""
+        """Return a page with what all pages of a team show; a `listing` says itself what is wrong with its filters."""
+        if "listing" in facts:
+            facts["wrong"] = facts["listing"].wrong
         return self.page.render(name, team=self, clock=self.clock, **facts)
 
 
@@ -71,8 +107,123 @@ def team_of(
 
 async def visit_of(page: PageContext, is_wanted: Callable[[Membership], bool], kind: str) -> Visit:
     """Return the visitor in the team that is wanted. Raises NotFound, for teams of others as well."""
-    found = await memberships(page)
+    found = await page.memberships()
     own = next(filter(is_wanted, found), None)
     if own is None:
         raise NotFound(f"You are not a member of such a {kind}.")
     return Visit(page, own, [each for each in found if each is not own], await read_page_clock(page))
+
+
+class BankPage(TeamPage):
+    """One request of an operator to a page of the bank. `by` is the operator as the bank's functions take one."""
+
+    def __init__(self, visit: Visit) -> None:
+        super().__init__(visit)
+        self.name = "Operators"
+        self.bank = self.page.server.bank
+        origin = origin_of(self.page, self.page.user.name, self.own.member_id)
+        self.by = Operator.of_member(origin, user_id=self.page.user.user_id, role=self.own.role)
+
+    def may(self, power: str) -> bool:
+        """Tell whether the operator has a power, by its name in lower case."""
+        return self.by.may(Power[power.upper()])
+
+    @override
+    def render(self, name: str, **facts: Any) -> PageResponse:
+        """Return a page with what all pages of the bank show."""
+        return super().render(name, operator=self, **facts)
+
+
+InBank = SkipValidation[BankPage]
+"""What a page function takes as `operator`."""
+
+
+async def in_bank(page: PageContext) -> BankPage:
+    """Return the visitor as an operator. Raises NotFound for everybody else."""
+    return BankPage(await visit_of(page, lambda each: each.is_of_bank, "bank"))
+
+
+CLIENT_ID = "console"
+"""What the audit log names the console among the clients of a company."""
+_OAUTH = frozenset({Proof.OAUTH})
+_LIFETIME = timedelta(minutes=1)
+
+
+class Company(ApiTeam):
+    """One request of a member to a page of a company."""
+
+    layout = "company.html"
+
+    def __init__(self, visit: Visit, api: CustomerApi) -> None:
+        super().__init__(visit)
+        self.path = f"/companies/{self.customer_id}"
+        self.token = _token_of(self.page, self.own)
+        authenticator = api.authenticator
+        assert isinstance(authenticator, AccessTokenAuthenticator)
+        self._authenticator = authenticator
+        host = urlsplit(api.bank.settings.customer_origin).netloc
+        self.api = ApiClient(api, self.page, proofs=_OAUTH, host=host, identify=self._identify)
+
+    @override
+    def may(self, scope: str) -> bool:
+        """Tell whether the member's role includes what a scope stands for."""
+        return scope in self.token.scopes
+
+    def require(self, scope: str) -> None:
+        """Refuse a page whose form the member could not send. Raises `forbidden`."""
+        if not self.may(scope):
+            raise Refused("forbidden", f"The role {self.own.role} does not include {scope}.")
+
+    def confirmed(self, confirmation: Confirmation) -> None:
+        """Let the rest of this request count as sent by a member who has just authenticated for it."""
+        self.token = replace(self.token, auth_time=self.page.now, confirmation=confirmation)
+
+    @override
+    def render(self, name: str, **facts: Any) -> PageResponse:
+        """Return a page with what all pages of a company show."""
+        return super().render(name, company=self, **facts)
+
+    async def _identify(self, operation: Operation, request: RawRequest) -> Identity:
+        access = operation.access_by(_OAUTH)
+        assert access is not None
+        return await self._authenticator.identity_of(self.token, request, operation, access=access)
+
+
+InCompany = SkipValidation[Company]
+"""What a page function takes as `company`."""
+
+
+def company_of(api: CustomerApi) -> Callable[[PageContext, str], Awaitable[Company]]:
+    """Return what makes the `company` of a request. It raises NotFound, for companies of others as well.
+
+    The bank itself and partners are no companies: their teams have pages of their own.
+    """
+
+    async def find_company(page: PageContext, customer_id: str) -> Company:
+        def is_wanted(each: Membership) -> bool:
+            return str(each.customer_id) == customer_id.lower() and each.is_of_company
+
+        return Company(await visit_of(page, is_wanted, "company"), api)
+
+    return find_company
+
+
+def _token_of(page: PageContext, own: Membership) -> AccessToken:
+    """Return what an access token of the member would stand for that includes all that the role may do."""
+    session = page.own_session
+    return AccessToken(
+        client_id=CLIENT_ID,
+        user_id=session.user.user_id,
+        member_id=own.member_id,
+        customer_id=own.customer_id,
+        role=own.role,
+        scopes=PERMISSIONS[own.role],
+        jkt=None,
+        auth_time=session.authenticated_at,
+        issued_at=page.now,
+        expires_at=page.now + _LIFETIME,
+        is_fapi2=True,
+        requires_nonce=False,
+        requires_signature=False,
+        organization=own.organization,
+    )

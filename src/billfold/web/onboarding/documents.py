@@ -10,10 +10,9 @@ from billfold.onboarding.invites import invited
 from billfold.onboarding.invites.rules import InvitationType
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
 from billfold.platform.problems import PROBLEMS
-from billfold.web.onboarding.overview import document_name
-from billfold.web.onboarding.visit import Visit, visit_of
+from billfold.web.onboarding.visit import Visit, document_name, visit_of
 from billfold.web.page_context import PUBLIC, TAKES_FILE, PageContext, PageResponse, path_id, redirect
-from billfold.web.sent_files import received_file
+from billfold.web.uploads import received_file
 
 _OF_FORMS = frozenset({"bad-request", "forbidden"})
 """What concerns the form and not its file."""
@@ -79,10 +78,10 @@ async def _visit(page: PageContext, invite_id: str) -> Visit | PageResponse:
     return visit
 
 
-def _page(visit: Visit, mistakes: dict[str, str] | None = None, status: int | None = None) -> PageResponse:
+def _page(visit: Visit, field_errors: dict[str, str] | None = None, status: int | None = None) -> PageResponse:
     return visit.render(
         "onboarding_documents",
-        mistakes=mistakes or {},
+        field_errors=field_errors or {},
         status=status,
         documents=[
             DocumentState(

@@ -10,11 +10,9 @@ from billfold.onboarding.invites import invited
 from billfold.onboarding.invites.invited import InvitedView, mark_of, unless_changed, view_of
 from billfold.onboarding.invites.rules import InvitationType
 from billfold.platform.errors import InvalidInput, NotFound, Refused
-from billfold.web.onboarding.form_content import shown_of
-from billfold.web.onboarding.overview import document_name, missing_labels
-from billfold.web.onboarding.steps import BUSINESS_STEPS, PERSON_STEPS
-from billfold.web.onboarding.visit import Visit, visit_of
-from billfold.web.page_context import PUBLIC, Mistake, PageContext, PageResponse, redirect
+from billfold.web.onboarding.fields import BUSINESS_STEPS, PERSON_STEPS, shown_of
+from billfold.web.onboarding.visit import Visit, document_name, missing_labels, visit_of
+from billfold.web.page_context import PUBLIC, FormError, PageContext, PageResponse, redirect
 
 _SHOWN_AGAIN = frozenset({"content-changed", "application-incomplete", "usage-limit-reached"})
 
@@ -63,7 +61,7 @@ async def _visit(page: PageContext, invite_id: str) -> Visit | PageResponse:
     return visit
 
 
-async def _page(visit: Visit, wrong: Mistake = "") -> PageResponse:
+async def _page(visit: Visit, wrong: FormError = "") -> PageResponse:
     view, agreement = visit.view, await read_agreement(visit.bank, visit.call.now)
     status = 409 if isinstance(wrong, Refused) and wrong.code == "content-changed" else None
     if status is not None:

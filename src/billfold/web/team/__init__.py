@@ -1,1 +1,1 @@
-"""Pages about a team: members, invitations, service users."""
+"""Pages of a team: members, invitations, service users, OAuth clients, agreements."""

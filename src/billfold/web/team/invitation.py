@@ -11,9 +11,9 @@ from billfold.identity.users import store as user_store
 from billfold.platform.errors import InvalidInput
 from billfold.team import invitations
 from billfold.team.invitations import InvitationAcceptance
-from billfold.web.page_context import PUBLIC, Mistake, PageContext, PageResponse, redirect
-from billfold.web.sign_in.signed_in import begin_sign_in
-from billfold.web.sign_in_audit import origin_of
+from billfold.web.account.security_log import origin_of
+from billfold.web.account.sign_in import begin_sign_in
+from billfold.web.page_context import PUBLIC, FormError, PageContext, PageResponse, redirect
 
 
 @get("/invitation", opt=PUBLIC)
@@ -65,7 +65,7 @@ async def _find(page: PageContext) -> Invitation | None:
     return await invitations.find_invitation(page.pool, page.vault, page.link, now=now, wall=page.now)
 
 
-async def _show(page: PageContext, invitation: Invitation, wrong: Mistake = "") -> PageResponse:
+async def _show(page: PageContext, invitation: Invitation, wrong: FormError = "") -> PageResponse:
     user = await user_store.find_user_by_email(page.pool, page.vault, invitation.email)
     has_account = user is not None and bool(await passwords.find_password_hash(page.pool, user.user_id))
     back = quote(f"/invitation?link={page.link}", safe="")

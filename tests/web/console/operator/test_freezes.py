@@ -17,7 +17,7 @@ from billfold.identity.operators import Operator
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform import ids
 from billfold.platform.errors import Refused, Unavailable
-from billfold.web.console.operators import freezes as freezes_page
+from billfold.web.operators import freezes as freezes_page
 
 
 async def test_one_operator_proposes_and_another_confirms(bank, operators, customer_desk):

@@ -4,8 +4,8 @@ import threading
 
 from tests.support.browser import found
 
-from billfold.web.console.operators import rails
-from billfold.web.console.operators.rails import read_page
+from billfold.web.operators import rails
+from billfold.web.operators.rails import read_page
 
 
 async def test_each_message_of_a_file_is_read_and_a_file_is_tried_again_by_who_may(

@@ -1,1 +1,0 @@
-"""The agreements in force, which an administrator reads and accepts for a company."""

@@ -1,1 +1,0 @@
-"""Pages about OAuth clients: consent, registration, keys."""

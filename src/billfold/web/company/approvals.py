@@ -1,0 +1,391 @@
+"""The approval queue, and the decision about a request, confirmed over the hash of what is shown."""
+
+import secrets
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+from litestar import Response, get, post
+from litestar.enums import MediaType
+
+from billfold.approvals.routes import (
+    decide_authorization_request,
+    get_authorization_request,
+    list_authorization_requests,
+)
+from billfold.approvals.rules import challenge_of
+from billfold.approvals.schemas import AuthorizationRequest
+from billfold.approvals.transfer_request_schemas import ShownTransferRequest
+from billfold.approvals.transfer_requests_routes import (
+    decide_transfer_request,
+    get_transfer_request,
+    list_transfer_requests,
+)
+from billfold.identity.users import passkeys
+from billfold.identity.users import store as user_store
+from billfold.identity.users.rules import Confirmation
+from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
+from billfold.platform.money import format_usd
+from billfold.team.routes import get_team_member
+from billfold.web.account.passkeys import verify_passkey
+from billfold.web.account.sign_in import use_code
+from billfold.web.company.move_money import find_rule, read_around
+from billfold.web.console.lists import names_of_pockets
+from billfold.web.console.team import Company, InCompany
+from billfold.web.page_context import FormError, PageContext, PageResponse, path_id, redirect
+
+_SENTENCES = {
+    "approval_rule.create": "New approval rule",
+    "approval_rule.update": "Changed approval rule",
+    "approval_rule.delete": "Approval rule removed",
+    "member.invite": "Invitation into the team",
+    "member.reinvite": "Invitation into the team, again",
+    "member.update": "Changed role or status of a member",
+    "service_user.create": "New service user",
+    "service_user.add_key": "New key of a service user",
+    "counterparty.create": "New counterparty",
+}
+_UNSHOWN = frozenset(
+    {
+        "object_type",
+        "time_created",
+        "updated_at",
+        "version",
+        "id",
+        "is_screened",
+        "target_customer_id",
+        "holder_address",
+    }
+)
+
+
+class Fact(NamedTuple):
+    """A field of a change: what it is now, None where it is new, and what it would be."""
+
+    name: str
+    before: str | None
+    after: str
+
+
+def sentence_of_change(request: AuthorizationRequest) -> str:
+    """Return what a change is called."""
+    change = request.change
+    named = next((each for each in change.values() if isinstance(each, Mapping)), change)
+    name = named.get("name") or named.get("email") or _name_in(named.get("counterparty_name")) or ""
+    return f"{_SENTENCES[request.action]}{f': {name}' if name else ''}"
+
+
+def facts_of_change(request: AuthorizationRequest, before: Mapping[str, Any]) -> list[Fact]:
+    """Return every field of a change as it is approved, with what it is now as far as that is known."""
+    change = request.change
+    inner = next((each for each in change.values() if isinstance(each, Mapping)), {})
+    flat = {**{name: each for name, each in change.items() if not isinstance(each, Mapping)}, **dict(_flat(inner))}
+    now = dict(_flat(before))
+    return [
+        Fact(_label(name), None if name not in now else _as_dollars(name, now[name]), _as_dollars(name, text))
+        for name, value in flat.items()
+        if name not in _UNSHOWN and (text := _text(value)) is not None
+    ]
+
+
+def _label(name: str) -> str:
+    """Return what a field is called; one of an amount says so by what is in it."""
+    return name.removesuffix("_usdc").replace("_", " ").capitalize()
+
+
+def _as_dollars(name: str, text: str) -> str:
+    """Return the text of a field, cents as dollars."""
+    return format_usd(int(text)) if name.endswith("_usdc") and text and text.isdigit() else text
+
+
+def _flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{name} {inner}", _text(each)) for inner, each in _flat(value))
+        else:
+            yield name, _text(value)
+
+
+def _text(value: Any) -> str | None:  # noqa: ANN401 - any JSON
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "any"
+    return str(value)
+
+
+def _name_in(name: Any) -> str:  # noqa: ANN401 - any JSON
+    if not isinstance(name, Mapping):
+        return ""
+    return name.get("business_name") or f"{name.get('first_name', '')} {name.get('last_name', '')}".strip()
+
+
+_SHOWN_MAX = 100
+Waiting = ShownTransferRequest | AuthorizationRequest
+_NEEDS = {ShownTransferRequest: "transfers.approve", AuthorizationRequest: "authorization_requests.write"}
+
+
+class View(StrEnum):
+    """Part of the queue."""
+
+    MINE = "mine"
+    OTHERS = "others"
+    ALL = "all"
+
+
+class Item(NamedTuple):
+    """A request as the queue shows it: where its page is, and whether the visitor may decide."""
+
+    path: str
+    sentence: str
+    amount: str
+    requested_by: str
+    since: datetime
+    progress: str
+    blocked: str | None
+    is_mine: bool
+
+
+@get("/companies/{customer_id:str}/approvals")
+async def show_approvals(company: InCompany) -> PageResponse:
+    """Show the queue, what waits longest first."""
+    sent = company.page.query.get("view", "")
+    view = View(sent) if sent in set(View) else View.MINE
+    transfers = (await company.api.get(list_transfer_requests, status="PENDING", limit=_SHOWN_MAX)).items
+    changes = await company.api.get(list_authorization_requests, **{"status[]": "PENDING"}, limit=_SHOWN_MAX)
+    names = await names_of_pockets(company, [each.transfer.origin_pocket_id for each in transfers])
+    items = [_of_transfer(company, each, names) for each in transfers]
+    items += [_of_change(company, each) for each in changes.items]
+    items.sort(key=lambda each: each.since)
+    shown = [each for each in items if view == View.ALL or each.is_mine == (view == View.MINE)]
+    counts = {View.MINE: sum(each.is_mine for each in items), View.ALL: len(items)}
+    return company.render(
+        "approvals", view=view, items=shown, counts=counts | {View.OTHERS: counts[View.ALL] - counts[View.MINE]}
+    )
+
+
+def may_decide(company: Company, request: Waiting) -> bool:
+    """Tell whether the visitor could decide about a request, as far as it says who may."""
+    own = company.own.member_id
+    is_named = not isinstance(request, ShownTransferRequest) or (
+        not request.reviewers or own in {each.member_id for each in request.reviewers}
+    )
+    has_decided = any(each.reviewer.member_id == own and not each.is_void for each in request.reviews)
+    return (
+        request.status == "PENDING"
+        and company.may(_NEEDS[type(request)])
+        and request.requested_by.member_id != own
+        and is_named
+        and not has_decided
+    )
+
+
+def _of_transfer(company: Company, request: ShownTransferRequest, names: dict[str, str]) -> Item:
+    transfer = request.transfer
+    to = transfer.counterparty_name or "another Pocket"
+    about = "About " if transfer.amount_type == "FULL_WITHDRAWAL" else ""
+    return _item(
+        company,
+        request,
+        path=f"{company.path}/approvals/transfers/{request.id}",
+        sentence=f"{names[str(transfer.origin_pocket_id)]} to {to}",
+        amount=about + transfer.amount.formatted,
+    )
+
+
+def _of_change(company: Company, request: AuthorizationRequest) -> Item:
+    path = f"{company.path}/approvals/changes/{request.id}"
+    return _item(company, request, path=path, sentence=sentence_of_change(request), amount="")
+
+
+def _item(company: Company, request: Waiting, *, path: str, sentence: str, amount: str) -> Item:
+    held = sum(each.decision == "APPROVED" and not each.is_void for each in request.reviews)
+    person = request.requested_by
+    return Item(
+        path=path,
+        sentence=sentence,
+        amount=amount,
+        requested_by=f"{person.first_name} {person.last_name}".strip(),
+        since=request.time_created,
+        progress=f"{held} of {request.required_approvals}",
+        blocked=request.blocked_reason,
+        is_mine=may_decide(company, request),
+    )
+
+
+_NONCE_BYTES = 32
+_NOT_ACCEPTED = "The passkey was not accepted for this decision. Read the request again, and try again."
+
+
+class SignedDecision(NamedTuple):
+    """What is decided, about which request, with which content: its SHA-256 in hexadecimal."""
+
+    request_id: UUID
+    decision: str
+    content_hash: str
+
+    def challenge(self, nonce: str) -> bytes:
+        """Return what a passkey signs."""
+        return challenge_of(nonce, self.request_id, self.decision, self.content_hash)
+
+
+async def request_options(page: PageContext, decision: SignedDecision) -> tuple[str, str]:
+    """Return a nonce, and the JSON options by which a browser lets a passkey of the visitor sign a decision."""
+    nonce = secrets.token_urlsafe(_NONCE_BYTES)
+    known = await user_store.list_passkeys(page.pool, page.user.user_id)
+    challenge = decision.challenge(nonce)
+    await passkeys.keep_challenge(page.pool, challenge, page.cookie_hash, now=page.now)
+    return nonce, passkeys.sign_in_options(page.server.site, challenge, known)
+
+
+async def confirm(company: Company, decision: SignedDecision) -> FormError | None:
+    """Check the factor that came with a decision; None when it holds, and counts as authenticated now."""
+    page = company.page
+    if credential := page.form.get("credential"):
+        nonce = page.form.get("nonce", "")
+        found = await verify_passkey(page, credential, over=decision.challenge(nonce))
+        if found is None or found.user_id != page.user.user_id:
+            return _NOT_ACCEPTED
+        company.confirmed(passkeys.confirmation_of(credential, found, nonce))
+        return None
+    if not page.form.get("code"):
+        return InvalidInput.at("code", msg="is needed to decide")
+    used = await use_code(page)
+    if not isinstance(used, int):
+        return used
+    company.confirmed(Confirmation(method="otp", step=used))
+    return None
+
+
+_NO_SUCH = "There is no such request."
+_DONE = {"APPROVED": "request-approved", "DENIED": "request-denied"}
+
+
+class _ToSign(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the script is about to let a passkey sign."""
+
+    decision: str
+    content_hash: str
+
+
+@get("/companies/{customer_id:str}/approvals/transfers/{request_id:str}")
+async def show_transfer(company: InCompany, request_id: str) -> PageResponse:
+    """Show a transfer that waits."""
+    return await _transfer_page(company, path_id(request_id, _NO_SUCH))
+
+
+@post("/companies/{customer_id:str}/approvals/transfers/{request_id:str}")
+async def decide_transfer(company: InCompany, request_id: str) -> PageResponse:
+    """Approve or deny a transfer."""
+    key = path_id(request_id, _NO_SUCH)
+    found = await company.api.get(get_transfer_request, transfer_id=key)
+    wrong = await _decide(company, found, decide_transfer_request, transfer_id=key)
+    return await _transfer_page(company, key, wrong) if wrong else _decided(company)
+
+
+@get("/companies/{customer_id:str}/approvals/changes/{request_id:str}")
+async def show_change(company: InCompany, request_id: str) -> PageResponse:
+    """Show a sensitive change that waits."""
+    return await _change_page(company, path_id(request_id, _NO_SUCH))
+
+
+@post("/companies/{customer_id:str}/approvals/changes/{request_id:str}")
+async def decide_change(company: InCompany, request_id: str) -> PageResponse:
+    """Approve or deny a sensitive change."""
+    key = path_id(request_id, _NO_SUCH)
+    found = await company.api.get(get_authorization_request, request_id=key)
+    wrong = await _decide(company, found, decide_authorization_request, request_id=key)
+    if wrong:
+        return await _change_page(company, key, wrong)
+    found = await company.api.get(get_authorization_request, request_id=key)
+    return _decided(company) if found.refused is None else redirect(f"{company.path}/approvals/changes/{key}")
+
+
+@post("/companies/{customer_id:str}/approvals/{request_id:str}/passkey-options")
+async def show_passkey_options(company: InCompany, request_id: str) -> PageResponse:
+    """Return what a browser needs to let a passkey sign a decision."""
+    try:
+        wanted = msgspec.json.decode(company.page.request.body, type=_ToSign)
+    except msgspec.MsgspecError:
+        raise BillfoldError("bad-request", "The request of the browser cannot be read.") from None
+    decision = SignedDecision(path_id(request_id, _NO_SUCH), wanted.decision, wanted.content_hash)
+    nonce, options = await request_options(company.page, decision)
+    body = msgspec.json.encode({"nonce": nonce, "options": msgspec.Raw(options.encode())})
+    return Response(body, media_type=MediaType.JSON)
+
+
+async def _decide(company: Company, request: Waiting, operation: Any, **names: UUID) -> FormError | None:  # noqa: ANN401 - an operation
+    """Decide as the form says; return what stands against it, None when it is decided."""
+    if request.status != "PENDING":
+        return Refused("already-reviewed", f"It is decided already: {request.status}.")
+    form = company.page.form
+    decision = SignedDecision(request.id, form.get("decision", ""), form.get("content_hash", ""))
+    if decision.decision not in _DONE:
+        return "Choose to approve or to deny."
+    wrong = await confirm(company, decision)
+    if wrong is not None:
+        return wrong
+    body = {
+        "status": decision.decision,
+        "comment": form.get("comment", "").strip() or None,
+        "content_hash": decision.content_hash,
+    }
+    try:
+        await company.api.send(operation, body, key=company.page.form_key, **names)
+    except (InvalidInput, Refused) as refused:
+        return refused
+    return None
+
+
+def _decided(company: Company) -> PageResponse:
+    return redirect(f"{company.path}/approvals", done=_DONE[company.page.form["decision"]])
+
+
+async def _transfer_page(company: Company, key: UUID, wrong: FormError = "") -> PageResponse:
+    found = await company.api.get(get_transfer_request, transfer_id=key)
+    around = await read_around(company, found)
+    return await _page(company, "approval_of_transfer", request=found, wrong=wrong, **around)
+
+
+async def _change_page(company: Company, key: UUID, wrong: FormError = "") -> PageResponse:
+    found = await company.api.get(get_authorization_request, request_id=key)
+    return await _page(
+        company,
+        "approval_of_change",
+        request=found,
+        wrong=wrong,
+        sentence=sentence_of_change(found),
+        facts=facts_of_change(found, await _read_now(company, found)),
+    )
+
+
+async def _page(company: Company, name: str, *, request: Any, **facts: Any) -> PageResponse:  # noqa: ANN401 - of either kind
+    return company.render(
+        name,
+        request=request,
+        may_decide=may_decide(company, request),
+        is_own=request.requested_by.member_id == company.own.member_id,
+        comment=company.page.form.get("comment", ""),
+        factors=await user_store.get_factors(company.page.pool, company.page.user.user_id),
+        **facts,
+    )
+
+
+async def _read_now(company: Company, request: AuthorizationRequest) -> dict[str, Any]:
+    """Return what a change is about as it is now, empty when it is not there yet."""
+    found = None
+    if request.resource_id is None:
+        return {}
+    if request.resource_type == "approval_rule":
+        found = await find_rule(company, request.resource_id)
+    elif request.resource_type == "member":
+        try:
+            found = await company.api.get(get_team_member, member_id=request.resource_id)
+        except NotFound:
+            return {}
+    return {} if found is None else msgspec.to_builtins(found)

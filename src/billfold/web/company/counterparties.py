@@ -1,0 +1,214 @@
+"""Counterparties of a company: listed, shown with the progress of verification, added, renamed, removed."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, get_args
+from uuid import UUID
+
+from litestar import get, post
+from msgspec import UNSET
+
+from billfold.accounts.counterparties.requests import STATUSES, TYPES
+from billfold.accounts.counterparties.routes import (
+    create_counterparty,
+    get_counterparty,
+    list_counterparties,
+    update_counterparty,
+    verify_micro_deposits,
+)
+from billfold.documents.routes import upload_document, upload_document_file
+from billfold.documents.rules import PROOF_OF_ACCOUNT
+from billfold.http.operations import Operation
+from billfold.http.raw_request import is_uuid
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.web.company.move_money import PAYABLE
+from billfold.web.console.lists import read_listing
+from billfold.web.console.team import Company, InCompany
+from billfold.web.forms import Form, at_fields, body_of, cents_of
+from billfold.web.page_context import FormError, PageResponse, RouteOptions, path_id, redirect
+from billfold.web.uploads import received_file
+
+_NAME_FIELDS = {"counterparty_name": "business_name"}
+_BY_WIRE = ("incoming_wire", "A wire from the account")
+_BY_DOCUMENTS = ("supporting_documents", "Documents that show whose account it is")
+_UNVERIFIED = ("unverified", "Not verified, if your agreement allows it")
+_BODIES: Mapping[str, type] = {str(each.__struct_config__.tag): each for each in get_args(create_counterparty.body)}
+
+
+class Kind(NamedTuple):
+    """What a kind of counterparty is called, and the ways of verification to choose from."""
+
+    label: str
+    verifications: tuple[tuple[str, str], ...] = ()
+
+
+KINDS: Mapping[str, Kind] = {
+    "wire": Kind("Domestic wire", (_BY_WIRE, _BY_DOCUMENTS, _UNVERIFIED)),
+    "ach": Kind("ACH account", (("micro_deposits", "Two small deposits"), _BY_WIRE, _BY_DOCUMENTS)),
+    "international_wire": Kind("International wire", (_BY_WIRE, _BY_DOCUMENTS, _UNVERIFIED)),
+    "on_us": Kind("Pocket of this bank"),
+    "crypto_wallet_address": Kind("USDC wallet"),
+}
+
+
+def new_counterparty(kind: str, form: Mapping[str, str]) -> dict[str, Any]:
+    """Return the body that adds the counterparty of a form."""
+    known: dict[str, Any] = {"counterparty_name": _name(form), "verification": UNSET}
+    if kind == "international_wire":
+        known["identifier_code"] = "SWIFT_BIC"
+    if KINDS[kind].verifications:
+        chosen = form.get("verification") or KINDS[kind].verifications[0][0]
+        known["verification"] = {"type": chosen}
+        if chosen == _BY_DOCUMENTS[0]:
+            known["verification"]["document_ids"] = sent_documents(form.get("document", ""))
+    return {"type": kind, **body_of(_BODIES[kind], form, **known)}
+
+
+def _name(form: Mapping[str, str]) -> dict[str, str]:
+    names = {name: text for name in ("first_name", "last_name") if (text := form.get(name, "").strip())}
+    if names:
+        return {"type": "individual", **names}
+    return {"type": "business", "business_name": form.get("business_name", "").strip()}
+
+
+_PAGE = 30
+SCOPE = "transfers.write"
+_NO_SUCH = "There is no such counterparty."
+_ONE = "/companies/{customer_id:str}/counterparties/{counterparty_id:str}"
+
+
+@get("/companies/{customer_id:str}/counterparties")
+async def show_counterparties(company: InCompany) -> PageResponse:
+    """Show counterparties, the newest first."""
+    listing = await read_listing(company, list_counterparties, {"status": "status", "type": "type"}, limit=_PAGE)
+    return company.render("counterparties", listing=listing, statuses=sorted(STATUSES), types=sorted(TYPES))
+
+
+@get("/companies/{customer_id:str}/counterparties/new")
+async def show_new(company: InCompany) -> PageResponse:
+    """Show the form of a new counterparty; the address says of which kind."""
+    company.require(SCOPE)
+    return new_page(company, company.page.query.get("type", "wire"))
+
+
+@post("/companies/{customer_id:str}/counterparties/new")
+async def add(company: InCompany) -> PageResponse:
+    """Add a counterparty; a rule of the team may let another member approve it first."""
+    company.require(SCOPE)
+    page = company.page
+    kind = page.form.get("type", "")
+    if kind not in KINDS:
+        raise NotFound("There is no such kind of counterparty.")
+    try:
+        made = await company.api.send(create_counterparty, new_counterparty(kind, page.form), key=page.form_key)
+    except (InvalidInput, Refused) as wrong:
+        return new_page(company, kind, at_fields(wrong, _NAME_FIELDS))
+    if made is None:
+        return redirect(f"{company.path}/approvals?view=others", done="approval-needed")
+    return redirect(f"{company.path}/counterparties/{made.id}", done="counterparty-added")
+
+
+@get(_ONE)
+async def show_counterparty(company: InCompany, counterparty_id: str) -> PageResponse:
+    """Show one counterparty."""
+    return await counterparty_page(company, path_id(counterparty_id, _NO_SUCH))
+
+
+@post(_ONE)
+async def change(company: InCompany, counterparty_id: str) -> PageResponse:
+    """Rename a counterparty, remove it, or confirm the deposits that its account received."""
+    key = path_id(counterparty_id, _NO_SUCH)
+    page = company.page
+    try:
+        match page.form.get("change"):
+            case "rename":
+                body: dict[str, Any] = {"display_name": page.form.get("display_name", "").strip() or None}
+                await company.api.send(update_counterparty, body, key=page.form_key, counterparty_id=key)
+                done = "saved"
+            case "remove":
+                gone = {"status": "UNLINKED"}
+                await company.api.send(update_counterparty, gone, key=page.form_key, counterparty_id=key)
+                done = "counterparty-removed"
+            case _:
+                amounts = [cents_of(name, page.form.get(name, "")) for name in ("first", "second")]
+                body = {"amounts": amounts}
+                await company.api.send(verify_micro_deposits, body, key=page.form_key, counterparty_id=key)
+                done = "deposits-confirmed"
+    except (InvalidInput, Refused) as wrong:
+        return await counterparty_page(company, key, wrong)
+    return redirect(f"{company.path}/counterparties/{key}", done=done)
+
+
+async def counterparty_page(company: Company, key: UUID, wrong: FormError = "") -> PageResponse:
+    """Return the page of one counterparty, whose forms have errors or none."""
+    found = await company.api.get(get_counterparty, counterparty_id=key)
+    return company.render(
+        "counterparty",
+        wrong=wrong,
+        counterparty=found,
+        is_payable=found.type in PAYABLE and found.status in {"LINKED", "VERIFIED"},
+        given=company.page.form,
+    )
+
+
+def new_page(company: Company, kind: str, wrong: FormError = "") -> PageResponse:
+    """Return the form of a new counterparty."""
+    page = company.page
+    return company.render(
+        "counterparty_new",
+        wrong=wrong,
+        kind=kind_of(kind),
+        kinds=KINDS,
+        form=Form(_BODIES[kind_of(kind)], page.form),
+        documents=sent_documents(page.form.get("document") or page.query.get("document", "")),
+        given=page.form,
+    )
+
+
+def kind_of(sent: str) -> str:
+    """Return the kind of counterparty that an address names, or the first one."""
+    return sent if sent in KINDS else "wire"
+
+
+def sent_documents(sent: str) -> list[str]:
+    """Return the ids of documents in an address or a form, separated by commas."""
+    return [each for each in sent.split(",") if is_uuid(each)]
+
+
+_TAKES_FILE: RouteOptions = {"takes_file": True}
+
+
+@post("/companies/{customer_id:str}/counterparties/documents", opt=_TAKES_FILE)
+async def upload_for_new(company: InCompany) -> PageResponse:
+    """Upload a document of an account that is about to be added; its form is next."""
+    company.require(SCOPE)
+    query = company.page.query
+    kind, earlier = kind_of(query.get("type", "")), sent_documents(query.get("document", ""))
+    try:
+        made = await _upload(company, upload_document, document_type=PROOF_OF_ACCOUNT)
+    except (InvalidInput, Refused) as wrong:
+        return new_page(company, kind, _at_file(wrong))
+    documents = ",".join([*earlier, str(made.document_id)])
+    return redirect(f"{company.path}/counterparties/new?type={kind}&document={documents}&done=uploaded")
+
+
+@post("/companies/{customer_id:str}/counterparties/{counterparty_id:str}/documents/{document_id:str}", opt=_TAKES_FILE)
+async def upload_again(company: InCompany, counterparty_id: str, document_id: str) -> PageResponse:
+    """Upload the file of a document that waits for one."""
+    company.require(SCOPE)
+    key = path_id(counterparty_id)
+    try:
+        await _upload(company, upload_document_file, document_id=path_id(document_id))
+    except (InvalidInput, Refused) as wrong:
+        return await counterparty_page(company, key, _at_file(wrong))
+    return redirect(f"{company.path}/counterparties/{key}", done="uploaded")
+
+
+async def _upload(company: Company, operation: Operation, **names: object) -> Any:  # noqa: ANN401 - what it answers
+    async with received_file(company.page, company.customer_id, PROOF_OF_ACCOUNT) as sent:
+        return await company.api.send_file(operation, sent.request, key=sent.fields.get("form_key", ""), **names)
+
+
+def _at_file(wrong: InvalidInput | Refused) -> InvalidInput:
+    """Return what is wrong with a file at its field."""
+    said = wrong.errors[0].msg if isinstance(wrong, InvalidInput) else wrong.detail
+    return InvalidInput.at("file", msg=f"was not taken: {said.rstrip('.')}")

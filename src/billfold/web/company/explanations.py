@@ -1,0 +1,240 @@
+"""Pages that say how an amount came about: of a Pocket, of all, of earnings, of a price."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from litestar import get
+from msgspec import UNSET
+
+from billfold.accounts.explain.routes import (
+    explain_earnings,
+    explain_pocket,
+    explain_security_price,
+    explain_total_of_pockets,
+)
+from billfold.accounts.explain.schemas import Explained, Explanation, Input, Row, RowKind, Step, Unit
+from billfold.accounts.pockets.routes import get_pocket
+from billfold.http.operations import Operation
+from billfold.pages.theme import format_day, local_time
+from billfold.platform.errors import NotFound
+from billfold.web.console.team import InCompany
+from billfold.web.page_context import PageResponse, path_id
+
+_PARTS_MAX = 30
+INPUTS_MAX = 50
+_UNITS = {
+    Unit.CENTS: "cents",
+    Unit.CENTS_PER_SECOND: "cents per second",
+    Unit.USD_PER_100: "dollars per $100",
+    Unit.PERCENT: "%",
+    Unit.FRACTION: "",
+    Unit.UNITS: "bills",
+    Unit.DAYS: "days",
+    Unit.SECONDS: "seconds",
+    Unit.BASIS_POINTS: "basis points",
+    Unit.FEE_UNITS: "fee units",
+}
+
+
+class Reader(NamedTuple):
+    """For whom an explanation is shown: where the company's pages are, whose Pocket it is, the reader's time zone."""
+
+    base: str
+    pocket_id: str
+    zone: str
+
+
+class ShownRow(NamedTuple):
+    """A row that an amount goes back to. Without a page of its own it has no `path`."""
+
+    label: str
+    path: str
+    facts: str
+    amount: str
+
+
+class ShownValue(NamedTuple):
+    """An input, or a step with its formula."""
+
+    symbol: str
+    label: str
+    value: str
+    formula: str
+    rounding: str
+    rows: list[ShownRow]
+
+
+class Outline(NamedTuple):
+    """An explanation, or the head of one (`is_whole` false) that has a page of its own, under `place`."""
+
+    place: str
+    symbol: str
+    label: str
+    value: str
+    words: str
+    steps: list[ShownValue]
+    inputs: list[ShownValue]
+    more_inputs: int
+    parts: list[Outline]
+    rows: list[ShownRow]
+    more_rows: bool
+    is_whole: bool
+
+
+def part_at(whole: Explanation, place: str) -> Explanation:
+    """Return the part under a place like "2.0": the first part of the third. Raises NotFound."""
+    found = whole
+    for each in filter(None, place.split(".")):
+        if not (each.isascii() and each.isdigit() and len(each) <= 4 and int(each) < len(found.parts)):  # noqa: PLR2004 - digits
+            raise NotFound("The explanation has no such part.")
+        found = found.parts[int(each)]
+    return found
+
+
+def outline(found: Explanation, reader: Reader, place: str = "", inputs_from: int = 0) -> Outline:
+    """Return how an explanation is shown, with the parts of its parts if they are few."""
+    depth = next(n for n in (3, 2, 1) if n == 1 or _count(found, n) <= _PARTS_MAX)
+    return _outlined(found, reader, place, depth=depth, inputs_from=inputs_from)
+
+
+def _count(found: Explanation, depth: int) -> int:
+    return 1 + sum(_count(each, depth - 1) for each in found.parts) if depth else 1
+
+
+def _outlined(found: Explanation, reader: Reader, place: str, *, depth: int, inputs_from: int = 0) -> Outline:
+    last = inputs_from + INPUTS_MAX
+    parts = [
+        _outlined(each, reader, f"{place}.{n}".lstrip("."), depth=depth - 1)
+        for n, each in enumerate(found.parts if depth else ())
+    ]
+    return Outline(
+        place=place,
+        symbol=found.symbol,
+        label=found.label,
+        value=_shown(found, reader),
+        words=found.words,
+        steps=[_step(each, reader) for each in found.steps],
+        inputs=[_input(each, reader) for each in found.inputs[inputs_from:last]],
+        more_inputs=max(0, len(found.inputs) - last),
+        parts=parts,
+        rows=[_row(each, reader) for each in found.rows],
+        more_rows=found.more_rows,
+        is_whole=depth > 0 or not found.parts,
+    )
+
+
+def _input(found: Input, reader: Reader) -> ShownValue:
+    rows = [_row(each, reader) for each in found.rows]
+    return ShownValue(found.symbol, found.label, _shown(found, reader), formula="", rounding="", rows=rows)
+
+
+def _step(found: Step, reader: Reader) -> ShownValue:
+    value = _shown(found, reader)
+    return ShownValue(found.symbol, found.label, value, formula=found.formula, rounding=found.rounding or "", rows=[])
+
+
+def _shown(given: Explanation | Input | Step, reader: Reader) -> str:
+    if given.amount is not None:
+        return given.amount.formatted
+    if given.unit == Unit.DATE:
+        return format_day(date.fromisoformat(given.value))
+    if given.unit == Unit.INSTANT:
+        return local_time(datetime.fromisoformat(given.value), reader.zone)
+    is_count = given.unit in {Unit.UNITS, Unit.SECONDS, Unit.FEE_UNITS}
+    number = f"{Decimal(given.value):,}" if is_count else given.value
+    return f"{number} {_UNITS[Unit(given.unit)]}".strip()
+
+
+def _row(row: Row, reader: Reader) -> ShownRow:
+    facts = [
+        f"{row.units:,} bills" if row.units is not UNSET else "",
+        f"{row.price} per $100" if row.price is not UNSET else "",
+        f"{row.rate} %" if row.rate is not UNSET else "",
+        format_day(row.on) if isinstance(row.on, date) else "",
+        local_time(row.at, reader.zone) if isinstance(row.at, datetime) else "",
+        f"journal entry {row.entry_no}" if row.entry_no is not UNSET else "",
+        row.source or "",
+    ]
+    amount = "" if row.amount is UNSET else row.amount.formatted
+    return ShownRow(row.label, _path(row, reader), ", ".join(filter(None, facts)), amount)
+
+
+def _path(row: Row, reader: Reader) -> str:
+    """Return where a row is shown: trades, transactions and Pockets have pages, prices explanations."""
+    if row.kind == RowKind.TRADE and reader.pocket_id:
+        return f"{reader.base}/pockets/{reader.pocket_id}/trades/{row.id}"
+    if row.kind == RowKind.TRANSACTION:
+        return f"{reader.base}/transactions/{row.id}"
+    if row.kind == RowKind.POCKET:
+        return f"{reader.base}/pockets/{row.id}"
+    if row.kind == RowKind.PRICE and isinstance(row.at, datetime):
+        return f"{reader.base}/securities/{row.cusip}/explain?{urlencode({'at': row.at.isoformat()})}"
+    return ""
+
+
+_OF_PAGE = ("part", "inputs")
+_DIGITS_MAX = 6
+
+
+@get("/companies/{customer_id:str}/explain")
+async def explain_total(company: InCompany) -> PageResponse:
+    """Explain a figure of all Pockets."""
+    return await _page(company, explain_total_of_pockets)
+
+
+@get("/companies/{customer_id:str}/pockets/{pocket_id:str}/explain")
+async def explain_figure(company: InCompany, pocket_id: str) -> PageResponse:
+    """Explain a figure of a Pocket."""
+    return await _page(company, explain_pocket, pocket_id=pocket_id)
+
+
+@get("/companies/{customer_id:str}/pockets/{pocket_id:str}/earnings/explain")
+async def explain_earned(company: InCompany, pocket_id: str) -> PageResponse:
+    """Explain a figure of the earnings of a Pocket."""
+    return await _page(company, explain_earnings, pocket_id=pocket_id)
+
+
+@get("/companies/{customer_id:str}/securities/{cusip:str}/explain")
+async def explain_price(company: InCompany, cusip: str) -> PageResponse:
+    """Explain a price of a bill."""
+    return await _page(company, explain_security_price, cusip=cusip)
+
+
+async def _page(company: InCompany, operation: Operation, *, pocket_id: str = "", cusip: str = "") -> PageResponse:
+    """Show an explanation, or the part of it that the address names."""
+    query, pocket = company.page.query, None
+    names: dict[str, object] = {}
+    if pocket_id:
+        names["pocket_id"] = path_id(pocket_id, "There is no such Pocket.")
+        pocket = await company.api.get(get_pocket, omit="PORTFOLIO", **names)
+    if cusip:
+        names["cusip"] = cusip
+    filters = {name: value for name, value in query.items() if name not in _OF_PAGE}
+    explained: Explained = await company.api.get(operation, **{**filters, **names})
+    place, begin = query.get("part", ""), _number(query.get("inputs", "0"))
+    reader = Reader(company.path, pocket_id, company.page.user.time_zone)
+    return company.render(
+        "explanation",
+        explained=explained,
+        pocket=pocket,
+        begin=begin,
+        shown=outline(part_at(explained.explanation, place), reader, place, begin),
+        above=[(each, part_at(explained.explanation, each).label) for each in _places_above(place)],
+        query=query,
+        here_path=company.page.request.path,
+    )
+
+
+def _places_above(place: str) -> list[str]:
+    names = [each for each in place.split(".") if each]
+    return [".".join(names[:n]) for n in range(len(names))]
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX):
+        raise NotFound("The explanation has no such inputs.")
+    return int(text)

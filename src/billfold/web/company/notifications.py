@@ -1,0 +1,97 @@
+"""A member's notifications, and who is notified of what."""
+
+from litestar import get, post
+
+from billfold.events.notifications import routes
+from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES
+from billfold.platform.errors import InvalidInput
+from billfold.team.routes import get_team
+from billfold.web.console.team import Company, InCompany
+from billfold.web.forms import body_of
+from billfold.web.page_context import FormError, PageResponse, path_id, redirect, shown_again
+
+_PATH = "/companies/{customer_id:str}/notifications"
+_PAGE = 30
+_STATES = ("UNREAD", "READ")
+
+
+async def _show(company: Company, notification_type: str, *, wrong: FormError = "") -> PageResponse:
+    audience = await company.api.get(routes.get_notification_audience, notification_type=notification_type)
+    return company.render(
+        "notification_audience",
+        wrong="This role, or this member, is not one of the team." if isinstance(wrong, InvalidInput) else wrong,
+        audience=audience,
+        kind=NOTIFICATION_TYPES[notification_type],
+        roles=ROLES,
+        members=await _members(company),
+    )
+
+
+@get(_PATH)
+async def show_notifications(company: InCompany) -> PageResponse:
+    """Show notifications, the newest first."""
+    query = company.page.query
+    status = query.get("status", "")
+    if status not in {"", *_STATES}:
+        raise InvalidInput.at("query", "status", msg=f"must be one of {', '.join(_STATES)}")
+    rows = await company.api.get(routes.list_notifications, status=status, cursor=query.get("cursor"), limit=_PAGE)
+    return company.render("notifications", rows=rows, filters={"status": status})
+
+
+@post(f"{_PATH}/{{notification_id:str}}")
+async def mark_notification(company: InCompany, notification_id: str) -> PageResponse:
+    """Mark a notification as read, or as unread again."""
+    key = path_id(notification_id, "There is no such notification.")
+    body = {"status": company.page.form.get("status", "")}
+    await company.api.send(routes.update_notification, body, key=company.page.form_key, notification_id=key)
+    return redirect(f"{company.path}/notifications", done="saved")
+
+
+_AUDIENCES = "/companies/{customer_id:str}/notifications/audiences"
+_AUDIENCE = f"{_AUDIENCES}/{{notification_type:str}}"
+_ACTIVE = "ACTIVE"
+
+
+@get(_AUDIENCES)
+async def show_audiences(company: InCompany) -> PageResponse:
+    """Show every type with its audience."""
+    listed = await company.api.get(routes.list_notification_audiences)
+    return company.render(
+        "notification_audiences",
+        audiences=listed.items,
+        meanings={name: each.raised_when for name, each in NOTIFICATION_TYPES.items()},
+        members=await _members(company),
+    )
+
+
+@get(_AUDIENCE)
+async def show_audience(company: InCompany, notification_type: str) -> PageResponse:
+    """Show the form of one audience."""
+    return await _show(company, notification_type)
+
+
+@post(_AUDIENCE)
+@shown_again(_show, unless="forbidden")
+async def set_audience(company: InCompany, notification_type: str) -> PageResponse:
+    """Choose an audience, or go back to the default."""
+    form, key = company.page.form, company.page.form_key
+    if form.get("change") == "default":
+        await company.api.send(routes.clear_notification_audience, key=key, notification_type=notification_type)
+    else:
+        body = body_of(routes.SetCustomerNotificationAudienceRequest, form)
+        await company.api.send(routes.set_notification_audience, body, key=key, notification_type=notification_type)
+    return redirect(f"{company.path}/notifications/audiences", done="saved")
+
+
+async def _members(company: Company) -> dict[str, str]:
+    """Return the names of the active people of the team by the ids of their users."""
+    if not company.may("team.read"):
+        return {}
+    team = await company.api.get(get_team)
+    return {
+        str(each.user_id): f"{each.first_name} {each.last_name}"
+        for group in team.groups
+        if group.status == _ACTIVE
+        for each in group.members
+        if not each.is_service_user
+    }

@@ -1,0 +1,86 @@
+"""Statements and tax forms, daily roots and the proof of a balance."""
+
+from datetime import date
+
+import msgspec
+from litestar import Response, get
+
+from billfold.pages.theme import page_headers
+from billfold.platform.dates import parse_day
+from billfold.platform.errors import NotFound
+from billfold.reports.proofs.roots import store
+from billfold.reports.proofs.roots.types import DailyRoot
+from billfold.reports.proofs.signatures import payload_of
+from billfold.reports.routes import get_daily_proof
+from billfold.reports.statements.routes import list_customer_statements
+from billfold.reports.statements.store import StatementType
+from billfold.web.console.lists import list_choices, read_listing
+from billfold.web.console.team import InCompany, read_page_clock
+from billfold.web.page_context import PUBLIC, PageContext, PageResponse, path_id, redirect
+
+_PAGE = 30
+_OF_ONE_MONTH = 100
+_FILTERS = {"pocket": "account[]", "type": "type[]", "period": "key"}
+
+
+@get("/companies/{customer_id:str}/statements")
+async def show_statements(company: InCompany) -> PageResponse:
+    """Show statements, the newest first."""
+    listing = await read_listing(company, list_customer_statements, _FILTERS, limit=_PAGE)
+    shown = [each.service_account_id for each in listing.rows.items]
+    return company.render(
+        "statements",
+        listing=listing,
+        names=await list_choices(company, shown, listing.filters.get("pocket", "")),
+        types=[str(each) for each in StatementType],
+        keys_url=keys_url(company),
+    )
+
+
+@get("/companies/{customer_id:str}/pockets/{pocket_id:str}/statements/{period:str}/{statement_id:str}")
+async def download_statement(company: InCompany, pocket_id: str, period: str, statement_id: str) -> PageResponse:
+    """Lead to a statement, a PDF. The API lists it with an address that is new each time, and lives ten minutes."""
+    filters = {"account[]": path_id(pocket_id), "key": period}
+    listed = await company.api.get(list_customer_statements, **filters, limit=_OF_ONE_MONTH)
+    key = path_id(statement_id)
+    found = next((each.pdf_download_url for each in listed.items if each.id == key), None)
+    if found is None:
+        raise NotFound("There is no such statement.")
+    return redirect(found)
+
+
+def keys_url(company: InCompany) -> str:
+    """Return where the keys are that documents are verified with."""
+    return f"{company.page.server.bank.settings.customer_origin}/.well-known/document-keys.json"
+
+
+_LATEST = "latest"
+
+
+@get("/proofs/{day:str}", opt=PUBLIC)
+async def show_daily_root(day: str, page: PageContext) -> PageResponse:
+    """Show what the bank has signed of a day, or of the latest, and how anybody checks it."""
+    stored = await store.get_root(page.pool, None if day == _LATEST else _day(day))
+    settings = page.server.bank.settings
+    return page.render(
+        "daily_root",
+        clock=await read_page_clock(page),
+        root=payload_of(stored.jws, DailyRoot),
+        companies=await page.memberships() if page.is_signed_in else [],
+        published_at=f"{settings.customer_origin}/.well-known",
+    )
+
+
+@get("/companies/{customer_id:str}/proofs/{day:str}/proof.json")
+async def download_proof(company: InCompany, day: str) -> PageResponse:
+    """Return the proof of a company's balance at the close of a day, as a file."""
+    proof = await company.api.get(get_daily_proof, day=day)
+    headers = {"content-disposition": 'attachment; filename="proof.json"', **page_headers()}
+    return Response(msgspec.json.encode(proof), media_type="application/json", headers=headers)
+
+
+def _day(text: str) -> date:
+    try:
+        return parse_day(text)
+    except ValueError:
+        raise NotFound("There is no such day.") from None

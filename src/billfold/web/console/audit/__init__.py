@@ -1,1 +1,0 @@
-"""What was done in the name of a company, by whom, and whether it was allowed."""

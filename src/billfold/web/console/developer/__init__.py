@@ -1,1 +1,0 @@
-"""What a company's engineers need: programs and their keys, webhook subscriptions with attempts, the log of events."""

@@ -1,1 +1,0 @@
-"""How amounts came about, down to their rows."""

@@ -1,1 +1,0 @@
-"""What members are notified of, and which of them."""

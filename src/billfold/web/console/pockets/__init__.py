@@ -1,1 +1,0 @@
-"""Pockets, what they hold, and how to pay into them."""

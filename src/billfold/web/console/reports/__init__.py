@@ -1,1 +1,0 @@
-"""Reports that are requested, and statements and tax forms that are there."""

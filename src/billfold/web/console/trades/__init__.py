@@ -1,1 +1,0 @@
-"""Trades: the list, its file, one of them with its confirmation."""

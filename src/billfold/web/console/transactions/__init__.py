@@ -1,1 +1,0 @@
-"""Transactions: the list with its filters, its file, one of them."""

@@ -1,0 +1,1 @@
+"""The pages of the bank's operators: health, reviews, ledger, rails, treasury desk."""

@@ -1,0 +1,113 @@
+"""The log of the ledger: searched by any id, read commit by commit, forwards and back."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+from litestar import get
+
+from billfold.http.raw_request import is_uuid
+from billfold.ledger import explorer
+from billfold.ledger.directory import find_customer
+from billfold.ledger.explorer import Place
+from billfold.platform.database.connection import Connection
+from billfold.platform.errors import NotFound
+from billfold.web.console.team import BankPage, InBank
+from billfold.web.page_context import PageResponse, path_id, redirect
+
+_COMMITS = 30
+_NUMBER_DIGITS_MAX = 15
+_TEXT_MAX = 100
+_UNKNOWN = "Nothing is known by it. Transactions, commands, entries and events are found within their customer."
+
+
+@get("/bank/ledger")
+async def search_ledger(operator: InBank) -> PageResponse:
+    """Lead to what an id stands for, or let search."""
+    sent = operator.page.query
+    filters = {name: sent.get(name, "").strip()[:_TEXT_MAX] for name in ("id", "customer")}
+    wrong = ""
+    if filters["id"] or filters["customer"]:
+        to = await _find(operator, filters["id"], filters["customer"])
+        if to is not None:
+            return redirect(to)
+        wrong = _UNKNOWN
+    return operator.render("bank_ledger", filters=filters, wrong=wrong, status=404 if wrong else None)
+
+
+@get("/bank/ledger/{customer_id:str}")
+async def show_customer(operator: InBank, customer_id: str) -> PageResponse:
+    """Show a customer's newest commits, or those before one."""
+    owner = path_id(customer_id)
+    row = await find_customer(operator.bank.pool, owner)
+    if row is None:
+        raise NotFound("There is no such customer.")
+    before = _number(operator.page.query.get("before", ""))
+    async with operator.bank.pool.acquire() as conn:
+        commits = await explorer.list_commits(conn, owner, before, _COMMITS + 1)
+    return operator.render(
+        "bank_ledger_customer", customer=row, commits=commits[:_COMMITS], has_more=len(commits) > _COMMITS
+    )
+
+
+@get("/bank/ledger/{customer_id:str}/{version:str}")
+async def show_commit(operator: InBank, customer_id: str, version: str) -> PageResponse:
+    """Show one commit: its entries with their postings, its events, its link of the chain."""
+    owner, number = path_id(customer_id), _number(version)
+    if number is None:
+        raise NotFound("There is no such commit.")
+    async with operator.bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
+        commit = await explorer.get_commit(conn, owner, number)
+        before = commit.previous
+        entries = (before.entry_no if before else 0, commit.link.entry_no)
+        events = (before.event_no if before else 0, commit.link.event_no)
+        shown = {
+            "entries": await explorer.list_entries(conn, owner, *entries),
+            "postings": _by_entry(await explorer.list_postings(conn, owner, *entries)),
+            "booked": _by_entry(await explorer.list_booked(conn, owner, *entries)),
+            "events": await explorer.list_events(conn, owner, *events),
+        }
+        customer = await find_customer(conn, owner)
+    return operator.render(
+        "bank_ledger_commit", customer=customer, commit=commit, shown_max=explorer.SHOWN_MAX, **shown
+    )
+
+
+def _by_entry(rows: Iterable[Any]) -> Mapping[int, list[Any]]:
+    found = defaultdict(list)
+    for row in rows:
+        found[row.entry_no].append(row)
+    return found
+
+
+async def _find(operator: BankPage, text: str, customer: str) -> str | None:
+    """Return the page of what a text names, within a customer where one is given."""
+    async with operator.bank.pool.acquire() as conn:
+        if customer:
+            if not is_uuid(customer) or not await explorer.is_customer(conn, UUID(customer)):
+                return None
+            return await _find_within(conn, UUID(customer), text)
+        named = await explorer.find_owner(conn, text.lower() if is_uuid(text) else text)
+        if named is not None:
+            return f"/bank/ledger/{named[1]}"
+        if is_uuid(text) and await explorer.is_customer(conn, UUID(text)):
+            return f"/bank/ledger/{text.lower()}"
+    return None
+
+
+async def _find_within(conn: Connection, customer_id: UUID, text: str) -> str | None:
+    """Return the page of a transaction, a command, `entry 7` or `event 7` of a customer; of itself without a text."""
+    if not text:
+        return f"/bank/ledger/{customer_id}"
+    place: Place | None = None
+    kind, _, number = text.lower().partition(" ")
+    if is_uuid(text):
+        place = await explorer.find_place(conn, customer_id, UUID(text))
+    elif kind in {"entry", "event"}:
+        place = await explorer.place_of(conn, customer_id, **{f"{kind}_no": _number(number)})
+    return None if place is None else f"/bank/ledger/{customer_id}/{place.version}#{place.anchor}".rstrip("#")
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _NUMBER_DIGITS_MAX else None

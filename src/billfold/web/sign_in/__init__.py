@@ -1,1 +1,0 @@
-"""Pages for signing in and proving a second factor."""
