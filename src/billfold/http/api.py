@@ -1,23 +1,21 @@
 """One API as an ASGI application: its operations behind authentication and rate limits.
 
-Litestar finds the operation of a path. A request is authenticated, counted, and runs once: its
+A request is authenticated, counted, and runs once: its
 response is stored under its idempotency key and sent again to whoever repeats it. Nothing is
 counted or stored of a request that is not authenticated.
 """
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
-from litestar import Litestar, Request, Response
-from litestar.handlers import HTTPRouteHandler
-from litestar.middleware import DefineMiddleware
-from litestar.types import ASGIApp, HTTPScope, Receive, Send
+from litestar.types import Receive, Send
 
 from billfold.http.caller import Call
 from billfold.http.deprecations import Deprecations, announcement
@@ -29,15 +27,16 @@ from billfold.http.limits.upload_turns import UploadTurns
 from billfold.http.operations import Access, Operation, Proof
 from billfold.http.parameters import parse_uuid
 from billfold.http.ports import FindDocumentType, RequestLog
-from billfold.http.raw_request import BODY_BYTES_MAX, RawRequest, raw_request_of, read_body, receive_file
+from billfold.http.raw_request import BODY_BYTES_MAX, RawRequest, is_file_form, raw_request_of, read_body, receive_file
 from billfold.http.responses import (
     Header,
     Headers,
     HttpResponse,
     ProblemWithHeaders,
     StreamedResponse,
-    as_response,
-    methods_of,
+    method_not_allowed,
+    nothing_here,
+    options_response,
     response_to,
 )
 from billfold.ledger.bank import Bank
@@ -49,6 +48,7 @@ from billfold.platform.errors import BillfoldError
 _NOT_STORED = frozenset({401, 403, 429})
 _STORED_BYTES_MAX = 1024 * 1024
 _SERVER_ERROR = 500
+_HOST = re.compile(r"[0-9A-Za-z!$&'()*+,;=\-._~:\[\]@%]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,19 +84,65 @@ class Authenticator(Protocol):
         """Record an attempt to change something without the right to."""
 
 
+class Offered(NamedTuple):
+    """An operation, and how the API lets it be called."""
+
+    operation: Operation
+    access: Access
+
+
+class _Step:
+    """A part of a path: what may follow it, under None a name, and what is offered where a path ends with it."""
+
+    __slots__ = ("inner", "offered")
+
+    def __init__(self) -> None:
+        self.inner: dict[str | None, _Step] = {}
+        self.offered: dict[str, Offered] = {}
+
+
+class Router:
+    """Finds what is offered at a path: a whole path comes before one with names in it. Slashes count once."""
+
+    def __init__(self, operations: Iterable[Operation], proofs: frozenset[Proof]) -> None:
+        self._whole: dict[str, dict[str, Offered]] = {}
+        self._first = _Step()
+        for each in operations:
+            if (access := each.access_by(proofs)) is not None:
+                self._offered_at(each.route)[each.method] = Offered(each, access)
+
+    def _offered_at(self, route: str) -> dict[str, Offered]:
+        if "{" not in route:
+            return self._whole.setdefault(route, {})
+        step = self._first
+        for part in route[1:].split("/"):
+            step = step.inner.setdefault(None if part.startswith("{") else part, _Step())
+        return step.offered
+
+    def find(self, path: str) -> tuple[Mapping[str, Offered], list[str]]:
+        """Return what is offered at a path, by method, and what stands for the names in it. Raises NotFound."""
+        if (whole := self._whole.get(path)) is not None:
+            return whole, []
+        step, values = self._first, []
+        for part in path[1:].split("/"):
+            following = step.inner.get(part)
+            if following is None:
+                values.append(part)
+                following = step.inner.get(None)
+            if following is None:
+                raise nothing_here()
+            step = following
+        if not step.offered:
+            raise nothing_here()
+        return step.offered, values
+
+
 class Api:
     """The operations of one API, and what its process shares while a bank is open behind it."""
 
     def __init__(self, operations: Sequence[Operation], proofs: frozenset[Proof]) -> None:
         self.operations = operations
-        self._proofs = proofs
-        self._router = Litestar(
-            route_handlers=[_route(each) for each in operations if each.access_by(proofs)],
-            middleware=[DefineMiddleware(_Dispatch, api=self)],
-            exception_handlers={Exception: _on_router_error},
-            openapi_config=None,
-            logging_config=None,
-        )
+        self._router = Router(operations, proofs)
 
     def open(
         self,
@@ -121,7 +167,7 @@ class Api:
         self._find_document_type = find_document_type
         self._clock = create_clock_headers(bank)
         self._turns = UploadTurns(bank.settings.uploads_per_tenant)
-        self._edge = EdgeMiddleware(self._router, bank.settings, self._clock)
+        self._edge = EdgeMiddleware(self.respond, bank.settings, self._clock)
 
     async def close(self) -> None:
         """Write down what is under way."""
@@ -148,22 +194,33 @@ class Api:
         """Return the response to an error of a request that was not counted."""
         return response_to(error, request)
 
-    async def respond(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
-        """Serve a request of the operation that the router has found."""
-        operation: Operation = scope["route_handler"].opt["operation"]
+    async def respond(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
+        """Serve a request that came through the edge. Raises what is wrong with its address or its method."""
         request = raw_request_of(scope)
-        request.path_params = scope["path_params"]
+        if not _HOST.fullmatch(request.host):
+            raise BillfoldError("bad-request", "Invalid host header")
+        path = "/" + "/".join(filter(None, scope["path"].split("/")))
+        offered, values = self._router.find(path)
+        scope["path"], scope["path_template"] = path, next(iter(offered.values())).operation.route
+        if scope["method"] == "OPTIONS":
+            await options_response(offered).send(send)
+            return
+        if scope["method"] not in offered:
+            raise method_not_allowed(request, offered)
+        operation, access = offered[scope["method"]]
+        scope["operation"] = operation
+        request.path_params = dict(zip(operation.path_names, values, strict=True))
         try:
-            await self.serve(operation, request, receive, send=send)
+            await self._serve(operation, access, request, receive=receive, send=send)
         except Exception as error:  # noqa: BLE001 - each has its response
             response = self.error_response(error, request)
             self._record(operation, request, response, proven=False)
             await response.send(send)
 
-    async def serve(self, operation: Operation, request: RawRequest, receive: Receive, send: Send) -> None:
+    async def _serve(
+        self, operation: Operation, access: Access, request: RawRequest, receive: Receive, send: Send
+    ) -> None:
         """Serve a request of an operation. Raises what is wrong before it is counted."""
-        access = operation.access_by(self._proofs)
-        assert access is not None
         if access.proof is Proof.NONE:
             await self._serve_anybody(operation, access, request, receive=receive, send=send)
             return
@@ -293,7 +350,7 @@ class Api:
 async def fingerprint_of(request: RawRequest) -> bytes:
     """Return the hash of all a key is bound to: method, path and query as sent, body."""
     # The boundary of a form is another one each time it is sent.
-    body = request.body.replace(boundary_of(request), b"")
+    body = request.body.replace(boundary_of(request), b"") if is_file_form(request) else request.body
     parts = (request.method.encode(), request.path.encode("latin-1"), request.query, body)
     if len(request.body) > BODY_BYTES_MAX:  # a file, which others would wait for
         return await asyncio.to_thread(_hash_of, parts)
@@ -366,32 +423,3 @@ def _not_run(admission: Admission, request: RawRequest, wall: datetime) -> HttpR
             "idempotency-in-progress", "The same request is still running.", (b"retry-after", b"1")
         )
     return response_to(refusal, request)
-
-
-def _route(operation: Operation) -> HTTPRouteHandler:
-    """Return the entry of an operation in the router."""
-    path = operation.path.replace("}", ":str}")
-    return HTTPRouteHandler(path, http_method=operation.method, opt={"operation": operation})(_never)
-
-
-async def _never() -> None:
-    """Stand for the handler of every operation: requests are served before they get here."""
-
-
-class _Dispatch:
-    """The ASGI layer behind the router: serves what belongs to an operation."""
-
-    def __init__(self, app: ASGIApp, api: Api) -> None:  # noqa: ARG002 - the router names it
-        self._api = api
-
-    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
-        """Serve a request."""
-        if scope["method"] == "OPTIONS":
-            await methods_of(scope).send(send)
-        else:
-            await self._api.respond(scope, receive, send)
-
-
-def _on_router_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """Answer a request of a path that does not exist."""
-    return as_response(response_to(error, raw_request_of(request.scope)))

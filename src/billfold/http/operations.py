@@ -222,7 +222,12 @@ class Operation:
     def _ranges(self) -> list[tuple[Parameter, Parameter]]:
         return range_pairs(self.query)
 
-    @property
+    @cached_property
+    def route(self) -> str:
+        """The path without a slash at its end, as operators see it."""
+        return f"/{self.path.strip('/')}"
+
+    @cached_property
     def path_names(self) -> list[str]:
         """The names in the path, in its order."""
         return re.findall(r"{(\w+)}", self.path)

@@ -5,19 +5,19 @@ its trace id only. The log gets the rest.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
 import structlog
-from litestar import Response
 from litestar.exceptions import HTTPException
 from litestar.types import Receive, Scope, Send
 
 from billfold.http.raw_request import RawRequest
 from billfold.platform.database.shortage import database_unavailable, error_summary, is_shortage
-from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, MarketDataStale, Unavailable
+from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, MarketDataStale, NotFound, Unavailable
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.problems.problem import Problem
 from billfold.platform.telemetry.metrics import REFUSALS
@@ -104,16 +104,6 @@ async def _gone(receive: Receive) -> None:
         message = await receive()
 
 
-def as_response(response: HttpResponse) -> Response[bytes]:
-    """Return the framework's form of a response."""
-    return Response(
-        response.body,
-        status_code=response.status,
-        media_type=response.content_type,
-        headers={name.decode(): value.decode("latin-1") for name, value in response.headers},
-    )
-
-
 def json_response(value: object, status: int = 200, *headers: Header) -> HttpResponse:
     """Return a value as JSON."""
     return HttpResponse(status, JSON, _encode(value), headers=headers)
@@ -155,7 +145,7 @@ def response_to(error: Exception, request: RawRequest) -> HttpResponse:
         log.warning("database_unavailable", trace_id=request.trace_id, path=request.path, error=error_summary(error))
         return _refusal(database_unavailable(), request)
     if isinstance(error, HTTPException) and error.status_code in _BY_STATUS:
-        return _framework_refusal(error, request)
+        return _refusal(_of_framework(error, request), request)
     log.error("request_failed", trace_id=request.trace_id, method=request.method, path=request.path, exc_info=error)
     return problem("internal-error", "Something went wrong on our side.", request)
 
@@ -203,25 +193,38 @@ def _refusal(error: BillfoldError, request: RawRequest) -> HttpResponse:
     return problem(error.code, error.detail, request, *headers, **error.facts)
 
 
+def nothing_here() -> NotFound:
+    """Return the refusal of a path that does not exist."""
+    return NotFound("There is nothing at this path. /docs/ lists all paths.")
+
+
+def method_not_allowed(request: RawRequest, methods: Iterable[str]) -> ProblemWithHeaders:
+    """Return the refusal of a method that a path does not have."""
+    named = sorted(methods)
+    detail = f"{request.method} is not allowed here; use {' or '.join(named)}."
+    return ProblemWithHeaders("method-not-allowed", detail, (b"allow", ", ".join(named).encode()))
+
+
+def options_response(methods: Iterable[str]) -> HttpResponse:
+    """Return the answer to OPTIONS: the methods of a path."""
+    named = {*methods, "OPTIONS"}
+    if "GET" in named:
+        named.add("HEAD")
+    return HttpResponse(204, TEXT, headers=[(b"allow", ", ".join(sorted(named)).encode())])
+
+
 def methods_of(scope: Scope) -> HttpResponse:
-    """Return the answer to OPTIONS: the methods of all handlers of a path.
-
-    The router's own names those of the handler that was registered first.
-    """
+    """Return the answer to OPTIONS of a page: the router's own names the methods of one handler."""
     routes = scope["litestar_app"].routes
-    methods = {each for route in routes if route.path_format == scope["path_template"] for each in route.methods}
-    if "GET" in methods:
-        methods.add("HEAD")
-    return HttpResponse(204, TEXT, headers=[(b"allow", ", ".join(sorted(methods)).encode())])
+    methods = (each for route in routes if route.path_format == scope["path_template"] for each in route.methods)
+    return options_response(methods)
 
 
-def _framework_refusal(error: HTTPException, request: RawRequest) -> HttpResponse:
-    code = _BY_STATUS[error.status_code]
-    if error.status_code == 405:  # noqa: PLR2004 - the framework has no name for it
-        allow = str((error.headers or {}).get("allow", ""))
-        methods = sorted({each.strip() for each in allow.split(",")} - {"OPTIONS", ""})
-        detail = f"{request.method} is not allowed here; use {' or '.join(methods)}."
-        return problem(code, detail, request, (b"allow", ", ".join(methods).encode()))
-    if error.status_code == 404:  # noqa: PLR2004 - as above
-        return problem(code, "There is nothing at this path. /docs/ lists all paths.", request)
-    return problem(code, error.detail or "The request cannot be read.", request)
+def _of_framework(error: HTTPException, request: RawRequest) -> BillfoldError:
+    """Return an error of the router of the pages as one of ours."""
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = str((error.headers or {}).get("allow", ""))
+        return method_not_allowed(request, {each.strip() for each in allowed.split(",")} - {"OPTIONS", ""})
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        return nothing_here()
+    return BillfoldError(_BY_STATUS[error.status_code], error.detail or "The request cannot be read.")

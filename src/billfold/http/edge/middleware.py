@@ -12,7 +12,7 @@ from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from billfold.http.json_syntax import has_control
 from billfold.http.raw_request import RawRequest, attach, client_of, is_trusted
-from billfold.http.responses import ProblemWithHeaders, problem, response_to
+from billfold.http.responses import ProblemWithHeaders, nothing_here, problem, response_to
 from billfold.ledger.bank import Bank
 from billfold.platform import ids
 from billfold.platform.clock import ClockState, monotonic, wall_now
@@ -21,7 +21,7 @@ from billfold.platform.database.connection import Pool
 from billfold.platform.database.pool import Batcher
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import iso_z
-from billfold.platform.errors import BillfoldError, NotFound
+from billfold.platform.errors import BillfoldError
 from billfold.platform.settings.settings import Settings
 
 TRACE_HEADER = b"x-service-trace-id"
@@ -117,7 +117,7 @@ def _checked(scope: HTTPScope, request: RawRequest) -> HTTPScope:
     if sum(name == b"host" for name, _ in scope["headers"]) != 1:
         raise BillfoldError("bad-request", "A request names its host once.")
     if has_control(scope["path"]):
-        raise NotFound("There is nothing at this path. /docs/ lists all paths.")
+        raise nothing_here()
     if request.is_head:
         # Answered as GET, without its body; what is signed and proven is the method as sent.
         scope["method"] = "GET"

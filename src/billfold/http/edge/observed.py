@@ -18,7 +18,7 @@ from billfold.platform.telemetry.tracing import tracing
 
 log = structlog.get_logger(__name__)
 
-DOCUMENTATION, UNMATCHED = "documentation", "unmatched"
+DOCUMENTATION, METHODS, UNMATCHED = "documentation", "options_handler", "unmatched"
 _TRACE_HEADERS = frozenset({b"traceparent", b"tracestate"})
 _SERVER_ERROR = 500
 ABORTED = 499
@@ -97,19 +97,19 @@ def operation_of(scope: Any) -> str:  # noqa: ANN401 - any scope of ASGI
 
     All paths that nothing serves have one name together: strangers choose them.
     """
-    _, operation = route_of(scope)
+    route, operation = route_of(scope)
     if operation is not None:
         return operation.name
     if (handler := scope.get("route_handler")) is not None:
         return str(handler.handler_name)
+    if route:
+        return METHODS
     return DOCUMENTATION if f"{scope['path']}/".startswith("/docs/") else UNMATCHED
 
 
 def route_of(scope: Any) -> tuple[str, Operation | None]:  # noqa: ANN401 - any scope of ASGI
     """Return the route that took a request, with its parameters unfilled, and its operation; "" for none."""
-    handler = scope.get("route_handler")
-    found = None if handler is None else handler.opt.get("operation")
-    return scope.get("path_template", ""), found
+    return scope.get("path_template", ""), scope.get("operation")
 
 
 def _attributes(scope: Any, status: int) -> dict[str, object]:  # noqa: ANN401 - any scope of ASGI
