@@ -17,7 +17,7 @@ from tests.support.partner_client import PartnerClient, new_partner
 from tests.support.sandbox_process import free_ports
 from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.http.edge.observed import observed
+from billfold.http.edge import observed
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.network.tls import ensure_certificates
 from billfold.wiring.server import make_host_router

@@ -10,7 +10,7 @@ from tests.support.webhook_bank import Town
 from tests.support.webhook_receivers import receiving
 from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.http.edge.observed import observed
+from billfold.http.edge import observed
 from billfold.platform.database.pool import create_pool
 from billfold.platform.telemetry.tracing import tracing
 from billfold.wiring.server import make_host_router

@@ -118,7 +118,7 @@ async def test_nobody_fills_the_log_of_others_nor_what_waits_for_it(desk, bank, 
     assert await bank.pool.fetchval("SELECT count(*) FROM request_log WHERE status = 200") == 6
     monkeypatch.setattr(recorder, "monotonic", lambda: monotonic() + 60)
     now = wall_now().replace(second=30)
-    monkeypatch.setattr("billfold.http.limits.idempotency.wall_now", lambda: now)
+    monkeypatch.setattr("billfold.http.admission.wall_now", lambda: now)
     await desk.send("GET", PATH)
     await bank.pool.execute("UPDATE rate_limit_window SET used = 1000000")
     limited = [await desk.send("GET", PATH) for _ in range(5)]

@@ -1,6 +1,6 @@
 """The catalogue of simulations is what the operations of the sandbox take."""
 
-from billfold.http.openapi.document import examples_of
+from billfold.http.openapi import examples_of
 from billfold.sandbox.partner_api import sandbox_operations
 from billfold.sandbox.simulations import magic_values, simulations
 

@@ -25,7 +25,7 @@ from billfold.documentation import generated
 from billfold.documentation.books import Documents, make_books
 from billfold.documentation.markdown import highlighted, render
 from billfold.documentation.site import Page, Place, Sample, Site
-from billfold.http.edge.middleware import EdgeMiddleware
+from billfold.http.edge import EdgeMiddleware
 from billfold.http.raw_request import RawRequest, raw_request_of
 from billfold.http.responses import JSON, TEXT, HttpResponse, ProblemWithHeaders
 from billfold.pages.theme import MEDIA_TYPES, Theme, page_headers

@@ -16,7 +16,7 @@ from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import DataShredded
 from billfold.documents.ports import FileStore, StoredFile, StoredFileMissing
 from billfold.documents.types import DocumentRow
-from billfold.http.ports import OwnedType
+from billfold.http.uploads import OwnedType
 from billfold.ledger.bank import Bank
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.connection import Connection, Db, Pool

@@ -16,9 +16,8 @@ from billfold.events.stream.sse import STREAM_OPTIONS, StreamQuery, event_stream
 from billfold.events.subscribers import subscriber_of
 from billfold.events.types import Subscriber
 from billfold.events.webhooks import store as webhook_store
-from billfold.http.list_params import Limit, Offset, OrderedQuery, Part, Since, page_of
 from billfold.http.operations import SIGNED, get, with_scope
-from billfold.http.parameters import Query
+from billfold.http.parameters import Limit, Offset, OrderedQuery, Part, Query, Since, page_of
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import StreamedResponse
 from billfold.http.schemas import CursorList, OffsetList

@@ -17,17 +17,12 @@ from uuid import UUID
 
 from litestar.types import Receive, Send
 
+from billfold.http.admission import Admission, AdmissionRequest, IdempotencyStore
 from billfold.http.caller import Call
-from billfold.http.deprecations import Deprecations, announcement
-from billfold.http.edge.middleware import EdgeMiddleware, clock_header, create_clock_headers
-from billfold.http.file_forms import boundary_of, open_file_form
-from billfold.http.limits.idempotency import Admission, AdmissionRequest, IdempotencyStore
-from billfold.http.limits.rate_limits import count_address, rate_limit_headers
-from billfold.http.limits.upload_turns import UploadTurns
+from billfold.http.counts import Deprecations, announcement, count_address, rate_limit_headers
+from billfold.http.edge import EdgeMiddleware, clock_header, create_clock_headers
 from billfold.http.operations import Access, Operation, Proof
-from billfold.http.parameters import parse_uuid
-from billfold.http.ports import FindDocumentType, RequestLog
-from billfold.http.raw_request import BODY_BYTES_MAX, RawRequest, is_file_form, raw_request_of, read_body, receive_file
+from billfold.http.raw_request import BODY_BYTES_MAX, RawRequest, is_file_form, raw_request_of, read_body
 from billfold.http.responses import (
     Header,
     Headers,
@@ -39,6 +34,7 @@ from billfold.http.responses import (
     options_response,
     response_to,
 )
+from billfold.http.uploads import FindDocumentType, Uploads, boundary_of, open_file_form
 from billfold.ledger.bank import Bank
 from billfold.platform import ids
 from billfold.platform.clock import business_now, wall_now
@@ -82,6 +78,18 @@ class Authenticator(Protocol):
 
     async def note_refused(self, call: Call, operation: Operation) -> None:
         """Record an attempt to change something without the right to."""
+
+
+class RequestLog(Protocol):
+    """Keeps a log of the requests of each tenant."""
+
+    def record(
+        self, operation: Operation, request: RawRequest, response: HttpResponse | StreamedResponse, *, proven: bool
+    ) -> None:
+        """Log a request whose token is known, once."""
+
+    async def close(self) -> None:
+        """Write what is not written yet."""
 
 
 class Offered(NamedTuple):
@@ -164,9 +172,8 @@ class Api:
         self._store = IdempotencyStore(bank.pool, bank.vault, by_pooler=bank.settings.database_pooler_url is not None)
         self._deprecations = Deprecations(bank.pool)
         self.request_log = request_log
-        self._find_document_type = find_document_type
         self._clock = create_clock_headers(bank)
-        self._turns = UploadTurns(bank.settings.uploads_per_tenant)
+        self._uploads = Uploads(bank, find_document_type)
         self._edge = EdgeMiddleware(self.respond, bank.settings, self._clock)
 
     async def close(self) -> None:
@@ -227,7 +234,8 @@ class Api:
         # Whoever sends a body is known before a byte of it is read.
         sender = await patiently(lambda: self.authenticator.identify(request, wall_now()))
         if operation.takes_file:
-            await self._serve_upload(sender, operation, access, request=request, receive=receive, send=send)
+            async with self._uploads.in_memory(request, receive, sender.tenant):
+                await self._serve_known(sender, operation, access, request=request, receive=receive, send=send)
             return
         request.body = await read_body(request, receive)
         await self._serve_known(sender, operation, access, request=request, receive=receive, send=send)
@@ -237,34 +245,6 @@ class Api:
     ) -> None:
         if self.request_log is not None:
             self.request_log.record(operation, request, response, proven=proven)
-
-    async def _serve_upload(
-        self, sender: Sender, operation: Operation, access: Access, *, request: RawRequest, receive: Receive, send: Send
-    ) -> None:
-        """Serve a request whose body is a file. Only once it is there it takes one of its tenant's places in memory.
-
-        Files beyond those that a tenant may send at once are not read until it is their turn.
-        """
-        tenant = sender.tenant
-        document_type = await patiently(lambda: self._document_type(tenant, request))
-        async with (
-            self._turns.receiving(tenant),
-            receive_file(request, receive, document_type) as received,
-            self._turns.in_memory(tenant),
-        ):
-            request.body = await asyncio.to_thread(received.read)
-            await self._serve_known(sender, operation, access, request=request, receive=receive, send=send)
-
-    async def _document_type(self, tenant: UUID, request: RawRequest) -> str | None:
-        """Return the type in the path, or that of the document named there; None for one that is not the tenant's."""
-        named = request.path_params.get("document_id")
-        if named is None:
-            return request.path_params.get("document_type")
-        assert self._find_document_type is not None
-        found = await self._find_document_type(self.bank.pool, parse_uuid("path", "document_id", named))
-        entry = None if found is None else await self.bank.directory.find("customer", found.customer_id)
-        is_own = entry is not None and tenant in {entry.partner_id, entry.customer_id}
-        return found.type if found is not None and is_own else None
 
     async def _serve_anybody(
         self, operation: Operation, access: Access, request: RawRequest, receive: Receive, send: Send

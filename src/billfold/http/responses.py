@@ -1,26 +1,29 @@
-"""Responses, and the response to each error.
+"""Responses, whole or streamed, and the response to each error.
 
 A refusal is a problem document, a request of the wrong shape the 422 body with `detail`, a bug a 500 with
-its trace id only. The log gets the rest.
+its trace id only. The log gets the rest. Tables as CSV files are written page by page: their length costs no memory.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import structlog
 from litestar.exceptions import HTTPException
 from litestar.types import Receive, Scope, Send
 
+from billfold.http.parameters import Query
 from billfold.http.raw_request import RawRequest
+from billfold.ledger.bank import Bank
 from billfold.platform.database.shortage import database_unavailable, error_summary, is_shortage
 from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, MarketDataStale, NotFound, Unavailable
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.problems.problem import Problem
 from billfold.platform.telemetry.metrics import REFUSALS
+from billfold.platform.text.csv_text import Cell, Separators, lines_of
 
 log = structlog.get_logger(__name__)
 
@@ -39,6 +42,20 @@ _BY_STATUS = {
 }
 _UNKNOWN = Problem("bad-request", 400, "Bad request", meaning="", remedy="")
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
+
+
+Row = TypeVar("Row")
+ROWS_PER_PAGE = 500
+_ROWS_AT_ONCE = 100
+CSV_ANSWER: dict[str, Any] = {
+    "responses": {"200": {"description": "The file.", "content": {"text/csv": {"schema": {"type": "string"}}}}}
+}
+"""What an operation that answers a CSV file documents."""
+Separated = Annotated[
+    Separators,
+    Query(description="comma, with a dot in decimals; or semicolon, with a comma in decimals."),
+]
+"""The parameter of an operation that answers a CSV file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,3 +245,38 @@ def _of_framework(error: HTTPException, request: RawRequest) -> BillfoldError:
     if error.status_code == HTTPStatus.NOT_FOUND:
         return nothing_here()
     return BillfoldError(_BY_STATUS[error.status_code], error.detail or "The request cannot be read.")
+
+
+def csv_stream(
+    name: str,
+    columns: Sequence[str],
+    fetch: Callable[[Bank, Row | None], Awaitable[list[Row]]],
+    cells_of: Callable[[Row], Iterable[Cell]],
+    separators: Separators,
+    bank: Bank,
+) -> StreamedResponse:
+    """Return a file of `name`. `fetch` gives up to ROWS_PER_PAGE rows of a bank on from a row, or the first.
+
+    A part is read and written while it is its turn: files wait for each other, and other requests for a few rows.
+    """
+
+    async def part(rows: Sequence[Row]) -> AsyncIterator[bytes]:
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            yield lines_of(map(cells_of, rows[start : start + _ROWS_AT_ONCE]), separators)
+            await asyncio.sleep(0)
+
+    async def lines() -> AsyncIterator[bytes]:
+        yield lines_of([columns], separators)
+        last: Row | None = None
+        while True:
+            async with bank.export_turn:
+                rows = await fetch(bank, last)
+                written = b"".join([each async for each in part(rows)])
+            if rows:
+                yield written
+            if len(rows) < ROWS_PER_PAGE:
+                return
+            last = rows[-1]
+
+    disposition = f'attachment; filename="{name}"'
+    return StreamedResponse("text/csv; charset=utf-8", lines(), [(b"content-disposition", disposition.encode())])

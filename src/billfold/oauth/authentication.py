@@ -12,9 +12,9 @@ from uuid import UUID
 
 from billfold.audit import record as audit_record
 from billfold.audit.types import NewEntry
+from billfold.http.admission import AdmissionRequest
 from billfold.http.api import Identity, Sender, fingerprint_of
 from billfold.http.caller import Call
-from billfold.http.limits.idempotency import AdmissionRequest
 from billfold.http.operations import RATES_PER_MINUTE, Access, Operation
 from billfold.http.raw_request import RawRequest, Requester, is_uuid
 from billfold.http.responses import ProblemWithHeaders

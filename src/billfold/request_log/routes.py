@@ -6,9 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.list_params import Limit, ListQuery, Offset, Since, Until, page_of
 from billfold.http.operations import SIGNED, get, with_scope
-from billfold.http.parameters import Query, parse_choice, parse_uuid
+from billfold.http.parameters import Limit, ListQuery, Offset, Query, Since, Until, page_of, parse_choice, parse_uuid
 from billfold.http.schemas import CursorList, OffsetList, WallTime
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank

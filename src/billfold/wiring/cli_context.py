@@ -18,8 +18,7 @@ import psutil
 
 from billfold.cli.context import CliError, Database, StepReporter
 from billfold.events.webhooks import subscriptions
-from billfold.http.edge.https_required import serve_plain
-from billfold.http.edge.serve import serve_https
+from billfold.http.serve import serve_https, serve_plain
 from billfold.identity.operators.types import Operator
 from billfold.identity.partners import store as partner_secrets
 from billfold.identity.users import totp

@@ -17,11 +17,10 @@ from billfold.apis.partner_api.app import PartnerApi, create_partner_app, partne
 from billfold.cli.process_supervisor import exit_with_parent
 from billfold.documentation.app import DocumentationApp
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
-from billfold.http.edge.connections import ConnectionLimits
-from billfold.http.edge.observed import observed
-from billfold.http.edge.serve import AppWithLifespan, LazyApp
-from billfold.http.openapi.document import Document
+from billfold.http.edge import AppWithLifespan, observed
+from billfold.http.openapi import Document
 from billfold.http.raw_request import name_of
+from billfold.http.serve import ConnectionLimits, LazyApp
 from billfold.ledger.bank import Bank
 from billfold.monitoring.samples import telemetry
 from billfold.oauth.server.app import auth_document, create_auth_app

@@ -9,8 +9,8 @@ import pytest
 from tests.support.whole_bank import VAULT
 
 from benchmarks.replicated_servers import ReplicatedServers
-from billfold.http.limits import idempotency as admissions
-from billfold.http.limits.idempotency import AdmissionRequest, IdempotencyStore
+from billfold.http import admission as admissions
+from billfold.http.admission import AdmissionRequest, IdempotencyStore
 from billfold.http.responses import HttpResponse
 from billfold.migrations import runner
 from billfold.platform import ids

@@ -39,7 +39,7 @@ from billfold.documents import store as document_store
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.documents.types import DocumentRow
 from billfold.http.caller import Call
-from billfold.http.list_params import ListQuery, page_of, texts_among
+from billfold.http.parameters import ListQuery, page_of, texts_among
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command

@@ -31,8 +31,8 @@ from billfold.accounts.counterparties.schemas import (
 )
 from billfold.accounts.counterparties.usage import confirm_deposits
 from billfold.http.caller import Call
-from billfold.http.list_params import ListQuery
 from billfold.http.operations import MAY_NEED_APPROVAL, MaybeInPath, get, patch, post, with_scope
+from billfold.http.parameters import ListQuery
 from billfold.http.responses import HttpResponse
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank

@@ -13,9 +13,8 @@ from billfold.accounts.pockets.history import Boundary
 from billfold.accounts.pockets.schemas import valuation
 from billfold.bills.rules.earnings import require_prices, value_at
 from billfold.http.caller import Call
-from billfold.http.list_params import DayQuery
 from billfold.http.operations import SIGNED, get
-from billfold.http.parameters import Query
+from billfold.http.parameters import DayQuery, Query
 from billfold.http.schemas import Amount, usd
 from billfold.ledger.bank import Bank
 from billfold.platform.dates import et_date, et_instant

@@ -19,9 +19,8 @@ from billfold.accounts.pockets.requests import (
 )
 from billfold.accounts.pockets.schemas import Account, Pocket, render_account, render_pocket
 from billfold.http.caller import Call
-from billfold.http.list_params import Limit, ListQuery, Offset, page_of
 from billfold.http.operations import SIGNED, Deprecation, MaybeInPath, get, patch, post, with_scope
-from billfold.http.parameters import Query
+from billfold.http.parameters import Limit, ListQuery, Offset, Query, page_of
 from billfold.http.schemas import CursorList, OffsetList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank

@@ -22,8 +22,8 @@ from billfold.accounts.portals.schemas import (
 from billfold.accounts.portals.types import PortalRow, Wallet
 from billfold.accounts.profiles import open_profile
 from billfold.http.caller import Call
-from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with_scope
+from billfold.http.parameters import ListQuery, page_of, texts_among
 from billfold.http.schemas import NOT_BLANK, CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank

@@ -10,8 +10,7 @@ import msgspec
 from billfold.accounts.transactions.opened import open_transactions
 from billfold.accounts.transactions.store import Activity, TransactionFilters, swept
 from billfold.accounts.transactions.types import TransactionRow
-from billfold.http.list_params import CentsQuery, ListQuery, Since, Until, texts_among
-from billfold.http.parameters import Query, parse_choice
+from billfold.http.parameters import CentsQuery, ListQuery, Query, Since, Until, parse_choice, texts_among
 from billfold.ledger.bank import Bank
 from billfold.platform.database.keyset import Place
 from billfold.platform.paging import Page, Stop

@@ -9,8 +9,7 @@ from billfold.events.kinds import CUSTOMER_KINDS
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.events.webhook_openapi import webhooks_of
 from billfold.http.api import Api
-from billfold.http.openapi.document import COMPONENTS, Described, Document, describe, examples_of
-from billfold.http.openapi.pages import PAGES, Reference
+from billfold.http.openapi import COMPONENTS, PAGES, Described, Document, Reference, describe, examples_of
 from billfold.http.operations import Operation, Proof, operations_of_parts
 from billfold.ledger.bank import Bank
 from billfold.oauth.authentication import AccessTokenAuthenticator

@@ -11,8 +11,7 @@ from billfold.events.kinds import PARTNER_KINDS
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.events.webhook_openapi import webhooks_of
 from billfold.http.api import Api
-from billfold.http.openapi.document import Described, Document, describe, examples_of
-from billfold.http.openapi.pages import PAGES, Reference
+from billfold.http.openapi import PAGES, Described, Document, Reference, describe, examples_of
 from billfold.http.operations import Operation, Proof, operations_of_parts
 from billfold.identity.partners.signed_requests import SignedRequestAuthenticator
 from billfold.identity.users.passwords import PasswordGate

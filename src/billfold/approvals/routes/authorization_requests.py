@@ -13,8 +13,8 @@ from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
 from billfold.approvals.store.reviews import load_reviews
 from billfold.approvals.types import AuthorizationRequestRow
 from billfold.data_keys.keys import DataKeys
-from billfold.http.list_params import OrderedQuery, page_of, texts_among
 from billfold.http.operations import get, patch, with_scope
+from billfold.http.parameters import OrderedQuery, page_of, texts_among
 from billfold.http.responses import HttpResponse, json_response
 from billfold.http.schemas import CursorList
 from billfold.identity.users.types import Action

@@ -44,10 +44,9 @@ from billfold.approvals.types import DEFAULT_REQUIREMENT, Status, TransferReques
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import PartyField
 from billfold.http.caller import Call
-from billfold.http.limits.rate_limits import count_second
-from billfold.http.list_params import OrderedQuery, Since, Until, page_of, texts_among
+from billfold.http.counts import count_second
 from billfold.http.operations import MaybeInPath, delete, get, patch, post, with_scope
-from billfold.http.parameters import Query, parse_uuid
+from billfold.http.parameters import OrderedQuery, Query, Since, Until, page_of, parse_uuid, texts_among
 from billfold.http.raw_request import in_body
 from billfold.http.schemas import CursorList
 from billfold.identity.users import store as user_store

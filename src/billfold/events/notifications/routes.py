@@ -18,8 +18,8 @@ from billfold.events.notifications.types import (
     NotificationAudiences,
     Status,
 )
-from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import delete, get, patch, put, with_scope
+from billfold.http.parameters import ListQuery, page_of
 from billfold.http.schemas import CursorList
 from billfold.identity.users.rules import PERMISSIONS
 from billfold.ledger.bank import Bank

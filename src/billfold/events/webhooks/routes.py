@@ -25,8 +25,8 @@ from billfold.events.webhooks.schemas import (
     body_for,
 )
 from billfold.events.webhooks.types import EventSimulation, Subscription
-from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import SIGNED, delete, get, patch, post, with_scope
+from billfold.http.parameters import ListQuery, page_of
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank

@@ -3,8 +3,8 @@
 from functools import partial
 from typing import Any
 
+from billfold.http.admission import AdmissionRequest
 from billfold.http.api import Identity, fingerprint_of
-from billfold.http.limits.idempotency import AdmissionRequest
 from billfold.http.operations import Operation
 from billfold.http.raw_request import RawRequest
 from billfold.identity.partners.caller import Caller

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from billfold.http.admission import AdmissionRequest
 from billfold.http.api import Identity, Sender, fingerprint_of
 from billfold.http.caller import Call
-from billfold.http.limits.idempotency import AdmissionRequest
 from billfold.http.operations import Access, Operation, Proof
 from billfold.http.raw_request import KEY_HEADER, SIGNATURE_HEADER, RawRequest, Requester, is_bare, is_uuid, slug_of
 from billfold.http.responses import ProblemWithHeaders, unauthorized

@@ -9,8 +9,8 @@ from billfold.accounts.customers.store import list_features, require_feature
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
-from billfold.http.list_params import OrderedQuery, searched_page_of
 from billfold.http.operations import SIGNED, get, post, with_scope
+from billfold.http.parameters import OrderedQuery, searched_page_of
 from billfold.http.schemas import SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank

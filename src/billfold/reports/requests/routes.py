@@ -8,9 +8,8 @@ import msgspec
 
 from billfold.audit.record import audited_by
 from billfold.http.caller import Call
-from billfold.http.list_params import ListQuery, Since, Until, page_of, texts_among
 from billfold.http.operations import SIGNED, get, post, with_scope
-from billfold.http.parameters import Query
+from billfold.http.parameters import ListQuery, Query, Since, Until, page_of, texts_among
 from billfold.http.responses import ProblemWithHeaders
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller

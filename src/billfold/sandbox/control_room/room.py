@@ -28,7 +28,7 @@ from billfold.client.keys import client_assertion
 from billfold.client.oauth import ASSERTION_TYPE, Authorization, Tokens
 from billfold.documentation.operations import FILE, FILE_TYPE, ApiOperation, Call, Content, Proof, operations_of
 from billfold.http.api import Identity
-from billfold.http.edge.serve import AppWithLifespan
+from billfold.http.edge import AppWithLifespan
 from billfold.http.operations import Operation
 from billfold.http.raw_request import RawRequest
 from billfold.identity.partners import store as partner_store

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from litestar import get, post
 
-from billfold.http.limits.rate_limits import count_address
+from billfold.http.counts import count_address
 from billfold.onboarding.applications.rules.requirements import UNUSABLE
 from billfold.onboarding.invites import invited, sessions
 from billfold.onboarding.invites.types import InvitationType

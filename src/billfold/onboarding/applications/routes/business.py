@@ -6,8 +6,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.http.caller import Call
-from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.operations import SIGNED, get, patch, post, with_scope
+from billfold.http.parameters import ListQuery, page_of, texts_among
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications import requests, store

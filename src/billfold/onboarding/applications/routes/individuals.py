@@ -4,8 +4,8 @@ from uuid import UUID
 
 from billfold.documents.routes import UploadedDocument, store_file
 from billfold.documents.rules import TYPES
-from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import TOKEN_AND_KEY, get, post
+from billfold.http.parameters import ListQuery, page_of
 from billfold.http.raw_request import RawRequest
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller

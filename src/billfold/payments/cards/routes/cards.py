@@ -5,9 +5,9 @@ import binascii
 from typing import Annotated, Any
 from uuid import UUID
 
-from billfold.http.limits.rate_limits import count_object
-from billfold.http.list_params import ListQuery, page_of, searched_page_of, texts_among
+from billfold.http.counts import count_object
 from billfold.http.operations import OPEN, delete, get, patch, post
+from billfold.http.parameters import ListQuery, page_of, searched_page_of, texts_among
 from billfold.http.schemas import CursorList, SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank

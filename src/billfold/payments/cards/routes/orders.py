@@ -7,8 +7,8 @@ import msgspec
 from billfold.accounts.addresses import Address, find_address_error
 from billfold.data_keys.columns import CARD_SHIPPING_ADDRESS, open_column
 from billfold.data_keys.keys import DataKeys
-from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import get, post
+from billfold.http.parameters import ListQuery, page_of
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank

@@ -7,7 +7,7 @@ from litestar import get, post
 from billfold.dual_control import decisions
 from billfold.dual_control.store import PROPOSALS, find_freeze
 from billfold.dual_control.types import FreezeSubject
-from billfold.http.list_params import ListQuery
+from billfold.http.parameters import ListQuery
 from billfold.http.raw_request import is_uuid
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform.errors import InvalidInput, NotFound, Refused

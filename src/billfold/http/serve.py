@@ -1,29 +1,199 @@
-"""Connections of one process: how many a network may have, and how long a reader of answers may take.
+"""The https server: Granian, one process per worker, TLS 1.2 or later; its connections; and the port of plain http.
+
+`target` names a factory without parameters, such as "billfold.wiring.server:partner_app", that returns an ASGI
+application (see `LazyApp`). Each worker calls it and runs its lifespan, so each has its own pool and engine.
 
 The server closes a connection by itself whose handshake takes 10 seconds, whose headers take 15 seconds, or which is
 idle for 15 seconds; it accepts no more than `connections_max`. Requests that are being received have a deadline
-(`middleware.py`). Beyond what a network may have, whoever has kept the server waiting longest gives way.
+(`edge.py`). Beyond what a network may have, the connection that has kept the server waiting longest gives way.
+
+Every request to the port of plain http is answered with `https-required`. Nothing that was sent is read, so nothing
+can be done with it; there is no redirect, since a client that follows one would send its secrets in the clear again.
 """
+
+from __future__ import annotations
 
 import asyncio
 import os
+import pkgutil
 import socket
 import stat
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
+from granian.http import HTTP1Settings
+from granian.log import LogLevels
+from granian.server.mp import MPServer
 from litestar.types import Receive, Send
 
-from billfold.http.edge.middleware import CLOSE
-from billfold.http.edge.serve import AppWithLifespan
-from billfold.http.raw_request import RawRequest, is_trusted
+from billfold.http.edge import CLOSE, AppWithLifespan, is_trusted
+from billfold.http.raw_request import RawRequest
 from billfold.http.responses import problem
 from billfold.platform import ids
 from billfold.platform.network.addresses import network_of
+from billfold.platform.problems import PROBLEMS
 from billfold.platform.settings.settings import Settings
+
+LINGER_SECONDS = 2.0
+"""How long the other side may continue sending before the connection is cut."""
+CONNECTIONS_MAX = 200
+"""How many are answered at a time; the process that listens also supervises others, which takes descriptors."""
+_STEP = 64 * 1024
+
+
+async def serve_plain(host: str, port: int, *, https_host: str) -> asyncio.Server:
+    """Return a running server. `https_host` (with its port) is where the problem's page is."""
+    is_free = asyncio.BoundedSemaphore(CONNECTIONS_MAX)
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if is_free.locked():
+            writer.transport.abort()
+            return
+        async with is_free:
+            await answer(reader, writer)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            writer.write(_answer(https_host))
+            writer.write_eof()
+            await asyncio.wait_for(_let_finish(reader), LINGER_SECONDS)
+        except (OSError, TimeoutError):
+            pass
+        finally:
+            writer.close()
+
+    return await asyncio.start_server(refuse, host, port, limit=_STEP)
+
+
+async def _let_finish(reader: asyncio.StreamReader) -> None:
+    """Drop what arrives. Closing while it does would take the answer from the client."""
+    while await reader.read(_STEP):
+        pass
+
+
+def _answer(https_host: str) -> bytes:
+    problem = PROBLEMS["https-required"]
+    trace_id = ids.new().hex
+    body = msgspec.json.encode(
+        {
+            "type": f"https://{https_host}/docs/errors/{problem.code}",
+            "title": problem.title,
+            "status": problem.status,
+            "detail": "Only https is accepted. Nothing of this request was read.",
+            "code": problem.code,
+            "trace_id": trace_id,
+            "retryable": problem.retryable,
+        }
+    )
+    head = (
+        f"HTTP/1.1 {problem.status} Forbidden\r\n"
+        "content-type: application/problem+json\r\n"
+        f"content-length: {len(body)}\r\n"
+        f"x-service-trace-id: {trace_id}\r\n"
+        "x-content-type-options: nosniff\r\n"
+        "referrer-policy: no-referrer\r\n"
+        "cache-control: no-store\r\n"
+        "connection: close\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+BACKLOG = 2048
+# The server's own lines are written as those of the bank.
+_LOGGED_AS_ALL = {"formatters": {}, "handlers": {}, "loggers": {"_granian": {"propagate": True}}}
+STOP_SECONDS = 15
+HEADERS_SECONDS = 15_000
+BUFFER_BYTES = 64 * 1024
+
+
+def serve_https(
+    target: str,
+    *,
+    host: str,
+    port: int,
+    workers: int = 1,
+    connections: int = BACKLOG,
+    certificate: Path | None = None,
+    key: Path | None = None,
+) -> None:
+    """Serve until a signal ends it.
+
+    Without certificate and key it speaks plain http, for a proxy in front that ends TLS.
+    """
+    server = MPServer(
+        target,
+        address=host,
+        port=port,
+        interface=Interfaces.ASGI,
+        workers=workers,
+        loop=Loops.uvloop,
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(header_read_timeout=HEADERS_SECONDS, max_buffer_size=BUFFER_BYTES),
+        websockets=False,
+        backlog=BACKLOG,
+        backpressure=connections,
+        ssl_cert=certificate,
+        ssl_key=key,
+        ssl_protocol_min=SSLProtocols.tls12,
+        log_access=False,
+        log_level=LogLevels.warning,
+        log_dictconfig=_LOGGED_AS_ALL,
+        respawn_failed_workers=True,
+        workers_kill_timeout=STOP_SECONDS,
+    )
+    server.serve(target_loader=_load)
+
+
+def _load(target: str) -> AppWithLifespan:
+    """Return the application that a factory makes. The server's own loader imports from the current folder first."""
+    app: AppWithLifespan = pkgutil.resolve_name(target)()
+    return app
+
+
+OpenApp = Callable[[], AbstractAsyncContextManager[AppWithLifespan]]
+
+
+class LazyApp:
+    """ASGI: enters `open_app` when the worker starts, leaves it when the worker stops.
+
+    A pool of connections belongs to one event loop of one process, so nothing is opened before the worker runs.
+    """
+
+    def __init__(self, open_app: OpenApp) -> None:
+        self._open_app = open_app
+        self._app: AppWithLifespan | None = None
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401 - any scope of ASGI
+        """Serve one request, or the lifespan of the worker."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif self._app is None:
+            raise RuntimeError("a request came before the bank was open")
+        else:
+            await self._app(scope, receive, send)
+
+    async def _live(self, receive: Any, send: Any) -> None:  # noqa: ANN401 - the server's
+        await receive()
+        started = False
+        try:
+            async with self._open_app() as app, app.lifespan():
+                self._app = app
+                await send({"type": "lifespan.startup.complete"})
+                started = True
+                await receive()
+        except BaseException as error:
+            stage = "shutdown" if started else "startup"
+            await send({"type": f"lifespan.{stage}.failed", "message": repr(error)})
+            raise
+        finally:
+            self._app = None
+        await send({"type": "lifespan.shutdown.complete"})
+
 
 SWEEP_SECONDS = 1.0
 STALLED_READER_MILLISECONDS = 30_000
