@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Literal
 from uuid import UUID
 
@@ -152,6 +153,8 @@ class _Open:
     response: HttpResponse | None = None
 
 
+_clock_of = lru_cache(1)(ClockState)
+"""The clock of a sandbox is hardly ever set."""
 Slot = tuple[UUID, UUID]
 _Stored = tuple[Slot, _Open, HttpResponse]
 
@@ -273,8 +276,6 @@ class IdempotencyStore:
             await each.close()
 
     def _opened(self, request: AdmissionRequest, stored: HttpResponse) -> HttpResponse:
-        if not self._vault.has_key_of(stored.body):  # an earlier release stored it in plain text, for a day
-            return stored
         assert request.key is not None
         body = self._vault.open(stored.body, _place(request.key_owner, request.key))
         return HttpResponse(stored.status, stored.content_type, body)
@@ -372,7 +373,7 @@ def _admission(request: AdmissionRequest, row: Record, resets_at: int) -> Admiss
             limit, remaining = request.money_per_minute, money_left
     clock = None
     if row["frozen"] is not None:
-        clock = ClockState(row["business_anchor"], row["wall_anchor"], row["frozen"])
+        clock = _clock_of(row["business_anchor"], row["wall_anchor"], row["frozen"])
     admission = Admission("run", limit, max(remaining, 0), resets_at=resets_at, clock=clock, server=row["server"])
     if remaining < 0:
         admission.verdict = "limited"
@@ -392,3 +393,12 @@ def _looked_up(request: AdmissionRequest, row: Record) -> tuple[Verdict, HttpRes
         # What is not claimed never runs: the key is bound to a request that got no response to keep.
         return ("running" if request.claims else "run"), None
     return "replay", HttpResponse(row["status"], row["content_type"], row["response_body"])
+
+
+def rate_limit_headers(limit: int, remaining: int, resets_at: int) -> list[tuple[bytes, bytes]]:
+    """Return the headers that say how many requests are left, until when in Unix seconds."""
+    return [
+        (b"x-ratelimit-limit", str(limit).encode()),
+        (b"x-ratelimit-remaining", str(remaining).encode()),
+        (b"x-ratelimit-reset", str(resets_at).encode()),
+    ]

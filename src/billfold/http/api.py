@@ -17,9 +17,9 @@ from uuid import UUID
 
 from litestar.types import Receive, Send
 
-from billfold.http.admission import Admission, AdmissionRequest, IdempotencyStore
+from billfold.http.admission import Admission, AdmissionRequest, IdempotencyStore, rate_limit_headers
 from billfold.http.caller import Call
-from billfold.http.counts import Deprecations, announcement, count_address, rate_limit_headers
+from billfold.http.counts import Deprecations, announcement, count_address
 from billfold.http.edge import EdgeMiddleware, clock_header, create_clock_headers
 from billfold.http.operations import Access, Operation, Proof
 from billfold.http.raw_request import BODY_BYTES_MAX, RawRequest, is_file_form, raw_request_of, read_body

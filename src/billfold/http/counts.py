@@ -7,7 +7,7 @@ from uuid import UUID
 
 import structlog
 
-from billfold.http.admission import WINDOW_SECONDS
+from billfold.http.admission import WINDOW_SECONDS, rate_limit_headers
 from billfold.http.responses import ProblemWithHeaders
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.pool import Batcher
@@ -111,12 +111,3 @@ async def count_address(
 async def _count(conn: Connection | Pool, caller: UUID, kind: str, starts_at: datetime) -> int:
     used: int = await patiently(lambda: conn.fetchval(_COUNT, caller, kind, starts_at))
     return used
-
-
-def rate_limit_headers(limit: int, remaining: int, resets_at: int) -> list[tuple[bytes, bytes]]:
-    """Return the headers that say how many requests are left, until when in Unix seconds."""
-    return [
-        (b"x-ratelimit-limit", str(limit).encode()),
-        (b"x-ratelimit-remaining", str(remaining).encode()),
-        (b"x-ratelimit-reset", str(resets_at).encode()),
-    ]

@@ -6,6 +6,7 @@ Around it, `ObservedApp` counts each request for the operator and writes its lin
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
@@ -20,13 +21,11 @@ from billfold.http.operations import Operation
 from billfold.http.raw_request import RawRequest, attach, find_raw_request, has_control
 from billfold.http.responses import ProblemWithHeaders, nothing_here, problem, response_to
 from billfold.ledger.bank import Bank
-from billfold.platform import ids
 from billfold.platform.clock import ClockState, monotonic, wall_now
 from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Pool
 from billfold.platform.database.pool import Batcher
 from billfold.platform.database.shortage import error_summary
-from billfold.platform.dates import iso_z
 from billfold.platform.errors import BillfoldError
 from billfold.platform.network.addresses import network_of, without_port
 from billfold.platform.settings.settings import Settings
@@ -109,7 +108,7 @@ class EdgeMiddleware:
                 raise
 
     def _request(self, scope: HTTPScope, peer: str) -> RawRequest:
-        trace_id: str = scope.get("state", {}).get(TRACE_ID) or ids.new().hex
+        trace_id: str = scope.get("state", {}).get(TRACE_ID) or secrets.token_hex(16)
         request = RawRequest(scope, trace_id, peer)
         if self._proxies:
             request.client = client_of(peer, request.header(b"x-forwarded-for"), self._proxies)
@@ -257,7 +256,7 @@ def create_clock_headers(bank: Bank) -> ClockHeaders | None:
 
 def clock_header(clock: ClockState, wall: datetime) -> Header:
     """Return the header that says what the clock shows at a wall time."""
-    return CLOCK_HEADER, iso_z(clock.at(wall)).encode()
+    return CLOCK_HEADER, f"{clock.at(wall):%Y-%m-%dT%H:%M:%S.%f}Z".encode()
 
 
 DOCUMENTATION, METHODS, UNMATCHED = "documentation", "options_handler", "unmatched"

@@ -246,7 +246,8 @@ class Operation:
         if (given := _GIVEN.get(name)) is not None:
             return given
         if source is not None:
-            return lambda request, _: source.read(request.query_values)
+            usual = source.read({})
+            return lambda request, _: source.read(request.query_values) if request.query else usual
         if name in self.path_names:
             if hint in _IDS:
                 return lambda request, _: parse_uuid("path", name, request.path_params[name])

@@ -18,7 +18,7 @@ import msgspec
 from litestar.types import HTTPScope, Receive
 
 from billfold.http.caller import Call
-from billfold.http.schemas import CheckedBody, days_out_of_range, field_errors, mistakes_in
+from billfold.http.schemas import CheckedBody, days_out_of_range, field_errors, has_dates, mistakes_in
 from billfold.platform.clock import monotonic
 from billfold.platform.crypto import is_sealed_text
 from billfold.platform.dates import require_aware
@@ -377,7 +377,7 @@ def decode(body: bytes, declared: Any) -> Any:  # noqa: ANN401 - whatever the op
         raise InvalidInput(mistakes_in(body, declared)) from None
     except msgspec.DecodeError as error:
         raise malformed(str(error)) from None
-    if wrong := days_out_of_range(body, declared):
+    if has_dates(declared) and (wrong := days_out_of_range(body, declared)):
         raise InvalidInput(wrong)
     if isinstance(decoded, CheckedBody) and (wrong := list(field_errors(decoded))):
         raise InvalidInput(wrong)

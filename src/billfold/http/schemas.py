@@ -154,8 +154,6 @@ def mistakes_in(body: bytes, declared: Any) -> list[FieldError]:  # noqa: ANN401
 
 def days_out_of_range(body: bytes, declared: Any) -> list[FieldError]:  # noqa: ANN401 - as above
     """Return the dates of a body of its declared type, of a list that of one item, that no one may name."""
-    if not _has_dates(declared):
-        return []
     found = _mistakes(inspect.type_info(declared), json.loads(body), ("body",))
     return [each for each in found if each.type == _OUT_OF_RANGE]
 
@@ -166,7 +164,7 @@ def field_errors(decoded: CheckedBody) -> Iterator[FieldError]:
 
 
 @cache
-def _has_dates(declared: Any) -> bool:  # noqa: ANN401 - as above
+def has_dates(declared: Any) -> bool:  # noqa: ANN401 - as above
     """Tell whether a body of a type may hold a date. A type that holds itself is searched once."""
     pending, seen = [inspect.type_info(declared)], set[int]()
     while pending:

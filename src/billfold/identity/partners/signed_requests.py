@@ -69,7 +69,8 @@ class SignedRequestAuthenticator:
         self, credential: Credential, request: RawRequest, operation: Operation, *, key: UUID | None
     ) -> Identity:
         """Return who sends a request that is proven. Raises `ip-not-allowed`."""
-        require_allowed_address(request.client, credential.partner.allowed_networks)
+        if networks := credential.partner.allowed_networks:
+            require_allowed_address(request.client, networks)
         return Identity(
             admission=AdmissionRequest(
                 caller=credential.user_id,
