@@ -18,7 +18,7 @@ import structlog
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from billfold.http.operations import Operation
-from billfold.http.raw_request import RawRequest, attach, find_raw_request, has_control
+from billfold.http.raw_request import RAW_REQUEST, RawRequest, has_control
 from billfold.http.responses import ProblemWithHeaders, nothing_here, problem, response_to
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import ClockState, monotonic, wall_now
@@ -112,7 +112,7 @@ class EdgeMiddleware:
         request = RawRequest(scope, trace_id, peer)
         if self._proxies:
             request.client = client_of(peer, request.header(b"x-forwarded-for"), self._proxies)
-        attach(scope, request)
+        scope.setdefault("state", {})[RAW_REQUEST] = request
         return request
 
     def _is_plain(self, scope: HTTPScope, request: RawRequest, peer: str) -> bool:
@@ -356,7 +356,7 @@ def route_of(scope: Any) -> tuple[str, Operation | None]:  # noqa: ANN401 - any 
 def _attributes(scope: Any, status: int) -> dict[str, object]:  # noqa: ANN401 - any scope of ASGI
     """Return what is logged of a request. The paths of pages hold one-time secrets: only their route is named."""
     route, operation = route_of(scope)
-    request = find_raw_request(scope)
+    request: RawRequest | None = scope.get("state", {}).get(RAW_REQUEST)
     named: dict[str, object] = {"http.request.method": scope["method"], "http.response.status_code": status}
     if request is not None:
         named |= {"trace_id": request.trace_id, "client.address": request.client, "server.address": request.host}

@@ -27,8 +27,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.parameters import Parameter, QueryParams, check_ranges, parameter_of, parse_uuid, range_pairs
-from billfold.http.raw_request import RawRequest, decode, missing_body
+from billfold.http.parameters import Parameter, QueryParams, check_ranges, parameter_of, range_pairs
+from billfold.http.raw_request import RawRequest, decode, missing_body, parse_uuid
 from billfold.http.responses import HttpResponse, StreamedResponse, respond
 from billfold.platform.errors import InvalidInput
 

@@ -24,7 +24,7 @@ import msgspec
 from msgspec import UNSET
 from typing_extensions import override
 
-from billfold.http.raw_request import is_uuid
+from billfold.http.raw_request import parse_uuid
 from billfold.http.schemas import CursorList, SearchedList
 from billfold.ledger.bank import Bank
 from billfold.platform.database.keyset import KeysetList
@@ -218,13 +218,6 @@ def parse_choice(known: Sequence[str], name: str, text: str) -> str:
     if text not in known:
         raise InvalidInput.at("query", name, msg=f"must be one of {', '.join(known)}")
     return text
-
-
-def parse_uuid(source: str, name: str, text: str) -> UUID:
-    """Return the id in a path or query. Raises InvalidInput at `source`.`name`."""
-    if not is_uuid(text):
-        raise InvalidInput.at(source, name, msg="must be a UUID of 36 characters", kind="uuid_parsing")
-    return UUID(text)
 
 
 def _parse_int(bounds: msgspec.Meta, name: str, text: str) -> int:

@@ -141,7 +141,8 @@ BARE = frozenset({"localhost", "127.0.0.1", "[::1]"})
 BODY_BYTES_MAX = 1024 * 1024
 PARAMETERS_MAX = 200
 """How many parameters a query may have, repeated ones too."""
-_RAW_REQUEST = "raw_request"
+RAW_REQUEST = "raw_request"
+"""Where the state of a scope has the request that came through the edge."""
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _JSON_TYPE = re.compile(r"application/json\s*(;.*)?", re.IGNORECASE)
 
@@ -266,20 +267,9 @@ class RawRequest:
             raise BillfoldError("unsupported-media-type", "Send the body as application/json.")
 
 
-def attach(scope: HTTPScope, request: RawRequest) -> None:
-    """Make a request known to whoever handles it later."""
-    scope.setdefault("state", {})[_RAW_REQUEST] = request
-
-
 def raw_request_of(scope: Any) -> RawRequest:  # noqa: ANN401 - any scope of the framework
     """Return the request that came through the edge."""
-    found: RawRequest = scope["state"][_RAW_REQUEST]
-    return found
-
-
-def find_raw_request(scope: Any) -> RawRequest | None:  # noqa: ANN401 - any scope of the framework
-    """Return the request if it came as far as the edge."""
-    found: RawRequest | None = scope.get("state", {}).get(_RAW_REQUEST)
+    found: RawRequest = scope["state"][RAW_REQUEST]
     return found
 
 
@@ -348,6 +338,13 @@ def is_bare(host: str) -> bool:
 def is_uuid(text: str) -> bool:
     """Tell whether a text is the canonical form of a UUID, in either case."""
     return _UUID.fullmatch(text) is not None
+
+
+def parse_uuid(source: str, name: str, text: str) -> UUID:
+    """Return the id in a path or query. Raises InvalidInput at `source`.`name`."""
+    if not is_uuid(text):
+        raise InvalidInput.at(source, name, msg="must be a UUID of 36 characters", kind="uuid_parsing")
+    return UUID(text)
 
 
 @contextmanager

@@ -16,8 +16,15 @@ from weakref import WeakValueDictionary
 from litestar.types import Receive
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
-from billfold.http.parameters import parse_uuid
-from billfold.http.raw_request import RawRequest, body_parts, declared_type, has_control, is_file_form, too_large
+from billfold.http.raw_request import (
+    RawRequest,
+    body_parts,
+    declared_type,
+    has_control,
+    is_file_form,
+    parse_uuid,
+    too_large,
+)
 from billfold.http.responses import ProblemWithHeaders
 from billfold.ledger.bank import Bank
 from billfold.platform.database.connection import Pool

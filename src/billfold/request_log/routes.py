@@ -7,7 +7,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.http.operations import SIGNED, get, with_scope
-from billfold.http.parameters import Limit, ListQuery, Offset, Query, Since, Until, page_of, parse_choice, parse_uuid
+from billfold.http.parameters import Limit, ListQuery, Offset, Query, Since, Until, page_of, parse_choice
+from billfold.http.raw_request import parse_uuid
 from billfold.http.schemas import CursorList, OffsetList, WallTime
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank

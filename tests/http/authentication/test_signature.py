@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from billfold.http.raw_request import RawRequest
-from billfold.identity.partners.signed_requests import MISMATCH, check_signature
+from billfold.identity.partners.caller import MISMATCH, check_signature
 from billfold.identity.partners.types import Credential
 from billfold.platform.crypto import sign_request
 from billfold.platform.errors import BillfoldError, InvalidInput

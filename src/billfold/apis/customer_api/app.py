@@ -12,7 +12,7 @@ from billfold.http.api import Api
 from billfold.http.openapi import COMPONENTS, PAGES, Described, Document, Reference, describe, examples_of
 from billfold.http.operations import Operation, Proof, operations_of_parts
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import AccessTokenAuthenticator
+from billfold.oauth.caller import AccessTokenAuthenticator
 from billfold.oauth.rules.scopes import SCOPES
 from billfold.platform.settings.settings import Settings
 from billfold.request_log.recorder import RequestRecorder

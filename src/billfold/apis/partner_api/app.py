@@ -13,7 +13,7 @@ from billfold.events.webhook_openapi import webhooks_of
 from billfold.http.api import Api
 from billfold.http.openapi import PAGES, Described, Document, Reference, describe, examples_of
 from billfold.http.operations import Operation, Proof, operations_of_parts
-from billfold.identity.partners.signed_requests import SignedRequestAuthenticator
+from billfold.identity.partners.caller import SignedRequestAuthenticator
 from billfold.identity.users.passwords import PasswordGate
 from billfold.ledger.bank import Bank
 from billfold.payments.on_us.payee_lookup import PeerLookup

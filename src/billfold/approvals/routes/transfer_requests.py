@@ -46,8 +46,8 @@ from billfold.data_keys.types import PartyField
 from billfold.http.caller import Call
 from billfold.http.counts import count_second
 from billfold.http.operations import MaybeInPath, delete, get, patch, post, with_scope
-from billfold.http.parameters import OrderedQuery, Query, Since, Until, page_of, parse_uuid, texts_among
-from billfold.http.raw_request import in_body
+from billfold.http.parameters import OrderedQuery, Query, Since, Until, page_of, texts_among
+from billfold.http.raw_request import in_body, parse_uuid
 from billfold.http.schemas import CursorList
 from billfold.identity.users import store as user_store
 from billfold.ledger.bank import Bank

@@ -10,7 +10,7 @@ from billfold.identity.partners import credentials
 from billfold.ledger.bank import Bank
 from billfold.oauth import clients, dpop
 from billfold.oauth import signing_keys as signing
-from billfold.oauth.authentication import AccessTokenAuthenticator
+from billfold.oauth.caller import AccessTokenAuthenticator
 from billfold.oauth.endpoint import Fields
 from billfold.oauth.errors import OAuthError
 from billfold.oauth.server import client_assertions as assertions

@@ -6,7 +6,7 @@ from billfold.http.operations import PER_ADDRESS, get, post
 from billfold.http.raw_request import RawRequest
 from billfold.identity.members.rules import PERSONAL_SCOPES
 from billfold.identity.users import store as user_store
-from billfold.oauth.authentication import challenge, insufficient_scope
+from billfold.oauth.caller import challenge, insufficient_scope
 from billfold.oauth.server.auth_server import AuthServer
 from billfold.platform.clock import wall_now
 

@@ -32,7 +32,7 @@ from billfold.http.edge import AppWithLifespan
 from billfold.http.operations import Operation
 from billfold.http.raw_request import RawRequest
 from billfold.identity.partners import store as partner_store
-from billfold.identity.partners.signed_requests import SignedRequestAuthenticator
+from billfold.identity.partners.caller import SignedRequestAuthenticator
 from billfold.identity.partners.types import Credential
 from billfold.oauth.server.app import auth_document
 from billfold.platform.dates import ET

@@ -18,7 +18,7 @@ from billfold.http.operations import Operation, Proof
 from billfold.http.raw_request import RawRequest
 from billfold.identity.users.rules import PERMISSIONS
 from billfold.identity.users.types import Confirmation, Membership
-from billfold.oauth.authentication import AccessTokenAuthenticator
+from billfold.oauth.caller import AccessTokenAuthenticator
 from billfold.oauth.types import AccessToken
 from billfold.platform.errors import Refused
 from billfold.web.console.api_client import ApiClient

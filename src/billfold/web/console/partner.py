@@ -15,7 +15,7 @@ from billfold.http.operations import Operation, Proof
 from billfold.http.raw_request import RawRequest
 from billfold.identity.partners import rules
 from billfold.identity.partners.administration import CredentialChange
-from billfold.identity.partners.partner_people import identity_of_person
+from billfold.identity.partners.caller import identity_of_person
 from billfold.identity.partners.store import find_partner
 from billfold.identity.partners.types import PartnerPerson, PartnerRow
 from billfold.ledger.types import Origin
