@@ -19,17 +19,17 @@ from tests.support.partner_desk import PartnerApi
 from tests.support.sandbox_tasks import performing_tasks
 from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.apis.customer_api import app as customer_api
-from billfold.apis.partner_api import app as partner_api
+from billfold import apis
 from billfold.migrations import runner
 from billfold.oauth import clients
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.postgres.logins import ensure_login
 
+FOLDER = Path(str(apis.__file__)).parent
 EXAMPLES = {
-    "partner": Path(partner_api.__file__).with_name("examples.json"),
-    "customer": Path(customer_api.__file__).with_name("examples.json"),
+    "partner": FOLDER / "partner_api_examples.json",
+    "customer": FOLDER / "customer_api_examples.json",
 }
 
 

@@ -180,12 +180,10 @@ class Described:
 
 
 @cache
-def examples_of(package: str) -> Examples:
-    """Return its `examples.json`: operationId -> {"request": ..., "response": ...}; or nothing."""
-    packaged = files(package).joinpath("examples.json")
-    if not packaged.is_file():
-        return {}
-    found: Examples = msgspec.json.decode(packaged.read_bytes())
+def examples_of(module: str) -> Examples:
+    """Return the examples next to the module of an API: operationId -> {"request": ..., "response": ...}."""
+    package, _, name = module.rpartition(".")
+    found: Examples = msgspec.json.decode(files(package).joinpath(f"{name}_examples.json").read_bytes())
     return found
 
 

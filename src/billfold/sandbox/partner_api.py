@@ -1,6 +1,6 @@
 """The Partner API of a sandbox: with the sandbox's own operations, and the simulated world behind it."""
 
-from billfold.apis.partner_api.app import PartnerApi, partner_operations
+from billfold.apis.partner_api import PartnerApi, partner_operations
 from billfold.events.stream.broadcaster import EventBroadcaster
 from billfold.http.operations import Operation, operations_below
 from billfold.ledger.bank import Bank

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from litestar.types import Receive, Scope, Send
 
-from billfold.apis.customer_api.app import CustomerApi, create_customer_app, customer_document
-from billfold.apis.partner_api.app import PartnerApi, create_partner_app, partner_operations
+from billfold.apis.customer_api import CustomerApi, create_customer_app, customer_document
+from billfold.apis.partner_api import PartnerApi, create_partner_app, partner_operations
 from billfold.cli.process_supervisor import exit_with_parent
 from billfold.documentation.app import DocumentationApp
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster

@@ -6,7 +6,7 @@ import pytest
 from tests.support.cards import SHIPPING
 from tests.support.partner_desk import UNKNOWN
 
-from billfold.apis.partner_api.app import partner_operations
+from billfold.apis.partner_api import partner_operations
 from billfold.http.operations import OPEN
 
 NAME = re.compile(r"\{(\w+)\}")

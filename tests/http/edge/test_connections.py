@@ -8,7 +8,7 @@ from ipaddress import ip_network
 import pytest
 from tests.support.partner_client import close_app
 
-from billfold.apis.partner_api.app import create_partner_app
+from billfold.apis.partner_api import create_partner_app
 from billfold.http import edge
 from billfold.http.serve import ConnectionLimits
 from billfold.identity.partners import login_routes

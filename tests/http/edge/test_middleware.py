@@ -7,7 +7,7 @@ import pytest
 from tests.support.partner_client import close_app
 from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.apis.partner_api.app import create_partner_app
+from billfold.apis.partner_api import create_partner_app
 from billfold.http.edge import client_of
 from billfold.http.raw_request import is_bare, name_of, slug_of
 

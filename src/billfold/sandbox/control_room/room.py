@@ -21,8 +21,8 @@ from litestar.di import Provide
 from litestar.params import SkipValidation
 from litestar.types import Send
 
-from billfold.apis.customer_api.app import CustomerApi, customer_document
-from billfold.apis.partner_api.app import PROOFS, PartnerApi
+from billfold.apis.customer_api import CustomerApi, customer_document
+from billfold.apis.partner_api import PROOFS, PartnerApi
 from billfold.client.dpop import DpopAuth
 from billfold.client.keys import client_assertion
 from billfold.client.oauth import ASSERTION_TYPE, Authorization, Tokens

@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 from litestar.di import Provide
 
-from billfold.apis.customer_api.app import CustomerApi
-from billfold.apis.partner_api.app import PartnerApi
+from billfold.apis.customer_api import CustomerApi
+from billfold.apis.partner_api import PartnerApi
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.web.app import PagesApp

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from litestar.params import SkipValidation
 from typing_extensions import override
 
-from billfold.apis.customer_api.app import CustomerApi
+from billfold.apis.customer_api import CustomerApi
 from billfold.http.api import Identity
 from billfold.http.operations import Operation, Proof
 from billfold.http.raw_request import RawRequest

@@ -109,7 +109,7 @@ def partner_document(
         version=__version__,
         description=_DESCRIPTION,
         servers=[server],
-        examples=examples_of(str(__package__)),
+        examples=examples_of(__name__),
         webhooks=webhooks_of(PARTNER_KINDS, customer=False),
     )
     return describe(what, include_deprecated=include_deprecated)

@@ -82,7 +82,7 @@ def customer_document(settings: Settings) -> Document:
         version=__version__,
         description=_DESCRIPTION.replace("{server}", _token_server(settings)),
         servers=[{"url": settings.customer_origin}],
-        examples=examples_of(str(__package__)),
+        examples=examples_of(__name__),
         components=_components(settings),
         webhooks=webhooks_of(CUSTOMER_KINDS, customer=True),
     )
