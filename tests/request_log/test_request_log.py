@@ -12,8 +12,7 @@ from tests.support.partner_desk import UNKNOWN
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
 from billfold.request_log import recorder
-from billfold.request_log.store import add_requests, purge_requests
-from billfold.request_log.types import LoggedRequest
+from billfold.request_log.store import LoggedRequest, add_requests, purge_requests
 
 PATH = "/api/v2/request-log/"
 PAN = "4111111111111111"

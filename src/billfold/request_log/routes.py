@@ -15,7 +15,7 @@ from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
 from billfold.platform.paging import LIMIT_DEFAULT
 from billfold.request_log import store
-from billfold.request_log.types import ErrorGroup, LoggedRequest, RequestFilter
+from billfold.request_log.store import ErrorGroup, LoggedRequest, RequestFilter
 
 
 class RequestLogEntry(msgspec.Struct, kw_only=True):
