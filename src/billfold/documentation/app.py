@@ -17,7 +17,6 @@ from typing import Any
 
 import msgspec
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from litestar.types import Receive, Scope, Send
 from markupsafe import Markup
 
 from billfold import pages
@@ -26,7 +25,7 @@ from billfold.documentation.books import Documents, make_books
 from billfold.documentation.markdown import highlighted, render
 from billfold.documentation.site import Page, Place, Sample, Site
 from billfold.http.edge import EdgeMiddleware
-from billfold.http.raw_request import RawRequest, raw_request_of
+from billfold.http.raw_request import RawRequest, Receive, Scope, Send, raw_request_of
 from billfold.http.responses import JSON, TEXT, HttpResponse, ProblemWithHeaders
 from billfold.pages.theme import MEDIA_TYPES, Theme, page_headers
 from billfold.platform.settings.settings import Settings

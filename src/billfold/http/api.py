@@ -15,14 +15,21 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
-from litestar.types import Receive, Send
-
 from billfold.http.admission import Admission, AdmissionRequest, IdempotencyStore, rate_limit_headers
 from billfold.http.caller import Call
 from billfold.http.counts import Deprecations, announcement, count_address
 from billfold.http.edge import EdgeMiddleware, clock_header, create_clock_headers
 from billfold.http.operations import Access, Operation, Proof
-from billfold.http.raw_request import BODY_BYTES_MAX, RawRequest, is_file_form, raw_request_of, read_body
+from billfold.http.raw_request import (
+    BODY_BYTES_MAX,
+    RawRequest,
+    Receive,
+    Scope,
+    Send,
+    is_file_form,
+    raw_request_of,
+    read_body,
+)
 from billfold.http.responses import (
     Header,
     Headers,
@@ -41,9 +48,6 @@ from billfold.platform.clock import business_now, wall_now
 from billfold.platform.database.shortage import patiently
 from billfold.platform.errors import BillfoldError
 
-_NOT_STORED = frozenset({401, 403, 429})
-_STORED_BYTES_MAX = 1024 * 1024
-_SERVER_ERROR = 500
 _HOST = re.compile(r"[0-9A-Za-z!$&'()*+,;=\-._~:\[\]@%]*")
 
 
@@ -193,7 +197,7 @@ class Api:
         finally:
             await self.close()
 
-    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         await self._edge(scope, receive, send)
 
@@ -201,7 +205,7 @@ class Api:
         """Return the response to an error of a request that was not counted."""
         return response_to(error, request)
 
-    async def respond(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
+    async def respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request that came through the edge. Raises what is wrong with its address or its method."""
         request = raw_request_of(scope)
         if not _HOST.fullmatch(request.host):
@@ -281,12 +285,12 @@ class Api:
             self._deprecations.count(identity.admission.caller, operation.name, wall)
         if admission.verdict != "run":
             return _not_run(admission, request, wall), headers
-        stored = False
+        kept = False
         try:
             response = await self._run(operation, request, identity, admission=admission, wall=wall)
-            stored = self._store_response(identity.admission, response)
+            kept = self._store.keep_response(identity.admission, response)
         finally:
-            if not stored:
+            if not kept:
                 await self._store.release(identity.admission)
         return response, headers
 
@@ -313,18 +317,6 @@ class Api:
         if operation.changes:
             return await operation.respond(request, self.services)
         return await patiently(lambda: operation.respond(request, self.services))
-
-    def _store_response(self, request: AdmissionRequest, response: HttpResponse | StreamedResponse) -> bool:
-        """Store a response that a repeated request shall get; tell whether it is such a one."""
-        if (
-            isinstance(response, StreamedResponse)
-            or response.status >= _SERVER_ERROR
-            or response.status in _NOT_STORED
-            or len(response.body) > _STORED_BYTES_MAX
-        ):
-            return False
-        self._store.store_response(request, response)
-        return True
 
 
 async def fingerprint_of(request: RawRequest) -> bytes:
@@ -369,10 +361,8 @@ async def _send(
     receive: Receive,
     send: Send,
 ) -> None:
-    if isinstance(response, StreamedResponse) and request.is_head:
-        await response.send_head(send, headers)
-    elif isinstance(response, StreamedResponse):
-        await response.stream(receive, send, headers)
+    if isinstance(response, StreamedResponse):
+        await response.stream(request, receive, send, headers)
     else:
         await response.send(send, headers)
 

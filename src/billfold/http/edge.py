@@ -12,13 +12,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import structlog
-from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from billfold.http.operations import Operation
-from billfold.http.raw_request import RAW_REQUEST, RawRequest, has_control
+from billfold.http.raw_request import RAW_REQUEST, AsgiApp, RawRequest, Receive, Scope, Send, has_control
 from billfold.http.responses import ProblemWithHeaders, nothing_here, problem, response_to
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import ClockState, monotonic, wall_now
@@ -55,7 +54,7 @@ HTTPS_REQUIRED = "Only https is accepted. What this request carried counts as di
 class AppWithLifespan(Protocol):
     """An ASGI application with a lifespan."""
 
-    async def __call__(self, scope: Any, receive: Receive, send: Send, /) -> None:  # noqa: ANN401 - any scope of ASGI
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, /) -> None:
         """Serve one request."""
 
     def lifespan(self) -> AbstractAsyncContextManager[None]:
@@ -69,16 +68,15 @@ class EdgeMiddleware:
     not show what the caller's does.
     """
 
-    def __init__(self, app: ASGIApp, settings: Settings, clock: ClockHeaders | None = None) -> None:
+    def __init__(self, app: AsgiApp, settings: Settings, clock: ClockHeaders | None = None) -> None:
         self._app = app
         self._clock = clock
         self._proxies = settings.trusted_proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        http = cast("HTTPScope", scope)
         peer = (scope.get("client") or ("", 0))[0]
-        request = self._request(http, peer)
+        request = self._request(scope, peer)
         started = False
         clock = self._clock
         body = _Incoming(receive, request)
@@ -95,11 +93,11 @@ class EdgeMiddleware:
             await send(message)
 
         try:
-            if self._is_plain(http, request, peer):
+            if self._is_plain(scope, request, peer):
                 clock = None
                 await problem("https-required", HTTPS_REQUIRED, request, CLOSE).send(framed)
             else:
-                await self._app(_checked(http, request), body.receive, framed)
+                await self._app(_checked(scope, request), body.receive, framed)
         except Exception as error:
             answer = response_to(error, request)
             if not started:
@@ -107,7 +105,7 @@ class EdgeMiddleware:
             elif answer.status != UNAVAILABLE:
                 raise
 
-    def _request(self, scope: HTTPScope, peer: str) -> RawRequest:
+    def _request(self, scope: Scope, peer: str) -> RawRequest:
         trace_id: str = scope.get("state", {}).get(TRACE_ID) or secrets.token_hex(16)
         request = RawRequest(scope, trace_id, peer)
         if self._proxies:
@@ -115,7 +113,7 @@ class EdgeMiddleware:
         scope.setdefault("state", {})[RAW_REQUEST] = request
         return request
 
-    def _is_plain(self, scope: HTTPScope, request: RawRequest, peer: str) -> bool:
+    def _is_plain(self, scope: Scope, request: RawRequest, peer: str) -> bool:
         """Tell whether the request came over plain http, on its last way or before a proxy."""
         forwarded = None
         if self._proxies and is_trusted(peer, self._proxies):
@@ -151,7 +149,7 @@ def _secured(headers: Sequence[tuple[bytes, bytes]], request: RawRequest) -> lis
     return [*headers, *usual, (TRACE_HEADER, request.trace_id.encode())]
 
 
-def _checked(scope: HTTPScope, request: RawRequest) -> HTTPScope:
+def _checked(scope: Scope, request: RawRequest) -> Scope:
     """Return the scope of what an operation can take. Raises `bad-request`, NotFound."""
     if sum(name == b"host" for name, _ in scope["headers"]) != 1:
         raise BillfoldError("bad-request", "A request names its host once.")
@@ -285,7 +283,7 @@ class ObservedApp:
         async with self._app.lifespan():
             yield
 
-    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401 - any scope of ASGI
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if not tracing.is_on:
             await self._serve(scope, receive, send)
@@ -297,7 +295,7 @@ class ObservedApp:
             scope.setdefault("state", {})[TRACE_ID] = tracing.current_ids().get("trace_id")
             _describe(span, scope, await self._serve(scope, receive, send))
 
-    async def _serve(self, scope: Any, receive: Receive, send: Send) -> int:  # noqa: ANN401 - any scope of ASGI
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> int:
         """Serve one request; return its status."""
         began, status = monotonic(), ABORTED
 
@@ -319,7 +317,7 @@ class ObservedApp:
         return status
 
 
-def _describe(span: Any, scope: Any, status: int) -> None:  # noqa: ANN401 - of the library, any scope of ASGI
+def _describe(span: Any, scope: Scope, status: int) -> None:  # noqa: ANN401 - of the library
     """Name the span of a request, which is known once it is served."""
     route, operation = route_of(scope)
     if route:
@@ -333,7 +331,7 @@ def _describe(span: Any, scope: Any, status: int) -> None:  # noqa: ANN401 - of 
         span.set_attribute("error.type", str(status))
 
 
-def operation_of(scope: Any) -> str:  # noqa: ANN401 - any scope of ASGI
+def operation_of(scope: Scope) -> str:
     """Return by what name a request is counted: its operation, or the function of its page.
 
     All paths that nothing serves have one name together: strangers choose them.
@@ -348,12 +346,12 @@ def operation_of(scope: Any) -> str:  # noqa: ANN401 - any scope of ASGI
     return DOCUMENTATION if f"{scope['path']}/".startswith("/docs/") else UNMATCHED
 
 
-def route_of(scope: Any) -> tuple[str, Operation | None]:  # noqa: ANN401 - any scope of ASGI
+def route_of(scope: Scope) -> tuple[str, Operation | None]:
     """Return the route that took a request, with its parameters unfilled, and its operation; "" for none."""
     return scope.get("path_template", ""), scope.get("operation")
 
 
-def _attributes(scope: Any, status: int) -> dict[str, object]:  # noqa: ANN401 - any scope of ASGI
+def _attributes(scope: Scope, status: int) -> dict[str, object]:
     """Return what is logged of a request. The paths of pages hold one-time secrets: only their route is named."""
     route, operation = route_of(scope)
     request: RawRequest | None = scope.get("state", {}).get(RAW_REQUEST)

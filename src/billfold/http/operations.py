@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from types import UnionType
 from typing import Any, Final, Literal, NamedTuple, TypedDict, Unpack
 from uuid import UUID
@@ -331,29 +331,11 @@ def _tag_of(module: str) -> str:
     return (folder if is_whole else name.removesuffix("_routes")).replace("_", "-")
 
 
-def get(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
-    """Declare an operation that reads."""
-    return operation("GET", path, *access, **options)
-
-
-def post(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
-    """Declare an operation that creates or starts something."""
-    return operation("POST", path, *access, **options)
-
-
-def put(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
-    """Declare an operation that replaces something."""
-    return operation("PUT", path, *access, **options)
-
-
-def patch(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
-    """Declare an operation that changes something."""
-    return operation("PATCH", path, *access, **options)
-
-
-def delete(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
-    """Declare an operation that ends something."""
-    return operation("DELETE", path, *access, **options)
+get = partial(operation, "GET")
+post = partial(operation, "POST")
+put = partial(operation, "PUT")
+patch = partial(operation, "PATCH")
+delete = partial(operation, "DELETE")
 
 
 def operations_in(package: str) -> list[Operation]:

@@ -9,10 +9,9 @@ cursor, limit, order; a sealed page.
 
 from __future__ import annotations
 
-import dataclasses
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from functools import partial
@@ -50,7 +49,7 @@ class Query:
     schema: Mapping[str, Any] | None = None
 
 
-_QUERY_FIELDS = tuple(each.name for each in dataclasses.fields(Query))
+_QUERY_FIELDS = tuple(each.name for each in fields(Query))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +179,6 @@ def parameter_of(attribute: str, hint: Any, default: Any) -> Parameter:  # noqa:
     )
 
 
-PathId = Annotated[str, Query(schema={"type": "string", "format": "uuid"})]
-"""An id in the path that the handler reads itself."""
-
-
 def path_schema(kind: Any) -> Document:  # noqa: ANN401 - any type
     """Return the JSON schema of a name in the path."""
     return parameter_of("", kind, None).schema
@@ -221,7 +216,7 @@ def parse_choice(known: Sequence[str], name: str, text: str) -> str:
 
 
 def _parse_int(bounds: msgspec.Meta, name: str, text: str) -> int:
-    if text.isascii() and text.isdigit() and len(text) <= _INTEGER_DIGITS_MAX:
+    if _is_whole_number(text):
         number = int(text)
         if (bounds.ge is None or number >= bounds.ge) and (bounds.le is None or number <= bounds.le):
             return number
@@ -365,20 +360,21 @@ def parse_range_end(name: str, text: str) -> datetime:
     return et_instant(parse_day(text) + timedelta(days=1), 0) if is_day(text) else at
 
 
+def _is_whole_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _INTEGER_DIGITS_MAX
+
+
 def _parse_cents(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004 - fits 64 bits
+    if not _is_whole_number(text):
         raise InvalidInput.at("query", name, msg="must be a whole number of cents", kind="int_parsing")
     return int(text)
 
 
 def texts_among(name: str, known: frozenset[str], *, description: str | None = None) -> Query:
     """Declare texts that must be known ones."""
-    return Query(
-        name=name,
-        parse=partial(parse_choice, sorted(known)),
-        schema={"type": "string", "enum": sorted(known)},
-        description=description,
-    )
+    choices = sorted(known)
+    schema = {"type": "string", "enum": choices}
+    return Query(name=name, parse=partial(parse_choice, choices), schema=schema, description=description)
 
 
 Since = Annotated[

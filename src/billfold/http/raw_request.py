@@ -6,7 +6,7 @@ JSON is UTF-8 without repeated names, control characters, deep nesting or endles
 import codecs
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import accumulate
@@ -15,7 +15,6 @@ from urllib.parse import parse_qs
 from uuid import UUID
 
 import msgspec
-from litestar.types import HTTPScope, Receive
 
 from billfold.http.caller import Call
 from billfold.http.schemas import CheckedBody, days_out_of_range, field_errors, has_dates, mistakes_in
@@ -137,6 +136,10 @@ def malformed(why: str) -> BillfoldError:
     return BillfoldError("malformed-json", f"The body is not JSON as it should be. {why}")
 
 
+Scope = Any
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 BARE = frozenset({"localhost", "127.0.0.1", "[::1]"})
 BODY_BYTES_MAX = 1024 * 1024
 PARAMETERS_MAX = 200
@@ -183,7 +186,7 @@ class RawRequest:
         "trace_id",
     )
 
-    def __init__(self, scope: HTTPScope, trace_id: str, client: str) -> None:
+    def __init__(self, scope: Scope, trace_id: str, client: str) -> None:
         self.began_at = monotonic()
         self.trace_id = trace_id
         self.client = client
@@ -267,7 +270,7 @@ class RawRequest:
             raise BillfoldError("unsupported-media-type", "Send the body as application/json.")
 
 
-def raw_request_of(scope: Any) -> RawRequest:  # noqa: ANN401 - any scope of the framework
+def raw_request_of(scope: Scope) -> RawRequest:
     """Return the request that came through the edge."""
     found: RawRequest = scope["state"][RAW_REQUEST]
     return found
@@ -287,7 +290,7 @@ async def body_parts(request: RawRequest, receive: Receive, limit: int) -> Async
     size = 0
     more = True
     while more:
-        message: Any = await receive()
+        message = await receive()
         if message["type"] == "http.disconnect":
             raise BillfoldError("bad-request", "The connection ended before the body did.")
         part = message.get("body", b"")

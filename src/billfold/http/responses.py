@@ -13,10 +13,9 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 import structlog
 from litestar.exceptions import HTTPException
-from litestar.types import Receive, Scope, Send
 
 from billfold.http.parameters import Query
-from billfold.http.raw_request import RawRequest
+from billfold.http.raw_request import RawRequest, Receive, Scope, Send
 from billfold.ledger.bank import Bank
 from billfold.platform.database.shortage import database_unavailable, error_summary, is_shortage
 from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, MarketDataStale, NotFound, Unavailable
@@ -69,11 +68,8 @@ class HttpResponse:
 
     async def send(self, send: Send, more: Sequence[Header] = ()) -> None:
         """Send it, with `more` headers."""
-        headers = [(b"content-type", self.content_type.encode()), *self.headers, *more]
-        if self.status not in {204, 304}:
-            headers.append((b"content-length", str(len(self.body)).encode()))
-        start: Any = {"type": "http.response.start", "status": self.status, "headers": headers}
-        await send(start)
+        length = () if self.status in {204, 304} else ((b"content-length", str(len(self.body)).encode()),)
+        await send(_start(self.status, self.content_type, *self.headers, *more, *length))
         await send({"type": "http.response.body", "body": self.body, "more_body": False})
 
 
@@ -85,18 +81,12 @@ class StreamedResponse:
     chunks: AsyncIterator[bytes]
     headers: Sequence[Header] = ()
 
-    async def send_head(self, send: Send, more: Sequence[Header] = ()) -> None:
-        """Send what a HEAD request gets: everything but the body."""
-        headers = [(b"content-type", self.content_type.encode()), *self.headers, *more]
-        start: Any = {"type": "http.response.start", "status": 200, "headers": headers}
-        await send(start)
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def stream(self, receive: Receive, send: Send, more: Sequence[Header] = ()) -> None:
-        """Send it, with `more` headers, until it ends or the client has gone."""
-        headers = [(b"content-type", self.content_type.encode()), *self.headers, *more]
-        start: Any = {"type": "http.response.start", "status": 200, "headers": headers}
-        await send(start)
+    async def stream(self, request: RawRequest, receive: Receive, send: Send, more: Sequence[Header] = ()) -> None:
+        """Send it, with `more` headers, until it ends or the client has gone; to HEAD everything but the body."""
+        await send(_start(200, self.content_type, *self.headers, *more))
+        if request.is_head:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            return
         tasks = [asyncio.create_task(self._send_body(send)), asyncio.create_task(_gone(receive))]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -109,16 +99,19 @@ class StreamedResponse:
 
     async def _send_body(self, send: Send) -> None:
         async for chunk in self.chunks:
-            if not chunk:
-                continue
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            if chunk:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
+def _start(status: int, content_type: str, *headers: Header) -> dict[str, Any]:
+    fields = [(b"content-type", content_type.encode()), *headers]
+    return {"type": "http.response.start", "status": status, "headers": fields}
+
+
 async def _gone(receive: Receive) -> None:
-    message: Any = await receive()
-    while message["type"] != "http.disconnect":
-        message = await receive()
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def json_response(value: object, status: int = 200, *headers: Header) -> HttpResponse:
@@ -141,7 +134,7 @@ def respond(answer: object, status: int) -> HttpResponse | StreamedResponse:
 class ProblemWithHeaders(BillfoldError):
     """A refusal with headers of its own, such as Retry-After."""
 
-    def __init__(self, code: str, detail: str, *headers: tuple[bytes, bytes]) -> None:
+    def __init__(self, code: str, detail: str, *headers: Header) -> None:
         super().__init__(code, detail)
         self.headers = headers
 
@@ -174,9 +167,7 @@ def invalid(error: InvalidInput) -> HttpResponse:
     return HttpResponse(422, JSON, _encode({"detail": detail}))
 
 
-def problem(
-    code: str, detail: str, request: RawRequest, *headers: tuple[bytes, bytes], **facts: object
-) -> HttpResponse:
+def problem(code: str, detail: str, request: RawRequest, *headers: Header, **facts: object) -> HttpResponse:
     """Return the problem document of a code."""
     known = PROBLEMS.get(code, _UNKNOWN)
     REFUSALS.add(known.code)
@@ -200,7 +191,7 @@ def _refusal(error: BillfoldError, request: RawRequest) -> HttpResponse:
         return problem("internal-error", "Something went wrong on our side.", request)
     if error.code not in PROBLEMS:
         log.error("problem_not_registered", code=error.code)
-    headers: Sequence[tuple[bytes, bytes]] = ()
+    headers: Sequence[Header] = ()
     if isinstance(error, ProblemWithHeaders):
         headers = error.headers
     elif isinstance(error, Unavailable | MarketDataStale):

@@ -29,10 +29,9 @@ from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.mp import MPServer
-from litestar.types import Receive, Send
 
 from billfold.http.edge import CLOSE, AppWithLifespan, is_trusted
-from billfold.http.raw_request import RawRequest
+from billfold.http.raw_request import RawRequest, Receive, Scope, Send
 from billfold.http.responses import problem
 from billfold.platform import ids
 from billfold.platform.network.addresses import network_of
@@ -168,7 +167,7 @@ class LazyApp:
         self._open_app = open_app
         self._app: AppWithLifespan | None = None
 
-    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401 - any scope of ASGI
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or the lifespan of the worker."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
@@ -177,7 +176,7 @@ class LazyApp:
         else:
             await self._app(scope, receive, send)
 
-    async def _live(self, receive: Any, send: Any) -> None:  # noqa: ANN401 - the server's
+    async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         started = False
         try:
@@ -226,7 +225,7 @@ class ConnectionLimits:
         self._receiving: defaultdict[str, dict[Peer, _Receiving]] = defaultdict(dict)
         self._seen: dict[Peer, int] = {}
 
-    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401 - any scope of ASGI
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         peer = _client_of(scope)
         task = asyncio.current_task()
@@ -235,7 +234,7 @@ class ConnectionLimits:
         else:
             await self._serve(scope, receive, send, mine=_Receiving(task))
 
-    async def _serve(self, scope: Any, receive: Receive, send: Send, *, mine: _Receiving) -> None:  # noqa: ANN401
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, *, mine: _Receiving) -> None:
         """Serve a request, unless it is given up while it is received."""
         peer = _client_of(scope)
         network = network_of(peer[0])
@@ -250,7 +249,7 @@ class ConnectionLimits:
             await send(message)
 
         async def received() -> Any:  # noqa: ANN401 - a message of ASGI
-            message: Any = await receive()
+            message = await receive()
             if not message.get("more_body", False):
                 waiting.pop(peer, None)
             return message
@@ -332,7 +331,7 @@ class ConnectionLimits:
                     yield copy
 
 
-def _client_of(scope: Any) -> Peer:  # noqa: ANN401 - any scope of ASGI
+def _client_of(scope: Scope) -> Peer:
     """Return who sends a request as sockets name them: the server writes the port as a text."""
     address, port = scope.get("client") or ("", 0)
     return address, int(port)
@@ -369,7 +368,7 @@ def _shut_down(copy: socket.socket) -> None:
         return
 
 
-async def _refuse(scope: Any, peer: Peer, send: Send) -> None:  # noqa: ANN401 - any scope of ASGI
+async def _refuse(scope: Scope, peer: Peer, send: Send) -> None:
     request = RawRequest(scope, ids.new().hex, peer[0])
     detail = "Too many requests of your network were being received."
     refusal = problem("too-many-connections", detail, request, CLOSE, (b"retry-after", b"1"))

@@ -13,11 +13,11 @@ from urllib.parse import quote
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from litestar.types import Receive
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
 from billfold.http.raw_request import (
     RawRequest,
+    Receive,
     body_parts,
     declared_type,
     has_control,

@@ -10,8 +10,6 @@ from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
 
-from litestar.types import Receive, Scope, Send
-
 from billfold.apis.customer_api import CustomerApi, create_customer_app, customer_document
 from billfold.apis.partner_api import PartnerApi, create_partner_app, partner_operations
 from billfold.cli.process_supervisor import exit_with_parent
@@ -19,7 +17,7 @@ from billfold.documentation.app import DocumentationApp
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.http.edge import AppWithLifespan, observed
 from billfold.http.openapi import Document
-from billfold.http.raw_request import name_of
+from billfold.http.raw_request import Receive, Scope, Send, name_of
 from billfold.http.serve import ConnectionLimits, LazyApp
 from billfold.ledger.bank import Bank
 from billfold.monitoring.samples import telemetry

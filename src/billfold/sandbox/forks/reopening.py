@@ -23,10 +23,9 @@ from billfold.platform.database.shortage import error_summary
 from billfold.sandbox.forks.lease import POLL_SECONDS, is_paused, until_paused
 
 if TYPE_CHECKING:
-    from litestar.types import Receive, Send
-
     from billfold.events.stream.broadcaster import EventBroadcaster
     from billfold.http.edge import AppWithLifespan
+    from billfold.http.raw_request import Receive, Send
 
     OpenApp = Callable[[], AbstractAsyncContextManager[tuple[AppWithLifespan, EventBroadcaster]]]
 
