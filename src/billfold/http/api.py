@@ -362,7 +362,7 @@ async def _send(
     send: Send,
 ) -> None:
     if isinstance(response, StreamedResponse):
-        await response.stream(request, receive, send, headers)
+        await response.stream(receive, send, headers, is_head=request.is_head)
     else:
         await response.send(send, headers)
 

@@ -81,10 +81,10 @@ class StreamedResponse:
     chunks: AsyncIterator[bytes]
     headers: Sequence[Header] = ()
 
-    async def stream(self, request: RawRequest, receive: Receive, send: Send, more: Sequence[Header] = ()) -> None:
+    async def stream(self, receive: Receive, send: Send, more: Sequence[Header] = (), *, is_head: bool = False) -> None:
         """Send it, with `more` headers, until it ends or the client has gone; to HEAD everything but the body."""
         await send(_start(200, self.content_type, *self.headers, *more))
-        if request.is_head:
+        if is_head:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
             return
         tasks = [asyncio.create_task(self._send_body(send)), asyncio.create_task(_gone(receive))]
