@@ -35,7 +35,7 @@ async def entered(step: Step, handler: str, prepare: Step) -> tuple[list[str], l
     for _ in range(4):
         await prepare()
         found.append(await _enter(step, handler))
-    return min(found, key=lambda each: len(each[1]))
+    return min(found, key=lambda each: len(each[0]) + len(each[1]))
 
 
 async def _enter(step: Step, handler: str) -> tuple[list[str], list[str]]:
