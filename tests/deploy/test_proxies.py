@@ -18,7 +18,7 @@ from tests.support.whole_bank import close_bank, open_bank
 from tests.support.world import PartnerClient, new_partner
 
 from billfold.cli.tls import ensure_certificates
-from billfold.http.edge.observed import observed
+from billfold.http.edge import observed
 from billfold.platform.clock import monotonic, wall_now
 from billfold.wiring.server import make_host_router
 

@@ -9,7 +9,7 @@ from tests.support.payees import CONTOSO, wire
 from tests.support.world import EVERYTHING, UNKNOWN, token_for
 
 from billfold.documents.ports import FileInspector
-from billfold.http.limits import upload_turns
+from billfold.http import uploads
 from billfold.identity.operators import Operator
 from billfold.onboarding import review_queue as reviewing
 from billfold.onboarding.review_queue import ReviewDecision
@@ -231,7 +231,7 @@ async def test_a_file_by_its_id_has_a_name(customer_desk):
 
 
 async def test_files_beyond_those_received_at_once_are_not_read_until_it_is_their_turn(customer_desk, monkeypatch):
-    monkeypatch.setattr(upload_turns, "FILES_RECEIVED_MAX", 2)
+    monkeypatch.setattr(uploads, "FILES_RECEIVED_MAX", 2)
     on, read = asyncio.Event(), 0
 
     async def slowly():
@@ -248,7 +248,7 @@ async def test_files_beyond_those_received_at_once_are_not_read_until_it_is_thei
     sending = [asyncio.create_task(send()) for _ in range(5)]
     _, pending = await asyncio.wait(sending, timeout=1)
     assert (read, len(pending)) == (2, 5)
-    monkeypatch.setattr(upload_turns, "FILE_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(uploads, "FILE_WAIT_SECONDS", 0.05)
     assert await send() == 429, "nobody waits for ever"
     on.set()
     assert await asyncio.gather(*sending) == [201] * 5

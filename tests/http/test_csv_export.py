@@ -2,7 +2,7 @@
 
 import asyncio
 
-from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
+from billfold.http.responses import ROWS_PER_PAGE, csv_stream
 from billfold.platform.text import Separators
 
 

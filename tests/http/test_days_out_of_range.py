@@ -7,8 +7,8 @@ import pytest
 from tests.reference.documents import DOCUMENTS, operations_of
 from tests.support.world import UNKNOWN
 
-from billfold.apis.customer_api.app import customer_operations
-from billfold.apis.partner_api.app import partner_operations
+from billfold.apis.customer_api import customer_operations
+from billfold.apis.partner_api import partner_operations
 from billfold.http.raw_request import decode
 from billfold.platform.errors import InvalidInput
 from billfold.sandbox.routes.operations import sandbox_operations

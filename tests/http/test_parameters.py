@@ -8,8 +8,17 @@ import msgspec
 import pytest
 from tests.reference.documents import DOCUMENTS, operations_of
 
-from billfold.http.list_params import Limit, Since, Until, texts_among
-from billfold.http.parameters import Query, QueryParams, check_ranges, parameter_of, range_pairs
+from billfold.http.parameters import (
+    Limit,
+    Query,
+    QueryParams,
+    Since,
+    Until,
+    check_ranges,
+    parameter_of,
+    range_pairs,
+    texts_among,
+)
 from billfold.platform.errors import InvalidInput
 
 OWN_ID = "0f6f5c3a-9a43-4c83-8a2f-0d9a3a1c5b77"

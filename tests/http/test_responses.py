@@ -5,7 +5,7 @@ from tests.fixtures.sample_app import RUNS, THING
 from tests.support.whole_bank import close_bank, open_bank
 from tests.support.world import PartnerClient, close_app, new_partner
 
-from billfold.apis.partner_api.app import create_partner_app
+from billfold.apis.partner_api import create_partner_app
 
 BODY = {"name": "a thing", "amount_usdc": 100}
 ONE = THING + "1/"

@@ -14,7 +14,7 @@ from tests.support.whole_bank import close_bank, open_bank
 from tests.support.world import PartnerClient, new_partner
 
 from billfold.cli.context import CliError
-from billfold.http.edge.observed import observed
+from billfold.http.edge import observed
 from billfold.monitoring import management_server
 from billfold.monitoring.management_server import ManagementServer, manage_children, serve_management
 from billfold.monitoring.samples import BREAKS, GAUGES, telemetry

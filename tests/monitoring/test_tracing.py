@@ -8,7 +8,7 @@ from tests.support.events import Town, add_customer, receiving
 from tests.support.whole_bank import close_bank, open_bank
 from tests.support.world import PartnerClient, new_partner
 
-from billfold.http.edge.observed import observed
+from billfold.http.edge import observed
 from billfold.platform.database.pool import create_pool
 from billfold.platform.telemetry.tracing import tracing
 from billfold.wiring.server import make_host_router

@@ -1,7 +1,7 @@
 """What the OpenAPI documents of both APIs say of their operations."""
 
-from billfold.apis.customer_api.app import customer_document
-from billfold.apis.partner_api.app import partner_document, partner_operations
+from billfold.apis.customer_api import customer_document
+from billfold.apis.partner_api import partner_document, partner_operations
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.routes.operations import sandbox_operations
 

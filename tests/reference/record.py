@@ -16,17 +16,17 @@ from tests.support.sandbox_process import performing_tasks
 from tests.support.whole_bank import close_bank, open_bank
 from tests.support.world import EVERYTHING, MemberDesk, PartnerApi, Team, new_partner, token_for
 
-from billfold.apis.customer_api import app as customer_api
-from billfold.apis.partner_api import app as partner_api
+from billfold import apis
 from billfold.migrations import runner
 from billfold.oauth import clients
 from billfold.platform.database import embedded as embedded_postgres
 from billfold.platform.database.connection import ensure_login
 from billfold.platform.database.pool import APP_ROLE, create_pool
 
+FOLDER = Path(str(apis.__file__)).parent
 EXAMPLES = {
-    "partner": Path(partner_api.__file__).with_name("examples.json"),
-    "customer": Path(customer_api.__file__).with_name("examples.json"),
+    "partner": FOLDER / "partner_api_examples.json",
+    "customer": FOLDER / "customer_api_examples.json",
 }
 
 

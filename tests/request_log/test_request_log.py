@@ -11,8 +11,7 @@ from tests.support.world import UNKNOWN, token_for
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
 from billfold.request_log import recorder
-from billfold.request_log.store import add_requests, purge_requests
-from billfold.request_log.types import LoggedRequest
+from billfold.request_log.store import LoggedRequest, add_requests, purge_requests
 
 PATH = "/api/v2/request-log/"
 PAN = "4111111111111111"
@@ -117,7 +116,7 @@ async def test_nobody_fills_the_log_of_others_nor_what_waits_for_it(desk, bank, 
     assert await bank.pool.fetchval("SELECT count(*) FROM request_log WHERE status = 200") == 6
     monkeypatch.setattr(recorder, "monotonic", lambda: monotonic() + 60)
     now = wall_now().replace(second=30)
-    monkeypatch.setattr("billfold.http.limits.idempotency.wall_now", lambda: now)
+    monkeypatch.setattr("billfold.http.admission.wall_now", lambda: now)
     await desk.send("GET", PATH)
     await bank.pool.execute("UPDATE rate_limit_window SET used = 1000000")
     limited = [await desk.send("GET", PATH) for _ in range(5)]

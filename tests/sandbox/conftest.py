@@ -6,7 +6,7 @@ import pytest
 from tests.support.world import PartnerClient, close_app, new_partner
 
 from billfold.accounts.pockets.commands import OpenPocket
-from billfold.apis.partner_api.app import PartnerApi
+from billfold.apis.partner_api import PartnerApi
 from billfold.platform import ids
 from billfold.sandbox.routes.operations import open_sandbox, sandbox_operations
 

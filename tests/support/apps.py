@@ -6,8 +6,8 @@ Building one costs as much as a whole journey through it; opening a bank behind 
 from collections import defaultdict
 from typing import Any
 
-from billfold.apis.customer_api.app import CustomerApi
-from billfold.apis.partner_api.app import PartnerApi
+from billfold.apis.customer_api import CustomerApi
+from billfold.apis.partner_api import PartnerApi
 from billfold.oauth import signing_keys as signing
 from billfold.oauth.server.app import AuthApi
 from billfold.platform.clock import wall_now

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 
 from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.apis.partner_api.app import create_partner_app
-from billfold.http.edge.serve import LazyApp
+from billfold.apis.partner_api import create_partner_app
 from billfold.http.operations import get
+from billfold.http.serve import LazyApp
 from billfold.identity.partners.caller import Caller
 
 

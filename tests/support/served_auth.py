@@ -14,7 +14,7 @@ import httpx
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.cli.tls import ensure_certificates
-from billfold.http.edge.serve import LazyApp
+from billfold.http.serve import LazyApp
 from billfold.platform.clock import wall_now
 from billfold.wiring.server import make_host_router
 
@@ -22,7 +22,7 @@ PATIENCE_SECONDS = 60
 START = """
 import sys
 from pathlib import Path
-from billfold.http.edge.serve import serve_https
+from billfold.http.serve import (serve_https)
 if __name__ == "__main__":
     certificate, key, port, workers = sys.argv[1:]
     serve_https("tests.support.served_auth:make_app", host="127.0.0.1", port=int(port),

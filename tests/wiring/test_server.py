@@ -22,7 +22,7 @@ print(*loaded)
 """
 SERVE = """
 import billfold.wiring.server
-from billfold.apis.partner_api.app import partner_operations
+from billfold.apis.partner_api import partner_operations
 from billfold.platform.settings.settings import Settings
 from billfold.wiring.providers import custodian_of, forbid_simulations, linking_provider_of, simulation_of
 from billfold.wiring.scheduled_jobs import file_receivers, job_runners

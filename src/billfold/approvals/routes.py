@@ -15,15 +15,15 @@ from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
 from billfold.approvals.store.reviews import list_other_members, load_reviews
 from billfold.approvals.types import DEFAULT_REQUIREMENT, Actor, AuthorizationRequestRow, Rule
 from billfold.data_keys.keys import DataKeys
-from billfold.http.list_params import OrderedQuery, page_of, texts_among
 from billfold.http.operations import delete, get, patch, post, with_scope
+from billfold.http.parameters import OrderedQuery, page_of, texts_among
 from billfold.http.raw_request import in_body
 from billfold.http.responses import HttpResponse, ProblemWithHeaders, json_response
 from billfold.http.schemas import CursorList
 from billfold.identity.members import store as team_store
 from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW, Action
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput, Refused
 

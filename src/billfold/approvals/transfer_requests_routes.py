@@ -26,16 +26,15 @@ from billfold.approvals.types import DEFAULT_REQUIREMENT, Status, TransferReques
 from billfold.data_keys.data_key import PartyField
 from billfold.data_keys.keys import DataKeys
 from billfold.http.caller import Call
-from billfold.http.limits.rate_limits import count_second
-from billfold.http.list_params import OrderedQuery, Since, Until, page_of, texts_among
+from billfold.http.counts import count_second
 from billfold.http.operations import MaybeInPath, delete, get, patch, post, with_scope
-from billfold.http.parameters import Query, parse_uuid
-from billfold.http.raw_request import in_body
+from billfold.http.parameters import OrderedQuery, Query, Since, Until, page_of, texts_among
+from billfold.http.raw_request import in_body, parse_uuid
 from billfold.http.schemas import CursorList
 from billfold.identity.users import store as user_store
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import require_active
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.payments.crypto.withdrawals.rules import require_minimum
 from billfold.payments.crypto.withdrawals.wallet import find_objection_to
 from billfold.payments.wires.routes import WIRES_FEATURE

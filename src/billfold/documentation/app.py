@@ -21,7 +21,6 @@ from typing import Any
 
 import msgspec
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from litestar.types import Receive, Scope, Send
 from markupsafe import Markup
 
 from billfold import pages
@@ -30,8 +29,8 @@ from billfold.documentation.generated import event_index, event_pages, problem_i
 from billfold.documentation.markdown import highlighted, render, title_of
 from billfold.documentation.site import Book, Group, Page, Place, Sample, Site
 from billfold.events.kinds import KINDS
-from billfold.http.edge.middleware import EdgeMiddleware
-from billfold.http.raw_request import RawRequest, raw_request_of
+from billfold.http.edge import EdgeMiddleware
+from billfold.http.raw_request import RawRequest, Receive, Scope, Send, raw_request_of
 from billfold.http.responses import JSON, TEXT, HttpResponse, ProblemWithHeaders
 from billfold.pages.theme import MEDIA_TYPES, Theme, page_headers
 from billfold.platform.problems import PROBLEMS

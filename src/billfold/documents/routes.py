@@ -11,8 +11,9 @@ from billfold.documents.ports import APPLICATION_DOCUMENT_JOB, DocumentRow, File
 from billfold.documents.store import keep_sealed, open_names, seal_name
 from billfold.http.caller import Call
 from billfold.http.operations import TOKEN_AND_KEY, MaybeInPath, Options, get, post, with_scope
-from billfold.http.raw_request import RawRequest, kind_in
+from billfold.http.raw_request import RawRequest
 from billfold.http.schemas import one_of
+from billfold.http.uploads import kind_in
 from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerStatus

@@ -14,7 +14,7 @@ import msgspec
 from billfold.data_keys.data_key import DataShredded
 from billfold.data_keys.keys import DOCUMENT_NAME, DataKeys, open_column
 from billfold.documents.ports import DocumentRow, FileStore, StoredFile, StoredFileMissing
-from billfold.http.ports import OwnedType
+from billfold.http.uploads import OwnedType
 from billfold.ledger.bank import Bank
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.connection import Connection, Db, Pool

@@ -15,9 +15,8 @@ from billfold.events.sse import STREAM_OPTIONS, StreamQuery, event_stream
 from billfold.events.store import LoggedEvent, envelope_of
 from billfold.events.webhooks import store as webhook_store
 from billfold.events.webhooks.subscriptions import subscriber_of
-from billfold.http.list_params import Limit, Offset, OrderedQuery, Part, Since, page_of
 from billfold.http.operations import SIGNED, get, with_scope
-from billfold.http.parameters import Query
+from billfold.http.parameters import Limit, Offset, OrderedQuery, Part, Query, Since, page_of
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import StreamedResponse
 from billfold.http.schemas import CursorList, OffsetList
@@ -26,7 +25,7 @@ from billfold.identity.partners.caller import Caller
 from billfold.identity.users.rules import PERMISSIONS
 from billfold.ledger.bank import Bank
 from billfold.oauth import grants
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
 from billfold.platform.database.paging import LIMIT_MAX

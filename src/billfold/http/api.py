@@ -1,55 +1,57 @@
 """One API as an ASGI application: its operations behind authentication and rate limits.
 
-Litestar finds the operation of a path. A request is authenticated, counted, and runs once: its
+A request is authenticated, counted, and runs once: its
 response is stored under its idempotency key and sent again to whoever repeats it. Nothing is
 counted or stored of a request that is not authenticated.
 """
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 import msgspec
-from litestar import Litestar, Request, Response
-from litestar.handlers import HTTPRouteHandler
-from litestar.middleware import DefineMiddleware
-from litestar.types import ASGIApp, HTTPScope, Receive, Send
 
+from billfold.http.admission import Admission, AdmissionRequest, IdempotencyStore, rate_limit_headers
 from billfold.http.caller import Call
-from billfold.http.deprecations import Deprecations, announcement
-from billfold.http.edge.middleware import EdgeMiddleware, clock_header, create_clock_headers
-from billfold.http.file_forms import boundary_of, open_file_form
-from billfold.http.limits.idempotency import Admission, AdmissionRequest, IdempotencyStore
-from billfold.http.limits.rate_limits import count_address, rate_limit_headers, response_without_run
-from billfold.http.limits.upload_turns import UploadTurns
+from billfold.http.counts import Deprecations, announcement, count_address
+from billfold.http.edge import EdgeMiddleware, clock_header, create_clock_headers
 from billfold.http.operations import Access, Operation, Proof
-from billfold.http.parameters import parse_uuid
-from billfold.http.ports import FindDocumentType, RequestLog
-from billfold.http.raw_request import BODY_BYTES_MAX, RawRequest, raw_request_of, read_body, receive_file
+from billfold.http.raw_request import (
+    BODY_BYTES_MAX,
+    RawRequest,
+    Receive,
+    Scope,
+    Send,
+    is_file_form,
+    raw_request_of,
+    read_body,
+)
 from billfold.http.responses import (
+    Header,
     Headers,
     HttpResponse,
+    ProblemWithHeaders,
     StreamedResponse,
-    as_response,
-    methods_of,
+    method_not_allowed,
+    nothing_here,
+    options_response,
     respond,
     response_to,
-    send_response,
 )
+from billfold.http.uploads import FindDocumentType, Uploads, boundary_of, open_file_form
 from billfold.ledger.bank import Bank
 from billfold.platform import ids
 from billfold.platform.clock import business_now, wall_now
 from billfold.platform.database.shortage import patiently
 from billfold.platform.errors import BillfoldError
 
-_NOT_STORED = frozenset({401, 403, 429})
-_STORED_BYTES_MAX = 1024 * 1024
-_SERVER_ERROR = 500
+_HOST = re.compile(r"[0-9A-Za-z!$&'()*+,;=\-._~:\[\]@%]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,19 +87,77 @@ class Authenticator(Protocol):
         """Record an attempt to change something without the right to."""
 
 
+class RequestLog(Protocol):
+    """Keeps a log of the requests of each tenant."""
+
+    def record(
+        self, operation: Operation, request: RawRequest, response: HttpResponse | StreamedResponse, *, proven: bool
+    ) -> None:
+        """Log a request whose token is known, once."""
+
+    async def close(self) -> None:
+        """Write what is not written yet."""
+
+
+class Offered(NamedTuple):
+    """An operation, and how the API lets it be called."""
+
+    operation: Operation
+    access: Access
+
+
+class _Step:
+    """A part of a path: what may follow it, under None a name, and what is offered where a path ends with it."""
+
+    __slots__ = ("inner", "offered")
+
+    def __init__(self) -> None:
+        self.inner: dict[str | None, _Step] = {}
+        self.offered: dict[str, Offered] = {}
+
+
+class Router:
+    """Finds what is offered at a path: a whole path comes before one with names in it. Slashes count once."""
+
+    def __init__(self, operations: Iterable[Operation], proofs: frozenset[Proof]) -> None:
+        self._whole: dict[str, dict[str, Offered]] = {}
+        self._first = _Step()
+        for each in operations:
+            if (access := each.access_by(proofs)) is not None:
+                self._offered_at(each.route)[each.method] = Offered(each, access)
+
+    def _offered_at(self, route: str) -> dict[str, Offered]:
+        if "{" not in route:
+            return self._whole.setdefault(route, {})
+        step = self._first
+        for part in route[1:].split("/"):
+            step = step.inner.setdefault(None if part.startswith("{") else part, _Step())
+        return step.offered
+
+    def find(self, path: str) -> tuple[Mapping[str, Offered], list[str]]:
+        """Return what is offered at a path, by method, and what stands for the names in it. Raises NotFound."""
+        if (whole := self._whole.get(path)) is not None:
+            return whole, []
+        step, values = self._first, []
+        for part in path[1:].split("/"):
+            following = step.inner.get(part)
+            if following is None:
+                values.append(part)
+                following = step.inner.get(None)
+            if following is None:
+                raise nothing_here()
+            step = following
+        if not step.offered:
+            raise nothing_here()
+        return step.offered, values
+
+
 class Api:
     """The operations of one API, and what its process shares while a bank is open behind it."""
 
     def __init__(self, operations: Sequence[Operation], proofs: frozenset[Proof]) -> None:
         self.operations = operations
-        self._proofs = proofs
-        self._router = Litestar(
-            route_handlers=[_route(each) for each in operations if each.access_by(proofs)],
-            middleware=[DefineMiddleware(_Dispatch, api=self)],
-            exception_handlers={Exception: _on_router_error},
-            openapi_config=None,
-            logging_config=None,
-        )
+        self._router = Router(operations, proofs)
 
     def open(
         self,
@@ -119,10 +179,9 @@ class Api:
         self._store = IdempotencyStore(bank.pool, bank.vault, by_pooler=bank.settings.database_pooler_url is not None)
         self._deprecations = Deprecations(bank.pool)
         self.request_log = request_log
-        self._find_document_type = find_document_type
         self._clock = create_clock_headers(bank)
-        self._turns = UploadTurns(bank.settings.uploads_per_tenant)
-        self._edge = EdgeMiddleware(self._router, bank.settings, self._clock)
+        self._uploads = Uploads(bank, find_document_type)
+        self._edge = EdgeMiddleware(self.respond, bank.settings, self._clock)
 
     async def close(self) -> None:
         """Write down what is under way."""
@@ -141,7 +200,7 @@ class Api:
         finally:
             await self.close()
 
-    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         await self._edge(scope, receive, send)
 
@@ -149,29 +208,41 @@ class Api:
         """Return the response to an error of a request that was not counted."""
         return response_to(error, request)
 
-    async def respond(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
-        """Serve a request of the operation that the router has found."""
-        operation: Operation = scope["route_handler"].opt["operation"]
+    async def respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request that came through the edge. Raises what is wrong with its address or its method."""
         request = raw_request_of(scope)
-        request.path_params = scope["path_params"]
+        if not _HOST.fullmatch(request.host):
+            raise BillfoldError("bad-request", "Invalid host header")
+        path = "/" + "/".join(filter(None, scope["path"].split("/")))
+        offered, values = self._router.find(path)
+        scope["path"], scope["path_template"] = path, next(iter(offered.values())).operation.route
+        if scope["method"] == "OPTIONS":
+            await options_response(offered).send(send)
+            return
+        if scope["method"] not in offered:
+            raise method_not_allowed(request, offered)
+        operation, access = offered[scope["method"]]
+        scope["operation"] = operation
+        request.path_params = dict(zip(operation.path_names, values, strict=True))
         try:
-            await self.serve(operation, request, receive, send=send)
+            await self._serve(operation, access, request, receive=receive, send=send)
         except Exception as error:  # noqa: BLE001 - each has its response
             response = self.error_response(error, request)
             self._record(operation, request, response, proven=False)
             await response.send(send)
 
-    async def serve(self, operation: Operation, request: RawRequest, receive: Receive, send: Send) -> None:
+    async def _serve(
+        self, operation: Operation, access: Access, request: RawRequest, receive: Receive, send: Send
+    ) -> None:
         """Serve a request of an operation. Raises what is wrong before it is counted."""
-        access = operation.access_by(self._proofs)
-        assert access is not None
         if access.proof is Proof.NONE:
             await self._serve_anybody(operation, access, request, receive=receive, send=send)
             return
         # Whoever sends a body is known before a byte of it is read.
         sender = await patiently(lambda: self.authenticator.identify(request, wall_now()))
         if operation.takes_file:
-            await self._serve_upload(sender, operation, access, request=request, receive=receive, send=send)
+            async with self._uploads.in_memory(request, receive, sender.tenant):
+                await self._serve_known(sender, operation, access, request=request, receive=receive, send=send)
             return
         request.body = await read_body(request, receive)
         await self._serve_known(sender, operation, access, request=request, receive=receive, send=send)
@@ -181,34 +252,6 @@ class Api:
     ) -> None:
         if self.request_log is not None:
             self.request_log.record(operation, request, response, proven=proven)
-
-    async def _serve_upload(
-        self, sender: Sender, operation: Operation, access: Access, *, request: RawRequest, receive: Receive, send: Send
-    ) -> None:
-        """Serve a request whose body is a file. Only once it is there it takes one of its tenant's places in memory.
-
-        Files beyond those that a tenant may send at once are not read until it is their turn.
-        """
-        tenant = sender.tenant
-        document_type = await patiently(lambda: self._document_type(tenant, request))
-        async with (
-            self._turns.receiving(tenant),
-            receive_file(request, receive, document_type) as received,
-            self._turns.in_memory(tenant),
-        ):
-            request.body = await asyncio.to_thread(received.read)
-            await self._serve_known(sender, operation, access, request=request, receive=receive, send=send)
-
-    async def _document_type(self, tenant: UUID, request: RawRequest) -> str | None:
-        """Return the type in the path, or that of the document named there; None for one that is not the tenant's."""
-        named = request.path_params.get("document_id")
-        if named is None:
-            return request.path_params.get("document_type")
-        assert self._find_document_type is not None
-        found = await self._find_document_type(self.bank.pool, parse_uuid("path", "document_id", named))
-        entry = None if found is None else await self.bank.directory.find("customer", found.customer_id)
-        is_own = entry is not None and tenant in {entry.partner_id, entry.customer_id}
-        return found.type if found is not None and is_own else None
 
     async def _serve_anybody(
         self, operation: Operation, access: Access, request: RawRequest, receive: Receive, send: Send
@@ -223,7 +266,7 @@ class Api:
             response = respond(await self._handle(operation, request), operation.status)
         except Exception as error:  # noqa: BLE001 - each has its response
             response = self.error_response(error, request)
-        await send_response(request, response, headers, receive=receive, send=send)
+        await _send(request, response, headers, receive=receive, send=send)
 
     async def _serve_known(
         self, sender: Sender, operation: Operation, access: Access, *, request: RawRequest, receive: Receive, send: Send
@@ -233,7 +276,7 @@ class Api:
         identity = await self.authenticator.authenticate(sender, request, operation, access=access, wall=wall)
         response, headers = await self.answer(operation, request, identity, wall=wall)
         self._record(operation, request, response, proven=True)
-        await send_response(request, response, headers, receive=receive, send=send)
+        await _send(request, response, headers, receive=receive, send=send)
 
     async def answer(
         self, operation: Operation, request: RawRequest, identity: Identity, wall: datetime
@@ -242,8 +285,8 @@ class Api:
         admission = await self._admit(operation, identity, wall)
         headers = _headers(operation, admission, wall)
         if admission.verdict != "run":
-            return response_without_run(admission, request, wall), headers
-        stored = False
+            return _not_run(admission, request, wall), headers
+        kept = False
         try:
             response: HttpResponse | StreamedResponse
             try:
@@ -251,9 +294,9 @@ class Api:
                 response = respond(result, operation.status)
             except Exception as error:  # noqa: BLE001 - each has its response
                 response = response_to(error, request)
-            stored = self._store_response(identity.admission, response)
+            kept = self._store.keep_response(identity.admission, response)
         finally:
-            if not stored:
+            if not kept:
                 await self._store.release(identity.admission)
         return response, headers
 
@@ -265,14 +308,14 @@ class Api:
         wall = wall_now()
         admission = await self._admit(operation, identity, wall)
         if admission.verdict != "run":
-            return response_without_run(admission, request, wall)
+            return _not_run(admission, request, wall)
         stored = False
         try:
             result = await self._call(operation, request, identity, admission=admission, wall=wall)
             if identity.admission.key is not None:
-                stored = self._store_response(identity.admission, respond(result, operation.status))
+                stored = self._store.keep_response(identity.admission, respond(result, operation.status))
         except BillfoldError as error:
-            stored = self._store_response(identity.admission, response_to(error, request))
+            stored = self._store.keep_response(identity.admission, response_to(error, request))
             raise
         finally:
             if not stored:
@@ -306,24 +349,12 @@ class Api:
             return await operation.call(request, self.services)
         return await patiently(lambda: operation.call(request, self.services))
 
-    def _store_response(self, request: AdmissionRequest, response: HttpResponse | StreamedResponse) -> bool:
-        """Store a response that a repeated request shall get; tell whether it is such a one."""
-        if (
-            isinstance(response, StreamedResponse)
-            or response.status >= _SERVER_ERROR
-            or response.status in _NOT_STORED
-            or len(response.body) > _STORED_BYTES_MAX
-        ):
-            return False
-        self._store.store_response(request, response)
-        return True
-
 
 async def fingerprint_of(request: RawRequest) -> bytes:
     """Return the hash of all a key is bound to: method, path and query as sent, body."""
     if request.values is None:
         # The boundary of a form is another one each time it is sent.
-        body = request.body.replace(boundary_of(request), b"")
+        body = request.body.replace(boundary_of(request), b"") if is_file_form(request) else request.body
     else:
         body = msgspec.json.encode(request.values)
     parts = (request.method.encode(), request.path.encode("latin-1"), request.query, body)
@@ -356,6 +387,20 @@ def _call_fields(
     }
 
 
+async def _send(
+    request: RawRequest,
+    response: HttpResponse | StreamedResponse,
+    headers: Sequence[Header],
+    *,
+    receive: Receive,
+    send: Send,
+) -> None:
+    if isinstance(response, StreamedResponse):
+        await response.stream(receive, send, headers, is_head=request.is_head)
+    else:
+        await response.send(send, headers)
+
+
 def _headers(operation: Operation, admission: Admission, wall: datetime) -> Headers:
     headers = rate_limit_headers(admission.limit, admission.remaining, admission.resets_at)
     if admission.clock is not None:
@@ -365,30 +410,20 @@ def _headers(operation: Operation, admission: Admission, wall: datetime) -> Head
     return headers
 
 
-def _route(operation: Operation) -> HTTPRouteHandler:
-    """Return the entry of an operation in the router."""
-    path = operation.path.replace("}", ":str}")
-    return HTTPRouteHandler(path, http_method=operation.method, opt={"operation": operation})(_never)
-
-
-async def _never() -> None:
-    """Stand for the handler of every operation: requests are served before they get here."""
-
-
-class _Dispatch:
-    """The ASGI layer behind the router: serves what belongs to an operation."""
-
-    def __init__(self, app: ASGIApp, api: Api) -> None:  # noqa: ARG002 - the router names it
-        self._api = api
-
-    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
-        """Serve a request."""
-        if scope["method"] == "OPTIONS":
-            await methods_of(scope).send(send)
-        else:
-            await self._api.respond(scope, receive, send)
-
-
-def _on_router_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """Answer a request of a path that does not exist."""
-    return as_response(response_to(error, raw_request_of(request.scope)))
+def _not_run(admission: Admission, request: RawRequest, wall: datetime) -> HttpResponse:
+    """Return the response to a request that does not run: repeated or refused."""
+    if admission.verdict == "replay" and admission.stored is not None:
+        replayed = ((b"idempotent-replayed", b"true"), (b"x-service-idempotent-replay", b"true"))
+        return replace(admission.stored, headers=replayed)
+    if admission.verdict == "limited":
+        seconds = max(1, admission.resets_at - int(wall.timestamp()))
+        after = (b"retry-after", str(seconds).encode())
+        detail = f"Rate limit exceeded: {admission.limit} requests per minute. Retry after {seconds} seconds."
+        refusal = ProblemWithHeaders("rate-limited", detail, after)
+    elif admission.verdict == "reused":
+        refusal = ProblemWithHeaders("idempotency-key-reused", "This key already belongs to another request.")
+    else:
+        refusal = ProblemWithHeaders(
+            "idempotency-in-progress", "The same request is still running.", (b"retry-after", b"1")
+        )
+    return response_to(refusal, request)

@@ -20,15 +20,15 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from types import UnionType
 from typing import Any, Final, Literal, NamedTuple, TypedDict, Unpack
 from uuid import UUID
 
 import msgspec
 
-from billfold.http.parameters import Parameter, QueryParams, check_ranges, parameter_of, parse_uuid, range_pairs
-from billfold.http.raw_request import RawRequest, convert, decode, missing_body
+from billfold.http.parameters import Parameter, QueryParams, check_ranges, parameter_of, range_pairs
+from billfold.http.raw_request import RawRequest, convert, decode, missing_body, parse_uuid
 from billfold.http.responses import HttpResponse, StreamedResponse
 from billfold.platform.errors import InvalidInput
 
@@ -222,7 +222,12 @@ class Operation:
     def _ranges(self) -> list[tuple[Parameter, Parameter]]:
         return range_pairs(self.query)
 
-    @property
+    @cached_property
+    def route(self) -> str:
+        """The path without a slash at its end, as operators see it."""
+        return f"/{self.path.strip('/')}"
+
+    @cached_property
     def path_names(self) -> list[str]:
         """The names in the path, in its order."""
         return re.findall(r"{(\w+)}", self.path)
@@ -241,7 +246,8 @@ class Operation:
         if (given := _GIVEN.get(name)) is not None:
             return given
         if source is not None:
-            return lambda request, _: source.read(request.query_values)
+            usual = source.read({})
+            return lambda request, _: source.read(request.query_values) if request.query else usual
         if name in self.path_names:
             if hint in _IDS:
                 return lambda request, _: parse_uuid("path", name, request.path_params[name])
@@ -328,29 +334,11 @@ def _tag_of(module: str) -> str:
     return (folder if is_whole else name.removesuffix("_routes")).replace("_", "-")
 
 
-def get(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
-    """Declare an operation that reads."""
-    return operation("GET", path, *access, **options)
-
-
-def post(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
-    """Declare an operation that creates or starts something."""
-    return operation("POST", path, *access, **options)
-
-
-def put(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
-    """Declare an operation that replaces something."""
-    return operation("PUT", path, *access, **options)
-
-
-def patch(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
-    """Declare an operation that changes something."""
-    return operation("PATCH", path, *access, **options)
-
-
-def delete(path: str, *access: Access, **options: Unpack[Options]) -> Declare:
-    """Declare an operation that ends something."""
-    return operation("DELETE", path, *access, **options)
+get = partial(operation, "GET")
+post = partial(operation, "POST")
+put = partial(operation, "PUT")
+patch = partial(operation, "PATCH")
+delete = partial(operation, "DELETE")
 
 
 def operations_in(package: str) -> list[Operation]:

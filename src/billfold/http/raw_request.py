@@ -1,41 +1,151 @@
 """A request as it arrived: the bytes that were signed, from whom, for which host; and its JSON body, read strictly.
 
-Types are exact.
+JSON is UTF-8 without repeated names, control characters, deep nesting or endless lists; types are exact.
 """
 
 import codecs
 import json
 import re
-import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import lru_cache
-from ipaddress import IPv4Network, IPv6Network, ip_address
-from typing import IO, Any, NamedTuple
+from itertools import accumulate
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 from uuid import UUID
 
 import msgspec
-from litestar.types import HTTPScope, Receive
 
 from billfold.http.caller import Call
-from billfold.http.json_syntax import CONTROL, check_json, has_control, malformed
-from billfold.http.schemas import CheckedBody
-from billfold.http.validation_errors import days_out_of_range, field_errors, has_dates, mistakes_in
-from billfold.platform.addresses import network_of, without_port
+from billfold.http.schemas import CheckedBody, days_out_of_range, field_errors, has_dates, mistakes_in
 from billfold.platform.clock import monotonic
+from billfold.platform.crypto import is_sealed_text
 from billfold.platform.dates import require_aware
 from billfold.platform.errors import BillfoldError, FieldError, InvalidInput
-from billfold.platform.file_kinds import FileKind, max_file_bytes
 
+DEPTH_MAX = 32
+ITEMS_MAX = 1000
+# Possessive, and closed by the end too: each byte is looked at once.
+_STRING = re.compile(rb'"(?:[^"\\]|\\.?)*+"?', re.DOTALL)
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+"""What neither a database nor XML can hold, what terminals obey, and what shows a text in another order."""
+_NOT_IN_NAMES = re.compile("[\t\n\r\u061c\u200e\u200f\u2028\u2029]")
+"""What ends the line of a name or an address, or turns its direction. Other texts may have it."""
+_HALF = re.compile("[\ud800-\udfff]")  # of a pair of UTF-16, which is no character
+_MAYBE_WRONG = re.compile(
+    rb"\\[bfnrt]|\\u[dD][89a-fA-F]|\\u00[0189]|\\u007[fF]|\\u20[026]|\\u061[cC]|\\u[fF]{3}[eEfF]"
+    rb"|\"sealed:|\\u00[2-7]|\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]|\xef\xbf[\xbe\xbf]"
+)
+
+
+def has_control(text: str) -> bool:
+    """Tell whether a text has a character that neither a database nor XML can hold."""
+    return CONTROL.search(text) is not None
+
+
+class _NotJson(ValueError):
+    """What Python would let pass."""
+
+
+def check_json(body: bytes) -> None:
+    """Raise `malformed-json` unless these bytes are JSON that is read in one way only.
+
+    Every step takes time in proportion to the length of the body, whatever is in it.
+    """
+    # Before it is decoded: how deep a decoder can go depends on what else raised the limit of recursion.
+    if body.count(b"[") + body.count(b"{") > DEPTH_MAX and _depth(body) > DEPTH_MAX:
+        raise malformed(f"It nests deeper than {DEPTH_MAX} levels.")
+    try:
+        decoded = json.loads(body.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
+    except UnicodeDecodeError:
+        raise malformed("It is not UTF-8.") from None
+    except (json.JSONDecodeError, _NotJson) as error:
+        raise malformed(str(error).replace("\n", " ")) from None
+    except ValueError:
+        raise malformed("A number in it has thousands of digits.") from None
+    if body.count(b",") >= ITEMS_MAX:
+        _check_size(decoded, ())
+    if _MAYBE_WRONG.search(body):
+        _check_texts(decoded)
+
+
+def _depth(body: bytes) -> int:
+    brackets = _STRING.sub(b"", body).translate(None, delete=_NOT_BRACKETS)
+    return max(accumulate(1 if each in b"[{" else -1 for each in brackets), default=0)
+
+
+def _check_size(value: object, place: tuple[str | int, ...]) -> None:
+    if not isinstance(value, list | dict):
+        return
+    if len(value) > ITEMS_MAX:
+        raise InvalidInput.at("body", *place, msg=f"may have at most {ITEMS_MAX} items", kind="too_long")
+    for step, each in enumerate(value) if isinstance(value, list) else value.items():
+        _check_size(each, (*place, step))
+
+
+def _check_texts(decoded: object) -> None:
+    texts = list(texts_in(decoded, ()))
+    if any(_HALF.search(text) for _, text in texts):
+        raise malformed("A text in it has half of a surrogate pair.")
+    wrong = [
+        FieldError(("body", *place), "may not hold control characters", "value_error")
+        for place, text in texts
+        if has_control(text) or (_NOT_IN_NAMES.search(text) and _is_name(place))
+    ]
+    # Where stored texts are opened, one that a client wrote must not be taken for one that the bank encrypted.
+    wrong += [
+        FieldError(("body", *place), "may not look like an encrypted value", "value_error")
+        for place, text in texts
+        if is_sealed_text(text)
+    ]
+    if wrong:
+        raise InvalidInput(wrong)
+
+
+def _is_name(place: tuple[str | int, ...]) -> bool:
+    return any(str(step).endswith(("name", "address", "name_on_card")) for step in place)
+
+
+def texts_in(value: object, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield every text with its place; the name of a field stands at the object it is in."""
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from texts_in(each, (*place, index))
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            yield place, name
+            yield from texts_in(each, (*place, name))
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise _NotJson("An object repeats a name.")
+    return found
+
+
+def _refuse(constant: str) -> None:
+    raise _NotJson(f"{constant} is not JSON.")
+
+
+def malformed(why: str) -> BillfoldError:
+    """Return the refusal of bytes that are not JSON as it should be."""
+    return BillfoldError("malformed-json", f"The body is not JSON as it should be. {why}")
+
+
+Scope = Any
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 BARE = frozenset({"localhost", "127.0.0.1", "[::1]"})
 BODY_BYTES_MAX = 1024 * 1024
-FORM_FRAME_BYTES_MAX = 64 * 1024
-"""How much of a form with a file may be something else than the file."""
 PARAMETERS_MAX = 200
 """How many parameters a query may have, repeated ones too."""
-_RAW_REQUEST = "raw_request"
+RAW_REQUEST = "raw_request"
+"""Where the state of a scope has the request that came through the edge."""
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _JSON_TYPE = re.compile(r"application/json\s*(;.*)?", re.IGNORECASE)
 
@@ -77,7 +187,7 @@ class RawRequest:
         "values",
     )
 
-    def __init__(self, scope: HTTPScope, trace_id: str, client: str) -> None:
+    def __init__(self, scope: Scope, trace_id: str, client: str) -> None:
         self.began_at = monotonic()
         self.trace_id = trace_id
         self.client = client
@@ -168,20 +278,9 @@ class RawRequest:
             raise BillfoldError("unsupported-media-type", "Send the body as application/json.")
 
 
-def attach(scope: HTTPScope, request: RawRequest) -> None:
-    """Make a request known to whoever handles it later."""
-    scope.setdefault("state", {})[_RAW_REQUEST] = request
-
-
-def raw_request_of(scope: Any) -> RawRequest:  # noqa: ANN401 - any scope of the framework
+def raw_request_of(scope: Scope) -> RawRequest:
     """Return the request that came through the edge."""
-    found: RawRequest = scope["state"][_RAW_REQUEST]
-    return found
-
-
-def find_raw_request(scope: Any) -> RawRequest | None:  # noqa: ANN401 - any scope of the framework
-    """Return the request if it came as far as the edge."""
-    found: RawRequest | None = scope.get("state", {}).get(_RAW_REQUEST)
+    found: RawRequest = scope["state"][RAW_REQUEST]
     return found
 
 
@@ -189,23 +288,6 @@ async def read_body(request: RawRequest, receive: Receive, limit: int = BODY_BYT
     """Return the whole body. Raises `payload-too-large` before more than `limit` is in memory."""
     parts = [part async for part in body_parts(request, receive, limit)]
     return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-@asynccontextmanager
-async def receive_file(request: RawRequest, receive: Receive, document_type: str | None) -> AsyncIterator[IO[bytes]]:
-    """Receive the file of a document of this type, or a form with it, on the disk. Raises as `read_body`.
-
-    A file of another type is not read: the operation refuses it, after whoever may not send one.
-    """
-    with tempfile.TemporaryFile() as received:
-        is_form = is_file_form(request)
-        if is_form or is_file_kind(request):
-            kinds = FileKind if is_form else (kind_in(request),)
-            most = max(max_file_bytes(each, document_type) for each in kinds)
-            async for part in body_parts(request, receive, most + (FORM_FRAME_BYTES_MAX if is_form else 0)):
-                received.write(part)
-            received.seek(0)
-        yield received
 
 
 async def body_parts(request: RawRequest, receive: Receive, limit: int) -> AsyncIterator[bytes]:
@@ -216,7 +298,7 @@ async def body_parts(request: RawRequest, receive: Receive, limit: int) -> Async
     size = 0
     more = True
     while more:
-        message: Any = await receive()
+        message = await receive()
         if message["type"] == "http.disconnect":
             raise BillfoldError("bad-request", "The connection ended before the body did.")
         part = message.get("body", b"")
@@ -229,23 +311,11 @@ async def body_parts(request: RawRequest, receive: Receive, limit: int) -> Async
 
 def is_file_form(request: RawRequest) -> bool:
     """Tell whether a body is declared to be a form with files."""
-    return _declared_type(request) == "multipart/form-data"
+    return declared_type(request) == "multipart/form-data"
 
 
-def is_file_kind(request: RawRequest) -> bool:
-    """Tell whether an upload is declared to be of a type that is taken."""
-    return _declared_type(request) in set(FileKind)
-
-
-def kind_in(request: RawRequest) -> FileKind:
-    """Return what an upload is declared to be. Raises `unsupported-media-type`."""
-    try:
-        return FileKind(_declared_type(request))
-    except ValueError:
-        raise BillfoldError("unsupported-media-type", f"Send a file as one of {', '.join(FileKind)}.") from None
-
-
-def _declared_type(request: RawRequest) -> str:
+def declared_type(request: RawRequest) -> str:
+    """Return the content type of a body, without its parameters."""
     return (request.header(b"content-type") or "").partition(";")[0].strip().lower()
 
 
@@ -276,30 +346,16 @@ def is_bare(host: str) -> bool:
     return name_of(host) in BARE
 
 
-@lru_cache(4096)
-def is_trusted(address: str, networks: Sequence[IPv4Network | IPv6Network]) -> bool:
-    """Tell whether an address belongs to a proxy whose forwarded headers are believed."""
-    try:
-        # A socket of both families shows an IPv4 proxy as ::ffff:10.0.0.1.
-        parsed = ip_address(network_of(address)) if "." in address else ip_address(address)
-    except ValueError:
-        return False
-    return any(parsed in network for network in networks)
-
-
-def client_of(peer: str, forwarded_for: str | None, networks: Sequence[IPv4Network | IPv6Network]) -> str:
-    """Return who called: the last address on the way that is not a trusted proxy's."""
-    if forwarded_for is None or not is_trusted(peer, networks):
-        return peer
-    for address in reversed([without_port(each.strip()) for each in forwarded_for.split(",")]):
-        if not is_trusted(address, networks):
-            return address
-    return peer
-
-
 def is_uuid(text: str) -> bool:
     """Tell whether a text is the canonical form of a UUID, in either case."""
     return _UUID.fullmatch(text) is not None
+
+
+def parse_uuid(source: str, name: str, text: str) -> UUID:
+    """Return the id in a path or query. Raises InvalidInput at `source`.`name`."""
+    if not is_uuid(text):
+        raise InvalidInput.at(source, name, msg="must be a UUID of 36 characters", kind="uuid_parsing")
+    return UUID(text)
 
 
 @contextmanager

@@ -1,26 +1,28 @@
-"""Responses, and the response to each error.
+"""Responses, whole or streamed, and the response to each error.
 
 A refusal is a problem document, a request of the wrong shape the 422 body with `detail`, a bug a 500 with
-its trace id only. The log gets the rest.
+its trace id only. The log gets the rest. Tables as CSV files are written page by page: their length costs no memory.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from http import HTTPStatus
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import structlog
-from litestar import Response
 from litestar.exceptions import HTTPException
-from litestar.types import Receive, Scope, Send
 
-from billfold.http.raw_request import RawRequest
+from billfold.http.parameters import Query
+from billfold.http.raw_request import RawRequest, Receive, Scope, Send
+from billfold.ledger.bank import Bank
 from billfold.platform.database.shortage import database_unavailable, error_summary, is_shortage
-from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, MarketDataStale, Unavailable
+from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, MarketDataStale, NotFound, Unavailable
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.problems.problem import Problem
 from billfold.platform.telemetry.metrics import REFUSALS
+from billfold.platform.text import Cell, Separators, lines_of
 
 log = structlog.get_logger(__name__)
 
@@ -41,6 +43,20 @@ _UNKNOWN = Problem("bad-request", 400, "Bad request", meaning="", remedy="")
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 
 
+Row = TypeVar("Row")
+ROWS_PER_PAGE = 500
+_ROWS_AT_ONCE = 100
+CSV_ANSWER: dict[str, Any] = {
+    "responses": {"200": {"description": "The file.", "content": {"text/csv": {"schema": {"type": "string"}}}}}
+}
+"""What an operation that answers a CSV file documents."""
+Separated = Annotated[
+    Separators,
+    Query(description="comma, with a dot in decimals; or semicolon, with a comma in decimals."),
+]
+"""The parameter of an operation that answers a CSV file."""
+
+
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
     """A whole response: status, content type, body, and headers beside those of every response."""
@@ -52,11 +68,8 @@ class HttpResponse:
 
     async def send(self, send: Send, more: Sequence[Header] = ()) -> None:
         """Send it, with `more` headers."""
-        headers = [(b"content-type", self.content_type.encode()), *self.headers, *more]
-        if self.status not in {204, 304}:
-            headers.append((b"content-length", str(len(self.body)).encode()))
-        start: Any = {"type": "http.response.start", "status": self.status, "headers": headers}
-        await send(start)
+        length = () if self.status in {204, 304} else ((b"content-length", str(len(self.body)).encode()),)
+        await send(_start(self.status, self.content_type, *self.headers, *more, *length))
         await send({"type": "http.response.body", "body": self.body, "more_body": False})
 
 
@@ -68,18 +81,12 @@ class StreamedResponse:
     chunks: AsyncIterator[bytes]
     headers: Sequence[Header] = ()
 
-    async def send_head(self, send: Send, more: Sequence[Header] = ()) -> None:
-        """Send what a HEAD request gets: everything but the body."""
-        headers = [(b"content-type", self.content_type.encode()), *self.headers, *more]
-        start: Any = {"type": "http.response.start", "status": 200, "headers": headers}
-        await send(start)
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def stream(self, receive: Receive, send: Send, more: Sequence[Header] = ()) -> None:
-        """Send it, with `more` headers, until it ends or the client has gone."""
-        headers = [(b"content-type", self.content_type.encode()), *self.headers, *more]
-        start: Any = {"type": "http.response.start", "status": 200, "headers": headers}
-        await send(start)
+    async def stream(self, receive: Receive, send: Send, more: Sequence[Header] = (), *, is_head: bool = False) -> None:
+        """Send it, with `more` headers, until it ends or the client has gone; to HEAD everything but the body."""
+        await send(_start(200, self.content_type, *self.headers, *more))
+        if is_head:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            return
         tasks = [asyncio.create_task(self._send_body(send)), asyncio.create_task(_gone(receive))]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -92,26 +99,19 @@ class StreamedResponse:
 
     async def _send_body(self, send: Send) -> None:
         async for chunk in self.chunks:
-            if not chunk:
-                continue
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            if chunk:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
+def _start(status: int, content_type: str, *headers: Header) -> dict[str, Any]:
+    fields = [(b"content-type", content_type.encode()), *headers]
+    return {"type": "http.response.start", "status": status, "headers": fields}
+
+
 async def _gone(receive: Receive) -> None:
-    message: Any = await receive()
-    while message["type"] != "http.disconnect":
-        message = await receive()
-
-
-def as_response(response: HttpResponse) -> Response[bytes]:
-    """Return the framework's form of a response."""
-    return Response(
-        response.body,
-        status_code=response.status,
-        media_type=response.content_type,
-        headers={name.decode(): value.decode("latin-1") for name, value in response.headers},
-    )
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def json_response(value: object, status: int = 200, *headers: Header) -> HttpResponse:
@@ -131,27 +131,10 @@ def respond(answer: object, status: int) -> HttpResponse | StreamedResponse:
     return HttpResponse(status, TEXT) if answer is None else json_response(answer, status)
 
 
-async def send_response(
-    request: RawRequest,
-    response: HttpResponse | StreamedResponse,
-    headers: Sequence[Header],
-    *,
-    receive: Receive,
-    send: Send,
-) -> None:
-    """Send a response of either kind with further headers; to a HEAD request only its own."""
-    if isinstance(response, StreamedResponse) and request.is_head:
-        await response.send_head(send, headers)
-    elif isinstance(response, StreamedResponse):
-        await response.stream(receive, send, headers)
-    else:
-        await response.send(send, headers)
-
-
 class ProblemWithHeaders(BillfoldError):
     """A refusal with headers of its own, such as Retry-After."""
 
-    def __init__(self, code: str, detail: str, *headers: tuple[bytes, bytes]) -> None:
+    def __init__(self, code: str, detail: str, *headers: Header) -> None:
         super().__init__(code, detail)
         self.headers = headers
 
@@ -172,7 +155,7 @@ def response_to(error: Exception, request: RawRequest) -> HttpResponse:
         log.warning("database_unavailable", trace_id=request.trace_id, path=request.path, error=error_summary(error))
         return _refusal(database_unavailable(), request)
     if isinstance(error, HTTPException) and error.status_code in _BY_STATUS:
-        return _framework_refusal(error, request)
+        return _refusal(_of_framework(error, request), request)
     log.error("request_failed", trace_id=request.trace_id, method=request.method, path=request.path, exc_info=error)
     return problem("internal-error", "Something went wrong on our side.", request)
 
@@ -184,9 +167,7 @@ def invalid(error: InvalidInput) -> HttpResponse:
     return HttpResponse(422, JSON, _encode({"detail": detail}))
 
 
-def problem(
-    code: str, detail: str, request: RawRequest, *headers: tuple[bytes, bytes], **facts: object
-) -> HttpResponse:
+def problem(code: str, detail: str, request: RawRequest, *headers: Header, **facts: object) -> HttpResponse:
     """Return the problem document of a code."""
     known = PROBLEMS.get(code, _UNKNOWN)
     REFUSALS.add(known.code)
@@ -210,7 +191,7 @@ def _refusal(error: BillfoldError, request: RawRequest) -> HttpResponse:
         return problem("internal-error", "Something went wrong on our side.", request)
     if error.code not in PROBLEMS:
         log.error("problem_not_registered", code=error.code)
-    headers: Sequence[tuple[bytes, bytes]] = ()
+    headers: Sequence[Header] = ()
     if isinstance(error, ProblemWithHeaders):
         headers = error.headers
     elif isinstance(error, Unavailable | MarketDataStale):
@@ -220,25 +201,73 @@ def _refusal(error: BillfoldError, request: RawRequest) -> HttpResponse:
     return problem(error.code, error.detail, request, *headers, **error.facts)
 
 
+def nothing_here() -> NotFound:
+    """Return the refusal of a path that does not exist."""
+    return NotFound("There is nothing at this path. /docs/ lists all paths.")
+
+
+def method_not_allowed(request: RawRequest, methods: Iterable[str]) -> ProblemWithHeaders:
+    """Return the refusal of a method that a path does not have."""
+    named = sorted(methods)
+    detail = f"{request.method} is not allowed here; use {' or '.join(named)}."
+    return ProblemWithHeaders("method-not-allowed", detail, (b"allow", ", ".join(named).encode()))
+
+
+def options_response(methods: Iterable[str]) -> HttpResponse:
+    """Return the answer to OPTIONS: the methods of a path."""
+    named = {*methods, "OPTIONS"}
+    if "GET" in named:
+        named.add("HEAD")
+    return HttpResponse(204, TEXT, headers=[(b"allow", ", ".join(sorted(named)).encode())])
+
+
 def methods_of(scope: Scope) -> HttpResponse:
-    """Return the answer to OPTIONS: the methods of all handlers of a path.
-
-    The router's own names those of the handler that was registered first.
-    """
+    """Return the answer to OPTIONS of a page: the router's own names the methods of one handler."""
     routes = scope["litestar_app"].routes
-    methods = {each for route in routes if route.path_format == scope["path_template"] for each in route.methods}
-    if "GET" in methods:
-        methods.add("HEAD")
-    return HttpResponse(204, TEXT, headers=[(b"allow", ", ".join(sorted(methods)).encode())])
+    methods = (each for route in routes if route.path_format == scope["path_template"] for each in route.methods)
+    return options_response(methods)
 
 
-def _framework_refusal(error: HTTPException, request: RawRequest) -> HttpResponse:
-    code = _BY_STATUS[error.status_code]
-    if error.status_code == 405:  # noqa: PLR2004 - the framework has no name for it
-        allow = str((error.headers or {}).get("allow", ""))
-        methods = sorted({each.strip() for each in allow.split(",")} - {"OPTIONS", ""})
-        detail = f"{request.method} is not allowed here; use {' or '.join(methods)}."
-        return problem(code, detail, request, (b"allow", ", ".join(methods).encode()))
-    if error.status_code == 404:  # noqa: PLR2004 - as above
-        return problem(code, "There is nothing at this path. /docs/ lists all paths.", request)
-    return problem(code, error.detail or "The request cannot be read.", request)
+def _of_framework(error: HTTPException, request: RawRequest) -> BillfoldError:
+    """Return an error of the router of the pages as one of ours."""
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = str((error.headers or {}).get("allow", ""))
+        return method_not_allowed(request, {each.strip() for each in allowed.split(",")} - {"OPTIONS", ""})
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        return nothing_here()
+    return BillfoldError(_BY_STATUS[error.status_code], error.detail or "The request cannot be read.")
+
+
+def csv_stream(
+    name: str,
+    columns: Sequence[str],
+    fetch: Callable[[Bank, Row | None], Awaitable[list[Row]]],
+    cells_of: Callable[[Row], Iterable[Cell]],
+    separators: Separators,
+    bank: Bank,
+) -> StreamedResponse:
+    """Return a file of `name`. `fetch` gives up to ROWS_PER_PAGE rows of a bank on from a row, or the first.
+
+    A part is read and written while it is its turn: files wait for each other, and other requests for a few rows.
+    """
+
+    async def part(rows: Sequence[Row]) -> AsyncIterator[bytes]:
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            yield lines_of(map(cells_of, rows[start : start + _ROWS_AT_ONCE]), separators)
+            await asyncio.sleep(0)
+
+    async def lines() -> AsyncIterator[bytes]:
+        yield lines_of([columns], separators)
+        last: Row | None = None
+        while True:
+            async with bank.export_turn:
+                rows = await fetch(bank, last)
+                written = b"".join([each async for each in part(rows)])
+            if rows:
+                yield written
+            if len(rows) < ROWS_PER_PAGE:
+                return
+            last = rows[-1]
+
+    disposition = f'attachment; filename="{name}"'
+    return StreamedResponse("text/csv; charset=utf-8", lines(), [(b"content-disposition", disposition.encode())])

@@ -11,7 +11,7 @@ from billfold.identity.members import store as team_store
 from billfold.identity.members.rules import InviteMember, Member
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import changing
 from billfold.onboarding.applications.content import name_of, open_application

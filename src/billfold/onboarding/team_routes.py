@@ -11,7 +11,7 @@ from billfold.identity.members import store as team_store
 from billfold.identity.members.rules import InviteMember, check_invited
 from billfold.identity.users.store import list_user_memberships
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.onboarding.applicant_team import await_team, require_submitted
 from billfold.onboarding.applications import content, requests
 from billfold.onboarding.applications.routes import V2, WRITES

@@ -11,7 +11,7 @@ from billfold.http.operations import OPEN, SIGNED, get, with_scope
 from billfold.http.responses import HttpResponse, StreamedResponse, json_response, redirect
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import parse_day
 from billfold.platform.errors import NotFound

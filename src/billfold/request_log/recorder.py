@@ -23,7 +23,7 @@ from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.connection import Pool
 from billfold.platform.database.shortage import error_summary
 from billfold.request_log import store
-from billfold.request_log.types import LoggedRequest
+from billfold.request_log.store import LoggedRequest
 
 NAMES_MAX = 10
 UNKNOWN = "*"

@@ -6,16 +6,16 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.list_params import Limit, ListQuery, Offset, Since, Until, page_of
 from billfold.http.operations import SIGNED, get, with_scope
-from billfold.http.parameters import Query, parse_choice, parse_uuid
+from billfold.http.parameters import Limit, ListQuery, Offset, Query, Since, Until, page_of, parse_choice
+from billfold.http.raw_request import parse_uuid
 from billfold.http.schemas import CursorList, OffsetList, WallTime
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.database.paging import LIMIT_DEFAULT
 from billfold.request_log import store
-from billfold.request_log.types import ErrorGroup, LoggedRequest, RequestFilter
+from billfold.request_log.store import ErrorGroup, LoggedRequest, RequestFilter
 
 
 class RequestLogEntry(msgspec.Struct, kw_only=True):

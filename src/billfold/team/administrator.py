@@ -17,7 +17,7 @@ from billfold.audit.record import AuditedAction
 from billfold.events.notifications import notify as notification_notify
 from billfold.identity.members import rules
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.settings.usage_limits import USAGE_LIMITS
 
 

@@ -8,14 +8,13 @@ import msgspec
 from billfold.audit import store as audit_store
 from billfold.audit.rules import AuditEntry, EntryFilter
 from billfold.audit.store import COLUMNS, CustomerAuditLogEntry, cells_of, render_entry
-from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, Separated, csv_stream
-from billfold.http.list_params import ListQuery, Since, Until, page_of
 from billfold.http.operations import get, with_scope
-from billfold.http.responses import StreamedResponse
+from billfold.http.parameters import ListQuery, Since, Until, page_of
+from billfold.http.responses import CSV_ANSWER, ROWS_PER_PAGE, Separated, StreamedResponse, csv_stream
 from billfold.http.schemas import CursorList
 from billfold.identity.users import store as user_store
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.errors import NotFound
 from billfold.platform.text import Separators
 

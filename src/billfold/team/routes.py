@@ -19,7 +19,7 @@ from billfold.identity.members.rules import CreateProgram, InviteMember, PublicK
 from billfold.identity.users import store as user_store
 from billfold.identity.users.rules import PERMISSIONS, UserRole
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.team import invitations as team_invitations
 from billfold.team import members as team_members

@@ -5,9 +5,8 @@ from typing import Annotated
 import msgspec
 
 from billfold.bills.rules.strategies import StrategyUse, list_strategies
-from billfold.http.list_params import Limit
 from billfold.http.operations import SIGNED, get, with_scope
-from billfold.http.parameters import Query
+from billfold.http.parameters import Limit, Query
 from billfold.http.schemas import OffsetList
 from billfold.platform.database.paging import LIMIT_DEFAULT
 from billfold.treasury.schemas import TradingStrategy

@@ -21,10 +21,10 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.middleware import DefineMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from billfold.apis.customer_api.app import CustomerApi
-from billfold.apis.partner_api.app import PartnerApi
-from billfold.http.edge.middleware import EdgeMiddleware, create_clock_headers
-from billfold.http.limits.rate_limits import count_address
+from billfold.apis.customer_api import CustomerApi
+from billfold.apis.partner_api import PartnerApi
+from billfold.http.counts import count_address
+from billfold.http.edge import EdgeMiddleware, create_clock_headers
 from billfold.http.raw_request import is_file_form, raw_request_of, read_body
 from billfold.http.responses import HttpResponse, methods_of, response_to
 from billfold.identity.users import sessions

@@ -23,9 +23,8 @@ from litestar.enums import MediaType
 from litestar.types import Receive
 from markupsafe import escape
 
-from billfold.http.json_syntax import has_control
-from billfold.http.limits.upload_turns import UploadTurns
-from billfold.http.raw_request import RawRequest, is_uuid, parse_cookies
+from billfold.http.raw_request import RawRequest, has_control, is_uuid, parse_cookies
+from billfold.http.uploads import UploadTurns
 from billfold.identity.users import store as user_store
 from billfold.identity.users.passkeys import RelyingParty
 from billfold.identity.users.passwords import PasswordGate

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 from uuid import UUID
 
-from billfold.http.file_forms import receive_file_form
 from billfold.http.raw_request import RawRequest
+from billfold.http.uploads import receive_file_form
 from billfold.platform.errors import InvalidInput
 from billfold.platform.file_kinds import FileKind, max_file_bytes
 from billfold.web.page_context import PageContext

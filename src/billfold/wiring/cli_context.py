@@ -20,8 +20,7 @@ from billfold.cli.context import CliError, Database, StepReporter
 from billfold.cli.tls import CertificateReport, TlsFiles, ensure_certificates, inspect_certificate
 from billfold.data_keys.rotation import SecretColumn, reseal
 from billfold.events.webhooks import subscriptions
-from billfold.http.edge.https_required import serve_plain
-from billfold.http.edge.serve import serve_https
+from billfold.http.serve import serve_https, serve_plain
 from billfold.identity.operators import Operator
 from billfold.identity.partners import store as partner_secrets
 from billfold.identity.users import totp

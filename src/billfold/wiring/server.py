@@ -10,19 +10,16 @@ from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
 
-from litestar.types import Receive, Scope, Send
-
-from billfold.apis.customer_api.app import CustomerApi, create_customer_app, customer_document
-from billfold.apis.partner_api.app import PartnerApi, create_partner_app, partner_operations
+from billfold.apis.customer_api import CustomerApi, create_customer_app, customer_document
+from billfold.apis.partner_api import PartnerApi, create_partner_app, partner_operations
 from billfold.cli.process_supervisor import exit_with_parent
 from billfold.cli.python_process import tune_garbage_collector
 from billfold.documentation.app import DocumentationApp
 from billfold.events.broadcaster import EventBroadcaster, create_event_broadcaster
-from billfold.http.edge.connections import ConnectionLimits
-from billfold.http.edge.observed import observed
-from billfold.http.edge.serve import AppWithLifespan, LazyApp
-from billfold.http.openapi.document import Document
-from billfold.http.raw_request import name_of
+from billfold.http.edge import AppWithLifespan, observed
+from billfold.http.openapi import Document
+from billfold.http.raw_request import Receive, Scope, Send, name_of
+from billfold.http.serve import ConnectionLimits, LazyApp
 from billfold.ledger.bank import Bank
 from billfold.monitoring.samples import telemetry
 from billfold.oauth.server.app import auth_document, create_auth_app

@@ -67,7 +67,7 @@ async def test_every_filter_chooses(customer_desk, lived):
 
 async def test_the_file_has_all_pages_and_no_formulas(customer_desk, world, monkeypatch):
     monkeypatch.setattr("billfold.accounts.transactions.routes.ROWS_PER_PAGE", 2)
-    monkeypatch.setattr("billfold.http.csv_export.ROWS_PER_PAGE", 2)
+    monkeypatch.setattr("billfold.http.responses.ROWS_PER_PAGE", 2)
     pocket = await customer_desk.pocket()
     for name in ('=HYPERLINK("x")', "-1+1", 'Smith, "Co"', "@sum"):
         await world.wire(pocket, 1_000_00, sender=name)

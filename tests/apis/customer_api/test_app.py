@@ -7,7 +7,7 @@ import pytest
 from tests.reference.documents import DOCUMENTS, operations_of
 from tests.support.world import UNKNOWN
 
-from billfold.apis.customer_api.app import customer_document
+from billfold.apis.customer_api import customer_document
 from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.platform.settings.settings import Settings
 

@@ -270,7 +270,7 @@ async def test_an_answer_is_not_repeated_to_a_token_that_may_not_ask(customer_de
 
 async def test_each_group_of_operations_has_its_own_pace(customer_desk, monkeypatch):
     now = wall_now().replace(second=30)
-    monkeypatch.setattr("billfold.http.limits.idempotency.wall_now", lambda: now)
+    monkeypatch.setattr("billfold.http.admission.wall_now", lambda: now)
     answer = await customer_desk.ask("GET", POCKETS, status=200)
     assert answer.headers["x-ratelimit-limit"] == "120"
     assert answer.headers["x-ratelimit-remaining"] == "119"

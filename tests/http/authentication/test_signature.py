@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from billfold.http.raw_request import RawRequest
+from billfold.identity.partners.caller import MISMATCH, check_signature
 from billfold.identity.partners.rules import Credential
-from billfold.identity.partners.signed_requests import MISMATCH, check_signature
 from billfold.platform.crypto import sign_request
 from billfold.platform.errors import BillfoldError, InvalidInput
 

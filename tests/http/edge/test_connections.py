@@ -8,9 +8,9 @@ from ipaddress import ip_network
 import pytest
 from tests.support.world import close_app
 
-from billfold.apis.partner_api.app import create_partner_app
-from billfold.http.edge import middleware
-from billfold.http.edge.connections import ConnectionLimits
+from billfold.apis.partner_api import create_partner_app
+from billfold.http import edge
+from billfold.http.serve import ConnectionLimits
 from billfold.identity.partners import login_routes
 from billfold.oauth import jwt_login_routes
 from billfold.platform.settings.settings import Settings
@@ -127,8 +127,8 @@ async def test_the_oldest_connections_without_a_request_are_ended():
 
 @pytest.mark.parametrize("path", ["/api/v1/login/", "/token/", "/nothing/", "/api/v1/customers/"])
 async def test_a_body_that_does_not_come_is_not_waited_for(bank, monkeypatch, path):
-    monkeypatch.setattr(middleware, "BODY_PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(middleware, "DROPPED_SECONDS", 0.01)
+    monkeypatch.setattr(edge, "BODY_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(edge, "DROPPED_SECONDS", 0.01)
     app = create_partner_app(bank, operations=[login_routes.log_in, jwt_login_routes.exchange_assertion])
     sent = Sent(app, "192.0.2.1", 1, path=path)
     await sent.task

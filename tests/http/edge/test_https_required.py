@@ -7,8 +7,8 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from billfold.http.edge import https_required
-from billfold.http.edge.https_required import serve_plain
+from billfold.http import serve
+from billfold.http.serve import serve_plain
 
 
 @pytest.fixture
@@ -50,8 +50,8 @@ async def test_a_connection_that_never_ends_is_cut(port, monkeypatch):
 
 
 async def test_connections_beyond_the_limit_are_cut_until_others_end(monkeypatch):
-    monkeypatch.setattr(https_required, "CONNECTIONS_MAX", 2)
-    monkeypatch.setattr(https_required, "LINGER_SECONDS", 60)
+    monkeypatch.setattr(serve, "CONNECTIONS_MAX", 2)
+    monkeypatch.setattr(serve, "LINGER_SECONDS", 60)
     async with await serve_plain("127.0.0.1", 0, https_host="acme.localhost:8443") as server:
         port = server.sockets[0].getsockname()[1]
         opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]

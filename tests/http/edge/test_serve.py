@@ -20,7 +20,7 @@ from billfold.platform.clock import wall_now
 START = """
 import sys
 from pathlib import Path
-from billfold.http.edge.serve import serve_https
+from billfold.http.serve import (serve_https)
 if __name__ == "__main__":
     certificate, key, port = sys.argv[1:]
     serve_https("tests.support.served_app:make_app", host="127.0.0.1", port=int(port),

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from tests.support.world import PartnerClient, close_app, new_partner
 
-from billfold.apis.partner_api.app import create_partner_app
+from billfold.apis.partner_api import create_partner_app
 from billfold.audit import store as audit_store
 from billfold.audit.rules import EntryFilter
 from billfold.identity.partners import login_routes

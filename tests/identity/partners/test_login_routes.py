@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 from tests.support.world import PASSWORD, PartnerClient, new_partner
 
-from billfold.http.limits import rate_limits as addresses
+from billfold.http import counts as addresses
 from billfold.identity.partners import credentials
 from billfold.identity.partners import login_routes as login
 from billfold.identity.partners import rules as partner_rules

@@ -12,7 +12,7 @@ from tests.support.world import PartnerClient, new_partner
 
 from billfold.identity.partners import credentials
 from billfold.identity.partners import store as partner_store
-from billfold.identity.partners.signed_requests import FRESH_SECONDS
+from billfold.identity.partners.caller import FRESH_SECONDS
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import sign_request

@@ -11,7 +11,7 @@ from tests.support.sandbox_process import performing_tasks
 from tests.support.world import close_app
 
 from billfold.accounts.customers.partner_customers import make_partner
-from billfold.apis.partner_api.app import partner_document, partner_operations
+from billfold.apis.partner_api import partner_document, partner_operations
 from billfold.documentation.operations import call_of
 from billfold.documents.ports import FileInspector
 from billfold.http.responses import StreamedResponse

@@ -1,6 +1,6 @@
 """The catalogue of simulations is what the operations of the sandbox take."""
 
-from billfold.http.openapi.document import examples_of
+from billfold.http.openapi import examples_of
 from billfold.sandbox.routes.catalogue import magic_values, simulations
 from billfold.sandbox.routes.operations import sandbox_operations
 

@@ -25,7 +25,7 @@ from billfold.documents import store as document_store
 from billfold.documents.ports import DocumentRow
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.http.caller import Call
-from billfold.http.list_params import ListQuery, page_of, texts_among
+from billfold.http.parameters import ListQuery, page_of, texts_among
 from billfold.http.schemas import CursorList
 from billfold.ledger import scheduler
 from billfold.ledger import scheduler as due_work

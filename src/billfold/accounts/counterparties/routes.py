@@ -13,12 +13,12 @@ from billfold.accounts.counterparties.names import NameMatch
 from billfold.accounts.counterparties.requests import read_counterparty
 from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.http.caller import Call
-from billfold.http.list_params import ListQuery
 from billfold.http.operations import MAY_NEED_APPROVAL, MaybeInPath, get, patch, post, with_scope
+from billfold.http.parameters import ListQuery
 from billfold.http.responses import HttpResponse
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import CustomerCaller, RequestApproval
+from billfold.oauth.caller import CustomerCaller, RequestApproval
 from billfold.platform.errors import Refused
 
 READS = with_scope("transfers.read", "counterparties")

@@ -13,10 +13,9 @@ from billfold.accounts.customers import store as customer_store
 from billfold.accounts.customers.commands import CloseCustomer, UpdateCustomer
 from billfold.accounts.profiles import open_profile, open_profiles, seal_profile
 from billfold.http.caller import Call
-from billfold.http.json_syntax import texts_in
-from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import MaybeInPath, get, patch, with_scope
-from billfold.http.parameters import Query, parse_choice
+from billfold.http.parameters import ListQuery, Query, page_of, parse_choice
+from billfold.http.raw_request import texts_in
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank

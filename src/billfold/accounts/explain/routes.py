@@ -22,9 +22,8 @@ from billfold.accounts.pockets.routes import READS as POCKETS
 from billfold.accounts.pockets.schemas import Portfolio, portfolio_of
 from billfold.bills.rules.earnings import require_prices
 from billfold.http.caller import Call
-from billfold.http.list_params import parse_timestamp
 from billfold.http.operations import SIGNED, MaybeInPath, get
-from billfold.http.parameters import Query
+from billfold.http.parameters import Query, parse_timestamp
 from billfold.ledger.bank import Bank
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvalidInput, NotFound

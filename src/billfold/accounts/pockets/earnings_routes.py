@@ -15,13 +15,12 @@ from billfold.bills.rules import earnings
 from billfold.bills.rules.earnings import EarningsEntry, PocketState, require_prices, value_at
 from billfold.bills.types import EarningsPeriod, Period
 from billfold.http.caller import Call
-from billfold.http.list_params import DayQuery
 from billfold.http.operations import SIGNED, get, with_scope
-from billfold.http.parameters import Query
+from billfold.http.parameters import DayQuery, Query
 from billfold.http.schemas import Amount, usd
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.database.connection import Db
 from billfold.platform.dates import DAY_RANGE, et_date, et_instant, is_day, parse_day, require_in_range
 from billfold.platform.errors import InvalidInput, Refused

@@ -12,7 +12,7 @@ from billfold.accounts.pockets.commands import UpdatePocket
 from billfold.bills.rules import strategies
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.http.caller import Call
-from billfold.http.list_params import texts_among
+from billfold.http.parameters import texts_among
 from billfold.http.schemas import NOT_BLANK
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput, NotFound

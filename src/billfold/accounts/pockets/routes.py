@@ -14,13 +14,12 @@ from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.requests import OmitQuery
 from billfold.accounts.pockets.schemas import Account, Pocket, accrued_cents, render_account, render_pocket, valuation
 from billfold.http.caller import Call
-from billfold.http.list_params import Limit, ListQuery, Offset, page_of
 from billfold.http.operations import SIGNED, Deprecation, MaybeInPath, get, patch, post, with_scope
-from billfold.http.parameters import Query
+from billfold.http.parameters import Limit, ListQuery, Offset, Query, page_of
 from billfold.http.schemas import Amount, CursorList, OffsetList, format_appreciation, usd
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.database.paging import LIMIT_DEFAULT
 from billfold.platform.errors import NotFound
 

@@ -12,8 +12,8 @@ from billfold.accounts.portals.commands import OpenPortal, PortalRow, UpdatePort
 from billfold.accounts.portals.schemas import AccountPortals, Portal, render_account_portal, render_portal
 from billfold.accounts.profiles import open_profile
 from billfold.http.caller import Call
-from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with_scope
+from billfold.http.parameters import ListQuery, page_of, texts_among
 from billfold.http.schemas import NOT_BLANK, CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank

@@ -12,15 +12,13 @@ from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.trades.schemas import Trade, V1Trade, render_trade, render_v1_trade
 from billfold.accounts.trades.store import TRADES, TradeFilters, TradeRow, get_trade_row
 from billfold.http.caller import Call
-from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, Separated, csv_stream
-from billfold.http.list_params import DayQuery, OrderedQuery, Since, Until, searched_page_of
 from billfold.http.operations import SIGNED, MaybeInPath, get, with_scope
-from billfold.http.parameters import Query
-from billfold.http.responses import StreamedResponse
+from billfold.http.parameters import DayQuery, OrderedQuery, Query, Since, Until, searched_page_of
+from billfold.http.responses import CSV_ANSWER, ROWS_PER_PAGE, Separated, StreamedResponse, csv_stream
 from billfold.http.schemas import SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.database.paging import Page
 from billfold.platform.text import Separators
 

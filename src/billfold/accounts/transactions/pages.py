@@ -12,8 +12,7 @@ from billfold.accounts.transactions.settlement import SettledDocument, Transacti
 from billfold.accounts.transactions.store import Activity, TransactionFilters, swept
 from billfold.data_keys.data_key import PartyField
 from billfold.data_keys.keys import PaymentKeys
-from billfold.http.list_params import CentsQuery, ListQuery, Since, Until, texts_among
-from billfold.http.parameters import Query, parse_choice
+from billfold.http.parameters import CentsQuery, ListQuery, Query, Since, Until, parse_choice, texts_among
 from billfold.ledger.bank import Bank
 from billfold.platform.crypto import is_sealed_text
 from billfold.platform.database.paging import Page, Place, Stop

@@ -20,15 +20,13 @@ from billfold.accounts.transactions.schemas import (
 from billfold.accounts.transactions.settlement import TransactionRow
 from billfold.accounts.transactions.store import Activity, get_transaction_row
 from billfold.http.caller import Call
-from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, Separated, csv_stream
-from billfold.http.list_params import ListQuery, OrderedQuery, Since, Until, searched_page_of, texts_among
 from billfold.http.operations import MaybeInPath, get, with_scope
-from billfold.http.parameters import Query
-from billfold.http.responses import StreamedResponse
+from billfold.http.parameters import ListQuery, OrderedQuery, Query, Since, Until, searched_page_of, texts_among
+from billfold.http.responses import CSV_ANSWER, ROWS_PER_PAGE, Separated, StreamedResponse, csv_stream
 from billfold.http.schemas import SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.database.paging import Page
 from billfold.platform.text import Separators
 

@@ -12,12 +12,12 @@ from billfold.events.notifications import notify as notification_notify
 from billfold.events.notifications import notify as notification_store
 from billfold.events.notifications.kinds import CustomerNotification
 from billfold.events.notifications.notify import RECIPIENTS_MAX
-from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import delete, get, patch, put, with_scope
+from billfold.http.parameters import ListQuery, page_of
 from billfold.http.schemas import CursorList
 from billfold.identity.users.rules import PERMISSIONS
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.errors import InvalidInput, Refused
 
 READS = with_scope("notifications.read", "notifications")

@@ -15,13 +15,18 @@ from billfold.events.sequencer import sequence_events
 from billfold.events.webhooks import http_client, redelivery, rules, store, subscriptions
 from billfold.events.webhooks.signature import secret_errors
 from billfold.events.webhooks.store import EventSimulation, Subscription
-from billfold.events.webhooks.subscriptions import ChangedSubscription, NewSubscription, body_for, subscriber_of
-from billfold.http.list_params import ListQuery, page_of
+from billfold.events.webhooks.subscriptions import (
+    ChangedSubscription,
+    NewSubscription,
+    body_for,
+    subscriber_of,
+)
 from billfold.http.operations import SIGNED, delete, get, patch, post, with_scope
+from billfold.http.parameters import ListQuery, page_of
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 from billfold.platform.settings.validation import variable_name
 

@@ -15,7 +15,7 @@ from billfold.events.webhooks.store import COLUMNS, RetryPolicy, Subscription, s
 from billfold.http.raw_request import instant_in_body
 from billfold.http.schemas import WallTime
 from billfold.identity.partners.caller import Caller
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform import ids
 from billfold.platform.crypto import Vault, associated_data
 from billfold.platform.database.connection import Connection, Pool

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from billfold import __version__
 from billfold.http.api import Api
-from billfold.http.openapi.document import Described, Document, describe
+from billfold.http.openapi import Described, Document, describe
 from billfold.http.operations import Operation, Proof, operations_in
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse

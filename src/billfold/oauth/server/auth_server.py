@@ -11,7 +11,7 @@ from billfold.identity.partners import credentials
 from billfold.ledger.bank import Bank
 from billfold.oauth import clients, dpop
 from billfold.oauth import signing_keys as signing
-from billfold.oauth.authentication import AccessTokenAuthenticator
+from billfold.oauth.caller import AccessTokenAuthenticator
 from billfold.oauth.endpoint import Fields
 from billfold.oauth.rules.public_keys import Jws, algorithm_names, from_pem, instant_of, parse_jws
 from billfold.oauth.signing_keys import SigningKey

@@ -8,7 +8,7 @@ from billfold.http.responses import TEXT, HttpResponse
 from billfold.identity.members.rules import PERSONAL_SCOPES
 from billfold.identity.users import store as user_store
 from billfold.oauth import grants
-from billfold.oauth.authentication import challenge, insufficient_scope
+from billfold.oauth.caller import challenge, insufficient_scope
 from billfold.oauth.endpoint import form_of, required
 from billfold.oauth.grants import TokenIntrospection
 from billfold.oauth.server.auth_server import AuthServer

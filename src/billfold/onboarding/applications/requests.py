@@ -12,7 +12,7 @@ from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank, uses_of
 from billfold.ledger.customers import require_active
 from billfold.ledger.types import Origin
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.onboarding.applications import forms, store
 from billfold.onboarding.applications.changes import ApplicationChange, begin_application, changing
 from billfold.onboarding.applications.content import (

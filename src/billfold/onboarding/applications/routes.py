@@ -8,8 +8,8 @@ import msgspec
 from billfold.documents.routes import Document, UploadedDocument, render_document, store_file
 from billfold.documents.rules import TYPES
 from billfold.http.caller import Call
-from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.operations import SIGNED, TOKEN_AND_KEY, get, patch, post, with_scope
+from billfold.http.parameters import ListQuery, page_of, texts_among
 from billfold.http.raw_request import RawRequest
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller

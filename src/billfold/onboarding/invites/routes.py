@@ -11,7 +11,7 @@ from billfold.http.operations import delete, get, post
 from billfold.http.schemas import BankTime
 from billfold.identity.users.rules import check_email, check_name
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.onboarding.applications import requests
 from billfold.onboarding.applications.routes import READS, V2, WRITES
 from billfold.onboarding.invites import invitations, rules

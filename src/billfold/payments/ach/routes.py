@@ -6,9 +6,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.customers.store import list_features
-from billfold.http.list_params import ListQuery, page_of, searched_page_of, texts_among
 from billfold.http.operations import get, post
-from billfold.http.parameters import Query
+from billfold.http.parameters import ListQuery, Query, page_of, searched_page_of, texts_among
 from billfold.http.schemas import CursorList, SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger import types as ledger_types

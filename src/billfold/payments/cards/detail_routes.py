@@ -3,8 +3,8 @@
 from uuid import UUID
 
 from billfold.audit.record import audited_by
-from billfold.http.limits.idempotency import KEPT
-from billfold.http.limits.rate_limits import count_object
+from billfold.http.admission import KEPT
+from billfold.http.counts import count_object
 from billfold.http.operations import post
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank, limit_usage

@@ -4,7 +4,7 @@ import base64
 import binascii
 from uuid import UUID
 
-from billfold.http.limits.rate_limits import count_object
+from billfold.http.counts import count_object
 from billfold.http.operations import OPEN, get, post
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank

@@ -7,8 +7,8 @@ import msgspec
 
 from billfold.accounts.addresses import Address, find_address_error
 from billfold.data_keys.keys import CARD_SHIPPING_ADDRESS, DataKeys, open_column
-from billfold.http.list_params import ListQuery, page_of, searched_page_of, texts_among
 from billfold.http.operations import delete, get, patch, post, put
+from billfold.http.parameters import ListQuery, page_of, searched_page_of, texts_among
 from billfold.http.schemas import CursorList, SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank, limit_usage

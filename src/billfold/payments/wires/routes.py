@@ -8,12 +8,12 @@ import msgspec
 from billfold.accounts.customers.store import list_features, require_feature
 from billfold.data_keys.data_key import PartyField
 from billfold.data_keys.keys import DataKeys, PaymentKeys
-from billfold.http.list_params import OrderedQuery, searched_page_of
 from billfold.http.operations import SIGNED, get, post, with_scope
+from billfold.http.parameters import OrderedQuery, searched_page_of
 from billfold.http.schemas import SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.payments.on_us.schemas import requested_cents, with_amount
 from billfold.payments.wires import store
 from billfold.payments.wires.commands import SendWire, WireRow

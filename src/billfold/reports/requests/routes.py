@@ -8,14 +8,13 @@ import msgspec
 
 from billfold.audit.record import audited_by
 from billfold.http.caller import Call
-from billfold.http.list_params import ListQuery, Since, Until, page_of, texts_among
 from billfold.http.operations import SIGNED, get, post, with_scope
-from billfold.http.parameters import Query
+from billfold.http.parameters import ListQuery, Query, Since, Until, page_of, texts_among
 from billfold.http.responses import ProblemWithHeaders
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import CustomerCaller
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.paging import KeysetList
 from billfold.platform.dates import et_date

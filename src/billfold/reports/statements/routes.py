@@ -10,9 +10,8 @@ import msgspec
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.pockets.routes import V1_READS
 from billfold.http.caller import Call
-from billfold.http.list_params import OrderedQuery, page_of
 from billfold.http.operations import MaybeInPath, get, with_scope
-from billfold.http.parameters import Query, parse_choice
+from billfold.http.parameters import OrderedQuery, Query, page_of, parse_choice
 from billfold.http.schemas import CursorList, one_of
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank

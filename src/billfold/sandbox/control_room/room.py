@@ -21,19 +21,19 @@ from litestar.di import Provide
 from litestar.params import SkipValidation
 from litestar.types import Send
 
-from billfold.apis.customer_api.app import CustomerApi, customer_document
-from billfold.apis.partner_api.app import PROOFS, PartnerApi
+from billfold.apis.customer_api import CustomerApi, customer_document
+from billfold.apis.partner_api import PROOFS, PartnerApi
 from billfold.client.dpop import DpopAuth
 from billfold.client.keys import client_assertion
 from billfold.client.oauth import ASSERTION_TYPE, Authorization, Tokens
 from billfold.documentation.operations import FILE, FILE_TYPE, ApiOperation, Call, Content, Proof, operations_of
 from billfold.http.api import Identity
-from billfold.http.edge.serve import AppWithLifespan
+from billfold.http.edge import AppWithLifespan
 from billfold.http.operations import Operation
 from billfold.http.raw_request import RawRequest
 from billfold.identity.partners import store as partner_store
+from billfold.identity.partners.caller import SignedRequestAuthenticator
 from billfold.identity.partners.rules import Credential
-from billfold.identity.partners.signed_requests import SignedRequestAuthenticator
 from billfold.oauth.server.app import auth_document
 from billfold.platform.dates import ET
 from billfold.platform.errors import NotFound, Refused, Unavailable

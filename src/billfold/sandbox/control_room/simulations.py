@@ -14,7 +14,7 @@ from billfold.accounts.counterparties.routes import list_counterparties
 from billfold.accounts.customers.routes import list_customers
 from billfold.accounts.pockets.routes import list_pockets
 from billfold.accounts.portals.routes import list_customer_portals
-from billfold.http.openapi.document import examples_of
+from billfold.http.openapi import examples_of
 from billfold.http.operations import Operation, operations_below
 from billfold.onboarding.applications.routes import list_business_applications
 from billfold.payments.ach.routes import list_customer_ach_originations

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from billfold.cli.context import CliError
-from billfold.http.edge.middleware import SECURITY_HEADERS
+from billfold.http.edge import SECURITY_HEADERS
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import problem
 from billfold.platform import ids
@@ -136,7 +136,7 @@ if TYPE_CHECKING:
     from litestar.types import Receive, Send
 
     from billfold.events.broadcaster import EventBroadcaster
-    from billfold.http.edge.serve import AppWithLifespan
+    from billfold.http.edge import AppWithLifespan
 
     OpenApp = Callable[[], AbstractAsyncContextManager[tuple[AppWithLifespan, EventBroadcaster]]]
 

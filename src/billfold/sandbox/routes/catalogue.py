@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from billfold.http.openapi.document import examples_of
+from billfold.http.openapi import examples_of
 from billfold.http.operations import Operation, operations_below
 
 _PACKAGE = "billfold.sandbox"

@@ -3,7 +3,7 @@
 from typing import Unpack
 from uuid import UUID
 
-from billfold.apis.partner_api.app import PartnerApi, partner_operations
+from billfold.apis.partner_api import PartnerApi, partner_operations
 from billfold.events.broadcaster import EventBroadcaster
 from billfold.http.operations import TOKEN, Declare, Operation, Options, operations_below, post
 from billfold.identity.partners.caller import Caller

@@ -11,7 +11,7 @@ from billfold.events.schemas import Subscriber, unknown_event_type_error
 from billfold.events.webhooks import redelivery
 from billfold.events.webhooks.store import EventSimulation
 from billfold.http.raw_request import instant_in_body
-from billfold.http.validation_errors import mistakes_in
+from billfold.http.schemas import mistakes_in
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import FieldError, InvalidInput

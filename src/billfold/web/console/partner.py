@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from litestar.params import SkipValidation
 from typing_extensions import override
 
-from billfold.apis.partner_api.app import PartnerApi
+from billfold.apis.partner_api import PartnerApi
 from billfold.http.api import Identity
 from billfold.http.operations import Operation, Proof
 from billfold.http.raw_request import RawRequest

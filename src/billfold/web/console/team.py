@@ -14,13 +14,13 @@ from litestar import Request
 from litestar.params import SkipValidation
 from typing_extensions import override
 
-from billfold.apis.customer_api.app import CustomerApi
+from billfold.apis.customer_api import CustomerApi
 from billfold.http.api import Identity
 from billfold.http.operations import Operation, Proof
 from billfold.http.raw_request import RawRequest
 from billfold.identity.operators import Operator, Power
 from billfold.identity.users.rules import PERMISSIONS, Confirmation, Membership
-from billfold.oauth.authentication import AccessTokenAuthenticator
+from billfold.oauth.caller import AccessTokenAuthenticator
 from billfold.oauth.types import AccessToken
 from billfold.platform.database.business_clock import read_clock
 from billfold.platform.errors import NotFound, Refused

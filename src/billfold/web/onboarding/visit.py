@@ -8,7 +8,7 @@ from uuid import UUID
 from litestar import get, post
 from litestar.datastructures import Cookie
 
-from billfold.http.limits.rate_limits import count_address
+from billfold.http.counts import count_address
 from billfold.http.raw_request import is_uuid, parse_cookies
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications.content import Content, content_of

@@ -6,7 +6,7 @@ from litestar import get, post
 
 from billfold.dual_control import decisions
 from billfold.dual_control.store import PROPOSALS, FreezeSubject, find_freeze
-from billfold.http.list_params import ListQuery
+from billfold.http.parameters import ListQuery
 from billfold.http.raw_request import is_uuid
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.database.paging import Page

@@ -7,8 +7,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from billfold.apis.customer_api.app import customer_document
-from billfold.apis.partner_api.app import partner_document, partner_operations
+from billfold.apis.customer_api import customer_document
+from billfold.apis.partner_api import partner_document, partner_operations
 from billfold.cli.command import CommandGroup, Row
 from billfold.http.operations import Operation
 from billfold.oauth.server.app import auth_document

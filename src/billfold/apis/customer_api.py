@@ -9,11 +9,10 @@ from billfold.events.broadcaster import EventBroadcaster, create_event_broadcast
 from billfold.events.kinds import CUSTOMER_KINDS
 from billfold.events.webhook_openapi import webhooks_of
 from billfold.http.api import Api
-from billfold.http.openapi.document import COMPONENTS, Described, Document, describe, examples_of
-from billfold.http.openapi.pages import PAGES, Reference
+from billfold.http.openapi import COMPONENTS, PAGES, Described, Document, Reference, describe, examples_of
 from billfold.http.operations import Operation, Proof, operations_of_parts
 from billfold.ledger.bank import Bank
-from billfold.oauth.authentication import AccessTokenAuthenticator
+from billfold.oauth.caller import AccessTokenAuthenticator
 from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.platform.settings.settings import Settings
 from billfold.request_log.recorder import RequestRecorder
@@ -83,7 +82,7 @@ def customer_document(settings: Settings) -> Document:
         version=__version__,
         description=_DESCRIPTION.replace("{server}", _token_server(settings)),
         servers=[{"url": settings.customer_origin}],
-        examples=examples_of(str(__package__)),
+        examples=examples_of(__name__),
         components=_components(settings),
         webhooks=webhooks_of(CUSTOMER_KINDS, customer=True),
     )

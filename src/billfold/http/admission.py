@@ -1,10 +1,10 @@
 """Admission of requests: who is within the rate limit, and whose idempotency key is new. One round trip for all.
 
 Counts requests in fixed minutes of the wall clock, claims the idempotency keys of requests that
-change something, finds stored responses, and reads the business clock on the way. Responses are stored
-in batches after they were sent, encrypted; until then they are in memory. A response is stored only on the database
-server that admitted its request: after a failover the next primary may lack the transfer that it
-confirms. A key is bound to its request whatever becomes of it, one beyond the rate limit too, up to twice the limit.
+change something, finds stored responses, and reads the business clock on the way. Responses are stored in batches
+after they were sent, encrypted; until then they are in memory. One is stored only on the database server that admitted
+its request: after a failover the next primary may lack the transfer that it confirms. A key is bound to its request
+whatever becomes of it, one beyond the rate limit too, up to twice the limit.
 """
 
 import asyncio
@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Literal
 from uuid import UUID
 
 import asyncpg
 import structlog
-from asyncpg import Record
 
-from billfold.http.responses import HttpResponse
+from billfold.http.responses import HttpResponse, StreamedResponse
 from billfold.platform.clock import ClockState, wall_now
 from billfold.platform.crypto import Vault, associated_data
 from billfold.platform.database.connection import Pool
@@ -37,6 +37,8 @@ WINDOW_SECONDS = 60
 LEASE = timedelta(seconds=10)
 """How long a claimed key counts as running. Whoever comes later runs the request again."""
 KEPT = timedelta(hours=24)
+_NOT_STORED = frozenset({401, 403, 429})
+_STORED_BYTES_MAX, _SERVER_ERROR = 1024 * 1024, 500
 
 Verdict = Literal["run", "limited", "replay", "running", "reused"]
 
@@ -152,6 +154,8 @@ class _Open:
     response: HttpResponse | None = None
 
 
+_clock_of = lru_cache(1)(ClockState)
+"""The clock of a sandbox is hardly ever set."""
 Slot = tuple[UUID, UUID]
 _Stored = tuple[Slot, _Open, HttpResponse]
 
@@ -161,8 +165,6 @@ class PinnedConnection:
 
     `by_pooler`: its session is that of whoever comes next, and nothing is planned but for one time.
     """
-
-    __slots__ = ("_by_pooler", "_conn", "_free", "_patience", "_pool")
 
     def __init__(self, pool: Pool, *, by_pooler: bool) -> None:
         self._pool = pool
@@ -236,7 +238,8 @@ class IdempotencyStore:
         try:
             admission = await self._admitted.ask(request)
             if admission.stored is not None:
-                admission.stored = self._opened(request, admission.stored)
+                body = self._vault.open(admission.stored.body, _place(*slot))
+                admission.stored = replace(admission.stored, body=body)
         except BaseException:
             self._open.pop(slot, None)
             raise
@@ -245,15 +248,19 @@ class IdempotencyStore:
             self._open.pop(slot, None)
         return admission
 
-    def store_response(self, request: AdmissionRequest, response: HttpResponse) -> None:
-        """Remember the response to an admitted request; it is stored with the next batch."""
-        if request.key is None:
-            return
-        slot = (request.key_owner, request.key)
-        known = self._open[slot]
-        known.response = response
-        future = self._stored.ask((slot, known, response))
-        future.add_done_callback(lambda done: self._forget(slot, done.exception()))
+    def keep_response(self, request: AdmissionRequest, response: HttpResponse | StreamedResponse) -> bool:
+        """Store a response that repeated requests shall get, with the next batch; tell whether it is one."""
+        if isinstance(response, StreamedResponse) or response.status in _NOT_STORED or response.status >= _SERVER_ERROR:
+            return False
+        if len(response.body) > _STORED_BYTES_MAX:
+            return False
+        if request.key is not None:
+            slot = (request.key_owner, request.key)
+            known = self._open[slot]
+            known.response = response
+            future = self._stored.ask((slot, known, response))
+            future.add_done_callback(lambda done: self._forget(slot, done.exception()))
+        return True
 
     async def release(self, request: AdmissionRequest) -> None:
         """End an admitted request without a response to keep. Its key stays bound to it: it alone may run again."""
@@ -271,13 +278,6 @@ class IdempotencyStore:
             await batcher.settle()
         for each in self._connections:
             await each.close()
-
-    def _opened(self, request: AdmissionRequest, stored: HttpResponse) -> HttpResponse:
-        if not self._vault.has_key_of(stored.body):  # an earlier release stored it in plain text, for a day
-            return stored
-        assert request.key is not None
-        body = self._vault.open(stored.body, _place(request.key_owner, request.key))
-        return HttpResponse(stored.status, stored.content_type, body)
 
     def _forget(self, slot: Slot, error: BaseException | None) -> None:
         self._open.pop(slot, None)
@@ -307,8 +307,7 @@ class IdempotencyStore:
             [request.kind for request in batch],
             [request.key_owner for request in batch],
         )
-        resets_at = starts + WINDOW_SECONDS
-        return [_admission(request, row, resets_at) for request, row in zip(batch, rows, strict=True)]
+        return [_admission(request, row, starts + WINDOW_SECONDS) for request, row in zip(batch, rows, strict=True)]
 
     async def _store_all(self, batch: Sequence[_Stored]) -> Sequence[None]:
         slots, known, responses = zip(*batch, strict=True)
@@ -328,8 +327,7 @@ class IdempotencyStore:
         return [None] * len(batch)
 
     async def _release_all(self, batch: Sequence[tuple[Slot, bytes]]) -> Sequence[None]:
-        slots, fingerprints = zip(*batch, strict=True)
-        owners, keys = zip(*slots, strict=True)
+        owners, keys, fingerprints = zip(*((*slot, fingerprint) for slot, fingerprint in batch), strict=True)
         await self._connections[0].fetch(_RELEASE, wall_now(), list(owners), list(keys), list(fingerprints))
         return [None] * len(batch)
 
@@ -342,9 +340,8 @@ def _recalled(known: _Open, fingerprint: bytes, server: datetime) -> tuple[Verdi
 
 def _request_row(request: AdmissionRequest, left: Counter[tuple[UUID, str]]) -> tuple[object, ...]:
     """Return a request as arrays take it. `behind` says how many of its caller come after it."""
-    caller = request.caller
+    caller, money_behind = request.caller, None
     left[caller, request.kind] -= 1
-    money_behind = None
     if request.moves_money:
         left[caller, "money"] -= 1
         money_behind = left[caller, "money"]
@@ -364,7 +361,7 @@ def _place(owner: UUID, key: UUID) -> bytes:
     return associated_data("idempotency_key", "response_body", key, tenant_id=owner)
 
 
-def _admission(request: AdmissionRequest, row: Record, resets_at: int) -> Admission:
+def _admission(request: AdmissionRequest, row: asyncpg.Record, resets_at: int) -> Admission:
     limit, remaining = request.per_minute, request.per_minute - row["used"]
     if row["money_used"] is not None:
         money_left = request.money_per_minute - row["money_used"]
@@ -372,7 +369,7 @@ def _admission(request: AdmissionRequest, row: Record, resets_at: int) -> Admiss
             limit, remaining = request.money_per_minute, money_left
     clock = None
     if row["frozen"] is not None:
-        clock = ClockState(row["business_anchor"], row["wall_anchor"], row["frozen"])
+        clock = _clock_of(row["business_anchor"], row["wall_anchor"], row["frozen"])
     admission = Admission("run", limit, max(remaining, 0), resets_at=resets_at, clock=clock, server=row["server"])
     if remaining < 0:
         admission.verdict = "limited"
@@ -381,7 +378,7 @@ def _admission(request: AdmissionRequest, row: Record, resets_at: int) -> Admiss
     return admission
 
 
-def _looked_up(request: AdmissionRequest, row: Record) -> tuple[Verdict, HttpResponse | None]:
+def _looked_up(request: AdmissionRequest, row: asyncpg.Record) -> tuple[Verdict, HttpResponse | None]:
     """Judge a key that was not claimed: it is in use, or need not be claimed."""
     if row["fingerprint"] is None:
         # Nobody's, or claimed by another process a moment ago.
@@ -392,3 +389,12 @@ def _looked_up(request: AdmissionRequest, row: Record) -> tuple[Verdict, HttpRes
         # What is not claimed never runs: the key is bound to a request that got no response to keep.
         return ("running" if request.claims else "run"), None
     return "replay", HttpResponse(row["status"], row["content_type"], row["response_body"])
+
+
+def rate_limit_headers(limit: int, remaining: int, resets_at: int) -> list[tuple[bytes, bytes]]:
+    """Return the headers that say how many requests are left, until when in Unix seconds."""
+    return [
+        (b"x-ratelimit-limit", str(limit).encode()),
+        (b"x-ratelimit-remaining", str(remaining).encode()),
+        (b"x-ratelimit-reset", str(resets_at).encode()),
+    ]

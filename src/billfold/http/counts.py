@@ -1,16 +1,67 @@
-"""Rate limits beside those of admission: by IP address where no token is needed, by the second, and of one object."""
+"""Counts of requests in the database: rate limits besides those of admission, and calls of deprecated operations."""
 
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from email.utils import format_datetime
 from uuid import UUID
 
-from billfold.http.limits.idempotency import WINDOW_SECONDS, Admission
-from billfold.http.raw_request import RawRequest
-from billfold.http.responses import HttpResponse, ProblemWithHeaders, response_to
+import structlog
+
+from billfold.http.admission import WINDOW_SECONDS, rate_limit_headers
+from billfold.http.responses import ProblemWithHeaders
 from billfold.platform.addresses import network_of
 from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.pool import Batcher
 from billfold.platform.database.shortage import patiently
 from billfold.platform.ids import command_id
+
+log = structlog.get_logger(__name__)
+
+_COUNT_CALLS = """
+INSERT INTO deprecated_call AS d (caller, operation, calls, first_at, last_at)
+SELECT caller, operation, count(*), min(at), max(at)
+  FROM unnest($1::uuid[], $2::text[], $3::timestamptz[]) AS c(caller, operation, at)
+ GROUP BY caller, operation ORDER BY caller, operation
+    ON CONFLICT (caller, operation) DO UPDATE
+   SET calls = d.calls + excluded.calls, last_at = greatest(d.last_at, excluded.last_at)
+"""
+_Call = tuple[UUID, str, datetime]
+
+
+class Deprecations:
+    """Counts calls in memory and writes them down behind the caller's back."""
+
+    __slots__ = ("_calls", "_pool")
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._calls: Batcher[_Call, None] = Batcher(self._write)
+
+    def count(self, caller: UUID, operation: str, now: datetime) -> None:
+        """Count one call of a credential at wall time `now`."""
+        self._calls.ask((caller, operation, now)).add_done_callback(
+            lambda done: log.warning("calls_not_counted") if done.exception() else None
+        )
+
+    async def close(self) -> None:
+        """Write down what is under way."""
+        await self._calls.settle()
+
+    async def _write(self, batch: Sequence[_Call]) -> Sequence[None]:
+        callers, operations, times = zip(*batch, strict=True)
+        await self._pool.execute(_COUNT_CALLS, list(callers), list(operations), list(times))
+        return [None] * len(batch)
+
+
+def announcement(since: date, sunset: date) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the headers Deprecation (RFC 9745) and Sunset (RFC 8594), for midnight UTC."""
+    begins = datetime.combine(since, time(), UTC)
+    ends = datetime.combine(sunset, time(), UTC)
+    return (
+        (b"deprecation", f"@{int(begins.timestamp())}".encode()),
+        (b"sunset", format_datetime(ends, usegmt=True).encode()),
+    )
+
 
 PER_MINUTE = 300
 _OBJECT_WINDOW_MINUTES = 10
@@ -60,31 +111,3 @@ async def count_address(
 async def _count(conn: Connection | Pool, caller: UUID, kind: str, starts_at: datetime) -> int:
     used: int = await patiently(lambda: conn.fetchval(_COUNT, caller, kind, starts_at))
     return used
-
-
-def rate_limit_headers(limit: int, remaining: int, resets_at: int) -> list[tuple[bytes, bytes]]:
-    """Return the headers that say how many requests are left, until when in Unix seconds."""
-    return [
-        (b"x-ratelimit-limit", str(limit).encode()),
-        (b"x-ratelimit-remaining", str(remaining).encode()),
-        (b"x-ratelimit-reset", str(resets_at).encode()),
-    ]
-
-
-def response_without_run(admission: Admission, request: RawRequest, wall: datetime) -> HttpResponse:
-    """Return the response to a request that does not run: repeated or refused."""
-    if admission.verdict == "replay" and admission.stored is not None:
-        replayed = ((b"idempotent-replayed", b"true"), (b"x-service-idempotent-replay", b"true"))
-        return replace(admission.stored, headers=replayed)
-    if admission.verdict == "limited":
-        seconds = max(1, admission.resets_at - int(wall.timestamp()))
-        after = (b"retry-after", str(seconds).encode())
-        detail = f"Rate limit exceeded: {admission.limit} requests per minute. Retry after {seconds} seconds."
-        refusal = ProblemWithHeaders("rate-limited", detail, after)
-    elif admission.verdict == "reused":
-        refusal = ProblemWithHeaders("idempotency-key-reused", "This key already belongs to another request.")
-    else:
-        refusal = ProblemWithHeaders(
-            "idempotency-in-progress", "The same request is still running.", (b"retry-after", b"1")
-        )
-    return response_to(refusal, request)

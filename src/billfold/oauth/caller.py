@@ -1,4 +1,4 @@
-"""Requests of the Customer API prove who sends them: an access token, its key (DPoP), scope and role.
+"""Clients and users as callers of the Customer API. Their requests prove an access token, its key (DPoP), scope, role.
 
 A token bound to a key is worth nothing without a proof by that key, made for this request. `Idempotency-Key`
 is optional on whatever changes something.
@@ -14,16 +14,17 @@ from typing_extensions import override
 
 from billfold.audit import record as audit_record
 from billfold.audit.rules import NewEntry
+from billfold.http.admission import AdmissionRequest
 from billfold.http.api import Identity, Sender, fingerprint_of
 from billfold.http.caller import Call
-from billfold.http.limits.idempotency import AdmissionRequest
 from billfold.http.operations import RATES_PER_MINUTE, Access, Operation
 from billfold.http.raw_request import RawRequest, Requester, is_uuid
 from billfold.http.responses import HttpResponse, ProblemWithHeaders
 from billfold.identity.users.rules import PERMISSIONS, Action
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
-from billfold.oauth import dpop, grants
+from billfold.oauth import dpop
+from billfold.oauth import grants as access_tokens
 from billfold.oauth.clients import list_client_keys
 from billfold.oauth.rules import http_message_signatures as message_signatures
 from billfold.oauth.rules.public_keys import ALGORITHMS
@@ -157,7 +158,7 @@ class AccessTokenAuthenticator:
         await self._check_signature(request, access, now)
         if proof is not None and not await dpop.consume_proof(self._bank.pool, proof.jkt, proof.jti, until=proof.until):
             raise challenge("dpop", "invalid_dpop_proof", "The proof was used before.")
-        await grants.record_use(self._bank.pool, access, now)
+        await access_tokens.record_use(self._bank.pool, access, now)
         return access
 
     async def note_refused(self, call: Call, operation: Operation) -> None:
@@ -179,7 +180,7 @@ class AccessTokenAuthenticator:
     async def _look_up(self, request: RawRequest, now: datetime) -> tuple[str, str, AccessToken]:
         """Return scheme and token of a request, and what the token grants if it is proven."""
         scheme, token = _token_in(request)
-        access = await grants.find_access_token(self._bank.pool, token, now)
+        access = await access_tokens.find_access_token(self._bank.pool, token, now)
         if access is None:
             raise challenge(scheme, "invalid_token", "The access token is unknown or has expired.")
         request.requester = Requester(access.customer_id, access.client_id, access.member_id)

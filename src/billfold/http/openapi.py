@@ -1,22 +1,71 @@
 """The OpenAPI document of an API, made from its table of operations."""
 
+import asyncio
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Any
 
 import msgspec
 
-from billfold.http.openapi.json_schema import Schemas
-from billfold.http.operations import Access, Operation, Proof
+from billfold.http.json_schema import Schemas
+from billfold.http.operations import OPEN, Access, Operation, Proof, get
 from billfold.http.parameters import Parameter, path_schema
 from billfold.http.raw_request import KEY_HEADER, SIGNATURE_HEADER
+from billfold.http.responses import JSON, TEXT, HttpResponse
+from billfold.ledger.bank import Bank
+from billfold.platform.database.shortage import database_unavailable
 from billfold.platform.file_kinds import FileKind
 from billfold.platform.problems import PROBLEMS
+
+HEALTH_SECONDS = 2.0
+
+
+class Reference:
+    """The OpenAPI document of an API, made when it is first read."""
+
+    def __init__(self, document: Callable[[], dict[str, Any]]) -> None:
+        self._document = document
+
+    @cached_property
+    def as_json(self) -> bytes:
+        """The OpenAPI document."""
+        return msgspec.json.format(msgspec.json.encode(self._document()), indent=2)
+
+
+@get("/health", OPEN, hidden=True)
+async def show_health(bank: Bank) -> HttpResponse:
+    """Tell whether the bank is open: its database answers."""
+    try:
+        async with asyncio.timeout(HEALTH_SECONDS):
+            await bank.pool.fetchval("SELECT 1")
+    except Exception as error:
+        raise database_unavailable() from error
+    return HttpResponse(200, TEXT, b"OK")
+
+
+@get("/", OPEN, hidden=True)
+async def redirect_to_documentation() -> HttpResponse:
+    """Lead whoever opens the address of the API in a browser to the documentation."""
+    return HttpResponse(302, TEXT, b"See /docs/", headers=[(b"location", b"/docs/")])
+
+
+@get("/openapi.json", OPEN, hidden=True)
+async def show_openapi(reference: Reference) -> HttpResponse:
+    """Show the OpenAPI document."""
+    return HttpResponse(200, JSON, reference.as_json)
+
+
+PAGES: list[Operation] = [
+    show_health,
+    redirect_to_documentation,
+    show_openapi,
+]
+
 
 Document = dict[str, Any]
 Examples = Mapping[str, Mapping[str, Any]]
@@ -131,12 +180,10 @@ class Described:
 
 
 @cache
-def examples_of(package: str) -> Examples:
-    """Return its `examples.json`: operationId -> {"request": ..., "response": ...}; or nothing."""
-    packaged = files(package).joinpath("examples.json")
-    if not packaged.is_file():
-        return {}
-    found: Examples = msgspec.json.decode(packaged.read_bytes())
+def examples_of(module: str) -> Examples:
+    """Return the examples next to the module of an API: operationId -> {"request": ..., "response": ...}."""
+    package, _, name = module.rpartition(".")
+    found: Examples = msgspec.json.decode(files(package).joinpath(f"{name}_examples.json").read_bytes())
     return found
 
 

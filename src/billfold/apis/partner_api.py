@@ -11,10 +11,9 @@ from billfold.events.broadcaster import EventBroadcaster, create_event_broadcast
 from billfold.events.kinds import PARTNER_KINDS
 from billfold.events.webhook_openapi import webhooks_of
 from billfold.http.api import Api
-from billfold.http.openapi.document import Described, Document, describe, examples_of
-from billfold.http.openapi.pages import PAGES, Reference
+from billfold.http.openapi import PAGES, Described, Document, Reference, describe, examples_of
 from billfold.http.operations import Operation, Proof, operations_of_parts
-from billfold.identity.partners.signed_requests import SignedRequestAuthenticator
+from billfold.identity.partners.caller import SignedRequestAuthenticator
 from billfold.identity.users.passwords import PasswordGate
 from billfold.ledger.bank import Bank
 from billfold.payments.on_us.routes import PeerLookup
@@ -110,7 +109,7 @@ def partner_document(
         version=__version__,
         description=_DESCRIPTION,
         servers=[server],
-        examples=examples_of(str(__package__)),
+        examples=examples_of(__name__),
         webhooks=webhooks_of(PARTNER_KINDS, customer=False),
     )
     return describe(what, include_deprecated=include_deprecated)

@@ -1,1 +1,0 @@
-"""The Partner API, one file per resource."""

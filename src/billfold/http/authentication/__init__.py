@@ -1,1 +1,0 @@
-"""Authentication: access tokens with DPoP, signed requests."""

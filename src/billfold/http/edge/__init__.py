@@ -1,1 +1,0 @@
-"""The outermost layer: HTTPS only, trace ids, response headers, host names, server start."""

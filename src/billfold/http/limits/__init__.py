@@ -1,1 +1,0 @@
-"""Rate limits and idempotency."""

@@ -1,1 +1,0 @@
-"""The OpenAPI documents and the HTML reference made from them."""
