@@ -1,4 +1,4 @@
-"""A bank in a process of its own: its customers, its partner, its clock. Benchmarks add what they time."""
+"""A bank in a separate process: its customers, its partner, its clock. Benchmarks add what they time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LIMIT_PER_MINUTE = 1_000_000
 
 _CALLER = "bench"
 # Every account that keeps a balance against the fold of its legs and of what they reserve, and every bank account at
-# zero. Between customers nothing is made and nothing is lost, whatever is moved.
+# zero. Transfers between customers neither create nor lose anything.
 _BALANCES = """
 WITH side AS (
   SELECT customer_id, debit AS account_no, CASE phase WHEN 0 THEN amount ELSE 0 END AS debits, 0::bigint AS credits,
@@ -107,7 +107,7 @@ async def open_workload(
 
 
 def bank_process(location: Location, kind: type[BankWorkload], *, first: bool, **settings: Any) -> Worker:
-    """Return a workload in a process of its own, under settings of a default installation but for some."""
+    """Return a workload in a separate process, under settings of a default installation but for some."""
     return Worker(open_workload, location=location, kind=kind, settings=settings, first=first)
 
 

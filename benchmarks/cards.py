@@ -1,4 +1,4 @@
-"""`billfold bench cards`: decisions about purchases beside whole transfers of the same customers.
+"""`billfold bench cards`: decisions about purchases next to whole transfers of the same customers.
 
 Everybody pays once per pass, on a business day of its own, every book loaded from the database. Then single
 decisions are timed: one after the other, and on schedule at half of the rate that was just measured.

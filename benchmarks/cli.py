@@ -39,7 +39,7 @@ BENCHMARKS: Mapping[str, Callable[[Session], Result]] = {
     "webhooks": bench_webhooks,
 }
 PEERS = "peers"
-"""Not one of `all`: it needs ledgers that somebody started beside the bank."""
+"""Not one of `all`: it needs ledgers that somebody started next to the bank."""
 ALL = "all"
 
 app = typer.Typer(add_completion=False)
@@ -88,7 +88,7 @@ def bench(
 
 
 class UnknownBenchmarkError(ValueError):
-    """A name that is no benchmark's; the text says which there are."""
+    """A name that is not a benchmark's; the text lists them."""
 
 
 def run(
@@ -122,7 +122,7 @@ def chosen_of(names: Sequence[str]) -> list[str]:
     known = (*BENCHMARKS, PEERS, ALL)
     wanted = {name.replace("-", "_") for name in names}
     if unknown := wanted.difference(known):
-        raise UnknownBenchmarkError(f"{', '.join(sorted(unknown))} is none of {', '.join(known)}")
+        raise UnknownBenchmarkError(f"{', '.join(sorted(unknown))} is not one of {', '.join(known)}")
     return [name for name in (*BENCHMARKS, PEERS) if name in wanted or (ALL in wanted and name != PEERS)]
 
 

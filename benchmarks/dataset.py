@@ -49,7 +49,7 @@ def pocket_of(nth: int) -> UUID:
 
 
 class Location(msgspec.Struct, frozen=True):
-    """Where a bank lives: its database and the folder of its keys."""
+    """The location of a bank: its database and the folder of its keys."""
 
     dsn: str
     state_dir: Path

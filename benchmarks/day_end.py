@@ -17,7 +17,7 @@ from billfold.sandbox.control.clock_stepper import ClockStepper
 
 MAX_SECONDS = 60.0
 MAX_UNEVENNESS = 1.5
-"""How much more a pocket may cost among many than among few, for the day end to be linear."""
+"""The factor by which a pocket may cost more among many than among few, for the day end to count as linear."""
 
 _CENTS = 1_000_00
 _SNAPSHOTS = "SELECT count(*) FROM snapshot WHERE business_date = $1"

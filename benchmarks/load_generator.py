@@ -34,7 +34,7 @@ _GIVE_UP_SECONDS = 120.0
 
 
 class Credentials(msgspec.Struct, frozen=True):
-    """What a partner authenticates with."""
+    """The credentials of a partner."""
 
     host: str
     token: str
@@ -42,7 +42,7 @@ class Credentials(msgspec.Struct, frozen=True):
 
 
 class PlainHeaders(msgspec.Struct, frozen=True):
-    """What another server is sent, over plain HTTP: header lines, and the header of an idempotency key.
+    """The requests to another server, over plain HTTP: header lines, and the header of an idempotency key.
 
     One of its requests may be refused without ending the run; refusals are counted.
     """
@@ -62,7 +62,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class LoadTask(msgspec.Struct, frozen=True, kw_only=True):
-    """What to send. `per_second` makes it an open run; `connections` of them share the work."""
+    """The requests to send. `per_second` makes it an open run; `connections` of them share the work."""
 
     calls: list[Call]
     port: int
@@ -190,7 +190,7 @@ class LoadRun:
             connection.send(self._requests[self._sent - 1], monotonic())
 
     async def _pace(self, started: float, per_second: float) -> None:
-        """Send each request at its instant, whatever became of those before it."""
+        """Send each request at its instant, regardless of those before it."""
         for nth, request in enumerate(self._requests):
             due = started + nth / per_second
             while (now := monotonic()) < due:
@@ -242,7 +242,7 @@ class LoadGenerator:
 def request_of(
     call: Call, credentials: Credentials | None, *, key: str | None = None, forwarded: bool = False
 ) -> bytes:
-    """Return a signed request as it goes over the wire, under a key of its own unless one is given.
+    """Return a signed request as bytes, with a new key unless one is given.
 
     `forwarded` adds what a proxy adds that ends TLS.
     """
@@ -268,7 +268,7 @@ def request_of(
 
 
 def plain_request(call: Call, headers: PlainHeaders) -> bytes:
-    """Return a request to another server as it goes over the wire, with an idempotency key of its own."""
+    """Return a request to another server as bytes, with a new idempotency key."""
     body = call.body.encode()
     lines = [
         f"{call.method} {call.path} HTTP/1.1",

@@ -1,4 +1,4 @@
-"""What a run found: timings, figures with their baselines, and the peak memory of processes."""
+"""The results of a run: timings, figures with their baselines, and the peak memory of processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ledgers that run beside the bank: how accounts are opened and funded there, and what a transfer looks like.
+"""Ledgers that run next to the bank: the requests that open and fund accounts there, and that transfer.
 
 A transfer is the plainest that a ledger offers: one amount from one account to another, which must have it; under an
 idempotency key; and answered only when it is committed.
@@ -30,7 +30,7 @@ _SECONDS = 60.0
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a ledger runs. `key` is sent if it asks for one."""
+    """The address of a ledger. `key` is sent if it requires one."""
 
     url: str
     key: str | None = None
@@ -68,7 +68,7 @@ class Ledger(Protocol):
 
 
 class Formance:
-    """Formance Ledger: a ledger of its own for each run, accounts that exist once something was posted to them."""
+    """Formance Ledger: a new ledger for each run, accounts that exist once something was posted to them."""
 
     name = "formance"
 
@@ -136,7 +136,7 @@ class Blnk:
         return PlainHeaders(self.address.host, [f"X-Blnk-Key: {self.address.key}"] if self.address.key else [])
 
     def transfers(self, count: int) -> list[Call]:
-        """Return so many transactions, each with a reference of its own."""
+        """Return so many transactions, each with its own reference."""
         bodies = (self._transaction(*_pair(self._draw, self._balances)) for _ in range(count))
         return [Call("POST", "/transactions", body=_json(body)) for body in bodies]
 

@@ -1,4 +1,4 @@
-"""`billfold bench peers`: whole transfers of ours beside plain ones of other ledgers, from one client to hundreds.
+"""`billfold bench peers`: whole transfers of ours next to plain ones of other ledgers, from one client to hundreds.
 
 Ours sells bills of the payer, moves the money, buys bills for the payee, and proves all of it: eight postings, signed,
 over TLS. Theirs moves one amount, over plain HTTP. All are durable, idempotent, and refuse an overdraft.
@@ -23,7 +23,7 @@ from benchmarks.transfers import transfer_calls
 CONNECTIONS = (1, 16, 64, 256)
 ALONE = 1
 _SHARE = {1: 0.1, 16: 0.5}
-"""How much of a full run is sent over few connections, which would take as long as all others together."""
+"""The fraction of a full run sent over few connections, which would take as long as all others together."""
 
 
 class Subject(Protocol):
@@ -58,7 +58,7 @@ class Billfold:
 
 
 class Peer:
-    """A ledger that somebody started beside the bank."""
+    """A ledger that somebody started next to the bank."""
 
     def __init__(self, ledger: Ledger, accounts: int) -> None:
         ledger.open_accounts(accounts)
@@ -68,7 +68,7 @@ class Peer:
 
 
 class Measured(msgspec.Struct):
-    """What one subject reached, by connections and run. `same_load` is at half load of a peer, by its name."""
+    """The results of one subject, by connections and run. `same_load` is at half load of a peer, by its name."""
 
     by_connections: dict[int, list[LoadResult]] = msgspec.field(default_factory=dict)
     half: list[LoadResult] = msgspec.field(default_factory=list)

@@ -1,4 +1,4 @@
-"""`billfold bench reads`: what a read costs beside an empty answer, and beside a short past.
+"""`billfold bench reads`: the cost of a read compared with an empty answer, and with a short history.
 
 All over HTTPS against one server in its default installation, every request signed. One Pocket has ten transactions,
 the other a million. That past is lived through: the clock walks from day to day, payments arrive before the market

@@ -86,7 +86,7 @@ class ReplicatedServers:
         self.owner.run("pg_ctl", "stop", "-w", "-m", "fast", "-D", str(self._folder / _REPLICA))
 
     def stop(self) -> None:
-        """Stop both, whatever state they are in."""
+        """Stop both, in any state."""
         for name in self.ports:
             with suppress(EmbeddedPostgresError):  # it does not run
                 self.owner.run("pg_ctl", "stop", "-w", "-m", "immediate", "-D", str(self._folder / name))

@@ -1,4 +1,4 @@
-"""The server under load: the https process of `billfold serve`, on a port of its own."""
+"""The server under load: the https process of `billfold serve`, on its own port."""
 
 from __future__ import annotations
 

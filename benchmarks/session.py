@@ -1,4 +1,4 @@
-"""One benchmark's turn: a database server of its own, and processes that end with it."""
+"""The session of one benchmark: its own database server, and processes that end with it."""
 
 from __future__ import annotations
 

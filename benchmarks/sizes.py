@@ -1,4 +1,4 @@
-"""How much each benchmark does: the full sizes, and a fraction of them for a quick look."""
+"""The sizes of each benchmark: the full ones, and a fraction of them for a quick run."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _PREFIX = "bench-"
 
 
 class Database:
-    """A running server with databases of its own."""
+    """A running server with its own databases."""
 
     def __init__(self, server: embedded_postgres.Server, path: Path) -> None:
         self.path = path
@@ -59,7 +59,7 @@ def throwaway_server(state_dir: Path, **settings: str) -> Iterator[Database]:
 
 
 def _remove_leftovers(state_dir: Path) -> None:
-    """Stop and remove what a benchmark left behind that was killed. One that runs is left alone."""
+    """Stop and remove the remains of a killed benchmark. A running one is not touched."""
     for path in state_dir.glob(f"{_PREFIX}*"):
         if (path / "postgres").exists() and not embedded_postgres.stop(embedded_postgres.start(path)):
             continue

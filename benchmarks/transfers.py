@@ -1,4 +1,4 @@
-"""`billfold bench transfers`: signed on-us transfers over HTTPS, and bare ones beside them.
+"""`billfold bench transfers`: signed on-us transfers over HTTPS, and bare ones next to them.
 
 Each request sells bills of the payer, moves the money and buys bills for the payee. The server
 is a default installation; a second one with a worker per core runs on the same bank.
@@ -30,7 +30,7 @@ COST_CONNECTIONS = (1, 16, 64, 256)
 COST_REQUESTS_MIN = 50
 """The kernel counts CPU time in hundredths of a second."""
 ALONE_CPU_MS = 3.0
-"""What a transfer may cost with one connection, the server and PostgreSQL together."""
+"""Maximum cost of a transfer with one connection, the server and PostgreSQL together."""
 TRANSFERS_PATH = "/api/v1/transfers/on-us/"
 
 _MAX_CENTS = 2_000_00
@@ -48,7 +48,7 @@ class Variant(msgspec.Struct):
 
 
 class Cost(msgspec.Struct):
-    """What transfers cost with some connections, in each run: milliseconds of CPU each, and their times."""
+    """The cost of transfers with some connections, in each run: milliseconds of CPU each, and their times."""
 
     server_ms: list[float] = msgspec.field(default_factory=list)
     database_ms: list[float] = msgspec.field(default_factory=list)

@@ -1,4 +1,4 @@
-"""`billfold bench webhooks`: how fast events are delivered, beside receivers that hang, and from a long queue.
+"""`billfold bench webhooks`: the delivery rate of events, also next to receivers that hang, and from a long queue.
 
 One dispatcher, as in a worker, and receivers on this machine over http, the engine idle.
 """
@@ -31,7 +31,7 @@ DELIVERIES_LEAST = 500.0
 HANGING_LEAST = 0.9
 MEMORY_MOST = 1.1
 SHORT_QUEUE = 50
-"""How many times a short queue goes into a long one."""
+"""The length of a long queue as a multiple of a short one."""
 HANGING = "/never/"
 LOOPBACK = (ip_network("127.0.0.0/8"),)
 

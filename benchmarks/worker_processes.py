@@ -1,4 +1,4 @@
-"""Processes that run a workload on command, each on an event loop of its own.
+"""Processes that run a workload on command, each on its own event loop.
 
 A workload is opened once, then its methods are called by name; between calls it sleeps and costs nothing.
 """
@@ -36,7 +36,7 @@ class Workload(Protocol):
 
 
 class Worker:
-    """A workload in a process of its own, on asyncio's own loop unless told otherwise."""
+    """A workload in a separate process, on asyncio's own loop unless told otherwise."""
 
     def __init__(self, opener: Callable[..., Awaitable[Workload]], *, fast: bool = False, **arguments: Any) -> None:
         ours, theirs = multiprocessing.Pipe()

@@ -1,4 +1,4 @@
-"""A program of a partner: it opens a Pocket for a customer, lets money arrive, and looks at it.
+"""A program of a partner: it opens a Pocket for a customer, simulates a deposit, and reads the Pocket.
 
     python examples/partner.py
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks a proof of the bank by itself: needs Python 3.11 and `cryptography`, and nothing of Billfold.
+"""Checks a proof of the bank independently: needs Python 3.11 and `cryptography`, and nothing of Billfold.
 
     check_proof.py PROOF.json --key document-keys.json [--root ROOT] [--after ROOT] [--day DAY] [--customer ID]
 
@@ -143,7 +143,7 @@ def check_leaf(proven: dict[str, Any], salt: bytes, *, length: int, power: int, 
     node, place = hashlib.sha256(LEAF + salt + proven["leaf"].encode()).digest(), at >> power
     for beside in proven["path"]:
         other = bytes.fromhex(beside)
-        require(len(other) == len(node), "A hash beside the way is too short or too long.")
+        require(len(other) == len(node), "A hash next to the path is too short or too long.")
         node = hashlib.sha256(NODE + (other + node if place & 1 else node + other)).digest()
         place >>= 1
     require(node.hex() == root, "A way does not lead to the root.")
@@ -161,7 +161,7 @@ def check_customer(proof: dict[str, Any], root: dict[str, Any]) -> dict[str, Any
         bill = parse(each["leaf"])
         require(bill["customer"] == leaf["customer"], "A leaf of a bill is another customer's.")
         units = count(bill["units"], "Units")
-        require(units.bit_count() == 1, "A leaf of a bill is no power of two.")
+        require(units.bit_count() == 1, "A leaf of a bill is not a power of two.")
         line = root["bills"][bill["bill"]]
         check_leaf(each, salt, length=length_of(line), power=units.bit_length() - 1, root=line["root"])
         found.setdefault(bill["bill"], []).append((each["at"], units))

@@ -7,9 +7,9 @@ from billfold import __version__
 from billfold.cli.python_process import protect_children
 
 _PRIVATE = 0o077
-"""What a bank writes is its own: rail files, logs, mail, keys, exports."""
+"""The umask: rail files, logs, mail, keys and exports are readable only by the bank's own user."""
 _INTERRUPTED = 130
-"""What a shell calls the end by Ctrl-C: 128 and the number of the signal."""
+"""The exit code of a shell after Ctrl-C: 128 plus the number of the signal."""
 
 
 def main() -> None:

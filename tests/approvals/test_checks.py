@@ -20,7 +20,7 @@ DAMAGES = {
     "the audit log has no entry of this review": "UPDATE review SET decision = 'DENIED'",
     "the reviewer is the requester": "UPDATE transfer_request q SET user_id = v.user_id "
     "FROM review v WHERE v.request_id = q.request_id",
-    "the reviewer was none when the request was made": "UPDATE transfer_request "
+    "the reviewer was not eligible when the request was made": "UPDATE transfer_request "
     "SET terms = jsonb_set(terms::jsonb, '{candidates}', '{}')::json",
     "its transfer request is not approved": "UPDATE transfer_request SET status = 'DENIED'",
 }

@@ -28,6 +28,6 @@ async def test_a_line_that_was_cut_short_is_written_again(tmp_path, left, line, 
 async def test_a_file_of_something_else_is_left_as_it_is(tmp_path, foreign):
     path = tmp_path / "lines.txt"
     path.write_text(foreign)
-    with pytest.raises(InvariantError, match="is no file of seals"):
+    with pytest.raises(InvariantError, match="is not a seal file"):
         await FileArchive(path).add(['{"seal_no":1}'], after=0)
     assert path.read_text() == foreign

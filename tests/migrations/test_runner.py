@@ -127,7 +127,7 @@ async def test_up_refuses_when_the_database_is_newer_than_the_files(empty, folde
 
     with pytest.raises(MigrationError, match="at 0002_two, newer"):
         await runner.up(empty, folder=folder)
-    with pytest.raises(MigrationError, match="way down is not here"):
+    with pytest.raises(MigrationError, match="down file is missing"):
         await runner.down(empty, folder=folder)
 
 

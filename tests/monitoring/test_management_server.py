@@ -82,7 +82,7 @@ async def test_a_database_that_is_away_is_said_and_counters_are_shown_all_the_sa
             assert (await operator.get("/livez")).status_code == 200
             metrics = await operator.get("/metrics")
             assert (metrics.status_code, "billfold_webhook_queue" in metrics.text) == (200, False)
-        with pytest.raises(CliError, match="cannot be listened on"):
+        with pytest.raises(CliError, match="cannot be opened"):
             async with serve_management(replace(settings), ""):
                 pass
 

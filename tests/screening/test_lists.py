@@ -70,15 +70,15 @@ LAUGHS = '<!DOCTYPE sdnList [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
     [
         (XML[:-40], "line 1"),
         (XML.replace("<uid>900003</uid>", "<uid>900002</uid>"), "entry 900002: is there twice"),
-        (XML.replace("<uid>900003</uid>", "<uid>x</uid>"), "'x' is no number"),
+        (XML.replace("<uid>900003</uid>", "<uid>x</uid>"), "'x' is not a number"),
         (XML.replace("<sdnType>Vessel", "<sdnType>Planet"), "entry 900005: its sdnType 'Planet' is unknown"),
         (XML.replace("<lastName>QUELLMAR STAR</lastName>", ""), "entry 900005: it has no name"),
         (XML.replace("<Record_Count>5", "<Record_Count>6"), "has 5 entries; its Record_Count is 6"),
-        (XML.replace("01/02/2025", "2025-01-02"), "is no MM/DD/YYYY"),
+        (XML.replace("01/02/2025", "2025-01-02"), "is not MM/DD/YYYY"),
         (XML.replace("sdnList", "Sanctions"), "begins with Sanctions"),
         (XML.replace("<sdnList", f"{LAUGHS}<sdnList", 1).replace("QUELLMAR STAR", "&b;"), "document type"),
         (XML.replace("QUELLMAR STAR", "Q" * 2_001), "longer than 2,000"),
-        (b"\x00\xff", "no well-formed XML"),
+        (b"\x00\xff", "not well-formed XML"),
     ],
 )
 def test_a_file_that_is_no_list_is_refused_where_it_is_wrong(file, content, words):
@@ -93,7 +93,7 @@ def test_a_file_that_is_no_list_is_refused_where_it_is_wrong(file, content, word
         ("sdn.csv", SDN.replace("individual", "planet"), "line 1, entry 900001"),
         ("alt.csv", ALT.replace("900002,2", "900009,2"), "alt.csv, entry 900009: belongs to no entry"),
         ("add.csv", "x" + ADD, "add.csv, line 1: does not begin with a number"),
-        ("add.csv", b"\xff" + ADD.encode(), "is no UTF-8"),
+        ("add.csv", b"\xff" + ADD.encode(), "is not UTF-8"),
         ("alt.csv", None, "alt.csv: is missing"),
     ],
 )

@@ -101,7 +101,7 @@ class Surroundings:
         pass
 
     async def play(self, name, progress):
-        progress.begin("The ledger is verified")
+        progress.begin("Verifying the ledger")
 
 
 @asynccontextmanager

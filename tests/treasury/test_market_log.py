@@ -51,9 +51,7 @@ def test_rows_that_commands_wrote_are_proved_and_no_later_command_proves_what_wa
     assert founded("migrate", "up")[0] == 0
     assert verified() == added
     withdrawn = verified("DELETE FROM bill_rate WHERE day IN ('2026-10-20', '2026-10-21')")
-    assert withdrawn.startswith(
-        "bill_rate: bill_rate(day=2026-10-20): its fingerprint was left, and the row is missing"
-    )
+    assert withdrawn.startswith("bill_rate: bill_rate(day=2026-10-20): it has a fingerprint, but the row is missing")
 
 
 @pytest.mark.parametrize(

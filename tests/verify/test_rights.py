@@ -9,7 +9,7 @@ from tests.wiring.cli.test_commands import _fetch
 
 from billfold.verify.runner import verify_bank
 
-CHANGED = "it differs from the last entry about it"
+CHANGED = "it differs from its last audit entry"
 OF_CLIENT = "WHERE client_id IN (SELECT client_id FROM oauth_client WHERE member_id IS NOT NULL)"
 DAMAGES = {
     "UPDATE subscription SET url = 'https://attacker.example/'": ("subscription", CHANGED),

@@ -32,7 +32,7 @@ Country = Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{2}\Z", description="a cou
 
 
 class Address(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A postal address; the country as two letters."""
+    """A postal address; the country is a two-letter code."""
 
     street_address: Line
     street_address2: Annotated[str, msgspec.Meta(max_length=250)] | None = None
@@ -54,12 +54,12 @@ def format_address(address: Address) -> str:
 
 
 def address_of(row: CustomerRow) -> Address | None:
-    """Return where a customer is, as far as is known. Its profile is opened."""
+    """Return the address of a customer, if known. Its profile must be decrypted."""
     return msgspec.json.decode(row.profile, type=_Located).address
 
 
 def find_address_error(address: Address) -> tuple[str, str] | None:
-    """Return the field whose country, or whose state in the US, does not exist, and what it must be."""
+    """Return the field whose country, or whose US state, does not exist, and what it must be."""
     if address.country not in COUNTRIES:
         return "country", "must be a country's two letters of ISO 3166, like US"
     if address.country == "US" and address.state is not None and address.state not in US_STATES:

@@ -1,6 +1,6 @@
-"""Customers, pockets, portals, counterparties: created by a command, found in the directory.
+"""Checks of customers, pockets, portals and counterparties: each was created by a command and is in the directory.
 
-Their rows change, so no chain covers them. What can be proved is that a command created each, that the
+Their rows change, so no chain covers them. It can be verified that a command created each, that the
 directory refers to it, and that it does not contradict the log.
 """
 
@@ -184,7 +184,7 @@ COUNTED = ("portal", "counterparty", "directory")
 
 
 async def check_rows(conn: Connection, findings: Findings) -> None:
-    """Account numbers and network addresses are derived from the bank's seed and the portal's id."""
+    """Verify that account numbers and network addresses derive from the bank's seed and the portal's id."""
     seed: bytes = await conn.fetchval("SELECT seed FROM bank")
     cursor = await conn.cursor(
         "SELECT customer_id, portal_id, account_number, network_address FROM portal ORDER BY 1, 2",

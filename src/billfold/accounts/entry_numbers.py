@@ -1,7 +1,7 @@
-"""Between which journal entries of a customer something was booked, and lists that are read along their numbers.
+"""Finds the range of journal entries of a period, and pages lists in the order of entry numbers.
 
-Instants and dates of a book never go back, so that the first entry from an instant on is found by halving: some
-twenty reads by key, however many entries there are.
+Instants and dates of a book never decrease, so the first entry from an instant on is found by binary search: about
+twenty lookups by key, independent of the number of entries.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RowType = TypeVar("RowType")
 _ENTRIES_PER_ROW: Final = 4
 _GROWTH: Final = 32
 _FEW_POCKETS: Final = 20
-"""Of so many the rows are counted, along the primary key; of more the entries, which other Pockets have a part in."""
+"""Up to this many Pockets, rows are counted along the primary key; above, entries, which may include other Pockets."""
 _MEMBER_MAX: Final = 2**15 - 1
 _FAR: Final = {
     descending: f"""
@@ -54,20 +54,20 @@ SELECT coalesce(greatest({_FIRST.format(column="booked_at", value="$2::timestamp
 
 
 class Entries(NamedTuple):
-    """Journal entries of a customer, from one number on and before another."""
+    """A range of journal entries of a customer: `first` to `end`, excluded."""
 
     first: int = 0
     end: int = JOURNAL_NO_MAX
 
     def cut(self, entry_no: int | None, *, descending: bool) -> Entries:
-        """Return those from an entry on, itself included, or those up to it; all without one."""
+        """Return the range from an entry on, included, or up to it; the whole range without one."""
         if entry_no is None:
             return self
         return Entries(entry_no, self.end) if descending else Entries(self.first, entry_no + 1)
 
 
 class BookedIn(NamedTuple):
-    """Times of booking, from included and to excluded, and dates, both included; None for no end."""
+    """Booking times, from included and to excluded, and dates, both included; None for no bound."""
 
     from_at: datetime | None = None
     to_at: datetime | None = None
@@ -76,20 +76,19 @@ class BookedIn(NamedTuple):
 
 
 async def entries_of(conn: Db, customer_id: UUID, booked: BookedIn) -> Entries:
-    """Return between which entries of a customer everything of these times is."""
+    """Return the range of a customer's entries that contains everything booked in these times."""
     row = await conn.fetchrow(_BETWEEN, customer_id, *booked)
     assert row is not None
     return Entries(*row)
 
 
 class MergedList(KeysetList[RowType]):
-    """A list of Pockets of a customer in the order of its journal entries, read by windows of them.
+    """A list over several Pockets of a customer in the order of its journal entries, read in windows of entries.
 
-    The first values are the customer ($1), the Pockets ($2) and a BookedIn; the statement gets the entries of a window
-    as $3 and $4, the end excluded. A page merges up to its length of every Pocket, in a window only the few rows that
-    are there: so it does not cost the product. After a window without enough rows comes a wider one.
-
-    `table` is where the rows are, by its primary key: customer, Pocket, entry and a number in it.
+    The first parameters are the customer ($1), the Pockets ($2) and a BookedIn; the statement gets a window
+    as $3 and $4, the end excluded. A page merges up to its length from every Pocket, but in a window only the few rows
+    present, so the cost is not the product. After a window with too few rows comes a wider one.
+    // `table` contains the rows, by its primary key: customer, Pocket, entry and a number within it.
     """
 
     __slots__ = ()
@@ -112,9 +111,9 @@ class MergedList(KeysetList[RowType]):
         limit: int,
         is_filtered: bool | None = None,
     ) -> Found[RowType]:
-        """Return the same rows; by filters it looks through SEARCHED_MAX rows of the table at most.
+        """Return the same rows; with filters it reads at most SEARCHED_MAX rows of the table.
 
-        `is_filtered` says whether values beyond the times of booking choose among rows; by default any that is given.
+        `is_filtered` states whether values beyond the booking times filter rows; by default any given value does.
         """
         whole = span = await self._span(conn, values, after=after, descending=descending)
         if any(each is not None for each in values[3:]) if is_filtered is None else is_filtered:
@@ -123,15 +122,15 @@ class MergedList(KeysetList[RowType]):
         rows = await self._by_windows(conn, values, span, after=after, descending=descending, limit=limit)
         if span == whole or len(rows) >= limit:
             return Found(rows)
-        # Between entries: before the first that was looked at, or after the last.
+        # Between entries: before the first one read, or after the last.
         entry_no, member = (span.first, -1) if descending else (span.end - 1, _MEMBER_MAX)
         seen = span.first if descending else span.end - 1
         return Found(rows, Stop((entry_no, member), await conn.fetchval(_BOOKED_AT, values[0], seen)))
 
     async def _span(self, conn: Db, values: tuple[Any, ...], *, after: Place | None, descending: bool) -> Entries:
-        """Return the entries that are left from a place on."""
+        """Return the entries that remain after a position."""
         customer_id, pocket_ids, booked, *_ = values
-        # Of one Pocket the rows are next to each other: nothing is merged.
+        # The rows of a single Pocket are adjacent: nothing is merged.
         is_one = len(pocket_ids) == 1
         first, end = Entries() if is_one and booked == BookedIn() else await entries_of(conn, customer_id, booked)
         if after is None:
@@ -139,7 +138,7 @@ class MergedList(KeysetList[RowType]):
         return Entries(first, min(end, after[0] + 1)) if descending else Entries(max(first, after[0]), end)
 
     async def _within_reach(self, conn: Db, values: tuple[Any, ...], span: Entries, *, descending: bool) -> Entries:
-        """Return as many of these entries as have SEARCHED_MAX rows of the Pockets, or more entries with fewer."""
+        """Return as many of these entries as have SEARCHED_MAX rows of the Pockets, or more entries with fewer rows."""
         customer_id, pocket_ids, *_ = values
         if len(pocket_ids) > _FEW_POCKETS:
             return _part_of(span, paging.SEARCHED_MAX, descending=descending)
@@ -164,7 +163,7 @@ class MergedList(KeysetList[RowType]):
 
 
 def _beyond(entry_no: int, span: Entries, whole: Entries, *, descending: bool) -> Entries:
-    """Return a part with one more entry if it ends in this one: an entry may have more rows than are looked through."""
+    """Return a range extended by one entry if it ends in this one: an entry may have more rows than are searched."""
     if descending:
         return Entries(max(whole.first, min(span.first, entry_no - 1)), span.end)
     return Entries(span.first, min(whole.end, max(span.end, entry_no + 2)))

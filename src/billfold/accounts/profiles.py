@@ -1,4 +1,4 @@
-"""The profile of a customer, sealed on its way in and opened on its way out."""
+"""The profile of a customer, sealed on the way in and decrypted on the way out."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from billfold.ledger.customers import CustomerRow
 
 
 async def seal_profile(bank: Bank, customer_id: UUID, profile: Mapping[str, Any]) -> str | None:
-    """Return a profile as commands carry it: sealed, None for one that says nothing."""
+    """Return a profile as commands carry it: sealed, None if it is empty."""
     if not profile:
         return None
     data_key = await bank.ports[DataKeys].of(bank.pool, customer_id)
@@ -20,7 +20,7 @@ async def seal_profile(bank: Bank, customer_id: UUID, profile: Mapping[str, Any]
 
 
 async def open_profiles(bank: Bank, rows: Sequence[CustomerRow]) -> list[CustomerRow]:
-    """Return customers with their profiles in plain text; empty where it was destroyed with its key."""
+    """Return customers with their profiles in plain text; empty if it was destroyed with its key."""
     values = [(row.customer_id, row.customer_id, row.profile) for row in rows]
     opened = await open_column(bank.ports[DataKeys], bank.pool, CUSTOMER_PROFILE, values)
     return [msgspec.structs.replace(row, profile=profile or "{}") for row, profile in zip(rows, opened, strict=True)]

@@ -24,7 +24,7 @@ _DESCRIPTION = (
     "Every request carries an access token of the authorization server: `Authorization: DPoP "
     "<token>` and a new `DPoP` proof when the token is bound to a key, `Authorization: Bearer "
     "<token>` when it is not. A token is for one customer and lasts 900 seconds. What it may do is "
-    "said by its scopes, and by the role of its user in the team: both must allow it.\n\n"
+    "limited by its scopes and by the role of its user in the team: both must allow it.\n\n"
     "To get a token for a user, send them to `{server}/authorize` (authorization code with PKCE; clients of the "
     "profile `fapi2` push the request to `{server}/par` first) and exchange the code at `{server}/token`. A service "
     "user sends `grant_type=client_credentials` to `{server}/token`. Clients prove themselves there by a "
@@ -67,7 +67,7 @@ def customer_operations() -> list[Operation]:
 
 
 def create_customer_app(bank: Bank, *, broadcaster: EventBroadcaster | None = None) -> CustomerApi:
-    """Return the ASGI application of one worker. Whoever opens the bank starts its engine."""
+    """Return the ASGI application of one worker. Opening the bank starts its engine."""
     api = CustomerApi()
     api.open_bank(bank, broadcaster)
     return api

@@ -85,7 +85,7 @@ def _is_offered(operation: Operation) -> bool:
 def create_partner_app(
     bank: Bank, *, operations: Sequence[Operation], broadcaster: EventBroadcaster | None = None
 ) -> PartnerApi:
-    """Return the ASGI application of one worker. Whoever opens the bank starts its engine."""
+    """Return the ASGI application of one worker. Opening the bank starts its engine."""
     api = PartnerApi(operations)
     api.open_bank(bank, broadcaster)
     return api

@@ -35,11 +35,11 @@ from billfold.platform.database.connection import Connection, Db
 from billfold.platform.errors import Refused
 
 REASON: Final = "customer-not-open"
-"""Why what waited was cancelled, and a subscription was disabled."""
+"""The reason recorded with canceled requests and disabled subscriptions."""
 
 
 async def run_closed_job(bank: Bank, job: ScheduledJob) -> None:
-    """End what a customer left open when it was closed; running it twice changes nothing."""
+    """End everything that a customer left open when it was closed; running it twice has no further effect."""
     now = await bank.now()
     await _cancel_requests(bank, job.object_id, now)
     await _end_access(bank, job.object_id)
@@ -88,12 +88,12 @@ _CONTACT = ("email", "phone_number")
 
 
 def seal_contacts(vault: Vault, customer_id: UUID, request_id: UUID, *, change: dict[str, Any]) -> dict[str, Any]:
-    """Return a change, ready for JSON, with the contact details of whom it invites sealed."""
+    """Return a change, ready for JSON, with the contact details of the invitee sealed."""
     return _each_contact(change, partial(_seal, vault, customer_id, request_id))
 
 
 def open_contacts(vault: Vault, row: AuthorizationRequestRow) -> AuthorizationRequestRow:
-    """Return a request with the contact details in its content as they were given."""
+    """Return a request with the contact details in its content decrypted."""
     content = msgspec.json.decode(row.content)
     change = _each_contact(content["change"], partial(_open, vault, row.customer_id, row.request_id))
     return msgspec.structs.replace(row, content=msgspec.json.encode(content | {"change": change}).decode())
@@ -132,15 +132,15 @@ _DESCRIPTIONS = {
     "counterparty.create": "a new counterparty",
 }
 ACTIONS: Final = frozenset(_DESCRIPTIONS)
-"""What may be requested."""
+"""The actions that can be requested."""
 
 
 async def request_change(
     by: Actor, action: str, resource: tuple[str, UUID | None], *, change: dict[str, Any], terms: ApprovalRequirement
 ) -> AuthorizationRequestRow:
-    """Request a change. `change` is ready for JSON: with the requester's scopes it is all that is needed to apply it.
+    """Request a change. `change` is ready for JSON and, with the requester's scopes, complete enough to apply it.
 
-    Those who can confirm it are fixed here. There may be none: then the operator of the bank can.
+    The members who can confirm it are fixed here. If there are none, only the operator of the bank can.
     """
     kind, resource_id = resource
     request_id = ids.new()
@@ -176,7 +176,7 @@ async def request_change(
 async def _fix_candidates(
     conn: Connection, by: Actor, resource: tuple[str, UUID | None], *, terms: ApprovalRequirement
 ) -> ApprovalRequirement:
-    """Return the requirement with the members who can confirm a change now; one whom it is about cannot."""
+    """Return the requirement with the members who can confirm a change now, except a member whom it concerns."""
     others = await list_other_members(conn, by.customer_id, than=await users_behind(conn, by.user_id, by.client_id))
     unaffected = [each for each in others if resource != ("member", each.member_id)]
     candidates = rules.find_candidates(unaffected, terms, named=(), needs=rules.MAY_CONFIRM)
@@ -186,7 +186,7 @@ async def _fix_candidates(
 async def request_rule_change(
     by: Actor, action: str, rule: types.Rule, *, current: types.Rule | None
 ) -> AuthorizationRequestRow:
-    """Request that a rule is created, changed or removed; `current` is the rule as it stands."""
+    """Request that a rule is created, changed or removed; `current` is the rule in force."""
     change = {"rule": msgspec.to_builtins(rule), "version": None if current is None else current.version}
     return await request_change(by, action, ("approval_rule", rule.rule_id), change=change, terms=ApprovalRequirement())
 
@@ -207,7 +207,7 @@ async def decide(by: Actor, request_id: UUID, verdict: types.Verdict) -> Authori
 
 
 async def apply_now(bank: Bank, change: AuthorizationRequestRow) -> None:
-    """Run the job that applies a confirmed change, instead of waiting for the worker."""
+    """Run the job that applies a confirmed change at once, without waiting for the worker."""
     job = ScheduledJob(types.APPLY_AUTHORIZATION_REQUEST, change.request_id, change.customer_id, change.updated_at)
     await bank.job_runners[job.kind](bank, job)
 
@@ -234,7 +234,7 @@ async def confirm_as_operator(bank: Bank, customer_id: UUID, request_id: UUID) -
 async def check_requester(
     conn: Db, vault: Vault, change: AuthorizationRequestRow, *, needs: str, now: datetime
 ) -> Member:
-    """Return the requester as they are now, if they may still do what they requested.
+    """Return the requester's current membership, if they may still do what they requested.
 
     Raises NotFound, Refused `forbidden`.
     """

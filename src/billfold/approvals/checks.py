@@ -74,7 +74,7 @@ CHECKS = (
         for table in _TABLES
     ),
     Check("review", "the reviewer is the requester", _SELF_REVIEWED),
-    Check("review", "the reviewer was none when the request was made", _LATER_REVIEWER),
+    Check("review", "the reviewer was not eligible when the request was made", _LATER_REVIEWER),
     Check("review", "the audit log has no entry of this review", _NOT_AUDITED),
     Check("command", "its transfer request is not approved", _NOT_APPROVED),
 )
@@ -93,27 +93,27 @@ SELECT a.customer_id, a.entry_no, a.resource_id, a.recorded_at, a.details::json 
 
 
 async def check_rows(conn: Connection, findings: Findings) -> None:
-    """Verify again how members confirmed their decisions, and that it is what their reviews are about."""
+    """Verify again how members confirmed their decisions, and that the confirmation matches the review."""
     async for row in conn.cursor(_CONFIRMATIONS, timeout=STATEMENT_TIMEOUT_SECONDS):
         findings.checked["confirmed decisions"] += 1
         key = {"customer_id": row["customer_id"], "entry_no": row["entry_no"]}
         if not row["is_reviewed"]:
-            findings.add("audit_entry", key, "its confirmation is of no review", certainty=Certainty.DERIVED)
+            findings.add("audit_entry", key, "its confirmation belongs to no review", certainty=Certainty.DERIVED)
         elif (message := _mistake_in(row)) is not None:
             findings.add("audit_entry", key, message, certainty=Certainty.CHANGED)
 
 
 def _mistake_in(row: Record) -> str | None:
-    """Return what shows that a decision was not confirmed so: by a passkey's signature, or by a code of that time.
+    """Return the evidence that a decision was not confirmed by a passkey's signature or by a code valid at that time.
 
-    A code signs nothing. That it was right the bank has found out alone, and the entry's MAC keeps it.
+    A code signs nothing: the bank checked it at that time, and the MAC of the entry protects that result.
     """
     stored = msgspec.json.decode(row["confirmation"])
     kept = msgspec.convert(stored, Confirmation)
     if kept.method == "hwk":
         request_id = UUID(row["resource_id"])
         challenge = challenge_of(kept.nonce, request_id, stored["decision"], stored["content_hash"])
-        return None if passkeys.is_signed(kept, challenge) else "its signature is not of this decision"
+        return None if passkeys.is_signed(kept, challenge) else "its signature does not match this decision"
     if not kept.step:  # of an earlier release
         return None
     if not totp.was_in_force(kept.step, row["recorded_at"]):

@@ -1,4 +1,4 @@
-"""`billfold approvals`: what waits for a second user, and what the operator decides."""
+"""`billfold approvals`: requests that wait for a second user, and the operator's decisions about them."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any
@@ -24,7 +24,7 @@ from billfold.platform.errors import Refused
 
 group = CommandGroup(
     "approvals",
-    "See what waits for a second user, and confirm what a team cannot confirm itself.",
+    "Show requests that wait for a second user, and confirm those that a team cannot.",
     example="list 5d0c...e1",
 )
 _SHOWN = 100
@@ -46,7 +46,7 @@ async def list_pending(bank: Bank, customer: CustomerId) -> Iterable[Row]:
 
 @group.command(f"show {EXAMPLE_ID} <request>")
 async def show(bank: Bank, customer: CustomerId, request: RequestId) -> None:
-    """Show what an authorization request changes, exactly as it would be applied, and why it waits."""
+    """Show the exact change that an authorization request would apply, and why it is pending."""
     found = await AUTHORIZATION_REQUESTS.get(bank.pool, customer, request, now=await bank.now())
     blockers = await reviews.find_blockers(bank.pool, customer, [found], kind=AUTHORIZATION_REQUESTS)
     content: dict[str, Any] = msgspec.json.decode(open_contacts(bank.vault, found).content)
@@ -63,7 +63,7 @@ async def show(bank: Bank, customer: CustomerId, request: RequestId) -> None:
 async def confirm(bank: Bank, customer: CustomerId, request: RequestId) -> str:
     """Confirm a sensitive change for a team without a second user. Its audit log records it.
 
-    Read it with `show`, and make sure that the company itself wants it. Transfers cannot be approved here.
+    Read it with `show`, and make sure that the company really wants it. Transfers cannot be approved here.
     """
     try:
         confirmed = await confirm_as_operator(bank, customer, request)
@@ -86,7 +86,7 @@ async def require_mfa(
 ) -> str:
     """Require reviewers of a customer to re-authenticate, or not; FAPI clients require it in any case.
 
-    Without this setting production requires it, and a sandbox does not.
+    By default it is required in production and not in a sandbox.
     """
     if await find_customer(bank.pool, customer) is None:
         raise CliError("There is no such customer.", "See `billfold partner list`.")

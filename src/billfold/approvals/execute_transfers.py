@@ -1,8 +1,8 @@
-"""Approved transfer requests are carried out, once, under the id of their request.
+"""Executes approved transfer requests, once, under the id of their request.
 
-The API does so as soon as the approval is committed. The job that was scheduled in the same commit
-does it when the process of the API ended before. A dry run of the same command shows before an
-approval whether the transfer could be carried out.
+The API does so as soon as the approval is committed. If its process ends first, the job scheduled in the same
+commit does it. Before an approval, a dry run of the same command shows
+whether the transfer could be executed.
 """
 
 from collections.abc import Sequence
@@ -35,8 +35,8 @@ from billfold.platform.ids import command_id
 _Name = tuple[UUID, UUID]
 """A customer and one of its requests."""
 
-# A wire, a withdrawal or a transfer is there with the commit that carries it out.
-# One look into an index per request and table, however long the tables have grown.
+# A wire, withdrawal or transfer is inserted by the commit that executes it.
+# One index lookup per request and table, independent of the size of the tables.
 _READY = """
 SELECT q.customer_id, q.request_id, q.content,
        'unverified_wires' = ANY(customer_features(q.customer_id)),
@@ -74,11 +74,11 @@ class ApprovedRequests:
         self._done: Batcher[UUID, None] = Batcher(self._complete)
 
     async def find(self, customer_id: UUID, request_id: UUID) -> ApprovedRequest | None:
-        """Return a request that is to be carried out; None when it is not, was, or could not be."""
+        """Return a request that is ready for execution; None if it is not approved, was executed, or was rejected."""
         return await self._read.ask((customer_id, request_id))
 
     async def cross_off(self, request_id: UUID) -> None:
-        """Cancel the job of a request that was carried out."""
+        """Cancel the job of a request that was executed."""
         await self._done.ask(request_id)
 
     async def _find(self, names: Sequence[_Name]) -> list[ApprovedRequest | None]:
@@ -97,7 +97,7 @@ class ApprovedRequests:
 
 
 CALLER: Final = "transfer-request"
-"""Who gives the command by which a request is carried out; its key is the request's id."""
+"""The caller of the command that executes a request; its key is the request's id."""
 INSUFFICIENT_FUNDS: Final = "INSUFFICIENT_FUNDS"
 
 _Destination = tuple[UUID, UUID, tuple[str | None, str | None]]
@@ -113,17 +113,17 @@ _REASONS = {
     "pocket-not-open": "ACCOUNT_UNAVAILABLE",
     "sanction-screen-failed": SANCTION_SCREEN_FAILED,
 }
-"""Code of a refusal -> why the transfer could not be carried out; others: INVALID_TRANSFER."""
+"""Refusal code -> reason why the transfer could not be executed; others: INVALID_TRANSFER."""
 
 
 async def execute_request(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
-    """Carry out a request that was approved just now, before its job is due."""
+    """Execute a request that was just approved, before its job is due."""
     await _carry_out(bank, customer_id, request_id)
     await bank.ports[ApprovedRequests].cross_off(request_id)
 
 
 async def run_execute_job(bank: Bank, appointment: ScheduledJob) -> None:
-    """Run the job of an approved request. Running it twice changes nothing."""
+    """Run the job of an approved request. Running it twice has no further effect."""
     assert appointment.customer_id is not None
     await _carry_out(bank, appointment.customer_id, appointment.object_id)
 
@@ -131,14 +131,14 @@ async def run_execute_job(bank: Bank, appointment: ScheduledJob) -> None:
 def commands_of(request: types.TransferRequest) -> tuple[UUID, ...]:
     """Return the ids of the commands that can have moved the money of a request.
 
-    Earlier releases carried an on-us request out by a second command.
+    Earlier releases used a second command to execute an on-us request.
     """
     callers = (CALLER, PENDING_TRANSFER) if request.type == "ON_US" else (CALLER,)
     return tuple(command_id(each, request.request_id) for each in callers)
 
 
 async def reject_request(bank: Bank, customer_id: UUID, request_id: UUID, reason: str) -> None:
-    """Record why an approved request could not be carried out, for good."""
+    """Record permanently why an approved request could not be executed."""
     await TRANSFER_REQUESTS.update_by_bank(
         bank,
         customer_id,
@@ -152,9 +152,9 @@ async def reject_request(bank: Bank, customer_id: UUID, request_id: UUID, reason
 
 
 async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, *, customer_id: UUID) -> DryRun:
-    """Return what a transfer would do if it were carried out now. Raises Refused as that would.
+    """Return the effect of executing a transfer now. Raises Refused as the execution does.
 
-    Amounts that the sandbox rejects pass here: the rejection follows on execution.
+    Amounts that the sandbox rejects pass here: they are rejected on execution.
     """
     unverified_wires = await transfer_orders.allows_unverified_wires(conn, customer_id)
     command = await _command_for(bank, conn, customer_id, content=content, unverified_wires=unverified_wires)
@@ -182,9 +182,9 @@ async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
 async def _command_for(
     bank: Bank, conn: Db, customer_id: UUID, *, content: RequestContent, unverified_wires: bool, approved: bool = False
 ) -> Command:
-    """Return the command that carries a request out: of an approved one a refusal is an outcome.
+    """Return the command that executes a request; for an approved one, a refusal becomes its outcome.
 
-    Raises NotFound when its customer or counterparty is not there any more.
+    Raises NotFound when its customer or counterparty no longer exists.
     """
     order = content.transfer
     if isinstance(order, transfer_orders.WireOrder):

@@ -35,7 +35,7 @@ REVIEW_ERRORS = (
     "approval-out-of-order",
     "content-changed",
 )
-"""What a decision about any request may be refused with."""
+"""Errors with which a decision about any request may be refused."""
 
 
 async def principal_of(member: CustomerCaller, bank: Bank) -> Actor:
@@ -47,7 +47,7 @@ async def actor_fields(member: CustomerCaller, bank: Bank) -> dict[str, Any]:
     """Return the fields of `Actor` for a caller."""
     access = member.access
     if access.member_id is None:
-        raise Refused("forbidden", "The client is of no team.")
+        raise Refused("forbidden", "The client does not belong to a team.")
     found = await team_store.get_member(
         bank.pool, bank.vault, member.customer_id, member_id=access.member_id, now=member.now
     )
@@ -72,8 +72,8 @@ async def actor_fields(member: CustomerCaller, bank: Bank) -> dict[str, Any]:
 async def check_recent_authentication(member: CustomerCaller, bank: Bank) -> None:
     """Refuse an approval without a recent sign-in.
 
-    Clients of the profile `fapi2` need a token of the last five minutes; others do where the customer's setting says
-    so, and by default in production. Raises `insufficient-user-authentication` as RFC 9470 has it.
+    Clients of the profile `fapi2` need a token of the last five minutes; others need one if the customer's setting
+    requires it, and by default in production. Raises `insufficient-user-authentication` as in RFC 9470.
     """
     access = member.access
     if not access.is_fapi2 and not await approval_rules.requires_step_up(
@@ -112,7 +112,7 @@ async def list_authorization_requests(
 ) -> CursorList[AuthorizationRequest]:
     """List authorization requests.
 
-    Requested sensitive changes, newest first.
+    Returns requested sensitive changes, newest first.
     """
     filters = (status or None, action)
     page = await wanted.read(
@@ -131,7 +131,7 @@ async def list_authorization_requests(
 async def get_authorization_request(member: CustomerCaller, bank: Bank, request_id: UUID) -> AuthorizationRequest:
     """Get authorization request.
 
-    The sensitive change and its reviews.
+    Returns the sensitive change and its reviews.
     """
     return await _read(member, bank, request_id)
 
@@ -156,7 +156,7 @@ async def decide_authorization_request(
 async def render_authorization_requests(
     bank: Bank, rows: Sequence[AuthorizationRequestRow]
 ) -> list[AuthorizationRequest]:
-    """Return changes as they are shown, with requester and reviews."""
+    """Return changes for display, with requester and reviews."""
     if not rows:
         return []
     customer_id = rows[0].customer_id
@@ -166,7 +166,7 @@ async def render_authorization_requests(
 
 
 async def respond_pending(bank: Bank, requested: AuthorizationRequestRow) -> HttpResponse:
-    """Return the response to a change that is requested only: 202 with the authorization request."""
+    """Return the response to a change that was only requested: 202 with the authorization request."""
     return json_response((await render_authorization_requests(bank, [requested]))[0], 202)
 
 
@@ -178,7 +178,7 @@ async def request_approval(
     resource: tuple[str, UUID | None],
     **change: object,
 ) -> HttpResponse | None:
-    """Request a change and return the response that says so; None if no rule requires it."""
+    """Request a change and return the response for it, or None if no rule requires approval."""
     requirement = await approval_rules.requirement_for_change(bank.pool, member.customer_id, action)
     if not requirement.required:
         return None
@@ -202,7 +202,7 @@ _RULE = f"{_RULES}{{rule_id}}/"
 async def list_approval_rules(member: CustomerCaller, bank: Bank) -> schemas.ApprovalRules:
     """List approval rules.
 
-    Rules by which transfers and sensitive changes are approved, the oldest first.
+    Returns the rules for approving transfers and sensitive changes, oldest first.
     """
     rules = await approval_rules.list_rules(bank.pool, member.customer_id)
     return schemas.ApprovalRules(items=[schemas.render_rule(each) for each in rules])
@@ -214,7 +214,7 @@ async def create_approval_rule(
 ) -> AuthorizationRequest:
     """Create approval rule.
 
-    The rule exists, as `resource_id`, once another member has confirmed it.
+    The rule takes effect, as `resource_id`, once another member has confirmed it.
     """
     now = member.now
     rule = Rule(rule_id=ids.new(), created_at=now, updated_at=now, **schemas.rule_fields(data))
@@ -233,7 +233,7 @@ async def update_approval_rule(
 ) -> AuthorizationRequest:
     """Update approval rule.
 
-    Another member confirms the change. Earlier requests keep the terms of the rule before.
+    Another member confirms the change. Earlier requests keep the terms of the previous rule.
     """
     to: dict[str, Any] = schemas.rule_fields(data)
     if not to:
@@ -247,7 +247,7 @@ async def update_approval_rule(
 async def delete_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID) -> AuthorizationRequest:
     """Delete approval rule.
 
-    Another member confirms it.
+    Another member confirms the deletion.
     """
     found = await approval_rules.get_rule(bank.pool, member.customer_id, rule_id)
     return await _requested(member, bank, "approval_rule.delete", rule=found, current=found)

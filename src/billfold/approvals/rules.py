@@ -18,27 +18,27 @@ from billfold.identity.users.rules import PERMISSIONS, Action, Role
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 REQUEST_LIFETIME = timedelta(days=7)
-"""How long a request waits, on the bank's clock."""
+"""Lifetime of a request, by the bank's clock."""
 _ANY_TYPE = ("any",) * 4
-"""A rule without types is about more than one that names all three."""
+"""A rule without types counts as less specific than one that names all three."""
 MAY_APPROVE = "transfers.approve"
 MAY_CONFIRM = "authorization_requests.write"
 MAY_REQUEST = "transfers.write"
-"""What a role must include to decide about transfers, and about sensitive changes."""
+"""Permissions that a role needs to decide about transfers, and about sensitive changes."""
 
 
 def text_of(content: Any) -> str:  # noqa: ANN401 - any JSON
-    """Return content as the one JSON text that is approved: names in order, nothing left open."""
+    """Return content as the canonical JSON text that is approved: sorted names, one way to write it."""
     return msgspec.json.encode(msgspec.to_builtins(content, str_keys=True), order="deterministic").decode()
 
 
 def hash_of(text: str) -> bytes:
-    """Return what approvals are bound to: the SHA-256 of the exact text."""
+    """Return the hash that approvals are bound to: the SHA-256 of the exact text."""
     return hashlib.sha256(text.encode()).digest()
 
 
 def challenge_of(nonce: str, request_id: UUID, decision: str, content_hash: str) -> bytes:
-    """Return what a passkey signs to confirm a decision about a request with this content."""
+    """Return the challenge that a passkey signs to confirm a decision about a request with this content."""
     text = "\n".join(("billfold.decision", nonce, str(request_id), decision, content_hash))
     return hashlib.sha256(text.encode()).digest()
 
@@ -49,10 +49,10 @@ def challenge_of(nonce: str, request_id: UUID, decision: str, content_hash: str)
 def matching(
     rules: Iterable[Rule], action: Action, *, type_: str | None = None, amount: int | None = None
 ) -> list[Rule]:
-    """Return the rules that are about something, the one that decides first.
+    """Return the rules that apply, the deciding one first.
 
-    The most specific decides. One that is more specific in the type and another in the amount
-    do not outdo each other: then the stricter decides.
+    The most specific rule decides. If one is more specific in the type and another in the amount,
+    neither outranks the other: then the stricter one decides.
     """
     about = [each for each in rules if _is_about(each, action, type_=type_, amount=amount)]
     ranked: list[Rule] = []
@@ -67,14 +67,14 @@ def matching(
 def stricter(ranked: Sequence[Rule], than: Rule) -> list[ApprovalRequirement]:
     """Return the requirements that apply when the daily cap of a rule is used up, in order.
 
-    Only what requires more approvals does; the usual one approval stands at the end.
+    Only rules that require more approvals count; the default of one approval comes last.
     """
     others = [requirement_of(each) for each in ranked if each.rule_id != than.rule_id]
     return [each for each in (*others, approval_types.DEFAULT_REQUIREMENT) if each.required > than.required_approvals]
 
 
 def requirement_of(rule: Rule) -> ApprovalRequirement:
-    """Return the requirement of a rule, as it is stored with requests made under it."""
+    """Return the requirement of a rule, as stored with requests made under it."""
     return ApprovalRequirement(
         rule_id=rule.rule_id,
         rule_name=rule.name,
@@ -95,16 +95,16 @@ def _is_about(rule: Rule, action: Action, *, type_: str | None, amount: int | No
 
 
 def _is_more_specific(one: Rule, other: Rule) -> bool:
-    """Tell whether a rule is at least as specific in everything, and more so in something."""
+    """Return whether a rule is at least as specific in every respect, and more specific in one."""
     types = len(other.transfer_types or _ANY_TYPE) - len(one.transfer_types or _ANY_TYPE)
     amounts = (one.min_amount or 0) - (other.min_amount or 0)
     return types >= 0 and amounts >= 0 and types + amounts > 0
 
 
 def check_rule(rule: Rule, approver_ids_allowed: Collection[UUID]) -> None:
-    """Raise InvalidInput, each mistake at its field, unless a rule can be lived up to.
+    """Raise InvalidInput, each error at its field, unless a rule can be satisfied.
 
-    `able` are the members who may approve.
+    `approver_ids_allowed` are the members who may approve.
     """
     mistakes = [
         FieldError(("approver_roles", place), f"{role} does not include {MAY_APPROVE}", "enum")
@@ -152,7 +152,7 @@ def _count_mistakes(rule: Rule) -> list[FieldError]:
 
 
 def may_review(terms: ApprovalRequirement, member_id: UUID, role: Role, *, needs: str) -> bool:
-    """Tell whether a member may review under this requirement, in any turn."""
+    """Return whether a member may review under this requirement, at any position in the order."""
     if needs not in PERMISSIONS[role]:
         return False
     if terms.candidates is not None:
@@ -167,7 +167,7 @@ def check_reviewer(
 ) -> None:
     """Refuse the requester, and members who are not reviewers of this request.
 
-    `named` are the reviewers the request names; no name means all members. Raises Refused
+    `named` are the reviewers that the request names; if empty, all members. Raises Refused
     `self-approval`, `forbidden`, `not-a-reviewer`.
     """
     if is_requester:
@@ -183,7 +183,7 @@ def check_reviewer(
 def find_candidates(
     team: Iterable[approval_types.Reviewer], terms: ApprovalRequirement, *, named: Collection[UUID], needs: str
 ) -> dict[UUID, Role]:
-    """Return who of some members may review a request, with their roles. `named` as for `check_reviewer`."""
+    """Return the given members who may review a request, with their roles. `named` as for `check_reviewer`."""
     return {
         each.member_id: each.role
         for each in team
@@ -192,9 +192,9 @@ def find_candidates(
 
 
 def check_content(verdict: approval_types.Verdict, request: approval_types.StoredRequest) -> None:
-    """Refuse a decision about another content than that of a request, and an approval that does not say of which.
+    """Refuse a decision about other content than the request's, and an approval that does not state its content.
 
-    Before its first change a request has only one content. Raises Refused `content-changed`.
+    Until its first change a request has only one content. Raises Refused `content-changed`.
     """
     names_none = verdict.content_hash is None and verdict.version is None
     if (
@@ -208,7 +208,7 @@ def check_content(verdict: approval_types.Verdict, request: approval_types.Store
 
 
 def check_turn(terms: ApprovalRequirement, member_id: UUID, role: Role, *, approvals: int) -> None:
-    """Refuse an approval that is given before its turn; `approvals` hold already.
+    """Refuse an approval that is given out of order; `approvals` have been given already.
 
     Raises Refused `approval-out-of-order`.
     """
@@ -224,9 +224,9 @@ def check_turn(terms: ApprovalRequirement, member_id: UUID, role: Role, *, appro
 
 
 def find_blocker(terms: ApprovalRequirement, able: Mapping[UUID, Role], *, approvals: int) -> str | None:
-    """Return why a request can never be approved, None while it can.
+    """Return why a request can never be approved, or None while it can.
 
-    `approvals` hold already, `able` are the members who may still review.
+    `approvals` have been given already, `able` are the members who may still review.
     """
     missing = terms.required - approvals
     if terms.ordered:
@@ -244,10 +244,10 @@ def find_blocker(terms: ApprovalRequirement, able: Mapping[UUID, Role], *, appro
 
 
 def find_requester_blocker(role: Role | None) -> str | None:
-    """Return why a transfer is not approved any more, by its requester's role; None: no active member any more."""
+    """Return why a transfer cannot be approved because of its requester's role; None: no longer an active member."""
     if role is not None and MAY_REQUEST in PERMISSIONS[role]:
         return None
-    return "Who requested the transfer may not request one any more: it is cancelled or denied, and requested anew."
+    return "The requester may no longer request transfers. Cancel or deny this request and create a new one."
 
 
 def _rule_of(terms: ApprovalRequirement) -> str:
@@ -255,14 +255,14 @@ def _rule_of(terms: ApprovalRequirement) -> str:
 
 
 def approvals_in(reviews: Iterable[approval_types.ReviewRow]) -> int:
-    """Count the approvals that hold."""
+    """Count the approvals that are valid."""
     return sum(each.holds and each.decision == "APPROVED" for each in reviews)
 
 
 def status_after(
     terms: ApprovalRequirement, approvals: int, decision: approval_types.Decision
 ) -> approval_types.Status:
-    """Return what a request is after one more decision; `approvals` held before."""
+    """Return the status of a request after one more decision; `approvals` were given before."""
     if decision == "DENIED":
         return "DENIED"
     return "APPROVED" if approvals + 1 >= terms.required else "PENDING"

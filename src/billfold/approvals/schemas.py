@@ -1,4 +1,4 @@
-"""Approval rules, and sensitive changes that wait for a second person."""
+"""Approval rules, and sensitive changes that await approval."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -29,7 +29,7 @@ Ids = Annotated[list[UUID], msgspec.Meta(max_length=50)]
 
 
 class CreateApprovalRule(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A rule. Empty lists do not limit the rule: every type, every member who may approve.
+    """A rule. Empty lists impose no limit: every type, every member who may approve.
 
     `min_amount_usdc` and `daily_cap_usdc` are cents. `ordered`: the n-th approval comes from the
     n-th of `approver_ids`, or of `approver_roles`.
@@ -48,7 +48,7 @@ class CreateApprovalRule(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tru
 
 
 class UpdateApprovalRule(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What is to change; what is left out stays. Null takes an amount away."""
+    """The fields to change; omitted fields stay as they are. Null removes an amount."""
 
     name: RuleName | UnsetType = UNSET
     actions: Actions | UnsetType = UNSET
@@ -67,7 +67,7 @@ class DecideAuthorization(transfer_request_schemas.DecideTransferRequest, kw_onl
 
 
 class ApprovalRule(msgspec.Struct, kw_only=True):
-    """A rule in force, or switched off."""
+    """A rule, enabled or disabled."""
 
     id: UUID
     name: str
@@ -87,17 +87,17 @@ class ApprovalRule(msgspec.Struct, kw_only=True):
 
 
 class ApprovalRules(msgspec.Struct, kw_only=True):
-    """All rules, the oldest first."""
+    """All rules, oldest first."""
 
     items: list[ApprovalRule]
     object_type: Literal["List"] = "List"
 
 
 class AuthorizationRequest(msgspec.Struct, kw_only=True):
-    """A sensitive change: made once another person has confirmed it (`applied_at`).
+    """A sensitive change, applied after another person has confirmed it (`applied_at`).
 
-    `refused` is the code of what stood against it then. `blocked_reason` says why nobody of the team can approve it any
-    more, null while somebody can: the operator of the bank still can.
+    `refused` is the code with which applying it was refused. `blocked_reason` says why no member of the team can
+    approve it any more, null while someone can; the operator of the bank still can.
     """
 
     id: UUID
@@ -126,11 +126,11 @@ _SHOWN_NAMES = {
     "daily_cap": "daily_cap_usdc",
     "created_at": "time_created",
 }
-"""Field of a rule -> its name in the API, where they differ."""
+"""Field of a rule -> its name in the API, if different."""
 
 
 def rule_fields(data: CreateApprovalRule | UpdateApprovalRule) -> dict[str, Any]:
-    """Return what a body says of a rule, in the words of the rule."""
+    """Return the rule's fields from a request body."""
     given = {name: value for name in data.__struct_fields__ if (value := getattr(data, name)) is not UNSET}
     for name, shown in _SHOWN_NAMES.items():
         if shown in given:
@@ -143,7 +143,7 @@ def rule_fields(data: CreateApprovalRule | UpdateApprovalRule) -> dict[str, Any]
 
 
 def render_rule(rule: Rule) -> ApprovalRule:
-    """Return a rule as it is shown."""
+    """Return a rule for display."""
     fields = msgspec.structs.asdict(rule)
     for name, shown in _SHOWN_NAMES.items():
         fields[shown] = fields.pop(name)
@@ -151,7 +151,7 @@ def render_rule(rule: Rule) -> ApprovalRule:
 
 
 def render_change(row: AuthorizationRequestRow, state: ReviewState, data_key: DataKey | None) -> AuthorizationRequest:
-    """Return a sensitive change as it is shown; a rule as rules are shown. The key is the customer's."""
+    """Return a sensitive change for display; a rule in the format of rules. The key is the customer's."""
     change = msgspec.json.decode(row.content)["change"]
     if "rule" in change:
         change = {"rule": msgspec.to_builtins(render_rule(msgspec.convert(change["rule"], Rule)))}
@@ -170,7 +170,7 @@ def render_change(row: AuthorizationRequestRow, state: ReviewState, data_key: Da
 
 
 def _shown_counterparty(added: dict[str, Any]) -> dict[str, Any]:
-    """Return a counterparty to be added; whose account it is shows only where the name given for it fits."""
+    """Return a counterparty to be added; the account owner is shown only if the given name matches."""
     owner = added.get("holder")
     if owner is None:
         return added

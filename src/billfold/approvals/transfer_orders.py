@@ -80,16 +80,16 @@ class UsdcOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_fi
 
 
 _GROWTH = 500
-"""A 500th more: the seven days that a request waits, at ten percent a year."""
+"""A growth of 1/500: the seven days that a request may wait, at ten percent a year."""
 OrderedTransfer = OnUsOrder | WireOrder | UsdcOrder
 
 
 class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
     """The content that is approved: the order, the payee at that time, and the named reviewers.
 
-    Approvals are void when the payee of the counterparty has changed. `value` is what the Pocket of a full
-    withdrawal was worth at that time, in cents: rules and limits look at it. `wire_instructions` are those of the
-    order, sealed: there they are left out.
+    Approvals become void when the payee of the counterparty changes. `value` is the value of the Pocket of a full
+    withdrawal at that time, in cents, which rules and limits use. `wire_instructions` are those of the
+    order, sealed; the order itself omits them.
     """
 
     transfer: OrderedTransfer
@@ -125,21 +125,21 @@ class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def most_cents(self) -> int | None:
-        """What a full withdrawal pays at most: its value, and what bills earn while a request waits.
+        """The maximum that a full withdrawal pays: its value, and the growth of bills while a request waits.
 
-        Without this limit, money that came later would leave under the rule of a smaller amount.
+        Without this limit, money that arrives later would leave under the rule of a smaller amount.
         """
         return None if self.requested_cents is not None else self.amount + -(-self.amount // _GROWTH)
 
     @property
     def amount_text(self) -> str:
-        """The amount in a sentence."""
+        """The amount as text for a sentence."""
         text = format_usd(self.amount)
         return f"the whole balance (about {text})" if self.requested_cents is None else text
 
     @property
     def instructions(self) -> str | None:
-        """The instructions of a wire, sealed; earlier releases left them with the order."""
+        """The instructions of a wire, sealed; earlier releases stored them in the order."""
         if self.wire_instructions is not UNSET:
             return self.wire_instructions
         return self.transfer.wire_instructions if isinstance(self.transfer, WireOrder) else None
@@ -159,12 +159,12 @@ def decode_content(text: str) -> RequestContent:
 
 
 def content_of(request: TransferRequest) -> RequestContent:
-    """Return what a request orders."""
+    """Return the content of a request."""
     return decode_content(request.content)
 
 
 async def get_payee(conn: Connection, customer_id: UUID, content: RequestContent) -> dict[str, Any]:
-    """Return the counterparty that is paid, as the approved content stores it.
+    """Return the counterparty to be paid, as the approved content stores it.
 
     Raises NotFound, Refused `sanction-screen-failed`, `counterparty-type-mismatch`, `counterparty-not-verified`.
     """
@@ -183,7 +183,7 @@ async def get_payee(conn: Connection, customer_id: UUID, content: RequestContent
 async def check_same_payee(
     conn: Connection, customer_id: UUID, content: RequestContent, data_key: DataKey | None
 ) -> None:
-    """Refuse a payee that may no longer be paid, or has changed. Raises as `get_payee`, Refused `content-changed`.
+    """Refuse a payee that may no longer be paid or has changed. Raises as `get_payee`, Refused `content-changed`.
 
     The key is the customer's: a payee of an earlier release may have been sealed since.
     """
@@ -199,7 +199,7 @@ def _opened(payee: Mapping[str, Any], data_key: DataKey | None) -> dict[str, Any
 
 
 async def list_registered_owners(bank: Bank, requests: Sequence[TransferRequest]) -> dict[UUID, CustomerRow]:
-    """Return by request who owns the account it pays, where that is one of this bank."""
+    """Return by request the owner of the account it pays, for accounts at this bank."""
     ring = await bank.ports[DataKeys].load(bank.pool, {each.customer_id for each in requests})
     paid = {
         each.request_id: _entry_of(_opened(payee, ring.get(each.customer_id)), bank.settings.bank_routing_number)
@@ -212,7 +212,7 @@ async def list_registered_owners(bank: Bank, requests: Sequence[TransferRequest]
 
 
 def _entry_of(payee: Mapping[str, Any], own_routing_number: str) -> tuple[str, str] | None:
-    """Return what the account of a payee is in the directory, None for one of another bank."""
+    """Return the directory entry of a payee's account, None for one at another bank."""
     if payee["target_pocket_id"] is not None:
         return "pocket", payee["target_pocket_id"]
     account = verification_kinds.account_of(payee["details"])
@@ -222,5 +222,5 @@ def _entry_of(payee: Mapping[str, Any], own_routing_number: str) -> tuple[str, s
 
 
 async def allows_unverified_wires(conn: Connection, customer_id: UUID) -> bool:
-    """Tell whether wires of this customer may go to unverified counterparties."""
+    """Return whether wires of this customer may go to unverified counterparties."""
     return "unverified_wires" in await list_features(conn, customer_id)

@@ -1,6 +1,6 @@
 """Previews a transfer without writing anything.
 
-It is the command of the execution on books that are dropped afterwards, so that both say the same.
+Runs the command of the execution on books that are then discarded, so that both give the same result.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,10 +28,10 @@ from billfold.platform.dates import et_date
 
 
 class PreviewedTransfer(NamedTuple):
-    """What a transfer would do: the rows of the paying Pocket, the Pocket afterwards, and who would have to approve.
+    """The effect of a transfer: the rows of the paying Pocket, the Pocket afterwards, and the required approvers.
 
-    `terms` are None of a partner's, which no member approves. `rejection` is why the bank would reject it, which moves
-    nothing. `amount` is in cents.
+    `terms` are None for a partner's transfer, which no member approves.  `rejection` is the bank's reason to reject
+    it; then nothing moves. `amount` is in cents.
     """
 
     now: datetime
@@ -47,7 +47,7 @@ class PreviewedTransfer(NamedTuple):
 async def preview(bank: Bank, customer_id: UUID, content: RequestContent, *, by: Actor | None) -> PreviewedTransfer:
     """Preview a transfer of a member, or of a partner.
 
-    Raises as requesting it does, and `insufficient-funds` as carrying it out does.
+    Raises as requesting it does, and `insufficient-funds` as executing it does.
     """
     async with bank.pool.acquire() as conn:
         terms = None
@@ -64,7 +64,7 @@ async def preview(bank: Bank, customer_id: UUID, content: RequestContent, *, by:
 def previewed(
     run: DryRun, content: RequestContent, stored: PocketRow, *, terms: ApprovalRequirement | None
 ) -> PreviewedTransfer:
-    """Return what a dry run says of the Pocket that pays; nothing of the one that is paid."""
+    """Return the result of a dry run for the paying Pocket; the receiving Pocket is left out."""
     pocket_id = content.pocket_id
     return PreviewedTransfer(
         now=run.now,
@@ -79,7 +79,7 @@ def previewed(
 
 
 def _row_of(pocket: PocketBook, stored: PocketRow) -> PocketRow:
-    """Return a Pocket as it would be stored, as far as its value depends on it."""
+    """Return a Pocket as it would be stored, with the columns that its value depends on."""
     return msgspec.structs.replace(
         stored,
         cash=pocket.cash.balance,
@@ -126,7 +126,7 @@ class PreviewedFee(msgspec.Struct, kw_only=True):
 
 
 class PreviewedBalance(msgspec.Struct, kw_only=True):
-    """What the Pocket holds afterwards, valued as its portfolio is."""
+    """The Pocket's holdings after the transfer, valued like its portfolio."""
 
     cash: Amount
     total_value: Amount
@@ -135,7 +135,7 @@ class PreviewedBalance(msgspec.Struct, kw_only=True):
 
 
 class RequiredApproval(msgspec.Struct, kw_only=True):
-    """The approvals that the transfer would need, by which rule (null: the default), and who may give them."""
+    """The approvals that the transfer would need, the rule (null: the default), and the eligible approvers."""
 
     required_approvals: int
     approval_rule_id: UUID | None
@@ -145,10 +145,10 @@ class RequiredApproval(msgspec.Struct, kw_only=True):
 
 
 class TransferPreview(msgspec.Struct, kw_only=True):
-    """What a transfer would do if it were carried out at `time_priced`.
+    """The effect of a transfer if it were executed at `time_priced`.
 
-    `approval` is null where no member approves: of a partner's transfer. `rejection_reason` is set when the bank would
-    accept the request and then reject the transfer; nothing moves then.
+    `approval` is null for a partner's transfer, which no member approves. `rejection_reason` is set when the bank would
+    accept the request and then reject the transfer; then nothing moves.
     """
 
     transfer_id: UUID
@@ -169,7 +169,7 @@ class TransferPreview(msgspec.Struct, kw_only=True):
 
 
 def render_preview(found: PreviewedTransfer, bank: Bank, members: Mapping[UUID, Reviewer]) -> TransferPreview:
-    """Return a preview as it is shown. `members` are those who may approve, among others."""
+    """Return a preview for display. `members` includes those who may approve."""
     sales = [_sale(each, bank) for each in found.trades if not each.incoming]
     return TransferPreview(
         transfer_id=found.content.request_id,
@@ -221,7 +221,7 @@ def _sale(row: TradeEntry, bank: Bank) -> PreviewedSale:
 
 
 def _settlement(found: PreviewedTransfer) -> dict[str, Any]:
-    """Return when the money arrives at the latest; bills that are moved are there at once."""
+    """Return the latest arrival of the money; bills that are moved arrive at once."""
     if found.rejection is not None:
         return {"settles_at": None, "settlement_date": None}
     paid = (each.settles_at for each in found.transactions if each.type != TransactionType.FEE)

@@ -1,4 +1,4 @@
-"""Bodies of transfer requests: as sent, and as shown with requester and reviews."""
+"""Bodies of transfer requests: as sent, and as returned with requester and reviews."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -24,23 +24,23 @@ Reviewers = Annotated[list[UUID], msgspec.Meta(max_length=50)]
 
 
 class CreateTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The transfer, and its reviewers; an empty list is every member who may approve."""
+    """The transfer, and its reviewers; an empty list means every member who may approve."""
 
     transfer: OrderedTransfer
     reviewers: Reviewers
 
 
 class ChangeTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A new content: the whole `transfer`, under the same id and type, or other `reviewers`."""
+    """New content: the whole `transfer`, with the same id and type, or other `reviewers`."""
 
     transfer: OrderedTransfer | None = None
     reviewers: Reviewers | None = None
 
 
 class DecideTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The decision of a reviewer. With `content_hash` or `version` it counts for that content only.
+    """The decision of a reviewer. With `content_hash` or `version` it applies to that content only.
 
-    An approval needs one of them once the request has been changed.
+    An approval requires one of them once the request has been changed.
     """
 
     status: Literal["APPROVED", "DENIED"]
@@ -84,7 +84,7 @@ class Review(msgspec.Struct, kw_only=True):
 
 
 class RegisteredOwner(msgspec.Struct, kw_only=True):
-    """Who owns the account that is paid, as this bank knows them now, and how the counterparty's name fits."""
+    """The registered owner of the account to be paid, as known to this bank now, and the name match."""
 
     name: str
     address: Address | None
@@ -98,13 +98,13 @@ class RequestedTransfer(msgspec.Struct, kw_only=True):
     type: Literal["ON_US", "WIRE", "USDC"]
     origin_pocket_id: UUID
     amount: Amount
-    """Of a full withdrawal the value of the Pocket when it was requested, and what was paid once it is executed."""
+    """For a full withdrawal, the value of the Pocket at the time of the request, and later the amount paid."""
     amount_type: Literal["REQUESTED_AMOUNT", "FULL_WITHDRAWAL"]
     details: dict[str, Any] | UnsetType = UNSET
     counterparty_id: UUID | UnsetType = UNSET
     counterparty_name: str | UnsetType = UNSET
     registered_owner: RegisteredOwner | UnsetType = UNSET
-    """There when the account that is paid is one of this bank."""
+    """Present if the account to be paid is at this bank."""
     description: str | None = None
     wire_instructions: str | UnsetType | None = UNSET
     end_to_end_identification: str | None = None
@@ -117,7 +117,7 @@ class RequestedTransfer(msgspec.Struct, kw_only=True):
 class ShownTransferRequest(msgspec.Struct, kw_only=True):
     """A transfer request. Approvals are bound to `content_hash`, and void when it changes.
 
-    `version` counts its contents. `blocked_reason` says why nobody can approve it any more, null while somebody can.
+    `version` counts its contents. `blocked_reason` says why nobody can approve it any more, null while someone can.
     """
 
     id: UUID
@@ -140,7 +140,7 @@ class ShownTransferRequest(msgspec.Struct, kw_only=True):
 class RequestDetails(NamedTuple):
     """What is read with requests: members and reviews, the transactions they caused, and who owns what they pay.
 
-    The key is that of the customer whose requests they are.
+    The key is that of the customer who owns the requests.
     """
 
     state: ReviewState
@@ -150,12 +150,12 @@ class RequestDetails(NamedTuple):
 
 
 def render_person(user: Reviewer) -> DualAuthUser:
-    """Return a member as requests show it."""
+    """Return a member for display in requests."""
     return msgspec.convert(user, DualAuthUser, from_attributes=True)
 
 
 def render_review(review: ReviewRow, users: Mapping[UUID, Reviewer]) -> Review:
-    """Return a review as it is shown."""
+    """Return a review for display."""
     return Review(
         reviewer=render_person(users[review.member_id]),
         decision=review.decision,
@@ -166,7 +166,7 @@ def render_review(review: ReviewRow, users: Mapping[UUID, Reviewer]) -> Review:
 
 
 def render_shared(row: StoredRequest, state: ReviewState) -> dict[str, Any]:
-    """Return what requests of both kinds show."""
+    """Return the fields common to requests of both kinds."""
     return {
         "id": row.request_id,
         "status": row.status,
@@ -183,7 +183,7 @@ def render_shared(row: StoredRequest, state: ReviewState) -> dict[str, Any]:
 
 
 def render_request(row: TransferRequest, details: RequestDetails) -> ShownTransferRequest:
-    """Return a transfer request as it is shown."""
+    """Return a transfer request for display."""
     return ShownTransferRequest(
         transfer=_transfer_of(row, details),
         reviewers=[render_person(details.state.users[each]) for each in row.reviewers],

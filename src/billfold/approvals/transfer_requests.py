@@ -1,7 +1,7 @@
-"""Transfer requests: created, changed, cancelled and decided.
+"""Creates, changes, cancels and decides transfer requests.
 
 Each in one transaction with its audit entry, its notifications and the jobs that follow. An
-approval schedules the job that carries the transfer out: nothing is lost when the bank stops here.
+approval schedules the job that executes the transfer, so a crash at this point loses nothing.
 """
 
 from collections.abc import Container, Mapping
@@ -31,11 +31,11 @@ _NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
 
 
 async def create(bank: Bank, by: Actor, content: RequestContent) -> TransferRequest:
-    """Create a request. Without required approvals it is APPROVED at once, if feasible.
+    """Create a request. If no approvals are required and it is feasible, it is APPROVED at once.
 
-    The same request under the same id is answered with what it made before. Raises InvalidInput
+    The same request with the same id returns the existing one. Raises InvalidInput
     at `reviewers`, Refused `duplicate-id` for another one, `amount-not-allowed`, `approval-impossible`
-    when its reviewers are too few, and as `check_feasible`.
+    when it has too few reviewers, and as `check_feasible`.
     """
     async with TRANSFER_REQUESTS.audited(
         by, "created", content.request_id, **_audit_details(content)
@@ -64,10 +64,10 @@ async def create(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
 
 
 async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequest:
-    """Change the content of a pending request: its reviews become void.
+    """Change the content of a pending request, which voids its reviews.
 
-    Raises NotFound, Refused `forbidden` for all but the requester,
-    `transfer-request-not-pending`, `duplicate-id` when another transfer has its id by now, and as `create`.
+    Raises NotFound, Refused `forbidden` for anyone but the requester,
+    `transfer-request-not-pending`, `duplicate-id` when another transfer has used its id, and as `create`.
     """
     async with TRANSFER_REQUESTS.audited(
         by, "updated", content.request_id, **_audit_details(content)
@@ -102,10 +102,10 @@ async def cancel(by: Actor, request_id: UUID) -> None:
 
 
 async def decide(bank: Bank, by: Actor, request_id: UUID, *, verdict: Verdict) -> TransferRequest:
-    """Approve or deny a request, as one of those who may.
+    """Approve or deny a request, as an eligible reviewer.
 
-    Raises NotFound, Refused as `record_review`, `approval-impossible` when its requester may not make it
-    any more; as `check_feasible` and `duplicate-id` when it would be the last approval, which then does not count.
+    Raises NotFound, Refused as `record_review`, `approval-impossible` when its requester may no longer make it,
+    and as `check_feasible` and `duplicate-id` when it would be the last approval, which then does not count.
     """
     decision = verdict.decision
     ring = await bank.ports[DataKeys].load(bank.pool, (by.customer_id,))
@@ -137,7 +137,7 @@ async def decide(bank: Bank, by: Actor, request_id: UUID, *, verdict: Verdict) -
 
 
 async def find_same(by: Actor, content: RequestContent) -> TransferRequest | None:
-    """Return what the same request has made before. Raises Refused `duplicate-id` for another."""
+    """Return the existing request with the same id and content. Raises Refused `duplicate-id` for another."""
     async with by.pool.acquire() as conn:
         known = await TRANSFER_REQUESTS.find(conn, by.customer_id, content.request_id, now=by.now)
         return None if known is None else await _same_or_refuse(conn, by, content)
@@ -147,7 +147,7 @@ async def find_same(by: Actor, content: RequestContent) -> TransferRequest | Non
 
 
 async def _columns(bank: Bank, by: Actor, content: RequestContent, *, conn: Connection) -> dict[str, Any]:
-    """Return the columns that hold a content, with the status that it begins with."""
+    """Return the columns that store a content, with its initial status."""
     terms, status = await _required(bank, by, content, conn=conn)
     text = rules.text_of(msgspec.to_builtins(content))
     return {
@@ -166,7 +166,7 @@ async def _columns(bank: Bank, by: Actor, content: RequestContent, *, conn: Conn
 
 
 async def _submitted(audited_action: AuditedAction, by: Actor, content: RequestContent) -> TransferRequest:
-    """Return a request that was just written; its job is scheduled, and its reviewers are notified."""
+    """Return a request that was just written, after scheduling its job and notifying its reviewers."""
     found = await TRANSFER_REQUESTS.lock(audited_action.conn, by.customer_id, content.request_id, now=by.now)
     await TRANSFER_REQUESTS.schedule_next(audited_action.conn, found, now=by.now)
     if found.status == "PENDING":
@@ -185,7 +185,7 @@ async def _submitted(audited_action: AuditedAction, by: Actor, content: RequestC
 async def _required(
     bank: Bank, by: Actor, content: RequestContent, *, conn: Connection
 ) -> tuple[ApprovalRequirement, Status]:
-    """Return the approvals that a request requires, and its status before the first."""
+    """Return the approvals that a request requires, and its initial status."""
     terms = await required_approvals(conn, by, content)
     if terms.required:
         return terms, "PENDING"
@@ -194,7 +194,7 @@ async def _required(
 
 
 async def required_approvals(conn: Connection, by: Actor, content: RequestContent) -> ApprovalRequirement:
-    """Return the approvals that a request requires, with those who can give them.
+    """Return the approvals that a request requires, with the members who can give them.
 
     Raises InvalidInput at `reviewers`, Refused `approval-impossible`, `amount-not-allowed`.
     """
@@ -221,14 +221,14 @@ async def required_approvals(conn: Connection, by: Actor, content: RequestConten
 
 
 def _check_reviewers(content: RequestContent, able: Container[UUID], *, terms: ApprovalRequirement) -> None:
-    """Raise InvalidInput unless the reviewers who are named may approve, and are enough."""
+    """Raise InvalidInput unless the named reviewers may approve and are numerous enough."""
     wrong = [
         FieldError(("reviewers", place), "must be an active member who may approve this", "value_error")
         for place, member_id in enumerate(content.reviewers)
         if member_id not in able
     ]
     if not wrong and content.reviewers and len(content.reviewers) < terms.required:
-        needed = f"must name {terms.required} members or more, or none: so many approve this"
+        needed = f"must name {terms.required} members or more, or none: it needs that many approvals"
         wrong = [FieldError(("reviewers",), needed, "too_short")]
     if wrong:
         raise InvalidInput(wrong)
@@ -240,7 +240,7 @@ async def _check_requester(conn: Connection, customer_id: UUID, request: Transfe
 
 
 async def check_unused(conn: Connection, by: Actor, content: RequestContent) -> None:
-    """Refuse an id that a transfer has, or another request. Raises Refused `duplicate-id`."""
+    """Refuse an id that is used by a transfer or another request. Raises Refused `duplicate-id`."""
     if await TRANSFER_REQUESTS.find(conn, by.customer_id, content.request_id, now=by.now) is not None:
         await _same_or_refuse(conn, by, content)
     else:
@@ -254,7 +254,7 @@ async def _check_id(conn: Connection, request_id: UUID) -> None:
 
 
 async def _same_or_refuse(conn: Connection, by: Actor, content: RequestContent) -> TransferRequest:
-    """Return the request that has this id, when it was created with the same content."""
+    """Return the request that has this id, if it was created with the same content."""
     found = await TRANSFER_REQUESTS.find(conn, by.customer_id, content.request_id, now=by.now)
     if found is None or found.asked != _fingerprint(content) or found.member_id != by.member_id:
         raise Refused("duplicate-id", "Another transfer, or request, already has this id.")
@@ -262,7 +262,7 @@ async def _same_or_refuse(conn: Connection, by: Actor, content: RequestContent) 
 
 
 def _fingerprint(content: RequestContent) -> bytes:
-    """Return the hash of what was sent, whatever the request is changed to later."""
+    """Return the hash of the content as sent, independent of later changes."""
     sealed = () if content.wire_instructions is UNSET else (content.wire_instructions,)
     return rules.hash_of(rules.text_of(msgspec.to_builtins([content.transfer, content.reviewers, *sealed])))
 
@@ -283,10 +283,10 @@ async def _notify(
     metadata: Mapping[str, object],
     more: str = "",
 ) -> None:
-    """Notify the team that a member requests a transfer, or has decided about it."""
+    """Notify the team that a member requested a transfer, or decided about it."""
     name = await audited_action.conn.fetchval(_NAME, request.customer_id, request.pocket_id)
     if name is None:
-        raise InvariantError("a request names a pocket that is not there")
+        raise InvariantError("a request names a pocket that does not exist")
     transfer = f"a {_NOUNS[request.type]} of {content_of(request).amount_text} from the Pocket {name}"
     await notification_notify.notify(
         audited_action.conn,

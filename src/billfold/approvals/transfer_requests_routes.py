@@ -46,7 +46,7 @@ from billfold.platform.ids import command_id
 async def ordered_content(
     bank: Bank, customer_id: UUID, order: transfer_orders.OrderedTransfer, *, reviewers: Sequence[UUID]
 ) -> RequestContent:
-    """Return what is ordered, its instructions sealed; nothing is looked up yet."""
+    """Return the ordered transfer with its instructions sealed; nothing is looked up yet."""
     content = RequestContent(transfer=order, reviewers=unique(reviewers))
     if not isinstance(order, transfer_orders.WireOrder) or order.wire_instructions is None:
         return content
@@ -68,9 +68,9 @@ async def with_payee(
 ) -> RequestContent:
     """Return the content with its payee, if every Pocket and counterparty exists and is usable.
 
-    The customer is that of the token, or the one that a partner names. Raises NotFound, Refused `customer-not-open`,
+    The customer is that of the token, or the one named by the partner. Raises NotFound, Refused `customer-not-open`,
     `pocket-not-open`, `pocket-frozen`, `same-pocket`, `agreement-not-accepted`, `counterparty-type-mismatch`,
-    `counterparty-not-verified`, `sanction-screen-failed`, and `insufficient-funds` for the whole of nothing.
+    `counterparty-not-verified`, `sanction-screen-failed`, and `insufficient-funds` for a full withdrawal of nothing.
     """
     customer = await caller.customer(bank, customer_id)
     owner = customer.customer_id
@@ -113,7 +113,7 @@ READS = with_scope("transfers.read", "transfer-requests")
 WRITES = with_scope("transfers.write", "transfer-requests")
 DECIDES = with_scope("transfers.write", "transfer-requests", needs="transfers.approve")
 CREATIONS_PER_SECOND = 1
-"""How many transfer requests one client may create per second for one user."""
+"""Transfer requests that one client may create per second for one user."""
 _PREVIEW = "/transfer-requests/preview/"
 _ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id}/"
 _EXECUTION_ERRORS = (
@@ -131,7 +131,7 @@ _EXECUTION_ERRORS = (
     "wallet-not-payable",
 )
 _OVERTAKEN = ("transfer-request-not-pending", "approval-impossible", "duplicate-id")
-"""What has happened to a request since, or to its requester."""
+"""Errors that mean the request, or its requester's rights, changed in the meantime."""
 _CONTENT_ERRORS = (
     *_EXECUTION_ERRORS,
     "not-found",
@@ -152,7 +152,7 @@ async def create_transfer_request(
 
     Other members approve it, unless a rule requires no approval.
 
-    The same request under the same `id` returns what it has created.
+    Sending the same request with the same `id` again returns the existing one.
     """
     access = member.access
     caller = command_id(f"client:{access.client_id}", str(access.user_id))
@@ -176,9 +176,9 @@ async def preview_transfer(
 ) -> TransferPreview:
     """Preview transfer.
 
-    What the transfer would do if it were carried out now: bills sold and at which price, what is earned or lost, fees,
-    when it settles, what remains, and who would have to approve it. The body is that of the request. Nothing is
-    written, and prices move on until the transfer is carried out. A partner's transfers need no approval of members:
+    Returns the effect of the transfer if it were executed now: bills sold and their prices, gain or loss, fees,
+    settlement, the remaining balance, and the required approvers. The body is that of the request. Nothing is
+    written, and prices change until the transfer is executed. A partner's transfers need no approval by members:
     `reviewers` is empty, and `approval` null.
     """
     owner = await caller.owner(bank, customer_id)
@@ -186,7 +186,7 @@ async def preview_transfer(
     if by is None and data.reviewers:
         raise InvalidInput.at("body", "reviewers", msg="must be empty: no member approves a partner's transfer")
     if by is None and isinstance(data.transfer, transfer_orders.WireOrder):
-        await require_feature(bank.pool, owner, WIRES_FEATURE)  # as where the partner would send it
+        await require_feature(bank.pool, owner, WIRES_FEATURE)  # as if the partner sent it
     content = await ordered_content(bank, owner, data.transfer, reviewers=data.reviewers)
     content = await with_payee(caller, bank, content, customer_id=owner)
     with in_body():
@@ -233,7 +233,7 @@ async def list_transfer_requests(
 async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> transfer_request_schemas.DualAuthUsers:
     """List transfer reviewers.
 
-    Members who may be named as reviewers of the caller's requests, without the caller.
+    Returns the members who may be named as reviewers of the caller's requests, without the caller.
     """
     access = member.access
     callers = await users_behind(bank.pool, access.user_id, access.client_id)
@@ -248,7 +248,7 @@ async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> transfe
 async def get_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: UUID) -> ShownTransferRequest:
     """Get transfer request.
 
-    The request, its reviews and its execution.
+    Returns the request, its reviews and its execution.
     """
     return await _read(member, bank, transfer_id)
 
@@ -259,7 +259,7 @@ async def update_transfer_request(
 ) -> ShownTransferRequest:
     """Update transfer request.
 
-    Only the requester can change it. Earlier reviews are void then.
+    Only the requester can change it. A change voids earlier reviews.
     """
     found = await TRANSFER_REQUESTS.get(bank.pool, member.customer_id, transfer_id, now=member.now)
     before = transfer_orders.content_of(found)
@@ -281,7 +281,7 @@ async def update_transfer_request(
 async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: UUID) -> None:
     """Cancel transfer request.
 
-    Before it is decided, by the requester or an administrator.
+    The requester or an administrator can cancel it before it is decided.
     """
     await transfer_requests.cancel(await principal_of(member, bank), transfer_id)
 
@@ -294,9 +294,9 @@ async def decide_transfer_request(
 
     Approve or deny another member's request. With the last approval it is executed.
 
-    If it cannot be executed now, the approval is refused and does not count. That is so, with `amount-not-allowed`, of
-    a full withdrawal when the Pocket has received money since: the requester sends it again by PATCH, and it is
-    approved anew.
+    If it cannot be executed now, the approval is refused and does not count. A full withdrawal is refused with
+    `amount-not-allowed` if the Pocket has received money since: the requester sends it again by PATCH, and it needs
+    new approvals.
     """
     if data.status == "APPROVED":
         await check_recent_authentication(member, bank)
@@ -306,7 +306,7 @@ async def decide_transfer_request(
 
 
 async def _execute_if_approved(member: CustomerCaller, bank: Bank, request: TransferRequest) -> ShownTransferRequest:
-    """Return a request as it is shown, carried out first when it was approved just now."""
+    """Return a request for display, after executing it if it was just approved."""
     if request.status == "APPROVED" and request.execution == "NOT_STARTED":
         await execute_request(bank, member.customer_id, request.request_id)
     return await _read(member, bank, request.request_id)

@@ -1,4 +1,4 @@
-"""Requests, their requester, the approvals they require, and their reviews. Times are of the bank's clock."""
+"""Requests, their requester, the approvals they require, and their reviews. Times are business time."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -16,10 +16,10 @@ from billfold.platform.database.connection import Pool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """The member who requests or decides, and the origin of the call.
+    """The member who makes or decides a request, and the origin of the call.
 
     A person has a `user_id`; a service user has none. `client_id` is the application used, `scopes` those of its
-    token: on a page there is neither. `now` is the bank's time, `business_date` its day, `wall` wall time.
+    token: both are None on a page. `now` is the bank's time, `business_date` its day, `wall` wall time.
     """
 
     pool: Pool
@@ -53,7 +53,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """A rule of approval. Empty lists do not limit the rule; amounts are in cents.
 
     `ordered`: the n-th approval comes from the n-th of `approver_ids`, or of `approver_roles`.
-    `daily_cap` is what transfers of one business day may add up to under this rule.
+    `daily_cap` limits the sum of one business day's transfers under this rule.
     """
 
     rule_id: UUID
@@ -73,9 +73,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApprovalRequirement(msgspec.Struct, frozen=True, kw_only=True):
-    """The approvals that a request requires: its rule as it was when the request was made.
+    """The approvals that a request requires: its rule at the time of the request.
 
-    `candidates` are the members who could give them then, in the role they had: nobody else does later. None for
+    `candidates` are the members who could approve then, in the role they had; nobody else can later. None for
     requests of earlier releases, which did not record them.
     """
 
@@ -89,11 +89,11 @@ class ApprovalRequirement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_REQUIREMENT = ApprovalRequirement()
-"""Without a rule any one other person who may approve does."""
+"""Without a rule, one approval by any other eligible person is enough."""
 
 
 class ReviewRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A review. It `holds` while its reviewer's membership and the content stay unchanged."""
+    """A review. It is valid (`holds`) while its reviewer's membership and the content stay unchanged."""
 
     member_id: UUID
     user_id: UUID
@@ -105,10 +105,10 @@ class ReviewRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request as it stands. `content` is the JSON text that is approved, `terms` what it requires.
+    """A request as stored. `content` is the JSON text that is approved, `terms` the required approvals.
 
-    `status` is EXPIRED as soon as `expires_at` has passed. Without `reviewers` every member who may
-    review may do so. `version` counts the contents, from 2 on: None is the first.
+    `status` is EXPIRED as soon as `expires_at` has passed. Without `reviewers` every eligible member may review.
+    `version` counts the contents, from 2 on; None is the first.
     """
 
     customer_id: UUID
@@ -133,10 +133,10 @@ class StoredRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TransferRequest(StoredRequest, frozen=True, kw_only=True):
-    """A transfer request. `asked` is the hash of what was sent when it was created.
+    """A transfer request. `asked` is the hash of the content as sent when it was created.
 
-    `execution` and `reason` are those of the transfer once it was approved, `paid` is what it moved and `fee` what a
-    wire cost.
+    `execution` and `reason` are those of the approved transfer, `paid` is the amount moved and `fee` the
+    wire fee.
     """
 
     type: TransferType
@@ -170,7 +170,7 @@ class AuthorizationRequestRow(StoredRequest, frozen=True, kw_only=True):
 
 
 class Verdict(NamedTuple):
-    """A decision; `content_hash` and `version` are those of the content that the reviewer has read, if they say so."""
+    """A decision; `content_hash` and `version` identify the content that the reviewer has read, if given."""
 
     decision: Decision
     comment: str | None
@@ -179,7 +179,7 @@ class Verdict(NamedTuple):
 
 
 class Reviewer(msgspec.Struct, frozen=True, kw_only=True):
-    """A member of a team; a service user has neither user nor address."""
+    """A member of a team; a service user has neither a user nor an e-mail address."""
 
     member_id: UUID
     user_id: UUID | None

@@ -1,6 +1,6 @@
-"""The audit log against its chain, its heads, and the seals, of which a copy may be elsewhere.
+"""Checks the audit log against its chain, its heads, and the seals, of which a copy may be elsewhere.
 
-Without the bank's key the numbers and the heads are compared, and nothing is said about contents.
+Without the bank's key only the numbers and the heads are compared; contents are not checked.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ _SEALS = "SELECT seal_no, sealed_at, line FROM audit_seal ORDER BY seal_no"
 
 
 class SealedHead(NamedTuple):
-    """Where a chain ended when it was last sealed, and in which seal."""
+    """The end of a chain when it was last sealed, and the number of that seal."""
 
     head: ChainHead
     seal_no: int
@@ -32,7 +32,7 @@ class SealedHead(NamedTuple):
 async def check_audit(conn: Connection, findings: Findings, vault: Vault | None, copy: Iterable[str] = ()) -> None:
     """Compare every entry with the one before, the ends with the heads and with what was sealed.
 
-    `copy` are the lines of the seals as they were carried out of the database.
+    `copy` contains the lines of the seals that were exported from the database.
     """
     rows = await conn.fetch(_HEADS, timeout=STATEMENT_TIMEOUT_SECONDS)
     walk = _AuditLogWalk(findings, vault, {row["customer_id"]: row for row in rows})
@@ -101,7 +101,7 @@ class _AuditLogWalk:
         elif head["hash"] != last.hash:
             self._findings.add("audit_chain_head", key, "hash differs from the last entry's")
         elif head["sealed_no"] > (sealed.head.entry_no if sealed else 0):
-            self._findings.add("audit_chain_head", key, "it counts as sealed, and no seal covers it")
+            self._findings.add("audit_chain_head", key, "it counts as sealed, but no seal covers it")
 
     def _report_missing(self, customer_id: UUID, entry_no: int, message: str) -> None:
         key = {"customer_id": customer_id, "entry_no": entry_no}
@@ -115,7 +115,7 @@ class _AuditLogWalk:
 async def _read_seals(
     conn: Connection, findings: Findings, vault: Vault | None, copy: Iterable[str]
 ) -> dict[UUID, SealedHead]:
-    """Check the seals here against each other and against the copy; return what they vouch for."""
+    """Check the seals here against each other and against the copy; return the ends that they cover."""
     exported_lines = [line for each in copy if (line := each.strip())]
     rows = await conn.fetch(_SEALS, timeout=STATEMENT_TIMEOUT_SECONDS)
     stored_lines = [row["line"] for row in rows]
@@ -133,7 +133,7 @@ async def _read_seals(
         findings.add(
             "audit_seal", {"seal_no": len(stored_lines) + 1}, "the row is missing", certainty=Certainty.MISSING
         )
-    # What was carried out counts: whoever owns the database owns what is in it.
+    # Only the exported copy counts: the owner of the database can change everything in it.
     lines = exported_lines + stored_lines[len(exported_lines) :]
     return _heads_in_seals(lines, findings, vault)
 

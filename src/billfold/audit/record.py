@@ -78,7 +78,7 @@ async def record_all(conn: Connection, vault: Vault, entries: Sequence[NewEntry]
 
 
 class AuditedAction:
-    """Something being done in a transaction, and what will be recorded of it."""
+    """An action in progress in a transaction, and what will be recorded of it."""
 
     __slots__ = ("conn", "details", "is_recorded", "resource_id")
 
@@ -89,7 +89,7 @@ class AuditedAction:
         self.is_recorded = True
 
     def proves(self, table: str, key: object, fingerprint: str | None) -> None:
-        """Say what a row comes to as this leaves it; None: it is removed."""
+        """Record the state in which this transaction leaves a row; None: it is removed."""
         self.details.setdefault("proves", {}).setdefault(table, {})[str(key)] = fingerprint
 
     def skip(self) -> None:
@@ -113,7 +113,7 @@ async def audited(
 
     What raises Refused or NotFound is rolled back and recorded in a transaction of its own; the
     error continues. `resource` is the type and the id, which may be set on the action when it is known.
-    Never submit a command inside: the engine records by itself, and would wait for this.
+    Never submit a command inside: the engine records audit entries itself, and would wait for this transaction.
     """
     kind, resource_id = resource
     entry = NewEntry(customer_id=customer_id, origin=origin, action=action, resource_type=kind)

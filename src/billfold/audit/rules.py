@@ -1,4 +1,4 @@
-"""What an entry may hold, and how entries hang together. Pure."""
+"""The contents of audit entries and how they are chained. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ Outcome = Literal["SUCCESS", "FAILURE"]
 
 
 class NewEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be recorded: an action is `<resource>.<verb>`, details are small JSON."""
+    """An entry to record: an action is `<resource>.<verb>`, details are small JSON."""
 
     customer_id: UUID
     origin: Origin
@@ -57,7 +57,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EntryFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which entries of a customer to read: from `since` (included) to `until` (not included)."""
+    """The entries of a customer to read: from `since` (included) to `until` (not included)."""
 
     customer_id: UUID
     member_id: UUID | None = None
@@ -66,7 +66,7 @@ class EntryFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChainHead(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the chain of a customer ended when it was sealed; `hash` in hexadecimal."""
+    """The end of a customer's chain when it was sealed; `hash` in hexadecimal."""
 
     customer_id: UUID
     entry_no: int
@@ -86,7 +86,7 @@ class Seal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 CHAIN_START: Final = b""
-"""What the first entry of a customer follows."""
+"""The predecessor of a customer's first entry."""
 REDACTED: Final = "[not kept]"
 PURPOSE: Final = "audit entry"
 _ACTION = re.compile(r"[a-z_]+\.[a-z_]+")
@@ -110,7 +110,7 @@ def build_entry(
 ) -> AuditEntry:
     """Return the row of an entry, chained to the one before by its hash."""
     if _ACTION.fullmatch(entry.action) is None:
-        raise InvariantError(f"{entry.action!r} is no action")
+        raise InvariantError(f"{entry.action!r} is not an action")
     origin, entry_id = entry.origin, ids.new()
     row = AuditEntry(
         customer_id=entry.customer_id,
@@ -151,7 +151,7 @@ def is_chained_to(previous: bytes, row: AuditEntry, vault: Vault) -> bool:
 def redact(value: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
     """Return a value without what no log may hold: secrets, card numbers and personal numbers.
 
-    It is the second line: whoever records an entry leaves them out themselves.
+    This is the second line of defense: callers that record an entry leave them out themselves.
     """
     if _SECRET_NAMES.search(name.lower().replace("_", " ").replace("-", " ")):
         return REDACTED
@@ -169,7 +169,7 @@ def redact(value: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON
 def open_details(row: AuditEntry, vault: Vault) -> dict[str, Any]:
     """Return the details of an entry with its contact details as they were given.
 
-    What does not open is left as it is stored: whether a row was altered is what its hash says.
+    A text that does not open is left as it is stored; the hash tells whether a row was altered.
     """
     opened: dict[str, Any] = _open(msgspec.json.decode(row.details), vault, _place(row.customer_id, row.entry_id))
     return opened
@@ -178,7 +178,7 @@ def open_details(row: AuditEntry, vault: Vault) -> dict[str, Any]:
 def _seal(value: Any, vault: Vault, place: bytes, *, name: str = "") -> Any:  # noqa: ANN401 - any JSON
     """Return a value with the texts sealed that are, or hold, an e-mail address or a telephone number.
 
-    A text that looks like a sealed one is sealed too, so that nothing a client sends is ever opened.
+    A text that looks sealed is sealed too, so that nothing a client sends is ever opened.
     """
     match value:
         case dict():
@@ -220,11 +220,11 @@ def _truncate(text: str | None, chars_max: int) -> str | None:
 
 
 RESOURCES = frozenset({"member", "program", "subscription", "partner_key"})
-"""What entries about these rows are about."""
+"""The resource types of entries about these rows."""
 
 
 class RightsTable(NamedTuple):
-    """A table: in whose log its rows are, what an entry calls one, what is proven of it, and how entries find it."""
+    """A table: whose log covers its rows, the resource type, the proven columns, and how entries find its rows."""
 
     name: str
     key: str

@@ -1,7 +1,7 @@
-"""Seals: the ends of the chains, signed, so that what is cut off an end is missed.
+"""Seals: the ends of the chains, signed, so that entries removed from an end are detected.
 
 A seal is one line of JSON with its signature, chained to the line before. It is kept in the
-database and copied out of it: whoever owns the database owns its rows, but not the copy.
+database and exported from it: the owner of the database can change its rows, but not the copy.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import InvariantError
 
 HEADS_MAX = 5_000
-"""How many ends one seal holds at most; the others wait for the next."""
+"""Maximum number of chain ends in one seal; the others wait for the next."""
 
 LINE_BEGINNING = '{"seal_no":'
-"""How every line begins: what begins otherwise is no file of seals."""
+"""The beginning of every line: a file that begins otherwise is not a seal file."""
 
 _LOCK = 0x7365616C  # "seal": they have one order
 _FIND_LAST = "SELECT seal_no, sealed_at, line FROM audit_seal ORDER BY seal_no DESC LIMIT 1"
@@ -85,7 +85,7 @@ def format_seal(seal: Seal, vault: Vault) -> str:
 def parse_seal(line: str, vault: Vault | None) -> Seal:
     """Return the seal of a line. Raises Broken when it is not as it was signed.
 
-    Without a vault the signature is not looked at.
+    Without a vault the signature is not checked.
     """
     text, _, signature = line.rpartition(" ")
     try:
@@ -95,7 +95,7 @@ def parse_seal(line: str, vault: Vault | None) -> Seal:
             raise InvariantError("the signature of a seal does not hold")
         return msgspec.json.decode(text, type=Seal)
     except (binascii.Error, ValueError, msgspec.MsgspecError):
-        raise InvariantError("a line is no seal") from None
+        raise InvariantError("a line is not a seal") from None
 
 
 def fingerprint(line: str) -> str:
@@ -118,7 +118,7 @@ class FileArchive:
             return self._beginning.startswith(file.read(len(self._beginning)))
 
     async def lines(self) -> list[str]:
-        """Return every line, oldest first; none while there is no file."""
+        """Return every line, oldest first; none if the file does not exist."""
         return await asyncio.to_thread(self._read)
 
     async def add(self, lines: Sequence[str], *, after: int) -> int:
@@ -135,7 +135,7 @@ class FileArchive:
 
     def _add(self, lines: Sequence[str], after: int) -> int:
         if not self.is_own():
-            raise InvariantError(f"{self._path} is no file of seals.")
+            raise InvariantError(f"{self._path} is not a seal file.")
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with os.fdopen(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -168,7 +168,7 @@ class AuditSealer:
         self._next_check_at = datetime.min.replace(tzinfo=clock().tzinfo)
 
     async def __call__(self, bank: Bank) -> int:
-        """Seal when an hour has gone by; return how many seals were made."""
+        """Seal if an hour has passed; return how many seals were made."""
         now = self._clock()
         if now < self._next_check_at:
             return 0
@@ -195,7 +195,7 @@ async def seal_audit_log(bank: Bank, now: datetime) -> int:
 
 
 async def archive_seals(bank: Bank, archive: FileArchive) -> int:
-    """Add to the archive what it lacks; return how many seals it holds then."""
+    """Append to the archive the seals it lacks; return how many seals it then has."""
     archived = await archive.add([], after=0)
     while lines := await list_seal_lines(bank.pool, archived):
         archived = await archive.add(lines, after=archived)

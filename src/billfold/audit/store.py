@@ -1,4 +1,4 @@
-"""Reading the log of a customer. Each page is one statement by index, whatever the history."""
+"""Reads the log of a customer. Each page is one statement by index, however long the history."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -61,9 +61,9 @@ async def iterate_all_entries(conn: Connection, *, timeout_seconds: float) -> As
 
 
 class CustomerAuditLogEntry(msgspec.Struct, kw_only=True):
-    """An action. `member_id` is null when it was no member of the team.
+    """An action. `member_id` is null if the actor was not a member of the team.
 
-    `actor_type` says who it was instead: a client by itself, the partner, or the operator of the
+    `actor_type` then tells the actor: a client acting for itself, the partner, or the operator of the
     bank. `client_id` is the OAuth client of the request.
     """
 

@@ -1,4 +1,4 @@
 """Backups of a bank with the embedded database, and their restore to any archived moment.
 
-It never writes into a bank that is there. A PostgreSQL of the operator's own is backed up by its own tools.
+It never overwrites an existing bank. An operator's own PostgreSQL is backed up with its own tools.
 """

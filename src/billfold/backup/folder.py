@@ -1,6 +1,6 @@
-"""The folder of backups: a folder for each under its label, and the archived log of the database beside them.
+"""The folder of backups: one folder per backup, named by its label, and the archived log of the database next to them.
 
-A backup gets its label when it is whole; what was interrupted ends in `.partial` and goes with the next one.
+A backup gets its label when it is complete; an interrupted one ends in `.partial` and is removed with the next one.
 """
 
 import fcntl
@@ -41,7 +41,7 @@ MANIFEST = "backup_manifest"
 """The files of the database with their checksums, as PostgreSQL writes it."""
 _PARTIAL = ".partial"
 _LEFT_OVER = re.compile(r"[0-9]{8}T[0-9]{6}Z(-[0-9]+)?\.partial\Z")
-"""What we leave: the operator's own files there may end in `.partial` too."""
+"""Matches our own partial backups: the operator's files in the folder may end in `.partial` too."""
 _LOCK = "lock"
 _SEGMENT_CHARS = 24
 
@@ -54,7 +54,7 @@ class BackupFolder:
         self.wal = self.path / "wal"
 
     def list_backups(self) -> list[Backup]:
-        """Return the backups that are whole, the oldest first. Raises CliError for one that cannot be read."""
+        """Return the complete backups, the oldest first. Raises CliError for one that cannot be read."""
         found = []
         for about in sorted(self.path.glob(f"[0-9]*/{ABOUT}")):
             if about.parent.suffix == _PARTIAL:
@@ -75,7 +75,7 @@ class BackupFolder:
 
     @contextmanager
     def alone(self) -> Iterator[int]:
-        """Be the only one who writes here; yield the lock, which a program that also does inherits. Raises CliError."""
+        """Lock the folder for writing; yield the lock, which a child that also writes inherits. Raises CliError."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = (self.path / _LOCK).open("a")
@@ -90,7 +90,7 @@ class BackupFolder:
 
     @contextmanager
     def new(self, began_at: datetime) -> Iterator[Path]:
-        """Lend the folder of a new backup; it counts as one once it is left without an error."""
+        """Yield the folder of a new backup; it counts as a backup once the block is left without an error."""
         for each in self.path.iterdir():
             if _LEFT_OVER.match(each.name):
                 shutil.rmtree(each)
@@ -116,7 +116,7 @@ class BackupFolder:
             shutil.rmtree(partial)
         if removed:
             oldest_needed = min(each.first_segment[8:] for each in found[-keep:])  # without the timeline
-            for archived in self.wal.glob("*"):  # the log, and what marks where backups of it began
+            for archived in self.wal.glob("*"):  # the log, and the marks where its backups began
                 if archived.suffix != ".history" and archived.name[8:_SEGMENT_CHARS] < oldest_needed:
                     archived.unlink(missing_ok=True)
         return removed
@@ -128,7 +128,7 @@ class BackupFolder:
 
 
 def write_about(folder: Path, backup: Backup) -> None:
-    """Write down what a backup is: the last file of it."""
+    """Write the manifest of a backup, its last file."""
     path = folder / ABOUT
     path.write_bytes(msgspec.json.format(msgspec.json.encode(backup)) + b"\n")
     _sync(path)
@@ -145,19 +145,19 @@ def _sync(path: Path) -> None:
 KEY_FILE = "encryption.key"
 FILES = "files"
 _NOT_COPIED = ("postgres", "logs", "bank.paused")
-"""The database, which is copied by its own means, and what belongs to running processes."""
+"""The database, which is copied by its own tools, and the files of running processes."""
 _SQLITE = ".sqlite"
 _SQLITE_COMPANIONS = (".sqlite-wal", ".sqlite-shm")
 
 
 def configured_places(settings: Settings) -> dict[str, Path]:
-    """Return what is kept elsewhere than in the state directory, by the names that it has there."""
+    """Return the files that are kept outside the state directory, by their names in it."""
     places = {FILES: settings.files_dir, "rails": settings.rails_dir, "audit-seals.txt": settings.audit_seals}
     return {name: path for name, path in places.items() if path is not None}
 
 
 def check_apart(settings: Settings, backups: Path) -> None:
-    """Refuse a folder of backups that would be copied into itself, or holds what it backs up. Raises CliError.
+    """Refuse a folder of backups that would be copied into itself, or that holds what it backs up. Raises CliError.
 
     The seals are a single file and may lie on the disk of the backups.
     """
@@ -177,7 +177,7 @@ def copy_state(settings: Settings, target: Path) -> None:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy a file or a folder. What vanishes in the meantime is left out; a file that is there stays as it is."""
+    """Copy a file or a folder. Files that vanish in the meantime are left out; existing files stay as they are."""
     if source.is_dir():
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
         for each in _entries(source):

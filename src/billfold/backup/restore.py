@@ -1,7 +1,7 @@
-"""Restores a bank from its backup, as it was at a moment or as it last was.
+"""Restores a bank from its backup, at a chosen moment or at the latest.
 
-Everything is made in a folder beside the state directory, which becomes it in one step when it is whole. What an
-interrupted restore left there is removed by the next one.
+Everything is built in a folder next to the state directory, which becomes it in one step when it is complete. The
+remains of an interrupted restore are removed by the next one.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from billfold.platform.database.embedded_programs import MAJOR, EmbeddedPostgres
 from billfold.platform.settings.settings import Settings
 
 StepProgress = Callable[[str, int, int], None]
-"""Called with what is being done, how far it is, and how far it goes (bytes; 0 of 0 where nobody knows)."""
+"""Called with a step, its progress, and its total (bytes; 0 of 0 if unknown)."""
 _CHECKSUM_BEGINS = b'"Manifest-Checksum"'
 _EARLIER = "Restore an earlier one: --backup LABEL; `billfold backups DIR` lists them."
 
@@ -45,7 +45,7 @@ class _Manifest(msgspec.Struct):
 
 
 def unpack_database(source: Path, data_dir: Path, progress: StepProgress) -> None:
-    """Unpack the database of a backup with the log that makes it whole. Raises CliError for a damaged one, OSError."""
+    """Unpack the database of a backup with the log that makes it consistent. Raises CliError if damaged, OSError."""
     try:
         expected = _read_manifest(source / MANIFEST)
         data_dir.mkdir(mode=0o700)
@@ -69,7 +69,7 @@ def _read_manifest(path: Path) -> dict[str, str]:
 
 
 def _unpack(archive: Path, target: Path, expected: dict[str, str], progress: StepProgress) -> None:
-    """Unpack what lies in the folder and nothing beside it; files that are found leave `expected`."""
+    """Unpack the expected files in the folder and no others; files that are found leave `expected`."""
     size = archive.stat().st_size
     with archive.open("rb") as raw, tarfile.open(fileobj=raw, mode="r:gz") as tar:
         for member in tar:
@@ -95,7 +95,7 @@ _REPLAY_SECONDS = 86_400
 
 
 def choose(folder: BackupFolder, label: str | None, to: datetime | None) -> Backup:
-    """Return the newest backup, or the newest that was whole at a moment, or the one that is named. Raises CliError."""
+    """Return the named backup, or the newest, or the newest completed before a moment. Raises CliError."""
     found = folder.list_backups()
     if not found:
         raise CliError(f"There is no backup in {folder.path}.", "Make one: `billfold backup DIR`.")
@@ -111,7 +111,7 @@ def choose(folder: BackupFolder, label: str | None, to: datetime | None) -> Back
 
 
 def check_restorable(backup: Backup, settings: Settings, folder: BackupFolder, *, schema_version: int) -> None:
-    """Refuse what would overwrite a bank, or could not be opened afterwards. Raises CliError."""
+    """Refuse a restore that would overwrite a bank, or that could not be opened afterwards. Raises CliError."""
     state_dir = settings.state_dir
     if (state_dir / "postgres").exists():
         running = embedded.find_running(state_dir, "postgres")
@@ -135,7 +135,7 @@ def check_restorable(backup: Backup, settings: Settings, folder: BackupFolder, *
 
 
 def _check_key(backup: Backup, settings: Settings, folder: BackupFolder) -> None:
-    """Find out before anything is written whether the key opens the bank. Raises CliError."""
+    """Check before anything is written that the key opens the bank. Raises CliError."""
     key = settings.encryption_key
     if key is None:
         path = folder.path / backup.label / STATE / KEY_FILE
@@ -149,7 +149,7 @@ def _check_key(backup: Backup, settings: Settings, folder: BackupFolder) -> None
 def restore_files(
     backup: Backup, settings: Settings, folder: BackupFolder, *, to: datetime | None, progress: StepProgress
 ) -> None:
-    """Restore the database and the files beside it. Raises CliError."""
+    """Restore the database and the other files. Raises CliError."""
     state_dir = settings.state_dir.expanduser().resolve()
     work_dir = state_dir.with_name(f"{state_dir.name}{_RESTORING}")
     source = folder.path / backup.label
@@ -202,7 +202,7 @@ def recover(data_dir: Path, wal: Path, to: datetime | None) -> None:
 
 
 def remove_left_over(work_dir: Path) -> None:
-    """Remove what an interrupted restore left, and end its server."""
+    """Remove the remains of an interrupted restore, and stop its server."""
     data_dir = work_dir / "postgres"
     if (data_dir / "postmaster.pid").exists():
         with suppress(EmbeddedPostgresError):  # it has ended
@@ -211,7 +211,7 @@ def remove_left_over(work_dir: Path) -> None:
 
 
 def _own(data_dir: Path) -> ServerUser:
-    """Give the files to whoever the server runs as."""
+    """Make the server's user the owner of the files."""
     owner = ServerUser.of(data_dir.parent / "none", lambda _: None)
     for folder, _, names in os.walk(data_dir):
         for path in (Path(folder), *(Path(folder) / name for name in names)):
@@ -221,7 +221,7 @@ def _own(data_dir: Path) -> ServerUser:
 
 
 def _put_files(source: Path, work_dir: Path, settings: Settings) -> None:
-    """Copy everything beside the database to where the settings want it; files that are there stay."""
+    """Copy everything but the database to its place in the settings; existing files stay."""
     places = configured_places(settings)
     for each in source.iterdir():
         copy_tree(each, places.get(each.name, work_dir / each.name))

@@ -1,6 +1,6 @@
 """Takes a backup of a running bank: a base backup of its database by `pg_basebackup`, then its files.
 
-Where that is asked for, the log of the database is archived beside the backups: any later moment can be restored.
+If requested, the log of the database is archived next to the backups, so that any later moment can be restored.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from billfold.platform.database.embedded_programs import PROGRAM_ENVIRONMENT, Se
 from billfold.platform.settings.settings import Settings
 
 BytesProgress = Callable[[int, int | None], None]
-"""Called with the bytes that are copied and, once it is known, how many there are."""
+"""Called with the number of bytes copied and, once it is known, the total."""
 _POLL_SECONDS = 0.2
 _ARCHIVED_SECONDS = 30.0
 _LOST_MAX = "60s"
-"""A quiet bank archives its log as often: what is lost with the disk is not older."""
+"""A quiet bank archives its log as often, so no more than this is lost with the disk."""
 _ABOUT_BANK = """
 SELECT (SELECT max(version) FROM schema_migration) AS schema_version, environment, key_check,
        current_setting('server_version_num')::int / 10000 AS postgres
@@ -47,7 +47,7 @@ class _Source(NamedTuple):
 async def take_backup(
     dsn: str, settings: Settings, folder: BackupFolder, *, keep: int | None, progress: BytesProgress
 ) -> tuple[Backup, list[Backup]]:
-    """Take a backup of the bank at `dsn`, which may be in use; return it and those it had removed. Raises CliError."""
+    """Take a backup of the bank at `dsn`, which may be in use; return it and the removed ones. Raises CliError."""
     with folder.alone() as lock:
         made = await _take(_Source(dsn, settings, lock), folder, progress)
         return made, folder.remove_older(keep) if keep else []
@@ -92,7 +92,7 @@ async def _fill(
 
 
 async def _copy_database(source: _Source, conn: Connection, target: Path, progress: BytesProgress) -> None:
-    """Have the server send its files, compressed, with the log that makes them whole and their checksums."""
+    """Have the server send its files, compressed, with the log that makes them consistent and their checksums."""
     options = ("--format=tar", "--compress=client-gzip:1", "--wal-method=stream", "--checkpoint=fast")
     checked = "--manifest-checksums=SHA256"
     process = await asyncio.create_subprocess_exec(
@@ -128,14 +128,14 @@ def _room_for(path: Path) -> str:
 
 
 def _first_segment(manifest: Path) -> str:
-    """Return the name of the file of the log with which the recovery of a base backup begins."""
+    """Return the name of the log file with which the recovery of a base backup begins."""
     first = msgspec.json.decode(manifest.read_bytes())["WAL-Ranges"][0]
     high, low = first["Start-LSN"].split("/")
     return f"{first['Timeline']:08X}{int(high, 16):08X}{int(low, 16) >> 24:08X}"
 
 
 async def archive_log(dsn: str, folder: BackupFolder, data_dir: Path) -> None:
-    """Have the server archive its log beside the backups from now on. Raises CliError."""
+    """Make the server archive its log next to the backups from now on. Raises CliError."""
     owner = ServerUser.of(data_dir, lambda _: None)
     with folder.alone():
         if not folder.wal.exists():
@@ -158,7 +158,7 @@ async def archive_log(dsn: str, folder: BackupFolder, data_dir: Path) -> None:
 
 
 async def archive_no_log(dsn: str) -> None:
-    """Let the server archive its log no more: only moments until now can be restored."""
+    """Stop the server from archiving its log: only moments until now can be restored."""
     conn = await connect(dsn)
     try:
         await conn.execute("ALTER SYSTEM RESET archive_command")
@@ -169,7 +169,7 @@ async def archive_no_log(dsn: str) -> None:
 
 
 def _archive_command(wal: Path) -> str:
-    """Return the shell command that keeps a file of the log: durable, never over another, harmless if repeated."""
+    """Return the shell command that archives a log file: durable, never overwriting, idempotent."""
     target, part = (shlex.quote(f"{wal}/").replace("%", "%%") + f"%f{end}" for end in ("", ".part"))
     copy = f"dd if=%p of={part} bs=1M conv=fsync 2>/dev/null && mv {part} {target}"
     return f"cmp -s %p {target} || {{ test ! -e {target} && {copy}; }}"

@@ -1,7 +1,7 @@
-"""The market into its tables: what ships with the package, and newer files of the Treasury.
+"""Loads the market into its tables: the data shipped with the package, and newer Treasury files.
 
-What is on record stays as it is, for customers were paid by it: a row that says otherwise is
-refused and named, unless it only fills in a result that was not out yet.
+Recorded data never changes, because customers were paid by it: a row that contradicts it is
+rejected and reported, unless it only fills in a result that was not out yet.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ UPDATE auction SET announced_on = coalesce(announced_on, $3), high_rate_milli = 
 
 
 class ImportCounts(NamedTuple):
-    """How many rows of a file were new, and how many were on record already."""
+    """Numbers of new rows in a file and of rows already on record."""
 
     added: int
     known: int
@@ -112,7 +112,7 @@ def _result(row: Auction) -> tuple[object, ...]:
 
 
 def _without_maturity(row: Auction) -> dict[str, Any]:
-    """Return the columns of an auction: when its bill matures stands with the bill."""
+    """Return the columns of an auction; the maturity date is stored with the bill."""
     columns = asdict(row)
     del columns["maturity"]
     return columns

@@ -27,7 +27,7 @@ _TERM = re.compile(r"\d{1,3}-(Week|Day)")
 _SLASHED_DATE = re.compile(r"\d{2}/\d{2}/\d{4}")
 _TIME_OF_DAY = "T00:00:00"
 _RATES_MILLI = -5_000, 25_000
-"""Bills have paid 17 % at most. What is beyond is in another unit."""
+"""Bills have never paid more than 17 %. Values outside this range are in another unit."""
 _PRICES_MICROS = 50_000_000, 105_000_000
 _SATURDAY = 5
 _AUCTION_COLUMNS = ("cusip", "security_term", "auction_date", "issue_date", "maturity_date")
@@ -39,7 +39,7 @@ Cell = TypeVar("Cell")
 
 @dataclass(slots=True)
 class _CsvLine:
-    """One line of a file: reads its cells and notes what is wrong with them."""
+    """One line of a file: reads its cells and collects their errors."""
 
     number: int
     cells: Mapping[str, str]
@@ -59,7 +59,7 @@ class _CsvLine:
             return None
 
     def required(self, column: str, read: Callable[[str], Cell], default: Cell) -> Cell:
-        """Return the cell, or `instead` after noting that it is missing or wrong."""
+        """Return the cell, or `default` after recording that it is missing or invalid."""
         errors_before = len(self.mistakes)
         cell = self.optional(column, read)
         if cell is None and len(self.mistakes) == errors_before:
@@ -86,7 +86,7 @@ def parse_auctions(text: str) -> tuple[Auction, ...]:
     """Return the bills among the rows of an auctions_query file, in the order of the file.
 
     Needs cusip, security_term, auction_date, issue_date and maturity_date; reads security_type
-    (rows of notes and bonds are passed over), announcemt_date, reopening,
+    (rows of notes and bonds are skipped), announcemt_date, reopening,
     cash_management_bill_cmb, high_discnt_rate, high_investment_rate, price_per100 and the
     package's own high_investment_rate_basis. Raises InvalidInput.
     """
@@ -119,7 +119,7 @@ def _line(number: int, header: list[str], cells: list[str]) -> _CsvLine:
 def _read_all(
     lines: Iterable[_CsvLine], read: Callable[[_CsvLine], Row], name_of: Callable[[Row], object], name_column: str
 ) -> list[Row]:
-    """Return every row read; raise InvalidInput with the mistakes of all lines together."""
+    """Return all rows; raise InvalidInput with the errors of every line together."""
     rows: list[Row] = []
     mistakes: list[FieldError] = []
     first_lines: dict[object, int] = {}
@@ -154,7 +154,7 @@ def _daily_rates(line: _CsvLine, terms: Iterable[int]) -> DailyRates:
     if not quotes:
         line.refuse("Date", "no rate of any term on this day")
     if day.weekday() >= _SATURDAY:
-        line.refuse("Date", "is no day on which bills are traded")
+        line.refuse("Date", "is not a day on which bills trade")
     return DailyRates(day, tuple(quotes))
 
 
@@ -183,7 +183,7 @@ def _auction(line: _CsvLine) -> Auction:
 def _date(text: str) -> date:
     with suppress(ValueError):
         if _SLASHED_DATE.fullmatch(text):
-            return require_in_range(datetime.strptime(text, "%m/%d/%Y").date())  # noqa: DTZ007 (a day, no instant)
+            return require_in_range(datetime.strptime(text, "%m/%d/%Y").date())  # noqa: DTZ007 (a date, not an instant)
         return parse_day(text.removesuffix(_TIME_OF_DAY))
     raise ValueError(f"`{text}` is not a date like 2025-06-02 or 06/02/2025, {DAY_RANGE}")
 
@@ -242,7 +242,7 @@ def rates() -> tuple[DailyRates, ...]:
 def auctions() -> tuple[Auction, ...]:
     """Return the auctions issued from 2018 to 2026-08, oldest issue first.
 
-    Results where they are on record; otherwise, in 2026, only who was issued and when.
+    Results are included where they are on record; the others of 2026 have only issue and dates.
     """
     results = parse_auctions(_text("bill_auctions.csv"))
     known = {(auction.cusip, auction.issue_date) for auction in results}

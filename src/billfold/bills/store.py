@@ -1,4 +1,4 @@
-"""The market from its tables, and the calendars with the operator's overrides of single days."""
+"""Loads the market from its tables, and the calendars with the operator's overrides of single days."""
 
 from datetime import date, time
 from itertools import groupby
@@ -17,7 +17,7 @@ SELECT a.cusip, a.term, a.auction_date, a.issue_date, s.maturity, a.announced_on
        a.basis
   FROM auction a JOIN security s USING (cusip) ORDER BY a.issue_date, a.cusip
 """
-# Rows are added, and results that were not out yet filled in; so their count shows what is new.
+# Rows are only added, and missing results filled in; so the counts identify the version.
 # An override may change again.
 _VERSION = """
 SELECT (SELECT count(*) FROM security), count(*), count(*) FILTER (WHERE basis <> 'none'),
@@ -41,7 +41,7 @@ _REMOVE_OVERRIDE = "DELETE FROM calendar_override WHERE day = $1 RETURNING true"
 
 
 class CalendarOverride(msgspec.Struct, frozen=True):
-    """What the operator knows of one day: open or closed, and an early close. None follows the calendars."""
+    """The operator's override of one day: open or closed, and an early close. None keeps the calendar's value."""
 
     day: date
     bond_market: str | None
@@ -51,7 +51,7 @@ class CalendarOverride(msgspec.Struct, frozen=True):
 
     @property
     def of_day(self) -> DayOverride:
-        """What it means to the calendars."""
+        """The override as the calendars take it."""
         is_open = {"open": True, "closed": False, None: None}
         return DayOverride(fed_open=is_open[self.fed], bond_open=is_open[self.bond_market], closes=self.closes_at)
 
@@ -59,7 +59,7 @@ class CalendarOverride(msgspec.Struct, frozen=True):
 async def load_market(conn: Connection, *, age_max_days: int | None = None) -> Market:
     """Return the market of everything on record, calendars included. Raises ValueError when no rate is.
 
-    In a transaction that sees one snapshot, lest an import comes in between.
+    Runs in a transaction with one snapshot, so that no import falls in between.
     """
     version = await market_version(conn)
     market = Market(
@@ -74,7 +74,7 @@ async def load_market(conn: Connection, *, age_max_days: int | None = None) -> M
 
 
 async def market_version(conn: Db) -> tuple[object, ...]:
-    """Return what identifies the rows that a market read now would be made of."""
+    """Return the version of the rows that a market read now would be built from."""
     (row,) = await conn.fetch(_VERSION)
     return tuple(row)
 
@@ -110,7 +110,7 @@ async def load_calendars(conn: Connection) -> Calendars:
 
 
 async def save_override(conn: Connection, override: CalendarOverride) -> CalendarOverride:
-    """Override a day, adding to an earlier override of it; return what holds now.
+    """Override a day, adding to an earlier override of it; return the combined override.
 
     Raises asyncpg.CheckViolationError for an early close of a day that is overridden as closed.
     """

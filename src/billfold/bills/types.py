@@ -67,8 +67,8 @@ def simulated_maturity(cusip: str) -> date | None:
 class Bill:
     """One Treasury bill. Everything sold under its CUSIP is fungible, whatever the auction.
 
-    `first_issue` and `original_term` are those of the first auction known; a bill may come
-    back later under shorter terms.
+    `first_issue` and `original_term` are those of the first auction known; a bill may be
+    reopened later under shorter terms.
     """
 
     cusip: str
@@ -79,7 +79,7 @@ class Bill:
 
     @property
     def simulated(self) -> bool:
-        """Whether the bill comes from the weekday rule and not from the Treasury."""
+        """True if the bill comes from the weekday rule and not from the Treasury."""
         return is_simulated_cusip(self.cusip)
 
     @property
@@ -90,10 +90,10 @@ class Bill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Auction:
-    """One sale of a bill by the Treasury; (cusip, issue_date) names it.
+    """One sale of a bill by the Treasury, identified by (cusip, issue_date).
 
-    `basis` is where the rates come from: `published`, `derived` (from the published price) or
-    `none` while there is no result. `reopening` is None when the source does not say.
+    `basis` is the source of the rates: `published`, `derived` (from the published price) or
+    `none` while there is no result. `reopening` is None when the source does not state it.
     """
 
     cusip: str
@@ -134,7 +134,7 @@ class DailyRates:
 
 
 class BillPrices(NamedTuple):
-    """What one bill is worth at one tick.
+    """The prices of one bill at one tick.
 
     `yield_to_maturity` is a fraction as text ("0.05433"); `seconds_left` runs from the tick to
     00:00 Eastern of the maturity date and is 0 from then on.
@@ -153,9 +153,9 @@ EarningsPeriod = Literal["wtd", "mtd", "ytd", "all-time", "range"]
 
 
 class Period(NamedTuple):
-    """A stretch of time, start included and end excluded; `live` when it ends with now.
+    """A time span, start included and end excluded; `live` when it ends now.
 
-    `by_instants` tells of either end whether it was given as a date-time.
+    `by_instants` states for each end whether it was given as a date-time.
     """
 
     start: datetime
@@ -165,7 +165,7 @@ class Period(NamedTuple):
 
 
 class BillSettlement(Row, frozen=True, kw_only=True):
-    """All trades of one bill at one price on one side, as the bank settled them."""
+    """All trades of one bill at one price on one side, as settled by the bank."""
 
     table = "settlement"
 

@@ -1,1 +1,1 @@
-"""How commands of the command line are declared, and what they share."""
+"""Declarations of CLI commands and their shared parts."""

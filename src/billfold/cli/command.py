@@ -1,4 +1,4 @@
-"""Operator commands are declared: what a command needs, how it is called, what it prints.
+"""Declares operator commands: their requirements, usage and output.
 
     group = CommandGroup("wires", "Recall a wire, or return one.", example="cases")
 
@@ -41,7 +41,7 @@ from billfold.platform.dates import DAY_RANGE, format_eastern, parse_day, parse_
 from billfold.platform.errors import BillfoldError
 
 _WIDTH_WITHOUT_TERMINAL = 200
-"""Columns when no terminal shows them: what is broken over lines cannot be searched."""
+"""Columns if the output is not a terminal: wrapped lines cannot be searched."""
 _WIDEST = 10_000
 _has_terminal = sys.stdout.isatty() or "COLUMNS" in os.environ
 console = Console(highlight=False, emoji=False, width=None if _has_terminal else _WIDTH_WITHOUT_TERMINAL)
@@ -49,7 +49,7 @@ errors = Console(stderr=True, highlight=False, emoji=False, soft_wrap=not sys.st
 
 
 def example(*lines: str) -> str:
-    """Return the last paragraph of a command's help: how it is called."""
+    """Return the last paragraph of a command's help: its usage."""
     return "Example:  " + "    ".join(lines)
 
 
@@ -69,19 +69,19 @@ def print_warning(text: str) -> None:
 
 
 def print_error(wrong: str, next_step: str = "") -> None:
-    """Print to standard error what is wrong and what to do next."""
+    """Print an error and the next step to standard error."""
     errors.print(f"[red]✗[/] {escape(wrong)}" + (f"\n  [bold]Next:[/] {escape(next_step)}" if next_step else ""))
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> RenderableType:
     """Return a table; columns whose name ends with `>` are aligned to the right.
 
-    What is wider than the terminal is shown row by row instead, a line for each column: nothing is cut off.
+    A table wider than the terminal is shown row by row instead, one line per column: nothing is cut off.
     """
     grid = Table(title=title or None, title_justify="left", header_style="bold")
     for nth, column in enumerate(columns):
         right = column.endswith(">")
-        # The first names the row: what is broken over two lines cannot be copied.
+        # The first column identifies the row: an id wrapped over two lines cannot be copied.
         grid.add_column(column.rstrip(">"), justify="right" if right else "left", no_wrap=nth == 0)
     shown = list(rows)
     for row in shown:
@@ -95,7 +95,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 
 def key_value_table(rows: Iterable[tuple[str, object]]) -> Table:
-    """Return names with their values beside them, without lines."""
+    """Return names with their values next to them, without lines."""
     grid = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     grid.add_column(style="dim")
     grid.add_column(overflow="fold")
@@ -108,7 +108,7 @@ _OWN_LOG = "SELECT bank_customer_id FROM bank"
 
 
 class OperatorAction:
-    """One command as it was given: its action like `partner.add_key`, and its arguments."""
+    """One command as entered: its action, like `partner.add_key`, and its arguments."""
 
     def __init__(self, group: str | None, command: str, arguments: Mapping[str, object]) -> None:
         self._resource = (group or "bank").replace("-", "_").replace(" ", "_")
@@ -116,7 +116,7 @@ class OperatorAction:
         self._arguments = {name: _shown(value) for name, value in arguments.items() if value is not None}
 
     async def run_with_bank(self, bank: Bank, work: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401 - the command's
-        """Do the work, which has transactions of its own, and record what came of it."""
+        """Do the work, which has its own transactions, and record its result."""
         try:
             result = await work()
         except (BillfoldError, CliError) as failure:
@@ -126,7 +126,7 @@ class OperatorAction:
         return result
 
     async def run_with_connection(self, bank: Bank, work: Callable[[Connection], Awaitable[Any]]) -> Any:  # noqa: ANN401
-        """Do the work and record it in one transaction; a failure is recorded alone."""
+        """Do the work and record it in one transaction; a failure is recorded in a separate one."""
         try:
             async with bank.pool.acquire() as conn, conn.transaction():
                 result = await work(conn)
@@ -174,7 +174,7 @@ class CommandGroup:
         self.app = typer.Typer(no_args_is_help=True, help=about, epilog=self._usage(example))
 
     def without_command(self, work: Work) -> Work:
-        """Declare what the group does when none of its commands is named."""
+        """Declare the action of the group when none of its commands is named."""
         self.app.info.no_args_is_help = False
         run = _runnable(work, _print_result, None)
 
@@ -193,9 +193,9 @@ class CommandGroup:
         return below
 
     def command(self, *usages: str, **options: Any) -> Callable[[Work], Work]:
-        """Declare a command by how it is called; a string that it returns is printed as its success.
+        """Declare a command by its usage; a string that it returns is printed as a success message.
 
-        With a bank or a connection it changes something: what was done, and by whom, is in the bank's audit log.
+        With a bank or a connection it makes changes: the action and the operator are recorded in the bank's audit log.
         """
         return partial(self._declare, usages, options, _print_result, True)  # noqa: FBT003 - whether it is audited
 
@@ -236,7 +236,7 @@ class CommandGroup:
 def _runnable(
     work: Callable[..., Any], show: Callable[[Any], None], audited: Callable[[dict[str, Any]], OperatorAction] | None
 ) -> Callable[..., None]:
-    """Return what Typer calls: it has the command's own parameters, resolved, and supplies the others."""
+    """Return the function for Typer: it has the command's own parameters, resolved, and supplies the others."""
 
     def run(ctx: typer.Context, **values: Any) -> None:
         context = cast("CliContext", ctx.obj)
@@ -256,7 +256,7 @@ def _runnable(
     parameters = inspect.signature(work).parameters
     supplied = _SUPPLIED & parameters.keys()
     own = {name: each for name, each in parameters.items() if name not in _SUPPLIED}
-    # Types of what is supplied are imported for the type checker alone: only the others are resolved.
+    # The types of supplied parameters are imported only for the type checker: only the others are resolved.
     annotations = SimpleNamespace(__annotations__={name: each.annotation for name, each in own.items()})
     hints = get_type_hints(annotations, work.__globals__, include_extras=True)
     run.__doc__, run.__name__, run.__annotations__ = work.__doc__, work.__name__, hints | {"ctx": typer.Context}
@@ -316,7 +316,7 @@ Alone = Annotated[bool, typer.Option("--alone", help="Without a second operator,
 
 
 def require_alone(what: str, *, alone: bool) -> None:
-    """Refuse a freeze by one operator who does not say that nobody else is there. Raises CliError."""
+    """Refuse a freeze by a single operator without `--alone`. Raises CliError."""
     if not alone:
         step = f"Run `billfold freezes propose {what} <id> --reason ...`; in an emergency add --alone."
         raise CliError("A freeze, or its end, needs a second operator.", step)

@@ -1,4 +1,4 @@
-"""What every command builds on: the settings, the database, the bank; and the error that ends it.
+"""The context of every command: settings, database, bank; and the error that ends a command.
 
 The wiring provides the context: no command picks an adapter itself.
 """
@@ -28,7 +28,7 @@ class Database(Protocol):
     embedded: bool
 
     def restart_if_stopped(self) -> None:
-        """Start an embedded server again when it is gone."""
+        """Restart an embedded server that is gone."""
 
 
 class CliContext(Protocol):
@@ -36,7 +36,7 @@ class CliContext(Protocol):
 
     @property
     def is_production(self) -> bool:
-        """Tell whether this is a real bank, however wrong its other settings may be."""
+        """Tell whether this is a production bank, even if its other settings are wrong."""
 
     def settings(self) -> Settings:
         """Return the settings of the environment, in a sandbox with the ports that it was started with."""
@@ -45,32 +45,32 @@ class CliContext(Protocol):
         """Return the settings of the environment with some replaced."""
 
     def configure_logging(self) -> None:
-        """Log as the environment says."""
+        """Configure logging from the environment."""
 
     def database(self, settings: Settings, report: StepReporter, /) -> AbstractContextManager[Database]:
-        """Lend the database, started when it is the embedded one."""
+        """Yield the database, started if it is the embedded one."""
 
     def running_database(self, settings: Settings, /) -> str:
-        """Return the address of the database as it is: nothing is started."""
+        """Return the address of the database without starting anything."""
 
     def bank(self, settings: Settings, dsn: str, /) -> AbstractAsyncContextManager[Bank]:
         """Open the bank in a database."""
 
     def vault(self, settings: Settings, /) -> Vault:
-        """Return what seals and vouches for the bank."""
+        """Return the vault that seals and signs for the bank."""
 
     def certificates(self, settings: Settings, partners: Sequence[str], /) -> TlsFiles | None:
         """Return the certificate of the bank's hosts; None when a proxy has it."""
 
     async def initialize_database(self, settings: Settings, dsn: str, /) -> None:
-        """Create the bank in a migrated database; what is there already stays."""
+        """Create the bank in a migrated database; existing data stays."""
 
     async def ingest_files(self, bank: Bank, /) -> int:
-        """Take the files that have arrived from the rails; return how many there were."""
+        """Process the files that have arrived from the rails; return how many there were."""
 
 
 class CliError(Exception):
-    """A command cannot do its work: what is wrong, and what to do next."""
+    """A command failed: the error and the next step."""
 
     def __init__(self, message: str, next_step: str) -> None:
         super().__init__(message)
@@ -91,7 +91,7 @@ def read_text_file(path: Path) -> str:
 
 
 async def with_connection(dsn: str, work: Callable[[Connection], Awaitable[Result]]) -> Result:
-    """Do the work on a connection of its own, as whom the address names."""
+    """Do the work on a separate connection, as the user in the address."""
     conn = await connect(dsn)
     try:
         return await work(conn)
@@ -102,7 +102,7 @@ async def with_connection(dsn: str, work: Callable[[Connection], Awaitable[Resul
 def run_with_bank(context: CliContext, work: Callable[[Bank], Awaitable[Result]]) -> Result:
     """Open the bank, do the work, close it. Starts the embedded database if it is not running."""
     settings = context.settings()
-    configure_logging("ERROR")  # a command says itself what came of it
+    configure_logging("ERROR")  # a command reports its own result
     with context.database(settings, _ignore) as database:
 
         async def run() -> Result:
@@ -113,7 +113,7 @@ def run_with_bank(context: CliContext, work: Callable[[Bank], Awaitable[Result]]
 
 
 def run_with_connection(context: CliContext, work: Callable[[Connection], Awaitable[Result]]) -> Result:
-    """Connect to the database, do the work, let go. The bank need not be founded."""
+    """Connect to the database, do the work, disconnect. The bank does not have to exist yet."""
     settings = context.settings()
     with context.database(settings, _ignore) as database:
 

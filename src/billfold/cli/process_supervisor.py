@@ -16,10 +16,10 @@ from billfold.platform.clock import monotonic
 
 STOP_SECONDS = 20.0
 RESTART_SECONDS = 1.0
-"""How long a process that exited at once waits before it is restarted."""
+"""Delay before a process that exited at once is restarted."""
 WATCH_SECONDS = 1.0
 _SUPERVISOR = "SUPERVISOR_PID"
-"""What a child has in its environment: its parent may be gone before it asks who that is."""
+"""Set in a child's environment, because its parent may have exited before it asks for the parent's id."""
 
 StepReporter = Callable[[str], None]
 
@@ -47,7 +47,7 @@ class ChildProcess:
 
 
 class Supervisor:
-    """Starts children, restarts them when they exit, and stops them in the end."""
+    """Starts children, restarts them when they exit, and stops them at the end."""
 
     def __init__(self, environment: Mapping[str, str], report: StepReporter, *, watch: Callable[[], None]) -> None:
         self._environment = environment
@@ -67,8 +67,8 @@ class Supervisor:
     ) -> ChildProcess:
         """Start a process and restart it from now on.
 
-        Without a log it writes to our output, without an `environment` it has that of all. It inherits the `listener`,
-        whose descriptor is the last of its arguments: who connects while it restarts waits.
+        Without a log it writes to our output, without an `environment` it inherits ours. It inherits the `listener`,
+        whose descriptor is the last of its arguments: clients that connect while it restarts wait.
         """
         if not self._tasks:
             self._tasks.append(asyncio.create_task(self._run_watch()))
@@ -81,7 +81,7 @@ class Supervisor:
 
     @asynccontextmanager
     async def without(self, *names: str) -> AsyncIterator[None]:
-        """Let these children not run meanwhile."""
+        """Stop these children for the duration of the block."""
         stopped = [child for child in self._children if child.name in names]
         await self._end(stopped)
         try:
@@ -99,7 +99,7 @@ class Supervisor:
         await self._end(self._children)
 
     async def _end(self, children: Sequence[ChildProcess]) -> None:
-        """Restart these no more, and terminate them."""
+        """Stop restarting these, and terminate them."""
         tasks = [child.restarts for child in children if child.restarts is not None]
         for task in tasks:
             task.cancel()
@@ -130,7 +130,7 @@ class Supervisor:
             child.log.parent.mkdir(parents=True, exist_ok=True)
         inherited = () if child.listener is None else (child.listener.fileno(),)
         with nullcontext() if child.log is None else child.log.open("ab") as log:
-            # A group of its own: Ctrl-C reaches the supervisor alone, and no grandchild is left.
+            # A separate process group: Ctrl-C reaches only the supervisor, and no grandchild is left.
             child.process = await asyncio.create_subprocess_exec(
                 *child.words,
                 *map(str, inherited),
@@ -154,12 +154,12 @@ class Supervisor:
         except TimeoutError:
             self._report(f"{child.name} does not exit; killing it")
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # whatever of its group is still there
+            os.killpg(process.pid, signal.SIGKILL)  # what remains of its group
         await process.wait()
 
 
 def exit_with_parent() -> None:
-    """Exit this process when its parent is gone, however and whenever that happened; kill it if it does not exit."""
+    """Exit this process when its parent is gone, for whatever reason; kill it if it does not exit."""
     forked_by = multiprocessing.parent_process()
     parent = forked_by.pid if forked_by else int(os.environ.get(_SUPERVISOR, os.getppid()))
 

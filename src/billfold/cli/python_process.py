@@ -14,16 +14,16 @@ def python_command(*words: str) -> tuple[str, ...]:
 
 
 def protect_children() -> None:
-    """Let no Python that a library starts, such as a process of a pool, import from the current folder."""
+    """Prevent any Python that a library starts, such as a process of a pool, from importing from the current folder."""
     os.environ["PYTHONSAFEPATH"] = "1"
 
 
 THRESHOLD = 250_000
-"""Full caches do not reach it (97,000 after 20,000 transfers), so that only leaked cycles cause a collection."""
+"""Full caches stay below it (97,000 after 20,000 transfers), so only leaked cycles cause a collection."""
 
 
 def tune_garbage_collector() -> None:
-    """Call once a process has loaded what it keeps, which is never scanned again."""
+    """Call once a process has loaded its permanent objects, which are then never scanned again."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(THRESHOLD)

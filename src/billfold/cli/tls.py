@@ -1,7 +1,7 @@
 """A certificate authority for one machine, and the server certificate it issues.
 
-For development and the sandbox only. The authority may vouch for nothing but the names and
-addresses it was made for, so a stolen key of it is worth little.
+For development and the sandbox only. The authority is limited to the names and
+addresses it was made for, so its key is worth little to a thief.
 """
 
 import fcntl
@@ -26,13 +26,13 @@ _NETWORKS = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 _AUTHORITY_LIFETIME = timedelta(days=3650)
 _LEAF_LIFETIME = timedelta(days=397)
 _RENEW_BEFORE = timedelta(days=30)
-# Clocks of other machines may be a little behind ours.
+# Clocks of other machines may be slightly behind ours.
 _BACKDATED_BY = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """Where the authority's certificate, the server's certificate and the server's key are."""
+    """The certificate of the authority, and the certificate and key of the server."""
 
     authority: Path
     certificate: Path
@@ -50,8 +50,8 @@ def ensure_certificates(
 ) -> TlsFiles:
     """Return certificates under `state_dir`/tls for the domain, `auth.`, `api.`, `cards.` and partners.
 
-    `now` is wall time. What is there is kept; the server's certificate is issued again when a name
-    is missing, when it expires within 30 days, or when its authority is another one.
+    `now` is wall time. Existing files are kept; the server's certificate is reissued if a name
+    is missing, if it expires within 30 days, or if its authority has changed.
     """
     folder = state_dir / "tls"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -142,7 +142,7 @@ def _permitted_domains(domain: str) -> list[str]:
 
 
 def _may_issue(certificate: x509.Certificate, domain: str, now: datetime) -> bool:
-    """Tell whether the authority covers the domain and outlives what it would issue now."""
+    """Tell whether the authority covers the domain and outlives a certificate issued now."""
     limits = certificate.extensions.get_extension_for_class(x509.NameConstraints).value
     covered = {name.value for name in limits.permitted_subtrees or [] if isinstance(name, x509.DNSName)}
     return covered >= set(_permitted_domains(domain)) and certificate.not_valid_after_utc > now + _LEAF_LIFETIME
@@ -162,7 +162,7 @@ def _is_current(certificate: x509.Certificate, authority: x509.Certificate, name
 
 
 def _load_pair(key_file: Path, certificate_file: Path) -> _KeyPair | None:
-    """Return the pair in these files, or None when it is not there, damaged or does not fit."""
+    """Return the pair in these files, or None if it is missing, damaged or does not match."""
     try:
         key = load_pem_private_key(key_file.read_bytes(), password=None)
         certificate = x509.load_pem_x509_certificate(certificate_file.read_bytes())
@@ -182,7 +182,7 @@ def _write_pair(key_file: Path, certificate_file: Path, pair: _KeyPair) -> None:
 
 
 def _replace_file(path: Path, content: bytes) -> None:
-    """Put a file in place whole: never half written, never readable by others on the way."""
+    """Write a file atomically: never half written, never readable by others in between."""
     temporary = path.with_name(path.name + ".new")
     temporary.unlink(missing_ok=True)
     with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
@@ -199,7 +199,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 class CertificateReport(NamedTuple):
-    """`fault` says why no client would accept the certificate, or is empty; `uncovered` are names it lacks."""
+    """`fault` is the reason why no client would accept the certificate, or empty; `uncovered` are names it lacks."""
 
     fault: str
     valid_until: datetime | None = None
@@ -231,5 +231,5 @@ def _names_of(leaf: x509.Certificate) -> set[str]:
 
 
 def _covers(covered: set[str], name: str) -> bool:
-    """A star stands for one whole label, the first (RFC 6125)."""
+    """A wildcard stands for one whole label, the first (RFC 6125)."""
     return name in covered or f"*.{name.partition('.')[2]}" in covered

@@ -3,5 +3,5 @@
     with httpx.Client(base_url=..., auth=PartnerAuth(...)) as http:
         PartnerApi(http).pockets()
 
-Nothing of the bank but its shapes is used, so what works here works from anywhere.
+It uses nothing of the bank but its shapes, so any program can do the same from anywhere.
 """

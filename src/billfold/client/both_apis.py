@@ -1,4 +1,4 @@
-"""Typed calls that both APIs offer: what is read of accounts, events and subscriptions."""
+"""Typed calls that both APIs offer: accounts, events and subscriptions."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -22,16 +22,16 @@ from billfold.treasury.schemas import TradingStrategy
 
 PATH = "/api/v1/events/stream/"
 READ_TIMEOUT_SECONDS = 45.0
-"""Three heartbeats: a line on which nothing comes for so long is dead."""
+"""Three heartbeats: a connection that is silent for longer is considered dead."""
 RECONNECT_DELAY_SECONDS = (1.0, 30.0)
 _TRANSIENT = frozenset({429, 500, 502, 503, 504})
 
 
 class EventStream:
-    """Iterate over it: events, heartbeats and ends, one after the other, until you stop.
+    """Iterate over it: events, heartbeats and ends, in order, until you stop.
 
-    A line that breaks or falls silent is opened again after the last sequence, the longer later
-    the more often that fails. Raises ApiError for what will not get better.
+    A connection that breaks or falls silent is reopened after the last sequence, with a delay
+    that grows with each failure. Raises ApiError for an error that is permanent.
     """
 
     def __init__(self, http: httpx.Client, *, after: int | None = None, kinds: Sequence[str] = ()) -> None:
@@ -41,7 +41,7 @@ class EventStream:
         """The last sequence received; None before the first message."""
 
     def __iter__(self) -> Iterator[StreamMessage]:
-        """Follow the stream for ever."""
+        """Follow the stream forever."""
         delay_min, delay_max = RECONNECT_DELAY_SECONDS
         delay = delay_min
         while True:
@@ -134,11 +134,11 @@ class BankApi(ApiClient):
         self._redeliver(subscription_id, "resend", event_id=event_id)
 
     def recover(self, subscription_id: UUID, since: datetime) -> int:
-        """Deliver once more what failed since then; return how many events that is."""
+        """Deliver again the events that failed since then; return how many."""
         return self._redeliver(subscription_id, "recover", since=since)
 
     def replay_missing(self, subscription_id: UUID, since: datetime) -> int:
-        """Deliver what was raised since then and never queued; return how many events that is."""
+        """Deliver events that were raised since then and never queued; return how many."""
         return self._redeliver(subscription_id, "replay-missing", since=since)
 
     def send_example(self, subscription_id: UUID, kind: str | None = None) -> None:

@@ -38,7 +38,7 @@ class CustomerApi(BankApi):
     """Filters: `status="UNREAD"`."""
     audiences = items_of(_AUDIENCES, NotificationAudience)
     audience = gets(f"{_AUDIENCES}{{}}/", NotificationAudience)
-    """Who is notified of one type."""
+    """The users notified of one type."""
     clear_audience = changes("DELETE", f"{_AUDIENCES}{{}}/", type(None))
     """Go back to the platform's default."""
     trades = lists("/api/v2/trades/", Trade)
@@ -68,7 +68,7 @@ class CustomerApi(BankApi):
     service_user_keys = items_of(f"{_SERVICE_USERS}{{}}/keys/", ProgramKey)
     """Its public keys, newest first."""
     revoke_service_user_key = changes("DELETE", f"{_SERVICE_USERS}{{}}/keys/{{}}/", type(None))
-    """The service user's tokens end."""
+    """Revoke the service user's tokens."""
 
     transfer_requests = lists(_TRANSFER_REQUESTS, ShownTransferRequest)
     transfer_request = gets(f"{_TRANSFER_REQUESTS}{{}}/", ShownTransferRequest)
@@ -76,11 +76,11 @@ class CustomerApi(BankApi):
     """Another `transfer` or other `reviewers`; reviews given before are void."""
     cancel_transfer_request = changes("DELETE", f"{_TRANSFER_REQUESTS}{{}}/", type(None))
     transfer_reviewers = items_of(f"{_TRANSFER_REQUESTS}reviewers/", DualAuthUser)
-    """Who may be named as a reviewer."""
+    """The users who may be named as reviewers."""
     approval_rules = items_of(_RULES, ApprovalRule)
     approval_rule = gets(f"{_RULES}{{}}/", ApprovalRule)
     request_approval_rule = changes("POST", _RULES, AuthorizationRequest)
-    """Another member confirms it, as with a change and a deletion."""
+    """Another member confirms it, as with an update or a deletion."""
     request_approval_rule_change = changes("PATCH", f"{_RULES}{{}}/", AuthorizationRequest)
     request_approval_rule_deletion = changes("DELETE", f"{_RULES}{{}}/", AuthorizationRequest)
     authorization_requests = lists(_AUTHORIZATION_REQUESTS, AuthorizationRequest)
@@ -107,7 +107,7 @@ class CustomerApi(BankApi):
         return self._change("PUT", f"{_AUDIENCES}{notification_type}/", body, kind=NotificationAudience)
 
     def audit_log(self, member_id: UUID | None = None, **timestamps: str) -> Iterator[CustomerAuditLogEntry]:
-        """Go through what was done, by one member or by all: `timestamp_from`, `timestamp_to`."""
+        """Iterate over actions of one member or of all: `timestamp_from`, `timestamp_to`."""
         member_path = "" if member_id is None else f"members/{member_id}/"
         return self._iterate(f"{_TEAM}{member_path}audit-logs/", CustomerAuditLogEntry, timestamps)
 
@@ -142,7 +142,7 @@ class CustomerApi(BankApi):
         return self._change("POST", _POCKETS, body, kind=Pocket, key=key)
 
     def portals(self, pocket_id: UUID | None = None) -> Iterator[Portal]:
-        """Go through the portals of a Pocket, or of all."""
+        """Iterate over the portals of a Pocket, or of all."""
         path = "/api/v2/portals/" if pocket_id is None else f"{_POCKETS}{pocket_id}/portals/"
         return self._iterate(path, Portal)
 
@@ -170,7 +170,7 @@ class CustomerApi(BankApi):
     def add_service_user_key(
         self, member_id: UUID, public_key: str, *, rotate: bool = False, key: str | None = None
     ) -> ProgramKey:
-        """Register another public key, beside the others or in their place."""
+        """Register another public key, in addition to the others or in their place."""
         path = f"{_SERVICE_USERS}{member_id}/keys/{'rotate/' if rotate else ''}"
         return self._change("POST", path, {"public_key": public_key}, kind=ProgramKey, key=key)
 

@@ -1,4 +1,4 @@
-"""Every request to the Customer API with its token and a new proof."""
+"""Sends every request to the Customer API with its token and a new proof."""
 
 from collections.abc import Generator
 
@@ -10,13 +10,13 @@ from billfold.client.oauth import Authorization, Tokens
 from billfold.platform.clock import wall_now
 
 REFRESH_BEFORE_SECONDS = 30
-"""How long before its end a token is exchanged for another."""
+"""Seconds before its expiry at which a token is refreshed."""
 BEARER = "Bearer"
 Flow = Generator[httpx.Request, httpx.Response, None]
 
 
 class DpopAuth(AuthFlow):
-    """Sends a token, and a new proof with each request; gets new tokens when they run out."""
+    """Sends a token, and a new proof with each request; gets new tokens when they expire."""
 
     def __init__(self, authorization: Authorization, tokens: Tokens) -> None:
         self._authorization = authorization

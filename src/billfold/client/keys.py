@@ -72,14 +72,14 @@ def base64url(value: bytes) -> str:
 
 
 class AuthFlow(httpx.Auth):
-    """Reads the answers to its own requests and leaves those to the caller's alone.
+    """Reads only the answers to its own requests and leaves those to the caller's unread.
 
     So an answer that does not end, a stream of events, reaches the caller as it comes.
     """
 
     @override
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Send what the flow wants to be sent."""
+        """Send the requests of the flow."""
         request.read()
         flow = self.auth_flow(request)
         try:
@@ -94,7 +94,7 @@ class AuthFlow(httpx.Auth):
 
     @override
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
-        """Do the same for a client that awaits."""
+        """Do the same for an async client."""
         await request.aread()
         flow = self.auth_flow(request)
         try:

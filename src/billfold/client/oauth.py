@@ -1,6 +1,6 @@
-"""A client of the authorization server: asking a user, exchanging codes, renewing tokens.
+"""A client of the authorization server: asks a user, exchanges codes, refreshes tokens.
 
-Requests are yielded rather than sent, so that the same lines serve httpx's own auth flow.
+Requests are yielded rather than sent, so that the same code works in httpx's own auth flow.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ RequestFlow = Generator[httpx.Request, httpx.Response, Result]
 
 
 class ClientRegistration(msgspec.Struct, frozen=True, kw_only=True):
-    """What the authorization server knows of a program; the key is PEM, its kind ES256."""
+    """A client as registered with the authorization server; the key is an ES256 key in PEM."""
 
     issuer: str
     client_id: str
@@ -34,7 +34,7 @@ class ClientRegistration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tokens(msgspec.Struct, frozen=True, kw_only=True):
-    """What was granted. `expires_at` is in seconds of the wall clock."""
+    """The tokens granted. `expires_at` is in seconds of the wall clock."""
 
     access_token: str
     token_type: str
@@ -45,7 +45,7 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PendingAuthorization(msgspec.Struct, frozen=True, kw_only=True):
-    """Where to send the user, and what must be remembered until they are back."""
+    """The URL to send the user to, and the state to keep until they return."""
 
     url: str
     state: str
@@ -71,7 +71,7 @@ class Authorization:
 
     @property
     def redirect_uri(self) -> str:
-        """Return where a user comes back to."""
+        """Return the address to which a user returns."""
         return self._registration.redirect_uri
 
     def begin(self, http: httpx.Client, scopes: Iterable[str]) -> PendingAuthorization:
@@ -91,7 +91,7 @@ class Authorization:
         return PendingAuthorization(url=url, state=state, verifier=verifier)
 
     def finish(self, http: httpx.Client, pending: PendingAuthorization, callback_url: str) -> Tokens:
-        """Exchange the code in the address the user came back to. Raises ValueError, ApiError."""
+        """Exchange the code in the address to which the user returned. Raises ValueError, ApiError."""
         params = {name: each[0] for name, each in parse_qs(urlsplit(callback_url).query).items()}
         if not hmac.compare_digest(params.get("state", ""), pending.state):
             raise ValueError("The answer belongs to another request.")
@@ -112,7 +112,7 @@ class Authorization:
         return _run(http, self._request_tokens(self._client_credentials_form(" ".join(scopes))))
 
     def refreshing(self, tokens: Tokens) -> RequestFlow[Tokens]:
-        """Get tokens again: by the refresh token, or as a program that acts by itself."""
+        """Get new tokens: with the refresh token, or as a service user."""
         if tokens.refresh_token is None:
             return (yield from self._request_tokens(self._client_credentials_form(tokens.scope)))
         form = {"grant_type": "refresh_token", "refresh_token": tokens.refresh_token}
@@ -129,7 +129,7 @@ class Authorization:
         return Tokens(expires_at=wall_now().timestamp() + fields.pop("expires_in"), **fields)
 
     def _post_form(self, endpoint: str, form: Mapping[str, str]) -> RequestFlow[httpx.Response]:
-        """Post a form with everything that proves the program; again when a nonce is wanted."""
+        """Post a form with the client's authentication; again if the server requires a nonce."""
         response = yield self._form_request(endpoint, form)
         wants_nonce = response.is_error and "use_dpop_nonce" in response.text
         self._nonce = response.headers.get("dpop-nonce", self._nonce)

@@ -44,7 +44,7 @@ class PartnerApi(BankApi):
 
     cards = lists(f"{_ACCOUNT}/cards/", Card)
     create_virtual_card = changes("POST", f"{_ACCOUNT}/virtual-cards/", CardDetail)
-    """With a `public_key` of its own, to which its number is encrypted."""
+    """With its own `public_key`, with which its number is encrypted."""
     order_card = changes("POST", f"{_ACCOUNT}/card-orders/", CardOrder)
     card_order = gets(f"{_ACCOUNT}/card-orders/{{}}/", CardOrder)
     public_keys = gets("/api/v1/public-keys/", PublicKeys)
@@ -52,7 +52,7 @@ class PartnerApi(BankApi):
     set_card_status = changes("PATCH", f"{_ACCOUNT}/cards/{{}}/status/", CardStatusResponse)
 
     def pockets(self, customer_id: UUID | None = None) -> Iterator[Pocket]:
-        """Go through the Pockets of a customer, or of all."""
+        """Iterate over the Pockets of a customer, or of all."""
         customer_path = f"/api/v2/customers/{customer_id}/pockets/"
         return self._iterate("/api/v2/pockets/" if customer_id is None else customer_path, Pocket)
 
@@ -63,9 +63,9 @@ class PartnerApi(BankApi):
         return self._change("POST", path, body, kind=Pocket, key=key)
 
     def simulate(self, operation: str, **fields: Any) -> None:
-        """Let something happen in a sandbox: `simulate("wire", portal_id=..., ...)`."""
+        """Trigger a simulation in a sandbox: `simulate("wire", portal_id=..., ...)`."""
         self._change("POST", f"/api/v1/sandbox/{operation}/", fields, kind=object)
 
     def bank_time(self) -> datetime:
-        """Return what the clock of a sandbox shows."""
+        """Return the time of a sandbox's clock."""
         return datetime.fromisoformat(self._get("/api/v1/sandbox/clock/", dict[str, Any])["now"])

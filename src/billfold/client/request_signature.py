@@ -21,7 +21,7 @@ _REFRESH_BEFORE_SECONDS = 60
 class PartnerAuth(AuthFlow):
     """Signs each request, under the idempotency key it carries or a new one.
 
-    Tokens are had for an assertion by the private key (PEM, ES256), and had again when they end.
+    Gets tokens with an assertion signed by the private key (PEM, ES256), and again when they expire.
     """
 
     def __init__(self, *, url: str, username: str, shared_secret: str, private_key: str, kid: str) -> None:
@@ -32,7 +32,7 @@ class PartnerAuth(AuthFlow):
 
     @override
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Send the request; once more with a new token when the old one is no longer known."""
+        """Send the request; once more with a new token if the old one is no longer known."""
         had_token = self._expires_at - _REFRESH_BEFORE_SECONDS > wall_now().timestamp()
         if not had_token:
             self._store_token((yield self._token_request()))

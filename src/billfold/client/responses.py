@@ -1,4 +1,4 @@
-"""Calls declared by method, path and shape; answers read into shapes, refusals as one exception."""
+"""Calls declared by method, path and shape; responses parsed into shapes, errors as one exception."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
@@ -13,13 +13,13 @@ Query = Mapping[str, Any]
 
 
 class ItemList(msgspec.Struct, Generic[Shape]):
-    """A list without pages, as far as it is read."""
+    """An unpaged list, as far as it is read."""
 
     items: list[Shape]
 
 
 class ApiError(Exception):
-    """The bank refused. `code` is the problem's, or "invalid" when the request had mistakes."""
+    """The bank refused. `code` is the problem's, or "invalid" if the request had errors."""
 
     def __init__(self, response: httpx.Response) -> None:
         body_fields = _json_body(response)
@@ -31,7 +31,7 @@ class ApiError(Exception):
 
 
 class ApiClient:
-    """What the typed calls of both APIs stand on."""
+    """Base class of the typed clients of both APIs."""
 
     def __init__(self, http: httpx.Client) -> None:
         self._http = http
@@ -46,7 +46,7 @@ class ApiClient:
         return read(self._http.request(method, path, content=content, headers=request_headers), kind)
 
     def _iterate(self, path: str, kind: type[Shape], query: Query | None = None) -> Iterator[Shape]:
-        """Go through a cursor list, page by page."""
+        """Iterate over a cursor list, page by page."""
         cursor: str | None = ""
         while cursor is not None:
             page_query = {**(query or {}), **({"cursor": cursor} if cursor else {})}
@@ -76,7 +76,7 @@ def items_of(path: str, kind: Any) -> Callable[..., list[Any]]:  # noqa: ANN401 
 
 
 def lists(path: str, kind: Any) -> Callable[..., Iterator[Any]]:  # noqa: ANN401 - a shape, or one of several
-    """Declare a call that goes through a list, newest first; arguments as of `gets`."""
+    """Declare a call that iterates over a list, newest first; arguments as of `gets`."""
 
     def call(self: ApiClient, *ids: object, **query: Any) -> Iterator[Any]:
         return self._iterate(path.format(*ids), kind, query)

@@ -19,7 +19,7 @@ from billfold.client.oauth import ASSERTION_TYPE, Authorization, ClientRegistrat
 from billfold.client.request_signature import PartnerAuth
 
 TIMEOUT_SECONDS = 120
-"""The clock of a sandbox takes its time over many days."""
+"""Timeout: the clock of a sandbox takes time to advance over many days."""
 _NODE_LOOKUP = """\
 import dns from "node:dns";const lookup=dns.lookup;\
 dns.lookup=(name,...rest)=>lookup(name.endsWith(".localhost")?"127.0.0.1":name,...rest)"""
@@ -58,13 +58,13 @@ def sandbox_customer(file: Path | str | None = None) -> httpx.Client:
 def local_client(
     base_url: str, ca_file: Path | str, auth: httpx.Auth | None = None, *, address: str = "127.0.0.1"
 ) -> httpx.Client:
-    """Return a client that finds `https://api.localhost:8443` at an address of this machine."""
+    """Return a client that connects to `https://api.localhost:8443` at an address of this machine."""
     transport = _AtAddress(ssl.create_default_context(cafile=str(ca_file)), address)
     return httpx.Client(base_url=base_url, auth=auth, transport=transport, timeout=TIMEOUT_SECONDS)
 
 
 class _AtAddress(httpx.HTTPTransport):
-    """Connects to one address under whatever name the request is for."""
+    """Connects to one address regardless of the host name of the request."""
 
     def __init__(self, context: ssl.SSLContext, address: str) -> None:
         super().__init__(verify=context)
@@ -72,7 +72,7 @@ class _AtAddress(httpx.HTTPTransport):
 
     @override
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; its Host header says already whom it is for.
+        """Send a request; its Host header already names the host.
 
         The request is not changed: sending it again proves its address again.
         """
@@ -93,7 +93,7 @@ def sandbox_auth_server(file: Path | str | None = None) -> httpx.Client:
 
 
 def environment(file: Path | str | None = None) -> dict[str, str]:
-    """Return the variables that samples of the documentation read: addresses, a secret, and new tokens."""
+    """Return the variables that the documentation's samples read: addresses, a secret, and new tokens."""
     saved = read_sandbox(file)
     login = {name: saved[name] for name in ("username", "password")}
     with local_client(saved["partner_url"], saved["ca_file"]) as http:
@@ -117,7 +117,7 @@ def environment(file: Path | str | None = None) -> dict[str, str]:
 
 
 def _client_proof(saved: dict[str, Any]) -> dict[str, str]:
-    """Return what proves the client that may use bearer tokens: once, within five minutes."""
+    """Return the assertion of the client that may use bearer tokens, valid once, within five minutes."""
     client = next(each for each in saved["clients"] if each["client_id"] == "sandbox-bearer")
     assertion = client_assertion(
         client["client_id"],
@@ -130,7 +130,7 @@ def _client_proof(saved: dict[str, Any]) -> dict[str, str]:
 
 
 def sandbox_file() -> Path:
-    """Return where a sandbox leaves its addresses and credentials: `.billfold`, or `BILLFOLD_STATE_DIR`."""
+    """Return the folder with the addresses and credentials of a sandbox: `.billfold`, or `BILLFOLD_STATE_DIR`."""
     return Path(os.environ.get("BILLFOLD_STATE_DIR") or ".billfold", "sandbox.json")
 
 
@@ -141,7 +141,7 @@ def read_sandbox(file: Path | str | None = None) -> dict[str, Any]:
 
 
 def run_with_sandbox(main: Callable[[], None]) -> None:
-    """Run a program that uses a sandbox; where none runs, end with a line that says how to start one."""
+    """Run a program that uses a sandbox; if none runs, exit with the way to start one."""
     try:
         main()
     except (FileNotFoundError, httpx.ConnectError):

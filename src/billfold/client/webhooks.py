@@ -1,4 +1,4 @@
-"""What a receiver does first with a delivery: see that it is ours, and read it."""
+"""Verifies and parses a webhook delivery for its receiver."""
 
 import hmac
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ class InvalidWebhook(ValueError):
 def verify_webhook(
     body: bytes, headers: Mapping[str, str], *, shared_secret: str, tolerance_seconds: int = TOLERANCE_SECONDS
 ) -> Envelope:
-    """Return the event of a delivery whose signature holds. Raises InvalidWebhook.
+    """Return the event of a delivery whose signature is valid. Raises InvalidWebhook.
 
-    `body` is the bytes as they came. The same event may come again: look at `event_id`.
+    `body` is the raw bytes. An event may be delivered more than once: de-duplicate by `event_id`.
     """
     lowered = {name.lower(): value for name, value in headers.items()}
     try:

@@ -1,4 +1,4 @@
-"""What `verify` checks of sealed values: each opens with the key of its customer, at its own place."""
+"""Checks of sealed values: each opens with the key of its customer, in its own row and column."""
 
 from uuid import UUID
 
@@ -22,7 +22,7 @@ _WRONG_KEY = "it does not open with the bank's master key"
 
 
 async def check_sealed(conn: Connection, findings: Findings, keys: DataKeys | None) -> None:
-    """Open every sealed value and name those that do not open; without keys none is opened.
+    """Open every sealed value and report those that do not open; without keys none is opened.
 
     Values of a destroyed key are not opened either; how many keys are destroyed is counted.
     """
@@ -59,7 +59,7 @@ async def _check_column(conn: Connection, findings: Findings, column: SealedColu
 
 
 async def load_key(conn: Connection, findings: Findings, keys: DataKeys, subject_id: UUID) -> KeyRing | None:
-    """Return the key of a subject if it has one; None for a damaged one, which is named."""
+    """Return the key of a subject if it has one; None for a damaged one, which is reported."""
     try:
         return await keys.load(conn, (subject_id,))
     except InvariantError:

@@ -2,7 +2,7 @@
 
 A sealed value is version, key id, nonce, ciphertext and tag, as one of the vault's. `seal` never gives the same bytes
 twice (AES-256-GCM, random nonce). `seal_stable` gives the same bytes for the same value at the same place
-(AES-256-SIV, RFC 5297): for what is compared, hashed or sent again. Both open only with their `aad`.
+(AES-256-SIV, RFC 5297): for values that are compared, hashed or sent again. Both open only with their `aad`.
 """
 
 import hmac
@@ -26,7 +26,7 @@ _NONCE_BYTES = 12
 _SIV_KEY_BYTES = 64
 _TAG_BYTES = 16
 SEALED_BYTES: Final = _HEADER_BYTES + _NONCE_BYTES + _TAG_BYTES
-"""How much longer than the value is what `seal` makes of it."""
+"""Number of bytes that sealing adds to a value."""
 
 
 class DataShredded(Refused):
@@ -44,7 +44,7 @@ class DataKey:
 
     def __init__(self, subject_id: UUID, key: bytes) -> None:
         if len(key) != KEY_BYTES:
-            raise InvariantError("A data key has another length than it must have.", subject_id=str(subject_id))
+            raise InvariantError("A data key has the wrong length.", subject_id=str(subject_id))
         self.subject_id = subject_id
         self._key_id = _derive(key, b"key-id", _KEY_ID_BYTES)
         self._gcm = AESGCM(_derive(key, b"random", KEY_BYTES))
@@ -87,7 +87,7 @@ class DataKey:
         return sealed_of_text(text).startswith(_STABLE + self._key_id)
 
     def digest(self, plain: bytes) -> bytes:
-        """Return 32 bytes by which a value is recognized, and which tell nobody without the key what it may be."""
+        """Return a 32-byte blind index of a value, which reveals nothing to anyone without the key."""
         return hmac.digest(self._digest_key, plain, "sha256")
 
     def _bind(self, aad: bytes) -> bytes:
@@ -95,7 +95,7 @@ class DataKey:
 
 
 class SealedValue(NamedTuple):
-    """A sealed value to open: whose it is, and the place it was sealed for."""
+    """A sealed value to open: its owner, and the place it was sealed for."""
 
     subject_id: UUID
     sealed: bytes
@@ -103,7 +103,7 @@ class SealedValue(NamedTuple):
 
 
 class PlainValue(NamedTuple):
-    """A value to seal: whose it is, and the place it is bound to."""
+    """A value to seal: its owner, and the place it is bound to."""
 
     subject_id: UUID
     plain: bytes
@@ -111,10 +111,10 @@ class PlainValue(NamedTuple):
 
 
 class PartyField(StrEnum):
-    """A personal text of the other party of a payment, sealed alone wherever it stands: a column, a field in JSON.
+    """A personal text of the other party of a payment, sealed separately in each place: a column, a field in JSON.
 
     It is bound to its customer and its kind, not to a row: rules compare accounts by it, and copy it into payments.
-    Whoever takes one in seals it whatever it looks like, so that nothing a client sends is ever opened.
+    Incoming texts are always sealed, even if they look sealed, so that nothing a client sends is ever opened.
     """
 
     ACCOUNT = "account"
@@ -126,7 +126,7 @@ class PartyField(StrEnum):
         return data_key.seal_text(plain, self.place(data_key.subject_id))
 
     def open(self, data_key: DataKey | None, stored: str) -> str | None:
-        """Return the text; what an earlier release stored in plain text as it is. None when the key is destroyed."""
+        """Return the text; plain text of an earlier release unchanged. None if the key is destroyed."""
         if not is_sealed_text(stored):
             return stored
         return None if data_key is None else data_key.open_text(stored, self.place(data_key.subject_id))

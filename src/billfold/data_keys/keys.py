@@ -24,19 +24,19 @@ from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import InvariantError
 
 KEYS_MAX = 10_000
-"""How many keys a process keeps in memory."""
+"""Maximum number of keys that a process keeps in memory."""
 KEY_LIFE = timedelta(minutes=5)
-"""After how long a process reads a key again, so that one that another process destroyed is gone here too."""
+"""Time after which a process reads a key again, so that a key destroyed by another process is gone here too."""
 
 KeyRing = Mapping[UUID, DataKey | None]
 """Data keys by their subjects; None for one that was destroyed."""
 
 
 class DataKeys:
-    """The data keys by their subjects. A subject is a customer, or an id of who may become one.
+    """The data keys by their subjects. A subject is a customer, or the id of a future customer.
 
-    Whoever seals on the way to a command passes the pool: the key is committed before what is sealed with it, and a
-    master key on another machine is not waited for in a transaction. Raises DataShredded for a destroyed key.
+    To seal values for a command, pass the pool: the key is committed before what is sealed with it, and no transaction
+    waits for a master key on another machine. Raises DataShredded for a destroyed key.
     """
 
     __slots__ = ("_clock", "_kept", "_life_seconds", "_size", "master", "pool")
@@ -55,7 +55,7 @@ class DataKeys:
         self._clock = clock
         self._kept: OrderedDict[UUID, tuple[float, DataKey]] = OrderedDict()
         self.pool: Pool | None = None
-        """By which they are read whatever else is read; None by the connection that each caller has."""
+        """The pool that reads the keys in any case; None to use the connection that each caller has."""
 
     def read_by(self, pool: Pool) -> DataKeys:
         """Return the same keys, read by this pool: a replica may still have one that was destroyed."""
@@ -64,7 +64,7 @@ class DataKeys:
         return other
 
     async def of(self, conn: Connection | Pool, subject_id: UUID) -> DataKey:
-        """Return the key of a subject, made now if there is none. Of two who make one, one is written."""
+        """Return the key of a subject, created now if there is none. If two callers create one, one is written."""
         found = await self.load(conn, (subject_id,))
         if subject_id not in found:
             key = secrets.token_bytes(KEY_BYTES)
@@ -110,7 +110,7 @@ class DataKeys:
     async def shred(self, conn: Connection | Pool, subject_id: UUID, at: datetime) -> bool:
         """Destroy a key for good (`at`: business time); tell whether it was still there.
 
-        Other processes may read what it sealed for `KEY_LIFE` longer.
+        Other processes may still read what it sealed for `KEY_LIFE`.
         """
         self._kept.pop(subject_id, None)
         return await store.shred_key(conn, subject_id, at)
@@ -160,12 +160,12 @@ class PaymentKeys:
 
     @classmethod
     async def load(cls, bank: Bank, customer_ids: Collection[UUID]) -> Self:
-        """Return what opens payments of these customers; call it before a transaction begins."""
+        """Return an opener of payments of these customers; call it before a transaction begins."""
         return cls(await bank_key(bank), await bank.ports[DataKeys].load(bank.pool, customer_ids))
 
     @classmethod
     async def prepare(cls, bank: Bank, customer_ids: Collection[UUID]) -> Self:
-        """Return what seals payments of these customers; a customer without a key gets one."""
+        """Return a sealer of payments of these customers; a customer without a key gets one."""
         ring = dict(await bank.ports[DataKeys].load(bank.pool, customer_ids))
         for customer_id in set(customer_ids) - ring.keys():
             try:
@@ -179,9 +179,9 @@ class PaymentKeys:
         return self.bank_key if customer_id is None else find_key(self._ring, customer_id) or self.bank_key
 
     def open(self, field: PartyField, customer_id: UUID, stored: str) -> str | None:
-        """Return the text, one in plain text as it is; None for what was destroyed with its key.
+        """Return the text (plain text unchanged), or None if it was destroyed with its key.
 
-        A text that only looks as if it were sealed is in plain text. Raises InvariantError for a damaged one.
+        A text that only looks sealed is plain text. Raises InvariantError for a damaged one.
         """
         if not is_sealed_text(stored):
             return stored
@@ -195,7 +195,7 @@ class PaymentKeys:
 class SealedColumn(NamedTuple):
     """A column whose values are sealed with the key of the row's customer; `key` finds the row among theirs.
 
-    `subject` is the expression of whose key it is, where it is not always the customer's.
+    `subject` is the SQL expression of the key's owner, if that is not always the customer.
     """
 
     table: str
@@ -244,9 +244,9 @@ COUNTERPARTY_ACCOUNT: Final = SealedColumn(
 async def open_column(
     keys: DataKeys, conn: Connection | Pool, column: SealedColumn, rows: Sequence[tuple[UUID, object, str]]
 ) -> list[str | None]:
-    """Return the values of rows given as (whose key it is, row id, stored value), in their order.
+    """Return the values of rows given as (owner of the key, row id, stored value), in their order.
 
-    What is in plain text is returned as it is; None stands for what was destroyed with its key.
+    Plain text is returned as it is; None stands for what was destroyed with its key.
     """
     ring = await keys.load(conn, {subject for subject, _, stored in rows if column.sealed_in(stored) is not None})
 

@@ -17,7 +17,7 @@ from billfold.platform.errors import InvariantError, Unavailable
 
 
 class WrappedKey(NamedTuple):
-    """A data key as it is stored: encrypted, with the name of the master key that did it."""
+    """A data key as it is stored: encrypted, with the name of the master key that encrypted it."""
 
     wrapped: bytes
     master_key: str
@@ -31,7 +31,7 @@ class MasterKey(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the key that `wrap` uses now; it tells nothing about the key itself."""
+        """The name of the key that `wrap` uses now; it reveals nothing about the key itself."""
 
     async def wrap(self, subject_id: UUID, key: bytes) -> WrappedKey:
         """Return the key encrypted. Raises Unavailable when the master key cannot be reached."""
@@ -157,7 +157,7 @@ def _place(subject_id: UUID) -> bytes:
 
 
 class MasterKeys:
-    """A master key that is being changed, or may be: the first wraps, whichever wrapped a key unwraps it."""
+    """A master key that can be changed: the first wraps, and the one that wrapped a key unwraps it."""
 
     __slots__ = ("_keys", "name")
 
@@ -178,5 +178,5 @@ class MasterKeys:
 
 
 def _is_file(name: str) -> bool:
-    # Behind this name are the key of the settings and all retired ones: the vault knows which.
+    # This name covers the key of the settings and all retired ones: the vault knows which one.
     return name.startswith("file:")

@@ -1,6 +1,6 @@
 """The change of the master key: data keys are wrapped again, a few at a time, while the bank is in use.
 
-Personal data stays as it is. A rotation may be stopped and begun again: it takes the keys that are not wrapped by the
+Personal data stays as it is. A rotation can be stopped and resumed: it continues with the keys not wrapped by the
 current master key.
 """
 
@@ -26,7 +26,7 @@ _WRAPPED_AT_ONCE = 200
 
 
 class RotationProgress(NamedTuple):
-    """How far a rotation is: keys wrapped again, keys that cannot be unwrapped, and how many there were to do."""
+    """Progress of a rotation: keys rewrapped, keys that cannot be unwrapped, and the total."""
 
     done: int
     damaged: tuple[UUID, ...]
@@ -35,7 +35,7 @@ class RotationProgress(NamedTuple):
 
 @asynccontextmanager
 async def rotation(pool: Pool, master: MasterKey) -> AsyncIterator[AsyncIterator[RotationProgress] | None]:
-    """Have the rotation to oneself: None while another process rotates."""
+    """Lock the rotation: None while another process rotates."""
     async with claimed(pool, _CLAIM) as is_ours:
         yield _rotate(pool, master) if is_ours else None
 
@@ -56,7 +56,7 @@ async def _rotate(pool: Pool, master: MasterKey) -> AsyncIterator[RotationProgre
 
 
 async def _rewrap(pool: Pool, master: MasterKey, subject_id: UUID, *, stored: WrappedKey) -> int | None:
-    """Return how many keys were wrapped again; None for one that does not unwrap."""
+    """Return how many keys were rewrapped; None for one that does not unwrap."""
     try:
         key = await master.unwrap(subject_id, stored)
     except InvariantError:
@@ -71,7 +71,7 @@ _REPLACE = "UPDATE {table} SET sealed = $1 WHERE sealed = $2 AND {match}"
 
 
 class SecretColumn(NamedTuple):
-    """The column `sealed` of a table, its key, and the place of a value from the columns of that."""
+    """The column `sealed` of a table, its key, and the place of a value from the key's columns."""
 
     table: str
     keys: tuple[str, ...]
@@ -79,7 +79,7 @@ class SecretColumn(NamedTuple):
 
 
 async def reseal(pool: Pool, vault: Vault, columns: Sequence[SecretColumn]) -> int:
-    """Seal what is sealed under former keys with the current one; return how many values. Raises InvariantError."""
+    """Reseal values under former keys with the current one; return how many values. Raises InvariantError."""
     done = 0
     head = b"\x01" + bytes.fromhex(vault.key_id)
     for column in columns:
@@ -99,9 +99,9 @@ _DESTROYED_AT_ONCE = 500
 
 
 async def shred_after_retention(bank: Bank) -> int:
-    """Destroy the keys of customers who were closed that many years ago, and of applicants who became none.
+    """Destroy the keys of customers who were closed that many years ago, and of applicants who were never accepted.
 
-    Return how many. The money they moved stays in the ledger and is proved as before. The audit log names who was
+    Return how many. The money they moved stays in the ledger and remains provable. The audit log names those
     forgotten.
     """
     now, count = await bank.now(), 0

@@ -8,7 +8,7 @@ from uuid import UUID
 from billfold.data_keys.kms import WrappedKey
 from billfold.platform.database.connection import Connection, Pool
 
-# A row of this very transaction may still be rolled back; it is never older than the transaction.
+# A row of this transaction may still be rolled back; it is never older than the transaction.
 _LIST = """
 SELECT subject_id, wrapped, master_key, created_at < transaction_timestamp() AS is_committed
   FROM data_key WHERE subject_id = ANY($1::uuid[])
@@ -73,17 +73,17 @@ class KeysOfMaster(NamedTuple):
 
 
 async def list_keys(conn: Connection | Pool, subject_ids: Collection[UUID]) -> list[StoredKey]:
-    """Return the rows of these subjects that have one."""
+    """Return the existing rows of these subjects."""
     return [StoredKey(*row) for row in await conn.fetch(_LIST, list(subject_ids))]
 
 
 async def add_key(conn: Connection | Pool, subject_id: UUID, key: WrappedKey) -> None:
-    """Write a key unless the subject has one; waits for whoever is writing one at this moment."""
+    """Write a key unless the subject has one; waits for another transaction that is writing one."""
     await conn.execute(_ADD, subject_id, key.wrapped, key.master_key)
 
 
 async def shred_key(conn: Connection | Pool, subject_id: UUID, at: datetime) -> bool:
-    """Destroy a key, or note that there never will be one; tell whether there was something to do."""
+    """Destroy a key, or record that there never will be one; tell whether anything changed."""
     if await conn.fetchval(_SHRED, subject_id, at) is not None:
         return True
     return await conn.fetchval(_ADD_SHREDDED, subject_id, at) is not None
@@ -101,7 +101,7 @@ async def list_not_wrapped_by(pool: Pool, master_key: str, after: UUID, limit: i
 
 
 async def replace_wrapped(pool: Pool, subject_id: UUID, old: WrappedKey, new: WrappedKey) -> bool:
-    """Put a key wrapped again in the place of the old one, if that is still there; tell whether it was."""
+    """Replace a wrapped key if it is unchanged; tell whether it was."""
     return await pool.fetchval(_REPLACE_WRAPPED, subject_id, *old, *new) is not None
 
 
@@ -116,9 +116,9 @@ async def list_one_of_each(conn: Connection | Pool) -> list[tuple[UUID, WrappedK
 
 
 async def list_retention_ended(pool: Pool, now: datetime, years: int, limit: int) -> list[tuple[UUID, UUID]]:
-    """Return customers who were closed, and applicants who were rejected or gave up, so many years ago.
+    """Return customers who were closed, and applicants who were rejected or withdrew, so many years ago.
 
-    Only those whose key is not destroyed yet, each with the customer whose audit log is theirs: an applicant's is that
-    of who made the application.
+    Only those whose key is not destroyed yet, each with the customer whose audit log covers them: for an applicant, the
+    customer who made the application.
     """
     return [(subject_id, log_id) for subject_id, log_id in await pool.fetch(_RETENTION_ENDED, now, years, limit)]

@@ -1,7 +1,7 @@
 """The documentation site as an ASGI application: pages as HTML, the navigation, samples next to the text.
 
-What it answers depends on the address alone: pages are kept once they are rendered, and a browser asks by ETag whether
-the one it has still stands. Rendering runs in one thread: payments of the same process do not wait for it, however
+The response depends only on the address: rendered pages are cached, and a browser asks by ETag whether
+its copy is still current. Rendering runs in one thread, so payments of the same process do not wait for it, however
 many pages are read at once.
 
 Markdown comes from `docs` and the changelog of a checkout, or from their copies in an installed package.
@@ -47,7 +47,7 @@ def read_source(name: str) -> str:
 
 @cache
 def list_sources() -> tuple[str, ...]:
-    """Return the names of all Markdown files, in the order of their names."""
+    """Return the names of all Markdown files, sorted."""
     root = _installed() if _installed().is_dir() else _CHECKOUT / "docs"
     return tuple(sorted(_below(root, "")))
 
@@ -74,7 +74,7 @@ def _below(folder: Traversable, prefix: str) -> list[str]:
 _CHANGELOG = "CHANGELOG.md"
 _HOME = "index.md"
 _REST = "*"
-"""Every page of a folder that is not named in any group."""
+"""Every page of a folder that no group names."""
 _MADE_FROM_CODE = ("reference/errors.md", "reference/events.md")
 """The site has a page for each error and event instead."""
 _GROUPS = {
@@ -108,7 +108,7 @@ def _expanded(names: tuple[str, ...]) -> list[str]:
 
 def _page(name: str) -> Page:
     if name == _CHANGELOG:
-        # Its links start at the root of the project.
+        # Its links are relative to the root of the project.
         return Page(path="/docs/changelog", title="Changelog", text=partial(read_source, name), base="/")
     path = "/docs" if name == _HOME else f"/docs/{name.removesuffix('.md')}"
     base = "/docs" if name == _HOME else ""
@@ -116,7 +116,7 @@ def _page(name: str) -> Page:
 
 
 Documents = Mapping[str, Callable[[], Mapping[str, Any]]]
-"""The OpenAPI document of each API by the name it has in addresses."""
+"""The OpenAPI document of each API, by its name in addresses."""
 
 
 def make_books(documents: Documents) -> Sequence[Book]:
@@ -132,7 +132,7 @@ def make_books(documents: Documents) -> Sequence[Book]:
 
 
 class Renderer:
-    """Turns the pages of a site into HTML, in the name of the bank."""
+    """Renders the pages of a site as HTML, with the bank's name."""
 
     def __init__(self, site: Site, bank_name: str, *, tries_at: str | None = None) -> None:
         self._site = site
@@ -150,7 +150,7 @@ class Renderer:
 
     @cached_property
     def search_titles(self) -> str:
-        """What the script searches while one types, as JSON."""
+        """The search index for the script, as JSON."""
         return json.dumps(self._site.index.titles(), ensure_ascii=False, separators=(",", ":"))
 
     def page(self, page: Page, place: Place) -> str:
@@ -162,7 +162,7 @@ class Renderer:
             page=page,
             place=place,
             groups=self._site.navigation(place.book),
-            heading=Markup(title + end),  # noqa: S704 - the renderer escapes what is no Markdown
+            heading=Markup(title + end),  # noqa: S704 - the renderer escapes everything but Markdown
             body=Markup(body),  # noqa: S704 - as above
             contents=rendered.contents,
             samples=page.samples(),
@@ -174,7 +174,7 @@ class Renderer:
         return self._template("search", query=query, results=results, groups=self._site.books[0].groups)
 
     def not_found(self, path: str) -> str:
-        """Return what is said where there is no page."""
+        """Return the page for an address that does not exist."""
         words = " ".join(path.rpartition("/")[2].replace("-", " ").replace("_", " ").split())
         suggestions = self._site.suggest(path)
         return self._template("not_found", suggestions=suggestions, words=words, groups=self._site.books[0].groups)
@@ -188,7 +188,7 @@ def _code(sample: Sample) -> Markup:
 
 
 def _static_files(bank_name: str) -> dict[str, bytes]:
-    """Return the files of the site, with those of the bank's other pages."""
+    """Return the files of the site, and those of the bank's other pages."""
     own = {file.name: file.read_bytes() for file in files(__package__).joinpath("static").iterdir()}
     return Theme(bank_name).files | own
 
@@ -204,9 +204,9 @@ _PAGE_HEADERS = [(name.encode(), value.encode()) for name, value in page_headers
 
 
 class DocumentationApp:
-    """The site of one process. The OpenAPI documents are made when the first page is read.
+    """The site of one process. The OpenAPI documents are built when the first page is read.
 
-    `tries_at` is the origin of the pages where operations can be tried, in a sandbox.
+    `tries_at` is the origin of the pages on which operations can be tried, in a sandbox.
     """
 
     def __init__(self, settings: Settings, documents: Documents, *, tries_at: str | None = None) -> None:
@@ -221,7 +221,7 @@ class DocumentationApp:
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """End the thread at the end."""
+        """Stop the rendering thread at shutdown."""
         yield
         self._thread.shutdown()
 
@@ -254,14 +254,14 @@ class DocumentationApp:
         return _revalidated(request, self._rendered(path))
 
     def _computed(self, query: Mapping[str, Sequence[str]]) -> HttpResponse:
-        """Return the page of yield for the deposit that a reader chose."""
+        """Return the yield page for the deposit that a reader chose."""
         found = self.site.find(generated.PATH)
         assert found is not None
         page = generated.yield_page(generated.parse_deposit(query))
         return _html(200, self._renderer.page(page, found[1]))
 
     def _render(self, path: str) -> HttpResponse:
-        """Return the response at a path without a slash at its end, the same for everybody."""
+        """Return the response for a path without a trailing slash, the same for everybody."""
         name = path.removeprefix(f"{ROOT}/")
         if name.startswith("files/"):
             content = self._renderer.files.get(name.removeprefix("files/"))
@@ -307,7 +307,7 @@ def _media_type(name: str) -> str:
 
 
 def _revalidated(request: RawRequest, response: HttpResponse) -> HttpResponse:
-    """Return a response with its ETag, without its body where the reader has it."""
+    """Return a response with its ETag, without its body if the reader has it."""
     if response.status != 200:  # noqa: PLR2004 - OK
         return response
     tag = f'"{hashlib.blake2b(response.body, digest_size=16).hexdigest()}"'.encode()

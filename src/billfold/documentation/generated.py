@@ -1,6 +1,6 @@
-"""Pages that are made from the code: problems, events, how yield is computed. Each is Markdown, as the others are.
+"""Pages generated from the code: problems, events, and the computation of yield. Each is Markdown, like the others.
 
-The figures of yield are computed by the functions which trade, for a deposit that the reader chooses.
+The figures of yield are computed by the trading functions, for a deposit that the reader chooses.
 """
 
 import json
@@ -159,7 +159,7 @@ _ROWS_MAX = 14
 
 @dataclass(frozen=True, kw_only=True)
 class Deposit:
-    """What is computed: cents that are invested on a day by a strategy of so many weeks."""
+    """The deposit to compute: cents invested on a day in a strategy of this many weeks."""
 
     cents: int = 250_000_00
     on: date = date(2025, 6, 2)
@@ -168,7 +168,7 @@ class Deposit:
 
 
 def parse_deposit(query: Mapping[str, Sequence[str]]) -> Deposit:
-    """Return the deposit that a query names; what is wrong with it is in its mistakes, and the usual in its place."""
+    """Return the deposit of a query; invalid values are replaced by defaults and listed in `mistakes`."""
     market, usual = _market(), Deposit()
     sent = {name: values[-1] for name, values in query.items()}
     cents = _cents(sent.get("amount", "250000"))
@@ -231,7 +231,7 @@ def _market() -> Market:
 def _text(deposit: Deposit) -> str:
     templates = Environment(
         loader=PackageLoader(__package__ or ""),
-        autoescape=False,  # noqa: S701 - Markdown, which is escaped when it becomes HTML
+        autoescape=False,  # noqa: S701 - Markdown, which is escaped when rendered as HTML
         undefined=StrictUndefined,
         trim_blocks=True,
     )
@@ -240,7 +240,7 @@ def _text(deposit: Deposit) -> str:
 
 
 def _figures(deposit: Deposit) -> dict[str, Any]:
-    """Return every figure of the page by its name."""
+    """Return the figures of the page by name."""
     market = _market()
     nine = et_instant(deposit.on, _HOUR)
     at = nine if market.calendars.is_trading(nine) else market.calendars.next_open(nine)
@@ -284,7 +284,7 @@ def _prices(market: Market, bill: Bill, at: datetime) -> list[tuple[str, str, da
 
 
 def _line(market: Market, bill: Bill, at: datetime) -> list[tuple[date, int]]:
-    """Return days until maturity with the mark on the line of the day of `at`, at the same hour."""
+    """Return days until maturity with the accreted price on each, starting from the day of `at`, at the same hour."""
     now, par_at, days = market.mark(bill, at), et_instant(bill.maturity, 0), (bill.maturity - at.date()).days
     instants = [at + timedelta(days=each) for each in range(0, days, max(1, -(-days // _ROWS_MAX)))]
     return [(each.date(), now + round((PRICE_PAR_MICROS - now) * ((each - at) / (par_at - at)))) for each in instants]

@@ -1,4 +1,4 @@
-"""Markdown to HTML: headings with anchors, links within the site, code with its syntax marked by classes."""
+"""Markdown to HTML: headings with anchors, links within the site, code with syntax classes."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -17,14 +17,14 @@ _CONTENTS_LEVELS = ("h2", "h3")
 
 
 class Link(NamedTuple):
-    """Where a link leads: its address and the title of the page."""
+    """A link target: its address and the title of the page."""
 
     address: str
     title: str
 
 
 FindLink = Callable[[str], Link | None]
-"""What a link leads to, or None if it is not on the site."""
+"""Resolves a link, or returns None if its target is not on the site."""
 
 
 class Heading(NamedTuple):
@@ -43,7 +43,7 @@ class Rendered(NamedTuple):
 
 
 def render(text: str, find_link: FindLink) -> Rendered:
-    """Return a page as HTML. Links that lead out of the site become plain text."""
+    """Return a page as HTML. Links to other sites become plain text."""
     parser = MarkdownIt("commonmark", {"html": False, "highlight": highlighted}).enable("table")
     parser.add_render_rule("table_open", lambda *_: '<div class="table" tabindex="0"><table>\n')
     parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
@@ -57,7 +57,7 @@ def render(text: str, find_link: FindLink) -> Rendered:
 
 
 def without_comments(text: str) -> str:
-    """Return Markdown without what only its writers read."""
+    """Return Markdown without the comments for its writers."""
     return _COMMENT.sub("", text)
 
 
@@ -68,12 +68,12 @@ def title_of(text: str) -> str:
 
 
 def anchor_of(heading: str) -> str:
-    """Return the anchor of a heading, as GitHub makes it."""
+    """Return the anchor of a heading, as on GitHub."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def highlighted(code: str, language: str, _attributes: str = "") -> str:
-    """Return a block of code; one whose language is not known stays plain."""
+    """Return a highlighted block of code; an unknown language stays plain."""
     try:
         lexer = get_lexer_by_name(language)
     except ClassNotFound:
@@ -84,7 +84,7 @@ def highlighted(code: str, language: str, _attributes: str = "") -> str:
 
 
 def _add_anchors(tokens: Sequence[Token]) -> Iterator[Heading]:
-    """Give every heading its anchor; yield those of the page's contents."""
+    """Add an anchor to every heading; yield those of the page's contents."""
     seen: dict[str, int] = {}
     for place, each in enumerate(tokens):
         if each.type != "heading_open":
@@ -100,7 +100,7 @@ def _add_anchors(tokens: Sequence[Token]) -> Iterator[Heading]:
 
 
 def _with_links(children: Sequence[Token], find_link: FindLink) -> list[Token]:
-    """Return the parts of a line. What links to nothing on the site is no link; names of files become titles."""
+    """Return the tokens of a line. Links with no target on the site are dropped; file names become titles."""
     kept: list[Token] = []
     link: Link | None = None
     for each in children:

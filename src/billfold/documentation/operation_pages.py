@@ -1,4 +1,4 @@
-"""The book of an API: a page that introduces it, and a page for each operation, grouped as in its document."""
+"""The book of an API: an introduction, and a page for each operation, grouped as in its document."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -31,7 +31,7 @@ _PROOFS = {
 
 
 def api_book(name: str, document: Mapping[str, Any]) -> Book:
-    """Return the book of an API by the name it has in addresses."""
+    """Return the book of an API by its name in addresses."""
     title = str(document["info"]["title"])
     by_tag: dict[str, list[ApiOperation]] = {}
     for each in operations_of(name, document):

@@ -1,6 +1,6 @@
-"""An operation as its OpenAPI document describes it, its fields as lines of Markdown, and one call of it.
+"""An operation as described by its OpenAPI document, its fields as lines of Markdown, and one call of it.
 
-The pages and samples of the reference are made from it.
+The pages and samples of the reference are built from it.
 """
 
 import json
@@ -61,7 +61,7 @@ def parameter_rows(document: Node, parameters: Iterable[Node]) -> list[Row]:
 
 
 def rows_of(document: Node, schema: Node, prefix: str = "", depth: int = 0) -> Iterator[Row]:
-    """Yield a row for each field of every variant; what is not in all of them says in which it is."""
+    """Yield a row for each field of every variant; a field that not all variants have names those that do."""
     variants = _variants(document, schema)
     found: dict[Row, list[str]] = {}
     for name, variant in variants.items():
@@ -73,7 +73,7 @@ def rows_of(document: Node, schema: Node, prefix: str = "", depth: int = 0) -> I
 
 
 def _fields(document: Node, schema: Node, prefix: str, depth: int) -> Iterator[Row]:
-    """Yield a row for each field of an object, those of objects within after the outer one."""
+    """Yield a row for each field of an object, those of nested objects after the outer field."""
     required = schema.get("required", [])
     for name, each in schema.get("properties", {}).items():
         text = resolved(document, each).get("description", "")
@@ -91,7 +91,7 @@ def _inside(document: Node, schema: Node) -> tuple[Node, str]:
 
 
 def _variants(document: Node, schema: Node) -> dict[str, Node]:
-    """Return the objects that a value may be, by the value of the field that tells them apart."""
+    """Return the variants of a value, by the value of their discriminator field."""
     schema = resolved(document, schema)
     choices = schema.get("oneOf") or schema.get("anyOf") or [schema]
     objects = [each for each in (resolved(document, each) for each in choices) if each.get("properties")]
@@ -106,7 +106,7 @@ def _variant_name(schema: Node, told_by: str) -> str:
 
 
 def kind_of(document: Node, schema: Node) -> str:
-    """Say in a few words what a value may be."""
+    """Return a short description of a value's type."""
     schema = resolved(document, schema)
     if "const" in schema:
         return f"`{json.dumps(schema['const'])}`"
@@ -124,7 +124,7 @@ def kind_of(document: Node, schema: Node) -> str:
 
 
 def resolved(document: Node, node: Node) -> Node:
-    """Return what a reference within the document leads to."""
+    """Return the target of a reference within the document."""
     seen = 0
     while "$ref" in node and seen < _DEPTH_MAX:
         found: Any = document
@@ -152,7 +152,7 @@ _JSON = "application/json"
 
 
 class Content(StrEnum):
-    """What the body of a request is."""
+    """The format of a request body."""
 
     NONE = "none"
     JSON = "json"
@@ -161,7 +161,7 @@ class Content(StrEnum):
 
 
 class Proof(StrEnum):
-    """What a request carries to prove its sender."""
+    """The authentication of a request."""
 
     NONE = "none"
     TOKEN = "token"  # noqa: S105 - a kind, not a secret
@@ -184,31 +184,31 @@ class ApiOperation:
 
     @property
     def id(self) -> str:
-        """Its name in the document, and in its address."""
+        """The operation's id in the document and in its address."""
         return str(self.node["operationId"])
 
     @property
     def name(self) -> str:
-        """Its short name: verb and object."""
+        """The operation's short name: verb and object."""
         return short_name(str(self.node["summary"]), self.id)
 
     @property
     def address(self) -> str:
-        """Where its page is."""
+        """The address of the operation's page."""
         return f"/docs/api/{self.api}/{self.id}"
 
     @cached_property
     def parameters(self) -> Sequence[Node]:
-        """Its parameters, those of every operation included."""
+        """The operation's parameters, including those of every operation."""
         return [resolved(self.document, each) for each in self.node.get("parameters", [])]
 
     def parameters_in(self, place: str) -> list[Node]:
-        """Return its parameters in the path, the query or a header."""
+        """Return the parameters in the path, the query or a header."""
         return [each for each in self.parameters if each["in"] == place]
 
     @property
     def content(self) -> Content:
-        """What its body is."""
+        """The format of its body."""
         kinds = self.node.get("requestBody", {}).get("content", {})
         if not kinds:
             return Content.NONE
@@ -222,14 +222,14 @@ class ApiOperation:
 
     @property
     def request_example(self) -> Any:  # noqa: ANN401 - any JSON
-        """The recorded example of its body; of a form, what it must hold."""
+        """The recorded example of its body; for a form, its required fields."""
         kinds = self.node.get("requestBody", {}).get("content", {})
         found = next((each["example"] for each in kinds.values() if "example" in each), None)
         return _form_example(self.body_schema) if self.content is Content.FORM else found
 
     @property
     def proof(self) -> Proof:
-        """What proves its sender."""
+        """The authentication of its sender."""
         names = {each["name"].lower() for each in self.parameters_in("header")}
         security = self.node.get("security", [])
         if "client_assertion" in self.body_schema.get("required", []):
@@ -244,23 +244,23 @@ class ApiOperation:
 
     @property
     def takes_key(self) -> bool:
-        """Whether a request carries an idempotency key."""
+        """True if a request carries an idempotency key."""
         keyed = self.proof in {Proof.TOKEN_AND_KEY, Proof.SIGNATURE}
         return keyed or (self.proof is Proof.OAUTH and self.method != "GET")
 
     @property
     def scopes(self) -> list[str]:
-        """The scopes of which a token needs one."""
+        """The scopes, of which a token needs one."""
         return [scope for each in self.node.get("security", []) for scopes in each.values() for scope in scopes]
 
     def responses(self, *, is_error: bool) -> list[tuple[str, Node]]:
-        """Return its responses by status, those that are errors or the others."""
+        """Return its responses by status, either errors or the others."""
         found = sorted(self.node["responses"].items())
         return [(status, each) for status, each in found if status.startswith(("2", "3")) is not is_error]
 
     @property
     def answers(self) -> Mapping[str, Any]:
-        """The contents of its first response that is no error, by media type."""
+        """The contents of its first successful response, by media type."""
         first: Mapping[str, Any] = next((each for _, each in self.responses(is_error=False)), {})
         found: Mapping[str, Any] = first.get("content", {})
         return found
@@ -283,13 +283,13 @@ def short_name(summary: str, operation_id: str) -> str:
 
 
 def group_name(tag: str) -> str:
-    """Return a tag as a heading."""
+    """Return a tag formatted as a heading."""
     first, *others = tag.split("-")
     return " ".join([_SPELLED.get(first, first.capitalize()), *(_SPELLED.get(each, each) for each in others)])
 
 
 def _form_example(schema: Node) -> dict[str, str]:
-    """Return what a form must hold, but for what proves its sender."""
+    """Return the required fields of a form, except those that authenticate its sender."""
     properties = schema.get("properties", {})
     return {name: _value_of(properties[name]) for name in schema.get("required", []) if "client_assertion" not in name}
 
@@ -314,22 +314,22 @@ class Call:
 
     @property
     def is_stream(self) -> bool:
-        """Whether the response has no end."""
+        """True if the response is an endless stream."""
         return "text/event-stream" in self.operation.answers
 
     @property
     def is_redirect(self) -> bool:
-        """Whether the response leads a browser on."""
+        """True if the response redirects a browser."""
         return "303" in self.operation.node["responses"]
 
     @property
     def answers_json(self) -> bool:
-        """Whether the response is JSON."""
+        """True if the response is JSON."""
         return "application/json" in self.operation.answers
 
 
 def call_of(operation: ApiOperation, variables: Mapping[str, str] | None = None, body: object = None) -> Call:
-    """Return a call as the examples have it, with other values in the path or another body where they are given."""
+    """Return a call from the examples, optionally with other path values or another body."""
     known = variables or {}
     required = [each for each in operation.parameters_in("query") if each.get("required")]
     return Call(
@@ -344,7 +344,7 @@ def call_of(operation: ApiOperation, variables: Mapping[str, str] | None = None,
 
 
 def _parameter_value(name: str, schema: Node) -> str:
-    """Return an example of a parameter: of an id always the same under one name."""
+    """Return an example value of a parameter; for an id, always the same for one name."""
     if "enum" in schema:
         return str(schema["enum"][0])
     if schema.get("format") == "uuid":

@@ -129,7 +129,7 @@ def _python_body(call: Call) -> list[str]:
 
 
 def _literal(value: object, depth: int) -> str:
-    """Return a value as Python writes it; what is long with an entry on each line."""
+    """Return a value as Python source; long values have one entry per line."""
     if isinstance(value, dict):
         entries = [f"{_literal(name, 0)}: {_literal(each, depth + 1)}" for name, each in value.items()]
         return _enclosed("{", entries, "}", depth)
@@ -248,7 +248,7 @@ def _camel(name: str) -> str:
 
 
 _LONG = 8_000
-"""From how many characters on the lists of an example are shortened."""
+"""Length in characters from which the lists of an example are shortened."""
 
 
 def samples_of(operation: ApiOperation) -> list[Samples]:
@@ -275,7 +275,7 @@ def _responses(operation: ApiOperation) -> Iterator[Samples]:
 
 
 def _shortened(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return JSON with the first entry of each list alone."""
+    """Return JSON with only the first entry of each list."""
     if isinstance(value, dict):
         return {name: _shortened(each) for name, each in value.items()}
     return [_shortened(each) for each in value[:1]] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""The site: pages, in groups, in books; each under its path, and the full-text search over the sections of all.
+"""The site: pages, in groups, in books; each at its path, and a full-text search over all their sections.
 
 In a search every word of the query must be found; titles count most.
 """
@@ -25,14 +25,14 @@ class Sample(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Blocks that show the same, of which a reader sees one at a time."""
+    """Alternative blocks of code, of which a reader sees one at a time."""
 
     title: str
     variants: Sequence[Sample]
 
 
 class FormField(NamedTuple):
-    """A field by which a reader chooses what a page computes; with choices of (value, label) it is a list."""
+    """An input by which a reader chooses what a page computes; with choices of (value, label) it is a list."""
 
     name: str
     label: str
@@ -47,9 +47,9 @@ def _no_samples() -> Sequence[Samples]:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A page: its Markdown, made when it is read, and where it is.
+    """A page: its address, and its Markdown, which is created when it is read.
 
-    `base` is the folder that its relative links start from; as a rule that of its path.
+    `base` is the folder of its relative links; by default that of its path.
     """
 
     path: str
@@ -59,11 +59,11 @@ class Page:
     base: str = ""
     form: Sequence[FormField] = ()
     kind: str = ""
-    """What stands before its title where it is found: a method of HTTP, a status."""
+    """A label shown before its title in lists: an HTTP method, a status."""
 
     @property
     def folder(self) -> str:
-        """Where its relative links start."""
+        """The folder of its relative links."""
         return self.base or dirname(self.path)
 
     def markdown(self) -> str:
@@ -88,7 +88,7 @@ class Group(NamedTuple):
 
 
 class Book(NamedTuple):
-    """Groups that a reader leafs through from the first page to the last.
+    """Groups of pages in reading order.
 
     `navigation` is shown next to its pages where that is not all of them.
     """
@@ -118,12 +118,12 @@ class Section(NamedTuple):
 
     @property
     def address(self) -> str:
-        """Where it is."""
+        """The address of the section."""
         return self.page.path + (f"#{self.anchor}" if self.anchor else "")
 
 
 class Result(NamedTuple):
-    """A section in which all words were found, and a piece of its text around the first."""
+    """A section that contains all words, and an excerpt around the first one."""
 
     section: Section
     excerpt: str
@@ -136,7 +136,7 @@ class SearchIndex:
         self._sections = [(each, _folded(each)) for page in pages for each in _sections_of(page)]
 
     def search(self, query: str) -> list[Result]:
-        """Return where all words of a query are found, the best first."""
+        """Return the sections that contain all words of a query, best first."""
         words = _WORD.findall(query.lower())[:_QUERY_WORDS_MAX]
         if not words:
             return []
@@ -145,7 +145,7 @@ class SearchIndex:
         return [Result(each, _excerpt(each.text, words)) for _, each in found[:_RESULTS_MAX]]
 
     def titles(self) -> list[tuple[str, str, str]]:
-        """Return (address, title, heading) of every section, for the script that searches while one types."""
+        """Return (address, title, heading) of every section, for search as you type."""
         return [(each.address, each.page.title, each.heading) for each, _ in self._sections]
 
 
@@ -164,7 +164,7 @@ def _folded(section: Section) -> _Folded:
 
 
 def _score(section: _Folded, words: list[str]) -> int:
-    """Return how well a section fits; 0 if a word is missing."""
+    """Return a section's relevance; 0 if a word is missing."""
     total = 0
     for word in words:
         score = _TITLE_SCORE * (word in section.title and not section.heading) + _HEADING_SCORE * (
@@ -207,12 +207,12 @@ def _excerpt(text: str, words: list[str]) -> str:
 
 _REDIRECTS = {"/docs/reference/errors": "/docs/errors", "/docs/reference/events": "/docs/events"}
 FILES = ("/docs/llms.txt", "/docs/llms-full.txt")
-"""Addresses of the site that are no pages."""
+"""Addresses on the site that are not pages."""
 _SUGGESTIONS = 5
 
 
 class Place(NamedTuple):
-    """Where a page stands: its book, and the pages before and after it."""
+    """The position of a page: its book, and the pages before and after it."""
 
     book: Book
     previous: Page | None
@@ -220,7 +220,7 @@ class Place(NamedTuple):
 
 
 class Site:
-    """The pages of some books. Nothing is rendered before it is read."""
+    """The pages of some books. Nothing is rendered until it is read."""
 
     def __init__(self, books: Sequence[Book]) -> None:
         self.books = books
@@ -236,11 +236,11 @@ class Site:
         return [page for page, _ in self._places.values()]
 
     def find(self, path: str) -> tuple[Page, Place] | None:
-        """Return the page at a path without a slash at its end."""
+        """Return the page at a path without a trailing slash."""
         return self._places.get(path)
 
     def find_redirect(self, path: str) -> str | None:
-        """Return where a page that was at this path is now."""
+        """Return the new path of a page that was at this path."""
         return _REDIRECTS.get(path)
 
     def navigation(self, book: Book) -> Sequence[Group]:
@@ -248,7 +248,7 @@ class Site:
         return book.navigation or book.groups
 
     def find_link(self, page: Page, href: str) -> Link | None:
-        """Return what a link on a page leads to, or None if that is not on the site."""
+        """Return the target of a link on a page, or None if it is not on the site."""
         parts = urlsplit(href)
         if parts.scheme or parts.netloc:
             return None
@@ -263,18 +263,18 @@ class Site:
         return Link(found[0].path + fragment, found[0].title) if found else None
 
     def suggest(self, path: str) -> list[Page]:
-        """Return the pages whose paths are most like one where there is none."""
+        """Return the pages with the most similar paths, for a path that does not exist."""
         found = process.extract(path, self._places.keys(), scorer=fuzz.WRatio, limit=_SUGGESTIONS, score_cutoff=60)
         return [self._places[each][0] for each, *_ in found]
 
     @cached_property
     def index(self) -> SearchIndex:
-        """What the site is searched by."""
+        """The search index of the site."""
         return SearchIndex(self.pages)
 
     @cached_property
     def llms_index(self) -> str:
-        """Every page by title and address, for programs that read (llmstxt.org)."""
+        """Every page by title and address, for language models (llmstxt.org)."""
         lines = ["# Documentation", "", "> Every page is Markdown under its address with `.md` at the end.", ""]
         for book in self.books:
             lines += [f"## {book.title}", ""]
@@ -284,5 +284,5 @@ class Site:
 
     @cached_property
     def llms_full(self) -> str:
-        """All pages in one text."""
+        """The text of all pages."""
         return "\n".join(f"<!-- {each.path} -->\n\n{each.markdown()}" for each in self.pages)

@@ -1,5 +1,5 @@
 """Documents that customers upload: their type, owner and review.
 
-Owns their rows and what their types, names and contents must be. The files lie in the file store;
-a review is decided by a flow. Never opens a file.
+Owns their rows and the rules for their types, names and contents. The files are in the file store;
+a flow decides a review. Never opens a file.
 """

@@ -1,6 +1,6 @@
-"""Files are opened in a process that has little memory, little time and nothing to write to.
+"""Inspects files in a process with little memory, little time and no write access.
 
-A file that is too much for these limits is refused like one that is found to be bad.
+A file that exceeds these limits is refused, like a malicious one.
 """
 
 import asyncio
@@ -19,9 +19,9 @@ class SubprocessFileInspector:
     """Looks into files, each in a process of its own. The caller limits how many at a time."""
 
     async def inspect(self, content: bytes, kind: FileKind) -> None:
-        """Return when the file is what it says and carries nothing that acts.
+        """Return if the file is of the declared kind and carries no active content.
 
-        Raises UploadRejected with a sentence for the sender, Unavailable where the machine is too busy to tell.
+        Raises UploadRejected with a sentence for the sender, Unavailable if the machine is too busy to inspect it.
         """
         status, reason = await _run_inspection(content, kind)
         if status == inspection_child.REFUSED:
@@ -33,7 +33,7 @@ class SubprocessFileInspector:
 async def _run_inspection(content: bytes, kind: FileKind) -> tuple[int, str]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        "-I",  # nothing of this process's surroundings
+        "-I",  # ignore this process's environment
         inspection_child.__file__,
         kind.name,
         stdin=asyncio.subprocess.PIPE,
@@ -45,7 +45,7 @@ async def _run_inspection(content: bytes, kind: FileKind) -> tuple[int, str]:
     try:
         out, _ = await asyncio.wait_for(process.communicate(content), INSPECTION_TIMEOUT_SECONDS)
     except TimeoutError:
-        # It may use less processor time than that, and waits for nothing else.
+        # The CPU limit is lower than that, and it waits for nothing else.
         raise Unavailable("The file waited too long to be opened.", retry_after_seconds=_RETRY_AFTER_SECONDS) from None
     finally:
         if process.returncode is None:

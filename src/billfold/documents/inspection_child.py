@@ -1,7 +1,7 @@
 """Runs in the process that opens a file: `python -I inspection_child.py PDF`, the file on stdin.
 
-Ends with 0 when the file may be taken, with 3 and a sentence when it may not; whatever else it ends
-with, it met a limit.
+Exits with 0 if the file is accepted, with 3 and a sentence if not; any other exit means
+that it hit a limit.
 """
 
 import io
@@ -22,11 +22,11 @@ REFUSED = 3
 PAGES_MAX = 300
 PIXELS_MAX = 50_000_000
 PDF_PIXELS_MAX = 200_000_000
-"""Of one picture in a PDF: a page of two colours in a large format has many."""
+"""Per picture in a PDF: a two-color page in a large format has many."""
 _MEMORY_BYTES = 768 * 1024 * 1024
 _CPU_SECONDS = 8
 _NICENESS = 19
-_SCRIPT, _FILE, _OTHER_FILE = "JavaScript", "a file inside the file", "a way to another file"
+_SCRIPT, _FILE, _OTHER_FILE = "JavaScript", "a file inside the file", "a link to another file"
 _PROGRAM, _MEDIA, _FORM = "an action that starts a program", "media that play", "a form that sends or fetches data"
 _ACTIVE_CONTENT = {
     name: kind
@@ -41,7 +41,7 @@ _ACTIVE_CONTENT = {
     )
     for name in names.split()
 }
-"""Keys, and values of a type, that no document may have, and what they are."""
+"""Forbidden keys, and values of a type, in any document, with their descriptions."""
 _KEYS_ALSO_USED_OTHERWISE = {"/Screen", "/Sound", "/Movie", "/3D", "/Rendition"}
 _STREAM_FILTERS = {"/FlateDecode", "/LZWDecode", "/ASCIIHexDecode", "/ASCII85Decode", "/RunLengthDecode"}
 _TYPE_KEYS = {"/S", "/Type", "/Subtype"}
@@ -49,10 +49,10 @@ _PICTURE_FILTERS = {"/DCTDecode", "/JPXDecode", "/CCITTFaxDecode", "/JBIG2Decode
 _FILE_KEYS = {"/F", "/UF", "/DOS", "/Unix", "/Mac"}
 _LINK_KEYS = {"/URI", "/URL", "/Base"}
 _ANOTHER_PLACE = re.compile(r"[\\/]{2}|(?!https?:|mailto:|tel:)[a-z][a-z0-9+.-]*:")
-"""Where a link may not lead: to a path, another computer's too, or to a program for a scheme."""
+"""Forbidden link targets: a path, also on another computer, or a scheme that starts a program."""
 _IGNORED_IN_LINKS = re.compile(r"[\x00-\x20\x7f-\xa0\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+")
 _END = b"%%EOF"
-# Possessive and bounded: what does not match is given up after one look.
+# Possessive and bounded, to avoid backtracking.
 _HEADER = re.compile(rb"%PDF-\d\.\d[ \t]*+(?:[\r\n]++(?:%[^\r\n<]{0,200}+)?)*+\s*+\d++\s++\d++\s++obj\b")
 _STREAM_START = re.compile(rb"stream\r?\n")
 _OBJECT_STREAM = re.compile(rb"\s*\d+\s+\d+\s")
@@ -62,22 +62,22 @@ _RAW_REFERENCE = re.compile(rb"/(?:EF\s*+<<|(?:EF|AF|XFA)\s*+(?:\[\s*+)?\d++\s++
 
 
 def _any_of(names: Iterable[str]) -> re.Pattern[bytes]:
-    """Return what finds these names, also where their characters are written as numbers."""
+    """Return a pattern that finds these names, also with their characters written as numbers."""
     spelled = (
         "".join(f"(?:{re.escape(each)}|#(?i:{ord(each):02x}))" for each in name.removeprefix("/")) for name in names
     )
-    # Not inside of an address, such as https://bank.example/JavaScript.
+    # Not inside a URL, such as https://bank.example/JavaScript.
     before = r"(?:(?<=[\x00\s<>\[\])]/)|(?<=/S/)|(?<=/Type/)|(?<=/Subtype/))"
-    # The stroke comes first: a pattern that begins with one character is searched for thirty times as fast.
+    # The slash comes first: a pattern that begins with one character is searched thirty times as fast.
     return re.compile(f"/{before}(?:{'|'.join(spelled)})(?=[\\x00\\s()<>\\[\\]{{}}/%])".encode())
 
 
 _ALL_NAMES = _any_of(_ACTIVE_CONTENT.keys() - _KEYS_ALSO_USED_OTHERWISE)
-# A shorter one may stand in compressed bytes by chance.
+# A shorter name may occur in compressed bytes by chance.
 _RAW_NAMES = _any_of(name for name in _ACTIVE_CONTENT.keys() - _KEYS_ALSO_USED_OTHERWISE if len(name) > len("/GoTo"))
 _PACKED_OBJECTS = _any_of({"/ObjStm"})
 _OTHER_PACKING = re.compile(rb"#|(?:ASCII85|ASCIIHex|LZW|RunLength)Decode")
-"""What no program packs objects with, or spells it so: their names could not be read here."""
+"""Encodings and spellings that no program uses for object streams: their names could not be read here."""
 _OTHER_FORMATS = tuple(
     re.compile(each, re.DOTALL)
     for each in (
@@ -86,7 +86,7 @@ _OTHER_FORMATS = tuple(
         *(rb"<(?i:script|html|!doctype html|\?php)", rb"__(?i:halt_compiler)"),
     )
 )
-"""Archives and programs: what makes one file two. Each by itself, because of its first character."""
+"""Archives and programs, which make a file valid in two formats. Separate patterns, because of their first byte."""
 _TAR, _TAR_AT = b"ustar", 257
 _JPEG_MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 _JPEG_ALONE = {0x01, *range(0xD0, 0xD8)}
@@ -95,30 +95,30 @@ _JPEG_FF, _JPEG_END, _JPEG_SCAN = 0xFF, 0xD9, 0xDA
 _DAMAGED = "The picture is damaged and cannot be read."
 _PROTECTED = "The PDF is protected. Save it without a password."
 _NO_RESOURCES = "Resources is missing or invalid; repairing"
-"""What QPDF says of a page that uses no font and no picture."""
+"""QPDF's warning about a page that uses no font and no picture."""
 _TO_NEW_PDF = "Print it to a new PDF and send that."
 
 
 class UnsafeContent(Exception):
-    """The file is not to be taken; the sentence says why."""
+    """The file is rejected; the sentence gives the reason."""
 
 
 def check_is_one_format(content: bytes) -> None:
-    """Raise UnsafeContent for bytes that another program would open as something else, wherever that begins."""
+    """Raise UnsafeContent for bytes that another program would open as another format, at any offset."""
     is_archive = zipfile.is_zipfile(io.BytesIO(content)) or content[_TAR_AT:].startswith(_TAR)
     if is_archive or any(each.search(content) for each in _OTHER_FORMATS) or content.find(b"%PDF-", 1) > 0:
         raise UnsafeContent("The file holds another file: an archive, a page or a document.")
 
 
 def inspect_pdf(content: bytes) -> None:
-    """Raise UnsafeContent for a PDF that is broken, locked, too long, or holds something that acts.
+    """Raise UnsafeContent for a PDF that is broken, locked, too long, or has active content.
 
-    It is read strictly: what a program repairs, another reads differently.
+    It is parsed strictly: what one program repairs, another reads differently.
     """
     if not content.rstrip(b"\x00\t\n\f\r ").endswith(_END):
-        raise UnsafeContent("The PDF has no end, or something stands after it.")
+        raise UnsafeContent("The PDF has no end marker, or data after it.")
     if _HEADER.match(content) is None:
-        raise UnsafeContent("Something stands before the first object of the PDF.")
+        raise UnsafeContent("The PDF has data before the first object.")
     check_is_one_format(content)
     try:
         with pikepdf.open(io.BytesIO(content), attempt_recovery=False, suppress_warnings=True) as pdf:
@@ -145,7 +145,7 @@ def _check_pdf(pdf: pikepdf.Pdf) -> None:
 
 
 def _check_object(root: object) -> None:
-    """Raise UnsafeContent when an object or anything directly in it acts by itself."""
+    """Raise UnsafeContent if an object, or anything directly in it, is active content."""
     pending: list[object] = [root]
     while pending:
         each = pending.pop()
@@ -180,7 +180,7 @@ def _refuse(active: str) -> NoReturn:
 
 
 def _check_unreferenced(content: bytes) -> None:
-    """Raise UnsafeContent for what only an earlier state of the PDF refers to, or nothing at all.
+    """Raise UnsafeContent for content that only an earlier revision of the PDF refers to, or nothing at all.
 
     Programs that repair a file, or show its history, find it again.
     """
@@ -190,7 +190,7 @@ def _check_unreferenced(content: bytes) -> None:
     for found in _PACKED_OBJECTS.finditer(content):
         begins, ends = content.rfind(b"obj", 0, found.start()), content.find(b"stream", found.end())
         if _OTHER_PACKING.search(content, max(begins, 0), ends):
-            _refuse("objects packed in a form that is not known")
+            _refuse("objects packed in a format that is not known")
     for start in _STREAM_START.finditer(content):
         decompress = zlib.decompressobj().decompress
         packed = memoryview(content)[start.end() : start.end() + _OBJECT_STREAM_MAX]
@@ -208,12 +208,12 @@ def _check_names(text: bytes, names: re.Pattern[bytes]) -> None:
 
 
 def _decode_stream(stream: pikepdf.Stream) -> None:
-    """Unpack a stream once, so that one that explodes does it here. Pictures keep their form, within their packing."""
+    """Unpack a stream once, so that a decompression bomb fails here. Pictures keep their own format."""
     filter_entry: object = stream.get("/Filter", [])
     filters = list(filter_entry) if isinstance(filter_entry, pikepdf.Array) else [filter_entry] if filter_entry else []
     names = [str(each) for each in filters]
     if not set(names) <= _STREAM_FILTERS | _PICTURE_FILTERS:
-        _refuse("data in a form that is not known")
+        _refuse("data in a format that is not known")
     packing = list(takewhile(_STREAM_FILTERS.__contains__, names))
     if packing == names:
         check_is_one_format(stream.read_bytes())
@@ -224,14 +224,14 @@ def _decode_stream(stream: pikepdf.Stream) -> None:
 
 
 def _check_picture(stream: pikepdf.Stream) -> None:
-    """Raise UnsafeContent for a picture that takes too much memory to show, however small it is packed."""
+    """Raise UnsafeContent for a picture that needs too much memory to show, however well it is compressed."""
     width, height = stream.get("/Width", 0), stream.get("/Height", 0)
     if isinstance(width, int) and isinstance(height, int) and width * height > PDF_PIXELS_MAX:
         raise UnsafeContent(f"The PDF holds a picture of {width} x {height} pixels, which is too many.")
 
 
 def inspect_image(content: bytes, image_format: str) -> None:
-    """Raise UnsafeContent for a picture that is another form's, damaged, of too many pixels, or not all of the file."""
+    """Raise UnsafeContent for a picture of another format, damaged, with too many pixels, or with trailing bytes."""
     from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 - only in the child
 
     Image.MAX_IMAGE_PIXELS = None  # counted here, before anything is unpacked
@@ -243,16 +243,16 @@ def inspect_image(content: bytes, image_format: str) -> None:
             image.load()
         ends_at = _png_end(content) if image_format == "PNG" else _jpeg_end(content)
     except UnidentifiedImageError:
-        raise UnsafeContent(f"The file is no {image_format}.") from None
+        raise UnsafeContent(f"The file is not a {image_format}.") from None
     except (OSError, SyntaxError, ValueError, IndexError, struct.error):
         raise UnsafeContent(_DAMAGED) from None
     if ends_at != len(content):
-        raise UnsafeContent("Something stands after the end of the picture.")
+        raise UnsafeContent("The picture has data after the end.")
     check_is_one_format(content)
 
 
 def _png_end(content: bytes) -> int:
-    """Return where the last chunk ends. Raises UnsafeContent for a chunk whose checksum is wrong."""
+    """Return the end of the last chunk. Raises UnsafeContent for a chunk with a wrong checksum."""
     at = len(_PNG_SIGNATURE)
     while True:
         length: int
@@ -267,7 +267,7 @@ def _png_end(content: bytes) -> int:
 
 
 def _jpeg_end(content: bytes) -> int:
-    """Return where the end marker ends. Raises IndexError for a picture without one."""
+    """Return the end of the end marker. Raises IndexError for a picture without one."""
     at = 2
     while True:
         if content[at] != _JPEG_FF:

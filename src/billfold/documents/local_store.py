@@ -1,4 +1,4 @@
-"""A folder of files under random names, outside of everything that is served."""
+"""A folder of files with random names, outside everything that is served."""
 
 import asyncio
 import os
@@ -11,34 +11,34 @@ _TEMPORARY_SUFFIX = ".part"
 
 
 class LocalFileStore:
-    """Keeps files in a folder that only the operating system's user of the bank may read."""
+    """Keeps files in a folder that only the bank's operating system user may read."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     async def check(self) -> str:
-        """Return where the files are kept. Whether it can be written to is found out with the other folders."""
+        """Return where the files are kept. Write access is checked with the other folders."""
         return str(self._folder)
 
     async def keep(self, content: bytes) -> StoredFile:
-        """Keep a file for good; when this returns it survives a crash."""
+        """Store a file durably; when this returns it survives a crash."""
         return await asyncio.to_thread(self._keep, content)
 
     async def fetch(self, file: StoredFile) -> bytes:
-        """Return the file as it was kept. Raises StoredFileMissing."""
+        """Return the file as stored. Raises StoredFileMissing."""
         return await asyncio.to_thread(self._fetch, file)
 
     async def list_stored(self, before: datetime) -> list[str]:
-        """Return the names of what was last written before this instant, unfinished or not."""
+        """Return the names of files last written before this instant, including unfinished ones."""
         return await asyncio.to_thread(self._list, before.timestamp())
 
     async def discard(self, key: str) -> None:
-        """Keep it no longer. A file that is gone already is no error."""
+        """Delete a file. A file that no longer exists is not an error."""
         path = self._path(key.removesuffix(_TEMPORARY_SUFFIX))
         await asyncio.to_thread((path.parent / key).unlink, missing_ok=True)
 
     def _path(self, key: str) -> Path:
-        """Return where a file is: in one of 256 folders. Raises StoredFileMissing for what is no key."""
+        """Return the path of a file: in one of 256 folders. Raises StoredFileMissing for an invalid key."""
         check_key(key)
         return self._folder / key[:2] / key
 
@@ -82,7 +82,7 @@ class LocalFileStore:
 
 
 def _make_durable(folder: Path) -> None:
-    """Write the names in a folder to the disk: a new file has one only then."""
+    """Flush the names in a folder to the disk: only then is a new file's name durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

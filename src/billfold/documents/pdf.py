@@ -1,6 +1,6 @@
-"""Texts as PDFs: tagged, with language, title and fonts inside (PDF/UA-1, PDF/A-3a). Equal texts are equal files.
+"""Text as PDF: tagged, with language, title and embedded fonts (PDF/UA-1, PDF/A-3a). Equal texts give equal files.
 
-A template in Typst lays out facts that are given as data: nothing in them is read as markup or as a program.
+A Typst template lays out facts that are passed as data: nothing in them is interpreted as markup or code.
 """
 
 import re
@@ -17,7 +17,7 @@ import typst
 from billfold.platform.dates import et_instant
 
 REPLACEMENT: Final = "\ufffd"
-"""What stands in a document for a letter that no font has."""
+"""Replacement in a document for a character that no font has."""
 _FONT_PACKAGES: Final = (
     "font_source_sans_pro",
     "justmytype_intl_cjk",
@@ -30,7 +30,7 @@ _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
 
 
 class Unprintable(ValueError):
-    """A text has letters that no font has, which `letters` are; the message says it."""
+    """A text has characters that no font has: `letters`, which the message names."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -41,14 +41,14 @@ class Unprintable(ValueError):
 def typeset(template: bytes, facts: Mapping[str, object], *, made_on: date, fonts: Sequence[Path] = ()) -> bytes:
     """Return the file that a template makes of facts, which it reads as `json(bytes(sys.inputs.facts))`.
 
-    Its letters are those of Source Sans, of Noto Sans for Asia, of the fonts that Typst brings (Arabic, Hebrew and
-    others), and of the fonts in these folders. Several threads may typeset at once. Raises Unprintable.
+    The fonts are Source Sans, Noto Sans for Asian scripts, those built into Typst (Arabic, Hebrew and
+    others), and those in these folders. Thread-safe. Raises Unprintable.
     """
     return _compile(template, msgspec.json.encode(facts).decode(), made_on, fonts=tuple(fonts))
 
 
 def typeset_all(template: bytes, facts: Mapping[str, object], *, made_on: date) -> bytes:
-    """The same for facts that nobody has proofread: a letter that no font has becomes U+FFFD."""
+    """Do the same for facts that nobody has proofread: a character that no font has becomes U+FFFD."""
     text = msgspec.json.encode(facts).decode()
     while True:
         try:
@@ -79,7 +79,7 @@ def _fonts(more: tuple[Path, ...]) -> typst.Fonts:
 
 
 def _folders_of(package: str) -> Sequence[str]:
-    """Return where a package lies, without importing it."""
+    """Return the folder of a package, without importing it."""
     spec = find_spec(package)
     assert spec is not None
     return spec.submodule_search_locations or ()

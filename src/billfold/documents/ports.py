@@ -1,7 +1,7 @@
-"""Ports of uploaded files: the store and the inspection; and what every store has in common.
+"""Ports for uploaded files: the store and the inspection, and helpers that all stores share.
 
-A file is bytes and nothing more. What it is called, whose it is and what it proves is written in
-the tables; the store knows it by a name that says nothing.
+A file is bytes and nothing more. Its name, owner and purpose are in
+the tables; the store knows it by a random name.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from billfold.platform.file_kinds import FileKind
 
 
 class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that is kept: its name in the store, and what proves it unchanged."""
+    """A stored file: its name in the store, and its size and hash."""
 
     key: str
     size_bytes: int
@@ -25,11 +25,11 @@ class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredFileMissing(Exception):
-    """The store has no such file, or not as it was put there."""
+    """The store does not have this file, or not as it was stored."""
 
 
 class FileStoreUnusable(Exception):
-    """The store is not there, or refuses the bank. The text says how; `setting` is the field to look at."""
+    """The store does not exist, or refuses access. The text gives the reason; `setting` is the field to check."""
 
     def __init__(self, reason: str, setting: str) -> None:
         self.setting = setting
@@ -37,33 +37,33 @@ class FileStoreUnusable(Exception):
 
 
 class FileStore(Protocol):
-    """Keeps files under random names. Raises Unavailable while it does not answer."""
+    """Keeps files under random names. Raises Unavailable if it does not answer."""
 
     async def check(self) -> str:
-        """Return where the files are kept. Changes nothing. Raises FileStoreUnusable when it cannot be used."""
+        """Return where the files are kept. Changes nothing. Raises FileStoreUnusable if it cannot be used."""
 
     async def keep(self, content: bytes) -> StoredFile:
-        """Keep a file for good; when this returns it survives a crash."""
+        """Store a file durably; when this returns it survives a crash."""
 
     async def fetch(self, file: StoredFile) -> bytes:
-        """Return the file as it was kept. Raises StoredFileMissing."""
+        """Return the file as stored. Raises StoredFileMissing."""
 
     async def list_stored(self, before: datetime) -> list[str]:
-        """Return the names of what was last written before this instant, unfinished or not."""
+        """Return the names of files last written before this instant, including unfinished ones."""
 
     async def discard(self, key: str) -> None:
-        """Keep it no longer. A file that is gone already is no error."""
+        """Delete a file. A file that no longer exists is not an error."""
 
 
 class UploadRejected(Exception):
-    """The file is refused; the text says why."""
+    """The file is refused; the text gives the reason."""
 
 
 class FileInspector(Protocol):
     """Inspects a file before it is stored."""
 
     async def inspect(self, content: bytes, kind: FileKind) -> None:
-        """Return when the file is what it says and holds nothing that acts. Raises UploadRejected."""
+        """Return if the file is of the declared kind and has no active content. Raises UploadRejected."""
 
 
 _KEY_BYTES = 20
@@ -71,48 +71,48 @@ _KEY = frozenset("0123456789abcdef")
 
 
 def new_file(content: bytes) -> StoredFile:
-    """Return what is known of a file that is going to be kept, under a new random name."""
+    """Return the metadata of a file to be stored, with a new random name."""
     return StoredFile(
         key=secrets.token_hex(_KEY_BYTES), size_bytes=len(content), sha256=hashlib.sha256(content).hexdigest()
     )
 
 
 def is_key(text: str) -> bool:
-    """Tell whether a text is the name of a file in a store."""
+    """Return whether a text is a valid file name of a store."""
     return len(text) == 2 * _KEY_BYTES and _KEY.issuperset(text)
 
 
 def check_key(key: str) -> None:
-    """Raise StoredFileMissing for what is no name of a file."""
+    """Raise StoredFileMissing for an invalid file name."""
     if not is_key(key):
         raise StoredFileMissing("not the name of a file")
 
 
 def check_unaltered(file: StoredFile, content: bytes) -> None:
-    """Raise StoredFileMissing for other bytes than those that were kept."""
+    """Raise StoredFileMissing if the bytes differ from those that were stored."""
     if len(content) != file.size_bytes or hashlib.sha256(content).hexdigest() != file.sha256:
         raise altered(file)
 
 
 def missing(file: StoredFile) -> StoredFileMissing:
-    """Return the refusal of a file that the store does not have."""
+    """Return the error for a file that the store does not have."""
     return StoredFileMissing(f"no file {file.key}")
 
 
 def altered(file: StoredFile) -> StoredFileMissing:
-    """Return the refusal of a file that is another than was kept."""
+    """Return the error for a file that differs from the one stored."""
     return StoredFileMissing(f"file {file.key} is not what was kept")
 
 
 APPLICATION_DOCUMENT_JOB: Final = "application.document"
-"""Looks whether an application has all of its documents now; its object is the document."""
+"""Checks whether an application now has all of its documents; its object is the document."""
 
 
 class DocumentRow(Row, frozen=True):
-    """A document and where it stands; what concerns its file is None until there is one.
+    """A document and its status; the columns of its file are None until there is one.
 
-    One of an application names it, and the related party whom it is about. `name` is the file's as its sender calls
-    it; size and hash are those of the file as it is kept. `created_at` and `uploaded_at` are business time.
+    A document of an application names it, and the related party it concerns. `name` is the file name given by its
+    sender; size and hash are those of the sealed file. `created_at` and `uploaded_at` are business time.
     """
 
     table = "document"
@@ -137,12 +137,12 @@ class DocumentRow(Row, frozen=True):
 
     @property
     def subject(self) -> UUID:
-        """Whose data key its file is sealed with: its owner's, or that of who applies."""
+        """The owner of the data key that seals its file: its owner, or the applicant."""
         return self.subject_id or self.customer_id
 
     @property
     def file(self) -> StoredFile | None:
-        """Where the file is kept."""
+        """The stored file, None until there is one."""
         if self.file_key is None or self.size_bytes is None or self.sha256 is None:
             return None
         return StoredFile(key=self.file_key, size_bytes=self.size_bytes, sha256=self.sha256)

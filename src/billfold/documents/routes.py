@@ -46,14 +46,14 @@ class Document(msgspec.Struct, kw_only=True):
 
 
 class UploadedDocument(msgspec.Struct, kw_only=True):
-    """A file was taken as a new document."""
+    """A file was accepted as a new document."""
 
     success: bool
     document_id: UUID
 
 
 def render_document(row: DocumentRow) -> Document:
-    """A document from its row."""
+    """Return a document for display."""
     return Document(
         id=row.document_id, type=row.type, status=row.status, exception_reason=row.exception_reason, name=row.name
     )
@@ -67,7 +67,7 @@ async def upload_document(
     """Upload a document.
 
     The body is the file of a new document, such as WIRE_COUNTERPARTY_VERIFICATION; `content-disposition` may
-    name it. In the Partner API no signature is needed. Documents of counterparties need `transfers.write` only.
+    name it. No signature is needed in the Partner API. Documents of counterparties need only `transfers.write`.
     """
     customer = await caller.customer(bank, customer_id)
     _check_allowed(caller, "onboarding.write", document_type)
@@ -134,7 +134,7 @@ async def store_file(
 ) -> DocumentRow:
     """Store the file in the body for the document of (customer_id, document_id, type).
 
-    One that `is_new`, or that an application may have though it is not required, is written down first. The file is
+    A new document (`is_new`), or one that an application may have but does not require, is inserted first. The file is
     sealed with the data key of `subject`, or of the owner.
     """
     owner, document_id, document_type = key
@@ -152,7 +152,7 @@ async def store_file(
             await store.request_document(conn, owner, document_id, type_=document_type, at=call.now, **whose)
         row = await store.get_document(conn, document_id, owner)
         if is_new and row.file is not None:
-            audited_action.skip()  # the same request ran before and was cut off
+            audited_action.skip()  # an earlier attempt of the same request was interrupted
             return (await open_names(conn, bank, [row]))[0]
         stored = await store.put_file(conn, row, file, kind=kind, name=name, invalid=invalid, at=call.now)
         if stored.application_id is not None:

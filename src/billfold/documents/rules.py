@@ -11,7 +11,7 @@ from billfold.platform.errors import BillfoldError, InvalidInput
 from billfold.platform.file_kinds import IDENTITY_DOCUMENTS, SIGNATURES, FileKind, max_file_bytes
 
 PROOF_OF_ACCOUNT: Final = "WIRE_COUNTERPARTY_VERIFICATION"
-"""The type of what shows whose account a counterparty's is."""
+"""The type of a document that proves who owns a counterparty's account."""
 TYPES: Final = frozenset(
     (
         *IDENTITY_DOCUMENTS, "IDENTIFICATION_NUMBER_VERIFICATION", "ADDRESS_VERIFICATION", "EIN_CONFIRMATION",
@@ -33,13 +33,13 @@ _EXTENSIONS: Final[Mapping[FileKind, frozenset[str]]] = MappingProxyType(
 _FILENAME = re.compile(r"""filename="((?:[^"\\]|\\.)*)"|filename=([^;"\s]+)""", re.IGNORECASE)
 _FILENAME_UTF8 = re.compile(r"filename\*=UTF-8'[^']*'([^;\s]+)", re.IGNORECASE)
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
-"""Categories of characters that cannot be seen, or change how others are."""
+"""Categories of characters that are invisible, or change the display of others."""
 
 
 def parse_file_name(disposition: str | None) -> str | None:
-    """Return the name a `content-disposition` gives a file, without any folders, or None.
+    """Return the file name in a `content-disposition`, without any folders, or None.
 
-    Raises InvalidInput at the header for one that is no name.
+    Raises InvalidInput for the header if the name is invalid.
     """
     if not disposition:
         return None

@@ -1,4 +1,4 @@
-"""Objects under random names in a bucket of a server that speaks S3, such as Amazon's, MinIO or Ceph.
+"""Objects with random names in a bucket of an S3-compatible server, such as Amazon's, MinIO or Ceph.
 
 Source: Amazon Simple Storage Service API Reference, version 2006-03-01: PutObject, GetObject, ListObjectsV2,
 DeleteObject, error responses.
@@ -50,15 +50,15 @@ _WRONG_SETTINGS = {
     "SignatureDoesNotMatch": ("files_s3_secret_key", "refuses the secret key"),
     "ExpiredToken": ("files_s3_credentials", "refuses credentials that have expired"),
     "InvalidToken": ("files_s3_credentials", "does not know the credentials"),
-    "AccessDenied": ("files_s3_access_key", "gives the access key no right to list the bucket"),
+    "AccessDenied": ("files_s3_access_key", "does not allow the access key to list the bucket"),
     "AuthorizationHeaderMalformed": ("files_s3_region", "has the bucket in another region"),
     "PermanentRedirect": ("files_s3_region", "has the bucket in another region"),
 }
-"""Codes of refusals, each with the setting that is wrong and what the server does."""
+"""Error codes, each with the wrong setting and a description."""
 
 
 class S3FileStore:
-    """Keeps files in a bucket, each in one request: an object is there as a whole or not at all."""
+    """Keeps files in a bucket, each written in one request: an object exists completely or not at all."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class S3FileStore:
         if trusted_ca is not None:
             client["root_certificate"] = trusted_ca.read_bytes()
 
-        # All that variables of the environment for other programs could change is said here.
+        # Set explicitly everything that environment variables meant for other programs could change.
         self._bucket = S3Store(
             bucket,
             prefix=prefix or None,
@@ -97,7 +97,7 @@ class S3FileStore:
         )
 
     async def check(self) -> str:
-        """Return where the files are kept. Raises FileStoreUnusable with the setting that is wrong."""
+        """Return where the files are kept. Raises FileStoreUnusable with the wrong setting."""
         try:
             await anext(aiter(obstore.list(self._bucket, chunk_size=1)), None)
         except (BaseError, OSError) as error:
@@ -106,14 +106,14 @@ class S3FileStore:
         return self._place
 
     async def keep(self, content: bytes) -> StoredFile:
-        """Keep a file for good; when this returns the server has it with the right checksum. Raises Unavailable."""
+        """Store a file durably; when this returns the server has it with a verified checksum. Raises Unavailable."""
         file = await asyncio.to_thread(new_file, content)
         with _answering():
             await obstore.put_async(self._bucket, file.key, content, use_multipart=False)
         return file
 
     async def fetch(self, file: StoredFile) -> bytes:
-        """Return the file as it was kept. Raises StoredFileMissing, Unavailable."""
+        """Return the file as stored. Raises StoredFileMissing, Unavailable."""
         check_key(file.key)
         with _answering():
             try:
@@ -129,7 +129,7 @@ class S3FileStore:
         return content
 
     async def list_stored(self, before: datetime) -> list[str]:
-        """Return the names of what was last written before this instant; what others keep there is left alone."""
+        """Return the names of files last written before this instant; objects of other programs are left alone."""
         keys: list[str] = []
         with _answering():
             async for page in obstore.list(self._bucket, chunk_size=_OBJECTS_PER_PAGE):
@@ -137,35 +137,35 @@ class S3FileStore:
         return sorted(keys)
 
     async def discard(self, key: str) -> None:
-        """Keep it no longer. A file that is gone already is no error."""
+        """Delete a file. A file that no longer exists is not an error."""
         check_key(key)
         with _answering():
             await obstore.delete_async(self._bucket, key)
 
 
 def fixed_credentials(access_key: str, secret_key: str) -> Callable[[], S3Credential]:
-    """Return what gives a key that does not expire."""
+    """Return a provider of credentials that do not expire."""
     return lambda: {"access_key_id": access_key, "secret_access_key": secret_key, "token": None, "expires_at": None}
 
 
 def aws_credentials() -> Callable[[], S3Credential]:
-    """Return what gives the credentials that the AWS SDK finds, each time they may have changed.
+    """Return a provider of the credentials that the AWS SDK finds, refreshed when they may have changed.
 
-    Raises ImportError without the SDK, ValueError where it finds none.
+    Raises ImportError without the SDK, ValueError if it finds none.
     """
     # Only a bank that uses them has the SDK installed.
     from obstore.auth.boto3 import Boto3CredentialProvider  # noqa: PLC0415
 
-    # The SDK fetches new ones ten minutes before the end. Only the credentials are its: the region is the setting.
+    # The SDK refreshes them ten minutes before they expire. Only the credentials are from it, not the region.
     provider = Boto3CredentialProvider(ttl=_CREDENTIALS_KEPT)
     return partial(provider)
 
 
 @contextmanager
 def _answering() -> Iterator[None]:
-    """Raise Unavailable for what the server refuses or does not do, after all attempts.
+    """Raise Unavailable when the server refuses or fails, after all attempts.
 
-    The server's own words may name the bank's access key: they are not passed on.
+    The server's error text may contain the bank's access key, so it is not passed on.
     """
     try:
         yield
@@ -175,6 +175,6 @@ def _answering() -> Iterator[None]:
 
 
 def _code_in(error: Exception) -> str:
-    """Return the code with which the server refuses; empty when there is none."""
+    """Return the server's error code; empty if there is none."""
     found = _ERROR_CODE.search(str(error))
     return found[1] if found else ""

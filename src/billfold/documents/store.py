@@ -1,6 +1,6 @@
-"""Documents and their files: read, requested, given their file, and reviewed. `at` is business time.
+"""Reads, requests and reviews documents, and stores their files. `at` is business time.
 
-Files and their names are sealed with the data keys of those whom they are about.
+Files and their names are sealed with the data keys of the subjects they are about.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ RETURNING {_documents.columns()}
 
 
 async def find_type(pool: Pool, document_id: UUID) -> OwnedType | None:
-    """Return the type of a document of anybody, with its owner."""
+    """Return the type of any customer's document, with its owner."""
     row = await pool.fetchrow("SELECT customer_id, type FROM document WHERE document_id = $1", document_id)
     return None if row is None else OwnedType(*row)
 
@@ -80,7 +80,7 @@ async def get_document(conn: Db, document_id: UUID, customer_id: UUID | None = N
 
 
 async def list_documents(conn: Db, customer_id: UUID, document_ids: Iterable[UUID]) -> dict[UUID, DocumentRow]:
-    """Return those of these documents that are the customer's, by their ids."""
+    """Return the given documents that belong to the customer, by id."""
     rows = await _documents.all(conn, _BY_IDS, [customer_id], list(document_ids))
     return {row.document_id: row for row in rows}
 
@@ -88,7 +88,7 @@ async def list_documents(conn: Db, customer_id: UUID, document_ids: Iterable[UUI
 async def list_awaiting_review(conn: Db, limit: int) -> list[DocumentRow]:
     """Return documents that wait for their own review, oldest first.
 
-    Those that belong to an application, or to a counterparty which waits, are reviewed with it.
+    Documents of an application, or of a counterparty under review, are reviewed with it.
     """
     return await _documents.all(conn, _IN_REVIEW, limit)
 
@@ -96,20 +96,20 @@ async def list_awaiting_review(conn: Db, limit: int) -> list[DocumentRow]:
 async def find_referenced(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
-    """Return those of these ids that are documents of these customers, for flows to see."""
+    """Return the given ids that are documents of these customers, for flows."""
     rows = await _documents.all(conn, _BY_IDS, customer_ids, ids)
     return [(row.customer_id, row.document_id, row) for row in rows]
 
 
 async def find_orphaned_files(conn: Db, keys: Sequence[str]) -> list[str]:
-    """Return those of these names of files that no document has."""
+    """Return the given file names that no document uses."""
     return [row["key"] for row in await conn.fetch(_ORPHANED, keys)]
 
 
 async def list_application_documents(
     conn: Db, customer_ids: Sequence[UUID], application_ids: Sequence[UUID]
 ) -> list[DocumentRow]:
-    """Return the documents of applications of these owners and of their related parties, the oldest first."""
+    """Return the documents of applications of these owners and of their related parties, oldest first."""
     return await _documents.all(conn, _OF_APPLICATION, customer_ids, application_ids)
 
 
@@ -124,9 +124,9 @@ async def request_document(
     related_party_id: UUID | None = None,
     subject_id: UUID | None = None,
 ) -> None:
-    """Ask for a document: it waits for its file. One that is there already stays as it is.
+    """Request a document, which then waits for its file. An existing one stays as it is.
 
-    One of an application names it, and whose data key its file is sealed with.
+    For a document of an application, store the application and the subject whose data key seals its file.
     """
     await conn.execute(_ADD, customer_id, document_id, type_, at, application_id, related_party_id, subject_id)
 
@@ -139,7 +139,7 @@ async def drop_requests(conn: Connection, customer_id: UUID, application_id: UUI
 async def review_documents(
     conn: Connection, customer_id: UUID, document_ids: Iterable[UUID], *, status: str, reason: str | None
 ) -> None:
-    """Approve those of these documents that wait for a review, or find them invalid."""
+    """Approve or invalidate those of these documents that wait for a review."""
     await conn.execute(_DECIDE_ALL, customer_id, list(document_ids), status, reason)
 
 
@@ -153,7 +153,7 @@ async def put_file(
     invalid: str | None,
     at: datetime,
 ) -> DocumentRow:
-    """Give a document its sealed file, for the review; `invalid` says why it is none.
+    """Attach a sealed file to a document, for the review; `invalid` says why it is invalid.
 
     Refuses: already-approved, document-in-review, application-not-editable.
     """
@@ -173,7 +173,7 @@ async def put_file(
 
 
 async def record_review(conn: Connection, document_id: UUID, status: str, reason: str | None) -> DocumentRow:
-    """Approve a document or find it invalid. Refuses: document-not-in-review."""
+    """Approve or invalidate a document. Refuses: document-not-in-review."""
     row = await _documents.first(conn, _DECIDE, document_id, status, reason)
     if row is None:
         found = await get_document(conn, document_id)
@@ -185,7 +185,7 @@ _BATCH_SIZE = 100
 
 
 async def keep_sealed(bank: Bank, subject: UUID, document_id: UUID, content: bytes) -> StoredFile:
-    """Keep a document's file for good, sealed with a key; size and hash are those of what is kept."""
+    """Store a document's file, sealed with a key; size and hash are those of the sealed file."""
     data_key = await bank.ports[DataKeys].of(bank.pool, subject)
     return await bank.ports[FileStore].keep(
         await asyncio.to_thread(data_key.seal, content, _place(subject, document_id))
@@ -198,14 +198,14 @@ async def seal_name(bank: Bank, subject: UUID, document_id: UUID, name: str | No
 
 
 async def open_names(conn: Db, bank: Bank, rows: Sequence[DocumentRow]) -> list[DocumentRow]:
-    """Return documents with the names of their files as they were sent, None where one was destroyed with its key."""
+    """Return documents with their file names decrypted, None if one was destroyed with its key."""
     named = [(row.subject, row.document_id, row.name) for row in rows if row.name is not None]
     opened = iter(await open_column(bank.ports[DataKeys], conn, DOCUMENT_NAME, named))
     return [row if row.name is None else msgspec.structs.replace(row, name=next(opened)) for row in rows]
 
 
 async def fetch_opened(bank: Bank, row: DocumentRow) -> bytes:
-    """Return a document's file as it was sent. Raises StoredFileMissing, also when it was destroyed with its key."""
+    """Return a document's file as it was sent. Raises StoredFileMissing, also if it was destroyed with its key."""
     if row.file is None:
         raise StoredFileMissing("the document has no file")
     content = await bank.ports[FileStore].fetch(row.file)

@@ -1,4 +1,4 @@
 """Freezes and movements of money under dual control: one operator proposes, another confirms.
 
-It never decides what a freeze or a movement means: the commands of customers, Pockets, cards and payments do.
+It does not define what a freeze or a movement means: the commands of customers, Pockets, cards and payments do.
 """

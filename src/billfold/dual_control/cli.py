@@ -28,9 +28,9 @@ async def propose_as_operator(
     key: UUID | None = None,
     **fields: Any,
 ) -> str:
-    """Propose a command that moves money; return what is said of it.
+    """Propose a command that moves money; return the text to print.
 
-    It is about its own key where it is about nothing else, and a new key is drawn without one.
+    The subject defaults to the command's key, and a missing key is generated.
     """
     key = key or ids.new()
     made = command(caller=OPERATOR, key=key, customers=customers, origin=Origin.operator(), **fields)
@@ -39,7 +39,7 @@ async def propose_as_operator(
 
 
 def said_of(proposal: store.FreezeProposal) -> str:
-    """Return what a command says that has made a proposal."""
+    """Return the text that a command prints after making a proposal."""
     return (
         f"Proposed: {proposal.words}. Another operator confirms it: billfold proposals confirm {proposal.proposal_id}"
     )
@@ -55,7 +55,7 @@ _SHOWN = 100
 _BOOKED = MappingProxyType(
     {"transaction_id": "transaction", "wire_id": "wire", "ach_id": "ACH entry", "transfer_id": "transfer"}
 )
-"""What the outcome of a command names, and what it is called."""
+"""Ids in the outcome of a command, and their names in the output."""
 _COLUMNS = ("proposal", "what", "reason", "status", "proposed by", "decided by", "since")
 
 ProposalId = Annotated[UUID, typer.Argument(help="The proposal's id, from the list.")]
@@ -88,7 +88,7 @@ async def propose(
 @proposals.command(f"confirm {EXAMPLE_ID}")
 @group.command(f"confirm {EXAMPLE_ID}")
 async def confirm(bank: Bank, proposal_id: ProposalId) -> str:
-    """Confirm what another operator has proposed; it is done at once."""
+    """Confirm a proposal of another operator; it is carried out at once."""
     done, outcome = await decisions.confirm(bank, proposal_id, by=_operator(bank))
     booked = (f"{what} {outcome[name]}" for name, what in _BOOKED.items() if outcome.get(name))
     return f"{', '.join([f'{done.words}: {done.status}', *booked])}."

@@ -1,7 +1,7 @@
-"""Proposing a freeze or a movement of money, confirming it, withdrawing it: who may, and what follows.
+"""Proposing a freeze or a movement of money, confirming or withdrawing it: who may, and what follows.
 
-A confirmed proposal is carried out by a command whose key is the proposal, so that it counts once; after a crash in
-between it is confirmed again. Of what was frozen again in between, that freeze is not ended.
+A confirmed proposal is carried out by a command whose key is the proposal's id, so that it counts once; after a crash
+it can be confirmed again. If the subject was frozen again in between, that newer freeze is not ended.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -40,12 +40,12 @@ from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id
 
 Carrier = Callable[[Bank, FreezeProposal, Command], Awaitable[Outcome]]
-"""Submits the command of a proposal, and does what goes with it. It may be repeated."""
+"""Submits the command of a proposal, with its side effects. May be called again for the same proposal."""
 
 
 @dataclass(frozen=True)
 class Movements:
-    """The commands that may be proposed; `carriers` of those that need more than to be submitted, by their base."""
+    """The commands that can be proposed; `carriers` maps base classes that need more than submission."""
 
     kinds: frozenset[type[Command]]
     carriers: Mapping[type[Command], Carrier]
@@ -69,7 +69,7 @@ _CALLER = "operator"
 
 
 class Confirmed(NamedTuple):
-    """A proposal that is carried out, and the outcome of its command."""
+    """A proposal that was carried out, and the outcome of its command."""
 
     proposal: FreezeProposal
     outcome: Outcome
@@ -78,9 +78,9 @@ class Confirmed(NamedTuple):
 async def propose(
     bank: Bank, subject: FreezeSubject, subject_id: UUID, *, freezes: bool, reason: str, by: Operator
 ) -> FreezeProposal:
-    """Propose to freeze something, or to end the freeze that it has now.
+    """Propose to freeze something, or to end its current freeze.
 
-    What was proposed about it and may not be confirmed any more is withdrawn.
+    An earlier proposal about it that can no longer be confirmed is withdrawn.
 
     Raises NotFound, InvalidInput, Refused `proposal-open`, `freeze-changes-nothing`.
     """
@@ -92,9 +92,9 @@ async def propose(
 async def propose_movement(
     bank: Bank, command: Command, *, about: UUID, words: str, reason: str, by: Operator
 ) -> FreezeProposal:
-    """Propose a command that moves money, of `Movements`: it is submitted as it is when another operator confirms it.
+    """Propose one of the `Movements`, a command that moves money: it is submitted when another operator confirms it.
 
-    `about` is what it is about, of which one proposal is open at a time. What the rules refuse now is not proposed.
+    `about` is the subject, which can have one open proposal. A movement that the rules refuse now is not proposed.
 
     Raises NotFound, InvalidInput, Refused `proposal-open`, `movement-made`, and what the rule refuses.
     """
@@ -133,7 +133,7 @@ async def _propose(bank: Bank, by: Operator, reason: str, what: dict[str, Any]) 
 
 
 async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> Confirmed:
-    """Confirm what another operator has proposed, and do it.
+    """Confirm a proposal of another operator, and carry it out.
 
     Raises NotFound, Refused `same-operator`, `proposal-decided`, `proposal-lapsed`, `freeze-changes-nothing`,
     `freeze-changed`, `movement-made`, and what the rule of the command refuses.
@@ -170,7 +170,7 @@ async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> Confirmed:
 
 
 async def withdraw(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezeProposal:
-    """Withdraw a proposal, one's own or another's. Raises NotFound, Refused `proposal-decided`."""
+    """Withdraw a proposal, even another operator's. Raises NotFound, Refused `proposal-decided`."""
     by.require(Power.PROPOSE)
     async with _audited(bank, by, "withdrawn", await store.get_proposal(bank.pool, proposal_id)) as action:
         row = await store.lock_proposal(action.conn, proposal_id)
@@ -212,13 +212,13 @@ def _require_proposed(row: FreezeProposal) -> None:
 
 
 async def _freeze_to_end(conn: Connection, row: FreezeProposal) -> int | None:
-    """Return what the freeze is known by that a proposal would end; None of what freezes."""
+    """Return the entry number of the freeze that a proposal would end; None if the proposal freezes."""
     found = await store.find_freeze(conn, row) if row.subject and not row.freezes else None
     return None if found is None else found.entry_no
 
 
 async def _withdraw_lapsed(action: AuditedAction, proposal: FreezeProposal) -> None:
-    """Withdraw what was proposed before about the same, if it may not be confirmed any more."""
+    """Withdraw an earlier proposal about the same subject if it can no longer be confirmed."""
     before = await store.lock_open_proposal(action.conn, proposal.subject_id)
     if before is None:
         return
@@ -231,7 +231,7 @@ async def _withdraw_lapsed(action: AuditedAction, proposal: FreezeProposal) -> N
 
 
 async def _require_standing(conn: Connection, row: FreezeProposal, now: datetime) -> None:
-    """Refuse a proposal that is too old, or by a member of the bank's team who may no longer make it."""
+    """Refuse a proposal that is too old, or whose proposer may no longer make it."""
     if row.is_too_old(now):
         raise Refused("proposal-lapsed", f"It is older than {PROPOSAL_LIFETIME.days} days. Propose it again.")
     user_id = Operator.user_id_in(row.proposed_by)
@@ -251,7 +251,7 @@ async def _require_change(bank: Bank, conn: Connection, row: FreezeProposal) -> 
 
 
 async def _require_not_made(conn: Connection, command: Command) -> None:
-    """Refuse what was done before under the same key, which would count once."""
+    """Refuse a command that was already carried out under the same key, because it would count once."""
     if await store.is_carried_out(conn, command.customers[0], command.command_id):
         raise Refused(
             "movement-made", "It was decided before under the same key. Use another key for another movement."
@@ -259,7 +259,7 @@ async def _require_not_made(conn: Connection, command: Command) -> None:
 
 
 async def _owner(bank: Bank, subject: FreezeSubject, subject_id: UUID) -> UUID:
-    """Return the customer whose it is; the bank itself is frozen by nobody. Raises NotFound."""
+    """Return the customer who owns the subject; the bank itself cannot be frozen. Raises NotFound."""
     entry = await bank.directory.find(subject.lower(), subject_id)
     if entry is None or entry.customer_id == bank_customer_id(bank.seed):
         raise NotFound(f"There is no such {subject.lower()}.")

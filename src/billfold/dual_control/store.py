@@ -14,11 +14,11 @@ from billfold.platform.database.paging import KeysetList
 
 REASON_CHARS_MAX = 500
 PROPOSAL_LIFETIME = timedelta(days=7)
-"""How long after it a proposal can be confirmed: over a weekend with a holiday."""
+"""A proposal can be confirmed for this long: it spans a weekend with a holiday."""
 
 
 class FreezeSubject(StrEnum):
-    """What is frozen."""
+    """Kinds of things that can be frozen."""
 
     CUSTOMER = "CUSTOMER"
     POCKET = "POCKET"
@@ -26,7 +26,7 @@ class FreezeSubject(StrEnum):
 
 
 class ProposalStatus(StrEnum):
-    """CONFIRMED until the bank has done it; REFUSED when a rule did not let it."""
+    """CONFIRMED until the bank has carried it out; REFUSED when a rule refused it."""
 
     PROPOSED = "PROPOSED"
     CONFIRMED = "CONFIRMED"
@@ -36,7 +36,7 @@ class ProposalStatus(StrEnum):
 
 
 class Freeze(NamedTuple):
-    """Who has frozen something, when (wall time) and why, by the entry of its owner's audit log."""
+    """A freeze: who froze it, when (wall time) and why, from the entry in its owner's audit log."""
 
     entry_no: int
     actor_name: str
@@ -45,7 +45,7 @@ class Freeze(NamedTuple):
 
 
 class Movement(msgspec.Struct, frozen=True):
-    """The command that moves money, by the name of its class, and what it does in words."""
+    """A command that moves money, by its class name, and its description in words."""
 
     words: str
     kind: str
@@ -53,11 +53,11 @@ class Movement(msgspec.Struct, frozen=True):
 
 
 class FreezeProposal(msgspec.Struct, frozen=True, kw_only=True):
-    """A proposal as stored; `freezes` is False where it ends a freeze or moves money. Business time.
+    """A proposal as stored; `freezes` is False if it ends a freeze or moves money. Business time.
 
-    `customer_id` is the bank itself, whose audit log proves the row; `owner_id` the customer whose it is.
-    `movement` is a `Movement` as JSON; such a proposal has no `subject`, and `subject_id` is what it is about.
-    `ends_entry_no` names the freeze that it ends: the entry of the owner's audit log that says who froze it, and why.
+    `customer_id` is the bank itself, whose audit log proves the row; `owner_id` is the customer it concerns.
+    `movement` is a `Movement` as JSON; such a proposal has no `subject`, and `subject_id` is the id it is about.
+    `ends_entry_no` identifies the freeze that it ends: the entry of the owner's audit log with who froze it, and why.
     """
 
     proposal_id: UUID
@@ -77,37 +77,37 @@ class FreezeProposal(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Tell whether something is still to be done with it."""
+        """Return whether the proposal is still to be decided or carried out."""
         return self.status in {ProposalStatus.PROPOSED, ProposalStatus.CONFIRMED}
 
     @property
     def is_ending(self) -> bool:
-        """Tell whether it is open and ends a freeze."""
+        """Return whether it is open and ends a freeze."""
         return self.is_open and self.movement is None and not self.freezes
 
     def is_too_old(self, now: datetime) -> bool:
-        """Tell whether nobody may confirm it any more."""
+        """Return whether the proposal can no longer be confirmed."""
         return self.status == ProposalStatus.PROPOSED and now - self.proposed_at > PROPOSAL_LIFETIME
 
     @property
     def words(self) -> str:
-        """What it does, in words."""
+        """Description of the proposal in words."""
         if self.subject is None:
             return self.read_movement().words
         return f"{'Freeze' if self.freezes else 'Unfreeze'} {self.subject.lower()} {self.subject_id}"
 
     @property
     def resource(self) -> str:
-        """What the audit log of the bank calls it."""
+        """Resource type in the bank's audit log."""
         return "freeze" if self.movement is None else "movement"
 
     @property
     def power(self) -> Power:
-        """What its proposer may do."""
+        """Power that the proposer needs."""
         return Power.PROPOSE if self.movement is None else Power.MOVE_MONEY
 
     def read_movement(self) -> Movement:
-        """Return what it moves, if it moves money."""
+        """Return the movement of a proposal that moves money."""
         return msgspec.json.decode(self.movement or "", type=Movement)
 
 
@@ -116,7 +116,7 @@ _IS_FROZEN = {
     FreezeSubject.POCKET: "SELECT status = 'FROZEN' FROM pocket WHERE customer_id = $1 AND pocket_id = $2",
     FreezeSubject.CARD: "SELECT status = 'FROZEN' FROM card WHERE customer_id = $1 AND card_id = $2",
 }
-# What froze it last, by an index of such entries: of what is audited only a change of its status freezes a Pocket.
+# The last freeze, by the index of such entries: of all audited changes only a change of status freezes a Pocket.
 _FREEZE = """
 SELECT entry_no, actor_name, recorded_at, details->>'reason' FROM audit_entry
  WHERE customer_id = $1 AND resource_type = $2 AND resource_id = $3::uuid::text
@@ -132,7 +132,7 @@ _CONFIRMED = f"""{_proposals.select} WHERE subject_id = $1 AND status IN ('CONFI
 _OPEN = f"{_proposals.select} WHERE subject_id = $1 AND status = 'PROPOSED' FOR UPDATE"
 
 
-# What is open first: what nobody decides on does not vanish behind what was decided later.
+# Open ones first, so that undecided proposals are not buried under later decisions.
 PROPOSALS = KeysetList(
     f"""SELECT * FROM (SELECT {_proposals.columns()}, status IN ('PROPOSED', 'CONFIRMED') AS is_open
                          FROM freeze_proposal) p
@@ -142,7 +142,7 @@ PROPOSALS = KeysetList(
     proposed_at="timestamptz",
     proposal_id="uuid",
 )
-"""The proposals of the bank ($1), those that are open before all others, each of both the newest first."""
+"""The proposals of the bank ($1): open ones first, then the rest, each newest first."""
 
 
 get_proposal = _proposals.get
@@ -152,17 +152,17 @@ update_proposal = _proposals.change
 
 
 async def lock_open_proposal(conn: Connection, subject_id: UUID) -> FreezeProposal | None:
-    """Return what is proposed about something and not confirmed yet, as `lock_proposal`."""
+    """Return the open proposal about something, locked as by `lock_proposal`."""
     return await _proposals.first(conn, _OPEN, subject_id)
 
 
 async def find_confirmed(conn: Db, subject_id: UUID) -> FreezeProposal | None:
-    """Return what was decided about something last."""
+    """Return the last confirmed proposal about something."""
     return await _proposals.first(conn, _CONFIRMED, subject_id)
 
 
 async def is_frozen(conn: Db, row: FreezeProposal) -> bool:
-    """Return whether what a proposal is about is frozen now."""
+    """Return whether the subject of a proposal is frozen now."""
     return (
         row.subject is not None and await conn.fetchval(_IS_FROZEN[row.subject], row.owner_id, row.subject_id) is True
     )
@@ -174,6 +174,6 @@ async def is_carried_out(conn: Db, owner_id: UUID, command_id: UUID) -> bool:
 
 
 async def find_freeze(conn: Db, row: FreezeProposal) -> Freeze | None:
-    """Return the newest freeze of what a proposal is about, whether it has ended or not."""
+    """Return the newest freeze of a proposal's subject, whether it has ended or not."""
     found = await conn.fetchrow(_FREEZE, row.owner_id, row.subject and row.subject.lower(), row.subject_id)
     return None if found is None else Freeze(*found)

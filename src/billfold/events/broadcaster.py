@@ -25,17 +25,17 @@ from billfold.platform.errors import Refused
 log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 0.2
-"""How often the database is polled."""
+"""Interval at which the database is polled."""
 CHANNEL_EVENTS_MAX = 500
-"""How many events a channel keeps."""
+"""Maximum number of events kept in a channel."""
 PAGE_SIZE = 100
-"""How many events are read at once, of each reader."""
+"""Number of events read at once, per reader."""
 LISTENERS_MAX = 500
 LISTENERS_PER_READER_MAX = 20
 
 
 class Channel:
-    """What one reader received lately. `sequence` is the newest they received."""
+    """Recent events of one reader. `sequence` is the newest received."""
 
     __slots__ = ("_count", "_published", "_recent", "listeners", "sequence")
 
@@ -48,11 +48,11 @@ class Channel:
 
     @property
     def event_count(self) -> int:
-        """Return how many events have come through."""
+        """Return how many events have passed through."""
         return self._count
 
     def publish(self, event: LoggedEvent) -> None:
-        """Let an event through. One of the log only after the one before it."""
+        """Append an event. An event of the log must follow the one before it."""
         if event.sequence is not None:
             if event.sequence <= self.sequence:
                 return
@@ -67,14 +67,14 @@ class Channel:
         self._published = asyncio.Event()
 
     def since(self, event_count: int) -> list[LoggedEvent] | None:
-        """Return what came through after so many; None when some of it is no longer here."""
+        """Return the events after the first `count`; None if some of them are no longer here."""
         missing = self._count - event_count
         if missing > len(self._recent):
             return None
         return list(islice(self._recent, len(self._recent) - missing, None))
 
     async def wait(self, seconds: float) -> None:
-        """Wait until something comes through, or so long."""
+        """Wait until an event arrives, or until the timeout."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._published.wait(), seconds)
 
@@ -97,11 +97,11 @@ class EventBroadcaster:
 
     @property
     def listeners(self) -> int:
-        """Return how many listen."""
+        """Return the number of listeners."""
         return sum(each.listeners for each in self._channels.values())
 
     def check_capacity(self, reader: Subscriber) -> None:
-        """Raise Refused `too-many-streams` unless one more may listen."""
+        """Raise Refused `too-many-streams` unless another listener is allowed."""
         channel = self._channels.get(reader)
         full = channel is not None and channel.listeners >= LISTENERS_PER_READER_MAX
         if full or self.listeners >= LISTENERS_MAX:
@@ -126,7 +126,7 @@ class EventBroadcaster:
     ) -> AsyncIterator[LoggedEvent | None]:
         """Yield a reader's events after a sequence, then those to come; None after each wait.
 
-        The first None comes at once: from then on nothing is missed. `wait_seconds` says how many
+        The first None comes at once: no later event is missed. `wait_seconds` returns how many
         seconds the next wait may take; below zero is the end.
         """
         channel = await self._join(reader)
@@ -154,12 +154,12 @@ class EventBroadcaster:
             self._leave(reader, channel)
 
     def stop(self) -> None:
-        """Let all streams end, and later ones begin no more."""
+        """End all streams, and refuse later ones."""
         self._closed = True
         self.end_streams()
 
     def end_streams(self) -> None:
-        """Let the streams that there are end."""
+        """End the current streams."""
         self._generation += 1
         for channel in self._channels.values():
             channel.wake()
@@ -210,7 +210,7 @@ class EventBroadcaster:
                 await asyncio.sleep(POLL_SECONDS)
 
     async def _poll(self) -> bool:
-        """Notify every channel what is new for it; return whether there may be more at once."""
+        """Send every channel its new events; return whether there may be more at once."""
         await sequencer.sequence_events(self._pool, now=wall_now(), wait=False)
         channels = {reader.key: each for reader, each in self._channels.items()}
         positions = {reader: each.sequence for reader, each in self._channels.items()}
@@ -225,5 +225,5 @@ class EventBroadcaster:
 
 
 def create_event_broadcaster(bank: Bank) -> EventBroadcaster:
-    """Return a broadcaster of a bank; nothing is read before there is a listener."""
+    """Return a broadcaster of a bank; it reads nothing until there is a listener."""
     return EventBroadcaster(bank.pool, sandbox=not bank.settings.is_production)

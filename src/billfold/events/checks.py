@@ -1,8 +1,8 @@
 """Events and deliveries: sequences have no gap, and deliveries agree with their attempts.
 
 No chain covers these rows: they follow from the log, and are compared with it. Events that the sequencer
-has not read yet have no sequence, which is no finding; nor are attempts that were purged, which a
-delivery without tries that is not pending shows.
+has not read yet have no sequence, which is not a finding; nor are purged attempts, which show as
+a delivery without tries that is not pending.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from billfold.platform.database.checks import Certainty, Check
 _SEQUENCING = (
     Check(
         "event_sequence",
-        "the event was read, and its sequence is missing",
+        "the event was read, but its sequence is missing",
         """SELECT e.customer_id, e.event_no
              FROM event e JOIN event_reader r ON r.name = 'sequencer'
              JOIN customer c ON c.customer_id = e.customer_id AND c.partner_id IS NOT NULL

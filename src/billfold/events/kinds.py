@@ -1,6 +1,6 @@
-"""The kinds of events: who may see each, what it says, when it is raised, and an example.
+"""The kinds of events: their visibility, payload, cause, and an example.
 
-A flow raises a kind by its constant with a payload of its type; the type checker sees to it that
+A flow raises a kind by its constant with a payload of its type; the type checker enforces that
 the two belong together. Kinds whose cause is not built yet are listed in `docs/unraised.toml`.
 """
 
@@ -20,7 +20,7 @@ Cents = Annotated[int, msgspec.Meta(description="USD cents.")]
 
 
 class ApplicationPayload(msgspec.Struct, frozen=True, kw_only=True):
-    """An application and nothing of what it says."""
+    """An application without its contents."""
 
     application_id: UUID
 
@@ -41,7 +41,7 @@ class CardTransactionPayload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AchPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An ACH entry. `ach_id` is left out where the entry has none."""
+    """An ACH entry. `ach_id` is omitted if the entry has none."""
 
     service_account_id: Account
     ach_id: UUID | msgspec.UnsetType = msgspec.UNSET
@@ -63,7 +63,7 @@ class OnUsPayload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OnUsReceivedPayload(msgspec.Struct, frozen=True, kw_only=True):
-    """An on-us transfer, as whoever is paid sees it."""
+    """An on-us transfer, as its payee sees it."""
 
     on_us_id: UUID
     transaction_activity_id: Annotated[
@@ -88,7 +88,7 @@ class MaturityPayload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SettlementPayload(msgspec.Struct, frozen=True, kw_only=True):
-    """A Pocket in which something was to settle on `settlement_date`, and the open day on which it settles now."""
+    """A Pocket with trades or payments due on `settlement_date`, and the open day on which they settle now."""
 
     pocket_id: UUID
     settlement_date: date
@@ -96,14 +96,14 @@ class SettlementPayload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A request for a report. `report_id` is left out until there is a report."""
+    """A request for a report. `report_id` is omitted until there is a report."""
 
     report_request_id: UUID
     report_id: UUID | msgspec.UnsetType = msgspec.UNSET
 
 
 class DailyRootPayload(msgspec.Struct, frozen=True, kw_only=True):
-    """What the bank has signed of a day: `root` is a JWS that the published keys of documents verify."""
+    """A daily root that the bank has signed: `root` is a JWS that the published keys of documents verify."""
 
     day: date
     root: str
@@ -150,33 +150,33 @@ def _for_both(name: str, meaning: str, example: Payload) -> EventKind[Payload]:
 APPLICATION_APPROVED = _for_partners("application.approved", "An application was approved.", _application)
 APPLICATION_REJECTED = _for_partners("application.rejected", "An application was rejected.", _application)
 APPLICATION_MANUAL_REVIEW = _for_partners(
-    "application.manual_review", "An application waits for a person to look at it.", _application
+    "application.manual_review", "An application waits for manual review.", _application
 )
 APPLICATION_DOCUMENTS_NEEDED = _for_partners(
     "application.documents_needed", "An application waits for documents.", _application
 )
 CARD_OPEN = _for_partners("card.status.open", "A card can be used.", _card("ONLINE"))
-CARD_LOCKED = _for_partners("card.status.locked", "A card was switched off for the time being.", _card("OFFLINE"))
+CARD_LOCKED = _for_partners("card.status.locked", "A card was switched off temporarily.", _card("OFFLINE"))
 CARD_FROZEN = _for_partners("card.status.frozen", "The bank froze a card.", _card("FROZEN"))
-CARD_CLOSED = _for_partners("card.status.closed", "A card was closed for ever.", _card("CLOSED"))
+CARD_CLOSED = _for_partners("card.status.closed", "A card was closed permanently.", _card("CLOSED"))
 CARD_APPROVED = _for_partners("card.transaction.approved", "A payment by card was approved.", _card_transaction)
 CARD_REJECTED = _for_partners("card.transaction.rejected", "A payment by card was declined.", _card_transaction)
 CARD_ON_HOLD = _for_partners("card.transaction.on_hold", "Money is held for a payment by card.", _card_transaction)
 CARD_REVERSED = _for_partners(
-    "card.transaction.reversed", "Money held for a payment by card was set free.", _card_transaction
+    "card.transaction.reversed", "Money held for a payment by card was released.", _card_transaction
 )
 ACH_IN_SUCCESS = _for_partners("transfers.ach.in.success", "An incoming ACH entry was booked.", _ach)
 ACH_IN_REJECTED = _for_partners(
-    "transfers.ach.in.rejected", "An incoming ACH entry was not taken, or given back later.", _ach
+    "transfers.ach.in.rejected", "An incoming ACH entry was rejected, or returned later.", _ach
 )
-ACH_OUT_SENT = _for_partners("transfers.ach.out.sent", "An outgoing ACH entry was given to the network.", _ach)
+ACH_OUT_SENT = _for_partners("transfers.ach.out.sent", "An outgoing ACH entry was sent to the network.", _ach)
 ACH_OUT_SUCCESS = _for_partners("transfers.ach.out.success", "An outgoing ACH entry is final.", _ach)
 ACH_OUT_REJECTED = _for_partners("transfers.ach.out.rejected", "An outgoing ACH entry was rejected or came back.", _ach)
 WIRE_OUT_PROCESSING = _for_both("transfers.wire.out.processing", "An outgoing wire is on its way.", _wire)
 WIRE_OUT_SUCCESS = _for_both("transfers.wire.out.success", "An outgoing wire has settled.", _wire)
-WIRE_OUT_REJECTED = _for_both("transfers.wire.out.rejected", "An outgoing wire was rejected; the money is back.", _wire)
+WIRE_OUT_REJECTED = _for_both("transfers.wire.out.rejected", "An outgoing wire was rejected and refunded.", _wire)
 WIRE_IN_SUCCESS = _for_both("transfers.wire.in.success", "An incoming wire was booked.", _wire)
-WIRE_IN_REJECTED = _for_both("transfers.wire.in.rejected", "An incoming wire was not taken and went back.", _wire)
+WIRE_IN_REJECTED = _for_both("transfers.wire.in.rejected", "An incoming wire was rejected and returned.", _wire)
 ON_US_PROCESSING = _for_both("transfers.on-us.processing", "An on-us transfer was accepted for later.", _on_us)
 ON_US_SUCCESS = _for_both(
     "transfers.on-us.success", "An on-us transfer was carried out, between customers or between Pockets of one.", _on_us
@@ -200,7 +200,7 @@ SETTLEMENT_MOVED = _for_both(
     _settlement,
 )
 REPORT_COMPLETED = _for_both("reports.completed", "A report is ready.", _report_completed)
-REPORT_FAILED = _for_both("reports.failed", "A report could not be made.", _report_failed)
+REPORT_FAILED = _for_both("reports.failed", "A report could not be created.", _report_failed)
 DAILY_ROOT_PUBLISHED = _for_partners(
     "proofs.daily-root.published", "The bank has signed what it owed at the close of a day.", _daily_root
 )
@@ -213,12 +213,12 @@ KINDS: Mapping[str, EventKind[Any]] = MappingProxyType(
         )
     }
 )
-"""Every kind by its name, in the order of names."""
+"""All kinds, by name, in the order of names."""
 
 PARTNER_KINDS = tuple(each.name for each in KINDS.values() if each.partner)
-"""What a partner can receive through the Partner API."""
+"""Event types that a partner can receive through the Partner API."""
 CUSTOMER_KINDS = tuple(each.name for each in KINDS.values() if each.customer)
-"""What a customer can receive through the Customer API."""
+"""Event types that a customer can receive through the Customer API."""
 
 
 @cache

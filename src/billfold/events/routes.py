@@ -60,7 +60,7 @@ async def list_events(
 ) -> CursorList[Event]:
     """List events.
 
-    Each comes with its delivery attempts; the newest come first. With `subscription_id` they are
+    Each comes with its delivery attempts, newest first. With `subscription_id` they are
     the events queued for that subscription. A simulated event has no sequence and is listed only there.
     """
     subscriber, after, of = subscriber_of(caller), filters.after, filters.subscription_id

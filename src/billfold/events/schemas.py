@@ -1,4 +1,4 @@
-"""Events, their kinds and their attempts, as they are answered."""
+"""Events, their kinds and their attempts, as the API returns them."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -14,9 +14,9 @@ API_VERSION = "v1"
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One event, once. `event_id` is the same wherever and however often it is received.
+    """One event. `event_id` is the same wherever and however often it is received.
 
-    `sequence` counts what this reader's API can see, without a gap; `previous_sequence` is that of
+    `sequence` counts the events that this reader's API can see, without a gap; `previous_sequence` is that of
     the event before it. Both are null for an event that never happened (a simulated one).
     """
 
@@ -27,25 +27,25 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     previous_sequence: int | None
     api_version: str
     resource_version: int | None
-    """Of two events about one resource, the one with the higher number is later."""
+    """Of two events about one resource, the one with the higher version is later."""
     customer_id: UUID | msgspec.UnsetType = msgspec.UNSET
     payload: Any
 
 
 class Subscriber(msgspec.Struct, frozen=True):
-    """A reader of events: a customer, or its partner when there is no `customer_id`."""
+    """A reader of events: a customer, or its partner if there is no `customer_id`."""
 
     partner_id: UUID
     customer_id: UUID | None = None
 
     @property
     def level(self) -> Literal["partner", "customer"]:
-        """Return which of the two numbered event sequences it reads; columns begin with this word."""
+        """Return which of the two event sequences it reads; columns begin with this word."""
         return "partner" if self.customer_id is None else "customer"
 
     @property
     def key(self) -> UUID:
-        """Return the id under which its sequence is counted."""
+        """Return the id that its sequence belongs to."""
         return self.customer_id or self.partner_id
 
     @property
@@ -60,8 +60,8 @@ class Subscriber(msgspec.Struct, frozen=True):
 
 
 def unknown_event_type_error(*loc: str | int) -> FieldError:
-    """Return the mistake of naming an event type that does not exist in this API."""
-    return FieldError(loc, "is not a kind of /api/v1/events/types/", "enum")
+    """Return the error for an event type that does not exist in this API."""
+    return FieldError(loc, "is not a type listed by /api/v1/events/types/", "enum")
 
 
 class DeliveryAttempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,19 +79,19 @@ class DeliveryAttempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventType(msgspec.Struct, kw_only=True):
-    """A kind of event: when it is raised and what its payload looks like."""
+    """A kind of event: when it is raised, and the format of its payload."""
 
     event: str
     description: str
     version: int
-    """Goes up by one when fields are added to the payload."""
+    """Increases by one when fields are added to the payload."""
     schema: Annotated[dict[str, Any], msgspec.Meta(description="JSON Schema of the payload.")]
     example: Annotated[dict[str, Any], msgspec.Meta(description="An example of the payload.")]
     object_type: Literal["EventType"] = "EventType"
 
 
 class Event(msgspec.Struct, kw_only=True):
-    """An event and what was attempted to deliver it."""
+    """An event and its delivery attempts."""
 
     event: Envelope
     delivery_attempts: list[DeliveryAttempt]
@@ -101,7 +101,7 @@ class Event(msgspec.Struct, kw_only=True):
 class StreamMessage(msgspec.Struct, frozen=True):
     """A message of the stream of events. `event` is empty for an event, else its name.
 
-    `data` is JSON as it came, `sequence` where to go on from.
+    `data` is JSON as received, `sequence` is the one to continue from.
     """
 
     event: str
@@ -110,7 +110,7 @@ class StreamMessage(msgspec.Struct, frozen=True):
 
 
 class Redelivery(msgspec.Struct, kw_only=True):
-    """How many events wait to be delivered because of the request."""
+    """The number of events queued for delivery by the request."""
 
     count: int
     object_type: Literal["Redelivery"] = "Redelivery"

@@ -1,11 +1,11 @@
-"""Gives every committed event its sequences, for its partner and its customer, and its deliveries.
+"""Assigns every committed event its sequences, for its partner and its customer, and its deliveries.
 
-One transaction at a time does so in the whole bank: the one that holds the row of `event_reader`. One
+Only one transaction at a time does so in the whole bank: the one that holds the row of `event_reader`. One
 statement does it all, so an event has its sequences and its deliveries together or not at all.
 
 A transaction gets its id when it begins to write and becomes visible when it commits, so neither ids nor
-times separate what was read from what was not. Two snapshots do: what this one shows and the one before
-did not was committed between them. Of one customer that is always the next of its events, for its commits
+times separate events that were read from events that were not. Two snapshots do: an event visible in this one and not
+in the one before was committed between them. For one customer that is always its next event, because its commits
 follow each other.
 """
 
@@ -18,9 +18,9 @@ from billfold.platform.database.pool import in_transaction
 SEQUENCER = "sequencer"
 """The row of `event_reader`."""
 STATEMENT_TIMEOUT_SECONDS = 3_600.0
-"""How long one statement may take: after a time without a worker there is much to read."""
+"""Timeout of one statement: after a time without a worker there is much to read."""
 
-# Written so that each half is a walk of the index, whatever the planner believes of its size.
+# Written so that each half is an index scan, whatever the planner's estimate of its size.
 _NEW_EVENTS = """
 SELECT customer_id, event_no, event_id, kind, payload, raised_at, xid
   FROM event WHERE xid >= pg_snapshot_xmax($1::text::pg_snapshot)
@@ -38,7 +38,7 @@ SELECT coalesce((SELECT xid FROM event ORDER BY xid DESC LIMIT 1) >= pg_snapshot
 _POSITION = "SELECT position::text FROM event_reader WHERE name = $1 FOR UPDATE"
 # Statistics lag behind the end of the log, and a plan for any position would read all of it.
 _PLANNER_SETTINGS = "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_custom_plan"
-# A dump contains transaction ids of a server that had counted further than the new one.
+# A dump contains transaction ids of a server that had counted higher than the new one.
 _IS_RESTORED = """
 SELECT coalesce(bool_or(pg_snapshot_xmax(position) > pg_snapshot_xmax(pg_current_snapshot())),
                 false)

@@ -1,7 +1,7 @@
-"""Server-sent events: the events of a reader as they happen, as long as their token holds.
+"""Server-sent events: the events of a reader as they happen, while their token is valid.
 
 Each message is an envelope; its id is the sequence to resume from. A `heartbeat` comes at least
-every 15 seconds and says up to which sequence all events were sent. `end` says why nothing follows.
+every 15 seconds with the sequence up to which all events were sent. `end` gives the reason why nothing follows.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from billfold.platform.errors import InvalidInput
 
 HEARTBEAT_SECONDS = 15.0
 TOKEN_SECONDS = 0.5
-"""How long a stream continues at most when its token, or what it allows, has ended."""
+"""Maximum time that a stream continues after its token or its authorization has ended."""
 RETRY_MILLISECONDS = 2_000
 SEQUENCE_DIGITS_MAX = 18
 MEDIA_TYPE = "text/event-stream"
 
 TokenExpiry = Callable[[], Awaitable[datetime | None]]
-"""When what the caller's token stands for ends; None when it has."""
+"""Returns the time at which the authorization of the caller's token ends; None if it has ended."""
 
 _json = msgspec.json.Encoder().encode
 STREAM_OPTIONS: Options = {
@@ -53,13 +53,13 @@ STREAM_OPTIONS: Options = {
             "200": {
                 "description": "Messages (https://html.spec.whatwg.org/multipage/"
                 "server-sent-events.html) whose data is the JSON of an event and whose id is its "
-                "sequence. Besides there are `heartbeat` and `end`.",
+                "sequence. There are also `heartbeat` and `end`.",
                 "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
             }
         },
     },
 }
-"""What is declared of an operation that streams."""
+"""Options of an operation that streams."""
 
 
 def _sequence(source: str, name: str, text: str) -> int:
@@ -69,7 +69,7 @@ def _sequence(source: str, name: str, text: str) -> int:
 
 
 class StreamQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """From where on, which kinds, and whether to wait for more."""
+    """The position to start from, the event types, and whether to wait for more."""
 
     after: Annotated[
         int | None,
@@ -86,7 +86,7 @@ class StreamQuery(msgspec.Struct, frozen=True, kw_only=True):
     ] = True
 
     def resumed(self, request: RawRequest) -> StreamQuery:
-        """Return the query with the sequence of the header `Last-Event-ID`, which comes first."""
+        """Return the query with the sequence of the header `Last-Event-ID`, which takes precedence."""
         sent = request.header(b"last-event-id")
         if sent is None:
             return self
@@ -134,7 +134,7 @@ async def _messages(
 
 
 class _MessageWriter:
-    """Writes messages, and the sequences they refer to."""
+    """Writes messages and the sequences they refer to."""
 
     def __init__(self, subscriber: Subscriber, kinds: list[str] | None, after: int) -> None:
         self._subscriber = subscriber
@@ -153,7 +153,7 @@ class _MessageWriter:
         return b"id: %d\ndata: %b\n\n" % (event.sequence, body)
 
     def heartbeat(self) -> bytes:
-        """Return the message that says that nothing is missing up to here."""
+        """Return the message that nothing is missing up to here."""
         writer: dict[str, Any] = {"sequence": self._last_sequence, "time": wall_now()}
         return b"event: heartbeat\ndata: " + _json(writer) + b"\n\n"
 
@@ -163,7 +163,7 @@ class _MessageWriter:
 
 
 class _TokenMonitor:
-    """Looks at a token again and again: it may be revoked while its stream is open."""
+    """Checks a token repeatedly: it may be revoked while its stream is open."""
 
     def __init__(self, find_expiry: TokenExpiry) -> None:
         self._find_expiry = find_expiry
@@ -176,15 +176,15 @@ class _TokenMonitor:
             self._ends_at = await self._find_expiry()
         except Exception as error:
             if not is_shortage(error):
-                raise  # without a database there are no events either
+                raise  # there are no events without a database
         self._checked_at = monotonic()
 
     def is_due(self) -> bool:
-        """Return whether it is time to look again."""
+        """Return whether it is time to check again."""
         return monotonic() - self._checked_at >= TOKEN_SECONDS
 
     def patience(self) -> float:
-        """Return how many seconds may be waited for an event; below zero when the token ended."""
+        """Return how many seconds to wait for an event; below zero if the token ended."""
         if self._ends_at is None:
             return -1.0
         return min(TOKEN_SECONDS, (self._ends_at - wall_now()).total_seconds())

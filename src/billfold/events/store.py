@@ -1,4 +1,4 @@
-"""Reads of events in the sequence of a subscriber, or in that of a subscription.
+"""Reads events in the sequence of a subscriber, or in that of a subscription.
 
 An event without a sequence at the subscriber's level is not visible to it; the sequencer numbers what
 was just committed.
@@ -98,7 +98,7 @@ class LoggedEvent(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> SortKey:
-        """Return where it stands in its list."""
+        """Return its position in its list."""
         if self.queued_at is None:
             return (self.sequence or 0,)
         return self.queued_at.isoformat(), self.sequence or 0, str(self.event_id)
@@ -140,9 +140,9 @@ async def list_subscription_events(
     place: SortKey | None = None,
     descending: bool = True,
 ) -> list[LoggedEvent]:
-    """Return what a subscription was to receive, simulated events too, in that order.
+    """Return the events queued for a subscription, simulated ones included, in that order.
 
-    Whose subscription it is must be known by now.
+    The caller must have checked the owner of the subscription.
     """
     queued_at, sequence, event_id = place or (None, None, None)
     rows = await conn.fetch(
@@ -176,7 +176,7 @@ async def newest_sequence(conn: Connection | Pool, reader: Subscriber) -> int:
 async def list_new_events(
     conn: Connection | Pool, last_sequences: Mapping[Subscriber, int], *, limit: int
 ) -> list[NewEvent]:
-    """Return what each of these readers received after their mark, up to `limit` each."""
+    """Return the events of each of these readers after their position, up to `limit` each."""
     found: list[NewEvent] = []
     for level in ("partner", "customer"):
         group = [each for each in last_sequences if each.level == level]
@@ -202,7 +202,7 @@ async def list_new_simulated(conn: Connection | Pool, serial: int, *, limit: int
 def envelope_of(event: LoggedEvent, customer_id: UUID | None, previous: int | None = None) -> Envelope:
     """Return an event as its reader receives it; `previous` is the sequence received before.
 
-    `customer_id` is set where the reader is that customer, and not its partner.
+    `customer_id` is set if the reader is that customer, and not its partner.
     """
     return Envelope(
         event_id=event.event_id,

@@ -1,4 +1,4 @@
-"""The `webhooks` section of an OpenAPI document: what is sent to subscriptions, kind by kind."""
+"""The `webhooks` section of an OpenAPI document: the deliveries to subscriptions, by kind."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -15,17 +15,17 @@ _EVENT = UUID("0d1c2b3a-4f5e-4697-8877-665544332211")
 _CUSTOMER = UUID("7a6b5c4d-3e2f-4a1b-9c0d-8e7f6a5b4c3d")
 _AT = datetime(2025, 6, 2, 13, 0, 1, tzinfo=UTC)
 _HEADERS = (
-    ("webhook-id", "The id of the event, the same at every attempt: what to de-duplicate by."),
+    ("webhook-id", "The id of the event, the same at every attempt. De-duplicate by it."),
     ("webhook-timestamp", "When this attempt was made, in seconds since 1970."),
     (
         "webhook-signature",
         (
             "`v1,` and base64 of HMAC-SHA256, keyed with the shared secret, over id, timestamp and "
-            "body with dots between them. Two, parted by a space, while a secret is being changed."
+            "body with dots between them. Two, separated by a space, while a secret is being changed."
         ),
     ),
-    ("x-service-subscription-id", "Whose delivery it is. Not signed."),
-    ("x-service-delivery-attempt-id", "The attempt, as it is listed. Not signed."),
+    ("x-service-subscription-id", "The subscription of the delivery. Not signed."),
+    ("x-service-delivery-attempt-id", "The id of the delivery attempt. Not signed."),
 )
 
 
@@ -54,9 +54,9 @@ def _call(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
             },
         },
         "responses": {
-            "2XX": {"description": "The event was taken."},
-            "410": {"description": "Nothing is wanted any more: the subscription is disabled."},
-            "default": {"description": "The event is sent again as the retry policy says."},
+            "2XX": {"description": "The event was accepted."},
+            "410": {"description": "The receiver wants no more events: the subscription is disabled."},
+            "default": {"description": "The event is sent again according to the retry policy."},
         },
     }
 

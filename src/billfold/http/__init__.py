@@ -1,1 +1,1 @@
-"""What all HTTP APIs share: errors, headers, authentication and rendering."""
+"""Shared by all HTTP APIs: errors, headers, authentication and rendering."""

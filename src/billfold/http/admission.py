@@ -1,7 +1,7 @@
-"""Admission of requests: who is within the rate limit, and whose idempotency key is new. One round trip for all.
+"""Admission of requests: checks rate limits and idempotency keys, all in one round trip.
 
 Counts requests in fixed minutes of the wall clock, claims the idempotency keys of requests that
-change something, finds stored responses, and reads the business clock on the way. Responses are stored in batches
+change something, finds stored responses, and reads the business clock at the same time. Responses are stored in batches
 after they were sent, encrypted; until then they are in memory. One is stored only on the database server that admitted
 its request: after a failover the next primary may lack the transfer that it confirms. A key is bound to its request
 whatever becomes of it, one beyond the rate limit too, up to twice the limit.
@@ -28,21 +28,21 @@ from billfold.platform.database.shortage import Patience, error_summary, is_shor
 
 log = structlog.get_logger(__name__)
 
-# The keys and counters of requests may lag behind a crash: what money does, the engine remembers.
+# After a crash the keys and counters of requests may be stale: the engine remembers what moved money.
 # Plans made while a table was small must not scan it when it has grown.
 _SET_UP = "SET synchronous_commit = off; SET enable_seqscan = off"
 _SET_LOCAL = "SET LOCAL synchronous_commit = off"
 
 WINDOW_SECONDS = 60
 LEASE = timedelta(seconds=10)
-"""How long a claimed key counts as running. Whoever comes later runs the request again."""
+"""Time for which a claimed key counts as running. A later request with the same key runs again."""
 KEPT = timedelta(hours=24)
 _NOT_STORED = frozenset({401, 403, 429})
 _STORED_BYTES_MAX, _SERVER_ERROR = 1024 * 1024, 500
 
 Verdict = Literal["run", "limited", "replay", "running", "reused"]
 
-# Locks are taken in the order of callers and keys, so that two processes never wait in a circle.
+# Locks are taken in the order of callers and keys, so that two processes never deadlock.
 _ADMIT = """
 WITH requested AS MATERIALIZED (
   SELECT * FROM unnest($1::uuid[], $2::int[], $3::int[], $4::int[], $5::int[], $6::uuid[],
@@ -114,7 +114,7 @@ SELECT r.caller, r.key, r.fingerprint, $1, $1
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRequest:
-    """A request to be admitted. `claims` when its key is to be claimed: running it twice would matter.
+    """A request to be admitted. `claims` is true if its key is to be claimed, because running it twice would matter.
 
     Counts belong to the `caller`, whose requests of its kind per minute are limited; keys to the `key_owner`.
     """
@@ -133,7 +133,7 @@ class AdmissionRequest:
 
 @dataclass(slots=True)
 class Admission:
-    """Whether a request runs, and how many more its caller may send."""
+    """Whether a request may run, and how many more its caller may send."""
 
     verdict: Verdict
     limit: int
@@ -141,7 +141,7 @@ class Admission:
     resets_at: int
     clock: ClockState | None
     server: datetime
-    """When the database server that admitted it was started, by which it is known from others."""
+    """Start time of the database server that admitted it, which identifies the server."""
     stored: HttpResponse | None = None
 
 
@@ -161,9 +161,9 @@ _Stored = tuple[Slot, _Open, HttpResponse]
 
 
 class PinnedConnection:
-    """One connection of the pool, held; another is taken when it breaks.
+    """A connection held from the pool; another is acquired when it breaks.
 
-    `by_pooler`: its session is that of whoever comes next, and nothing is planned but for one time.
+    `by_pooler`: its session is shared with other clients, so no plan is kept.
     """
 
     def __init__(self, pool: Pool, *, by_pooler: bool) -> None:
@@ -176,7 +176,7 @@ class PinnedConnection:
     async def fetch(self, query: str, *args: object) -> Sequence[asyncpg.Record]:
         """Return the rows, one statement after the other.
 
-        Tries other connections while the database is away or full; raises Unavailable when it stays so.
+        Tries other connections while the database is unavailable or full; raises Unavailable if it stays so.
         """
         async with self._free:
             while True:
@@ -190,7 +190,7 @@ class PinnedConnection:
                     return rows
 
     async def close(self) -> None:
-        """Give the connection back."""
+        """Release the connection."""
         conn, self._conn = self._conn, None
         if conn is not None:
             try:
@@ -213,7 +213,7 @@ class PinnedConnection:
 
 
 class IdempotencyStore:
-    """The admission of one process. Several share their counters and keys in the database."""
+    """The admission of one process. Several processes share their counters and keys in the database."""
 
     def __init__(self, pool: Pool, vault: Vault, *, lease: timedelta = LEASE, by_pooler: bool = False) -> None:
         self._vault = vault
@@ -263,7 +263,7 @@ class IdempotencyStore:
         return True
 
     async def release(self, request: AdmissionRequest) -> None:
-        """End an admitted request without a response to keep. Its key stays bound to it: it alone may run again."""
+        """End an admitted request without a response to keep. Its key stays bound to it: only it may run again."""
         if request.key is None:
             return
         slot = (request.key_owner, request.key)
@@ -273,7 +273,7 @@ class IdempotencyStore:
             self._open.pop(slot, None)
 
     async def close(self) -> None:
-        """Write down what is under way and give the connections back."""
+        """Write pending data and release the connections."""
         for batcher in (self._admitted, self._stored, self._released):
             await batcher.settle()
         for each in self._connections:
@@ -339,7 +339,7 @@ def _recalled(known: _Open, fingerprint: bytes, server: datetime) -> tuple[Verdi
 
 
 def _request_row(request: AdmissionRequest, left: Counter[tuple[UUID, str]]) -> tuple[object, ...]:
-    """Return a request as arrays take it. `behind` says how many of its caller come after it."""
+    """Return a request in the form of the arrays. `behind` says how many of its caller come after it."""
     caller, money_behind = request.caller, None
     left[caller, request.kind] -= 1
     if request.moves_money:
@@ -381,18 +381,18 @@ def _admission(request: AdmissionRequest, row: asyncpg.Record, resets_at: int) -
 def _looked_up(request: AdmissionRequest, row: asyncpg.Record) -> tuple[Verdict, HttpResponse | None]:
     """Judge a key that was not claimed: it is in use, or need not be claimed."""
     if row["fingerprint"] is None:
-        # Nobody's, or claimed by another process a moment ago.
+        # Unowned, or claimed by another process a moment ago.
         return ("running" if request.claims else "run"), None
     if row["fingerprint"] != request.fingerprint:
         return "reused", None
     if row["status"] is None:
-        # What is not claimed never runs: the key is bound to a request that got no response to keep.
+        # An unclaimed request never runs: the key is bound to a request that got no response to keep.
         return ("running" if request.claims else "run"), None
     return "replay", HttpResponse(row["status"], row["content_type"], row["response_body"])
 
 
 def rate_limit_headers(limit: int, remaining: int, resets_at: int) -> list[tuple[bytes, bytes]]:
-    """Return the headers that say how many requests are left, until when in Unix seconds."""
+    """Return the headers with the remaining number of requests and the reset time in Unix seconds."""
     return [
         (b"x-ratelimit-limit", str(limit).encode()),
         (b"x-ratelimit-remaining", str(remaining).encode()),

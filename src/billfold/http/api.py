@@ -1,8 +1,8 @@
 """One API as an ASGI application: its operations behind authentication and rate limits.
 
 A request is authenticated, counted, and runs once: its
-response is stored under its idempotency key and sent again to whoever repeats it. Nothing is
-counted or stored of a request that is not authenticated.
+response is stored under its idempotency key and sent again for a repeated request. Nothing is
+counted or stored for a request that is not authenticated.
 """
 
 import asyncio
@@ -56,35 +56,35 @@ _HOST = re.compile(r"[0-9A-Za-z!$&'()*+,;=\-._~:\[\]@%]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who sent a request, before it is counted."""
+    """The sender of a request, before the request is counted."""
 
     admission: AdmissionRequest
     call_of: Callable[[Mapping[str, Any]], Call]
-    """Makes the `Call` of a request that was admitted."""
+    """Makes the `Call` of an admitted request."""
     refusal: BillfoldError | None = None
-    """Why the operation is forbidden; the request is counted all the same."""
+    """The reason the operation is forbidden; the request is counted all the same."""
 
 
 class Sender(NamedTuple):
-    """Who sends a request, as far as its headers prove it: a partner or a customer, and what the API knows of it."""
+    """The sender that the headers prove: a partner or a customer, and what the API knows of it."""
 
     tenant: UUID
     proven: Any
 
 
 class Authenticator(Protocol):
-    """How requests of one API prove who sends them."""
+    """Authentication of the requests of one API."""
 
     async def identify(self, request: RawRequest, wall: datetime) -> Sender:
-        """Return who sends a request of which no body was read. Raises what is wrong with its token and their proof."""
+        """Return the sender of a request before its body is read. Raises for an invalid token or proof."""
 
     async def authenticate(
         self, sender: Sender, request: RawRequest, operation: Operation, *, access: Access, wall: datetime
     ) -> Identity:
-        """Return who sends a request whose body is read. Raises what is wrong with its signature."""
+        """Return the sender of a request whose body is read. Raises for an invalid signature."""
 
     async def note_refused(self, call: Call, operation: Operation) -> None:
-        """Record an attempt to change something without the right to."""
+        """Record an attempt to change something without permission."""
 
 
 class RequestLog(Protocol):
@@ -96,7 +96,7 @@ class RequestLog(Protocol):
         """Log a request whose token is known, once."""
 
     async def close(self) -> None:
-        """Write what is not written yet."""
+        """Write the pending entries."""
 
 
 class Offered(NamedTuple):
@@ -153,7 +153,7 @@ class Router:
 
 
 class Api:
-    """The operations of one API, and what its process shares while a bank is open behind it."""
+    """The operations of one API, and the services of its process while a bank is open."""
 
     def __init__(self, operations: Sequence[Operation], proofs: frozenset[Proof]) -> None:
         self.operations = operations
@@ -168,7 +168,7 @@ class Api:
         find_document_type: FindDocumentType | None = None,
         **services: object,
     ) -> None:
-        """Serve a bank; before it another one may have been closed.
+        """Serve a bank; another one may have been served and closed before.
 
         An API whose operations are all open needs no authenticator.
         """
@@ -184,7 +184,7 @@ class Api:
         self._edge = EdgeMiddleware(self.respond, bank.settings, self._clock)
 
     async def close(self) -> None:
-        """Write down what is under way."""
+        """Write pending data."""
         await self._store.close()
         await self._deprecations.close()
         if self.request_log is not None:
@@ -234,11 +234,11 @@ class Api:
     async def _serve(
         self, operation: Operation, access: Access, request: RawRequest, receive: Receive, send: Send
     ) -> None:
-        """Serve a request of an operation. Raises what is wrong before it is counted."""
+        """Serve a request of an operation. Raises errors that are found before it is counted."""
         if access.proof is Proof.NONE:
             await self._serve_anybody(operation, access, request, receive=receive, send=send)
             return
-        # Whoever sends a body is known before a byte of it is read.
+        # The sender of a body is known before any byte of it is read.
         sender = await patiently(lambda: self.authenticator.identify(request, wall_now()))
         if operation.takes_file:
             async with self._uploads.in_memory(request, receive, sender.tenant):
@@ -256,7 +256,7 @@ class Api:
     async def _serve_anybody(
         self, operation: Operation, access: Access, request: RawRequest, receive: Receive, send: Send
     ) -> None:
-        """Serve a request that needs no proof. What is limited is counted before any of its body is looked at."""
+        """Serve a request that needs no proof. Limited ones are counted before their body is checked."""
         counted = access.per_address
         headers = await count_address(self.bank.pool, request.client, wall_now()) if counted else ()
         response: HttpResponse | StreamedResponse
@@ -271,7 +271,7 @@ class Api:
     async def _serve_known(
         self, sender: Sender, operation: Operation, access: Access, *, request: RawRequest, receive: Receive, send: Send
     ) -> None:
-        """Serve a request of somebody known, once they have proven the request."""
+        """Serve a request of a known sender, once they have proven the request."""
         wall = wall_now()
         identity = await self.authenticator.authenticate(sender, request, operation, access=access, wall=wall)
         response, headers = await self.answer(operation, request, identity, wall=wall)
@@ -344,16 +344,16 @@ class Api:
         return await self._handle(operation, request)
 
     async def _handle(self, operation: Operation, request: RawRequest) -> Any:  # noqa: ANN401 - any type
-        """Call the operation. One that only reads is called again while the database is away."""
+        """Call the operation. A read is repeated while the database is unavailable."""
         if operation.changes:
             return await operation.call(request, self.services)
         return await patiently(lambda: operation.call(request, self.services))
 
 
 async def fingerprint_of(request: RawRequest) -> bytes:
-    """Return the hash of all a key is bound to: method, path and query as sent, body."""
+    """Return the hash of everything a key is bound to: method, path and query as sent, body."""
     if request.values is None:
-        # The boundary of a form is another one each time it is sent.
+        # The boundary of a form differs each time it is sent.
         body = request.body.replace(boundary_of(request), b"") if is_file_form(request) else request.body
     else:
         body = msgspec.json.encode(request.values)

@@ -1,6 +1,6 @@
-"""Who calls, and which resources are theirs. Every authentication ends in one frozen `Call`.
+"""The caller and the resources it owns. Every authentication ends in one frozen `Call`.
 
-A foreign id and an unknown id are the same: NotFound.
+A resource of someone else is treated as unknown: NotFound.
 """
 
 from datetime import datetime
@@ -18,9 +18,9 @@ from billfold.platform.ids import command_id, derive
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """One authenticated request, whoever sent it: under which key, and when.
+    """One authenticated request: its sender, its key, and its time.
 
-    `name` is who it is in the audit log, `key` the idempotency key, `fingerprint` the hash
+    `name` is the sender in the audit log, `key` the idempotency key, `fingerprint` the hash
     of method, path, query and body it is bound to, `operation` the operationId. `now` is the
     business time at which the request was admitted, `wall` the wall time of the same moment;
     neither costs a round trip.
@@ -34,7 +34,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     now: datetime
     wall: datetime
     host: str
-    """The host as sent, with its port: `acme.localhost:8443`. Links are made with it."""
+    """The host as sent, with its port: `acme.localhost:8443`. Links are built with it."""
     trace_id: str
     address: str
     """The IP address from which it came, behind trusted proxies."""
@@ -43,19 +43,19 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def origin(self) -> Origin:
-        """Who calls, for the audit log."""
+        """The caller as recorded in the audit log."""
         raise NotImplementedError
 
     @property
     def key_owner(self) -> str:
-        """Whose idempotency keys its own are: the same key of the same owner is the same command."""
+        """The owner of the caller's idempotency keys: the same key of the same owner is the same command."""
         return self.name
 
     def command_fields(self, *customers: UUID, step: int = 0) -> dict[str, Any]:
-        """Return what every command carries: `OpenPocket(**caller.command_fields(id), name=...)`.
+        """Return the fields that every command has: `OpenPocket(**caller.command_fields(id), name=...)`.
 
         The first customer owns the command. A request that sends several commands numbers them
-        by `step`, always in the same order, so that a repeated request finds each again.
+        by `step`, always in the same order, so that a repeated request finds each of them.
         """
         return {
             "caller": f"{self.key_owner}:{step}" if step else self.key_owner,
@@ -66,7 +66,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def new_resource_id(self, seed: bytes) -> UUID:
-        """Return the id of what the request makes: the same when it is repeated under its key."""
+        """Return the id of the object that the request creates: the same when it is repeated under its key."""
         return derive(seed, command_id(self.key_owner, self.key), 0)
 
     @property
@@ -75,11 +75,11 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def may(self, scope: str) -> bool:  # noqa: ARG002 - a partner may do all that its operations offer
-        """Tell whether it may do what a scope of the Customer API stands for."""
+        """Tell whether it may do what a scope of the Customer API permits."""
         return True
 
     async def customer(self, bank: Bank, customer_id: UUID | None = None) -> CustomerRow:
-        """Return a customer as it is now; by default the token's. Raises NotFound when it is foreign."""
+        """Return the current row of a customer; by default the token's. Raises NotFound if it is not the caller's."""
         own_id = self.only_customer_id or customer_id
         row = None if own_id is None else await find_customer(bank.pool, own_id)
         if row is None or row.partner_id != self.partner_id:
@@ -94,7 +94,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return (await self.owned(bank, "customer", customer_id))[0]
 
     async def owned(self, bank: Bank, kind: str, value: UUID) -> tuple[UUID, UUID]:
-        """Return (customer_id, id) of a resource in the directory. Raises NotFound when it is foreign."""
+        """Return (customer_id, id) of a resource in the directory. Raises NotFound if it is not the caller's."""
         entry = await bank.directory.find(kind, value)
         if (
             entry is None
@@ -105,7 +105,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return entry.customer_id, entry.object_id
 
     async def pocket(self, bank: Bank, pocket_id: UUID, customer_id: UUID | None = None) -> tuple[UUID, UUID]:
-        """Return (customer_id, pocket_id), from memory. Raises NotFound when it is foreign.
+        """Return (customer_id, pocket_id), from memory. Raises NotFound if it is not the caller's.
 
         With a `customer_id` it must be a pocket of this customer.
         """

@@ -29,7 +29,7 @@ _Call = tuple[UUID, str, datetime]
 
 
 class Deprecations:
-    """Counts calls in memory and writes them down behind the caller's back."""
+    """Counts calls in memory and writes them in the background."""
 
     __slots__ = ("_calls", "_pool")
 
@@ -44,7 +44,7 @@ class Deprecations:
         )
 
     async def close(self) -> None:
-        """Write down what is under way."""
+        """Write pending data."""
         await self._calls.settle()
 
     async def _write(self, batch: Sequence[_Call]) -> Sequence[None]:
@@ -80,7 +80,7 @@ async def count_second(pool: Pool, caller: UUID, kind: str, *, per_second: int, 
 
 
 async def count_object(pool: Pool, object_id: UUID, kind: str, *, limit: int, wall: datetime) -> None:
-    """Count what is done to one object in ten minutes of the wall clock. Raises `rate-limited` beyond the limit."""
+    """Count an action on one object in ten minutes of the wall clock. Raises `rate-limited` beyond the limit."""
     window = timedelta(minutes=_OBJECT_WINDOW_MINUTES)
     starts_at = wall - (wall - datetime.min.replace(tzinfo=UTC)) % window
     if await _count(pool, object_id, kind, starts_at) > limit:
@@ -92,7 +92,7 @@ async def count_object(pool: Pool, object_id: UUID, kind: str, *, limit: int, wa
 async def count_address(
     conn: Connection | Pool, address: str, now: datetime, *, limit: int = PER_MINUTE
 ) -> list[tuple[bytes, bytes]]:
-    """Count a request from an address in its minute and return the headers that say how many are left.
+    """Count a request from an address in its minute and return the headers with the remaining number.
 
     Raises `rate-limited` beyond `limit`.
     """

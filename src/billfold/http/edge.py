@@ -33,7 +33,7 @@ from billfold.platform.telemetry.tracing import tracing
 
 TRACE_HEADER = b"x-service-trace-id"
 TRACE_ID = "trace_id"
-"""What a scope's state has where the request belongs to a trace."""
+"""The key in the scope's state of a request that belongs to a trace."""
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -43,12 +43,12 @@ SECURITY_HEADERS = (
 UNAVAILABLE = 503
 CLOSE = (b"connection", b"close")
 BODY_PAUSE_SECONDS = 10.0
-"""How long a body may keep the server waiting in all, besides the time that its bytes take."""
+"""Maximum total time that the server waits for a body, on top of the transfer time of its bytes."""
 BODY_BYTES_PER_SECOND = 32 * 1024
-"""How fast a body has to come at least."""
+"""Minimum transfer rate of a body."""
 DROPPED_BYTES_MAX = 16 * 1024 * 1024
 DROPPED_SECONDS = 5.0
-HTTPS_REQUIRED = "Only https is accepted. What this request carried counts as disclosed."
+HTTPS_REQUIRED = "Only https is accepted. Treat everything in this request as disclosed."
 
 
 class AppWithLifespan(Protocol):
@@ -64,8 +64,8 @@ class AppWithLifespan(Protocol):
 class EdgeMiddleware:
     """The outermost middleware: no exception leaves it.
 
-    With a `clock` every answer says the bank's time. Only a sandbox has one: its clock need
-    not show what the caller's does.
+    With a `clock` every response shows the bank's time. Only a sandbox has one: its clock may
+    differ from the caller's.
     """
 
     def __init__(self, app: AsgiApp, settings: Settings, clock: ClockHeaders | None = None) -> None:
@@ -114,7 +114,7 @@ class EdgeMiddleware:
         return request
 
     def _is_plain(self, scope: Scope, request: RawRequest, peer: str) -> bool:
-        """Tell whether the request came over plain http, on its last way or before a proxy."""
+        """Tell whether the request came over plain http, on its last hop or before a proxy."""
         forwarded = None
         if self._proxies and is_trusted(peer, self._proxies):
             forwarded = request.header(b"x-forwarded-proto")
@@ -123,9 +123,9 @@ class EdgeMiddleware:
 
 @lru_cache(4096)
 def is_trusted(address: str, networks: Sequence[IPv4Network | IPv6Network]) -> bool:
-    """Tell whether an address belongs to a proxy whose forwarded headers are believed."""
+    """Tell whether an address belongs to a proxy whose forwarded headers are trusted."""
     try:
-        # A socket of both families shows an IPv4 proxy as ::ffff:10.0.0.1.
+        # A dual-stack socket shows an IPv4 proxy as ::ffff:10.0.0.1.
         parsed = ip_address(network_of(address)) if "." in address else ip_address(address)
     except ValueError:
         return False
@@ -133,7 +133,7 @@ def is_trusted(address: str, networks: Sequence[IPv4Network | IPv6Network]) -> b
 
 
 def client_of(peer: str, forwarded_for: str | None, networks: Sequence[IPv4Network | IPv6Network]) -> str:
-    """Return who called: the last address on the way that is not a trusted proxy's."""
+    """Return the caller's address: the last one on the way that is not a trusted proxy's."""
     if forwarded_for is None or not is_trusted(peer, networks):
         return peer
     for address in reversed([without_port(each.strip()) for each in forwarded_for.split(",")]):
@@ -143,26 +143,26 @@ def client_of(peer: str, forwarded_for: str | None, networks: Sequence[IPv4Netwo
 
 
 def _secured(headers: Sequence[tuple[bytes, bytes]], request: RawRequest) -> list[tuple[bytes, bytes]]:
-    """Return the headers of a response with those of every response; what may be cached says so itself."""
+    """Return the headers of a response with the common headers; cacheable responses set their own cache header."""
     own = dict(headers)
     usual = (each for each in SECURITY_HEADERS if each[0] not in own)
     return [*headers, *usual, (TRACE_HEADER, request.trace_id.encode())]
 
 
 def _checked(scope: Scope, request: RawRequest) -> Scope:
-    """Return the scope of what an operation can take. Raises `bad-request`, NotFound."""
+    """Return the scope as operations accept it. Raises `bad-request`, NotFound."""
     if sum(name == b"host" for name, _ in scope["headers"]) != 1:
-        raise BillfoldError("bad-request", "A request names its host once.")
+        raise BillfoldError("bad-request", "A request must have exactly one host.")
     if has_control(scope["path"]):
         raise nothing_here()
     if request.is_head:
-        # Answered as GET, without its body; what is signed and proven is the method as sent.
+        # Answered like GET, without its body; signature and proof cover the method as sent.
         scope["method"] = "GET"
     return scope
 
 
 class _Incoming:
-    """The body on its way in: it may pause for seconds, not for minutes. What is not read is dropped at the end.
+    """The incoming body: it may pause for seconds, not for minutes. The unread rest is discarded at the end.
 
     A server that responds while the client still sends must close the connection, and often the client
     would see a broken connection instead of the error.
@@ -178,7 +178,7 @@ class _Incoming:
         self._waited = 0.0
 
     async def receive(self) -> Any:  # noqa: ANN401 - a message of ASGI
-        """Pass on the next part. Raises `request-timeout` when it does not come in time."""
+        """Pass on the next part. Raises `request-timeout` if it does not arrive in time."""
         if self._ended:
             return await self._receive()
         began = monotonic()
@@ -195,7 +195,7 @@ class _Incoming:
         return message
 
     async def finish(self) -> None:
-        """Drop the rest, as far as it is not too much to wait for."""
+        """Discard the rest, unless it would take too long."""
         if not self._ended:
             try:
                 await asyncio.wait_for(self._drop(), DROPPED_SECONDS)
@@ -212,7 +212,7 @@ log = structlog.get_logger(__name__)
 
 CLOCK_HEADER = b"x-service-clock"
 CLOCK_TIMEOUT_SECONDS = 1.0
-"""How long a refusal waits for a database that does not answer, before it goes without."""
+"""Maximum time that an error response waits for the database to tell the bank's time."""
 
 Header = tuple[bytes, bytes]
 
@@ -227,14 +227,14 @@ class ClockHeaders:
         self._batcher: Batcher[None, ClockState | None] = Batcher(self._read)
 
     async def with_clock(self, headers: Sequence[Header]) -> list[Header]:
-        """Return the headers of an answer with the clock's, unless the database does not answer."""
+        """Return the headers of an answer with the clock's, unless the database is unavailable."""
         if any(name == CLOCK_HEADER for name, _ in headers):
             return [*headers]
         clock = await self._batcher.ask(None)
         return [*headers] if clock is None else [*headers, clock_header(clock, wall_now())]
 
     async def close(self) -> None:
-        """Give the connection back."""
+        """Release the connection."""
         await self._batcher.settle()
 
     async def _read(self, batch: Sequence[None]) -> Sequence[ClockState | None]:
@@ -248,12 +248,12 @@ class ClockHeaders:
 
 
 def create_clock_headers(bank: Bank) -> ClockHeaders | None:
-    """Return what shows the clock of a sandbox; a bank in production shows none."""
+    """Return the clock header of a sandbox; a bank in production has none."""
     return None if bank.settings.is_production else ClockHeaders(bank.pool)
 
 
 def clock_header(clock: ClockState, wall: datetime) -> Header:
-    """Return the header that says what the clock shows at a wall time."""
+    """Return the header with the clock's time at a wall time."""
     return CLOCK_HEADER, f"{clock.at(wall):%Y-%m-%dT%H:%M:%S.%f}Z".encode()
 
 
@@ -261,11 +261,11 @@ DOCUMENTATION, METHODS, UNMATCHED = "documentation", "options_handler", "unmatch
 _TRACE_HEADERS = frozenset({b"traceparent", b"tracestate"})
 _SERVER_ERROR = 500
 ABORTED = 499
-"""What is logged as the status of a request whose client left, or whose response failed, before it began."""
+"""Logged as the status when the client disconnected, or the response failed, before it began."""
 
 
 def observed(app: AppWithLifespan, settings: Settings) -> AppWithLifespan:
-    """Return an application whose requests are seen as the settings want it: without any, the application itself."""
+    """Return an application whose requests are logged and counted according to the settings; without either, itself."""
     is_seen = settings.access_log or settings.management_port is not None or tracing.is_on
     return ObservedApp(app, log_requests=settings.access_log) if is_seen else app
 
@@ -332,9 +332,9 @@ def _describe(span: Any, scope: Scope, status: int) -> None:  # noqa: ANN401 - o
 
 
 def operation_of(scope: Scope) -> str:
-    """Return by what name a request is counted: its operation, or the function of its page.
+    """Return the name under which a request is counted: its operation, or the function of its page.
 
-    All paths that nothing serves have one name together: strangers choose them.
+    All unknown paths share one name, because strangers choose them.
     """
     route, operation = route_of(scope)
     if operation is not None:
@@ -347,12 +347,12 @@ def operation_of(scope: Scope) -> str:
 
 
 def route_of(scope: Scope) -> tuple[str, Operation | None]:
-    """Return the route that took a request, with its parameters unfilled, and its operation; "" for none."""
+    """Return the route that served a request, with its parameters unfilled, and its operation; "" for none."""
     return scope.get("path_template", ""), scope.get("operation")
 
 
 def _attributes(scope: Scope, status: int) -> dict[str, object]:
-    """Return what is logged of a request. The paths of pages hold one-time secrets: only their route is named."""
+    """Return the log fields of a request. The paths of pages hold one-time secrets: only their route is named."""
     route, operation = route_of(scope)
     request: RawRequest | None = scope.get("state", {}).get(RAW_REQUEST)
     named: dict[str, object] = {"http.request.method": scope["method"], "http.response.status_code": status}

@@ -1,4 +1,4 @@
-"""JSON schemas of the structs that operations take and answer, as OpenAPI 3.1 wants them."""
+"""JSON schemas of the structs that operations accept and return, for OpenAPI 3.1."""
 
 import typing
 from collections.abc import Iterator, Mapping
@@ -49,7 +49,7 @@ class Schemas:
         return schema
 
     def close_requests(self) -> None:
-        """Say of every object in a body that it takes no other field."""
+        """Declare that no object in a body takes other fields."""
         waiting = [*self._requests]
         seen: set[str] = set()
         while waiting:
@@ -96,7 +96,7 @@ class Schemas:
             name = f"{name}_{_name_of(arguments[0])}"
         if name not in self.components:
             self.components[name] = {}  # a struct may refer to itself
-            # Generators name what they make by the title: no two may have the same.
+            # Generators name their types by the title: no two may have the same.
             self.components[name] = {**self._struct(struct, inner), "title": name}
         return name
 
@@ -116,7 +116,7 @@ class Schemas:
     def _field(self, hint: Any, field: msgspec.structs.FieldInfo) -> Document:  # noqa: ANN401
         schema = self.response(hint)
         if [each.get("type") for each in schema.get("oneOf", ())][1:] == ["null"]:
-            # What limits a value is said beside the alternatives: it does not concern null.
+            # The limits of a value stand next to the alternatives: they do not concern null.
             for each in schema["oneOf"]:
                 for name in [*_CONSTRAINTS.values(), *_LENGTHS]:
                     if value := each.pop(name, None):
@@ -130,7 +130,7 @@ _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems", "description")
 
 
 def _constraints(arguments: tuple[Any, ...]) -> Document:
-    """Return what an annotated type says beside its type."""
+    """Return the schema keywords of an annotated type."""
     found: Document = {}
     is_list = typing.get_origin(arguments[0]) is list
     for meta in arguments[1:]:
@@ -147,7 +147,7 @@ def _constraints(arguments: tuple[Any, ...]) -> Document:
 
 
 def _filled(hint: Any, inner: Mapping[Any, Any]) -> Any:  # noqa: ANN401 - any type
-    """Put the types of a generic struct in the places of its parameters."""
+    """Replace the parameters of a generic struct by its types."""
     if isinstance(hint, TypeVar):
         return inner[hint]
     if typing.get_origin(hint) is list:

@@ -50,7 +50,7 @@ async def show_health(bank: Bank) -> HttpResponse:
 
 @get("/", OPEN, hidden=True)
 async def redirect_to_documentation() -> HttpResponse:
-    """Lead whoever opens the address of the API in a browser to the documentation."""
+    """Redirect a browser from the address of the API to the documentation."""
     return HttpResponse(302, TEXT, b"See /docs/", headers=[(b"location", b"/docs/")])
 
 
@@ -85,7 +85,7 @@ _REFS = {
     "key": {"$ref": "#/components/parameters/IdempotencyKey"},
     "signature": {"$ref": "#/components/parameters/Signature"},
 }
-_WEBHOOKS = {"name": "webhooks", "description": "What is sent to the addresses of subscriptions."}
+_WEBHOOKS = {"name": "webhooks", "description": "Events sent to the URLs of subscriptions."}
 _TEXT, _NUMBER = {"type": "string"}, {"type": "integer"}
 
 
@@ -164,7 +164,7 @@ COMPONENTS: Document = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """What a document is made of: operations, how they are called, title, where calls go."""
+    """The contents of an OpenAPI document: operations, authentication, title, servers."""
 
     operations: Sequence[Operation]
     proofs: frozenset[Proof]
@@ -176,7 +176,7 @@ class Described:
     components: Document = field(default_factory=lambda: COMPONENTS)
     """Schemes, parameters and schemas that operations refer to."""
     webhooks: Document = field(default_factory=dict)
-    """What we call at others, by name."""
+    """The webhooks that we call, by name."""
 
 
 @cache
@@ -286,7 +286,7 @@ def _query_parameter(parameter: Parameter) -> Document:
 
 
 def _header_parameters(operation: Operation, access: Access) -> list[Document]:
-    """Return the headers a request may or must carry beside its token."""
+    """Return the headers that a request may or must carry besides its token."""
     if access.proof is Proof.SIGNATURE:
         return [*_REFS.values()]
     keyed = access.proof is Proof.OAUTH and operation.changes
@@ -319,7 +319,7 @@ def _refusals(operation: Operation, access: Access) -> Document:
         by_status.setdefault(PROBLEMS[code].status, []).append(code)
     answers = {str(status): _refused(status, named) for status, named in sorted(by_status.items())}
     shaped = answers.setdefault("422", {"description": "", "content": {}, "x-problems": []})
-    shaped["description"] = ", ".join(["the request has another shape", *shaped["x-problems"]])
+    shaped["description"] = ", ".join(["the request has the wrong shape", *shaped["x-problems"]])
     shaped["content"]["application/json"] = {"schema": {"$ref": "#/components/schemas/InvalidRequest"}}
     return answers
 
@@ -333,7 +333,7 @@ def _refused(status: int, codes: list[str]) -> Document:
 
 
 def _add_examples(operation: Document, examples: Mapping[str, Any], *, status: str) -> None:
-    """Put the example of a request and of its answer of this status in their places."""
+    """Insert the examples of a request and of its response of this status."""
     if "request" in examples and "requestBody" in operation:
         for content in operation["requestBody"]["content"].values():
             content["example"] = examples["request"]

@@ -1,4 +1,4 @@
-"""The table of operations: each row says where an operation is, who may call it, what it takes.
+"""The table of operations: each row gives the path of an operation, its access, and its parameters.
 
 @get("/api/v2/pockets/{pocket_id}/")                      # the Partner API, signed
 @post("/api/v2/pockets/", with_scope("pockets.write", "pockets"), refuses=("customer-not-open",))
@@ -40,7 +40,7 @@ Value = Callable[[RawRequest, Mapping[str, Any]], Any]
 MaybeInPath = UUID | None
 """The type of a parameter that only one of a function's paths names; for the others it is None."""
 PREVIEW_PATH: Final = "/preview/"
-"""How paths of operations end that carry nothing out."""
+"""The path suffix of operations that only preview."""
 _IDS: Final = (UUID, MaybeInPath)
 _USUAL_STATUS: Final = {"POST": 201, "DELETE": 204}
 _GIVEN: Final[Mapping[str, Value]] = {
@@ -59,11 +59,11 @@ MAY_NEED_APPROVAL: Final[Mapping[str, Any]] = {
         }
     }
 }
-"""What an operation that may require an approval documents besides its own responses."""
+"""The responses, in addition to its own, of an operation that may require an approval."""
 
 
 class Proof(StrEnum):
-    """What a request must prove about its sender."""
+    """The proof of its sender that a request must carry."""
 
     NONE = "none"
     TOKEN = "token"  # noqa: S105 - a kind, not a secret
@@ -100,12 +100,12 @@ RATES_PER_MINUTE: Final[Mapping[str, int]] = {
     "user": 300,
     "wires": 300,
 }
-"""How many requests of a group of operations one client may send per minute for one user."""
+"""Rate limits by group of operations: requests per minute of one client for one user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How one API lets an operation be called.
+    """Access to an operation through one API.
 
     An OAuth token needs the `scope`; the role of its user must include what the operation `needs`.
     """
@@ -114,11 +114,11 @@ class Access:
     scope: str = ""
     needs: str = ""
     also: str = ""
-    """Another scope, of which the role must include the same, that opens it for a part of what it does."""
+    """Another scope, which the role must also include, that opens it for a part of its function."""
     group: str | None = None
-    """With which group of `RATES_PER_MINUTE` it is counted."""
+    """The group of `RATES_PER_MINUTE` it is counted with."""
     per_address: bool = False
-    """Counted by the address it comes from, before its body is read."""
+    """Counted by the client's address, before its body is read."""
 
 
 OPEN = Access(Proof.NONE)
@@ -134,7 +134,7 @@ def with_scope(scope: str, group: str, *, needs: str | None = None, also: str = 
 
 
 class Deprecation(NamedTuple):
-    """Since when an operation is deprecated, and from when it may be gone."""
+    """The date since which an operation is deprecated, and the date from which it may be removed."""
 
     since: date
     sunset: date
@@ -153,9 +153,9 @@ class Operation:
     tag: str
     status: int
     refuses: tuple[str, ...] = ()
-    """The problems it can answer beside those of every operation."""
+    """Its possible problems, besides those of every operation."""
     moves_money: bool = False
-    """Counts towards the limit of requests that move money as well."""
+    """Counts towards the limit of requests that move money, too."""
     deprecated: Deprecation | None = None
     hidden: bool = False
     """Not in the OpenAPI document."""
@@ -167,11 +167,11 @@ class Operation:
     documented: Mapping[str, Any] = field(default_factory=dict)
     """Parts of the OpenAPI operation that the signature cannot express."""
     also: Operation | None = None
-    """The same function as it is offered elsewhere."""
+    """Return the same function as it is offered elsewhere."""
 
     @property
     def changes(self) -> bool:
-        """Whether it changes something."""
+        """Return whether the operation changes something."""
         return self.method != "GET"
 
     @cached_property
@@ -187,12 +187,12 @@ class Operation:
 
     @cached_property
     def is_body_optional(self) -> bool:
-        """Whether it may be called without its JSON body."""
+        """Return whether the operation may be called without its JSON body."""
         return type(None) in typing.get_args(self.hints.get("data"))
 
     @cached_property
     def returns(self) -> Any:  # noqa: ANN401 - any type
-        """The type of the JSON it answers; None for no body, Any for one that is not JSON."""
+        """The type of the JSON it returns; None for no body, Any for one that is not JSON."""
         hint = self.hints["return"]
         if typing.get_origin(hint) in {UnionType, typing.Union}:
             kinds = [each for each in typing.get_args(hint) if each not in _COMPLETE]
@@ -201,7 +201,7 @@ class Operation:
 
     @cached_property
     def query_sources(self) -> dict[str, Parameter | QueryParams]:
-        """What of the handler's parameters comes from the query."""
+        """Return the parameters of the handler that come from the query."""
         found: dict[str, Parameter | QueryParams] = {}
         for name, each in inspect.signature(self.handler).parameters.items():
             hint = self.hints[name]
@@ -233,7 +233,7 @@ class Operation:
         return re.findall(r"{(\w+)}", self.path)
 
     def access_by(self, proofs: frozenset[Proof]) -> Access | None:
-        """Return how the API that takes these proofs lets it be called, or None if it does not."""
+        """Return its access through an API with these proofs, or None if that API does not offer it."""
         return next((each for each in self.access if each.proof in proofs), None)
 
     @cached_property
@@ -285,17 +285,17 @@ class Operation:
 
 
 def _is_empty(data: msgspec.Struct) -> bool:
-    """Tell whether a body has no field but with what it is without it."""
+    """Tell whether every field of a body has its default."""
     return all(not each.required and getattr(data, each.name) == each.default for each in msgspec.structs.fields(data))
 
 
 class Options(TypedDict, total=False):
-    """What may be said of an operation; what is left out is as usual."""
+    """Options of an operation; omitted ones have their defaults."""
 
     name: str
-    """Its operationId; as a rule that is the name of the function."""
+    """Its operationId; the default is the name of the function."""
     tag: str
-    """What it is grouped with; as a rule its module, or the folder of a module `routes`."""
+    """Groups operations; the default is its module, or the folder of a module `routes`."""
     status: int
     refuses: tuple[str, ...]
     moves_money: bool
@@ -311,7 +311,7 @@ Declare = Callable[[Handler | Operation], Operation]
 
 
 def operation(method: Method, path: str, *access: Access, **options: Unpack[Options]) -> Declare:
-    """Declare an operation. Without any access it is one of the Partner API, and signed."""
+    """Declare an operation. Without an access it belongs to the Partner API, and is signed."""
 
     def declare(declared: Handler | Operation) -> Operation:
         also = declared if isinstance(declared, Operation) else None
@@ -342,15 +342,15 @@ delete = partial(operation, "DELETE")
 
 
 def operations_in(package: str) -> list[Operation]:
-    """Return the operations that the modules of a package declare; packages inside it are apart."""
+    """Return the operations that the modules of a package declare; packages inside it are separate."""
     here = importlib.import_module(package)
     return _declared(each.name for each in pkgutil.iter_modules(here.__path__, f"{package}."))
 
 
 def operations_of_parts() -> list[Operation]:
-    """Return what every part of the bank offers: the operations of modules named `*routes`.
+    """Return the operations of all parts of the bank: those of modules named `*routes`.
 
-    Those of the sandbox are apart: production does not import them.
+    Those of the sandbox are separate: production does not import them.
     """
     here = importlib.import_module("billfold")
     parts = [
@@ -373,6 +373,6 @@ def _declared(modules: Iterable[str]) -> list[Operation]:
         for each in vars(importlib.import_module(name)).values()
         if isinstance(each, Operation) and each.handler.__module__ == name
     ]
-    # The list grows while it is read, by what else is declared of the same function.
+    # The list grows while it is read, by other declarations of the same function.
     found.extend(each.also for each in found if each.also is not None)
     return found

@@ -1,9 +1,9 @@
-"""Query parameters from types: one declaration reads a value, refuses it, and describes it.
+"""Query parameters from types: one declaration parses a value, validates it, and describes it.
 
 class ListQuery(msgspec.Struct, frozen=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=100), Query(description="...")] = 30
 
-A parameter that is not sent has its default. Fields of a struct without `Query` are none. Cursor lists share theirs:
+A parameter that is not sent has its default. Fields of a struct without `Query` are not parameters. Cursor lists share theirs:
 cursor, limit, order; a sealed page.
 """
 
@@ -40,7 +40,7 @@ WRONG_DAY = f"must be a date, like 2025-06-02, {DAY_RANGE}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What the type of a parameter does not say: another name, its own way of being read."""
+    """Annotates a query parameter with what its type does not express: another name, its own parser."""
 
     name: str | None = None
     description: str | None = None
@@ -63,7 +63,7 @@ class Parameter:
     schema: Document
     description: str | None
     indexed: bool
-    """Whether the place of a mistake says which of several values it is."""
+    """True if an error names the index of the wrong value among several."""
 
     @property
     def fields(self) -> Sequence[Parameter]:
@@ -72,7 +72,7 @@ class Parameter:
 
     @property
     def names(self) -> Sequence[str]:
-        """The names under which it is taken: a list with `[]` and without, of which one is documented."""
+        """The names under which it is accepted: a list with `[]` and without; only one is documented."""
         if not self.many or self.name.startswith("filter["):
             return (self.name,)
         bare = self.name.removesuffix("[]")
@@ -98,18 +98,18 @@ class Parameter:
 
 
 def range_pairs(parameters: Iterable[Parameter]) -> list[tuple[Parameter, Parameter]]:
-    """Return the parameters that are the beginning and the end of a range: `x_from` and `x_to`."""
+    """Return the parameters that are the start and the end of a range: `x_from` and `x_to`."""
     by_name = {each.name: each for each in parameters}
     ends = [each for name, each in by_name.items() if name.endswith("_to")]
     return [(begin, end) for end in ends if (begin := by_name.get(f"{end.name.removesuffix('_to')}_from"))]
 
 
 def check_ranges(pairs: Iterable[tuple[Parameter, Parameter]], sent: Mapping[str, Sequence[str]]) -> None:
-    """Raise InvalidInput at the end of a range that lies before its beginning."""
+    """Raise InvalidInput at the end of a range that lies before its start."""
     for begin, end in pairs:
         if begin.name in sent and end.name in sent:
             texts = sent[begin.name][0], sent[end.name][0]
-            # The day that ends a range is in it, so days are compared as they are sent.
+            # The end day of a range is included, so days are compared as they are sent.
             first, last = texts if all(map(is_day, texts)) else (begin.read(sent), end.read(sent))
             if type(first) is type(last) and last < first:
                 raise InvalidInput.at("query", end.name, msg=f"must not be before {begin.name}")
@@ -128,7 +128,7 @@ class QueryParams:
         ]
 
     def read(self, sent: Mapping[str, Sequence[str]]) -> msgspec.Struct:
-        """Return the struct. Raises InvalidInput with every mistake."""
+        """Return the struct. Raises InvalidInput with all errors."""
         values, wrong = {}, []
         for each in self.fields:
             try:
@@ -190,7 +190,7 @@ def _without_none(hint: Any) -> Any:  # noqa: ANN401 - any type
 
 
 def _reading(kind: Any, bounds: msgspec.Meta) -> tuple[Parse, Document]:  # noqa: ANN401 - any type
-    """Return how a text becomes a value of this type, and the type's JSON schema."""
+    """Return the parser for a value of this type, and the type's JSON schema."""
     if typing.get_origin(kind) is Literal:
         known = typing.get_args(kind)
         return partial(parse_choice, known), {"type": "string", "enum": list(known)}
@@ -208,7 +208,7 @@ def _reading(kind: Any, bounds: msgspec.Meta) -> tuple[Parse, Document]:  # noqa
 
 
 def parse_choice(known: Sequence[str], name: str, text: str) -> str:
-    """Return a text that must be a known one. Raises InvalidInput at query.`name`."""
+    """Return a text from a fixed set. Raises InvalidInput at query.`name`."""
     if text not in known:
         raise InvalidInput.at("query", name, msg=f"must be one of {', '.join(known)}")
     return text
@@ -246,13 +246,13 @@ Item = TypeVar("Item")
 Row = TypeVar("Row")
 Order = Literal["desc", "asc"]
 OFFSET_MAX = 1_000_000_000
-Offset = Annotated[int, msgspec.Meta(ge=0, le=OFFSET_MAX), Query(description="How many to leave out at the front.")]
-Limit = Annotated[int, msgspec.Meta(ge=1, le=LIMIT_MAX), Query(description="How many rows at most.")]
+Offset = Annotated[int, msgspec.Meta(ge=0, le=OFFSET_MAX), Query(description="Number of rows to skip.")]
+Limit = Annotated[int, msgspec.Meta(ge=1, le=LIMIT_MAX), Query(description="Maximum row count.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The rows to read for a page: on from a place, one more than the page shows."""
+    """The rows to read for a page: from a position on, one more than the page shows."""
 
     place: SortKey | None
     descending: bool
@@ -260,18 +260,18 @@ class Part:
 
 
 class ListQuery(msgspec.Struct, frozen=True):
-    """The page a caller asks for."""
+    """The page requested by a caller."""
 
     cursor: Annotated[str, Query(description="From an earlier page.")] = ""
     limit: Limit = LIMIT_DEFAULT
 
     @property
     def descending(self) -> bool:
-        """Whether the newest come first."""
+        """Return whether the newest come first."""
         return True
 
     def position(self, pager: Pager, scope: str, filters: Mapping[str, object]) -> Position | None:
-        """Where to continue from; None on the first page. Raises BadCursor."""
+        """Return the position to continue from; None on the first page. Raises BadCursor."""
         if not self.cursor:
             return None
         return pager.open(scope, filters, self.cursor)
@@ -320,14 +320,14 @@ class ListQuery(msgspec.Struct, frozen=True):
 
 
 class OrderedQuery(ListQuery, frozen=True):
-    """The page a caller asks for, in the order they ask for."""
+    """The page requested by a caller, in the requested order."""
 
     order: Annotated[Order, Query(description="desc is newest first.")] = "desc"
 
     @property
     @override
     def descending(self) -> bool:
-        """Whether the newest come first."""
+        """Return whether the newest come first."""
         return self.order == "desc"
 
 
@@ -337,7 +337,7 @@ def page_of(page: Page[Any], items: list[Item]) -> CursorList[Item]:
 
 
 def searched_page_of(page: Page[Any], items: list[Item]) -> SearchedList[Item]:
-    """Return the same of a list whose filters may match few of very many rows."""
+    """Return the same for a list whose filters may match few of very many rows."""
     until = UNSET if page.stop is None else page.stop.at
     return SearchedList(prev_page=page.prev_page, next_page=page.next_page, items=items, searched_to=until)
 
@@ -370,7 +370,7 @@ def _parse_cents(name: str, text: str) -> int:
 
 
 def texts_among(name: str, known: frozenset[str], *, description: str | None = None) -> Query:
-    """Declare texts that must be known ones."""
+    """Declare texts with a fixed set of values."""
     choices = sorted(known)
     schema = {"type": "string", "enum": choices}
     return Query(name=name, parse=partial(parse_choice, choices), schema=schema, description=description)
@@ -389,7 +389,7 @@ Until = Annotated[
     Query(
         parse=parse_range_end,
         schema={"type": "string"},
-        description="A date, Eastern, and all of it; or a date-time with its offset, left out.",
+        description="A date, Eastern, inclusive; or a date-time with its offset, exclusive.",
     ),
 ]
 DayQuery = Annotated[date | None, Query(description="A date; included.")]

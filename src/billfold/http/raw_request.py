@@ -1,4 +1,4 @@
-"""A request as it arrived: the bytes that were signed, from whom, for which host; and its JSON body, read strictly.
+"""A request as it arrived: the signed bytes, the sender, the host; and its JSON body, read strictly.
 
 JSON is UTF-8 without repeated names, control characters, deep nesting or endless lists; types are exact.
 """
@@ -25,14 +25,14 @@ from billfold.platform.errors import BillfoldError, FieldError, InvalidInput
 
 DEPTH_MAX = 32
 ITEMS_MAX = 1000
-# Possessive, and closed by the end too: each byte is looked at once.
+# Possessive, and closed by the end too: each byte is examined once.
 _STRING = re.compile(rb'"(?:[^"\\]|\\.?)*+"?', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
-"""What neither a database nor XML can hold, what terminals obey, and what shows a text in another order."""
+"""Characters that a database or XML cannot hold, that control terminals, or that reorder displayed text."""
 _NOT_IN_NAMES = re.compile("[\t\n\r\u061c\u200e\u200f\u2028\u2029]")
-"""What ends the line of a name or an address, or turns its direction. Other texts may have it."""
-_HALF = re.compile("[\ud800-\udfff]")  # of a pair of UTF-16, which is no character
+"""Characters that end the line of a name or an address, or change its direction. Other texts may have them."""
+_HALF = re.compile("[\ud800-\udfff]")  # of a UTF-16 pair, which is not a character
 _MAYBE_WRONG = re.compile(
     rb"\\[bfnrt]|\\u[dD][89a-fA-F]|\\u00[0189]|\\u007[fF]|\\u20[026]|\\u061[cC]|\\u[fF]{3}[eEfF]"
     rb"|\"sealed:|\\u00[2-7]|\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]|\xef\xbf[\xbe\xbf]"
@@ -45,15 +45,15 @@ def has_control(text: str) -> bool:
 
 
 class _NotJson(ValueError):
-    """What Python would let pass."""
+    """JSON that Python would accept although it is invalid."""
 
 
 def check_json(body: bytes) -> None:
-    """Raise `malformed-json` unless these bytes are JSON that is read in one way only.
+    """Raise `malformed-json` unless these bytes are JSON that can be read in only one way.
 
-    Every step takes time in proportion to the length of the body, whatever is in it.
+    Every step takes time proportional to the length of the body, whatever it contains.
     """
-    # Before it is decoded: how deep a decoder can go depends on what else raised the limit of recursion.
+    # Before it is decoded: how deep a decoder can go depends on other code that raised the recursion limit.
     if body.count(b"[") + body.count(b"{") > DEPTH_MAX and _depth(body) > DEPTH_MAX:
         raise malformed(f"It nests deeper than {DEPTH_MAX} levels.")
     try:
@@ -93,7 +93,7 @@ def _check_texts(decoded: object) -> None:
         for place, text in texts
         if has_control(text) or (_NOT_IN_NAMES.search(text) and _is_name(place))
     ]
-    # Where stored texts are opened, one that a client wrote must not be taken for one that the bank encrypted.
+    # Where stored texts are opened, a text from a client must not be mistaken for one that the bank encrypted.
     wrong += [
         FieldError(("body", *place), "may not look like an encrypted value", "value_error")
         for place, text in texts
@@ -108,7 +108,7 @@ def _is_name(place: tuple[str | int, ...]) -> bool:
 
 
 def texts_in(value: object, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield every text with its place; the name of a field stands at the object it is in."""
+    """Yield every text with its path; the name of a field belongs to the object it is in."""
     if isinstance(value, str):
         yield place, value
     elif isinstance(value, list):
@@ -132,8 +132,8 @@ def _refuse(constant: str) -> None:
 
 
 def malformed(why: str) -> BillfoldError:
-    """Return the refusal of bytes that are not JSON as it should be."""
-    return BillfoldError("malformed-json", f"The body is not JSON as it should be. {why}")
+    """Return the error for bytes that are not valid JSON."""
+    return BillfoldError("malformed-json", f"The body is not valid JSON. {why}")
 
 
 Scope = Any
@@ -143,7 +143,7 @@ AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 BARE = frozenset({"localhost", "127.0.0.1", "[::1]"})
 BODY_BYTES_MAX = 1024 * 1024
 PARAMETERS_MAX = 200
-"""How many parameters a query may have, repeated ones too."""
+"""Maximum number of query parameters, repeated ones included."""
 RAW_REQUEST = "raw_request"
 """Where the state of a scope has the request that came through the edge."""
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -156,7 +156,7 @@ SIGNATURE_HEADER = "x-service-signature"
 
 
 class Requester(NamedTuple):
-    """Whose token a request carries: the tenant in whose log it is kept, and who of it."""
+    """The owner of a request's token: the tenant whose log keeps the request, and the client or user."""
 
     tenant_id: UUID
     client_id: str | None = None
@@ -166,7 +166,7 @@ class Requester(NamedTuple):
 
 
 class RawRequest:
-    """What is known of one request from its first byte to its last."""
+    """A request and what is known of it from its first byte to its last."""
 
     __slots__ = (
         "_query_values",
@@ -191,7 +191,7 @@ class RawRequest:
         self.began_at = monotonic()
         self.trace_id = trace_id
         self.client = client
-        """The address of who called, behind trusted proxies."""
+        """The caller's IP address, behind trusted proxies."""
         self.method: str = scope["method"]
         self.is_head = self.method == "HEAD"
         self.path: str = (scope.get("raw_path") or scope["path"].encode()).decode("latin-1")
@@ -200,7 +200,7 @@ class RawRequest:
         self.path_params: Mapping[str, str] = {}
         self.headers: dict[bytes, bytes] = {}
         for name, value in scope["headers"]:
-            # Two of a kind would be read by one part of the way and signed by another.
+            # With a repeated header, one hop could read one copy while another signs the other.
             self.headers[name] = b",".join((*filter(None, [self.headers.get(name)]), value))
         self.host = self.headers.get(b"host", b"").decode("latin-1").lower()
         self.body = b""
@@ -210,7 +210,7 @@ class RawRequest:
         """The fields of a body that was never sent as JSON, by name."""
         self.caller: Call | None = None
         self.requester: Requester | None = None
-        """Whose token it carries, proven or not."""
+        """The owner of the token that it carries, proven or not."""
         self._query_values: Mapping[str, Sequence[str]] | None = None
 
     def header(self, name: bytes) -> str | None:
@@ -259,7 +259,7 @@ class RawRequest:
             if not has_control(name)
         ]
         wrong += [
-            FieldError(("query", name), "may be there only once", "value_error")
+            FieldError(("query", name), "may occur only once", "value_error")
             for name, many in sorted(known.items())
             if not many and len(sent.get(name, ())) > 1
         ]
@@ -269,10 +269,10 @@ class RawRequest:
     def check_encoding(self) -> None:
         """Raise `unsupported-media-type` when there is a body and it is encoded."""
         if self.body and (self.header(b"content-encoding") or "identity").lower() != "identity":
-            raise BillfoldError("unsupported-media-type", "Send the body as it is: no content-encoding is taken.")
+            raise BillfoldError("unsupported-media-type", "Send the body as it is: no content-encoding is accepted.")
 
     def check_content_type(self) -> None:
-        """Raise `unsupported-media-type` when the body says that it is not JSON."""
+        """Raise `unsupported-media-type` if the body is declared not to be JSON."""
         sent = self.header(b"content-type")
         if sent is not None and not _JSON_TYPE.fullmatch(sent):
             raise BillfoldError("unsupported-media-type", "Send the body as application/json.")
@@ -291,7 +291,7 @@ async def read_body(request: RawRequest, receive: Receive, limit: int = BODY_BYT
 
 
 async def body_parts(request: RawRequest, receive: Receive, limit: int) -> AsyncIterator[bytes]:
-    """Yield the body as it comes. Raises `payload-too-large` when it is larger than `limit`."""
+    """Yield the body as it arrives. Raises `payload-too-large` if it is larger than `limit`."""
     declared = request.headers.get(b"content-length", b"")
     if declared.isdigit() and int(declared) > limit:
         raise too_large(limit)
@@ -320,7 +320,7 @@ def declared_type(request: RawRequest) -> str:
 
 
 def too_large(limit: int) -> BillfoldError:
-    """Return the refusal of a body of more than `limit` bytes."""
+    """Return the error for a body of more than `limit` bytes."""
     return BillfoldError("payload-too-large", f"The body may have at most {limit:,} bytes.")
 
 
@@ -342,7 +342,7 @@ def slug_of(host: str, domain: str) -> str | None:
 
 
 def is_bare(host: str) -> bool:
-    """Tell whether a host is this machine and no partner's name."""
+    """Tell whether a host is this machine and not the name of a partner."""
     return name_of(host) in BARE
 
 
@@ -360,7 +360,7 @@ def parse_uuid(source: str, name: str, text: str) -> UUID:
 
 @contextmanager
 def in_body() -> Iterator[None]:
-    """Prefix the place of mistakes with `body`."""
+    """Prefix the location of errors with `body`."""
     try:
         yield
     except InvalidInput as wrong:
@@ -368,7 +368,7 @@ def in_body() -> Iterator[None]:
 
 
 def instant_in_body(name: str, at: datetime) -> datetime:
-    """Return a time that a body names, in UTC. Raises InvalidInput at body.`name`."""
+    """Return a time in a body, in UTC. Raises InvalidInput at body.`name`."""
     try:
         return require_aware(at).astimezone(UTC)
     except ValueError:
@@ -414,12 +414,12 @@ def _checked(body: Any) -> Any:  # noqa: ANN401 - as above
 
 
 def missing_body() -> InvalidInput:
-    """Return the refusal of a request that should have a body."""
+    """Return the error for a request without the required body."""
     return InvalidInput.at("body", msg="a JSON body is required", kind="missing")
 
 
 def parse_cookies(request: RawRequest) -> dict[str, str]:
-    """Return the cookies of a request: the first of a name counts, being the most specific."""
+    """Return the cookies of a request: of a repeated name the first counts, being the most specific."""
     found: dict[str, str] = {}
     for part in (request.header(b"cookie") or "").split(";"):
         name, _, value = part.strip().partition("=")

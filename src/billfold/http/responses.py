@@ -1,7 +1,7 @@
 """Responses, whole or streamed, and the response to each error.
 
-A refusal is a problem document, a request of the wrong shape the 422 body with `detail`, a bug a 500 with
-its trace id only. The log gets the rest. Tables as CSV files are written page by page: their length costs no memory.
+A refusal is a problem document, an invalid request the 422 body with `detail`, a bug a 500 with
+only its trace id. The rest goes to the log. Tables as CSV files are written page by page: their length costs no memory.
 """
 
 import asyncio
@@ -49,17 +49,17 @@ _ROWS_AT_ONCE = 100
 CSV_ANSWER: dict[str, Any] = {
     "responses": {"200": {"description": "The file.", "content": {"text/csv": {"schema": {"type": "string"}}}}}
 }
-"""What an operation that answers a CSV file documents."""
+"""OpenAPI responses of an operation that returns a CSV file."""
 Separated = Annotated[
     Separators,
     Query(description="comma, with a dot in decimals; or semicolon, with a comma in decimals."),
 ]
-"""The parameter of an operation that answers a CSV file."""
+"""The parameter of an operation that returns a CSV file."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """A whole response: status, content type, body, and headers beside those of every response."""
+    """A complete response: status, content type, body, and headers besides the common ones."""
 
     status: int
     content_type: str
@@ -75,7 +75,7 @@ class HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class StreamedResponse:
-    """A response whose body is made while it is sent."""
+    """A response whose body is generated while it is sent."""
 
     content_type: str
     chunks: AsyncIterator[bytes]
@@ -120,19 +120,19 @@ def json_response(value: object, status: int = 200, *headers: Header) -> HttpRes
 
 
 def redirect(location: str, status: int = 303) -> HttpResponse:
-    """Redirect a browser by 303: what was posted here is not posted there (RFC 9700)."""
+    """Redirect a browser with 303, so that it does not repeat the POST there (RFC 9700)."""
     return HttpResponse(status, TEXT, b"", headers=[(b"location", location.encode())])
 
 
 def respond(answer: object, status: int) -> HttpResponse | StreamedResponse:
-    """Return the response to what a handler answered: None is a response without a body."""
+    """Return the response for a handler's result: None is a response without a body."""
     if isinstance(answer, HttpResponse | StreamedResponse):
         return answer
     return HttpResponse(status, TEXT) if answer is None else json_response(answer, status)
 
 
 class ProblemWithHeaders(BillfoldError):
-    """A refusal with headers of its own, such as Retry-After."""
+    """A refusal with additional headers, such as Retry-After."""
 
     def __init__(self, code: str, detail: str, *headers: Header) -> None:
         super().__init__(code, detail)
@@ -140,7 +140,7 @@ class ProblemWithHeaders(BillfoldError):
 
 
 def unauthorized(detail: str, error: str | None = "invalid_token") -> ProblemWithHeaders:
-    """Return the refusal of a token, or of a request without one (`error` None)."""
+    """Return the error for a token, or for a request without one (`error` None)."""
     value = 'Bearer realm="billfold"' + (f', error="{error}"' if error else "")
     return ProblemWithHeaders("unauthorized", detail, (b"www-authenticate", value.encode()))
 
@@ -161,7 +161,7 @@ def response_to(error: Exception, request: RawRequest) -> HttpResponse:
 
 
 def invalid(error: InvalidInput) -> HttpResponse:
-    """Return the 422 with one entry for each mistake."""
+    """Return the 422 with one entry per error."""
     REFUSALS.add("validation")
     detail = [{"loc": each.loc, "msg": each.msg, "type": each.type} for each in error.errors]
     return HttpResponse(422, JSON, _encode({"detail": detail}))
@@ -246,9 +246,9 @@ def csv_stream(
     separators: Separators,
     bank: Bank,
 ) -> StreamedResponse:
-    """Return a file of `name`. `fetch` gives up to ROWS_PER_PAGE rows of a bank on from a row, or the first.
+    """Return a file of `name`. `fetch` returns up to ROWS_PER_PAGE rows of a bank after a row, or the first.
 
-    A part is read and written while it is its turn: files wait for each other, and other requests for a few rows.
+    Parts are read and written in turns: files wait for each other, and other requests only for a few rows.
     """
 
     async def part(rows: Sequence[Row]) -> AsyncIterator[bytes]:

@@ -1,6 +1,6 @@
 """Shapes that several parts share, and what is wrong with a body, field by field, in words a person can act on.
 
-The decoder stops at the first mistake and knows no place in lists of alternatives. Here the body is held against its
+The decoder stops at the first error and gives no location in unions. Here the body is held against its
 declared type once more: every mistake gets its place and says what would be right.
 """
 
@@ -22,17 +22,17 @@ from billfold.platform.money import format_usd
 
 Item = TypeVar("Item")
 NOT_BLANK = r"[^\s\u00ad\u115f\u1160\u200b-\u200f\u2060-\u206f\u2800\u3164\ufeff\uffa0]"
-"""The pattern of a text that is not blank: something of it can be seen."""
+"""The pattern of a text that is not blank: it has a visible character."""
 _MICROS = 1_000_000
 
 
 def one_of(*known: str) -> msgspec.Meta:
-    """Say of a text in an answer what it may be: `Annotated[str, one_of("OPEN", "CLOSED")]`."""
+    """Declare the possible values of a text in an answer: `Annotated[str, one_of("OPEN", "CLOSED")]`."""
     return msgspec.Meta(extra_json_schema={"enum": list(known)})
 
 
 def published_pattern(pattern: str) -> str:
-    r"""Return a declared pattern as JSON Schema has it (ECMA-262): its `$` is the end, like `\Z` in Python."""
+    r"""Return a declared pattern in the syntax of JSON Schema (ECMA-262): its `$` is the end, like `\Z` in Python."""
     return pattern.replace(r"\Z", "$")
 
 
@@ -41,7 +41,7 @@ WallTime = Annotated[datetime, msgspec.Meta(description="On the wall clock, also
 
 
 class Amount(msgspec.Struct, kw_only=True):
-    """Cents of a currency, and the text people read."""
+    """Cents of a currency, and the formatted text."""
 
     value: int
     currency: Literal["USD"] = "USD"
@@ -54,17 +54,17 @@ def usd(cents: int) -> Amount:
 
 
 def format_price(micros: int) -> str:
-    """A price per $100 with its six decimals: "98.612361"."""
+    """A price per $100 with six decimals: "98.612361"."""
     return f"{micros // _MICROS}.{micros % _MICROS:06d}"
 
 
 def format_appreciation(cents_per_second: Decimal) -> str:
-    """Cents per second with its twelve decimals, never with an exponent: "0.033999678870"."""
+    """Cents per second with twelve decimals, never with an exponent: "0.033999678870"."""
     return f"{cents_per_second:.12f}"
 
 
 class CursorList(msgspec.Struct, Generic[Item], kw_only=True):
-    """A page of a list and cursors to the pages beside it."""
+    """A page of a list and cursors to the adjacent pages."""
 
     prev_page: str | None
     next_page: str | None
@@ -73,10 +73,10 @@ class CursorList(msgspec.Struct, Generic[Item], kw_only=True):
 
 
 class SearchedList(CursorList[Item], Generic[Item], kw_only=True):
-    """A page of a list that is searched through by filters, so many rows at most for each page.
+    """A page of a list that is searched by filters, up to a number of rows per page.
 
-    Where that ends before the page is full, `searched_to` is when the last of them was booked: the page has fewer rows
-    than its limit, or none, and its cursor goes on from there. The list ends where there is no cursor.
+    If that limit ends the search early, `searched_to` is the booking time of the last row searched: the page has fewer
+    rows than its limit, or none, and its cursor continues from there. A list without a cursor is complete.
     """
 
     searched_to: datetime | UnsetType = UNSET
@@ -96,16 +96,16 @@ class CheckedBody(msgspec.Struct):
 
     @classmethod
     def field_errors(cls, fields: Mapping[str, Any]) -> Iterator[FieldError]:
-        """Yield what is wrong among `fields`, by name: those that have their types.
+        """Yield the errors of `fields`, by name: only fields with valid types are included.
 
-        A field with the wrong type is not among them; its mistake is reported already.
+        A field with the wrong type is not among them; its error is reported already.
         """
         raise NotImplementedError
 
 
 Place = tuple[str | int, ...]
 Json = Any
-"""What JSON can hold."""
+"""A JSON value."""
 _NOUNS: Mapping[type[inspect.Type], str] = {
     inspect.BoolType: "true or false",
     inspect.IntType: "a whole number",
@@ -146,25 +146,25 @@ _BOUNDS = (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "l
 
 
 def mistakes_in(body: Any, declared: Any) -> list[FieldError]:  # noqa: ANN401 - whatever the operation declares
-    """Return every mistake of a body that was refused; of a list those of one item."""
-    unknown = FieldError(("body",), "does not have the form that is expected here", "value_error")
+    """Return every error of a body that was refused; of a list those of one item."""
+    unknown = FieldError(("body",), "does not have the expected form", "value_error")
     return _mistakes(inspect.type_info(declared), body, ("body",)) or [unknown]
 
 
 def days_out_of_range(body: Any, declared: Any) -> list[FieldError]:  # noqa: ANN401 - as above
-    """Return the dates of a body of its declared type, of a list that of one item, that no one may name."""
+    """Return the dates out of range in a body of its declared type, for a list those of one item."""
     found = _mistakes(inspect.type_info(declared), body, ("body",))
     return [each for each in found if each.type == _OUT_OF_RANGE]
 
 
 def field_errors(decoded: CheckedBody) -> Iterator[FieldError]:
-    """Yield what the fields of a body do not say right, though each has its declared type."""
+    """Yield the errors of a body's fields although each has its declared type."""
     yield from type(decoded).field_errors({name: getattr(decoded, name) for name in decoded.__struct_fields__})
 
 
 @cache
 def has_dates(declared: Any) -> bool:  # noqa: ANN401 - as above
-    """Tell whether a body of a type may hold a date. A type that holds itself is searched once."""
+    """Tell whether a body of a type may hold a date. A recursive type is searched once."""
     pending, seen = [inspect.type_info(declared)], set[int]()
     while pending:
         each = pending.pop()
@@ -179,7 +179,7 @@ def has_dates(declared: Any) -> bool:  # noqa: ANN401 - as above
 
 
 def _mistakes(info: inspect.Type, value: object, place: Place) -> list[FieldError]:
-    """Return the mistakes of a value that should be of a type."""
+    """Return the errors of a value that should be of a type."""
     kinds = list(_alternatives(info))
     fitting = [(kind, described) for kind, described in kinds if _fits(kind, value)]
     if not fitting:
@@ -192,7 +192,7 @@ def _mistakes(info: inspect.Type, value: object, place: Place) -> list[FieldErro
 
 
 def _alternatives(info: inspect.Type, description: str | None = None) -> Iterator[tuple[inspect.Type, str | None]]:
-    """Yield what a value may be, each alternative with what is said of its form."""
+    """Yield the alternatives of a value, each with the description of its form."""
     if isinstance(info, inspect.Metadata):
         described = (info.extra_json_schema or {}).get("description", description)
         yield from _alternatives(info.type, described)
@@ -204,7 +204,7 @@ def _alternatives(info: inspect.Type, description: str | None = None) -> Iterato
 
 
 def _fits(kind: inspect.Type, value: object) -> bool:
-    """Tell whether a value is what JSON has for a type, whatever its limits."""
+    """Tell whether a value has the JSON type of a type, regardless of its limits."""
     if isinstance(kind, inspect.AnyType):
         return True
     if isinstance(kind, inspect.FloatType):
@@ -258,7 +258,7 @@ def _struct_mistakes(struct: inspect.StructType, value: dict[str, Any], place: P
 
 
 def _refusal(struct: type[msgspec.Struct], value: dict[str, Any]) -> str | None:
-    """Return why a struct does not take values of which each has its declared type."""
+    """Return why a struct rejects values that all have their declared types."""
     try:
         msgspec.convert(value, struct)
     except msgspec.ValidationError as error:
@@ -267,7 +267,7 @@ def _refusal(struct: type[msgspec.Struct], value: dict[str, Any]) -> str | None:
 
 
 def _good_fields(struct: inspect.StructType, value: dict[str, Any], wrong: set[str | int]) -> dict[str, Any]:
-    """Return the fields that have their types, by name; what is missing has its default."""
+    """Return the fields that have their types, by name; missing ones have their defaults."""
     hints = typing.get_type_hints(struct.cls, include_extras=True)
     return {
         each.name: msgspec.convert(value[each.encode_name], hints[each.name])
@@ -312,13 +312,13 @@ def _inner_mistakes(
         return [FieldError(place, msg, "value_error")]
     for step, each in values:
         if found := _mistakes(inner, each, (*place, step)):
-            # One item is enough, and of it what the decoder meets first.
+            # One item is enough, and in it the error that the decoder meets first.
             return [next((one for one in found if one.type != "missing"), found[0])]
     return []
 
 
 def _limit_broken(kind: inspect.Type, described: str | None, value: Json) -> str | None:
-    """Return what a value should be that has its type, and not the limits set to it."""
+    """Return the limits that a value of the right type violates."""
     if isinstance(kind, inspect.LiteralType | inspect.EnumType):
         values = kind.values if isinstance(kind, inspect.LiteralType) else tuple(kind.cls)
         known = [str(each) for each in values]

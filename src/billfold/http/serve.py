@@ -3,7 +3,7 @@
 `target` names a factory without parameters, such as "billfold.wiring.server:partner_app", that returns an ASGI
 application (see `LazyApp`). Each worker calls it and runs its lifespan, so each has its own pool and engine.
 
-The server closes a connection by itself whose handshake takes 10 seconds, whose headers take 15 seconds, or which is
+The server itself closes a connection whose handshake takes 10 seconds, whose headers take 15 seconds, or which is
 idle for 15 seconds; it accepts no more than `connections_max`. Requests that are being received have a deadline
 (`edge.py`). Beyond what a network may have, the connection that has kept the server waiting longest gives way.
 
@@ -39,9 +39,9 @@ from billfold.platform.problems import PROBLEMS
 from billfold.platform.settings.settings import Settings
 
 LINGER_SECONDS = 2.0
-"""How long the other side may continue sending before the connection is cut."""
+"""Maximum time that a client may continue sending before the connection is closed."""
 CONNECTIONS_MAX = 200
-"""How many are answered at a time; the process that listens also supervises others, which takes descriptors."""
+"""Maximum number of concurrent connections: the listening process also supervises others, which takes descriptors."""
 _STEP = 64 * 1024
 
 
@@ -70,7 +70,7 @@ async def serve_plain(host: str, port: int, *, https_host: str) -> asyncio.Serve
 
 
 async def _let_finish(reader: asyncio.StreamReader) -> None:
-    """Drop what arrives. Closing while it does would take the answer from the client."""
+    """Discard incoming data. Closing earlier could prevent the client from receiving the answer."""
     while await reader.read(_STEP):
         pass
 
@@ -83,7 +83,7 @@ def _answer(https_host: str) -> bytes:
             "type": f"https://{https_host}/docs/errors/{problem.code}",
             "title": problem.title,
             "status": problem.status,
-            "detail": "Only https is accepted. Nothing of this request was read.",
+            "detail": "Only https is accepted. This request was not read.",
             "code": problem.code,
             "trace_id": trace_id,
             "retryable": problem.retryable,
@@ -103,7 +103,7 @@ def _answer(https_host: str) -> bytes:
 
 
 BACKLOG = 2048
-# The server's own lines are written as those of the bank.
+# The server's own log lines have the bank's format.
 _LOGGED_AS_ALL = {"formatters": {}, "handlers": {}, "loggers": {"_granian": {"propagate": True}}}
 STOP_SECONDS = 15
 HEADERS_SECONDS = 15_000
@@ -149,7 +149,7 @@ def serve_https(
 
 
 def _load(target: str) -> AppWithLifespan:
-    """Return the application that a factory makes. The server's own loader imports from the current folder first."""
+    """Return the application that a factory makes. The server's own loader would search the current folder first."""
     app: AppWithLifespan = pkgutil.resolve_name(target)()
     return app
 
@@ -196,7 +196,7 @@ class LazyApp:
 
 SWEEP_SECONDS = 1.0
 STALLED_READER_MILLISECONDS = 30_000
-"""How long the other side may take nothing of an answer."""
+"""Maximum time that a client may accept no bytes of a response."""
 _USER_TIMEOUT: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)
 _DESCRIPTORS = (Path("/proc/self/fd"), Path("/dev/fd"))
 Peer = tuple[str, int]
@@ -213,7 +213,7 @@ class _Receiving:
 
 
 class ConnectionLimits:
-    """ASGI: lets each network have so many connections, proxies as many as they like."""
+    """ASGI: limits the connections of each network, except those of proxies."""
 
     def __init__(self, app: AppWithLifespan, settings: Settings) -> None:
         self._app = app
@@ -235,7 +235,7 @@ class ConnectionLimits:
             await self._serve(scope, receive, send, mine=_Receiving(task))
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, *, mine: _Receiving) -> None:
-        """Serve a request, unless it is given up while it is received."""
+        """Serve a request, unless it is aborted while it is received."""
         peer = _client_of(scope)
         network = network_of(peer[0])
         waiting = self._receiving[network]
@@ -245,7 +245,7 @@ class ConnectionLimits:
             self._give_up_slowest(waiting)
 
         async def sent(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
-            waiting.pop(peer, None)  # it has its answer: it gives way to nobody any more
+            waiting.pop(peer, None)  # it has its answer and is no longer closed for others
             await send(message)
 
         async def received() -> Any:  # noqa: ANN401 - a message of ASGI
@@ -269,7 +269,7 @@ class ConnectionLimits:
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Open what is behind it, and look after its connections."""
+        """Open the inner application, and supervise its connections."""
         async with self._app.lifespan():
             sweep = asyncio.create_task(self._run())
             try:
@@ -293,14 +293,14 @@ class ConnectionLimits:
             self.sweep()
 
     def sweep(self) -> None:
-        """End the oldest connections without a request of every network that has too many."""
+        """Close the oldest connections without a request of every network that has too many."""
         seen: dict[Peer, int] = {}
         idle: defaultdict[str, list[Peer]] = defaultdict(list)
         count: Counter[str] = Counter()
         for each in self._sockets():
             peer = _peer_of(each)
             if peer is not None and peer not in self._seen and _USER_TIMEOUT is not None:
-                # The system ends the connection when the other side reads nothing for so long.
+                # The system closes the connection if the other side reads nothing for this long.
                 each.setsockopt(socket.IPPROTO_TCP, _USER_TIMEOUT, STALLED_READER_MILLISECONDS)
             if peer is None or self._is_proxy(peer):
                 continue
@@ -320,7 +320,7 @@ class ConnectionLimits:
                 _shut_down(each)
 
     def _sockets(self) -> Iterator[socket.socket]:
-        """Yield the connections to the port that this process has, each as a copy that is closed afterwards."""
+        """Yield the process's connections to the port, each as a copy that is closed afterwards."""
         folder = next(each for each in _DESCRIPTORS if each.is_dir())
         for each in list(folder.iterdir()):
             copy = _copy_of(int(each.name))
@@ -332,7 +332,7 @@ class ConnectionLimits:
 
 
 def _client_of(scope: Scope) -> Peer:
-    """Return who sends a request as sockets name them: the server writes the port as a text."""
+    """Return the sender of a request as sockets name it: the server writes the port as a text."""
     address, port = scope.get("client") or ("", 0)
     return address, int(port)
 

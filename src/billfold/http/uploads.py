@@ -33,19 +33,19 @@ from billfold.platform.errors import BillfoldError, InvalidInput
 from billfold.platform.file_kinds import FileKind, kind_of, max_file_bytes
 
 FILES_RECEIVED_MAX: Final = 16
-"""How many files of a tenant are received at once; the others are not read yet."""
+"""Number of files of a tenant that are received at once; the others are not read yet."""
 FILE_WAIT_SECONDS: Final = 300.0
-"""How long a file waits until it is read."""
+"""Maximum time that a file waits until it is read."""
 FORM_FRAME_BYTES_MAX: Final = 64 * 1024
-"""How much of a form with a file may be something else than the file."""
+"""Maximum number of bytes of a form with a file that do not belong to the file."""
 _FIELD_BYTES_MAX: Final = 4096
 _PARTS_MAX: Final = 10
 _UNTOLD: Final = frozenset({"", "application/octet-stream"})
-"""What programs send that do not know the type of a file."""
+"""Content types sent by programs that do not know the type of a file."""
 
 
 class OwnedType(NamedTuple):
-    """The type of a document, and whose it is."""
+    """The type of a document, and its owner."""
 
     customer_id: UUID
     type: str
@@ -56,7 +56,7 @@ FindDocumentType = Callable[[Pool, UUID], Awaitable[OwnedType | None]]
 
 
 class UploadTurns:
-    """The turns of one process; `in_memory_max` files of a tenant may be in memory at once."""
+    """The uploads of one process; `in_memory_max` files of a tenant may be in memory at once."""
 
     def __init__(self, in_memory_max: int) -> None:
         self._in_memory_max = in_memory_max
@@ -78,7 +78,7 @@ class UploadTurns:
             turns.release()
 
     def in_memory(self, tenant: UUID) -> asyncio.Semaphore:
-        """Return what is held while a file is in memory."""
+        """Return the slot that is held while a file is in memory."""
         return self._in_memory.setdefault(tenant, asyncio.Semaphore(self._in_memory_max))
 
 
@@ -94,7 +94,7 @@ class Uploads:
     async def in_memory(self, request: RawRequest, receive: Receive, tenant: UUID) -> AsyncIterator[None]:
         """Read the body of a request that is a file. Only once it is there it takes one of its tenant's places.
 
-        Files beyond those that a tenant may send at once are not read until it is their turn.
+        Files beyond the limit of a tenant are not read until others are done.
         """
         document_type = await patiently(lambda: self._document_type(tenant, request))
         async with (
@@ -106,7 +106,7 @@ class Uploads:
             yield
 
     async def _document_type(self, tenant: UUID, request: RawRequest) -> str | None:
-        """Return the type in the path, or that of the document named there; None for one that is not the tenant's."""
+        """Return the type in the path, or that of the document named there; None if it is not the tenant's."""
         named = request.path_params.get("document_id")
         if named is None:
             return request.path_params.get("document_type")
@@ -129,7 +129,7 @@ class SentFile(NamedTuple):
 async def receive_file(request: RawRequest, receive: Receive, document_type: str | None) -> AsyncIterator[IO[bytes]]:
     """Receive the file of a document of this type, or a form with it, on the disk. Raises `payload-too-large`.
 
-    A file of another type is not read: the operation refuses it, after whoever may not send one.
+    A file of another type is not read: the operation refuses it, after checking permissions.
     """
     with tempfile.TemporaryFile() as received:
         is_form = is_file_form(request)
@@ -143,12 +143,12 @@ async def receive_file(request: RawRequest, receive: Receive, document_type: str
 
 
 def is_file_kind(request: RawRequest) -> bool:
-    """Tell whether an upload is declared to be of a type that is taken."""
+    """Tell whether the declared type of an upload is accepted."""
     return declared_type(request) in set(FileKind)
 
 
 def kind_in(request: RawRequest) -> FileKind:
-    """Return what an upload is declared to be. Raises `unsupported-media-type`."""
+    """Return the declared type of an upload. Raises `unsupported-media-type`."""
     try:
         return FileKind(declared_type(request))
     except ValueError:
@@ -168,7 +168,7 @@ async def receive_file_form(
         try:
             parser = PushMultipartParser(boundary_of(request), max_segment_count=_PARTS_MAX)
             async for part in body_parts(request, receive, most + FORM_FRAME_BYTES_MAX):
-                for event in parser.parse(part) if part else ():  # to the parser nothing is the end
+                for event in parser.parse(part) if part else ():  # an empty part means the end to the parser
                     form.take(event)
             parser.close()
         except MultipartError:
@@ -180,7 +180,7 @@ async def receive_file_form(
 
 
 def open_file_form(request: RawRequest) -> None:
-    """Let the body of a request that is a form be its file, and the headers be those of its part.
+    """Replace the body of a form request by its file, and the headers by those of its part.
 
     A body of another type stays as it is. Raises InvalidInput for a form without a file, `bad-request`.
     """
@@ -212,7 +212,7 @@ def boundary_of(request: RawRequest) -> bytes:
 
 
 class _Form:
-    """What has come of a form so far."""
+    """The parts of a form received so far."""
 
     def __init__(self, content: IO[bytes], most: int, check: Callable[[dict[str, str]], None]) -> None:
         self.fields: dict[str, str] = {}
@@ -223,7 +223,7 @@ class _Form:
         self._text = bytearray()
 
     def take(self, event: MultipartSegment | bytearray | bytes | None) -> None:
-        """Take the beginning of a part, a piece of it, or its end."""
+        """Process the beginning of a part, a piece of it, or its end."""
         if isinstance(event, MultipartSegment):
             self._begin(event)
         elif event is None:
@@ -256,12 +256,12 @@ class _Form:
         except UnicodeDecodeError:
             text = "\0"
         if self._part.name in self.fields or has_control(text):
-            raise BillfoldError("bad-request", "A field comes twice, or is no text.")
+            raise BillfoldError("bad-request", "A field is repeated, or is not text.")
         self.fields[self._part.name] = text
 
 
 def _headers_of(part: MultipartSegment | None) -> dict[bytes, bytes]:
-    """Return the headers by which an upload says what it is; a name that is not plain is written as RFC 5987 has it."""
+    """Return the headers that describe an upload; a name that is not plain ASCII is written as in RFC 5987."""
     if part is None or not part.filename:
         return {}
     return {

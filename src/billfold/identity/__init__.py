@@ -1,1 +1,1 @@
-"""Who people, partners and operators are, how they prove it, and what they may do."""
+"""Users, partners and operators: their authentication and authorization."""

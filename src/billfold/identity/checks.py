@@ -1,11 +1,11 @@
-"""What `verify` checks of rights: roles, clients, keys and addresses of events are as their last entry left them."""
+"""Checks of rights: roles, clients, keys and event addresses match their last audit entry."""
 
 from billfold.audit.rules import RESOURCES, RIGHTS
 from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.database.connection import Connection
 
-_CHANGED = "it differs from the last entry about it"
-_DELETED = "an entry is about it, and it is missing"
+_CHANGED = "it differs from its last audit entry"
+_DELETED = "it has an audit entry, but is missing"
 _COMPARED = f"""
 WITH proof AS (
   SELECT DISTINCT ON (a.customer_id, t.key, p.key) a.customer_id, t.key AS name, p.key AS id, p.value AS fingerprint
@@ -21,7 +21,7 @@ SELECT name, id, p.fingerprint IS NOT NULL AS is_proven, r.fingerprint IS NOT NU
 
 
 async def check_rows(conn: Connection, findings: Findings) -> None:
-    """Name each row that differs from the fingerprint in the last entry about it; count those without one."""
+    """Report each row that differs from the fingerprint in the last entry about it; count those without one."""
     keys = {each.name: each.key.partition(".")[2] for each in RIGHTS}
     for row in await conn.fetch(_COMPARED, list(RESOURCES), list(keys), timeout=STATEMENT_TIMEOUT_SECONDS):
         table = row["name"]

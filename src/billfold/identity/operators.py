@@ -1,6 +1,6 @@
 """Operators of the bank: what their roles allow, and the record of what they do in the bank's own audit log.
 
-The log of a customer says that the bank changed something; the bank's says what was done and by whom.
+The log of a customer says that the bank changed something; the bank's log says what was done and by whom.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from billfold.platform.errors import BillfoldError, Refused
 
 
 class Power(Enum):
-    """What an operator does beyond reading."""
+    """A permission of an operator beyond reading."""
 
     DECIDE = auto()
-    """Approve or reject what waits for the bank, and confirm what another operator has proposed."""
+    """Approve or reject requests that wait for the bank, and confirm what another operator has proposed."""
     PROPOSE = auto()
-    """Propose what another operator has to confirm."""
+    """Propose actions that another operator has to confirm."""
     MOVE_MONEY = auto()
-    """Propose to move money, as out of suspense, and have files of the rails processed again."""
+    """Propose to move money, such as out of suspense, and reprocess files of the rails."""
 
 
 _ALL = frozenset(Power)
@@ -45,7 +45,7 @@ POWERS: Mapping[Role, frozenset[Power]] = MappingProxyType(
         "SERVICE": frozenset(),
     }
 )
-"""What each role of the bank's own team may do; all of them read everything."""
+"""The permissions of each role of the bank's own team; all roles may read everything."""
 
 
 _ACCOUNT = re.compile(r".*, account (.+)\Z", re.DOTALL)
@@ -54,9 +54,9 @@ _OF_MEMBER = re.compile(r" \(([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """Who acts for the bank. `name` is theirs alone: two operators are two names.
+    """An operator of the bank. `name` is unique: two operators have two names.
 
-    `role` is that of a member of the bank's team; None is the command line, which whoever may run it may use for all.
+    `role` is that of a member of the bank's team; None is the command line, whose users may do everything.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Operator:
 
     @classmethod
     def of_command_line(cls, name: str | None) -> Operator:
-        """Return whoever runs a command, by the name in the settings."""
+        """Return the operator at the command line, by the name in the settings."""
         return cls(name=name or "operator", origin=Origin(kind="OPERATOR", name=name or "operator"))
 
     @classmethod
@@ -75,20 +75,20 @@ class Operator:
 
     @staticmethod
     def of_account(name: str, account: str) -> str:
-        """Return the name of an operator with the account of the system that tells them from others."""
+        """Return the name of an operator with the system account that distinguishes them."""
         return f"{name}, account {account}"
 
     @staticmethod
     def user_id_in(name: str) -> UUID | None:
-        """Return whose the name of an operator is; None for one of the command line."""
+        """Return the owner of an operator's name; None for one of the command line."""
         found = _OF_MEMBER.search(name)
         return None if found is None else UUID(found[1])
 
     @staticmethod
     def are_same(one: str, other: str) -> bool:
-        """Tell whether two names are one operator's, who does not become two by another name or another case.
+        """Tell whether two names are one operator's, regardless of another name or another case.
 
-        In production the command line is the same operator under every name, as long as the account is the same.
+        In production the command line is the same operator under every name as long as the system account is the same.
         """
         user_id = Operator.user_id_in(one)
         if user_id is not None or Operator.user_id_in(other) is not None:
@@ -103,7 +103,7 @@ class Operator:
         return self.role is None or power in POWERS[self.role]
 
     def require(self, power: Power) -> None:
-        """Refuse what the role does not include. Raises `forbidden`."""
+        """Refuse an action that the role does not include. Raises `forbidden`."""
         if not self.may(power):
             raise Refused("forbidden", f"The role {self.role} does not include this.")
 
@@ -112,10 +112,10 @@ class Operator:
 async def recorded(
     bank: Bank, by: Operator, action: str, resource: tuple[str, UUID | str | None], **details: str
 ) -> AsyncIterator[None]:
-    """Do something that has transactions of its own; who begins it is recorded before, what came of it when it ends.
+    """Record the start of an action that has its own transactions, and its result at the end.
 
-    `action` is `<resource>.<verb>`. What is refused is recorded as FAILURE, and goes on. What ends in no way at all, as
-    in a crash, leaves `<resource>.<verb>_begun` alone, which says who may have done it.
+    `action` is `<resource>.<verb>`. A refusal is recorded as FAILURE, and raised. An action that never ends, as
+    in a crash, leaves only `<resource>.<verb>_begun`, which says who may have done it.
     """
     await _record(bank, by, f"{action}_begun", resource, outcome="SUCCESS", details=details)
     try:

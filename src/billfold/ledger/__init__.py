@@ -1,4 +1,4 @@
 """The ledger: books, commands, postings, the chain, and the engine that writes them.
 
-Owns no table. Never decides anything.
+Owns no table. Makes no decisions.
 """

@@ -1,4 +1,4 @@
-"""The open bank that routes, workers and commands of the operator share."""
+"""The open bank that routes, workers and operator commands share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BackgroundTasks:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Coroutine[None, None, None]) -> None:
-        """Run something beside the caller."""
+        """Run a coroutine in the background."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -72,7 +72,7 @@ class Ports:
             self._providers[port] = provider
 
     def copy(self) -> Ports:
-        """Return the same providers, of which some can be replaced."""
+        """Return the same providers, some of which can then be replaced."""
         other = Ports()
         other._providers.update(self._providers)
         return other
@@ -104,11 +104,11 @@ class Bank:
         self.directory = Directory(self.pool)
         self.background = BackgroundTasks()
         self.export_turn = asyncio.Lock()
-        """Held by the one file of rows of which a part is being made."""
+        """Held while part of a file of rows is being made; one file at a time."""
 
     @property
     def calendars(self) -> Calendars:
-        """The calendars with the overrides that this process has taken up."""
+        """The calendars with the overrides that this process has loaded."""
         return self.market.calendars
 
     async def now(self, conn: Connection | None = None) -> datetime:
@@ -121,9 +121,9 @@ class Bank:
 
 
 async def limit_usage(bank: Bank, what: str, customer_id: UUID, *, account: UUID | None = None, more: int = 1) -> None:
-    """Count what a customer has done, once or so often, before it is done. Raises Refused `usage-limit-reached`.
+    """Count an action of a customer, once or several times, before it is done. Raises Refused `usage-limit-reached`.
 
-    It counts whatever becomes of it. `account` is that of another bank.
+    It counts even if the action fails. `account` is that of another bank.
     """
     entry = await bank.directory.find("customer", customer_id)
     partner_id = None if entry is None else entry.partner_id
@@ -133,7 +133,7 @@ async def limit_usage(bank: Bank, what: str, customer_id: UUID, *, account: UUID
 
 
 def uses_of(what: str, *, more: int = 1, **subjects: UUID | None) -> dict[tuple[str, UUID], int]:
-    """Return what is counted for whom; where there is no limit, nothing is."""
+    """Return the counters with their subjects; without a limit there are none."""
     return {
         (f"{what}.{whose}", subject): more
         for whose, subject in subjects.items()

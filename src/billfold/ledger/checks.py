@@ -58,7 +58,7 @@ def creation_checks(tracked: TrackedTable) -> Iterator[Check]:
     id_column_sql = "" if tracked.name == "customer" else f", b.id AS {tracked.id_column}"
     yield Check(
         tracked.name,
-        "its command was accepted, and the row is missing",
+        "its command was accepted, but the row is missing",
         f"""SELECT b.customer_id{id_column_sql} FROM {creations} b LEFT JOIN {tracked.name} n
               ON n.customer_id = b.customer_id AND n.{tracked.id_column}::text = b.id
              WHERE n.customer_id IS NULL""",
@@ -108,7 +108,7 @@ def outcome_checks(
 def directory_checks(tracked: TrackedTable, kind: str | None = None, value: str | None = None) -> Iterator[Check]:
     """Compare rows with their entries in the directory, both ways.
 
-    As a rule an entry is of the table's kind and its value is the id; else `value` is SQL on the row `n`.
+    By default an entry is of the table's kind and its value is the id; otherwise `value` is SQL on the row `n`.
     """
     kind, value = kind or tracked.name, value or f"n.{tracked.id_column}::text"
     yield Check(
@@ -130,12 +130,12 @@ def directory_checks(tracked: TrackedTable, kind: str | None = None, value: str 
 
 
 def change_check(table: str, column: str, id_column: str | None = None, *, unless: str = "false") -> Check:
-    """Find rows `t` that changed at a time at which no command of their customer was accepted, but `unless` holds."""
+    """Find rows `t` that changed when no command of their customer was accepted, except where `unless` holds."""
     key = "t.customer_id" + (f", t.{id_column}" if id_column else "")
     return Check(
         table,
-        f"{column} is {{at}}, and no command was booked then",
-        # Each instant once: in a bank whose clock is held all commands have the same.
+        f"{column} is {{at}}, but no command was booked then",
+        # Each instant once: in a bank whose clock is stopped all commands have the same.
         f"""SELECT {key}, t.{column} AS at FROM {table} t LEFT JOIN (
               SELECT DISTINCT customer_id, booked_at FROM command WHERE accepted) c
                 ON c.customer_id = t.customer_id AND c.booked_at = t.{column}

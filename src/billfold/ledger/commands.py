@@ -1,4 +1,4 @@
-"""Commands, and how their rules refuse.
+"""Commands, and how their rules refuse them.
 
 A command is a frozen struct. A rule is a plain function `rule(books, command, ctx)` that
 changes books and returns the outcome, a JSON-ready dict from which the answer is rendered.
@@ -24,7 +24,7 @@ Rule = Callable[..., Outcome]
 
 
 class Reference(StrEnum):
-    """What a rule may use besides the books of its customers."""
+    """A resource that a rule may use in addition to the books of its customers."""
 
     ACH_ENTRY = "ach_entry"
     CARD = "card"
@@ -45,7 +45,7 @@ class Reference(StrEnum):
 
 
 class AuditedAction(NamedTuple):
-    """What the audit log says of a command: `fields` are the fields of the command it shows."""
+    """The audit entry of a command: `fields` are the fields of the command that it shows."""
 
     resource: str
     verb: str | Callable[[Any], str]
@@ -57,20 +57,20 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
     `customers[0]` owns the command row. `request_hash` is the fingerprint of the request;
     the same (caller, key) with another fingerprint is refused. `origin` is the user or client,
-    for the audit log; it decides nothing. `references` are ids of whatever else the rule must see:
+    for the audit log; it decides nothing. `references` are ids of other objects the rule needs:
     it finds them in `Book.referenced`.
     """
 
     rule: ClassVar[Rule]
     # How the objects behind `references` are read.
     reference_kinds: ClassVar[tuple[Reference, ...]] = ()
-    # What the audit log says of it when a user or client requests it. Payments and ends of days are
+    # The audit entry of a command that a user or client requested. Payments and ends of days are
     # proven by their own rows and the chain of the ledger.
     audit: ClassVar[AuditedAction | None] = None
     # Does the rule use portals, counterparties or pending transfers?
     needs_identifiers: ClassVar[bool] = True
     creates_customer: ClassVar[bool] = False
-    # Does it leave a command row? Under the name of its class: earlier ones stay readable.
+    # Does it leave a command row? The row has the name of its class, so that earlier ones stay readable.
     is_recorded: ClassVar[bool] = True
     former_names: ClassVar[tuple[str, ...]] = ()
 
@@ -88,7 +88,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """Return the names under which its rows stand in the database."""
+        """Return the class names that its rows have in the database."""
         return (cls.__name__, *cls.former_names)
 
     def decide(self, books: Books, ctx: Context) -> Outcome:
@@ -96,7 +96,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
         return type(self).rule(books, self, ctx)
 
     def audited_fields(self) -> dict[str, Any]:
-        """Return the fields of this command that the audit log shows, as far as they are given."""
+        """Return the fields of this command that the audit log shows, as far as they are set."""
         names = self.audit.fields if self.audit else ()
         fields = {name: getattr(self, name) for name in names}
         return {name: value for name, value in fields.items() if value is not None}

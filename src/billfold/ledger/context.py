@@ -1,4 +1,4 @@
-"""What rules decide by besides books: the time, the market, calendars, ids, and the policy of the bank."""
+"""The context of rules besides books: the time, the market, calendars, ids, and the policy of the bank."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Screening(Protocol):
         return None
 
     def deposit_amounts(self) -> tuple[int, int] | None:
-        """Return the two micro-deposit amounts in cents; None: they are drawn at random."""
+        """Return the two micro-deposit amounts in cents; None to draw them at random."""
         return None
 
 
@@ -48,7 +48,7 @@ class NoScreening(Screening):
 
 
 class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """What of the bank decides money: its settings, and its agreements."""
+    """The bank's policy as far as it affects money: its settings, and its agreements."""
 
     aum_fee_bps: int = 25
     haircut_bps: int = 0
@@ -64,7 +64,7 @@ class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
     card_blocked_categories: frozenset[str] = frozenset()
     """Merchant categories at which no card of the bank pays."""
     delivers_bills: bool = True
-    """Whether the bank has a custodian that delivers bills to others."""
+    """True if the bank has a custodian that delivers bills to other institutions."""
     agreements: Agreements = msgspec.field(default_factory=Agreements)
     """Published by an operator while the bank runs."""
 
@@ -72,7 +72,7 @@ class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
 class SaleTerms(NamedTuple):
     """The bid at which bills are sold (micro-dollars per $100), the day the trades settle, and that of the proceeds.
 
-    A sale for the same day is carried by the bank: the trade settles on the business date, which after the close is
+    A same-day sale is financed by the bank: the trade settles on the business date, which after the close is
     that of the next day, and the proceeds can be used at once.
     """
 
@@ -82,10 +82,10 @@ class SaleTerms(NamedTuple):
 
 
 class Context:
-    """What a rule decides by besides books: now, market, calendars, ids, terms.
+    """The context of a decision besides its books: now, market, calendars, ids, policy.
 
-    Prices are looked up once per bill and moment. `at` gives the same bank at another
-    instant, for things that were due earlier.
+    Prices are looked up once per bill and moment. `at` returns the same context at another
+    instant, for work that was due earlier.
     """
 
     def __init__(self, *, now: datetime, market: Market, calendars: Calendars, terms: BankPolicy, seed: bytes) -> None:
@@ -107,12 +107,12 @@ class Context:
         self._offers: dict[int, tuple[Bill, int] | None] = {}
 
     def serve(self, command_id: UUID) -> None:
-        """Derive ids from this command from here on."""
+        """Derive ids from this command from now on."""
         self.command_id = command_id
         self.ids = IdSource(self.seed, command_id)
 
     def at(self, now: datetime) -> Context:
-        """The same bank at another instant; prices looked up there are kept."""
+        """Return the same bank at another instant; prices looked up there are kept."""
         other = self._others.get(now)
         if other is None:
             other = self._others[now] = Context(
@@ -121,13 +121,13 @@ class Context:
         return other
 
     def bill(self, cusip: str) -> Bill:
-        """The bill behind a CUSIP."""
+        """Return the bill of a CUSIP."""
         return self.market.bill(cusip)
 
     def t0_bid(self, cusip: str) -> int:
-        """The bank's own bid for a bill now, micro-dollars per $100, settling today (T+0).
+        """Return the bank's own bid for a bill now, micro-dollars per $100, settling today (T+0).
 
-        Nothing for a bill that has matured: it waits for its redemption. Raises MarketDataStale, as `t1_bid`.
+        Zero for a bill that has matured: it waits for its redemption. Raises MarketDataStale, like `t1_bid`.
         """
         price = self._t0.get(cusip)
         if price is None:
@@ -137,7 +137,7 @@ class Context:
         return price
 
     def t1_bid(self, cusip: str) -> int:
-        """The dealers' bid for a bill now, micro-dollars per $100, settling on the next business day (T+1)."""
+        """Return the dealers' bid for a bill now, micro-dollars per $100, settling on the next business day (T+1)."""
         price = self._t1.get(cusip)
         if price is None:
             bill = self._bill_to_sell(cusip)
@@ -146,21 +146,21 @@ class Context:
 
     @property
     def same_day(self) -> SaleTerms:
-        """The terms of a sale for a payment that leaves today (T+0)."""
+        """Return the terms of a sale for a payment that leaves today (T+0)."""
         return SaleTerms(self.t0_bid, self.business_date, self.pricing_day)
 
     @property
     def next_day(self) -> SaleTerms:
-        """The terms of a sale for the next business day (T+1)."""
+        """Return the terms of a sale for the next business day (T+1)."""
         return SaleTerms(self.t1_bid, self.settles_on, self.settles_on)
 
     def mark(self, cusip: str) -> int:
-        """The price at which bills are moved now, micro-dollars per $100; nothing for a bill that has matured."""
+        """Return the price at which bills are moved now, micro-dollars per $100; zero for a bill that has matured."""
         bill = self.market.bill(cusip)
         return self.market.mark(bill, self.now) if self.now < self.market.matures_at(bill) else NO_BID
 
     def find_offer(self, weeks: int) -> tuple[Bill, int] | None:
-        """The bill a strategy buys now, and its ask in micro-dollars per $100; None without current market data."""
+        """Return the bill a strategy buys now, and its ask in micro-dollars per $100; None without current data."""
         if weeks not in self._offers:
             try:
                 self.market.require_current(self.now)

@@ -21,7 +21,7 @@ class CustomerStatus(StrEnum):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """What a name stands for, whose it is, and which partner serves that customer."""
+    """The object of a name, the customer who owns it, and the partner who serves that customer."""
 
     customer_id: UUID
     object_id: UUID
@@ -29,7 +29,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class DirectoryEntry(Row, frozen=True):
-    """What a name from outside stands for, and whose it is."""
+    """The object of an external name, and its owner."""
 
     table = "directory"
 
@@ -58,7 +58,7 @@ class CustomerRow(Row, frozen=True):
 
 
 def profile_reference(customer_id: UUID) -> UUID:
-    """Return the id under which commands that replace a profile find the stored one among what they reference."""
+    """Return the id under which commands that replace a profile reference the stored one."""
     return command_id("customer profile", customer_id)
 
 
@@ -66,6 +66,6 @@ _ACTIVE = frozenset({CustomerStatus.PENDING, CustomerStatus.OPEN})
 
 
 def require_active(status: str) -> None:
-    """Raise Refused customer-not-open for a frozen customer, who only receives, and for a closed one."""
+    """Raise Refused customer-not-open for a frozen customer, who can only receive, and for a closed one."""
     if status not in _ACTIVE:
         raise Refused("customer-not-open", f"The customer is {status}.")

@@ -1,4 +1,4 @@
-"""Look-ups in the directory, kept in memory: what is found once never changes."""
+"""Looks up the directory and caches it: entries never change."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from billfold.platform.database.pool import Batcher
 DIRECTORY_CACHE_SIZE = 100_000
 
 _Key = tuple[str, UUID | str]
-"""A kind and what is looked up of it."""
+"""A kind and a value to look up."""
 
-# One look into an index per name, however long the tables have grown since this was planned. Sub-selects keep
-# the plan from depending on the names: it is made once, and not for each batch.
+# One index look-up per name, however much the tables have grown since this was planned. Sub-selects keep
+# the plan independent of the names, so it is made once, and not for each batch.
 _ENTRIES = """
 SELECT k.nth - 1, d.customer_id, d.object_id, d.partner_id
   FROM unnest((SELECT $1::text[]), (SELECT $2::text[])) WITH ORDINALITY AS k(kind, value, nth)
@@ -40,7 +40,7 @@ SELECT customer_id, partner_id, role, type, name, account_status, profile, opene
 class Directory:
     """The directory of one process. Names not found are looked up again each time.
 
-    What is not in memory is looked up for all who ask at once.
+    Names that are not cached are looked up once for all concurrent callers.
     """
 
     __slots__ = ("_batcher", "_cache_size", "_entries", "_is_distributed", "_pool")
@@ -53,7 +53,7 @@ class Directory:
         self._batcher: Batcher[_Key, Entry | None] = Batcher(self._fetch)
 
     async def find(self, kind: str, value: UUID | str) -> Entry | None:
-        """Return what a name stands for, or None. Kinds: customer, pocket, transfer, ..."""
+        """Return the entry of a name, or None. Kinds: customer, pocket, transfer, ..."""
         key = (kind, value)
         cached = self._entries.get(key)
         if cached is not None:
@@ -92,6 +92,6 @@ class Directory:
 
 
 async def find_customer(conn: Connection | Pool, customer_id: UUID) -> CustomerRow | None:
-    """Return the row of a customer as it is now, or None."""
+    """Return the current row of a customer, or None."""
     row = await conn.fetchrow(_CUSTOMER, customer_id)
     return None if row is None else CustomerRow(*row)

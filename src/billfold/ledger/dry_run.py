@@ -1,4 +1,4 @@
-"""A command run on books that are not written: what its outcome would be, and what it would write."""
+"""Runs a command on books that are not written: returns its outcome and the rows it would write."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ from billfold.platform.errors import NotFound
 class DryRun(NamedTuple):
     """The outcome of a command `now`, and the book of its first customer as the command would leave it.
 
-    What fell due before, and would be written with it, is part of the book and not of its rows.
+    Work that fell due before, and would be written with it, is part of the book but not of its rows.
     """
 
     now: datetime
@@ -32,7 +32,7 @@ class DryRun(NamedTuple):
 
 
 async def dry_run(conn: Connection, bank: Bank, command: Command) -> DryRun:
-    """Return what the command would do now. Raises Refused and NotFound as its rule does.
+    """Return what the command would do now. Raises Refused and NotFound like its rule.
 
     The command must name every customer it touches. Its outcome may differ when it
     is submitted: other commands move money in the meantime.
@@ -64,7 +64,7 @@ COMMANDS_PER_BATCH = 500
 async def submit_in_lots(bank: Bank, commands: Iterable[Command]) -> AsyncIterator[tuple[Command, Answer]]:
     """Carry out commands and yield each with its answer, in order.
 
-    Raises the first refusal or failure; what was carried out before it stays.
+    Raises the first refusal or failure; commands carried out before it stay.
     """
     for batch in _batches(commands):
         answers = await bank.engine.submit_all(batch)

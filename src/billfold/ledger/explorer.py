@@ -1,4 +1,4 @@
-"""Queries of the log. Each is by the key of the log, whatever its length; a commit is found by halving."""
+"""Queries of the log. Each uses the key of the log, however long it is; a commit is found by binary search."""
 
 from datetime import date, datetime
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from billfold.platform.ids import group_of
 
 
 class Place(NamedTuple):
-    """Where something stands: the commit of a customer, and its entry or event there."""
+    """A place in the log: the commit of a customer, and the entry or event in it."""
 
     customer_id: UUID
     version: int
@@ -18,7 +18,7 @@ class Place(NamedTuple):
 
 
 class ChainLink(NamedTuple):
-    """A commit's link of the hash chain: the last entry and the last event up to it."""
+    """A commit's chain entry, with the last entry and the last event up to it."""
 
     version: int
     entry_no: int
@@ -27,7 +27,7 @@ class ChainLink(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """A commit: its link and the one before, and where the next one is."""
+    """A commit: its chain entry and the one before, and the place of the next one."""
 
     link: ChainLink
     previous: ChainLink | None
@@ -35,7 +35,7 @@ class Commit(NamedTuple):
 
 
 class EntryRow(NamedTuple):
-    """A journal entry; `command_kind`, `caller` are None where the bank did it by itself. `reversed_by` is an entry."""
+    """A journal entry; `command_kind`, `caller` are None if the bank itself caused it. `reversed_by` is an entry."""
 
     entry_no: int
     kind: str
@@ -51,7 +51,7 @@ class EntryRow(NamedTuple):
 
 
 class PostingRow(NamedTuple):
-    """A posting, its accounts in words. `amount` is in cents of USD, or in units of a bill. Phase 0 is posted."""
+    """A posting with its accounts in words. `amount` is in cents of USD, or in units of a bill. Phase 0 is posted."""
 
     entry_no: int
     posting_no: int
@@ -84,12 +84,12 @@ class EventRow(NamedTuple):
 
 
 SHOWN_MAX = 100
-"""How many entries and events of a commit are read."""
+"""Maximum number of entries and events of a commit that are read."""
 _POSTINGS_MAX = 1_000
 _LINK = "SELECT version, entry_no, event_no, hash FROM chain_entry WHERE customer_id = $1"
 _COMMIT = f"{_LINK} AND version BETWEEN $2::bigint - 1 AND $2::bigint + 1 ORDER BY version"
 _NEWEST = f"{_LINK} AND ($2::bigint IS NULL OR version < $2) ORDER BY version DESC LIMIT $3"
-# The numbers of a chain only grow: the first commit that has reached a number is found by halving.
+# The numbers of a chain only grow: the first commit that has reached a number is found by binary search.
 _REACHED = """
 WITH RECURSIVE half(low, high) AS (
   SELECT 1::bigint, version FROM ledger_head WHERE customer_id = $1
@@ -151,7 +151,7 @@ async def list_commits(conn: Connection, customer_id: UUID, before: int | None, 
 
 
 async def get_commit(conn: Connection, customer_id: UUID, version: int) -> Commit:
-    """Return a commit with the link before. Raises NotFound."""
+    """Return a commit with the chain entry before. Raises NotFound."""
     links = {row["version"]: ChainLink(*row) for row in await conn.fetch(_COMMIT, customer_id, version)}
     if version not in links:
         raise NotFound("There is no such commit.")
@@ -180,13 +180,13 @@ async def list_events(conn: Connection, customer_id: UUID, after: int, last: int
 
 
 async def find_owner(conn: Connection, text: str) -> tuple[str, UUID] | None:
-    """Return what a name or an id stands for, and the customer whose it is; None for what is known in no directory."""
+    """Return the object of a name or an id, and its customer; None if no directory knows it."""
     row = await conn.fetchrow(_NAMED, list(_KINDS), text)
     return None if row is None else (row["kind"], row["customer_id"])
 
 
 async def is_customer(conn: Connection, customer_id: UUID) -> bool:
-    """Tell whether there is such a customer; the bank itself is one here."""
+    """Tell whether a customer exists; the bank itself counts as one here."""
     return await conn.fetchval(_CUSTOMER, customer_id) is not None
 
 

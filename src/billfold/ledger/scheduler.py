@@ -1,7 +1,7 @@
-"""Scheduled jobs are run when they are due: by the worker, and by the test clock as it advances.
+"""Runs scheduled jobs when they are due: in the worker, and as the test clock advances.
 
-A job is completed when its runner returns; of a process that dies before that the next runs it
-again, so a runner works through commands named after the object.
+A job is completed when its runner returns; if a process dies before that, the next one runs it
+again, so a runner works through commands whose keys derive from the object.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ async def cancel(conn: Connection | Pool, kind: str, *object_ids: UUID) -> None:
 
 
 async def complete(conn: Connection | Pool, done: Sequence[ScheduledJob]) -> None:
-    """Remove jobs of one kind that were run; one that was moved in the meantime stays."""
+    """Remove jobs of one kind that were run; one that was rescheduled in the meantime stays."""
     if done:
         objects, instants = uuid_array(each.object_id for each in done), [each.at for each in done]
         await conn.execute(_COMPLETE, done[0].kind, objects, instants)
@@ -51,7 +51,7 @@ async def complete(conn: Connection | Pool, done: Sequence[ScheduledJob]) -> Non
 Key = TypeVar("Key")
 Result = TypeVar("Result")
 BATCH_SIZE = 200
-"""How many jobs of one kind and instant run concurrently."""
+"""Number of jobs of one kind and instant that run concurrently."""
 
 _NEXT_JOB = "SELECT min(due_at) FROM scheduled_job WHERE kind = ANY($1::text[])"
 _DUE_JOBS = """
@@ -63,13 +63,13 @@ SELECT a.kind, a.object_id, a.customer_id, a.due_at FROM scheduled_job a
 
 
 class WorkResults(msgspec.Struct, Generic[Key]):
-    """What was done, counted by kind, and what failed: customers or jobs."""
+    """Work done, counted by kind, and the customers or jobs that failed."""
 
     happened: Counter[str]
     failed: dict[Key, Exception]
 
     async def gather(self, work: Mapping[Key, Awaitable[Result]]) -> dict[Key, Result]:
-        """Do this concurrently, keep what failed, and return the other results."""
+        """Run these concurrently, collect failures, and return the other results."""
         done: dict[Key, Result] = {}
         results = await asyncio.gather(*work.values(), return_exceptions=True)
         for key, result in zip(work, results, strict=True):
@@ -93,8 +93,8 @@ async def run_scheduled_jobs(
 ) -> WorkResults[ScheduledJob]:
     """Run every job due by `by`, or those of some kinds, in order; one that fails stays and blocks no other.
 
-    Jobs of one instant and kind run concurrently. Those `put_aside`, by their names, are left out.
-    When what a kind of job needs does not answer, the rest of that kind waits for the next run: each would
+    Jobs of one instant and kind run concurrently. Those in `put_aside`, by their names, are skipped.
+    If a service that a kind of job needs is unavailable, the rest of that kind waits for the next run: each would
     wait for it again, and all other jobs with them.
     """
     results = WorkResults[ScheduledJob](Counter(), {})
@@ -120,7 +120,7 @@ async def run_job(bank: Bank, job: ScheduledJob) -> None:
 
 
 def report_due_work(books: Books, cmd: CatchUp, ctx: Context) -> Outcome:
-    """Return what the engine did before this rule, counted by kind."""
+    """Return the work that the engine did before this rule, counted by kind."""
     del ctx
     happened: Counter[str] = Counter()
     for customer_id in cmd.customers:
@@ -130,7 +130,7 @@ def report_due_work(books: Books, cmd: CatchUp, ctx: Context) -> Outcome:
 
 
 class CatchUp(Command, frozen=True, kw_only=True):
-    """Bring these customers up to date and do nothing more. Leaves no command row."""
+    """Bring these customers up to date and do nothing else. Leaves no command row."""
 
     rule = report_due_work
     is_recorded = False
@@ -138,9 +138,9 @@ class CatchUp(Command, frozen=True, kw_only=True):
 
 
 BATCH_MAX = 100
-"""How many customers are brought up to date in one batch."""
+"""Number of customers brought up to date in one batch."""
 DUE_WORK_LOCK = 0x64756500  # "due"
-"""The advisory lock under which one process at a time does due work or moves the clock."""
+"""The advisory lock of the one process that does due work or moves the clock."""
 
 _PARALLEL_BATCHES = 2  # one batch is planned while the other commits
 _DUE_CUSTOMERS = """
@@ -162,9 +162,9 @@ async def next_due(conn: Connection | Pool) -> datetime | None:
 
 
 async def catch_up_due(bank: Bank, by: datetime, *, put_aside: Collection[str] = ()) -> WorkResults[UUID]:
-    """Bring every customer with something due up to `by` to the bank's now, which is not earlier.
+    """Bring every customer with work due by `by` up to the bank's now, which is not earlier.
 
-    A customer for whom it fails stays due and does not block the others. Those `put_aside` are left out.
+    A customer for whom it fails stays due and does not block the others. Those in `put_aside` are skipped.
     """
     result = WorkResults[UUID](Counter(), {})
     excluded = {bank_customer_id(bank.seed), *map(UUID, put_aside)}

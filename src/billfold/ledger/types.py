@@ -1,4 +1,4 @@
-"""Kinds of accounts, journal entries, transactions and trades; which agreements are in force."""
+"""Kinds of accounts, journal entries, transactions and trades; the versions of the agreements."""
 
 from collections.abc import Iterable
 from datetime import date, datetime
@@ -10,14 +10,14 @@ import msgspec
 
 
 class Direction(StrEnum):
-    """Of money: into the pocket or out of it. Of an ACH entry: to its receiver or from it."""
+    """For money: into the pocket or out of it. For an ACH entry: to its receiver or from it."""
 
     CREDIT = "CREDIT"
     DEBIT = "DEBIT"
 
 
 class Rail(StrEnum):
-    """By what a payment comes or goes."""
+    """The payment network of a payment."""
 
     ACH = "ACH"
     CARD = "CARD"
@@ -28,7 +28,7 @@ class Rail(StrEnum):
 
 
 class AccountKind(StrEnum):
-    """What an account holds. Those of a pocket come first, then the bank's side of a customer."""
+    """The contents of an account. The kinds of a pocket come first, then the bank's side of a customer."""
 
     BANK = "bank"
     CASH = "cash"
@@ -58,11 +58,11 @@ class AccountKind(StrEnum):
 
 
 DERIVED_BALANCES = frozenset({AccountKind.BANK, AccountKind.ON_US, AccountKind.STREET, AccountKind.TREASURY})
-"""Kinds of accounts of which no row keeps a balance: it is the sum of their postings."""
+"""Kinds of accounts whose balance no row stores: it is the sum of their postings."""
 
 
 class JournalKind(StrEnum):
-    """What a journal entry is about."""
+    """The subject of a journal entry."""
 
     ACH = "ach"
     ADJUSTMENT = "adjustment"
@@ -81,7 +81,7 @@ class JournalKind(StrEnum):
 
 
 class TransactionType(StrEnum):
-    """What a customer sees a transaction as."""
+    """The type of a transaction as the customer sees it."""
 
     ACH = "ACH"
     CARD = "CARD"
@@ -93,7 +93,7 @@ class TransactionType(StrEnum):
 
 
 class TradeActivity(StrEnum):
-    """How bills came or went. Of a settlement it is the side."""
+    """How bills came or went. For a settlement it is the side."""
 
     BUY = "BUY"
     SELL = "SELL"
@@ -103,7 +103,7 @@ class TradeActivity(StrEnum):
 
 
 class PocketStatus(StrEnum):
-    """A frozen pocket takes money in and lets none go."""
+    """A frozen pocket can receive money but not send it."""
 
     OPEN = "OPEN"
     FROZEN = "FROZEN"
@@ -111,13 +111,13 @@ class PocketStatus(StrEnum):
 
 
 NOT_CLOSED = frozenset({PocketStatus.OPEN, PocketStatus.FROZEN})
-"""States in which a pocket takes money in."""
+"""States in which a pocket can receive money."""
 
 
 class AgreementTerms(NamedTuple):
-    """A version of the agreements, named by the day from which on it is in force, like `2025-06-01`.
+    """A version of the agreements, named by its effective date, like `2025-06-01`.
 
-    Who has not accepted it by the start of `required_by` can make no payments after that.
+    A customer that has not accepted it by the start of `required_by` can make no payments after that.
     """
 
     version: str
@@ -125,7 +125,7 @@ class AgreementTerms(NamedTuple):
 
 
 class Agreements:
-    """The versions that a process knows of. One object per process, kept as new as their table."""
+    """The versions that a process knows. One object per process, refreshed from their table."""
 
     def __init__(self, published: Iterable[AgreementTerms] = ()) -> None:
         self.published = tuple(published)
@@ -137,7 +137,7 @@ class Agreements:
         return max(released, default=min(versions, default=None))
 
     def is_released(self, version: str, today: date) -> bool:
-        """Tell whether there is such a version, in force on a day or replaced before."""
+        """Tell whether there is such a version, current or replaced, on a day."""
         return any(each.version == version for each in self.published) and version <= (self.in_force(today) or "")
 
     def required(self, today: date) -> str | None:
@@ -150,7 +150,7 @@ Actor = Literal["MEMBER", "CLIENT", "PARTNER", "OPERATOR", "SYSTEM", "INVITED"]
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Who causes a change, and from where.
+    """The origin of a change: who made it, and from where.
 
     A member may act through a client, `client_id`. Their name is looked up when it is None.
     """
@@ -164,17 +164,17 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def operator(cls) -> Self:
-        """Whoever runs the command line."""
+        """Return the origin of changes made on the command line."""
         return cls(kind="OPERATOR", name="operator")
 
     @classmethod
     def system(cls) -> Self:
-        """The bank by itself."""
+        """The bank itself."""
         return cls(kind="SYSTEM", name="billfold")
 
 
 class ScheduledJob(NamedTuple):
-    """What kind of thing is to be done with which object of which customer, and when."""
+    """A job: its kind, its object, its customer, and its due time."""
 
     kind: str
     object_id: UUID
@@ -183,7 +183,7 @@ class ScheduledJob(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name under which it is kept when it fails."""
+        """The name under which its failures are recorded."""
         return f"{self.kind} {self.object_id}"
 
 
@@ -200,7 +200,7 @@ class EventKind(msgspec.Struct, Generic[Payload], frozen=True):
     partner: bool = False
     customer: bool = False
     version: int = 1
-    """Raised by one whenever fields are added to the payload."""
+    """Increased by one whenever fields are added to the payload."""
 
     @property
     def payload(self) -> type[Payload]:

@@ -1,1 +1,1 @@
-"""Numbered SQL files, each with its way back, and the runner that applies them."""
+"""Numbered SQL files, each with its reverse, and the runner that applies them."""

@@ -1,7 +1,7 @@
 """Spreads a migrated, empty database over the nodes of a Citus cluster (ADR 0093).
 
-Where a table goes follows from the catalogue. A tenant table lies with its customer: `customer_id` is in each of its
-unique keys, no trigger guards it and no column holds a transaction id, which means something on one server only. The
+The placement of a table follows from the catalog. A tenant table lies with its customer: `customer_id` is in each of
+its unique keys, no trigger guards it and no column holds a transaction id, which is valid on one server only. The
 directory lies by its value, the market and the partners on every node, everything else on the coordinator.
 """
 
@@ -16,7 +16,7 @@ from billfold.platform.database.distribution import GATHER, HEADS_LOCKED, SHARD_
 from billfold.platform.database.pool import APP_ROLE
 
 _MOVES = ("head", "basis", "counters")
-"""Parts that are no new rows."""
+"""Parts that are not new rows."""
 _PACKED = "packed_posting[]"
 
 _COLUMNS = """
@@ -60,7 +60,7 @@ _Parts = Mapping[str, Sequence[_Column]]
 
 
 async def create_shard_functions(conn: Connection, anchor: str) -> None:
-    """Create or replace the table of batches, beside that of the name `anchor`, its trigger and the functions."""
+    """Create or replace the table of batches, next to that of the name `anchor`, its trigger and the functions."""
     parts = {part: await _columns(conn, part, kind) for part, kind in SHARD_PARTS.items()}
     columns = {
         shard_column(part, n): "text" if column.type == _PACKED else column.type
@@ -129,7 +129,7 @@ def _insert(table: str, columns: Sequence[_Column]) -> str:
 
 
 def _packed(part: str, parts: _Parts) -> str:
-    """Return what makes an array of its type of the columns of a part."""
+    """Return an SQL array of its type from the columns of a part."""
     names = ", ".join(f"u.{column.name}" for column in parts[part])
     return f"ARRAY(SELECT ROW({names})::{SHARD_PARTS[part]} FROM (SELECT {_unnested(part, parts[part])}) AS u)"
 
@@ -143,26 +143,26 @@ def _unnested(part: str, columns: Sequence[_Column]) -> str:
 
 _TIMEOUT_SECONDS = 3600.0
 _ANCHOR = "ledger_head"
-"""The table with whose shards those of all tenant tables lie."""
+"""The table that all tenant tables are co-located with."""
 
 
 _BESIDE_WHAT_STAYS = ("audit_chain_head",)
-"""Tables that lie with rows of theirs that stay on the coordinator."""
+"""Tables that are co-located with their own rows that stay on the coordinator."""
 
 
 SETTINGS = (
-    # One connection per node and transaction: a lock that is held on one is not waited for by another.
+    # One connection per node and transaction: a lock held on one would block another.
     "citus.multi_shard_modify_mode = 'sequential'",
-    # Rows that lie apart are brought together where it must be.
+    # Rows on different nodes are brought together where necessary.
     "citus.enable_repartition_joins = on",
-    # To hide shards takes a second of each connection, whose driver looks types up among all relations.
+    # Hiding shards costs each connection a second, because the driver looks types up among all relations.
     "citus.override_table_visibility = off",
 )
 """Settings of a distributed database."""
 
 
 class Placement(StrEnum):
-    """Where the rows of a table lie."""
+    """The placement of a table's rows."""
 
     TENANT = "customer_id"
     VALUE = "value"
@@ -229,7 +229,7 @@ _GENERIC_FUNCTIONS = """
 SELECT oid::regprocedure::text FROM pg_proc
  WHERE pronamespace = current_schema()::regnamespace AND 'plan_cache_mode=force_generic_plan' = ANY(proconfig)
 """
-# Of two tables of one name a session reads the temporary one. The application itself may make none.
+# If two tables share a name, a session reads the temporary one. The application itself may create none.
 _GATHER = f"""
 CREATE OR REPLACE FUNCTION {GATHER}() RETURNS void LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp AS $$
@@ -273,7 +273,7 @@ async def has_citus(conn: Connection) -> bool:
 
 
 async def placements(conn: Connection) -> dict[str, Placement]:
-    """Where each table goes, in an order in which they can be sent there."""
+    """Return the placement of each table, in an order in which the tables can be sent there."""
     return {
         name: Placement(placement) for name, placement in await conn.fetch(_PLACEMENTS, _ANCHOR, [*_BESIDE_WHAT_STAYS])
     }
@@ -282,12 +282,12 @@ async def placements(conn: Connection) -> dict[str, Placement]:
 async def distribute(conn: Connection, progress: Callable[[str], None] | None = None) -> list[str]:
     """Send the tables of a migrated database to their nodes; return the foreign keys that cannot go along.
 
-    All of it or nothing; of a distributed database what was added since. Raises MigrationError where there is no Citus,
-    or rows that were written on one node.
+    All or nothing; in a distributed database only new tables. Raises MigrationError if there is no Citus,
+    or if there are rows that were written on one node.
     """
     if not await has_citus(conn):
         raise MigrationError("this database has no Citus: CREATE EXTENSION citus, and add its nodes")
-    # Its shards are no tables of the bank.
+    # Its shards are not tables of the bank.
     await conn.execute("SET citus.override_table_visibility = on")
     sent = {table for (table,) in await conn.fetch(_SENT)}
     places = await placements(conn)
@@ -311,10 +311,10 @@ async def distribute(conn: Connection, progress: Callable[[str], None] | None = 
 
 
 async def _drop_foreign_keys(conn: Connection, places: dict[str, Placement]) -> list[str]:
-    """Drop those between tables that lie differently: no node could tell whether the other row is there."""
+    """Drop foreign keys between tables with different placements: no node could check that the other row exists."""
     dropped = []
     for name, table, referred in await conn.fetch(_FOREIGN_KEYS):
-        # Citus hides its shards among the tables, and not their keys.
+        # Citus hides its shards among the tables, but not their keys.
         if table in places and places[table] is not places[referred]:
             await conn.execute(f'ALTER TABLE "{table}" DROP CONSTRAINT "{name}"')
             dropped.append(name)

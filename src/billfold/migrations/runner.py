@@ -1,10 +1,10 @@
-"""Applies the numbered SQL files of this package, and takes them back.
+"""Applies the numbered SQL files of this package, and reverts them.
 
 `0001_baseline.up.sql` leads from nothing to version 1 and `0001_baseline.down.sql` back. Each file runs
 in one transaction together with its row in `schema_migration`. An advisory lock lets one process at
 a time migrate a database. A file that was applied and then edited is refused, never guessed at.
-What a file says of itself in its first lines is read by `steps`. No statement waits long for a lock, since whoever
-comes after it would wait too: it is given up and tried again.
+The first lines of a file are options, read by `steps`. No statement waits long for a lock, because later
+statements would wait behind it: it is canceled and tried again.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _BUILT_INDEX = re.compile(
 
 
 class MigrationError(RuntimeError):
-    """The files and the database do not belong together; the text says which and why, `next_step` what to do."""
+    """The files and the database do not match; the text gives the difference and the reason, `next_step` the remedy."""
 
     def __init__(self, text: str, next_step: str = "Use the release that the database belongs to.") -> None:
         super().__init__(text)
@@ -43,7 +43,7 @@ class MigrationError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step of the schema: the way up, and the way back."""
+    """One step of the schema: its up and down migrations."""
 
     version: int
     name: str
@@ -52,18 +52,18 @@ class Migration:
 
     @property
     def sha256(self) -> str:
-        """The fingerprint of the way up, as kept in `schema_migration`."""
+        """The fingerprint of the up migration, as kept in `schema_migration`."""
         return sha256(self.up.encode()).hexdigest()
 
     @property
     def stop_reason(self) -> str:
-        """Why the bank has to be stopped, or "" if it may be in use."""
+        """Return why the bank has to be stopped, or "" if it may be in use."""
         found = _STOP.search(self.up)
         return found[1].strip().rstrip(".") if found else ""
 
     @property
     def oldest_release(self) -> int:
-        """The schema that a release must know at least to run on this one; 0: what ran before may continue."""
+        """The oldest schema version whose release may run on this one; 0: running processes may continue."""
         if self.stop_reason:
             return self.version
         found = _CONTRACTS.search(self.up)
@@ -71,7 +71,7 @@ class Migration:
 
     @property
     def in_transaction(self) -> bool:
-        """Whether it is applied as a whole or not at all."""
+        """Return whether it is applied in one transaction."""
         return _OUTSIDE.search(self.up) is None
 
     @property
@@ -90,7 +90,7 @@ class Migration:
 def read_migrations(folder: Traversable | None = None) -> list[Migration]:
     """Return the steps in `folder` (this package) in order.
 
-    Raises MigrationError when a number is missing or taken twice, or a step lacks one of its ways.
+    Raises MigrationError if a number is missing or taken twice, or a step lacks one of its files.
     """
     texts: dict[str, dict[str, str]] = {}
     for file in (folder or files("billfold.migrations")).iterdir():
@@ -100,9 +100,9 @@ def read_migrations(folder: Traversable | None = None) -> list[Migration]:
     steps = []
     for version, (name, ways) in enumerate(sorted(texts.items()), start=1):
         if int(name[:4]) != version:
-            raise MigrationError(f"{name} stands where version {version} is expected")
+            raise MigrationError(f"{name} is in the place of version {version}")
         if ways.keys() != {"up", "down"}:
-            raise MigrationError(f"{name} has no way {'up' if 'down' in ways else 'down'}")
+            raise MigrationError(f"{name} has no file for {'up' if 'down' in ways else 'down'}")
         steps.append(Migration(version, name, ways["up"], down=ways["down"]))
     return steps
 
@@ -110,7 +110,7 @@ def read_migrations(folder: Traversable | None = None) -> list[Migration]:
 __all__ = ["MigrationError", "down", "pending", "read_migrations", "up"]
 
 _LOCK = 0x62696C6C  # "bill"
-_STEP_SECONDS = 3600.0  # for one file that others wait for; where the bank is stopped it takes as long as it takes
+_STEP_SECONDS = 3600.0  # for one file that others wait for; no limit while the bank is stopped
 _WAIT_SECONDS = 3600.0  # for another process that migrates
 
 _POLL_SECONDS = 0.2
@@ -137,8 +137,8 @@ _START_OVER = (
 _RECORD = "INSERT INTO schema_migration (version, name, sha256, oldest_release) VALUES ($1, $2, $3, $4)"
 _HALF_BUILT = "SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass($1) AND NOT indisvalid)"
 
-# Of the database itself: a copy of it, such as a fork or its restored dump, has to be told again. What the application
-# made there would hide a table from others that a pooler gives the same session.
+# A setting of the database itself: a copy of it, such as a fork or its restored dump, needs it again. A table that the
+# application created there would hide one from other clients that a pooler gives the same session.
 _NO_TEMPORARY_TABLES = """
 DO $$ BEGIN
   IF pg_has_role((SELECT datdba FROM pg_database WHERE datname = current_database()), 'USAGE') THEN
@@ -156,11 +156,11 @@ class _Applied(NamedTuple):
 
 
 async def up(conn: "Connection", progress: Progress | None = None, *, folder: Traversable | None = None) -> list[str]:
-    """Apply what is pending and return its names, oldest first.
+    """Apply the pending steps and return their names, oldest first.
 
-    `progress` hears of each before it runs. A file that fails leaves the database as the file
-    before it left it. Raises MigrationError when an applied file was edited, the database takes no release so
-    old or is from before the first one, or a lock is not to be had.
+    `progress` is called with each before it runs. A file that fails leaves the database in the state of the file
+    before it. Raises MigrationError if an applied file was edited, if the database accepts no release so
+    old or is from before the first one, or if a lock cannot be acquired.
     """
     steps = read_migrations(folder)
     report = progress or _ignore
@@ -186,13 +186,13 @@ async def _apply_in_transaction(conn: "Connection", step: Migration, report: Pro
 
 
 async def _apply_statements(conn: "Connection", step: Migration, report: Progress) -> None:
-    """Run one statement after the other, each for itself: after a crash all are run again."""
+    """Run one statement after the other, each in its own transaction: after a crash all are run again."""
     for statement in step.statements:
         index = step.built_index(statement)
         if index and await conn.fetchval(_HALF_BUILT, index):
             report(f"Removing {index}, which was interrupted")
             await conn.execute(f"DROP INDEX CONCURRENTLY {index}", timeout=_limit_of(step))
-        # What waits for others to end, and keeps nobody waiting, may wait.
+        # A statement that waits for others without blocking them may wait.
         wait = "0" if "CONCURRENTLY" in statement.upper() else LOCK_WAIT
         await conn.execute(f"SET lock_timeout = '{wait}'")
         try:
@@ -207,7 +207,7 @@ async def _record(conn: "Connection", step: Migration) -> None:
 
 
 async def _until_locked(step: Migration, apply: Callable[[], Awaitable[object]], report: Progress) -> None:
-    """Try until the locks are to be had within the time that others may be kept waiting. Raises MigrationError."""
+    """Retry until the locks are acquired within the time that others may wait. Raises MigrationError."""
     for _ in range(_LOCK_TRIES):
         try:
             await apply()
@@ -231,9 +231,9 @@ def _ignore(_: str) -> None:
 
 
 async def down(conn: "Connection", to: int = 0, *, folder: Traversable | None = None) -> list[str]:
-    """Take back every step above version `to` and return their names, newest first.
+    """Revert every step above version `to` and return their names, newest first.
 
-    What the steps held is lost. Raises MigrationError when the way down of one is not here.
+    The data of these steps is lost. Raises MigrationError if the down file of one is missing.
     """
     steps = {step.version: step for step in read_migrations(folder)}
     applied_names = []
@@ -242,7 +242,7 @@ async def down(conn: "Connection", to: int = 0, *, folder: Traversable | None = 
             if version <= to:
                 break
             if version not in steps:
-                raise MigrationError(f"{name} is applied, but its way down is not here")
+                raise MigrationError(f"{name} is applied, but its down file is missing")
             async with conn.transaction():
                 await conn.execute(steps[version].down, timeout=_limit_of(steps[version]))
                 await conn.execute("DELETE FROM schema_migration WHERE version = $1", version)
@@ -251,17 +251,17 @@ async def down(conn: "Connection", to: int = 0, *, folder: Traversable | None = 
 
 
 async def pending(conn: "Connection", *, folder: Traversable | None = None) -> list[str]:
-    """Return the names of the steps `up` would apply. Changes nothing; raises as `up` does."""
+    """Return the names of the steps `up` would apply. Changes nothing; raises like `up`."""
     return [step.name for step in await plan(conn, folder=folder)]
 
 
 async def plan(conn: "Connection", *, folder: Traversable | None = None) -> list[Migration]:
-    """Return the steps that `up` would apply. Changes nothing; raises as `up` does."""
+    """Return the steps that `up` would apply. Changes nothing; raises like `up`."""
     return await _pending_steps(conn, read_migrations(folder))
 
 
 async def is_empty(conn: "Connection") -> bool:
-    """Tell whether nothing was ever applied: there is no bank that could be in use."""
+    """Tell whether nothing was ever applied, so that no bank can be in use."""
     return not await _history(conn)
 
 
@@ -270,7 +270,7 @@ async def _pending_steps(conn: "Connection", steps: Sequence[Migration]) -> list
     for step, (version, (name, fingerprint, _)) in zip(steps, applied.items(), strict=False):
         if (step.version, step.name, step.sha256) != (version, name, fingerprint):
             raise MigrationError(
-                f"{name} was applied, but {step.name} reads otherwise now; "
+                f"{name} was applied, but {step.name} has changed since; "
                 "restore the file and put the change into a new one"
             )
     newer = list(applied.values())[len(steps) :]
@@ -280,7 +280,7 @@ async def _pending_steps(conn: "Connection", steps: Sequence[Migration]) -> list
 
 
 async def _history(conn: "Connection") -> dict[int, _Applied]:
-    """Return what is applied, by version, oldest first. Raises MigrationError for a schema before the first release."""
+    """Return the applied steps, by version, oldest first. Raises MigrationError for a schema before the first one."""
     if await conn.fetchval("SELECT to_regclass('schema_migration')") is None:
         return {}
     if await conn.fetchval(_IS_UNRELEASED):
@@ -293,8 +293,8 @@ async def _history(conn: "Connection") -> dict[int, _Applied]:
 
 @asynccontextmanager
 async def _exclusive(conn: "Connection") -> AsyncIterator[None]:
-    """Hold off every other process that would migrate this database."""
-    # One that waits inside of a statement would be waited for by an index that is built concurrently.
+    """Lock out every other process that would migrate this database."""
+    # A process waiting inside a statement would block an index that is built concurrently.
     async with asyncio.timeout(_WAIT_SECONDS):
         while not await conn.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK):
             await asyncio.sleep(_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""Checks of a bank in its database, each by an index: its clock, what is late, what fails, what is not proven."""
+"""Checks of a bank in its database, each by an index: its clock, late and failing work, missing proofs."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -36,7 +36,7 @@ class HealthCheck(NamedTuple):
 
 
 REFUSED_FOR = timedelta(days=1)
-"""For how long a refused file is named, unless it comes again under its name."""
+"""Time for which a refused file is reported, unless it arrives again under its name."""
 BACKLOG_LIMIT = timedelta(minutes=5)
 UNREAD_LIMIT = timedelta(minutes=15)
 """A worker asks the nodes every few seconds."""
@@ -50,7 +50,7 @@ _BACKLOG = "SELECT count(*) FROM ledger_head WHERE due_at <= $1"
 
 
 async def check_bank(conn: Connection, settings: Settings, market: Market | None = None) -> list[HealthCheck]:
-    """Return what is found of a bank. A check that fails is a finding, not the end of the others.
+    """Return the findings about a bank. A check that fails is a finding, and does not stop the others.
 
     The `market` is loaded if none is given.
     """
@@ -113,7 +113,7 @@ async def _audit_log(conn: Connection) -> HealthCheck:
 
 
 async def _rail_files(conn: Connection) -> HealthCheck:
-    """Files that have arrived and fail, then those that were refused: the oldest is named, with its error."""
+    """Check files that have arrived and fail, then those that were refused: the oldest is named, with its error."""
     waiting = await retries.list_failing(conn)
     if not waiting:
         return _refused_files(await retries.list_refused(conn, await _now(conn) - REFUSED_FOR))
@@ -129,14 +129,12 @@ def _refused_files(refused: Sequence[RailFile]) -> HealthCheck:
         return HealthCheck("rail files", "none fails")
     first, more = refused[0], f"; {len(refused) - 1} more were refused" if refused[1:] else ""
     found = f"{first.rail} file {first.name} is refused since {format_eastern(first.created_at)}{more}"
-    step = (
-        f"See why: `billfold files show {first.file_id}`. Nothing of it was booked: have it corrected and sent again."
-    )
+    step = f"See why: `billfold files show {first.file_id}`. Nothing of it was booked: have it corrected and resent."
     return HealthCheck("rail files", found, step)
 
 
 async def _market_data(conn: Connection, settings: Settings, market: Market | None) -> HealthCheck:
-    """What no bill can be bought or sold by; the rates come first."""
+    """Check the market data without which bills cannot be traded; the rates come first."""
     market = market or await load_market(conn, age_max_days=settings.traded_rates_max_age_days)
     rates, *bills = market_data_states(market, await _now(conn))
     first = next((each for each in (rates, *bills) if each.problem), None)
@@ -147,18 +145,18 @@ async def _market_data(conn: Connection, settings: Settings, market: Market | No
 
 
 async def failed_work(conn: Connection) -> HealthCheck:
-    """Items that workers have put aside: the one that failed first is named, with its error."""
+    """Check items of workers that failed: the one that failed first is named, with its error."""
     failed = await list_failed(conn)
     if not failed:
         return HealthCheck("workers", "nothing fails")
     first, more = failed[0], f"; {len(failed) - 1} more fail" if failed[1:] else ""
     found = f"{first.kind} {first.item}, {first.tries} tries: {first.error}{more}"
     again = f"{first.again_at:%Y-%m-%d %H:%M} UTC"
-    return HealthCheck("workers", found, f"Mend what the error names; it is tried again at {again}.")
+    return HealthCheck("workers", found, f"Fix the error; it is retried at {again}.")
 
 
 async def _wallets(conn: Connection) -> HealthCheck:
-    """Wallets that cannot pay what waits: the one that has been so for longest is named."""
+    """Check wallets that cannot pay pending withdrawals: the one blocked for longest is named."""
     blocked = await list_blocked(conn)
     if not blocked:
         return HealthCheck("wallets", "none is blocked")
@@ -166,11 +164,11 @@ async def _wallets(conn: Connection) -> HealthCheck:
     found = (
         f"{first.chain} since {first.problem_since:%Y-%m-%d %H:%M} UTC: {first.problem}, {first.problem_detail}{more}"
     )
-    return HealthCheck("wallets", found, "See docs/operate/crypto_withdrawals.md; it goes on by itself.")
+    return HealthCheck("wallets", found, "See docs/operate/crypto_withdrawals.md; it continues automatically.")
 
 
 async def _chains(conn: Connection) -> HealthCheck:
-    """What keeps deposits from being credited, or made the bank bear one; the first is named."""
+    """Check for deposits that cannot be credited or that cost the bank money; the first is named."""
     lost = await list_deposits(conn, [DepositStatus.REORGED])
     if lost:
         found = f"deposit {lost[0].deposit_id} was reorged on {lost[0].chain} after it was booked ({len(lost)} in all)"
@@ -180,12 +178,12 @@ async def _chains(conn: Connection) -> HealthCheck:
         if each.problems or wall_now() - each.agreed_at > UNREAD_LIMIT:
             said = "; ".join(f"{node} {problem}" for node, problem in each.problems.items())
             found = f"{each.chain} is read up to {each.agreed_at:%Y-%m-%d %H:%M} UTC: {said or 'no worker reads it'}"
-            return HealthCheck("chains", found, "Mend the nodes, or start a worker: `billfold worker`.")
+            return HealthCheck("chains", found, "Fix the nodes, or start a worker: `billfold worker`.")
     return HealthCheck("chains", f"{len(cursors)} are read" if cursors else "none is read")
 
 
 COUNT_MAX = 10_000
-"""More is not counted."""
+"""Counting stops here."""
 _QUEUES = f"""
 SELECT 'Customers with work due', (SELECT min(due_at) FROM ledger_head WHERE due_at <= $1),
        (SELECT count(*) FROM (SELECT FROM ledger_head WHERE due_at <= $1 LIMIT {COUNT_MAX}) q), $1::timestamptz
@@ -203,7 +201,7 @@ _CLAIMS = "SELECT name, until FROM work_claim WHERE until > $1 ORDER BY name"
 
 
 class Lag(NamedTuple):
-    """A queue: how much waits in it (at most COUNT_MAX is counted), and for how long the first has waited."""
+    """A queue: its length (at most COUNT_MAX is counted), and the waiting time of its first item."""
 
     queue: str
     waiting: int
@@ -229,7 +227,7 @@ _SINCE: Final = "SELECT date_trunc('second', pg_last_xact_replay_timestamp() AT 
 
 
 async def check_replicas_read(conn: Connection, dsn: str) -> HealthCheck:
-    """Return what is found of the servers at BILLFOLD_DATABASE_REPLICA_URL; `conn` is to the primary."""
+    """Return the findings about the servers at BILLFOLD_DATABASE_REPLICA_URL; `conn` is to the primary."""
     parts = urlsplit(dsn)
     hosts: list[Host | None] = [*hosts_of(dsn)] or [None]
     found, wrong = list[str](), False
@@ -243,7 +241,7 @@ async def check_replicas_read(conn: Connection, dsn: str) -> HealthCheck:
 
 
 async def _look(primary: Connection, dsn: str, host: Host | None) -> tuple[str, bool]:
-    """Say how a replica is, and whether it is read from."""
+    """Return the state of a replica, and whether it is read from."""
     place: dict[str, Any] = {} if host is None else {"host": host[0], "port": host[1]}
     try:
         replica = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS, **place)
@@ -261,7 +259,7 @@ async def _look(primary: Connection, dsn: str, host: Host | None) -> tuple[str, 
                 since = await replica.fetchval(_SINCE)
                 return f"is {position - replayed:,} bytes behind, the last commit of {since} UTC", False
             await asyncio.sleep(_POLL_SECONDS)
-        return "is no replica: it takes writes", False
+        return "is not a replica: it accepts writes", False
     finally:
         await replica.close()
 
@@ -280,7 +278,7 @@ SELECT current_setting('archive_mode') <> 'off' AND current_setting('archive_com
 
 
 async def check_server(conn: Connection) -> list[HealthCheck]:
-    """Return what is found of the server of the database."""
+    """Return the findings about the database server."""
     checks = []
     for what, look in {"machine clock": _skew, "replicas": _replicas, "archived log": _archiver}.items():
         try:
@@ -291,7 +289,7 @@ async def check_server(conn: Connection) -> list[HealthCheck]:
 
 
 async def _skew(conn: Connection) -> HealthCheck:
-    """A token of another machine is refused when clocks differ."""
+    """Tokens of another machine are refused when clocks differ."""
     before = wall_now()
     theirs = await conn.fetchval("SELECT clock_timestamp()")
     skew = max(before - theirs, theirs - wall_now(), timedelta(0))
@@ -307,7 +305,7 @@ async def _replicas(conn: Connection) -> HealthCheck:
         step = "Start the replica; no command is acknowledged until then." if wanted else ""
         return HealthCheck("replicas", f"none, and {wanted} is waited for" if wanted else "none", step)
     if any(row["state"] is None for row in rows):
-        return HealthCheck("replicas", f"{len(rows)}; how far they are only pg_monitor may read")
+        return HealthCheck("replicas", f"{len(rows)}; only pg_monitor may read their positions")
     slowest = rows[0]
     found = ", ".join(
         f"{row['application_name']} {row['sync_state']} {row['lag'].total_seconds():.1f} s" for row in rows
@@ -322,6 +320,6 @@ async def _archiver(conn: Connection) -> HealthCheck:
     if not row["archives"]:
         return HealthCheck("archived log", "none: only the moments of backups can be restored")
     if row["fails"]:
-        step = "Mend its folder before the log fills the disk, or end it: `billfold backup DIR --no-continuous`."
+        step = "Fix its folder before the log fills the disk, or stop it: `billfold backup DIR --no-continuous`."
         return HealthCheck("archived log", f"{row['last_failed_wal']} cannot be archived", step)
     return HealthCheck("archived log", "nothing fails")

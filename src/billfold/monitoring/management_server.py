@@ -1,7 +1,7 @@
 """The port of `/livez`, `/readyz` and `/metrics`: plain http for the operator's own network, no credentials.
 
-A process that counts for itself shows its own counters; one that supervises others shows the sums over them, which
-these keep in a folder. What is read from the database is read at most once in `READ_SECONDS`, whoever asks how often.
+A process that counts for itself shows its own counters; one that supervises others shows the sums of theirs, which
+they keep in a folder. The database is measured at most once in `READ_SECONDS`, however often it is requested.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ READ_SECONDS = 5.0
 BREAKS_SECONDS = 300.0
 REQUEST_SECONDS = 5.0
 CHECK_SECONDS = 4.0
-"""How long a check of `/readyz` takes at most, less than those who ask wait: a process under load is no dead one."""
+"""Maximum duration of a `/readyz` check, below the timeout of its callers: a process under load is not dead."""
 _HEAD_BYTES_MAX = 16 * 1024
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 TEXT = "text/plain; charset=utf-8"
@@ -38,7 +38,7 @@ Check = Callable[[], Awaitable[str]]
 
 
 class ManagementServer:
-    """What a process says of itself. `draining` is set when it is about to stop."""
+    """Serves the metrics and health of a process. `draining` is set when it is about to stop."""
 
     def __init__(self, dsn: str, *, folder: Path | None = None, checks: Iterable[Check] = ()) -> None:
         self.draining = False
@@ -78,20 +78,20 @@ class ManagementServer:
 
 
 class DatabaseReader:
-    """Reads what is measured in the database. It keeps no connection, and those it makes cannot write."""
+    """Measures the database. It keeps no connection, and those it makes cannot write."""
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
-        self._connector = Connector()  # of several hosts it asks the one of the last time first
-        self._connect_seconds = CHECK_SECONDS / max(1, len(hosts_of(dsn)))  # so that each of them is come to
-        self._reading, self._checking = asyncio.Lock(), asyncio.Lock()  # a check waits for nothing that is measured
+        self._connector = Connector()  # of several hosts it tries the last one used first
+        self._connect_seconds = CHECK_SECONDS / max(1, len(hosts_of(dsn)))  # so that each host is reached
+        self._reading, self._checking = asyncio.Lock(), asyncio.Lock()  # a check does not wait for measurements
         self._measured: list[Measured] = []
         self._breaks: list[Measured] = []
         self._read_at = self._breaks_at = self._checked_at = float("-inf")
         self._reason = ""
 
     async def read(self) -> list[Measured]:
-        """Return what was measured last; nothing while the database is away."""
+        """Return the latest measurements; nothing while the database is unavailable."""
         async with self._reading:
             if monotonic() - self._read_at >= READ_SECONDS:
                 self._measured = await self._attempt(measure)
@@ -102,7 +102,7 @@ class DatabaseReader:
             return [*self._measured, *self._breaks]
 
     async def check(self) -> str:
-        """Return why the database does not answer, or ""; what was found is good for a second."""
+        """Return why the database does not answer, or ""; the result is cached for a second."""
         async with self._checking:
             if monotonic() - self._checked_at >= 1:
                 try:
@@ -133,7 +133,7 @@ class DatabaseReader:
 
 
 class _Collector:
-    """What was measured, for the library."""
+    """Passes our measurements to the library."""
 
     def __init__(self, measured: Iterable[Measured]) -> None:
         self._measured = measured
@@ -149,7 +149,7 @@ class _Collector:
 
 
 def _collect_from(folder: Path, registry: Any) -> None:  # noqa: ANN401 - of the library
-    """Add the sums over the processes that count in a folder; gauges of those that are gone are removed."""
+    """Add the sums over the processes that count in a folder; gauges of processes that are gone are removed."""
     from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead  # noqa: PLC0415
 
     for file in folder.glob("gauge_live*_*.db"):
@@ -183,8 +183,8 @@ async def serve_management(
         server = await asyncio.start_server(serve, host, port, limit=_HEAD_BYTES_MAX)
     except OSError as error:
         raise CliError(
-            f"Port {port} of {host} cannot be listened on: {error.strerror}.",
-            "Give each process on this host a BILLFOLD_MANAGEMENT_PORT of its own.",
+            f"Port {port} of {host} cannot be opened: {error.strerror}.",
+            "Give each process on this host its own BILLFOLD_MANAGEMENT_PORT.",
         ) from None
     async with server:
         yield management
@@ -212,7 +212,7 @@ async def _serve_request(
 async def manage_children(
     settings: Settings, dsn: str, *checks: Check
 ) -> AsyncIterator[tuple[ManagementServer | None, dict[str, str]]]:
-    """Serve the management port of a process that supervises others; yield what these have in their environment."""
+    """Serve the management port of a process that supervises others; yield the environment variables for them."""
     if settings.management_port is None:
         yield None, {}
         return

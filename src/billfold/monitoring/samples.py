@@ -21,7 +21,7 @@ SAMPLE_SECONDS = 2.0
 
 @asynccontextmanager
 async def telemetry(bank: Bank, role: str) -> AsyncIterator[None]:
-    """Count and record spans in this process while the context lasts, as far as the settings want it."""
+    """Count and record spans in this process while the context lasts, according to the settings."""
     if bank.settings.traces != NO_TRACES:
         start_tracing(role)
     try:
@@ -66,7 +66,7 @@ class DatabaseGauge(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """The values of one metric."""
+    """The data of one metric."""
 
     gauge: DatabaseGauge
     values: Sequence[tuple[Sequence[str], float]]
@@ -84,7 +84,7 @@ def _seconds_since(instant: str, now: str) -> str:
 GAUGES = (
     DatabaseGauge(
         "billfold_due_work_lag_seconds",
-        "For how long the customer who waits longest has had work due.",
+        "Age of the oldest due work of a customer.",
         (),
         f"SELECT {_seconds_since('min(due_at)', '$1::timestamptz')} FROM ledger_head",
     ),
@@ -98,7 +98,7 @@ GAUGES = (
     ),
     DatabaseGauge(
         "billfold_scheduled_job_lag_seconds",
-        "For how long the scheduled job that waits longest has been due.",
+        "Age of the oldest due scheduled job.",
         (),
         f"SELECT {_seconds_since('min(due_at)', '$1::timestamptz')} FROM scheduled_job",
     ),
@@ -110,7 +110,7 @@ GAUGES = (
     ),
     DatabaseGauge(
         "billfold_webhook_queue_age_seconds",
-        "For how long the queue that waits longest has had something to deliver.",
+        "Age of the oldest pending delivery.",
         (),
         f"SELECT {_seconds_since('min(due_at)', '$2::timestamptz')} FROM subscription_queue",
     ),
@@ -142,7 +142,7 @@ GAUGES = (
     ),
     DatabaseGauge(
         "billfold_emails_waiting",
-        "E-mails that are due and not sent.",
+        "E-mails that are due but not sent.",
         (),
         f"""SELECT count(*)::float8 FROM (
               SELECT 1 FROM outbound_email WHERE sent_at IS NULL AND due_at <= $2::timestamptz LIMIT {COUNT_MAX}
@@ -163,7 +163,7 @@ GAUGES = (
     ),
     DatabaseGauge(
         "billfold_chain_height",
-        "Height of a chain as the bank reads it, by chain and state: seen or final.",
+        "Height of a chain as read by the bank, by chain and state: seen or final.",
         ("chain", "state"),
         """SELECT chain, 'seen', seen_number::float8 FROM chain_cursor
            UNION ALL SELECT chain, 'final', final_number::float8 FROM chain_cursor""",
@@ -185,7 +185,7 @@ BREAKS = DatabaseGauge(
 
 
 async def measure(conn: Connection, wall: datetime) -> list[Measured]:
-    """Return all but the breaks, as of one snapshot."""
+    """Return all but the reconciliation breaks, as of one snapshot."""
     async with conn.transaction(isolation="repeatable_read", readonly=True):
         await conn.execute(f"SET LOCAL statement_timeout = {_TIMEOUT_MILLISECONDS}")
         now = business_now(await read_clock(conn), wall)
@@ -199,7 +199,7 @@ async def measure(conn: Connection, wall: datetime) -> list[Measured]:
 
 
 async def count_breaks(conn: Connection, wall: datetime) -> list[Measured]:
-    """Return on how many past dates the bank has not settled what moved. Reads the payments of these days."""
+    """Return the number of past dates with breaks between settlement and bookings. Reads the payments of these days."""
     # It imports every rail.
     from billfold.payments.clearing.store import SettlementPeriod, list_cleared  # noqa: PLC0415
 

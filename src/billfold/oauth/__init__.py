@@ -1,5 +1,5 @@
-"""The authorization server's nouns: clients, requests, grants, codes, tokens, proofs, keys.
+"""The entities of the authorization server: clients, requests, grants, codes, tokens, proofs, keys.
 
-Owns what a token of the Customer API stands for, on the wall clock, and the rules by which one
-comes about. Never decides what its holder may do with money, and never who a user is.
+Owns the access tokens of the Customer API, on the wall clock, and the rules for issuing
+them. Never decides what their holder may do with money, and never authenticates users.
 """

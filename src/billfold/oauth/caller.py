@@ -1,7 +1,7 @@
 """Clients and users as callers of the Customer API. Their requests prove an access token, its key (DPoP), scope, role.
 
-A token bound to a key is worth nothing without a proof by that key, made for this request. `Idempotency-Key`
-is optional on whatever changes something.
+A token bound to a key is useless without a proof by that key for this request. `Idempotency-Key`
+is optional for requests that change something.
 """
 
 from collections.abc import Mapping
@@ -34,14 +34,14 @@ from billfold.platform.ids import command_id
 
 
 class CustomerCaller(Call, frozen=True, kw_only=True):
-    """One request with an access token of the Customer API: for one customer, mostly by a member of its team."""
+    """One request with an access token of the Customer API: for one customer, usually by a member of its team."""
 
     access: AccessToken
 
     @property
     @override
     def origin(self) -> Origin:
-        """The member who calls through the client, or the client by itself."""
+        """The member who calls through the client, or the client itself."""
         access = self.access
         return Origin(
             kind="CLIENT" if access.user_id is None else "MEMBER",
@@ -58,13 +58,13 @@ class CustomerCaller(Call, frozen=True, kw_only=True):
 
     @property
     def customer_id(self) -> UUID:
-        """The one customer the token is for."""
+        """The only customer of the token."""
         return self.access.customer_id
 
     @property
     @override
     def only_customer_id(self) -> UUID:
-        """The same."""
+        """The same as the customer."""
         return self.access.customer_id
 
 
@@ -80,7 +80,7 @@ class RequestApproval(Protocol):
         resource: tuple[str, UUID | None],
         **change: object,
     ) -> HttpResponse | None:
-        """Request a change and return the response that says so; None if no rule requires it."""
+        """Request a change and return the response for it, or None if no rule requires approval."""
 
 
 KEY_HEADER = "idempotency-key"
@@ -93,7 +93,7 @@ _ALGORITHMS = " ".join(ALGORITHMS)
 class AccessTokenAuthenticator:
     """Finds the client, user and customer of an access token, and checks the proof of its key.
 
-    `base` is the public address of the server that requests are sent to.
+    `base` is the public address of the server that receives the requests.
     """
 
     def __init__(self, bank: Bank, base: str) -> None:
@@ -102,7 +102,7 @@ class AccessTokenAuthenticator:
         self._nonces = dpop.Nonces(bank.vault)
 
     async def identify(self, request: RawRequest, wall: datetime) -> Sender:
-        """Return the customer of a token, once its key is proven; the proof is not used up yet. Raises as `verify`."""
+        """Return the customer of a token, once its key is proven; the proof is not used up. Raises like `verify`."""
         scheme, token, access = await self._look_up(request, wall)
         if access.jkt is None and scheme != "bearer":
             raise challenge("bearer", "invalid_token", "The access token is a bearer token.")
@@ -114,16 +114,16 @@ class AccessTokenAuthenticator:
     async def authenticate(
         self, sender: Sender, request: RawRequest, operation: Operation, *, access: Access, wall: datetime
     ) -> Identity:
-        """Return who sends a request. Raises `invalid-signature`, and `invalid-dpop-proof` for one that was used."""
+        """Return the sender of a request. Raises `invalid-signature`, and `invalid-dpop-proof` for a used proof."""
         token = await self._prove(sender, request, wall)
         return await self.identity_of(token, request, operation, access=access)
 
     async def identity_of(
         self, token: AccessToken, request: RawRequest, operation: Operation, *, access: Access
     ) -> Identity:
-        """Return who sends a request, by what they have proven to be allowed. Raises InvalidInput for a wrong key."""
+        """Return the sender of a request and their proven access. Raises InvalidInput for a wrong key."""
         refusal = _refusal(access, token)
-        # Who may not do it does not get the stored response of somebody who may.
+        # A caller without permission does not get the stored response of one who has it.
         key = None if refusal or not operation.changes else _key_in(request, token)
         caller = command_id(f"client:{token.client_id}", str(token.user_id))
         return Identity(
@@ -147,7 +147,7 @@ class AccessTokenAuthenticator:
 
         Raises `unauthorized` and `invalid-dpop-proof` with the challenge that RFC 6750 and RFC 9449
         require, `bad-request` when the token is in the query, `invalid-signature` when the request is
-        signed (RFC 9421) and the signature is wrong, or is missing where its client has to sign.
+        signed (RFC 9421) and the signature is wrong, or is missing though required of its client.
         """
         return await self._prove(await self.identify(request, now), request, now)
 
@@ -162,7 +162,7 @@ class AccessTokenAuthenticator:
         return access
 
     async def note_refused(self, call: Call, operation: Operation) -> None:
-        """Record an attempt to change something without the right to."""
+        """Record an attempt to change something without permission."""
         assert isinstance(call, CustomerCaller)
         scope = next(each.scope for each in operation.access if each.scope)
         entry = NewEntry(
@@ -178,7 +178,7 @@ class AccessTokenAuthenticator:
             await audit_record.record(conn, self._bank.vault, entry, now=call.wall)
 
     async def _look_up(self, request: RawRequest, now: datetime) -> tuple[str, str, AccessToken]:
-        """Return scheme and token of a request, and what the token grants if it is proven."""
+        """Return scheme and token of a request, and the access of the token if it is proven."""
         scheme, token = _token_in(request)
         access = await access_tokens.find_access_token(self._bank.pool, token, now)
         if access is None:
@@ -213,7 +213,7 @@ class AccessTokenAuthenticator:
             headers = [fresh] if error.error == "use_dpop_nonce" else []
             raise challenge("dpop", error.error, error.description, *headers) from None
         if proof.jkt != access.jkt:
-            raise challenge("dpop", "invalid_token", "The proof is by another key than the token's.")
+            raise challenge("dpop", "invalid_token", "The proof is by a key other than the token's.")
         return proof
 
     async def _check_signature(self, request: RawRequest, access: AccessToken, now: datetime) -> None:
@@ -234,7 +234,7 @@ class AccessTokenAuthenticator:
 
 
 def challenge(scheme: str, error: str | None, detail: str, *headers: tuple[bytes, bytes]) -> ProblemWithHeaders:
-    """Return the 401 that says what is needed; `error` None when nothing was sent."""
+    """Return the 401 that names the requirement; `error` None when nothing was sent."""
     name = "DPoP" if scheme == "dpop" else "Bearer"
     parts = ['realm="billfold"']
     if error is not None:
@@ -248,7 +248,7 @@ def challenge(scheme: str, error: str | None, detail: str, *headers: tuple[bytes
 
 
 def insufficient_scope(token: AccessToken, scope: str) -> ProblemWithHeaders:
-    """Return the 403 that names the scope which a token lacks."""
+    """Return the 403 that names the missing scope."""
     scheme = "Bearer" if token.jkt is None else "DPoP"
     value = f'{scheme} error="insufficient_scope", scope="{scope}"'
     return ProblemWithHeaders("forbidden", f"The token lacks the scope {scope}.", (b"www-authenticate", value.encode()))
@@ -257,7 +257,7 @@ def insufficient_scope(token: AccessToken, scope: str) -> ProblemWithHeaders:
 def _token_in(request: RawRequest) -> tuple[str, str]:
     """Return scheme and token of the one header that may carry them."""
     if "access_token" in request.query_values:
-        raise BillfoldError("bad-request", "An access token in the URL counts as disclosed; revoke it.")
+        raise BillfoldError("bad-request", "Treat an access token in a URL as disclosed, and revoke it.")
     sent = request.header(b"authorization")
     if sent is None:
         raise challenge("dpop", None, "The request has no access token.")
@@ -285,9 +285,9 @@ def _refusal(access: Access, token: AccessToken) -> BillfoldError | None:
 
 
 def _key_in(request: RawRequest, token: AccessToken) -> UUID | None:
-    """Return the key of a request that changes something; any short text is one.
+    """Return the key of a request that changes something; any short text is valid.
 
-    One user of one client may act for several customers: for each the same text is another key.
+    A user of a client may act for several customers: the same text is a different key for each.
     """
     sent = request.header(KEY_HEADER.encode())
     if sent is None:

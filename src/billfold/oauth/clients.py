@@ -1,4 +1,4 @@
-"""Registering clients and their public keys, and taking them out of use."""
+"""Registers clients and their public keys, and revokes them."""
 
 import re
 from dataclasses import astuple
@@ -25,9 +25,9 @@ from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 
 KEYS_MAX = 10
-"""How many keys a client of a company, or a service user, may have."""
+"""Maximum number of keys of a company's client, or of a service user."""
 OVERLAP = timedelta(hours=24)
-"""How long a key that was replaced is still accepted."""
+"""Period in which a replaced key is still accepted."""
 _COLUMNS = """name, scopes, description, profile, redirect_uris, post_logout_redirect_uris,
        grant_types, customer_id, owner_id, dpop_bound, requires_nonce, requires_signature,
        client_id, member_id, created_at, revoked_at"""
@@ -53,7 +53,7 @@ _NEW_KEY = """
 INSERT INTO client_key (client_id, key_id, algorithm, public_pem, created_at, registered_by)
 VALUES ($1, $2, $3, $4, $5, $6)
 """
-# One that was already leaving leaves when it was to.
+# A key that was already expiring keeps its end.
 _RETIRE = """
 UPDATE client_key SET expires_at = $2
  WHERE client_id = $1 AND key_id <> $3 AND (expires_at IS NULL OR expires_at > $2)
@@ -65,7 +65,7 @@ _LOCK = "SELECT 1 FROM oauth_client WHERE client_id = $1 FOR UPDATE"
 async def register_client(conn: Connection, new: NewClient, *, now: datetime, client_id: str | None = None) -> Client:
     """Register a client; one that acts for a customer is a member of its team at once.
 
-    Raises InvalidInput with every mistake, Refused `duplicate-id`, `forbidden` for the bank itself.
+    Raises InvalidInput with every error, Refused `duplicate-id`, `forbidden` for the bank itself.
     """
     for each in (new.customer_id, new.owner_id):
         if each is not None:
@@ -84,9 +84,9 @@ async def register_client(conn: Connection, new: NewClient, *, now: datetime, cl
 async def register_client_with_key(
     conn: Connection, new: NewClient, key: str, *, now: datetime, wall: datetime, by: UUID | None = None
 ) -> tuple[Client, ClientKey]:
-    """Register a client and its first key. Raises InvalidInput with the mistakes of both, as `register_client`.
+    """Register a client and its first key. Raises InvalidInput with the errors of both, like `register_client`.
 
-    `wall` is when the key begins to hold; `by` is the member who registers it.
+    `wall` is when the key becomes valid; `by` is the member who registers it.
     """
     check_client_with_key(new, key, now=now)
     client = await register_client(conn, new, now=now)
@@ -94,7 +94,7 @@ async def register_client_with_key(
 
 
 def check_client_with_key(new: NewClient, key: str, *, now: datetime) -> None:
-    """Raise InvalidInput with every mistake of a new client and of its first key."""
+    """Raise InvalidInput with every error of a new client and of its first key."""
     mistakes: list[FieldError] = []
     for check in (lambda: client_rules.build_client(new, ids.new().hex, now), lambda: read_key(key)):
         try:
@@ -106,7 +106,7 @@ def check_client_with_key(new: NewClient, key: str, *, now: datetime) -> None:
 
 
 async def find_client(conn: Connection | Pool, client_id: str) -> Client | None:
-    """Return a client, in force or revoked, or None."""
+    """Return a client, active or revoked, or None."""
     row = await conn.fetchrow(_FIND, client_id)
     return None if row is None else _client(row)
 
@@ -117,7 +117,7 @@ async def list_clients(conn: Connection | Pool) -> list[Client]:
 
 
 async def list_customer_clients(conn: Connection | Pool, owner_id: UUID) -> list[Client]:
-    """Return what a company has registered, the newest first and those out of use at the end."""
+    """Return the clients that a company has registered, the newest first and revoked ones at the end."""
     return [_client(row) for row in await conn.fetch(_OF_CUSTOMER, owner_id)]
 
 
@@ -130,12 +130,12 @@ async def get_customer_client(conn: Connection | Pool, owner_id: UUID, client_id
 
 
 async def list_service_user_ids(conn: Connection | Pool, customer_id: UUID) -> list[str]:
-    """Return the clients that are service users of a customer and in use."""
+    """Return the active service users of a customer."""
     return [row["client_id"] for row in await conn.fetch(_SERVICE_USERS, customer_id)]
 
 
 async def revoke_client(conn: Connection, client_id: str, *, now: datetime) -> None:
-    """Take a client out of use with all its tokens and grants. Raises NotFound."""
+    """Revoke a client with all its tokens and grants. Raises NotFound."""
     async with conn.transaction():
         done = await conn.fetchval(
             "UPDATE oauth_client SET revoked_at = $2 WHERE client_id = $1 AND revoked_at IS NULL RETURNING true",
@@ -151,7 +151,7 @@ async def revoke_client(conn: Connection, client_id: str, *, now: datetime) -> N
 
 
 async def reactivate_client(conn: Connection, client_id: str) -> None:
-    """Take a client back into use with the keys it has; tokens it had do not come back."""
+    """Reactivate a client with its keys; its former tokens do not come back."""
     await conn.execute("UPDATE oauth_client SET revoked_at = NULL WHERE client_id = $1", client_id)
 
 
@@ -166,9 +166,9 @@ async def add_client_key(
 ) -> ClientKey:
     """Register a public key, PEM or JWK as text, under `key_id`, the `kid` of the JWK, or its thumbprint.
 
-    `by` is the member who does, None for the operator.
+    `by` is the member who registers it, None for the operator.
 
-    Its kind decides the algorithm: P-256 is ES256, RSA PS256, Ed25519 EdDSA. Raises InvalidInput,
+    The kind of key decides the algorithm: P-256 is ES256, RSA PS256, Ed25519 EdDSA. Raises InvalidInput,
     Refused `duplicate-id`, NotFound.
     """
     parsed = read_key(key)
@@ -186,7 +186,7 @@ async def add_client_key(
 
 
 async def check_key_count(conn: Connection, client_id: str, now: datetime) -> None:
-    """Refuse one more key than a client may have. Raises InvalidInput at `public_key`."""
+    """Refuse a key above the limit of a client. Raises InvalidInput at `public_key`."""
     if len(await list_client_keys(conn, client_id, now)) >= KEYS_MAX:
         raise InvalidInput.at("public_key", msg=f"would be one more than {KEYS_MAX} keys")
 
@@ -194,7 +194,7 @@ async def check_key_count(conn: Connection, client_id: str, now: datetime) -> No
 async def rotate_client_key(
     conn: Connection, client_id: str, key: str, *, now: datetime, by: UUID | None = None
 ) -> ClientKey:
-    """Register a key in the place of all others; those are accepted for a day more."""
+    """Register a key in place of all others; those are accepted for another day."""
     async with conn.transaction():
         added = await add_client_key(conn, client_id, key, now=now, by=by)
         await conn.execute(_RETIRE, client_id, now + OVERLAP, added.key_id)
@@ -202,7 +202,7 @@ async def rotate_client_key(
 
 
 async def revoke_client_key(conn: Connection, client_id: str, key_id: str, *, now: datetime) -> None:
-    """Take a key out of use at once, with every token of its client. Raises as `retire_client_key`.
+    """Revoke a key at once, with every token of its client. Raises like `retire_client_key`.
 
     It is unknown which tokens were issued for a key that may have leaked.
     """
@@ -212,13 +212,13 @@ async def revoke_client_key(conn: Connection, client_id: str, key_id: str, *, no
 
 
 async def retire_client_key(conn: Connection, client_id: str, key_id: str, *, now: datetime) -> None:
-    """Accept a key no longer, from now on. Raises NotFound, Refused `last-key` for the last one that stays in use."""
+    """Stop accepting a key. Raises NotFound, Refused `last-key` for the last one that stays in use."""
     async with conn.transaction():
         await conn.execute(_LOCK, client_id)
         active = await list_client_keys(conn, client_id, now)
         if all(each.key_id != key_id for each in active):
             raise NotFound("There is no such key in use.")
-        # Two that are retired at once have each their own `now`: a key with any end is no key that stays.
+        # Two keys retired at once each have their own `now`: a key with any end does not count as staying.
         if all(each.key_id == key_id or each.expires_at is not None for each in active):
             raise Refused("last-key", "This is the only key. Add another one first, or deactivate what uses it.")
         await conn.execute(_RETIRE_ONE, client_id, key_id, now)
@@ -230,7 +230,7 @@ async def list_client_keys(conn: Connection | Pool, client_id: str, now: datetim
 
 
 def _declared_key_id(text: str) -> str | None:
-    """Return the `kid` of a JWK that can be read. Raises InvalidInput at `public_key` for one that is no short text."""
+    """Return the `kid` of a JWK, if readable. Raises InvalidInput at `public_key` if it is not a short text."""
     declared = msgspec.json.decode(text.encode()).get("kid") if text.lstrip().startswith("{") else None
     if declared is None:
         return None
@@ -261,18 +261,18 @@ _OWNED_CLIENT_ACTIONS = {
     "service_user.key_rotated": "program.key_rotated",
     "member.deactivated": "program.revoked",
 }
-"""What is done to a client that is no member of a team but a company's own, by its other name."""
+"""Actions on a company's own client, which is not a member of a team, by their action names for members."""
 
 
 async def record_member(
     bank: Bank, conn: Connection, customer_id: UUID, *, member_id: UUID, action: str, **details: object
 ) -> None:
-    """Record what was done to a member, in the transaction in which it was."""
+    """Record an action on a member, in its transaction."""
     await _record(bank, conn, _entry(customer_id, "member", member_id, action=action, **details))
 
 
 async def record_user(bank: Bank, conn: Connection, user_id: UUID, *, action: str) -> None:
-    """Record what was done to a user in the log of each team they are in."""
+    """Record an action on a user in the log of each team they are in."""
     teams = await user_store.list_user_memberships(conn, user_id, only_active=True)
     await _record(bank, conn, *(_entry(each.customer_id, "member", each.member_id, action=action) for each in teams))
 
@@ -280,7 +280,7 @@ async def record_user(bank: Bank, conn: Connection, user_id: UUID, *, action: st
 async def record_oauth_client(
     bank: Bank, conn: Connection, client: Client | None, *, action: str, **details: object
 ) -> None:
-    """Record what was done to a client that is a member of a team, or a company's own."""
+    """Record an action on a client that is a member of a team, or a company's own."""
     if client is None:
         return
     if client.customer_id is not None and client.member_id is not None:

@@ -13,7 +13,7 @@ from billfold.platform.errors import NotFound, Refused
 
 CODE_LIFETIME = timedelta(seconds=60)
 FORM_POST_PATH = "/api/oauth2/form-post/"
-"""Where a browser that is to carry the answer in a form is sent, followed by the request's id."""
+"""The path that makes a browser post the answer as a form, followed by the request's id."""
 
 _CLAIM = """
 UPDATE oauth_authorization_request r SET decided_at = $2
@@ -53,7 +53,7 @@ async def approve(
     """Approve a request for one customer; return where to redirect the browser (303).
 
     Raises NotFound when the request is not pending, Refused `forbidden` when the user
-    is no member or the client is another company's, `insufficient-user-authentication` when
+    is not a member or the client is another company's, `insufficient-user-authentication` when
     the sign-in is older than the request's max_age.
     """
     async with conn.transaction():
@@ -92,13 +92,13 @@ async def _require_allowed(
 ) -> None:
     """Check membership, the owner of the client, and the age of the sign-in. Raises Refused."""
     if not await is_active_member(conn, customer_id, user_id, lock=True):
-        raise Refused("forbidden", "You are no active member of this customer's team.")
+        raise Refused("forbidden", "You are not an active member of this customer's team.")
     await require_company(conn, customer_id)
     if request_row["owner_id"] not in {None, customer_id}:
         raise Refused("forbidden", "This application works for another company only.")
     max_age = request_row["max_age"]
     if max_age is not None and authenticated_at + timedelta(seconds=max_age) < now:
-        raise Refused("insufficient-user-authentication", "Sign in again to go on.")
+        raise Refused("insufficient-user-authentication", "Sign in again to continue.")
 
 
 async def deny(conn: Connection, request_id: UUID, *, issuer: str, now: datetime) -> str:
@@ -110,7 +110,7 @@ async def deny(conn: Connection, request_id: UUID, *, issuer: str, now: datetime
 
 
 async def get_form_post_target(conn: Connection, request_id: UUID, now: datetime) -> str:
-    """Return where the form of an answered request goes. Raises NotFound after a minute."""
+    """Return the address to which the form of an answered request goes. Raises NotFound after a minute."""
     uri: str | None = await conn.fetchval(
         "SELECT redirect_uri FROM oauth_authorization_request WHERE request_id = $1 "
         "AND decided_at > $2 AND response_mode = 'form_post'",
@@ -118,12 +118,12 @@ async def get_form_post_target(conn: Connection, request_id: UUID, now: datetime
         now - CODE_LIFETIME,
     )
     if uri is None:
-        raise NotFound("There is no answer to be carried.")
+        raise NotFound("There is no such pending answer.")
     return uri
 
 
 def redirect_with(uri: str, fields: Mapping[str, str | None]) -> str:
-    """Return a registered address with fields added to its query, those that are None left out."""
+    """Return a registered address with fields added to its query; fields that are None are omitted."""
     parts = urlsplit(uri)
     added = urlencode({name: value for name, value in fields.items() if value is not None})
     return urlunsplit(parts._replace(query="&".join(filter(None, (parts.query, added)))))

@@ -1,6 +1,6 @@
-"""Proofs of possession (RFC 9449): each request is signed again by the key its token is bound to.
+"""Proofs of possession (RFC 9449): each request is signed by the key its token is bound to.
 
-`check` is pure; `burn_proof` makes sure, for all processes together, that a proof is used once.
+`check` is pure; `burn_proof` ensures across all processes that a proof is used only once.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ ON CONFLICT (jkt, jti_hash) DO NOTHING RETURNING true
 
 
 class Proof(NamedTuple):
-    """A valid proof: its key, and until when it must not be used again."""
+    """A valid proof: its key, and the time until which it must not be used again."""
 
     jkt: str
     jti: str
@@ -39,7 +39,7 @@ class Proof(NamedTuple):
 
 
 class Nonces:
-    """Nonces that no process has to remember: what a minute of the wall clock signs as."""
+    """Stateless nonces: the signature of a minute of the wall clock."""
 
     __slots__ = ("_key",)
 
@@ -47,11 +47,11 @@ class Nonces:
         self._key = vault.blind_index("key", "dpop nonce")
 
     def current(self, now: datetime) -> str:
-        """Return the nonce to give to a client now."""
+        """Return the current nonce for a client."""
         return self._of(int(now.timestamp()) // NONCE_STEP_SECONDS)
 
     def is_valid(self, nonce: object, now: datetime) -> bool:
-        """Return whether a nonce is of this minute, the last, or the next."""
+        """Return whether a nonce belongs to this minute, the last, or the next."""
         if not isinstance(nonce, str) or not nonce.isascii():
             return False
         step = int(now.timestamp()) // NONCE_STEP_SECONDS
@@ -72,7 +72,7 @@ def verify_proof(
     requires_nonce: bool = False,
     token: str | None = None,
 ) -> Proof:
-    """Return what the DPoP header of a request proves.
+    """Return the proof in the DPoP header of a request.
 
     `url` is the public address of the service and the path as sent, never the Host header;
     `token` the access token that comes with the proof. Raises OAuthError `invalid_dpop_proof`,
@@ -91,13 +91,13 @@ def verify_proof(
     issued_at = _issued_at(claims, now)
     if (requires_nonce or "nonce" in claims) and not nonces.is_valid(claims.get("nonce"), now):
         raise OAuthError("use_dpop_nonce", "Send the proof with the nonce of the DPoP-Nonce header.")
-    # A second longer than `_issued_at` accepts it.
+    # One second longer than `_issued_at` accepts it.
     until = issued_at + _LEEWAY + _ROUNDING + timedelta(seconds=1)
     return Proof(key.thumbprint, jti, until)
 
 
 async def consume_proof(conn: Connection | Pool, jkt: str, jti: str, until: datetime) -> bool:
-    """Return whether a proof is used for the first time; from now on it is not."""
+    """Return whether a proof is used for the first time, and mark it as used."""
     jti_hash = hashlib.sha256(jti.encode("utf-8", "surrogatepass")).digest()
     return await conn.fetchval(_CONSUME, jkt, jti_hash, until) is True
 
@@ -112,9 +112,9 @@ def _verify_signature(proof_jwt: str | None) -> tuple[public_keys.PublicKeyInfo,
         found = public_keys.parse_jws(proof_jwt)
         key = _key_of(found.header)
     except ValueError as error:
-        raise invalid_dpop_proof(f"The DPoP proof does not hold: {error}.") from None
+        raise invalid_dpop_proof(f"The DPoP proof is invalid: {error}.") from None
     if not found.is_signed_by(key):
-        raise invalid_dpop_proof("The DPoP proof does not hold: it is not signed by its key.")
+        raise invalid_dpop_proof("The DPoP proof is invalid: it is not signed by its key.")
     return key, found.claims
 
 
@@ -148,7 +148,7 @@ def _issued_at(claims: Mapping[str, Any], now: datetime) -> datetime:
 
 
 def _is_same(htu: object, url: str) -> bool:
-    """Return whether two addresses are one: scheme and host in any case, no query, path exactly."""
+    """Return whether two addresses are equal: scheme and host in any case, no query, path exactly."""
     if not isinstance(htu, str) or htu != htu.strip():
         return False
     try:

@@ -1,4 +1,4 @@
-"""What endpoints of OAuth share: parameters in forms, read strictly, errors as JSON, and what OpenAPI says of both."""
+"""Shared by OAuth endpoints: form parameters, read strictly, errors as JSON, and their OpenAPI."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -21,7 +21,7 @@ _ERROR: Mapping[str, Any] = {
     "properties": {"error": STRING, "error_description": STRING},
 }
 _STATUS = {"invalid_client": 401, "invalid_token": 401}
-"""The others are 400."""
+"""Errors whose status is not 400."""
 
 
 def form_of(request: RawRequest) -> Fields:
@@ -49,15 +49,15 @@ def fields_of(encoded: bytes) -> Fields:
         raise OAuthError("invalid_request", "The parameters cannot be read.") from None
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        raise OAuthError("invalid_request", "A parameter is there twice.")
+        raise OAuthError("invalid_request", "A parameter is repeated.")
     for value in fields.values():
         if len(value) > _VALUE_CHARS_MAX or not value.isprintable():
-            raise OAuthError("invalid_request", "A parameter is no text, or too long.")
+            raise OAuthError("invalid_request", "A parameter is not text, or too long.")
     return {name: value for name, value in fields.items() if value}
 
 
 def required(fields: Fields, name: str) -> str:
-    """Return a field that must be there. Raises OAuthError `invalid_request`."""
+    """Return a required field. Raises OAuthError `invalid_request`."""
     value = fields.get(name)
     if value is None:
         raise OAuthError("invalid_request", f"{name} is missing.")
@@ -71,7 +71,7 @@ def error_response(error: OAuthError, *headers: Header) -> HttpResponse:
 
 
 def form_openapi(fields: Mapping[str, Any], required: Iterable[str], *errors: str) -> dict[str, Any]:
-    """Return what the OpenAPI document says of a form and of the errors (RFC 6749) it may be answered with."""
+    """Return the OpenAPI of a form and of the errors (RFC 6749) it may be answered with."""
     schema = {"type": "object", "required": list(required), "properties": dict(fields)}
     content = {"application/json": {"schema": _ERROR}}
     return {

@@ -16,7 +16,7 @@ from billfold.platform.database.connection import Connection, Pool
 
 ACCESS_TOKEN_LIFETIME = timedelta(seconds=900)
 USE_RECORDED_EVERY = timedelta(minutes=1)
-"""How exact the last use of a grant is."""
+"""Resolution of the recorded last use of a grant."""
 
 _INSERT = """
 INSERT INTO {table} (token_hash, issued_at, expires_at, client_id, customer_id, scopes, family_id,
@@ -45,7 +45,7 @@ UPDATE oauth_grant SET last_used_at = $2 WHERE grant_id = $1 AND (last_used_at I
 
 
 async def issue_access(conn: Connection | Pool, *, scopes: Iterable[str], now: datetime, **subject: Any) -> str:
-    """Return a new access token that no grant stands behind; `subject` are fields of `TokenSubject`."""
+    """Return a new access token without a grant; `subject` are fields of `TokenSubject`."""
     return await issue_access_token(conn, TokenSubject(scopes=tuple(scopes), **subject), now)
 
 
@@ -69,7 +69,7 @@ async def insert_token(
 
 
 async def find_access_token(conn: Connection | Pool, token: str, now: datetime) -> AccessToken | None:
-    """Return what a token stands for at wall time `now`, or None: unknown, expired, revoked."""
+    """Return the subject of a token at wall time `now`, or None: unknown, expired, revoked."""
     row = await conn.fetchrow(_FIND, crypto.hash_token(token), now)
     return None if row is None else msgspec.convert(dict(row), AccessToken)
 
@@ -116,7 +116,7 @@ SELECT false, client_id, user_id, customer_id, scopes, jkt, issued_at, expires_a
 
 
 class TokenIntrospection(NamedTuple):
-    """What a client may learn of its own token (RFC 7662)."""
+    """The information that a client may get about its own token (RFC 7662)."""
 
     is_access: bool
     client_id: str
@@ -137,7 +137,7 @@ async def list_grants(conn: Connection | Pool, user_id: UUID) -> list[OAuthGrant
 
 
 async def revoke_grant(conn: Connection, *, user_id: UUID, grant_id: UUID, now: datetime) -> bool:
-    """Revoke a grant of a user with every token of it; return whether there was one."""
+    """Revoke a grant of a user with all its tokens; return whether there was one."""
     async with conn.transaction():
         if not await conn.fetchval(_REVOKE, grant_id, user_id, now):
             return False
@@ -154,12 +154,12 @@ async def revoke_session_tokens(conn: Connection | Pool, session_id: UUID) -> No
 
 
 async def revoke_user_tokens(conn: Connection, user_id: UUID) -> None:
-    """Delete every token and code of a user who left, or whose password may be known.
+    """Delete every token and code of a user who left, or whose password may be compromised.
 
     The grants stay; their clients have to request authorization again.
     """
     async with conn.transaction():
-        # What is being issued at this moment is deleted too.
+        # Tokens that are being issued at this moment are deleted too.
         await conn.execute(_LOCK_OF_USER, user_id)
         await conn.execute("DELETE FROM authorization_code WHERE user_id = $1 AND used_at IS NULL", user_id)
         await delete_tokens(conn, user_id=user_id)
@@ -173,7 +173,7 @@ async def revoke_member_grants(conn: Connection, customer_id: UUID, user_id: UUI
 
 
 async def revoke_token(conn: Connection, client: Client, token: str) -> None:
-    """Revoke a token of this client; with a refresh token all that was issued from it (RFC 7009).
+    """Revoke a token of this client; with a refresh token everything issued from it (RFC 7009).
 
     Any other text changes nothing and reveals nothing.
     """
@@ -194,7 +194,7 @@ async def revoke_token(conn: Connection, client: Client, token: str) -> None:
 
 
 async def introspect(conn: Connection | Pool, client: Client, token: str, now: datetime) -> TokenIntrospection | None:
-    """Return what a token of this client stands for, or None: unknown, another client's, or expired."""
+    """Return the subject of a token of this client, or None: unknown, another client's, or expired."""
     row = await conn.fetchrow(_INTROSPECT, crypto.hash_token(token), client.client_id, now)
     if row is None:
         return None

@@ -1,7 +1,7 @@
-"""Logging in with a signed assertion instead of a password: RFC 7523, section 2.1.
+"""Login with a signed assertion instead of a password: RFC 7523, section 2.1.
 
-The partner has registered a public key; the assertion names it (`kid`), lives five minutes at
-most and is taken once. Errors are those of RFC 6749.
+The partner has registered a public key; the assertion names it (`kid`), is valid for at most five
+minutes, and is accepted once. Errors are those of RFC 6749.
 """
 
 import re
@@ -48,7 +48,7 @@ _OPENAPI = form_openapi(
 
 
 class TokenAnswer(msgspec.Struct, frozen=True):
-    """A bearer token as RFC 6749 answers it."""
+    """A bearer token response (RFC 6749)."""
 
     access_token: str
     token_type: str
@@ -86,12 +86,12 @@ def _form(request: RawRequest) -> Fields:
         raise OAuthError("unsupported_grant_type", f"`grant_type` must be {JWT_BEARER_GRANT}.")
     required(form, "assertion")
     if request.header(b"authorization") is not None or "client_assertion" in form:
-        raise invalid_client("The assertion alone says who calls.")
+        raise invalid_client("Authenticate with the assertion only.")
     return form
 
 
 def _verified_claims(request: RawRequest, form: Fields, key: PartnerKey, now: datetime) -> dict[str, Any]:
-    """Return the claims of an assertion that a key has signed, all of them checked."""
+    """Return the verified claims of an assertion that a key has signed."""
     if form.get("client_id", key.username) != key.username:
         raise invalid_client("`client_id` is not the issuer of the assertion.")
     try:
@@ -105,13 +105,13 @@ def _verified_claims(request: RawRequest, form: Fields, key: PartnerKey, now: da
             options={"require": list(_CLAIMS), "verify_exp": False, "verify_iat": False, "verify_nbf": False},
         )
     except jwt.PyJWTError as error:
-        raise invalid_grant(f"The assertion does not hold: {error}.") from None
+        raise invalid_grant(f"The assertion is invalid: {error}.") from None
     _check_claims(claims, key, now)
     return claims
 
 
 async def _find_key(bank: Bank, request: RawRequest, form: Fields) -> PartnerKey:
-    """Return the key the assertion names, if it belongs to the partner of this host."""
+    """Return the key that the assertion names, if it belongs to the partner of this host."""
     try:
         key_id = jwt.get_unverified_header(form["assertion"]).get("kid")
     except jwt.PyJWTError:
@@ -145,7 +145,7 @@ def _check_claims(claims: Mapping[str, Any], key: PartnerKey, now: datetime) -> 
 
 
 def _instant(claims: Mapping[str, Any], name: str) -> datetime:
-    """Return a time of an assertion; `nbf` may be left out."""
+    """Return a time of an assertion; `nbf` is optional."""
     try:
         found = instant_of(claims, name) or instant_of(claims, "iat")
     except ValueError as error:

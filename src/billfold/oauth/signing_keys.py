@@ -1,6 +1,6 @@
-"""The keys that ID tokens are signed with: sealed at rest, published, replaced without a gap.
+"""The keys that sign ID tokens: sealed at rest, published, replaced without a gap.
 
-A new key is published before it is used, and an old one as long as what it signed is valid.
+A new key is published before it is used, and an old one as long as its signatures are valid.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from billfold.platform.errors import InvariantError
 ALGORITHMS = ("PS256", "RS256")
 """PS256 signs for fapi2 clients, RS256 for documented ones."""
 PUBLICATION_LEAD = timedelta(minutes=15)
-"""How long a new key is published before it is used: longer than clients keep the old set."""
+"""Time for which a new key is published before it is used: longer than clients cache the old set."""
 RETIRED_KEY_PUBLICATION = timedelta(days=1)
 _RSA_BITS, _EXPONENT = 3072, 65_537
 _PUBLISHED = """
@@ -47,12 +47,12 @@ class SigningKey:
 
 
 async def list_published_keys(conn: Connection | Pool, vault: Vault, now: datetime) -> list[SigningKey]:
-    """Return the keys in force and those still believed, the newest first."""
+    """Return the active keys and those still accepted, the newest first."""
     return [_unseal(row, vault) for row in await conn.fetch(_PUBLISHED, now)]
 
 
 async def ensure_signing_keys(conn: Connection, vault: Vault, now: datetime) -> None:
-    """Make the first keys where there are none. Making one takes a second of this thread."""
+    """Create the first keys if there are none. Creating one takes a second of this thread."""
     async with conn.transaction():
         await conn.execute("LOCK TABLE signing_key IN SHARE ROW EXCLUSIVE MODE")
         algorithms_present = {key.algorithm for key in await list_published_keys(conn, vault, now)}
@@ -62,7 +62,7 @@ async def ensure_signing_keys(conn: Connection, vault: Vault, now: datetime) -> 
 
 
 async def rotate_signing_keys(conn: Connection, vault: Vault, now: datetime) -> list[str]:
-    """Replace the keys: new ones sign after `PUBLICATION_LEAD`, the old ones are published a day longer.
+    """Replace the keys: new ones sign after `PUBLICATION_LEAD`, the old ones are published for another day.
 
     Returns the new key ids.
     """
@@ -80,7 +80,7 @@ def jwks_document(keys: Sequence[SigningKey]) -> dict[str, list[dict[str, str]]]
 
 
 def sign(keys: Sequence[SigningKey], algorithm: str, claims: dict[str, Any], now: datetime) -> str:
-    """Return a JWT signed with the newest key of an algorithm that is active by now."""
+    """Return a JWT signed with the newest active key of an algorithm."""
     for key in keys:
         if key.algorithm == algorithm and key.active_at <= now:
             return jwt.encode(claims, key.private, algorithm, headers={"kid": key.key_id})
@@ -88,7 +88,7 @@ def sign(keys: Sequence[SigningKey], algorithm: str, claims: dict[str, Any], now
 
 
 def verify_id_token(keys: Sequence[SigningKey], token: str, *, issuer: str) -> dict[str, Any] | None:
-    """Return the claims of an ID token of ours, expired or not; None for any other text."""
+    """Return the claims of one of our ID tokens, expired or not; None for any other text."""
     try:
         key_id = jwt.get_unverified_header(token).get("kid")
         key = next(each for each in keys if each.key_id == key_id)
@@ -115,12 +115,12 @@ async def _create_key(conn: Connection, vault: Vault, algorithm: str, now: datet
 
 
 def _unseal(row: Any, vault: Vault) -> SigningKey:  # noqa: ANN401 - a record of asyncpg
-    # Looking whether its numbers are prime takes 0.15 s; the seal says that it is the key we made.
+    # Checking its numbers for primality takes 0.15 s; the seal proves that it is the key we made.
     private = load_der_private_key(
         vault.open(row["sealed"], secret_place(row["key_id"])), None, unsafe_skip_rsa_key_validation=True
     )
     if not isinstance(private, rsa.RSAPrivateKey):
-        raise InvariantError("A signing key is of another kind than it was made.")
+        raise InvariantError("A signing key has the wrong type.")
     public: dict[str, str] = msgspec.json.decode(row["public_jwk"])
     return SigningKey(
         row["key_id"],
@@ -133,5 +133,5 @@ def _unseal(row: Any, vault: Vault) -> SigningKey:  # noqa: ANN401 - a record of
 
 
 def secret_place(key_id: str) -> bytes:
-    """Return the one place where a private key opens."""
+    """Return the only place where a private key opens."""
     return associated_data("signing_key", "sealed", key_id, tenant_id="")

@@ -1,4 +1,4 @@
-"""Clients, what they ask for, what was granted to them, and what a token stands for."""
+"""Clients, their requests, their grants, and the subjects of their tokens."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,11 +14,11 @@ CLIENT_CREDENTIALS = "client_credentials"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewClient:
-    """A client to register. None leaves a choice to the profile.
+    """A client to register. None leaves a setting to the profile.
 
     `fapi2` clients must push their requests and prove their keys. `customer_id` is the customer of a
-    service user. `owner_id` is the company that registered a client, and for which alone it is
-    granted anything: None for those of the operator. `dpop_bound`: no token without a proof;
+    service user. `owner_id` is the company that registered a client, the only one it can be
+    granted access to: None for those of the operator. `dpop_bound`: no token without a proof;
     `requires_nonce`: no proof without our nonce; `requires_signature`: requests to the Customer
     API carry an RFC 9421 signature.
     """
@@ -56,9 +56,9 @@ class Client(NewClient):
 
 @dataclass(frozen=True, slots=True)
 class ClientKey:
-    """A public key of a client; its kind decides the one algorithm it is used with.
+    """A public key of a client; its kind decides the only algorithm it is used with.
 
-    `registered_by` is the member who did, None for the operator.
+    `registered_by` is the member who registered it, None for the operator.
     """
 
     client_id: str
@@ -72,10 +72,10 @@ class ClientKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessToken:
-    """What an access token stands for: one client, one customer, at most one user.
+    """The subject of an access token: one client, one customer, at most one user.
 
-    `jkt` is the thumbprint of the key that requests must be proven with; None for a bearer's.
-    `role` is the user's in the team now, SERVICE for a client by itself, which is a member like
+    `jkt` is the thumbprint of the key that requests must be proven with; None for a bearer token.
+    `role` is the user's current role in the team, SERVICE for a client that acts for itself, which is a member like
     others; `auth_time` is when they signed in.
     """
 
@@ -96,12 +96,12 @@ class AccessToken:
     grant_id: UUID | None = None
     grant_used_at: datetime | None = None
     confirmation: Confirmation | None = None
-    """Of a page: with which factor this request was confirmed by itself. No token that is sent has one."""
+    """On a page: the factor with which this request was confirmed. Tokens sent by clients have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSubject:
-    """For whom a token is issued, with which scopes, and under which grant. Stored in the order of its fields."""
+    """The subject of a new token, its scopes, and its grant. Stored in the order of its fields."""
 
     client_id: str
     customer_id: UUID
@@ -116,7 +116,7 @@ class TokenSubject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingRequest:
-    """An authorization request as the consent page shows it."""
+    """An authorization request as the consent page presents it."""
 
     request_id: UUID
     client_id: str
@@ -127,9 +127,9 @@ class PendingRequest:
     login_hint: str | None
     prompts: tuple[str, ...]
     max_age: int | None
-    """The user must have signed in within this many seconds; None does not ask for it."""
+    """The user must have signed in within this many seconds; None: no limit."""
     refreshes: bool
-    """Whether access continues for up to 90 days without asking again."""
+    """True if access continues for up to 90 days without asking the user again."""
     owner_id: UUID | None
     """The only company it can be granted for; None for any."""
     publisher: str | None
@@ -140,7 +140,7 @@ class PendingRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthGrant:
-    """What a user allowed a client to do for one customer."""
+    """The permission that a user gave a client for one customer."""
 
     grant_id: UUID
     client_id: str
@@ -150,7 +150,7 @@ class OAuthGrant:
     scopes: tuple[str, ...]
     granted_at: datetime
     last_used_at: datetime | None
-    """When a token was last issued under it."""
+    """The time when a token was last issued under it."""
 
 
 class OAuthError(Exception):
@@ -166,20 +166,20 @@ class OAuthError(Exception):
 
 
 def invalid_dpop_proof(description: str) -> OAuthError:
-    """Return the refusal of a DPoP proof."""
+    """Return the error for an invalid DPoP proof."""
     return OAuthError("invalid_dpop_proof", description)
 
 
 def invalid_client(description: str) -> OAuthError:
-    """Return the refusal of a client that did not prove who it is."""
+    """Return the error for a client that failed to authenticate."""
     return OAuthError("invalid_client", description)
 
 
 def invalid_grant(description: str) -> OAuthError:
-    """Return the refusal of a code or a refresh token."""
+    """Return the error for an invalid code or refresh token."""
     return OAuthError("invalid_grant", description)
 
 
 def invalid_request(description: str) -> OAuthError:
-    """Return the refusal of a request that is not as it should be."""
+    """Return the error for an invalid request."""
     return OAuthError("invalid_request", description)

@@ -1,1 +1,1 @@
-"""Onboarding: agreements in force, and what waits for a review by the bank."""
+"""Onboarding: agreements in force, and items that wait for a review by the bank."""

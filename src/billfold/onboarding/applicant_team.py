@@ -1,4 +1,4 @@
-"""Members of a team that are invited with the approval of their company's application, and dropped without one."""
+"""Team members who are invited when their company's application is approved, and dropped if it is not."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -30,7 +30,7 @@ AWAITED_MAX: Final = 50
 async def await_team(
     member: CustomerCaller, bank: Bank, row: ApplicationRow, wanted: Sequence[InviteMember]
 ) -> list[Member] | None:
-    """Let these be invited with the approval; return all who are. None when the application is approved meanwhile.
+    """Register members to be invited on approval; return all of them. None if the application is approved by now.
 
     `wanted` is checked. Raises InvalidInput, Refused `member-already-invited`, `application-not-approved`.
     """
@@ -43,7 +43,7 @@ async def await_team(
         if len(known) + len(wanted) > AWAITED_MAX:
             raise InvalidInput.at("body", msg=f"At most {AWAITED_MAX} members are invited with an approval")
         if {each.email for each in known} & {each.email for each in wanted}:
-            raise Refused("member-already-invited", "One of them is invited with the approval already.")
+            raise Refused("member-already-invited", "One of them is already to be invited on approval.")
         command = command_id(f"team:{member.key_owner}", member.key)
         for number, each in enumerate(wanted):
             member_id = derive(bank.seed, command, number)
@@ -64,7 +64,7 @@ async def await_team(
 
 
 async def list_awaited(conn: Db, bank: Bank, row: ApplicationRow) -> list[Member]:
-    """Return who is invited with the approval, in the order in which they were named."""
+    """Return the members to be invited on approval, in the order in which they were named."""
     found = []
     for each in await store.list_awaited_members(conn, row):
         place = _place(row, each.member_id)
@@ -87,7 +87,7 @@ async def list_awaited(conn: Db, bank: Bank, row: ApplicationRow) -> list[Member
 
 
 async def run_team_job(bank: Bank, job: ScheduledJob) -> None:
-    """Invite whom an approved company waits for, in the name of its administrator; then nobody is waited for."""
+    """Invite the waiting members of an approved company, in the name of its administrator, and clear the list."""
     row = await store.find_by_applicant(bank.pool, job.object_id)
     if row is None or row.status != ApplicationStatus.APPROVED:
         return
@@ -113,9 +113,9 @@ def require_submitted(row: ApplicationRow) -> None:
 
 
 async def _administrator(bank: Bank, row: ApplicationRow) -> Administrator | None:
-    """Return in whose name the team is invited: the submitter's, if they administer the new company still.
+    """Return the administrator who invites the team: the submitter, if they still administer the new company.
 
-    Of an application that no member submitted it is the company's, under its first administrator.
+    If no member submitted the application, the company invites, through its first administrator.
     """
     now, company = await bank.now(), name_of(await open_application(bank.pool, bank, row))
     team = await team_store.list_team(bank.pool, bank.vault, row.applicant_id, now=now)

@@ -1,4 +1,4 @@
-"""`billfold review`: what waits for a review by the bank."""
+"""`billfold review`: items that wait for a review by the bank."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +22,7 @@ from billfold.platform.errors import NotFound
 MAX_ROWS = 200
 KINDS = [each.kind for each in review_queue.REVIEW_KINDS]
 
-group = CommandGroup("review", "See what waits for a review, and decide it.", example="list")
+group = CommandGroup("review", "Show and decide items that wait for a review.", example="list")
 
 ObjectId = Annotated[UUID, typer.Argument(help="Its id, from the list.")]
 
@@ -31,14 +31,14 @@ ObjectId = Annotated[UUID, typer.Argument(help="Its id, from the list.")]
 async def list_pending(
     bank: Bank, *, kind: Annotated[str | None, typer.Option(help=f"One of {', '.join(KINDS)}.")] = None
 ) -> None:
-    """List what waits, oldest first."""
+    """List pending items, oldest first."""
     if kind is not None and kind not in KINDS:
         raise CliError(f"Unknown kind {kind}.", f"Use one of {', '.join(KINDS)}.")
     rows = await review_queue.list_waiting(bank, MAX_ROWS, kind)
     if not rows:
         print_line("Nothing waits.")
     for row in rows:
-        # One line each, however narrow the window: ids are there to be copied.
+        # One line each, even in a narrow window, so that ids can be copied.
         context_text = f"of {row.customer_id} since {format_eastern(row.since)}"
         line = f"{row.kind:<13}{row.object_id}  {escape(row.what)}  [dim]{context_text}[/]"
         console.print(line, soft_wrap=True)
@@ -51,7 +51,7 @@ async def approve(
     *,
     reason: Annotated[str | None, typer.Option(help="The findings; the customer sees them.")] = None,
 ) -> str:
-    """Approve it: a counterparty with its documents, a single document, a hit that is somebody else's (twice)."""
+    """Approve: a counterparty with its documents, a document, or (by two operators) a hit as a false match."""
     return await _decide(bank, object_id, ReviewDecision(approved=True, reason=reason, by=_operator(bank)))
 
 
@@ -59,7 +59,7 @@ async def approve(
 async def reject(
     bank: Bank, object_id: ObjectId, *, reason: Annotated[str, typer.Option(help="Why; the customer sees it.")]
 ) -> str:
-    """Reject it: a counterparty for good, a document, which can be sent again, or a hit that is confirmed."""
+    """Reject: a counterparty for good, a document, which can be sent again, or a hit as a true match."""
     return await _decide(bank, object_id, ReviewDecision(approved=False, reason=reason, by=_operator(bank)))
 
 
@@ -87,4 +87,4 @@ async def _decide(bank: Bank, object_id: UUID, decision: ReviewDecision) -> str:
     try:
         return await review_queue.decide(bank, object_id, decision)
     except NotFound:
-        raise CliError(f"There is nothing to review under {object_id}.", "See the list.") from None
+        raise CliError(f"No item to review with id {object_id}.", "See the list.") from None

@@ -36,12 +36,12 @@ _UNTIL_ENROLLED: Final = timedelta(minutes=1)
 _BATCH_MAX: Final = 50
 _CALLER: Final = "sanctions"
 _LOCK: Final = 0x7363726E  # "scrn"
-"""The advisory lock under which one process at a time works through the backlog."""
+"""The advisory lock of the backlog, which one process at a time works through."""
 log = structlog.get_logger(__name__)
 
 
 async def screen_backlog(bank: Bank) -> int:
-    """Screen some of those whom a new list is still to be compared with; return how many.
+    """Screen some of the subjects that a new list is still to be compared with; return how many.
 
     A task of the worker with a loop of its own: nothing else waits for it. Failures are deferred and tried again.
     """
@@ -55,10 +55,10 @@ async def screen_backlog(bank: Bank) -> int:
 
 
 async def run_decided_job(bank: Bank, job: ScheduledJob) -> None:
-    """Do what follows from a hit that was cleared or confirmed; `job.object_id` is its id.
+    """Apply the decision about a hit; `job.object_id` is its id.
 
-    A counterparty is screened again, which finds what else its names are like, and may be used when nothing stands
-    against it; a confirmed one is unlinked. A confirmed applicant is rejected. A customer is frozen while a hit stands.
+    A counterparty is screened again, which finds its other matches, and may be used if there are none left;
+    a confirmed one is unlinked. A confirmed applicant is rejected. A customer is frozen while a hit is not cleared.
     """
     hit = await hits.get_hit(bank.pool, job.object_id)
     if hit.subject_kind == SubjectKind.COUNTERPARTY:
@@ -82,7 +82,7 @@ async def _screen_some(bank: Bank, conn: Connection) -> int:
 
 
 async def _screen_each(bank: Bank, tasks: Sequence[Task]) -> dict[str, Exception]:
-    """Screen counterparties together, and one by one if that fails; return what failed, by the subject's id."""
+    """Screen counterparties together, and one by one if that fails; return the failures by the subject's id."""
     failed: dict[str, Exception] = {}
     counterparties = [each for each in tasks if each.is_counterparty]
     alone = [each for each in tasks if not each.is_counterparty]
@@ -130,7 +130,7 @@ async def _refuse_or_freeze(bank: Bank, owner_id: UUID, job: ScheduledJob) -> No
 
 
 async def settle_customer(bank: Bank, customer_id: UUID) -> None:
-    """Freeze a customer while a hit of its names is not cleared; unfreeze it if nobody else has frozen it since."""
+    """Freeze a customer while a hit is not cleared; unfreeze it unless frozen by others since."""
     while True:
         customer = await find_customer(bank.pool, customer_id)
         if customer is None or customer.account_status == CustomerStatus.CLOSED:

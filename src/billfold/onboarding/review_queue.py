@@ -36,7 +36,7 @@ from billfold.screening.types import HitRow, HitStatus
 
 
 class PendingReview(NamedTuple):
-    """An item of the queue: its customer, a short description, and since when it waits."""
+    """An item of the queue: its customer, a short description, and when it was added."""
 
     kind: str
     object_id: UUID
@@ -46,7 +46,7 @@ class PendingReview(NamedTuple):
 
 
 class ReviewDecision(NamedTuple):
-    """What was decided by whom, and why; the customer sees the reason."""
+    """A decision, who made it, and why; the customer sees the reason."""
 
     approved: bool
     reason: str | None
@@ -54,7 +54,7 @@ class ReviewDecision(NamedTuple):
 
 
 class ReviewDetails(NamedTuple):
-    """What an operator reads before they decide: a line each, and the documents; and whether it waits for that."""
+    """Information for an operator before a decision: lines of text and documents; and whether the item is pending."""
 
     lines: list[str]
     waits: bool
@@ -62,10 +62,10 @@ class ReviewDetails(NamedTuple):
 
 
 class ReviewKind(NamedTuple):
-    """How things of one kind are listed, shown and decided.
+    """A kind of item: how to list, describe and decide it.
 
-    `describe` and `decide` raise NotFound for the id of another kind, and `decide` Refused when it is decided already;
-    it returns a sentence.
+    `describe` and `decide` raise NotFound for the id of another kind, and `decide` raises Refused if it is already
+    decided; it returns a sentence.
     """
 
     kind: str
@@ -75,7 +75,7 @@ class ReviewKind(NamedTuple):
 
 
 async def list_waiting(bank: Bank, limit: int, kind: str | None = None) -> list[PendingReview]:
-    """Return what waits, of one kind or of all, the oldest first."""
+    """Return pending items, of one kind or of all, oldest first."""
     found = [
         waiting
         for review in REVIEW_KINDS
@@ -86,7 +86,7 @@ async def list_waiting(bank: Bank, limit: int, kind: str | None = None) -> list[
 
 
 async def describe(bank: Bank, kind: str, object_id: UUID) -> ReviewDetails:
-    """Return what is to be read of one thing, decided or not. Raises NotFound."""
+    """Return the details of one item, decided or not. Raises NotFound."""
     for review in REVIEW_KINDS:
         if review.kind == kind:
             return await review.describe(bank, object_id)
@@ -94,7 +94,7 @@ async def describe(bank: Bank, kind: str, object_id: UUID) -> ReviewDetails:
 
 
 async def decide(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
-    """Approve or reject what has this id. Raises NotFound, Refused, also for operators who may not decide."""
+    """Approve or reject the item with this id. Raises NotFound, Refused, also for operators who may not decide."""
     verdict.by.require(Power.DECIDE)
     for review in REVIEW_KINDS:
         try:

@@ -1,4 +1,4 @@
-"""The team of a company that applies, or that has become a customer."""
+"""The team of a company that applies or has become a customer."""
 
 from dataclasses import replace
 from typing import Annotated
@@ -33,16 +33,16 @@ Invited = Annotated[list[InviteMember], msgspec.Meta(min_length=1, max_length=50
 async def create_application_team(member: CustomerCaller, bank: Bank, application_id: UUID, data: Invited) -> Team:
     """Invite the team of a company that applies.
 
-    While the application is SUBMITTED they wait, and are mailed a link with its approval; nobody is when it is
-    rejected. Once it is APPROVED each is mailed a link at once. The member who submitted the application may do it, and
-    then any administrator of the new company.
+    While the application is SUBMITTED they wait, and are mailed a link when it is approved, but not if it is
+    rejected. Once it is APPROVED each is mailed a link at once. The member who submitted the application may do this,
+    and after the approval any administrator of the new company.
     """
     row = await requests.find_own(member, bank, application_id)
     invited = _checked(data)
     if row.status != ApplicationStatus.APPROVED:
         require_submitted(row)
         if row.submitted_by not in {None, member.access.user_id}:
-            raise Refused("forbidden", "Only who submitted the application can invite the team of its company.")
+            raise Refused("forbidden", "Only the submitter of the application can invite the team of its company.")
         awaited = await await_team(member, bank, row, invited)
         if awaited is not None:
             return render_team(row.applicant_id, awaited, private_of=lambda _: True)

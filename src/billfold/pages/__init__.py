@@ -1,1 +1,1 @@
-"""The frame of every page: how it looks, its headers, its static files."""
+"""Shared by all pages: their appearance, headers and static files."""

@@ -1,4 +1,4 @@
-"""How pages look, and the headers that keep them from being framed, scripted or followed."""
+"""Appearance of the pages, and the headers against framing, scripts and referrers."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -33,7 +33,7 @@ MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset
 
 
 class Theme:
-    """Turns facts into pages, in the name of the bank. Templates are those of the frame and of `packages`."""
+    """Renders pages in the name of the bank. Templates are the shared ones and those of `packages`."""
 
     def __init__(self, bank_name: str, packages: Collection[str] = (), **filters: Callable[..., object]) -> None:
         self._templates = Environment(
@@ -57,7 +57,7 @@ class Theme:
         self.files = {file.name: file.read_bytes() for file in files(__package__).joinpath("static").iterdir()}
 
     def name_bank(self, name: str) -> None:
-        """Let the pages be in the name of a bank."""
+        """Set the name of the bank on the pages."""
         self._templates.globals["bank_name"] = name
 
     def render(self, name: str, facts: Mapping[str, Any]) -> str:
@@ -72,22 +72,22 @@ def _folders(package: str) -> list[str]:
 
 
 def page_headers(form_target_uri: str | None = None) -> dict[str, str]:
-    """Return the headers of a page whose forms stay here, or may end up at one other site."""
+    """Return the headers of a page whose forms stay on this site, or may be redirected to one other site."""
     policy = _POLICY
     if form_target_uri:
         parts = urlsplit(form_target_uri)
-        # Browsers hold the policy against where a form is sent on to, as well.
+        # Browsers apply the policy to the target of a form's redirect, too.
         policy += f" {parts.scheme}://{parts.netloc}" if parts.netloc else f" {parts.scheme}:"
     return {"content-security-policy": policy, **_HEADERS}
 
 
 def session_cookie(value: str) -> Cookie:
-    """Return the cookie of a browser, signed in or not; it goes with the browser."""
+    """Return the session cookie of a browser, signed in or not; it ends with the browser."""
     return Cookie(key=COOKIE, value=value, path="/", secure=True, httponly=True, samesite="lax")
 
 
 def device_cookie(value: str) -> Cookie:
-    """Return the cookie by which a browser is known again for half a year."""
+    """Return the cookie by which a browser is recognized for half a year."""
     return replace(session_cookie(value), key=DEVICE_COOKIE, max_age=_DEVICE_SECONDS)
 
 
@@ -104,7 +104,7 @@ def format_day(when: date) -> str:
 
 
 def format_duration(lasted: timedelta) -> str:
-    """Format how long something has lasted, by its greatest unit: "3 h"."""
+    """Format a duration by its largest unit: "3 h"."""
     seconds = int(lasted.total_seconds())
     unit, size = next((each for each in _UNITS if seconds >= each[1]), ("s", 1))
     return f"{seconds // size} {unit}"
@@ -121,5 +121,5 @@ def format_dollars(amount: Decimal) -> str:
 
 
 def format_ending(number: str) -> str:
-    """Format the number of an account so that it is known again: "ending in 6789"."""
+    """Format the number of an account so that it can be recognized: "ending in 6789"."""
     return f"ending in {number[-_KNOWN_CHARS:]}"

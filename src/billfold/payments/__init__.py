@@ -1,1 +1,1 @@
-"""Payments: one folder per rail, and what all rails share."""
+"""Payments: one folder per rail, and the parts shared by all rails."""

@@ -96,7 +96,7 @@ RECEIVED_RETURN_REASONS: Mapping[str, ReturnReason] = {
         R19="the amount field is wrong",
         R30="the receiving bank takes no check truncation entries",
         R32="the receiving bank does not settle",
-        R34="the receiving bank takes part in the network in part only",
+        R34="the receiving bank participates in the network only in part",
         R35="the account takes no debits",
         R36="the account takes no credits",
         R40="the agency returns the enrollment",
@@ -115,7 +115,7 @@ RECEIVED_RETURN_REASONS: Mapping[str, ReturnReason] = {
         R85="an international payment, coded as a domestic one",
     ),
 }
-"""All codes under which an entry of ours may come back: also those of operators, federal agencies and gateways."""
+"""All codes with which an entry of ours may be returned, also by operators, federal agencies and gateways."""
 DISHONORED_RETURN_REASONS: Mapping[str, str] = {
     "R61": "the return was misrouted",
     "R62": "the return of an erroneous or reversing debit",
@@ -124,17 +124,17 @@ DISHONORED_RETURN_REASONS: Mapping[str, str] = {
     "R69": "fields of the return are wrong",
     "R70": "the return was not permitted by the sending bank",
 }
-"""Why a sending bank does not accept our return of its entry."""
+"""Reasons of a sending bank not to accept our return of its entry."""
 CONTESTED_RETURN_REASONS: Mapping[str, str] = {
     "R71": "the dishonored return was misrouted",
     "R72": "the dishonored return came late",
     "R73": "the return came in time",
     "R74": "the return is corrected",
-    "R75": "the return is no duplicate",
+    "R75": "the return is not a duplicate",
     "R76": "no errors were found",
     "R77": "the dishonored return under R62 is not accepted",
 }
-"""Why a receiving bank contests that we dishonored its return."""
+"""Reasons of a receiving bank to contest our dishonor of its return."""
 
 _REINITIABLE_CODES = frozenset({"R01", "R09"})
 
@@ -142,7 +142,7 @@ _REINITIABLE_CODES = frozenset({"R01", "R09"})
 def returnable_until(code: str, settled_on: date, calendars: Calendars) -> datetime | None:
     """Return the instant by which a return must have arrived; None if no rule limits it.
 
-    Raises KeyError for a code that returns no entry.
+    Raises KeyError for a code that cannot return an entry.
     """
     limit = RECEIVED_RETURN_REASONS[code].limit
     if limit is ReturnTimeFrame.NONE:
@@ -153,7 +153,7 @@ def returnable_until(code: str, settled_on: date, calendars: Calendars) -> datet
 
 
 def may_reinitiate(code: str, *, times: int, sent_on: date, today: date) -> bool:
-    """Tell whether a returned entry may be reinitiated (section 2.12.4).
+    """Return whether a returned entry may be reinitiated (section 2.12.4).
 
     `times` counts earlier reinitiations; `sent_on` is the date of the first entry. Only for
     insufficient funds, at most twice, within 180 days.

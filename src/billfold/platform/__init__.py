@@ -1,5 +1,5 @@
-"""Kit: money, dates, calendars, clock, ids, paging, errors, settings, crypto and the database pool.
+"""Foundations: money, dates, calendars, clock, ids, paging, errors, settings, crypto and the database pool.
 
-Owns what every layer needs and what no layer should write twice.
+Owns the code that every layer needs and that no layer should repeat.
 Never knows a pocket, a bill or HTTP: nothing here imports anything above it.
 """

@@ -2,7 +2,7 @@
 
 A trade needs the bond market, a payment the Reserve, the settlement of a bill needs both.
 Days come from the `holidays` package, corrected by an operator's overrides.
-A `Calendars` never changes; what it has worked out it keeps, per day.
+A `Calendars` never changes; it caches its results per day.
 """
 
 import re
@@ -26,7 +26,7 @@ _CLOSING_TIME_PATTERN = re.compile(r"close at (\d{1,2}):(\d{2})pm")
 
 @dataclass(frozen=True, slots=True)
 class DayOverride:
-    """What an operator knows about one day that the calendars do not. None leaves it as it is."""
+    """An operator's correction of one day of the calendars. None leaves it as it is."""
 
     fed_open: bool | None = None
     bond_open: bool | None = None
@@ -34,7 +34,7 @@ class DayOverride:
 
 
 class WireHours(NamedTuple):
-    """When wires leave on a day on which the Reserve is open, Eastern time."""
+    """The hours of outgoing wires on a day on which the Reserve is open, Eastern time."""
 
     opens: time = time(8)
     domestic_cutoff: time = time(16)
@@ -48,7 +48,7 @@ class _Day(NamedTuple):
 
 
 class _Span(NamedTuple):
-    """A stretch of time, up to `until`, during which every answer stays the same."""
+    """A period, up to `until`, during which every answer stays the same."""
 
     until: datetime
     business_date: date
@@ -74,7 +74,7 @@ class Calendars:
     _maturity_cache: dict[date, datetime] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse hours out of order, and keep the overrides from changing later."""
+        """Refuse hours out of order, and protect the overrides from later changes."""
         if not self.opens < self.invests_until <= self.closes:
             msg = "the market opens before it stops investing, and closes after that"
             raise ValueError(msg)
@@ -97,7 +97,7 @@ class Calendars:
         return cached.fed and cached.bond
 
     def count_bond_days(self, after: date, through: date) -> int:
-        """Return on how many days after one day, up to another, the bond market trades."""
+        """Return the number of trading days of the bond market after one day, up to another."""
         days = (after + timedelta(n) for n in range(1, (through - after).days + 1))
         return sum(map(self.is_bond_day, days))
 
@@ -106,25 +106,25 @@ class Calendars:
         return self.settlement_on_or_after(day + _ONE_DAY)
 
     def has_settled(self, agreed_on: date, today: date) -> bool:
-        """Tell whether bills that were to settle on a day have settled: on it, or on the next day open after it."""
+        """Tell whether bills due on a day have settled by another: on that day, or on the next open one after it."""
         return agreed_on <= self.settlement_on_or_before(today)
 
     def settlement_on_or_after(self, day: date) -> date:
-        """Return this day when bills settle on it, else the next day on which they do."""
+        """Return this day if bills settle on it, else the next day on which they do."""
         while not self.is_settlement_day(day):
             day += _ONE_DAY
         return day
 
     def settlement_on_or_before(self, day: date) -> date:
-        """Return this day when bills settle on it, else the day before on which they did."""
+        """Return this day if bills settle on it, else the previous day on which they did."""
         while not self.is_settlement_day(day):
             day -= _ONE_DAY
         return day
 
     def settles_at(self, agreed_at: datetime) -> datetime:
-        """Return when a payment settles that was to settle then.
+        """Return when a payment settles that was due to settle at an instant.
 
-        On a day that was declared closed since, that is at the same hour of the next open Reserve day.
+        On a day that was declared closed since, it settles at the same hour of the next open Reserve day.
         """
         if not self.overrides:
             return agreed_at
@@ -134,9 +134,9 @@ class Calendars:
         return et_instant(self.fed_on_or_after(day), agreed_at.astimezone(ET).time())
 
     def closures(self) -> dict[date, tuple[int, int]]:
-        """Return the overridden days on which not everything settles, and how many days later it does.
+        """Return the overridden days on which not everything settles, and the delay in days.
 
-        First what was to settle then of payments, as `settles_at`, then of bills, as `settlement_on_or_after`.
+        First for payments due then, as in `settles_at`, then for bills, as in `settlement_on_or_after`.
         """
         return {
             day: ((self.fed_on_or_after(day) - day).days, (self.settlement_on_or_after(day) - day).days)
@@ -149,13 +149,13 @@ class Calendars:
         return self.fed_on_or_after(day + _ONE_DAY)
 
     def fed_on_or_after(self, day: date) -> date:
-        """Return this day when the Reserve is open, else the next day on which it is."""
+        """Return this day if the Reserve is open, else the next day on which it is."""
         while not self._day(day).fed:
             day += _ONE_DAY
         return day
 
     def fed_on_or_before(self, day: date) -> date:
-        """Return this day when the Reserve is open, else the day before on which it was."""
+        """Return this day if the Reserve is open, else the previous day on which it was."""
         while not self._day(day).fed:
             day -= _ONE_DAY
         return day
@@ -163,7 +163,7 @@ class Calendars:
     def add_fed_days(self, day: date, n: int) -> date:
         """Return the n-th Reserve day after `day`, or before it when n is negative.
 
-        Zero moves a closed day forward to the next open one and leaves an open day alone.
+        Zero moves a closed day forward to the next open one and leaves an open day unchanged.
         """
         if n == 0:
             return self.fed_on_or_after(day)
@@ -175,14 +175,14 @@ class Calendars:
         return day
 
     def opens_at(self, day: date) -> datetime:
-        """Return the instant (UTC) the market opens on a day, or would if it traded."""
+        """Return the instant (UTC) at which the market opens on a day, or would if it traded."""
         cached = self._open_cache.get(day)
         if cached is None:
             cached = self._open_cache[day] = et_instant(day, self.opens)
         return cached
 
     def closes_at(self, day: date) -> datetime:
-        """Return the instant (UTC) the market closes on a day, early closes included."""
+        """Return the instant (UTC) at which the market closes on a day, early closes included."""
         cached = self._close_cache.get(day)
         if cached is None:
             cached = self._close_cache[day] = et_instant(day, self._day(day).closes)
@@ -197,7 +197,7 @@ class Calendars:
         return cached
 
     def is_trading(self, at: datetime) -> bool:
-        """Tell whether the bond market is open at this instant; at the close it no longer is."""
+        """Tell whether the bond market is open at this instant, the close excluded."""
         return self._span(at).trading
 
     def may_invest(self, at: datetime) -> bool:
@@ -209,7 +209,7 @@ class Calendars:
         return self._span(at).next_open
 
     def pricing_day(self, at: datetime) -> date:
-        """Return the latest bond day that had opened by this instant: its rates are the rates."""
+        """Return the latest bond day that had opened by this instant: its rates apply."""
         return self._span(at).pricing_day
 
     def last_tick(self, at: datetime) -> datetime:
@@ -218,11 +218,11 @@ class Calendars:
         if span.last_close is not None:
             return span.last_close
         utc = at if at.tzinfo is UTC else at.astimezone(UTC)
-        # Three times as fast as replace(), and this is on the way of every valuation.
+        # Three times as fast as replace(), and every valuation calls it.
         return utc - timedelta(0, utc.second, utc.microsecond)
 
     def business_date(self, at: datetime) -> date:
-        """Return the settlement day this instant belongs to: the next one from the close on."""
+        """Return the settlement day this instant belongs to: from the close on, the next one."""
         return self._span(at).business_date
 
     def _day(self, day: date) -> _Day:
@@ -255,7 +255,7 @@ class Calendars:
         return spans[index]
 
     def _spans_of(self, utc_day: date) -> tuple[_Span, ...]:
-        """Cut a UTC day at every instant that may change an answer."""
+        """Split a UTC day at every instant that may change an answer."""
         start = datetime.combine(utc_day, time(), tzinfo=UTC)
         end = start + _ONE_DAY
         cuts = {start, end}
@@ -295,7 +295,7 @@ class Calendars:
 
 @cache
 def _fed_closures(year: int) -> frozenset[date]:
-    """Return the days the Reserve is closed: a Sunday holiday moves to Monday, a Saturday none."""
+    """Return the days the Reserve is closed: a Sunday holiday moves to Monday, a Saturday holiday is dropped."""
     closures = holidays.country_holidays("US", years=year, observed=False)
     return frozenset(
         day + _ONE_DAY if day.weekday() == _SUNDAY else day for day in closures if day.weekday() != _SATURDAY
@@ -314,7 +314,7 @@ def _early_closes(year: int) -> dict[date, time]:
 
 
 def _closing_time(name: str) -> time:
-    """Read the hour of an early close, which the package gives only in the name of the day."""
+    """Parse the hour of an early close, which the package gives only in the name of the day."""
     found = _CLOSING_TIME_PATTERN.search(name)
     if found is None:
         raise ValueError(f"an early close without an hour: {name}")

@@ -1,7 +1,7 @@
-"""The clock: the only reader of wall time, and the sandbox's clock that can be set forward.
+"""The clock: the only reader of wall time, and the settable clock of a sandbox.
 
-The bank's time is wall time unless a row of the table `clock` says otherwise. Everybody else
-takes `now` as a parameter. The bank's time never goes back.
+The bank's time is wall time unless a row of the table `clock` overrides it. All other code
+takes `now` as a parameter. The bank's time never decreases.
 """
 
 import time
@@ -14,14 +14,14 @@ from billfold.platform.errors import Refused
 EARLIEST = datetime(2023, 1, 3, 13, tzinfo=UTC)
 """No clock begins before this instant: it is the opening of the first day whose rates are packaged."""
 LATEST = datetime(2098, 1, 1, tzinfo=UTC)
-"""The clock stops before this instant: a bill bought then matures while bills can still be named."""
+"""The clock stops before this instant: a bill bought then still matures within the range of known bills."""
 
 _FIRST = datetime(1, 1, 1, tzinfo=UTC)
 _LAST = LATEST - timedelta(microseconds=1)
 
 
 class ClockWouldGoBack(Refused):
-    """The clock was to be set to an instant that has already been."""
+    """The clock was set to an instant in the past."""
 
     def __init__(self, now: datetime, wanted: datetime) -> None:
         super().__init__(
@@ -33,7 +33,7 @@ class ClockWouldGoBack(Refused):
 
 
 class ClockTooFar(Refused):
-    """The clock was to be set further than bills can be named."""
+    """The clock was set beyond the range of known bills."""
 
     def __init__(self) -> None:
         super().__init__("clock-too-far", f"The clock can be set to instants before {iso_z(LATEST)}.")
@@ -41,9 +41,9 @@ class ClockTooFar(Refused):
 
 @dataclass(frozen=True, slots=True)
 class ClockState:
-    """A settable clock: at `wall_anchor` it showed `business_anchor`; frozen, it still does.
+    """A settable clock: at `wall_anchor` it showed `business_anchor`; if frozen, it still does.
 
-    Every method that changes it takes the wall time and returns the state from then on.
+    Every method that changes it takes the wall time and returns the new state.
     """
 
     business_anchor: datetime
@@ -58,7 +58,7 @@ class ClockState:
     def at(self, wall: datetime) -> datetime:
         """Return the bank's time at a wall time; before the anchor it is the anchor's.
 
-        A running clock stands still before `LATEST`.
+        A running clock stops before `LATEST`.
         """
         if self.frozen or wall <= self.wall_anchor:
             return self.business_anchor
@@ -67,7 +67,7 @@ class ClockState:
     def set(self, to: datetime, wall: datetime) -> "ClockState":
         """Return the clock set to `to`, running or frozen as before.
 
-        Raises ClockWouldGoBack when `to` has been, ClockTooFar from `LATEST` on.
+        Raises ClockWouldGoBack if `to` is in the past, ClockTooFar from `LATEST` on.
         """
         now = self.at(wall)
         to = require_aware(to).astimezone(UTC)
@@ -78,18 +78,18 @@ class ClockState:
         return ClockState(to, max(wall, self.wall_anchor), self.frozen)
 
     def advance(self, by: timedelta, wall: datetime) -> "ClockState":
-        """Return the clock moved forward. Raises as `set` does."""
+        """Return the clock moved forward. Raises like `set`."""
         now = self.at(wall)
         if by >= LATEST - now:
             raise ClockTooFar
         return self.set(now + max(by, _FIRST - now), wall)
 
     def freeze(self, wall: datetime) -> "ClockState":
-        """Return the clock standing still at what it shows now."""
+        """Return the clock frozen at its current time."""
         return ClockState(self.at(wall), max(wall, self.wall_anchor), frozen=True)
 
     def resume(self, wall: datetime) -> "ClockState":
-        """Return the clock running on from what it shows now."""
+        """Return the clock running from its current time."""
         return ClockState(self.at(wall), max(wall, self.wall_anchor), frozen=False)
 
 
@@ -99,10 +99,10 @@ def wall_now() -> datetime:
 
 
 def monotonic() -> float:
-    """Return seconds from a clock that never goes back, for measuring durations only."""
+    """Return seconds from a monotonic clock, for measuring durations only."""
     return time.monotonic()
 
 
 def business_now(state: ClockState | None, wall: datetime) -> datetime:
-    """Return the bank's time: the settable clock's where there is one, else the wall's."""
+    """Return the bank's time: the settable clock's if there is one, else the wall's."""
     return wall if state is None else state.at(wall)

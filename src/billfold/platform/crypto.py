@@ -1,7 +1,7 @@
-"""Keeping secrets and proving knowledge of them; the algorithms themselves are libraries'.
+"""Encryption, hashes and signatures; the algorithms themselves are libraries'.
 
 Sealed values are AES-256-GCM, bound to the place they belong to. Tokens are stored as hashes,
-passwords as argon2id. Requests are signed with HMAC-SHA256, what leaves the bank with Ed25519.
+passwords as argon2id. Requests are signed with HMAC-SHA256, documents with Ed25519.
 """
 
 import base64
@@ -35,7 +35,7 @@ _PLAIN_PATH = re.compile(r"/[A-Za-z0-9/_.-]*")
 _SEALED_TEXT_PREFIX = "sealed:"
 _SEALED_TEXT = re.compile(rf"{_SEALED_TEXT_PREFIX}[A-Za-z0-9_-]{{28,}}")  # version, key id and tag are 21 bytes
 
-# The floor that OWASP gives for argon2id: 19 MiB, two passes, one lane.
+# The minimum that OWASP recommends for argon2id: 19 MiB, two passes, one lane.
 _PASSWORD_HASHER = argon2.PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
 _DUMMY_HASH = _PASSWORD_HASHER.hash(secrets.token_urlsafe())
 
@@ -69,7 +69,7 @@ class Vault:
         return _VERSION + self._current + nonce + ciphertext
 
     def open(self, sealed: bytes, aad: bytes) -> bytes:
-        """Return what was sealed. Raises Broken when it was altered, moved, or its key is gone."""
+        """Return the unsealed value. Raises Broken if it was altered, moved, or its key is gone."""
         head, rest = sealed[:_HEADER_BYTES], sealed[_HEADER_BYTES:]
         cipher = self._ciphers.get(head[len(_VERSION) :])
         if len(sealed) < _SEALED_BYTES_MIN or not head.startswith(_VERSION) or cipher is None:
@@ -80,7 +80,7 @@ class Vault:
             raise InvariantError("A sealed value was altered, or moved from where it belongs.") from None
 
     def seal_text(self, plain: str, aad: bytes) -> str:
-        """Return a text sealed as `seal` does, as a text."""
+        """Return a text sealed like `seal`, as a text."""
         return text_of_sealed(self.seal(plain.encode(), aad))
 
     def open_text(self, sealed: str, aad: bytes) -> str:
@@ -89,7 +89,7 @@ class Vault:
 
     @property
     def key_id(self) -> str:
-        """The id of the current key in hex; it tells nothing about the key."""
+        """The id of the current key in hex; it reveals nothing about the key."""
         return self._current.hex()
 
     def has_key_of(self, sealed: bytes) -> bool:
@@ -97,13 +97,13 @@ class Vault:
         return sealed[len(_VERSION) : _HEADER_BYTES] in self._ciphers
 
     def is_current(self, sealed: bytes) -> bool:
-        """Tell whether a value is sealed under the current key, or waits to be sealed again."""
+        """Tell whether a value is sealed under the current key rather than a retired one."""
         return sealed[:_HEADER_BYTES] == _VERSION + self._current
 
     def blind_index(self, text: str, purpose: str) -> bytes:
-        """Return the id of the current key (4 bytes) and 32 bytes by which a sealed text is found again.
+        """Return the id of the current key (4 bytes) and 32 bytes by which a sealed text can be found.
 
-        They differ for each purpose. After a change of key indexes are made again.
+        They differ for each purpose. After a change of key, indexes must be computed again.
         """
         return self._blind_index(self._current, text, purpose)
 
@@ -121,7 +121,7 @@ class Vault:
         )
 
     def verify_mac(self, mac: bytes, message: bytes, purpose: str) -> bool:
-        """Tell whether `vouch` gave this for the message, now or under a retired key."""
+        """Tell whether `vouch` returned this for the message, now or under a retired key."""
         key_id, digest = mac[:_KEY_ID_BYTES], mac[_KEY_ID_BYTES:]
         key = self._mac_keys.get(key_id)
         if key is None:
@@ -133,7 +133,7 @@ class Vault:
         return self._current + self._signers[self._current].sign(message)
 
     def verify_own_signature(self, signature: bytes, message: bytes) -> bool:
-        """Tell whether `sign` gave this for the message, now or under a retired key."""
+        """Tell whether `sign` returned this for the message, now or under a retired key."""
         signer = self._signers.get(signature[:_KEY_ID_BYTES])
         if signer is None:
             return False
@@ -157,7 +157,7 @@ def text_of_sealed(sealed: bytes) -> str:
 
 
 def sealed_of_text(text: str) -> bytes:
-    """Return the sealed value of a text, nothing if it has not the form of one."""
+    """Return the sealed value of a text, empty if it does not have the form of one."""
     encoded = text.removeprefix(_SEALED_TEXT_PREFIX)
     try:
         return base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)) if is_sealed_text(text) else b""
@@ -171,7 +171,7 @@ def is_sealed_text(text: str) -> bool:
 
 
 def associated_data(table: str, column: str, row_id: object, tenant_id: object) -> bytes:
-    """Return the `aad` of a sealed value: the one place in the database where it opens."""
+    """Return the `aad` of a sealed value: the only place in the database where it opens."""
     return _length_prefixed((table, column, str(row_id), str(tenant_id)))
 
 
@@ -182,7 +182,7 @@ def new_token(prefix: str = "") -> tuple[str, bytes]:
 
 
 def fingerprint(values: Sequence[object]) -> str:
-    """Return what tells a row from any other: SHA-256 in hex of these values as MessagePack."""
+    """Return an identifier of a row: SHA-256 in hex of these values as MessagePack."""
     return hashlib.sha256(_pack(values)).hexdigest()
 
 
@@ -197,7 +197,7 @@ def hash_password(password: str) -> str:
 
 
 def verify_password(password_hash: str | None, password: str) -> bool:
-    """Tell whether a password is right. For None (no such user) it takes as long and says no."""
+    """Tell whether a password is right. For None (no such user) it takes as long and returns False."""
     try:
         _PASSWORD_HASHER.verify(password_hash or _DUMMY_HASH, password)
     except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
@@ -215,7 +215,7 @@ def verify_signature(
 ) -> bool:
     """Tell whether a request was signed with one of the secrets (two while they are changed).
 
-    Only the standard base64 of 32 bytes is a signature: one text for each. Every secret is
+    Only the standard base64 of 32 bytes is a valid signature. Every secret is
     tried, in constant time.
     """
     try:
@@ -232,11 +232,11 @@ def verify_signature(
 
 
 _BODY_STARTS = frozenset(b"{[ \t\r\n\xef")
-"""How JSON may begin, a byte order mark included: no path has any of these characters."""
+"""First bytes of JSON, a byte order mark included: no path has any of these characters."""
 
 
 def is_unambiguous(idempotency_key: str, path: str, body: bytes) -> bool:
-    """Tell whether the three signed parts can be read in one way only though nothing parts them."""
+    """Tell whether the three signed parts, which are concatenated without separators, can be read in only one way."""
     return (
         _CANONICAL_UUID.fullmatch(idempotency_key) is not None
         and _PLAIN_PATH.fullmatch(path) is not None
@@ -254,7 +254,7 @@ def _key_id(key: bytes) -> bytes:
 
 
 def _derive_key(key: bytes, use: bytes) -> bytes:
-    """Return the key for one use: 32 bytes that tell nothing about the key itself."""
+    """Return the key for one use: 32 bytes that reveal nothing about the key itself."""
     return hashlib.blake2b(key, person=b"billfold." + use, digest_size=KEY_BYTES).digest()
 
 

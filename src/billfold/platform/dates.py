@@ -1,4 +1,4 @@
-"""Instants and days: UTC is what is stored, Eastern time decides which day it is."""
+"""Instants and days: instants are stored in UTC, days are Eastern."""
 
 import re
 from datetime import UTC, date, datetime, time
@@ -10,35 +10,35 @@ ET = ZoneInfo("America/New_York")
 """Eastern time, the zone of the Federal Reserve, the bond market and every business date."""
 
 FIRST_DAY, LAST_DAY = date(1600, 1, 1), date(2199, 12, 31)
-"""The days that others may name. An instant on one of them is in the calendar of every zone, and of the database."""
+"""The range of days in input. An instant on one of them is in the calendar of every zone, and of the database."""
 DAY_RANGE = f"from {FIRST_DAY} to {LAST_DAY}"
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 def is_day(text: str) -> bool:
-    """Tell whether a text is spelled YYYY-MM-DD, be there such a day or not."""
+    """Tell whether a text is spelled YYYY-MM-DD, whether or not the day exists."""
     return _DAY.fullmatch(text) is not None
 
 
 def parse_day(text: str) -> date:
-    """Return the day a text names as YYYY-MM-DD, the only spelling. Raises ValueError, also out of the range."""
+    """Return the day of a text in the form YYYY-MM-DD, the only spelling. Raises ValueError, also out of range."""
     if not is_day(text):
         raise ValueError(f"a day is spelled YYYY-MM-DD, not {text}")
     return require_in_range(date.fromisoformat(text))
 
 
 def parse_instant(text: str) -> datetime:
-    """Return the instant a date-time with an offset names, in UTC. Raises ValueError, also out of the range."""
+    """Return the instant of a date-time with an offset, in UTC. Raises ValueError, also out of range."""
     return require_in_range(require_aware(datetime.fromisoformat(text))).astimezone(UTC)
 
 
 def is_in_range(at: date) -> bool:
-    """Tell whether a day, or an instant by its day, is one that others may name."""
+    """Tell whether a day, or an instant by its day, is within the range of input."""
     return FIRST_DAY.year <= at.year <= LAST_DAY.year
 
 
 def require_in_range(at: DayOrInstant) -> DayOrInstant:
-    """Return a day or an instant that others may name. Raises ValueError for another."""
+    """Return a day or an instant within the range of input. Raises ValueError for others."""
     if not is_in_range(at):
         raise ValueError(f"{at.isoformat()} is not a day {DAY_RANGE}")
     return at
@@ -72,9 +72,9 @@ def format_eastern(at: datetime) -> str:
 
 
 def require_aware(at: datetime) -> datetime:
-    """Return `at` when it knows its offset. Raises ValueError for a naive one.
+    """Return `at` if it has an offset. Raises ValueError for a naive instant.
 
-    A naive instant would be read in the zone of whatever machine runs the bank.
+    A naive instant would be read in the time zone of the machine that runs the bank.
     """
     if at.tzinfo is None or at.utcoffset() is None:
         raise ValueError(f"an instant needs a time zone, {at.isoformat()} has none")

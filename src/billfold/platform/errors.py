@@ -1,7 +1,7 @@
-"""The kinds of things that go wrong, without any HTTP.
+"""The kinds of errors, without any HTTP.
 
-BillfoldError +- Refused       a rule said no; the code says which
-              +- NotFound      nothing under that name, or not the caller's
+BillfoldError +- Refused       a rule refused; the code names the rule
+              +- NotFound      unknown, or not the caller's
               +- InvalidInput  the request does not have the declared shape
               +- Unavailable   not now; the same request may work later
               +- MarketDataStale  nothing is traded until newer market data is imported
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 
 class BillfoldError(Exception):
-    """Anything Billfold says no with: a stable code, one sentence, and the facts behind it.
+    """Base of all refusals: a stable code, one sentence, and the facts behind it.
 
     `code` is a key of `problems.PROBLEMS`; `detail` is for people and may change; `facts` are
     safe to show to the caller and become fields of the answer.
@@ -27,18 +27,18 @@ class BillfoldError(Exception):
 
 
 class Refused(BillfoldError):
-    """A rule of the bank said no. Nothing was changed; the code names the rule."""
+    """A rule of the bank refused. Nothing was changed; the code names the rule."""
 
 
 class NotFound(BillfoldError):
-    """Nothing is there, or it belongs to someone else: the caller cannot tell which."""
+    """Unknown, or owned by someone else: the caller cannot tell which."""
 
-    def __init__(self, detail: str = "There is nothing under this id.", **facts: object) -> None:
+    def __init__(self, detail: str = "Nothing has this id.", **facts: object) -> None:
         super().__init__("not-found", detail, **facts)
 
 
 class Unavailable(BillfoldError):
-    """Something the request needs does not answer. The same request may be sent again."""
+    """A service that the request needs is unavailable. The same request may be sent again."""
 
     def __init__(self, detail: str, *, retry_after_seconds: int | None = None, **facts: object) -> None:
         super().__init__("unavailable", detail, **facts)
@@ -55,7 +55,7 @@ class MarketDataStale(BillfoldError):
 
 
 class InvariantError(BillfoldError):
-    """An invariant does not hold. The transaction is rolled back and somebody is called.
+    """An invariant does not hold. The transaction is rolled back and an operator is alerted.
 
     The caller learns only that something went wrong: detail and facts are for the log.
     """
@@ -66,7 +66,7 @@ class InvariantError(BillfoldError):
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One mistake in a request: where it is, what is expected, and a word for machines."""
+    """One error in a request: its location, what is expected, and a machine-readable type."""
 
     loc: tuple[str | int, ...]
     msg: str
@@ -74,7 +74,7 @@ class FieldError:
 
 
 class InvalidInput(BillfoldError):
-    """The request does not have the declared shape. Holds every mistake found, never none."""
+    """The request does not have the declared shape. Holds every error found, never none."""
 
     def __init__(self, errors: Iterable[FieldError]) -> None:
         self.errors = list(errors)

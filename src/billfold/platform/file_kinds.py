@@ -1,4 +1,4 @@
-"""The kinds of files that uploads may have: how they begin, and how large they may be."""
+"""The kinds of files that uploads may have: their first bytes, and their maximum size."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -13,7 +13,7 @@ _PICTURE_BYTES_MAX: Final = 10 * _MEGABYTE
 
 
 class FileKind(StrEnum):
-    """The kinds of files that are taken, by their media types."""
+    """The accepted kinds of files, by their media types."""
 
     PDF = "application/pdf"
     PNG = "image/png"
@@ -33,5 +33,5 @@ def max_file_bytes(kind: FileKind, type_: str | None = None) -> int:
 
 
 def kind_of(content: bytes) -> FileKind | None:
-    """Return the kind that a file begins like, if it is one that is taken."""
+    """Return the accepted kind that matches the first bytes of a file, if any."""
     return next((kind for kind, begins in SIGNATURES.items() if content.startswith(begins)), None)

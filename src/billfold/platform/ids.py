@@ -1,9 +1,9 @@
 """Ids as a function of (bank seed, command, ordinal).
 
 A command that is planned again keeps its ids and a seeded run repeats byte for byte.
-Ids are RFC 9562 version 8. They are made, written and compared by the thousand on the way of money,
-which takes most of its time in the UUID of the standard library: `platform/database/pool.py` puts the driver's own
-in its place, equal and of the same type to everybody else.
+Ids are RFC 9562 version 8. They are made, written and compared by the thousand when money is booked,
+where the UUID of the standard library takes most of the time: `platform/database/pool.py` replaces it with the driver's
+own type, which is equal and compatible.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ _uuid_factory: Callable[[bytes], UUID] = _plain_uuid
 
 
 def set_uuid_factory(factory: Callable[[bytes], UUID]) -> None:
-    """Let ids be made by `mould` from now on: it returns the UUID of sixteen bytes."""
+    """Set the constructor of ids: `mould` returns the UUID of sixteen bytes."""
     global _uuid_factory  # noqa: PLW0603 - one per process, set when the driver is loaded
     _uuid_factory = factory
 
@@ -69,7 +69,7 @@ class IdSource:
 
 
 def derive(seed: bytes, command_id: UUID, ordinal: int) -> UUID:
-    """Return id number `ordinal` (from 0) of a command, the one `IdSource` yields in that place."""
+    """Return id number `ordinal` (from 0) of a command, the same that `IdSource` yields in that position."""
     hasher = _keyed_hash(seed, command_id)
     hasher.update(ordinal.to_bytes(_ORDINAL_BYTES))
     return _to_uuid(int.from_bytes(hasher.digest()) & _CLEAR_VERSION_BITS | _VERSION_8)
@@ -100,9 +100,9 @@ def group_of(member: UUID) -> UUID:
 
 
 def at_place(derived: UUID, entry_no: int, nth: int) -> UUID:
-    """Return an id of ours that says where its row is: `nth` of an entry. Raises ValueError beyond 46 and 16 bits.
+    """Return an id of ours that encodes the place of its row: `nth` of an entry. Raises ValueError beyond 46, 16 bits.
 
-    The second half is the place, mixed with the first, which comes from the command and alone tells ids apart.
+    The second half is the place, mixed with the first, which comes from the command and is unique.
     """
     if not (0 <= entry_no < 1 << _ENTRY_BITS and 0 <= nth <= _MEMBERS_MAX):
         raise ValueError(f"no id says place {nth} of entry {entry_no}")
@@ -112,20 +112,20 @@ def at_place(derived: UUID, entry_no: int, nth: int) -> UUID:
 
 
 def place_of(placed: UUID) -> tuple[int, int]:
-    """Return the place that an id says, (entry number, nth); that of any other id is anywhere."""
+    """Return the place encoded in an id, (entry number, nth); for any other id it is arbitrary."""
     place = (placed.int ^ (placed.int >> _HALF_BITS) * _SPREAD) & _PLACE_MASK
     return place >> 8 * _MEMBER_BYTES, place & _MEMBERS_MAX
 
 
 def as_version_4(derived: UUID) -> UUID:
-    """Return an id of ours as one of version 4, for standards that know no other."""
+    """Return an id of ours as one of version 4, for standards that accept no other version."""
     return _to_uuid(derived.int & _CLEAR_VERSION_BITS | _VERSION_4)
 
 
 def digits(seed: bytes, command_id: UUID, ordinal: int, count: int) -> str:
     """Return `count` decimal digits (1 to 64) as text, evenly spread and repeatable.
 
-    Drawn apart from the ids: an account number tells nothing about the id of the same ordinal.
+    Drawn separately from the ids: an account number reveals nothing about the id of the same ordinal.
     """
     if not 1 <= count <= _DIGITS_MAX:
         raise ValueError(f"digits come in lots of 1 to {_DIGITS_MAX}, not {count}")

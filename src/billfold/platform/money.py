@@ -1,6 +1,6 @@
 """Money as integers: cents, units of $100 face, micro-dollars per $100.
 
-There is one rounding rule in the bank, half up, and this is the only place that has it.
+The bank has one rounding rule, half up, and it is implemented only here.
 """
 
 PRICE_PAR_MICROS = 100_000_000

@@ -1,7 +1,7 @@
 """Text for people and programs: CSV files, names as plain text, and what is left out of logs.
 
-A cell that a spreadsheet would take for a formula gets an apostrophe in front. What counts is the first character that
-is visible, in whatever width it is written.
+A cell that a spreadsheet would read as a formula gets a leading apostrophe. The first visible
+character counts, in any width.
 """
 
 import csv
@@ -23,15 +23,15 @@ Cell = object
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 _FORMULA_BEGINS, _LINE_ENDS = "=+-@", "\t\r\n"
 _INVISIBLE = frozenset("CMZ")
-"""Controls and formats, marks that stand on nothing, and spaces."""
+"""Controls and formats, combining marks without a base, and spaces."""
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\U0001d159")
-"""Letters and symbols without a shape."""
+"""Letters and symbols without a glyph."""
 _PLAIN = re.compile(r"[0-9A-Za-z][ -+\--:<-{}~]*")
-"""Cells that no spreadsheet takes for anything else, whatever separates its cells: most of them."""
+"""Cells that no spreadsheet reads as anything else, whatever its separator: most of them."""
 
 
 class Separators(StrEnum):
-    """What separates cells, and what decimals: comma and dot, or semicolon and comma as in continental Europe."""
+    """The cell and decimal separators: comma and dot, or semicolon and comma as in continental Europe."""
 
     COMMA = "comma"
     SEMICOLON = "semicolon"
@@ -41,7 +41,7 @@ class _Dialect(NamedTuple):
     delimiter: str
     decimal_point: str
     others: re.Pattern[str]
-    """Where spreadsheets of other countries and settings begin another cell, quoted or not."""
+    """Matches where spreadsheets with other locales and settings begin another cell, quoted or not."""
 
 
 _DIALECTS: Final = {
@@ -60,7 +60,7 @@ def lines_of(rows: Iterable[Iterable[Cell]], separators: Separators = Separators
 
 
 def cell_of(value: Cell, separators: Separators = Separators.COMMA) -> str:
-    """Return a value as one cell: nothing for None, an instant as JSON spells it, in UTC."""
+    """Return a value as one cell: empty for None, an instant in JSON format, in UTC."""
     return _cell(value, _DIALECTS[separators])
 
 
@@ -86,7 +86,7 @@ def _guarded(text: str, dialect: _Dialect) -> str:
 
 
 def _is_formula(text: str) -> bool:
-    """Tell whether the first character that is visible begins a formula, in whatever width it is written."""
+    """Tell whether the first visible character begins a formula, in any width."""
     for char in unicodedata.normalize("NFKC", text):
         if char in _LINE_ENDS:
             return True
@@ -102,25 +102,25 @@ _MAIL: Final = re.compile(r"[(\"']*[\w.+'-]+@(?:[\w-]+\.)+[\w-]+[)\"'.,:;!?]*")
 _NAME: Final = re.compile(r"[^\W\d_][^\W\d_ '\u2019.,\u00b7-]*(?:[ '\u2019.,\u00b7-]+[^\W\d_]*)*")
 _KEPT: Final = frozenset(" '\u2019.,&()-/+#")
 _POINT_IN_WORD: Final = re.compile(r"(?<=\S)[.\u2024\u3002\uff0e\uff61](?=[^\W\d_]|[^\x00-\x7f])")
-"""A point before a letter, or before what may be an accent or not be seen at all."""
+"""A point before a letter, or before a possible accent or invisible character."""
 
 
 def has_web_address(text: str) -> bool:
-    """Tell whether a mail program would make a link of a part of a text, however its characters are written."""
+    """Tell whether an e-mail program would make part of a text a link, however its characters are written."""
     composed = unicodedata.normalize("NFKC", text)
     seen = "".join(each for each in composed if unicodedata.category(each) not in {"Cf", "Me", "Mn"})
     return _ADDRESS.search(seen) is not None
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text is the name of a person: letters, and what stands between them; no address, no digits."""
+    """Tell whether a text is a person's name: letters and the usual punctuation; no address, no digits."""
     composed = unicodedata.normalize("NFKC", text)
     letters = "".join(each for each in composed if not unicodedata.category(each).startswith("M"))
     return _NAME.fullmatch(letters) is not None and not has_web_address(text)
 
 
 def plain_text(text: str, most: int = CHARS_MAX) -> str:
-    """Return a text of letters, digits and common punctuation, in which no address is left for a mail program."""
+    """Return a text of letters, digits and common punctuation, without addresses that an e-mail program would link."""
     composed = unicodedata.normalize("NFKC", text)
     kept = "".join(each if each in _KEPT or unicodedata.category(each)[0] in "LMN" else " " for each in composed)
     spread = _NUMBERS.sub(lambda found: found[0].replace(".", ". "), kept.replace("//", " "))
@@ -128,15 +128,15 @@ def plain_text(text: str, most: int = CHARS_MAX) -> str:
 
 
 def without_links(text: str) -> str:
-    """Return a text whose words are not addresses of the web any more; addresses of mail stay."""
+    """Return a text whose words are no longer web addresses; e-mail addresses stay."""
     words = text.replace("://", " ").split(" ")
     return " ".join(each if _MAIL.fullmatch(each) else _POINT_IN_WORD.sub(". ", each) for each in words)
 
 
 REDACTED = "[hidden]"
 _CREDENTIAL = re.compile(r"\b(Bearer|DPoP|Basic)\s+[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
-# All that a JWT may be part of, taken whole: searching for its beginning inside would look at a text as often as
-# "eyJ" is in it.
+# Everything a JWT may be part of, matched as a whole: searching for its beginning inside would scan a text as often as
+# "eyJ" occurs in it.
 _RUN = re.compile(r"[\w.-]+")
 _JWT_BEGINS, _JWT_DOTS = "eyJ", 2
 _URL_PASSWORD = re.compile(r"(://[^/\s:@]*:)[^/\s@]+@")
@@ -146,7 +146,7 @@ _CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
 
 
 def redact_text(text: str) -> str:
-    """Return a text with what looks like a credential, a private key, a card number or an SSN masked."""
+    """Return a text with anything that looks like a credential, a private key, a card number or an SSN masked."""
     text = _CREDENTIAL.sub(rf"\1 {REDACTED}", text)
     text = _RUN.sub(_mask_jwt, text)
     text = _PRIVATE_KEY.sub(REDACTED, text)

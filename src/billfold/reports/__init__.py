@@ -1,4 +1,4 @@
 """Documents for customers: reports, statements, confirmations and tax forms.
 
-Owns how documents are made of stored facts, kept and handed out. Never moves money.
+Owns how documents are made from stored facts, stored and served. Never moves money.
 """

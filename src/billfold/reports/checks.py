@@ -1,7 +1,7 @@
 """Checks that rows, files and signatures of reports and statements agree.
 
-Files have all of their parts and are signed by the bank; requests for reports have their outcome, which shows no more
-than it may; each monthly statement begins where the last one ended; of a finished year every tax form is there.
+Files have all of their parts and are signed by the bank; report requests have their outcome, and show no more than
+they may; each monthly statement begins where the last one ended; every tax form of a finished year exists.
 """
 
 from typing import Final
@@ -51,20 +51,20 @@ _FINISHED = "r.status IN ('COMPLETED', 'FAILED')"
 _OWN = "f.report_id = r.report_id AND f.batch_id = r.report_request_id"
 _REQUESTS = {
     (_REQUEST, Certainty.CHANGED): {
-        "it is finished, and no event says so": f"""
+        "it is finished, but has no event": f"""
             {_OF_REQUEST} WHERE {_FINISHED} AND NOT EXISTS (
               SELECT 1 FROM command c WHERE c.customer_id = r.customer_id AND c.key = r.report_request_id
                  AND c.kind IN ({names_in_sql(FinishReport)}))
                AND NOT EXISTS (SELECT 1 FROM scheduled_job j
                                 WHERE j.kind = '{FINISHED_JOB}' AND j.object_id = r.report_request_id)""",
-        "it has a format in which no report of its type is made": f"""
+        "its type of report is not available in its format": f"""
             {_OF_REQUEST}, unnest(r.output_formats) AS wanted(name)
              WHERE (r.type, wanted.name) NOT IN (VALUES {_MADE})""",
         "its parameters are not those of its type": f"""
             {_OF_REQUEST} WHERE (r.parameters->>'date' IS NULL) = (r.type NOT IN {_OF_RANGES})
                OR (r.parameters->>'date_to' IS NULL) = (r.type IN {_OF_RANGES})
                OR (r.entries_after IS NULL) <> (r.parameters->>'after_report_id' IS NULL)""",
-        "it shows what was booked after it, or nowhere": f"""
+        "its last journal entry is missing or was booked after it": f"""
             {_OF_REQUEST} WHERE r.entry_no > 0 AND NOT EXISTS (
               SELECT 1 FROM journal_entry j WHERE j.customer_id = r.customer_id AND j.entry_no = r.entry_no
                  AND j.booked_at <= r.created_at)""",
@@ -91,7 +91,7 @@ _REQUESTS = {
             {_WITH_REQUEST} WHERE (r.type, t.output_format) NOT IN (VALUES {_MADE})""",
         "it was requested with its report, and is in another batch": f"""
             {_WITH_REQUEST} WHERE t.output_format = ANY(r.output_formats) AND t.batch_id <> r.report_request_id""",
-        "it has the turns of somebody else": f"""
+        "its tenant is neither its customer nor its partner": f"""
             {_WITH_REQUEST} WHERE t.tenant_id NOT IN (r.customer_id, r.partner_id)""",
         "it is completed, and not all of it is done": f"""
             {_OF_FORMAT} WHERE t.status = 'COMPLETED' AND t.progress < 100""",
@@ -110,7 +110,7 @@ _REQUESTS = {
 _SAME = "(n.customer_id, n.pocket_id, n.type, n.key) = (t.customer_id, t.pocket_id, t.type, t.key)"
 _IS_LATEST = f"NOT EXISTS (SELECT 1 FROM statement n WHERE {_SAME} AND n.version > t.version)"
 _MONTH_AFTER = "to_char((l.key || '-01')::date + interval '1 month', 'YYYY-MM')"
-# Of a tax form the year that it is about, else the month; in New York.
+# For a tax form, the year it covers; otherwise the month; in New York time.
 _ENDS_ON = """CASE length(t.key) WHEN 4 THEN make_timestamp(t.key::int + 1, 1, 1, 0, 0, 0)
                                 ELSE (t.key || '-01')::timestamp + interval '1 month' END"""
 _ENDS_AT = f"{_ENDS_ON} AT TIME ZONE 'America/New_York'"

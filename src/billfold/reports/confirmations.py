@@ -1,7 +1,7 @@
-"""Trade confirmations: what 17 CFR 240.10b-10 wants a customer to be sent of each purchase and sale.
+"""Trade confirmations, which 17 CFR 240.10b-10 requires for each purchase and sale.
 
-A maturity has none. One is made when it is first requested, from the row of the trade, and kept: it is the same file
-ever after.
+A maturity has none. A confirmation is made from the row of the trade when it is first requested, and stored: it stays
+the same file from then on.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,16 +29,16 @@ from billfold.reports.entries.store import get_account, position_of
 
 
 class Capacity(StrEnum):
-    """For whose account the bank trades."""
+    """The capacity in which the bank trades."""
 
     AGENT = "AGENT"
-    """For the customer's, on the market."""
+    """For the customer's account, on the market."""
     PRINCIPAL = "PRINCIPAL"
-    """For its own: outside market hours it is the other side of the trade."""
+    """For its own account: outside market hours it is the counterparty."""
 
 
 def capacity_at(traded_at: datetime, calendars: Calendars) -> Capacity:
-    """Return the capacity of a trade: with the market closed there is nobody but the bank to trade with."""
+    """Return the capacity of a trade: when the market is closed, only the bank itself can be the counterparty."""
     return Capacity.AGENT if calendars.is_trading(traded_at) else Capacity.PRINCIPAL
 
 
@@ -58,22 +58,22 @@ SELECT a.acquired_on, p.amount FROM posting p
 
 
 class TradedLot(NamedTuple):
-    """Units that a trade put into a tax lot, or took from it. A lot is named by its bill and its day."""
+    """Units that a trade added to or removed from a tax lot. A lot is identified by its bill and its day."""
 
     acquired_on: date
     units: int
 
 
 async def find_trade(conn: Db, customer_id: UUID, pocket_id: UUID, trade_id: UUID) -> TradeRow | None:
-    """Return a purchase or a sale of a Pocket."""
+    """Return a purchase or sale of a Pocket."""
     row = await find_by_id(conn, _TRADE, (customer_id, pocket_id, trade_id))
     return None if row is None or row["activity"] not in {"BUY", "SELL"} else _trades.read(row)
 
 
 async def list_lots(conn: Db, trade: TradeRow) -> list[TradedLot]:
-    """Return the tax lots of a purchase or a sale, in the order in which they were taken."""
+    """Return the tax lots of a purchase or sale, in the order in which they were used."""
     entry = (trade.customer_id, trade.pocket_id, trade.entry_no)
-    # One journal entry may sell a bill twice, for a payment and for a fee: each continues where the last one left.
+    # One journal entry may sell a bill twice, for a payment and for a fee: the second sale continues after the first.
     skipped = await conn.fetchval(_EARLIER, *entry, trade.trade_no, trade.cusip, trade.activity)
     lots, wanted = list[TradedLot](), trade.units
     for acquired_on, units in await conn.fetch(_LOT_POSTINGS, *entry, trade.cusip, trade.activity):
@@ -96,7 +96,7 @@ Capacity: the bank acted as your agent. The name of the other party to the trade
 are furnished on request. Commission, mark-up and mark-down: none. The bank received no other remuneration for this
 trade, and no payment for order flow.
 """,
-        # FINRA Rule 2232 wants mark-ups of corporate, agency and municipal debt only.
+        # FINRA Rule 2232 requires mark-ups only for corporate, agency and municipal debt.
         Capacity.PRINCIPAL: """
 Capacity: the bank acted as principal, for its own account. Outside the hours of the bond market it trades with you
 itself, at the last price that was struck within them, and at par from the day of maturity. Commission, mark-up and
@@ -120,7 +120,7 @@ Compare this confirmation with your records and report any difference at once to
 
 
 def confirmation_number(trade: TradeRow) -> str:
-    """Return the number under which a confirmation is filed."""
+    """Return the number of a confirmation."""
     return trade.trade_id.hex[:16].upper()
 
 
@@ -169,12 +169,12 @@ def _lots(trade: TradeRow, lots: Sequence[TradedLot]) -> printing.PrintedTable:
 
 
 PDF: Final = "application/pdf"
-# Each capacity has a file of its own: one that was made before a day's hours were corrected is not handed out again.
+# Each capacity has its own file: after a correction of the day's hours, the old file is not served again.
 _FILES: Final = {Capacity.AGENT: "confirmation", Capacity.PRINCIPAL: "confirmation as principal"}
 
 
 async def get_confirmation(bank: Bank, trade: TradeRow, capacity: Capacity) -> downloads.ReportFile:
-    """Return the confirmation of a purchase or a sale that the bank made in a capacity."""
+    """Return the confirmation of a purchase or sale that the bank made in a capacity."""
     file_id = command_id(_FILES[capacity], trade.trade_id)
     try:
         return await downloads.get_file(bank.pool, trade.customer_id, file_id)

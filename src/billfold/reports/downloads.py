@@ -1,8 +1,8 @@
-"""Files that the bank made for a customer, and the temporary URLs by which they are downloaded.
+"""Files that the bank made for a customer, and temporary URLs to download them.
 
-A file is cut into parts, each sealed with the data key of its customer, so that none is in memory as a whole. Who has
-a URL may download one file of one customer for ten minutes, without a token: its signature is an HMAC over file,
-customer and expiry under the bank's key.
+A file is split into parts, each sealed with its customer's data key, so that no file is in memory as a whole. The
+holder of a URL can download one file of one customer for ten minutes, without a token: its signature is an HMAC over
+file, customer and expiry under the bank's key.
 """
 
 import asyncio
@@ -28,13 +28,13 @@ from billfold.platform.database.rows import Table
 from billfold.platform.errors import BillfoldError, InvariantError, NotFound
 
 URL_LIFETIME: Final = timedelta(minutes=10)
-"""How long a temporary URL is valid, in wall time."""
+"""Lifetime of a temporary URL, in wall time."""
 PART_BYTES: Final = 4 * 1024 * 1024
-"""How much of a file is in memory at once: each part is sealed and stored by itself."""
+"""Size of a part of a file. One part is in memory at a time; each is sealed and stored separately."""
 
 
 class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of a customer: what it is called, and what proves its content unchanged. `created_at` is business time.
+    """A file of a customer: its name, size and hash. `created_at` is business time.
 
     The name is ASCII: letters, digits, dots, underscores and hyphens.
     """
@@ -51,26 +51,26 @@ class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeptFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file whose parts are in the store, before its row is written."""
+    """A file whose parts are stored, before its row is inserted."""
 
     file: ReportFile
     parts: Sequence[StoredFile]
 
 
 class Downloadable(Protocol):
-    """What a temporary URL is of: a file of a customer."""
+    """The subject of a temporary URL: a file of a customer."""
 
     @property
     def customer_id(self) -> UUID:
-        """Whose it is."""
+        """The customer who owns the file."""
 
     @property
     def file_id(self) -> UUID:
-        """Which file."""
+        """The id of the file."""
 
 
 class TemporaryUrl(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a file can be downloaded without a token, and until when, in wall time."""
+    """A URL to download a file without a token, and its expiry in wall time."""
 
     url: str
     expires_at: datetime
@@ -91,7 +91,7 @@ SELECT t.key FROM unnest($1::text[]) AS t(key)
 
 
 async def add_file(conn: Connection, kept: KeptFile) -> bool:
-    """Write down a file whose parts are kept; tell whether it was new. One that is there already stays as it is."""
+    """Insert a file whose parts are stored; return whether it was new. An existing one stays as it is."""
     file, parts = kept.file, kept.parts
     if not await _files.insert(conn, file, then="ON CONFLICT (file_id) DO NOTHING"):
         return False
@@ -101,12 +101,12 @@ async def add_file(conn: Connection, kept: KeptFile) -> bool:
 
 
 async def list_parts(conn: Db, file_id: UUID) -> list[StoredFile]:
-    """Return the parts of a file in their order."""
+    """Return the parts of a file in order."""
     return [StoredFile(**row) for row in await conn.fetch(_PARTS, file_id)]
 
 
 async def find_orphaned_parts(conn: Db, keys: Sequence[str]) -> list[str]:
-    """Return those of these names in the file store that no file has as a part."""
+    """Return the given names in the file store that are not parts of any file."""
     return [row["key"] for row in await conn.fetch(_ORPHANED, keys)]
 
 
@@ -123,10 +123,10 @@ async def keep_file(
     at: datetime,
     proof: str | None = None,
 ) -> KeptFile:
-    """Keep the file of (customer_id, file_id), read from its beginning; when this returns it survives a crash.
+    """Store the file of (customer_id, file_id), read from its beginning; when this returns it survives a crash.
 
-    It can be downloaded once `add_file` has written it down, in the caller's transaction. Parts of a file that is
-    never written down are discarded after days. `at` is business time.
+    It can be downloaded once `add_file` has inserted it, in the caller's transaction. Parts of a file that is
+    never inserted are deleted after days. `at` is business time.
     """
     customer_id, file_id = ids
     source = BytesIO(content) if isinstance(content, bytes) else content
@@ -140,7 +140,7 @@ async def keep_file(
             sealed = await asyncio.to_thread(data_key.seal, part, _place(ids, len(parts) + 1))
             parts.append(await bank.ports[FileStore].keep(sealed))
     except Exception:
-        await discard(bank, parts)  # there may have been no room for the next one
+        await discard(bank, parts)  # the next part may have failed for lack of space
         raise
     file = ReportFile(
         customer_id=customer_id,
@@ -156,7 +156,7 @@ async def keep_file(
 
 
 async def discard(bank: Bank, parts: Sequence[StoredFile]) -> None:
-    """Discard the parts of a file that was not written down, as far as the store lets it."""
+    """Delete the parts of a file that was not inserted, as far as the store allows."""
     for part in parts:
         with suppress(Exception):
             await bank.ports[FileStore].discard(part.key)
@@ -165,8 +165,8 @@ async def discard(bank: Bank, parts: Sequence[StoredFile]) -> None:
 async def open_file(bank: Bank, file: ReportFile) -> AsyncIterator[bytes]:
     """Return the content of a file, part by part.
 
-    The first part is read before this returns. Raises NotFound when it is not in the store, or was destroyed with the
-    data key of its customer.
+    The first part is read before this returns. Raises NotFound if it is not in the store, or was destroyed with its
+    customer's data key.
     """
     parts = await list_parts(bank.pool, file.file_id)
     first = await _open_part(bank, file, parts, 1) if parts else b""
@@ -180,7 +180,7 @@ async def open_file(bank: Bank, file: ReportFile) -> AsyncIterator[bytes]:
 
 
 async def read_file(bank: Bank, file: ReportFile) -> bytes:
-    """Return a file that is known to be small. Raises NotFound, and InvariantError when it is not what was kept."""
+    """Return a small file. Raises NotFound, and InvariantError if it differs from the stored one."""
     content = b"".join([part async for part in await open_file(bank, file)])
     if hashlib.sha256(content).hexdigest() != file.sha256:
         raise InvariantError("A file is not what was kept.", file_id=str(file.file_id))
@@ -206,7 +206,7 @@ _SIGNATURE = re.compile(r"[A-Za-z0-9_-]{48}")  # 36 bytes: one text for each
 
 
 def temporary_url(vault: Vault, host: str, file: Downloadable, wall: datetime) -> TemporaryUrl:
-    """Return a URL of a file at a host of either API, such as `caller.host`. It is valid from now on."""
+    """Return a URL of a file on a host of either API, such as `caller.host`. It is valid from now on."""
     expires_at = (wall + URL_LIFETIME).replace(microsecond=0)
     expires = str(int(expires_at.timestamp()))
     signed = _message(str(file.file_id), str(file.customer_id), expires)
@@ -218,7 +218,7 @@ def temporary_url(vault: Vault, host: str, file: Downloadable, wall: datetime) -
 def check_url(
     vault: Vault, file_id: str, *, customer: str, expires: str, signature: str, wall: datetime
 ) -> tuple[UUID, UUID]:
-    """Return (customer_id, file_id) of a URL of ours. Raises `download-url-invalid`, `download-url-expired`."""
+    """Return (customer_id, file_id) of a URL from us. Raises `download-url-invalid`, `download-url-expired`."""
     if not vault.verify_mac(_mac_of(signature), _message(file_id, customer, expires), _PURPOSE):
         raise BillfoldError("download-url-invalid", "The URL was altered, or is not one of this bank.")
     if datetime.fromtimestamp(int(expires), UTC) <= wall:
@@ -227,7 +227,7 @@ def check_url(
 
 
 def _mac_of(signature: str) -> bytes:
-    """Return the bytes of a signature; nothing unless it is spelled as this module spells it."""
+    """Return the bytes of a signature; empty unless it is in this module's encoding."""
     if not _SIGNATURE.fullmatch(signature):
         return b""
     return base64.urlsafe_b64decode(signature)

@@ -1,6 +1,6 @@
 """The layout of printed documents: letterhead, summary, charts, tables and notes.
 
-The same document is the same file, signed by the bank with every figure in it.
+The same document gives the same file, signed by the bank with every figure in it.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from billfold.reports.proofs import signatures as proofs
 
 
 class PrintedBank(msgspec.Struct, frozen=True, kw_only=True):
-    """The bank as its letterhead names it."""
+    """The bank as printed in the letterhead."""
 
     name: str
     address: str
@@ -34,7 +34,7 @@ class PrintedBank(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PrintedColumn(msgspec.Struct, frozen=True):
-    """A column of a table; one that grows takes what the others leave."""
+    """A column of a table; a growing one takes the remaining width."""
 
     name: str
     align: Literal["left", "right"] = "left"
@@ -42,12 +42,12 @@ class PrintedColumn(msgspec.Struct, frozen=True):
 
 
 def columns(*names: str) -> tuple[PrintedColumn, ...]:
-    """Return columns by their names: with ">" at its end one is aligned right, with "+" it grows."""
+    """Return columns by name: a ">" at the end aligns right, a "+" makes the column grow."""
     return tuple(PrintedColumn(each.rstrip("+>"), "right" if ">" in each else "left", "+" in each) for each in names)
 
 
 class PrintedTable(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows of as many cells as there are columns; `totals` is the last row, `empty` stands there without rows."""
+    """Rows with one cell per column; `totals` is the last row, `empty` is shown if there are no rows."""
 
     heading: str
     columns: Sequence[PrintedColumn]
@@ -57,7 +57,7 @@ class PrintedTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PrintedChart(msgspec.Struct, frozen=True, kw_only=True):
-    """Points between 0 and 1, and what stands at both ends; bars stand on `base`. `alt` says in words what it shows."""
+    """Points between 0 and 1, and labels for both ends; bars stand on `base`. `alt` describes the chart in words."""
 
     title: str
     caption: str
@@ -70,7 +70,7 @@ class PrintedChart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PrintedDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a document says, in its order. The first lines of `summary` and the last are the balances."""
+    """The content of a document, in order. The first lines of `summary` and the last are the balances."""
 
     title: str
     subtitle: str
@@ -90,7 +90,7 @@ _LONGEST_WORD = 24
 
 
 def print_document(document: PrintedDocument) -> bytes:
-    """Return a document as a PDF. It may take a tenth of a second: call it in a thread."""
+    """Return a document as a PDF. This may take a tenth of a second: call it in a thread."""
     facts: dict[str, Any] = msgspec.to_builtins(document)
     day = document.made_on
     return typeset_all(_template(), facts | {"made_on": [day.year, day.month, day.day]}, made_on=day)
@@ -102,14 +102,14 @@ def bank_of(settings: Settings) -> PrintedBank:
 
 
 def printed(text: str) -> str:
-    """Return a text from outside in one line, without what cannot be seen; a long word may be broken."""
+    """Return a text from outside on one line, without invisible characters; a long word may be broken."""
     seen = "".join(" " if unicodedata.category(each) in {"Cc", "Zl", "Zp"} else each for each in text)
     visible = "".join(each for each in seen if unicodedata.category(each) not in {"Cf", "Co", "Cs"})
     return " ".join(_breakable(word) for word in visible.split())
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return the paragraphs of a text, which empty lines separate, each in one line."""
+    """Return the paragraphs of a text, which are separated by empty lines, each on one line."""
     return [" ".join(each.split()) for each in text.strip().split("\n\n")]
 
 
@@ -119,17 +119,17 @@ def printed_day(day: date) -> str:
 
 
 def short_day(day: date) -> str:
-    """Return a day of a known year: "Nov 2"."""
+    """Return a day without its year: "Nov 2"."""
     return f"{day:%b} {day.day}"
 
 
 def masked(number: str) -> str:
-    """Return an account number of which only the last four digits are shown."""
+    """Return an account number with only its last four digits."""
     return f"•••• {number[-4:]}"
 
 
 def _breakable(word: str) -> str:
-    """Return a long word with places at which a line may end."""
+    """Return a long word with places where a line may break."""
     return "\u200b".join(word[at : at + _LONGEST_WORD] for at in range(0, len(word), _LONGEST_WORD))
 
 
@@ -139,7 +139,7 @@ def _template() -> bytes:
 
 
 async def recipient_of(bank: Bank, customer_id: UUID) -> list[str]:
-    """Return the name of a customer and the lines of its address, as far as it is known."""
+    """Return the name of a customer and the lines of its address, as far as known."""
     row = await find_customer(bank.pool, customer_id)
     if row is None:
         raise NotFound("There is no such customer.")
@@ -153,7 +153,7 @@ async def recipient_of(bank: Bank, customer_id: UUID) -> list[str]:
 
 
 class Subject(NamedTuple):
-    """What a document is about: a Pocket, the moment of its balances, how far the ledger was read; and more Pockets."""
+    """The subject of a document: a Pocket, the time of its balances, how far the ledger was read, and other Pockets."""
 
     customer_id: UUID
     pocket_id: UUID
@@ -180,7 +180,7 @@ async def print_signed(bank: Bank, document: PrintedDocument, subject: Subject) 
 
 
 def _figures(document: PrintedDocument) -> Iterator[proofs.Figure]:
-    """Yield what is shown of amounts and quantities, in the order in which it is shown."""
+    """Yield the displayed amounts and quantities, in display order."""
     for label, value in document.summary:
         yield proofs.Figure(label, value)
     for table in document.tables:

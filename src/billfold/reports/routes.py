@@ -48,7 +48,7 @@ _READS_TRADES = with_scope("pockets.read", "trades")
 
 
 class TradeConfirmation(msgspec.Struct, kw_only=True):
-    """Where the PDF is for ten minutes, and in which capacity the bank made the trade."""
+    """A URL of the PDF, valid for ten minutes, and the capacity in which the bank made the trade."""
 
     url: str
     capacity: Capacity
@@ -67,7 +67,7 @@ async def redirect_to_confirmation(
 ) -> HttpResponse:
     """Download a trade confirmation.
 
-    Leads to a PDF by a URL that is valid for 10 minutes. Maturities have no confirmation.
+    Redirects to the URL of a PDF that is valid for 10 minutes. Maturities have no confirmation.
     """
     return redirect((await _confirm(member, bank, account_id, trade_id=trade_id)).url, status=307)
 
@@ -78,8 +78,8 @@ async def redirect_to_confirmation(
 async def get_trade_confirmation(caller: Caller, bank: Bank, account_id: UUID, trade_id: UUID) -> TradeConfirmation:
     """Get a trade confirmation.
 
-    The URL of a PDF, valid for 10 minutes, and `capacity`: `AGENT`, or `PRINCIPAL` outside market hours, when the bank
-    trades for its own account. Maturities have no confirmation.
+    Returns the URL of a PDF, valid for 10 minutes, and `capacity`: `AGENT`, or `PRINCIPAL` outside market hours, when
+    the bank trades for its own account. Maturities have no confirmation.
     """
     return await _confirm(caller, bank, account_id, trade_id=trade_id)
 
@@ -100,7 +100,7 @@ _CACHED: Final = (b"cache-control", b"public, max-age=600")
 @get(KEYS_PATH, OPEN, hidden=True, any_query=True)
 @get(KEYS_PATH, OPEN, with_scope("pockets.read", "pockets"), hidden=True, any_query=True)
 async def show_document_keys(bank: Bank) -> HttpResponse:
-    """Return the public keys of the bank's documents, earlier ones too, as a JWKS. `billfold verify FILE` takes it."""
+    """Return all public keys of the bank's documents as a JWKS, including earlier ones, for `billfold verify FILE`."""
     keys = await document_keys.list_public_keys(bank.pool)
     if not keys:
         keys = [(await document_keys.get_document_key(bank.pool, bank.vault, await bank.now())).public]
@@ -114,7 +114,7 @@ _LATEST: Final = "latest"
 @get(ROOT_PATH, OPEN, hidden=True, any_query=True)
 @get(ROOT_PATH, OPEN, with_scope("pockets.read", "pockets"), hidden=True, any_query=True)
 async def show_daily_root(bank: Bank, day: str) -> HttpResponse:
-    """Return the signed root of a day, or of the `latest`, as a JWS."""
+    """Return the signed root of a day, or the `latest`, as a JWS."""
     root = await store.get_root(bank.pool, None if day == _LATEST else _day(day))
     age = b"300" if day == _LATEST else b"86400"
     return HttpResponse(
@@ -125,9 +125,9 @@ async def show_daily_root(bank: Bank, day: str) -> HttpResponse:
 @get("/api/v1/customers/{customer_id}/proofs/{day}/", SIGNED, tag="proofs")
 @get("/api/v1/proofs/{day}/", with_scope("pockets.read", "pockets"), tag="proofs")
 async def get_daily_proof(caller: Caller, bank: Bank, day: str, customer_id: UUID | None = None) -> CustomerProof:
-    """Return what proves the balance of the customer at the close of a business day.
+    """Return the proof of the customer's balance at the close of a business day.
 
-    `day` is a date, or `latest`. The proof holds the bank's signed root of that day and the way from the customer's
+    `day` is a date, or `latest`. The proof holds the bank's signed root of that day and the path from the customer's
     leaf to it; `tools/check_proof.py` checks it with the public keys of `/.well-known/document-keys.json`.
     """
     owner = await caller.owner(bank, customer_id)

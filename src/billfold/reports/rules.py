@@ -1,4 +1,4 @@
-"""The events of reports, raised at the customer whose report it is."""
+"""The events of reports, raised at the customer who owns the report."""
 
 from datetime import date
 from uuid import UUID
@@ -30,7 +30,7 @@ def announce_root(books: Books, cmd: AnnounceRoot, ctx: Context) -> Outcome:
 
 
 class FinishReport(Command, frozen=True, kw_only=True):
-    """Raise the event of formats that were requested at once; the key is their batch. No report: it failed."""
+    """Raise the event of a batch of formats, whose id is the key. Without a report, it failed."""
 
     needs_identifiers = False
 
@@ -40,7 +40,7 @@ class FinishReport(Command, frozen=True, kw_only=True):
 
 @decides(FinishReport)
 def finish_report(books: Books, cmd: FinishReport, ctx: Context) -> Outcome:
-    """Raise the event of a report that was completed, or that could not be made."""
+    """Raise the event of a report that was completed or failed."""
     kind = kinds.REPORT_FAILED if cmd.report_id is None else kinds.REPORT_COMPLETED
     payload = payloads.ReportPayload(report_request_id=cmd.report_request_id, report_id=cmd.report_id or UNSET)
     event(book_of(books, cmd.customers[0]), ctx, kind, payload)

@@ -1,6 +1,6 @@
-"""Requests on their way to the log: kept in memory for a second, written down many at once.
+"""Buffers requests for the log: kept in memory for a second, written in batches.
 
-Nobody waits for it. What does not fit into memory, or cannot be written, is counted and dropped.
+No request waits for it. Entries that do not fit into memory, or cannot be written, are counted and dropped.
 """
 
 import asyncio
@@ -27,27 +27,27 @@ from billfold.request_log.store import LoggedRequest
 
 NAMES_MAX = 10
 UNKNOWN = "*"
-"""Stands for a name that the operation does not have."""
+"""Replaces a name that the operation does not have."""
 _PLACES = frozenset({"body", "query", "path", "header"})
 _HEADERS = frozenset({"idempotency-key", "x-service-idempotency", "content-type", "content-encoding", "last-event-id"})
 
 
 def places_among(known: Collection[str], places: Iterable[list[str | int]]) -> list[str]:
-    """Return the places of mistakes like `body.amount.value`, without positions in lists."""
+    """Return the locations of errors like `body.amount.value`, without list indexes."""
     texts = ([each for each in place if isinstance(each, str)] for place in places)
     named = (".".join(each if each in known else UNKNOWN for each in place) for place in texts)
     return list(dict.fromkeys(named))[:NAMES_MAX]
 
 
 def names_of(operation: Operation) -> frozenset[str]:
-    """Return every name that an operation declares, of fields of its body at any depth and of parameters."""
+    """Return every name that an operation declares: fields of its body at any depth, and parameters."""
     in_body = () if operation.body is None else _in_type(inspect.type_info(operation.body), set())
     in_query = (each.name for each in operation.query)
     return frozenset({*_PLACES, *_HEADERS, *operation.path_names, *in_query, *in_body})
 
 
 def _in_type(info: object, seen: set[int]) -> Iterator[str]:
-    """Yield the names of the fields of a type and of all in it; a type may hold itself."""
+    """Yield the names of the fields of a type and of all types in it; a type may be recursive."""
     if isinstance(info, list | tuple):
         for each in info:
             yield from _in_type(each, seen)
@@ -65,13 +65,13 @@ log = structlog.get_logger(__name__)
 
 WRITE_SECONDS = 1.0
 QUEUED_MAX = 10_000
-"""How many requests wait to be written at most."""
+"""Maximum number of requests that wait to be written."""
 QUEUED_OF_TENANT_MAX = 5_000
-"""How many of them are of one tenant."""
+"""Maximum number of them per tenant."""
 REFUSED_PER_MINUTE = 60
-"""How many requests of a tenant are logged whose token is known and that are refused before they run.
+"""Maximum number of requests per minute and tenant that are logged though refused before they run.
 
-Their proof is wrong, since a token may be stolen, or there are too many of them.
+Their token is known, but their proof is wrong, as that of a stolen token, or there are too many of them.
 """
 _FIRST_ERROR, _TOO_MANY = 400, 429
 _STREAMED_STATUS = 200
@@ -84,7 +84,7 @@ class _Mistake(msgspec.Struct):
 
 
 class _ErrorBody(msgspec.Struct):
-    """What both forms of an error have in common."""
+    """The fields that both forms of an error have in common."""
 
     code: str = "invalid-input"
     detail: str | list[_Mistake] = ""
@@ -100,7 +100,7 @@ _read_error = msgspec.json.Decoder(_ErrorBody).decode
 
 
 class RequestRecorder:
-    """What one API of one process has still to write down."""
+    """The requests that one API of one process has yet to write to the log."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -114,7 +114,7 @@ class RequestRecorder:
     def record(
         self, operation: Operation, request: RawRequest, response: HttpResponse | StreamedResponse, *, proven: bool
     ) -> None:
-        """Log a request whose token is known, once; one without such a token is nobody's."""
+        """Log a request whose token is known, once; a request without one belongs to nobody."""
         requester, request.requester = request.requester, None
         status = _STREAMED_STATUS if isinstance(response, StreamedResponse) else response.status
         refused = not proven or status == _TOO_MANY
@@ -146,7 +146,7 @@ class RequestRecorder:
             self._task = asyncio.create_task(self._write_later())
 
     async def write(self) -> None:
-        """Write down what waits."""
+        """Write pending entries."""
         batch, dropped = self._queue, self._dropped
         self._clear()
         try:
@@ -158,7 +158,7 @@ class RequestRecorder:
             log.warning("requests_not_logged", count=dropped)
 
     async def close(self) -> None:
-        """Write down what waits, now, after what is being written."""
+        """Write pending entries now, after those that are being written."""
         self._closing.set()
         if self._task is not None:
             await asyncio.wait([self._task])
@@ -175,7 +175,7 @@ class RequestRecorder:
         self._dropped = 0
 
     def _has_room(self, tenant_id: UUID, *, refused: bool) -> bool:
-        """Tell whether one more request of a tenant fits, and count it."""
+        """Tell whether another request of a tenant fits, and count it."""
         fits = len(self._queue) < QUEUED_MAX and self._of_tenant[tenant_id] < QUEUED_OF_TENANT_MAX
         if fits and refused:
             minute = monotonic() // 60
@@ -197,7 +197,7 @@ class RequestRecorder:
 
 
 def _outcome(response: HttpResponse | StreamedResponse) -> _Outcome:
-    """Return the code of an error and where the mistakes are; of no response is more kept."""
+    """Return the code of an error and the locations of its mistakes; nothing else of a response is kept."""
     if isinstance(response, StreamedResponse):
         return _Outcome()
     is_replayed = any(name == _REPLAYED for name, _ in response.headers)

@@ -19,12 +19,12 @@ from billfold.request_log.store import ErrorGroup, LoggedRequest, RequestFilter
 
 
 class RequestLogEntry(msgspec.Struct, kw_only=True):
-    """A request. Nothing that was sent or answered is kept of it: of a mistake only where it was.
+    """A request. Nothing sent or returned is kept: of an error only its location.
 
-    `trace_id` is that of the header X-Service-Trace-Id; requests of one trace of yours share it. `path` is the path of
-    the operation, with the names of its parameters. `fields` says what a 422 was about, like `body.amount`; a name that
+    `trace_id` is the value of the header X-Service-Trace-Id; requests in one of your traces share it. `path` is that of
+    the operation, with its parameters by name. `fields` locates the errors of a 422, like `body.amount`; a name that
     the operation does not have is `*`.
-    On the Customer API `client_id` and `member_id` say who sent it, on the Partner API `user_id`.
+    On the Customer API `client_id` and `member_id` identify the sender, on the Partner API `user_id`.
     """
 
     trace_id: str
@@ -46,7 +46,7 @@ class RequestLogEntry(msgspec.Struct, kw_only=True):
 
 
 class RequestErrorGroup(msgspec.Struct, kw_only=True):
-    """How often an operation answered the same error, and the last time."""
+    """The number of times an operation answered the same error, and the last time."""
 
     operation: str
     error_code: str
@@ -80,7 +80,7 @@ def _parse_class(name: str, text: str) -> str:
 
 
 class SpanQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """From when to when."""
+    """First and last instant of the entries."""
 
     timestamp_from: Since = None
     timestamp_to: Until = None
@@ -107,7 +107,7 @@ async def list_logged_requests(
 ) -> CursorList[RequestLogEntry]:
     """List requests, newest first.
 
-    A request is here a second or two after its response, and for some days. It is a log for finding mistakes: under
+    A request appears a second or two after its response, and is kept for some days. The log is for debugging: under
     heavy load requests may be missing. Requests whose token is not known are in nobody's log.
     """
     first = None if filters.status is None else int(filters.status[0]) * 100
@@ -129,9 +129,9 @@ async def list_logged_requests(
 async def list_request_errors(
     caller: Caller | CustomerCaller, bank: Bank, span: SpanQuery, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
 ) -> OffsetList[RequestErrorGroup]:
-    """List errors by operation and code, those that happened last first.
+    """List errors by operation and code, most recent first.
 
-    Each comes with how often it happened and the last request. The newest 10,000 errors are counted.
+    Each comes with its count and the last request. The newest 10,000 errors are counted.
     """
     found = await store.list_error_groups(
         bank.pool, _tenant(caller), since=span.timestamp_from, until=span.timestamp_to

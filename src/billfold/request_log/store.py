@@ -20,7 +20,7 @@ class LoggedRequest(NamedTuple):
     tenant_id: UUID
     requested_at: datetime
     trace_id: UUID
-    """That of the caller's trace, if it has one: several requests may share it."""
+    """The id of the caller's trace, if it has one: several requests may share it."""
     method: str
     path: str
     operation: str
@@ -37,7 +37,7 @@ class LoggedRequest(NamedTuple):
 
 
 class RequestFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which requests of a tenant: None is all."""
+    """A filter of a tenant's requests: None selects all."""
 
     tenant_id: UUID
     since: datetime | None = None
@@ -58,10 +58,10 @@ class ErrorGroup(msgspec.Struct, frozen=True):
 
 
 GROUPED_MAX = 10_000
-"""How many of the newest errors are grouped."""
+"""Maximum number of the newest errors that are grouped."""
 _COLUMNS = LoggedRequest._fields
 _REFUSALS = (DataError, IntegrityConstraintViolationError)
-"""What is wrong with a row, and not with the database."""
+"""Errors of a row, not of the database."""
 _SELECTED = ", ".join(_COLUMNS)
 _SPAN = """
  tenant_id = $1 AND requested_at >= coalesce($2::timestamptz, '-infinity')
@@ -71,7 +71,7 @@ _LIST = f"SELECT {_SELECTED} FROM request_log WHERE {_SPAN} AND status >= $4 AND
 _GET = f"""
 SELECT {_SELECTED} FROM request_log WHERE trace_id = $2 AND tenant_id = $1 ORDER BY requested_at DESC, id DESC LIMIT 1
 """
-# Counted among the newest alone, so that a log full of errors is read as fast as any other.
+# Counted among the newest only, so that a log full of errors is read as fast as any other.
 _GROUPS = f"""
 WITH newest AS MATERIALIZED (
   SELECT requested_at, operation, error_code FROM request_log
@@ -131,15 +131,15 @@ async def get_request(pool: Pool, tenant_id: UUID, trace_id: UUID) -> LoggedRequ
 async def list_error_groups(
     pool: Pool, tenant_id: UUID, *, since: datetime | None, until: datetime | None
 ) -> list[ErrorGroup]:
-    """Return the newest errors of a tenant by operation and code, those that happened last first."""
+    """Return the newest errors of a tenant by operation and code, most recent first."""
     rows = await pool.fetch(_GROUPS, tenant_id, since, until)
     return [ErrorGroup(row["operation"], row["error_code"], row["count"], _entry(row)) for row in rows]
 
 
 async def add_requests(pool: Pool, batch: Sequence[LoggedRequest]) -> int:
-    """Write rows; return how many of them the database refuses: each of these is lost alone.
+    """Write rows; return how many of them the database refuses: only these are lost.
 
-    A crash of the database may lose the last of them: nobody waits for its disk.
+    A crash of the database may lose the last of them, because writes do not wait for its disk.
     """
     if not batch:
         return 0

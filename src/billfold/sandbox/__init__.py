@@ -1,4 +1,4 @@
-"""Operations that only a sandbox has: money from outside, a customer at once, the clock.
+"""Operations that only a sandbox has: external money, instant customers, the clock.
 
 Mounted on the Partner API when the environment is a sandbox; production has no such routes.
 """

@@ -1,6 +1,6 @@
-"""A simulated counterpart in a process of its own: a request per line to it, a response per line from it.
+"""A simulated counterpart in a separate process: one line per request to it, one line per response from it.
 
-Its files are its own: what others must not read is made whole, and readable by their owner alone.
+Its files are its own: secret files are written atomically, and readable only by their owner.
 """
 
 import asyncio
@@ -19,18 +19,18 @@ from billfold.platform.errors import Unavailable
 
 Request = TypeVar("Request")
 TIMEOUT_SECONDS = 10.0
-"""How long a request takes at most, with those before it."""
+"""Timeout of a request, including the requests queued before it."""
 _RETRY_AFTER_SECONDS = 5
 _LINE_MAX_BYTES = 1 << 16
 
 
 def environment_of_others() -> Mapping[str, str]:
-    """Return the environment of a process that is not the bank's: without the settings of the bank."""
+    """Return the environment of a process outside the bank: without the settings of the bank."""
     return {name: value for name, value in os.environ.items() if not name.startswith("BILLFOLD_")}
 
 
 class LineProcess:
-    """Runs `python -m MODULE FOLDER` from the first request on, and again once it has ended.
+    """Runs `python -m MODULE FOLDER` from the first request on, and restarts it once it has ended.
 
     A request that the process did not answer before it ended is sent once more: requests are safe to repeat.
     """
@@ -63,14 +63,14 @@ class LineProcess:
         try:
             line = await self._send(request) or await self._send(request)
         except BaseException:
-            await self.close()  # a response that comes later belongs to nobody
+            await self.close()  # a late response would be mistaken for another's
             raise
         if not line:
             raise EOFError
         return line
 
     async def _send(self, request: bytes) -> bytes:
-        """Send a request; return its response, nothing when the process ends before."""
+        """Send a request; return its response, or nothing if the process ends first."""
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
                 *python_command("-m", *self._words),
@@ -95,7 +95,7 @@ class LineProcess:
 
 
 def serve_lines(request: type[Request], answer: Callable[[Request], object]) -> None:
-    """Answer each line of the input in one of the output, until the input ends. The process leaves no core dump."""
+    """Answer each line of the input with one line of output, until the input ends. The process leaves no core dump."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     read = msgspec.json.Decoder(request)
     for line in sys.stdin.buffer:
@@ -104,7 +104,7 @@ def serve_lines(request: type[Request], answer: Callable[[Request], object]) -> 
 
 
 def kept_file(path: Path, make: Callable[[], bytes]) -> bytes:
-    """Return what the file holds, made whole by the first process."""
+    """Return the content of the file, created by the first process."""
     if not path.exists():
         draft = path.with_name(f"{path.name}.{os.getpid()}")
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
@@ -116,7 +116,7 @@ def kept_file(path: Path, make: Callable[[], bytes]) -> bytes:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Put a file in place whole, never readable by anybody but its owner."""
+    """Write a file atomically, never readable by anybody but its owner."""
     draft = path.with_name(f"{path.name}.new")
     draft.unlink(missing_ok=True)
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:

@@ -1,4 +1,4 @@
-"""What a sandbox needs before it opens: a partner, credentials that work, certificates."""
+"""Prepares a sandbox before it opens: a partner, credentials that work, certificates."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from billfold.sandbox.running_sandbox import SandboxFile, SandboxOAuthClient
 PARTNER = "sandbox"
 PARTNER_NAME = "Sandbox Partner"
 PARTNER_FEATURES = ("wires",)
-"""What the sandbox's partner may do that others are given one by one."""
+"""Features of the sandbox's partner that other partners are given one by one."""
 _CREDENTIALS = ("username", "password", "shared_secret", "private_key", "kid")
 
 
 async def prepare_sandbox(
     ground: CliContext, settings: Settings, dsn: str, *, card_port: int, report: StepReporter
 ) -> SandboxFile:
-    """Make the sandbox's partner, or find it again; write `sandbox.json` and return it."""
+    """Create the sandbox's partner, or find it; write `sandbox.json` and return it."""
     async with ground.bank(settings, dsn) as bank:
         report("Making certificates")
         partners = {PARTNER, *(row.slug for row in await partner_store.list_partners(bank.pool))}
@@ -95,7 +95,7 @@ async def _new_sandbox_file(
 
 
 async def _people(bank: Bank, known_ids: PartnerIds, previous: SandboxFile | None) -> dict[str, Any]:
-    """Return who may sign in: of the customer, of the partner, of the bank."""
+    """Return the people who may sign in: of the customer, of the partner, of the bank."""
     own, bank_id = known_ids.sandbox_customer_id, bank_customer_id(bank.seed)
     before = (previous.person, previous.colleague, previous.partner_person) if previous else (None, None, None)
     operators = previous.operators[: len(OPERATORS)] if previous else ()
@@ -113,7 +113,7 @@ async def _people(bank: Bank, known_ids: PartnerIds, previous: SandboxFile | Non
 
 
 async def _credentials(bank: Bank, previous: SandboxFile | None) -> dict[str, Any]:
-    """Return credentials in force: those of the last start, or new ones where they are lost."""
+    """Return valid credentials: those of the last start, or new ones if they are lost."""
     known = await partner_store.find_partner(bank.pool, PARTNER)
     if known is not None and previous is not None:
         return {name: getattr(previous, name) for name in _CREDENTIALS}
@@ -135,7 +135,7 @@ async def _credentials(bank: Bank, previous: SandboxFile | None) -> dict[str, An
 
 
 _CONFIRMED_EARLIER = timedelta(minutes=2)
-"""The code that confirms is an old one, so that every code from now on is still unused."""
+"""The confirming code is an old one, so that every code from now on is still unused."""
 
 
 class SandboxMember(NamedTuple):
@@ -159,7 +159,7 @@ OPERATORS = (
 async def sandbox_person(
     bank: Bank, customer_id: UUID, member: SandboxMember, previous: running_sandbox.SandboxPerson | None
 ) -> running_sandbox.SandboxPerson:
-    """Return credentials in force: those of the last start, or new ones where they are lost."""
+    """Return valid credentials: those of the last start, or new ones if they are lost."""
     existing = await user_store.find_user_by_email(bank.pool, bank.vault, member.email)
     if existing is not None and previous is not None:
         return previous
@@ -195,7 +195,7 @@ REDIRECT_URIS = ("http://127.0.0.1:8765/callback", "https://localhost:8765/callb
 async def sandbox_clients(
     bank: Bank, customer_id: UUID, previous: Iterable[SandboxOAuthClient] = ()
 ) -> tuple[SandboxOAuthClient, ...]:
-    """Register the sandbox's programs, or find them again with the keys of the last start."""
+    """Register the sandbox's programs, or find them with the keys of the last start."""
     previous_by_id = {each.client_id: each for each in previous}
     async with bank.pool.acquire() as conn, conn.transaction():
         return tuple(

@@ -26,7 +26,7 @@ StoryStage = Literal["none", "playing", "played"]
 
 
 class SandboxPerson(msgspec.Struct, frozen=True):
-    """What a person signs in with; `totp_secret` is for an authenticator app, in base32."""
+    """The sign-in credentials of a person; `totp_secret` is for an authenticator app, in base32."""
 
     email: str
     password: str
@@ -34,7 +34,7 @@ class SandboxPerson(msgspec.Struct, frozen=True):
 
 
 class SandboxOAuthClient(msgspec.Struct, frozen=True, kw_only=True):
-    """What a program needs to be this client. The key is an ES256 one, PEM."""
+    """The credentials of an OAuth client. The key is an ES256 key in PEM."""
 
     client_id: str
     profile: str
@@ -62,9 +62,9 @@ class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
     private_key: str
     kid: str
     person: SandboxPerson
-    """Who signs in for the customer on the authorization server's pages."""
+    """The person who signs in for the customer on the authorization server's pages."""
     colleague: SandboxPerson
-    """Another member of its team, who approves what the first requests."""
+    """Another member of its team, who approves the first member's requests."""
     operators: tuple[SandboxPerson, ...] = ()
     """Two members of the bank's own team."""
     partner_person: SandboxPerson | None = None
@@ -77,14 +77,14 @@ class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
     clients: tuple[SandboxOAuthClient, ...]
     """Clients of the authorization server: one of each profile, and a service user."""
     card_network: CardNetwork | None = None
-    """Where a card network talks ISO 8583 with the card processor; None in a file of an earlier release."""
+    """The ISO 8583 endpoint of the card processor; None in a file of an earlier release."""
     story: StoryStage = "none"
     pocket_ids: tuple[UUID, ...] = ()
     """The Pockets of the story, the 4-week one first."""
 
 
 def read_sandbox_file(state_dir: Path) -> SandboxFile | None:
-    """Return what the last start wrote, or None when there is nothing, or nothing readable."""
+    """Return the file of the last start, or None if there is none, or none readable."""
     try:
         return msgspec.json.decode((state_dir / FILE_NAME).read_bytes(), type=SandboxFile)
     except (OSError, msgspec.MsgspecError):
@@ -102,7 +102,7 @@ def require_sandbox_file(state_dir: Path) -> SandboxFile:
 
 
 def write_sandbox_file(state_dir: Path, content: SandboxFile) -> None:
-    """Put the file in place whole, never readable by anybody else."""
+    """Write the file atomically, never readable by anybody else."""
     write_private(state_dir / FILE_NAME, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
 
 
@@ -111,7 +111,7 @@ _START_HINT = "Start it with `billfold sandbox`, in this folder or the one BILLF
 
 @contextmanager
 def open_partner_api(box: SandboxFile) -> Iterator[PartnerApi]:
-    """Lend the Partner API of a running sandbox. What fails inside is raised as CliError."""
+    """Yield the Partner API of a running sandbox. Errors inside are raised as CliError."""
     with cli_errors(), partner_http(box) as http:
         api = PartnerApi(http)
         api.bank_time()  # a stream would try again forever
@@ -120,7 +120,7 @@ def open_partner_api(box: SandboxFile) -> Iterator[PartnerApi]:
 
 @contextmanager
 def open_customer_api(box: SandboxFile) -> Iterator[CustomerApi]:
-    """Lend the Customer API of a running sandbox. What fails inside is raised as CliError."""
+    """Yield the Customer API of a running sandbox. Errors inside are raised as CliError."""
     with cli_errors(), local_client(box.customer_url, box.ca_file, _service_credentials(box)) as http:
         yield CustomerApi(http)
 
@@ -132,13 +132,13 @@ def partner_http(box: SandboxFile) -> httpx.Client:
 
 
 def partner_auth(box: SandboxFile) -> PartnerAuth:
-    """Return what signs as the sandbox's partner."""
+    """Return the authentication of the sandbox's partner."""
     names = ("username", "shared_secret", "private_key", "kid")
     return PartnerAuth(url=box.partner_url, **{name: getattr(box, name) for name in names})
 
 
 def service_client(box: SandboxFile) -> ClientRegistration:
-    """Return the program that acts for the sandbox's customer by itself."""
+    """Return the authentication of the service user of the sandbox's customer."""
     client = next(each for each in box.clients if each.client_id == "sandbox-service")
     return ClientRegistration(
         issuer=box.auth_url, client_id=client.client_id, kid=client.kid, private_key=client.private_key
@@ -153,7 +153,7 @@ def _service_credentials(box: SandboxFile) -> DpopAuth:
 
 @contextmanager
 def cli_errors() -> Iterator[None]:
-    """Say in a sentence what went wrong between us and the sandbox."""
+    """Convert errors of calls to the sandbox into one sentence."""
     try:
         yield
     except ApiError as error:

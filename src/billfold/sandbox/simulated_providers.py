@@ -1,4 +1,4 @@
-"""The world outside a sandbox's bank: the other banks of both rails, and who answers in place of real providers."""
+"""The simulated world outside a sandbox's bank: the other banks of both rails, and stand-ins for providers."""
 
 import hashlib
 from collections.abc import Mapping
@@ -30,11 +30,11 @@ from billfold.sandbox.rails.fedwire import WIRE_ANSWER, SimulatedFedwire
 log = structlog.get_logger(__name__)
 
 _REFUSE_MARK = "REFUSE"
-"""A counterparty with this word in its name takes no bills."""
+"""A counterparty with this word in its name refuses bills."""
 
 
 class SimulatedCustodian:
-    """Answers by the name of whoever is to get the bills, so the same order has one answer."""
+    """Answers by the name of the recipient of the bills, so that the same order always has the same answer."""
 
     async def deliver(self, transfer: SecurityTransfer) -> str | None:
         """Deliver, or return that the other side does not know the account."""
@@ -56,11 +56,11 @@ _RESULTS: Final[Mapping[str, CheckResult]] = MappingProxyType(
         "PENDING": CheckResult(status=CheckStatus.WAITING),
     }
 )
-"""What is in a name -> what the check finds; the first that is there decides."""
+"""The result of the check by a word in the name; the first word that matches decides."""
 
 
 class SimulatedIdentityCheck:
-    """Lets everybody try every result: it is in the name of a business, or the last name of a person."""
+    """Offers every result of the check: by the name of a business, or the last name of a person."""
 
     def __init__(self, delay: timedelta = timedelta()) -> None:
         self._delay = delay
@@ -90,7 +90,7 @@ _UPDATE_TOKEN_LIFETIME = timedelta(minutes=30)
 
 
 class SimulatedLinking:
-    """Knows every account there could be."""
+    """Accepts every account number."""
 
     def __init__(self, seed: bytes) -> None:
         self._seed = seed
@@ -105,13 +105,13 @@ class SimulatedLinking:
         android_package_name: str | None = None,
         access: str | None = None,
     ) -> LinkToken:
-        """Return a token that is another for every user, client and instant."""
+        """Return a unique token for every user, client and instant."""
         parts = (client_name, user, now.isoformat(), redirect_uri, android_package_name, access)
         lifetime = _TOKEN_LIFETIME if access is None else _UPDATE_TOKEN_LIFETIME
         return LinkToken(token=f"link-sandbox-{self._derive(str(parts))}", expires_at=now + lifetime)
 
     async def exchange(self, public_token: str) -> str:
-        """Return the same secret whenever it is called. Raises LinkError."""
+        """Return the same secret on every call. Raises LinkError."""
         if not public_token.startswith(_PUBLIC_TOKEN_PREFIX) or public_token == _PUBLIC_TOKEN_PREFIX:
             raise LinkError("public_token", "is not a token of the linking provider")
         return _ACCESS_PREFIX + self._derive(public_token)
@@ -120,14 +120,14 @@ class SimulatedLinking:
         """Return an account for every id. Raises LinkError."""
         unknown = [each for each in account_ids if _UNKNOWN in each]
         if unknown:
-            raise LinkError("accounts", f"{unknown[0]} is no account of this link")
+            raise LinkError("accounts", f"{unknown[0]} is not an account of this link")
         return LinkedInstitution(
             institution_name="First Sandbox Bank",
             accounts=tuple(self._account(access, each, _first_status(each)) for each in account_ids),
         )
 
     async def refresh(self, access: str, account_id: str) -> LinkedAccount:
-        """Return an account with what became of its verification."""
+        """Return an account with the result of its verification."""
         status: LinkStatus = "MANUALLY_VERIFIED" if _MANUAL in account_id else "AUTOMATICALLY_VERIFIED"
         return self._account(access, account_id, "VERIFICATION_FAILED" if _FAIL in account_id else status)
 
@@ -155,7 +155,7 @@ def _first_status(account_id: str) -> LinkStatus:
 
 
 _STOPPED_WIRES: Final = {2: "SANCTION_SCREEN_FAILED"}
-"""The last two digits of an amount -> why it is rejected."""
+"""The last two digits of an amount -> the reason of its rejection."""
 _STOPPED_CARD_PAYMENTS: Final = 4
 """The last two digits of an amount."""
 _UNVERIFIABLE: Final = "UNVERIFIABLE"
@@ -164,7 +164,7 @@ _DEPOSITS: Final = (11, 22)
 
 
 class SimulatedScreening:
-    """Lets everybody try what a rejection looks like."""
+    """Offers every rejection."""
 
     def stopped_wire(self, amount: int | None) -> str | None:
         """Stop amounts that end in 02."""
@@ -175,11 +175,11 @@ class SimulatedScreening:
         return amount % 100 == _STOPPED_CARD_PAYMENTS
 
     def unverifiable_name(self, name: str) -> str | None:
-        """Verify no name with UNVERIFIABLE in it."""
+        """Reject names with UNVERIFIABLE in them."""
         return "The name cannot be verified." if _UNVERIFIABLE in name.upper() else None
 
     def invalid_file(self, name: str | None) -> str | None:
-        """Accept no file with `invalid` in its name."""
+        """Reject files with `invalid` in their names."""
         return "IMAGE_QUALITY_ERROR_CUTOFF" if name and _INVALID in name.lower() else None
 
     def deposit_amounts(self) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Screening against sanctions lists: lists as OFAC publishes them, and how alike names are.
+"""Sanctions screening: lists as OFAC publishes them, and the similarity of names.
 
-Owns the lists and their entries. Never changes an application, a counterparty or a customer: who calls does.
+Owns the lists and their entries. Never changes an application, a counterparty or a customer: the callers do.
 """

@@ -39,23 +39,23 @@ class Task(NamedTuple):
 
 
 async def enumerate_list(conn: Connection) -> None:
-    """Take everybody into the backlog, once for each list that is imported."""
+    """Add all subjects to the backlog, once for each imported list."""
     async with conn.transaction():
         if await conn.fetchval(_ENUMERATED) is not None:
             await conn.execute(_ENUMERATE)
 
 
 async def list_next(conn: Db, limit: int, *, except_for: Collection[UUID]) -> list[Task]:
-    """Return who is next."""
+    """Return the next subjects."""
     return [Task(*row) for row in await conn.fetch(_NEXT, except_for, limit)]
 
 
 async def complete(conn: Db, subject_ids: Collection[UUID]) -> None:
-    """Take out who was screened."""
+    """Remove screened subjects from the backlog."""
     await conn.execute(_DONE, subject_ids)
 
 
 async def count_left(conn: Db) -> int:
-    """Return how many are left."""
+    """Return the size of the backlog."""
     left: int = await conn.fetchval(_COUNT)
     return left

@@ -1,4 +1,4 @@
-"""`billfold screening`: sanctions lists, and what their names were found in."""
+"""`billfold screening`: sanctions lists, and the hits found in them."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ from billfold.screening.types import HitRow, HitStatus, InvalidList
 LISTS_SHOWN = 20
 HITS_SHOWN = 200
 group = CommandGroup(
-    "screening", "Import a sanctions list, and decide whom its names were found in.", example="import SDN.XML"
+    "screening", "Import a sanctions list, and decide whether its hits are true.", example="import SDN.XML"
 )
 
 HitId = Annotated[UUID, typer.Argument(help="Its id, from the list.")]
@@ -37,20 +37,20 @@ WhyNote = Annotated[str, typer.Option(help="Why. It is kept with the hit, and in
 @group.command("import SDN.XML", "import sdn.csv --published 2025-06-02")
 async def import_list(
     conn: Connection,
-    file: Annotated[Path, typer.Argument(help="SDN.XML, or sdn.csv with alt.csv and add.csv beside it.")],
+    file: Annotated[Path, typer.Argument(help="SDN.XML, or sdn.csv with alt.csv and add.csv in the same folder.")],
     *,
     published: Annotated[date | None, DayOption(help="When the CSV files were published.")] = None,
 ) -> str:
-    """Import a list as OFAC publishes it; everybody is screened anew. Until it is whole the former is in force."""
+    """Import a list as OFAC publishes it; everybody is screened again. The old list applies until it is complete."""
     try:
         with _bar("Reading") as show:
             read = read_list(file, published, show)
         with _bar("Writing", len(read.entries)) as show:
             row = await replace_current(conn, read, now=wall_now(), progress=show)
     except InvalidList as wrong:
-        raise CliError(f"{file}: {wrong}.", "The current list stays in force. Download the list anew.") from None
+        raise CliError(f"{file}: {wrong}.", "The current list stays in force. Download the list again.") from None
     if row is None:
-        return "The list is the one that is in force already: nothing was changed."
+        return "This list is already in force: nothing was changed."
     counts = f"{row.entry_count:,} entries with {row.name_count:,} names"
     return f"{counts} of {row.published_on} are in force; the worker screens everybody."
 
@@ -61,7 +61,7 @@ async def import_list(
     empty="No list was imported.",
 )
 async def status(conn: Connection) -> Iterable[Row]:
-    """Show the lists that were imported, the last one first, and how many are still to be compared with it."""
+    """Show the imported lists, latest first, and how many subjects are still to be compared with the current one."""
     left = await backlog.count_left(conn)
     return [
         (
@@ -91,7 +91,7 @@ async def hits(
 
 @group.view(f"show {EXAMPLE_ID}")
 async def show(bank: Bank, hit_id: HitId) -> None:
-    """Show a hit: whose name it is, which listed name it is like, and why."""
+    """Show a hit: the screened name, the listed name it resembles, and why."""
     row = await hit_store.get_hit(bank.pool, hit_id)
     for line in await describe_hit(bank, row):
         console.print(escape(line), soft_wrap=True)
@@ -99,7 +99,7 @@ async def show(bank: Bank, hit_id: HitId) -> None:
 
 @group.command(f"clear {EXAMPLE_ID} --note 'Born in another year, in another country.'")
 async def clear(bank: Bank, hit_id: HitId, *, note: WhyNote) -> str:
-    """Say that it is somebody else. Two different operators do (BILLFOLD_OPERATOR)."""
+    """Clear a hit as a false match. It takes two different operators (BILLFOLD_OPERATOR)."""
     row = await clear_hit(bank, hit_id, operator=_operator(bank), note=note, now=await bank.now())
     if row.status == HitStatus.CLEARED:
         return f"The hit is cleared by {' and '.join(row.cleared_by)}."
@@ -108,7 +108,7 @@ async def clear(bank: Bank, hit_id: HitId, *, note: WhyNote) -> str:
 
 @group.command(f"confirm {EXAMPLE_ID} --note 'The passport is the listed one.'")
 async def confirm(bank: Bank, hit_id: HitId, *, note: WhyNote) -> str:
-    """Say that it is who is listed: the application is rejected, the customer frozen, the counterparty unlinked."""
+    """Confirm a true match: the application is rejected, the customer frozen, the counterparty unlinked."""
     await confirm_hit(bank, hit_id, operator=_operator(bank), note=note, now=await bank.now())
     return "The hit is confirmed; the worker rejects the application, freezes the customer or unlinks the counterparty."
 
@@ -124,7 +124,7 @@ async def _hit_line(bank: Bank, row: HitRow) -> Row:
 
 def _operator(bank: Bank) -> str:
     if not bank.settings.operator:
-        raise CliError("Nobody is named as operator.", "Set BILLFOLD_OPERATOR.")
+        raise CliError("No operator is named.", "Set BILLFOLD_OPERATOR.")
     return bank.settings.operator
 
 

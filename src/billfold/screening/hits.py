@@ -47,7 +47,7 @@ SELECT subject_id, CASE WHEN bool_or(status = 'CONFIRMED') THEN 'CONFIRMED' ELSE
 
 
 async def find_standing(conn: Db, owner_id: UUID) -> HitStatus | None:
-    """Return the worst status of the hits of an owner and its related parties; None: all are cleared."""
+    """Return the worst status of the hits of an owner and its related parties; None if all are cleared."""
     row = await conn.fetchrow(_STANDING, [owner_id])
     return None if row is None else HitStatus(row["status"])
 
@@ -55,7 +55,7 @@ async def find_standing(conn: Db, owner_id: UUID) -> HitStatus | None:
 async def find_standing_of_customers(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
-    """Return the worst status of the hits of customers, under their own ids, for flows to see."""
+    """Return the worst status of the hits of customers, by customer id, for flows."""
     del ids
     return [(owner_id, owner_id, HitStatus(status)) for owner_id, status in await conn.fetch(_STANDING, customer_ids)]
 
@@ -63,23 +63,23 @@ async def find_standing_of_customers(
 async def list_standing(
     conn: Db, owner_ids: Collection[UUID], counterparty_ids: Collection[UUID]
 ) -> dict[UUID, HitStatus]:
-    """Return the worst status of the hits of counterparties, of those with one that is not cleared."""
+    """Return the worst status of the hits of counterparties that have one that is not cleared."""
     rows = await conn.fetch(_STANDING_OF_COUNTERPARTIES, owner_ids, counterparty_ids)
     return {subject_id: HitStatus(status) for subject_id, status in rows}
 
 
 async def list_known(conn: Db, hit_ids: Sequence[UUID]) -> set[UUID]:
-    """Return which of these hits are there already."""
+    """Return the ids that belong to existing hits."""
     return {each["hit_id"] for each in await conn.fetch(_KNOWN, hit_ids)}
 
 
 async def list_hits(conn: Db, status: str | None, limit: int) -> list[HitRow]:
-    """Return hits of a status or of all, the newest first."""
+    """Return hits of a status or of all, newest first."""
     return await _hits.all(conn, _LIST, status, limit)
 
 
 async def list_open(conn: Db, limit: int) -> list[HitRow]:
-    """Return hits that are not decided, the oldest first, and not those that were destroyed with their owner's key."""
+    """Return undecided hits, oldest first, without those that were destroyed with their owner's key."""
     return await _hits.all(conn, _OPEN, limit)
 
 
@@ -90,12 +90,12 @@ update_hit = _hits.change
 
 
 async def seal_content(conn: Db, bank: Bank, owner_id: UUID, hit_id: UUID, *, content: HitContent) -> bytes:
-    """Return what a hit says, sealed with its owner's key."""
+    """Return the content of a hit, sealed with its owner's key."""
     return await bank.ports[DataKeys].seal(conn, owner_id, msgspec.json.encode(content), aad=_place(owner_id, hit_id))
 
 
 async def open_content(conn: Db, bank: Bank, row: HitRow) -> HitContent:
-    """Return what a hit says."""
+    """Return the decrypted content of a hit."""
     plain = await bank.ports[DataKeys].open(conn, row.owner_id, row.content, aad=_place(row.owner_id, row.hit_id))
     return msgspec.json.decode(plain, type=HitContent)
 
@@ -105,7 +105,7 @@ def _place(owner_id: UUID, hit_id: UUID) -> bytes:
 
 
 async def describe_hit(bank: Bank, row: HitRow) -> list[str]:
-    """Return whose name it is, which listed name it is like and why, and what operators noted: a line each."""
+    """Return the screened name, the listed name it resembles and why, and the operators' notes, one line each."""
     try:
         content = await open_content(bank.pool, bank, row)
     except DataShredded:
@@ -137,7 +137,7 @@ CLEARERS: int = 2
 
 
 async def clear_hit(bank: Bank, hit_id: UUID, *, operator: str, note: str, now: datetime) -> HitRow:
-    """Say that it is somebody else; the second operator who says so clears it. `now` is business time.
+    """Clear a hit as a false match, which takes two operators. `now` is business time.
 
     Raises NotFound, Refused `sanctions-hit-decided`, `same-operator`.
     """
@@ -159,7 +159,7 @@ async def clear_hit(bank: Bank, hit_id: UUID, *, operator: str, note: str, now: 
 
 
 async def confirm_hit(bank: Bank, hit_id: UUID, *, operator: str, note: str, now: datetime) -> HitRow:
-    """Say that it is who is listed; what follows is done by the worker. `now` is business time.
+    """Confirm that the hit is the listed party; the worker does what follows. `now` is business time.
 
     Raises NotFound, Refused `sanctions-hit-decided`.
     """
@@ -179,7 +179,7 @@ async def confirm_hit(bank: Bank, hit_id: UUID, *, operator: str, note: str, now
 async def _deciding(
     bank: Bank, hit_id: UUID, verb: str, *, operator: str
 ) -> AsyncIterator[tuple[AuditedAction, HitRow]]:
-    """Open the transaction of a decision of an open hit, and its entry in the bank's audit log."""
+    """Open the transaction of a decision about an open hit, with its entry in the bank's audit log."""
     async with audit_record.audited(
         bank.pool,
         bank.vault,

@@ -21,13 +21,13 @@ from billfold.screening import types
 from billfold.screening.types import ENTRIES_MAX, TEXT_MAX, InvalidList, ListedName
 
 CIRCA_YEARS: Final = 2
-"""How many years before and after are meant by "circa"."""
+"""Years before and after that "circa" covers."""
 _YEAR = re.compile(r"\b(?:18|19|20)\d\d\b")
 _FORMAT: Final = "%d %b %Y"
 
 
 def read_birth(text: str) -> types.Birth | None:
-    """Return what a text says of a birth, None if it names no year."""
+    """Return the birth described by a text, None if it names no year."""
     years = [int(each) for each in _YEAR.findall(text)]
     if not years:
         return None
@@ -37,7 +37,7 @@ def read_birth(text: str) -> types.Birth | None:
 
 def _day(text: str) -> date | None:
     try:
-        return datetime.strptime(text.strip(), _FORMAT).date()  # noqa: DTZ007 - a day has no zone
+        return datetime.strptime(text.strip(), _FORMAT).date()  # noqa: DTZ007 - a date has no zone
     except ValueError:
         return None
 
@@ -45,16 +45,16 @@ def _day(text: str) -> date | None:
 Element = etree._Element  # noqa: SLF001 - lxml gives its type no other name
 _DIGITS_MAX = 18
 Progress = Callable[[int], None]
-"""Gets how many entries were read so far."""
+"""Called with the number of entries read so far."""
 
 
 def read_xml(path: Path, progress: Progress | None = None) -> types.SanctionsList:
-    """Return the list in a file. Raises InvalidList, which names the line and the entry."""
+    """Return the list in a file. Raises InvalidList with the line and the entry."""
     try:
         with path.open("rb") as file:
             return _read(file, progress)
     except etree.XMLSyntaxError as wrong:
-        raise InvalidList(f"is no well-formed XML: {wrong.msg}", line=wrong.lineno) from None
+        raise InvalidList(f"is not well-formed XML: {wrong.msg}", line=wrong.lineno) from None
 
 
 def _read(file: BinaryIO, progress: Progress | None) -> types.SanctionsList:
@@ -75,14 +75,14 @@ def _read(file: BinaryIO, progress: Progress | None) -> types.SanctionsList:
                 progress(len(entries))
         _forget(element)
     if published_on is None:
-        raise InvalidList("says nowhere when it was published (publshInformation)")
+        raise InvalidList("does not state when it was published (publshInformation)")
     if not entries or expected not in {None, len(entries)}:
         raise InvalidList(f"has {len(entries):,} entries; its Record_Count is {expected}")
     return types.SanctionsList(published_on=published_on, entries=tuple(entries.values()))
 
 
 def _elements(file: BinaryIO) -> Iterator[Element]:
-    """Yield what stands below the root, each when it is read whole."""
+    """Yield each child of the root once it is read completely."""
     events = etree.iterparse(
         file,
         events=("start", "end"),
@@ -113,7 +113,7 @@ def _check_root(root: Element) -> None:
 
 
 def _forget(element: Element) -> None:
-    """Let go of what was read, so that memory does not grow with the file."""
+    """Free what was read, so that memory does not grow with the file."""
     element.clear()
     parent = element.getparent()
     while parent is not None and element.getprevious() is not None:
@@ -174,9 +174,9 @@ def _xml_countries(element: Element) -> tuple[str, ...]:
 def _published(element: Element) -> date:
     text = _text(element, "Publish_Date")
     try:
-        return require_in_range(datetime.strptime(text, "%m/%d/%Y").date())  # noqa: DTZ007 - a day has no zone
+        return require_in_range(datetime.strptime(text, "%m/%d/%Y").date())  # noqa: DTZ007 - a date has no zone
     except ValueError:
-        raise InvalidList(f"its Publish_Date {text!r} is no MM/DD/YYYY", line=element.sourceline) from None
+        raise InvalidList(f"its Publish_Date {text!r} is not MM/DD/YYYY", line=element.sourceline) from None
 
 
 def _each(element: Element, around: str, item: str) -> Iterator[Element]:
@@ -187,7 +187,7 @@ def _each(element: Element, around: str, item: str) -> Iterator[Element]:
 def _number(element: Element, name: str) -> int | None:
     text = _text(element, name)
     if text and not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX):
-        raise InvalidList(f"its {name} {text!r} is no number", line=element.sourceline)
+        raise InvalidList(f"its {name} {text!r} is not a number", line=element.sourceline)
     return int(text) if text else None
 
 
@@ -217,13 +217,13 @@ def read_csv(path: Path, published_on: date, progress: Progress | None = None) -
     entries: dict[int, types.ListEntry] = {}
     for line, uid, row in _rows(path):
         if uid in entries or len(entries) >= ENTRIES_MAX:
-            raise InvalidList("is there twice, or one too many", file=path.name, line=line, uid=uid)
+            raise InvalidList("is a duplicate, or exceeds the maximum", file=path.name, line=line, uid=uid)
         entries[uid] = _csv_entry(row, uid, line, names=names.pop(uid, []), countries=countries.pop(uid, []))
         if progress:
             progress(len(entries))
     for file, left in (("alt.csv", names), ("add.csv", countries)):
         if left:
-            raise InvalidList("belongs to no entry of sdn.csv", file=file, uid=next(iter(left)))
+            raise InvalidList("does not belong to an entry of sdn.csv", file=file, uid=next(iter(left)))
     if not entries:
         raise InvalidList("has no entry", file=path.name)
     return types.SanctionsList(published_on=published_on, entries=tuple(entries.values()))
@@ -265,7 +265,7 @@ def _csv_countries(path: Path) -> dict[int, list[str]]:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, int, list[str]]]:
-    """Yield each row with its line and its entry; nulls are empty texts."""
+    """Yield each row with its line and its entry; nulls become empty strings."""
     columns = _COLUMNS[path.name]
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -281,8 +281,8 @@ def _rows(path: Path) -> Iterator[tuple[int, int, list[str]]]:
                     raise InvalidList(wrong, file=path.name, line=reader.line_num)
                 yield reader.line_num, int(cells[0]), cells
     except csv.Error as error:
-        raise InvalidList(f"is no CSV: {error}", file=path.name) from None
+        raise InvalidList(f"is not CSV: {error}", file=path.name) from None
     except UnicodeDecodeError:
-        raise InvalidList("is no UTF-8", file=path.name) from None
+        raise InvalidList("is not UTF-8", file=path.name) from None
     except FileNotFoundError:
         raise InvalidList("is missing: sdn.csv, alt.csv and add.csv belong together", file=path.name) from None

@@ -1,9 +1,9 @@
 """Compares a name with those of a sanctions list: a score of 0 to 100, and why. Pure.
 
-A name is its words, as the names of payees are compared: without case, accents, punctuation, order and legal forms.
-Words are found through an index of the list's words, and of these with one letter left out, so that a word with one
-letter mistyped, missing, added or in another place is found without comparing it with all others. What shares enough
-words is compared word by word.
+A name is compared as its words, like payee names: ignoring case, accents, punctuation, order and legal forms.
+Words are found through an index of the list's words and their one-letter deletions, so that a word with one
+letter mistyped, missing, added or transposed is found without comparing it with all others. Names that share enough
+words are compared word by word.
 """
 
 import re
@@ -17,27 +17,27 @@ from billfold.accounts.counterparties.names import are_alike, own_words
 from billfold.screening.types import EntryKind, ListedName, ListEntry, Match, ScreenedName, WordPair
 
 _FUZZY_LENGTH: Final = 4
-"""A shorter word is found as it is written."""
+"""A shorter word must match exactly."""
 _INITIAL_SCORE: Final = 75
 _PARTIAL_SHARE: Final = 0.92
-"""What a name of which the other has more words can reach: Ali Hassan, Ali Hassan Karim."""
+"""Maximum score of a name when the other has additional words: Ali Hassan, Ali Hassan Karim."""
 _PARTIAL_WORDS: Final = 2
 _CONTAINED_WORDS: Final = 3
-"""How many words of its own a listed company must have to be found in a longer name: two are too common."""
+"""Minimum number of words for a listed company name to match inside a longer name: two are too common."""
 _WEAK_ALIAS, _SAME_DAY, _SAME_YEAR, _OTHER_BIRTH, _SAME_COUNTRY = -10, 8, 4, -15, 3
 _BIRTH_YEARS: Final = 1
-"""How many years apart two births may be and still be one."""
+"""Maximum difference in years between two births that may be the same."""
 _WALLET = re.compile(r"\bDigital Currency Address - [A-Z0-9]{2,12} ([A-Za-z0-9:]{20,128})")
 _HEXADECIMAL = re.compile(r"0[xX][0-9A-Fa-f]{40}")
 
 
 def wallet_key(address: str) -> str:
-    """Return the address of a wallet as wallets are compared: capitals mean nothing in hexadecimal digits alone."""
+    """Return the address of a wallet in the form used for comparison: case is ignored only in hexadecimal addresses."""
     return address.lower() if _HEXADECIMAL.fullmatch(address) else address
 
 
 def listed_wallets(entries: Iterable[ListEntry]) -> frozenset[str]:
-    """Return the wallets of a list, by `wallet_key`, of any chain: an address of one chain is its owner's on others."""
+    """Return the wallets of a list, by `wallet_key`, of any chain: an address has the same owner on all of them."""
     texts = (text for each in entries for text in (*each.ids, each.remarks))
     return frozenset(wallet_key(found) for text in texts for found in _WALLET.findall(text))
 
@@ -48,7 +48,7 @@ class NameIndex:
     def __init__(self, entries: Iterable[ListEntry]) -> None:
         self.names: list[tuple[ListEntry, ListedName, tuple[str, ...]]] = []
         self._shared_least: list[int] = []
-        """How many words a name must share with one of many words to be compared: with an initial any one does."""
+        """Minimum number of shared words for names with many words; with an initial, one is enough."""
         self._by_word: dict[str, list[int]] = defaultdict(list)
         self._by_variant: dict[str, list[str]] = defaultdict(list)
         for entry in entries:
@@ -63,7 +63,7 @@ class NameIndex:
                 self._by_variant[variant].append(word)
 
     def find(self, screened: ScreenedName, *, threshold: int) -> list[Match]:
-        """Return the entries that a name is like, the best name of each, the likest first."""
+        """Return the entries that a name resembles, the best name of each, highest score first."""
         words = own_words(screened.name)
         best: dict[int, Match] = {}
         for number in self._candidates(words):
@@ -76,7 +76,7 @@ class NameIndex:
         return sorted(best.values(), key=lambda each: (-each.score, each.uid))
 
     def _candidates(self, words: Sequence[str]) -> Iterator[int]:
-        """Yield the names that share two words with these, or all the words of one of both but initials."""
+        """Yield the names that share two words with these, or all words of the shorter one except initials."""
         shared: Counter[int] = Counter()
         for word in set(words):
             shared.update({number for other in self._alike(word) for number in self._by_word[other]})
@@ -94,7 +94,7 @@ class NameIndex:
 
 
 def _variants(word: str) -> set[str]:
-    """Return a word, and it with each of its letters left out."""
+    """Return a word, and its variants with one letter deleted."""
     if len(word) < _FUZZY_LENGTH or not word.isalpha():
         return {word}
     return {word, *(word[:place] + word[place + 1 :] for place in range(len(word)))}
@@ -123,7 +123,7 @@ def _compare(
 
 
 def _pairs(words: Sequence[str], others: Sequence[str]) -> list[WordPair]:
-    """Return which word stands for which, the surest first, each once."""
+    """Return the pairs of matching words, best first, each word once."""
     possible = [
         WordPair(word, other, score) for word in words for other in others if (score := _word_score(word, other))
     ]
@@ -145,9 +145,10 @@ def _word_score(word: str, other: str) -> int:
 
 
 def _name_score(pairs: Sequence[WordPair], words: Sequence[str], others: Sequence[str], *, is_person: bool) -> float:
-    """Return how much of both names is the same, by letters.
+    """Return how much of both names matches, by letters.
 
-    Of people one may leave names out; others may be called by all words of a listed name, if it has a few, and more.
+    A person's name may omit words; a company's name may contain all words of a listed name that has several,
+    and more.
     """
     letters = sum(map(len, words)) + sum(map(len, others))
     same = sum((len(pair.given) + len(pair.listed)) * pair.score for pair in pairs)
@@ -163,7 +164,7 @@ def _name_score(pairs: Sequence[WordPair], words: Sequence[str], others: Sequenc
 
 
 def _evidence(screened: ScreenedName, entry: ListEntry) -> Iterator[tuple[str, int]]:
-    """Yield what speaks for or against that they are one, and how much."""
+    """Yield the evidence for or against identity, with its effect on the score."""
     birth = screened.born_on
     if birth is not None and entry.births:
         if any(each.on == birth for each in entry.births):

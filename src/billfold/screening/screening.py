@@ -27,7 +27,7 @@ from billfold.screening.rules import NameIndex, country_names, listed_wallets, w
 from billfold.screening.types import HitContent, HitRow, HitStatus, Match, ScreenedName, Subject, SubjectKind
 
 NEW_HITS_MAX: Final = 20
-"""How many new hits of one name are kept at once, the highest scores first."""
+"""Maximum number of new hits of one name to store at once, highest scores first."""
 
 
 class CurrentList:
@@ -51,7 +51,7 @@ class CurrentList:
             return self._index
 
     async def has_wallet(self, conn: Db, address: str) -> bool:
-        """Tell whether the address of a wallet, of whatever chain, is on the list in force."""
+        """Return whether a wallet address, on any chain, is on the list in force."""
         await self.index(conn)
         return wallet_key(address) in self._wallets
 
@@ -59,8 +59,8 @@ class CurrentList:
 async def screen(bank: Bank, subjects: Sequence[Subject], *, now: datetime) -> int:
     """Compare names with the list in force; return how many new hits there are. `now` is business time.
 
-    A hit that is there already, cleared or not, is not found again: it is the same name of the same subject, and the
-    same name of the same entry. Of one name so many new hits are kept that operators can look at; when these are
+    A hit that already exists, cleared or not, is not reported again: same name of the same subject, and
+    same name of the same entry. New hits of one name are limited to what operators can review; when these are
     cleared, it is screened again.
     """
     index = await bank.ports[CurrentList].index(bank.pool)
@@ -142,13 +142,13 @@ _BIC_COUNTRY = slice(4, 6)
 
 
 async def run_screening_job(bank: Bank, job: ScheduledJob) -> None:
-    """Screen a counterparty that was added, and keep what was found with it."""
+    """Screen a counterparty that was added, and store the result with it."""
     assert job.customer_id is not None
     await screen_counterparties(bank, [(job.customer_id, job.object_id)])
 
 
 async def screen_counterparties(bank: Bank, keys: Sequence[Key]) -> None:
-    """Compare the names of counterparties with the list in force, and keep with each what stands against it."""
+    """Compare the names of counterparties with the list in force, and store the result with each."""
     payees = await open_payees(bank, await _load(bank, keys))
     subjects = [
         subject
@@ -168,7 +168,7 @@ def subjects_of(customer_id: UUID, payee: Payee) -> Iterator[Subject]:
     if institution := payee.details.get("institution_name"):
         named.append((institution, (bank_country,)))
     for name, countries in named:
-        # Whether it is a person only its payer says: it is compared with persons and companies.
+        # Only the payer's word says whether it is a person, so it is compared with persons and companies.
         yield Subject(
             kind=SubjectKind.COUNTERPARTY,
             subject_id=payee.counterparty_id,
@@ -178,7 +178,7 @@ def subjects_of(customer_id: UUID, payee: Payee) -> Iterator[Subject]:
 
 
 async def _settle(bank: Bank, keys: Sequence[Key]) -> None:
-    """Keep the status of the hits with their counterparties, until it is the one that holds after the last commit."""
+    """Store the status of the hits with their counterparties, repeating until it matches the last commit."""
     while keys:
         payees = await _load(bank, keys)
         standing = await hits.list_standing(bank.pool, [each for each, _ in keys], [each for _, each in keys])

@@ -32,19 +32,19 @@ async def find_current(conn: Db) -> ListRow | None:
 
 
 async def list_imported(conn: Db, limit: int) -> list[ListRow]:
-    """Return the lists that were imported, the last one first."""
+    """Return the imported lists, latest first."""
     return await _lists.all(conn, _LISTS, limit)
 
 
 async def lock_lists(conn: Connection) -> None:
-    """Let nobody else import a list until the transaction ends; the current one can be read."""
+    """Block other imports until the transaction ends; the current list can still be read."""
     await conn.execute(_LOCK)
 
 
 async def replace_list(
     conn: Connection, row: ListRow, entries: tuple[ListEntry, ...], progress: Callable[[int], None]
 ) -> None:
-    """Put a list in the place of the current one."""
+    """Replace the current list."""
     await conn.execute(_RETIRE)
     await conn.execute(_CLEAR)
     await _lists.insert(conn, row)
@@ -85,9 +85,9 @@ def read_list(path: Path, published_on: date | None = None, progress: Progress |
 async def replace_current(
     conn: Connection, read: SanctionsList, *, now: datetime, progress: Callable[[int], None] = lambda _: None
 ) -> ListRow | None:
-    """Put a list in the place of the current one; None when it says the same. Raises InvalidList for an older one.
+    """Replace the current list; None if the new one is identical. Raises InvalidList for an older one.
 
-    In one transaction; until its end the former list is read. `now` is wall time.
+    In one transaction; until it ends, the previous list is read. `now` is wall time.
     """
     async with conn.transaction():
         return await _replace(conn, read, now=now, progress=progress)

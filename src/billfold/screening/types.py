@@ -12,12 +12,12 @@ FILE_BYTES_MAX: Final = 256 * 1024 * 1024
 """OFAC's list has 28 MB as XML."""
 ENTRIES_MAX: Final = 250_000
 NAMES_MAX: Final = 1_000
-"""How many names one entry may have."""
+"""Maximum number of names of one entry."""
 TEXT_MAX: Final = 2_000
 
 
 class EntryKind(StrEnum):
-    """Whom or what an entry is about. The CSV files leave it out for an entity."""
+    """The kind of party an entry names. The CSV files omit it for an entity."""
 
     INDIVIDUAL = "INDIVIDUAL"
     ENTITY = "ENTITY"
@@ -28,7 +28,7 @@ class EntryKind(StrEnum):
 class ListedName(msgspec.Struct, frozen=True, kw_only=True):
     """A name of an entry: its own (`kind` is empty) or another (`a.k.a.`, `f.k.a.`, `n.k.a.`).
 
-    A weak one is so common or vague that its publisher warns of false matches.
+    A weak name is so common or vague that its publisher warns of false matches.
     """
 
     text: str
@@ -37,7 +37,7 @@ class ListedName(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Birth(msgspec.Struct, frozen=True):
-    """When somebody was born, as far as it is known: within these years; on a day if it is exact."""
+    """Date of birth as far as known: within these years; a date if it is exact."""
 
     from_year: int
     to_year: int
@@ -45,7 +45,7 @@ class Birth(msgspec.Struct, frozen=True):
 
 
 class ListEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry. `uid` is the publisher's number of it; `countries` are English names of addresses and nationalities."""
+    """An entry. `uid` is the publisher's number; `countries` are English names of addresses and nationalities."""
 
     uid: int
     kind: EntryKind
@@ -59,14 +59,14 @@ class ListEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SanctionsList(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole list as it was read."""
+    """A complete list as read from its files."""
 
     published_on: date
     entries: tuple[ListEntry, ...]
 
 
 class ListRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A list that was imported. `digest` is the SHA-256 of what it says, in hexadecimal; `imported_at` is wall time."""
+    """An imported list. `digest` is the SHA-256 of its content, in hexadecimal; `imported_at` is wall time."""
 
     list_id: UUID
     published_on: date
@@ -78,7 +78,7 @@ class ListRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InvalidList(Exception):
-    """A file is no sanctions list: what is wrong, and where."""
+    """The file is not a sanctions list: the error and its place."""
 
     def __init__(self, message: str, *, line: int | None = None, uid: object = None, file: str | None = None) -> None:
         super().__init__(message)
@@ -88,12 +88,12 @@ class InvalidList(Exception):
 
     @override
     def __str__(self) -> str:
-        """Return where it is, and what is wrong."""
+        """Return the place and the error."""
         return f"{self.place}: {self.message}" if self.place else self.message
 
 
 class ScreenedName(msgspec.Struct, frozen=True, kw_only=True):
-    """A name that is compared with a list, and what else is known; `countries` are English names."""
+    """A name to compare with a list, and what else is known; `countries` are English names."""
 
     name: str
     is_person: bool
@@ -102,7 +102,7 @@ class ScreenedName(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WordPair(NamedTuple):
-    """A word of a name, the one of the listed name that it stands for, and how alike they are, of 100."""
+    """A word of a name, the listed word that it matches, and their similarity out of 100."""
 
     given: str
     listed: str
@@ -110,9 +110,9 @@ class WordPair(NamedTuple):
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry that a name is like: `score` of 100, by which of its names, which words, and what else speaks for it.
+    """An entry that a name resembles: `score` out of 100, the listed name, the matching words, and further evidence.
 
-    `evidence` says what was added to the score of the words, or taken off it.
+    `evidence` lists what raised or lowered the score of the words.
     """
 
     uid: int
@@ -124,13 +124,13 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DECIDED_JOB: Final = "sanctions.decided"
-"""Does what follows from a hit that was cleared or confirmed; its object is the hit."""
+"""Handles a hit that was cleared or confirmed; its object is the hit."""
 REASON: Final = "SANCTIONS_SCREENING"
-"""What the applicant sees of it."""
+"""The reason that the applicant sees."""
 
 
 class SubjectKind(StrEnum):
-    """Whose name was compared."""
+    """The kind of subject whose name was compared."""
 
     APPLICATION = "APPLICATION"
     RELATED_PARTY = "RELATED_PARTY"
@@ -139,7 +139,7 @@ class SubjectKind(StrEnum):
 
 
 class HitStatus(StrEnum):
-    """OPEN until two operators say that it is somebody else, or one that it is not."""
+    """OPEN until two operators clear it as a false match, or one confirms it."""
 
     OPEN = "OPEN"
     CLEARED = "CLEARED"
@@ -147,7 +147,7 @@ class HitStatus(StrEnum):
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is screened. `owner_id` is the customer, or who may become one: their data key seals the hit."""
+    """A screened subject. `owner_id` is the customer or applicant whose data key seals the hit."""
 
     kind: SubjectKind
     subject_id: UUID
@@ -156,12 +156,12 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
 
     @override
     def __repr__(self) -> str:
-        """Return the id and nothing personal."""
+        """Return the id, without personal data."""
         return f"Subject({self.kind} {self.subject_id})"
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """Why an operator decided as they did."""
+    """An operator's reason for a decision."""
 
     operator: str
     text: str
@@ -169,7 +169,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HitContent(msgspec.Struct, frozen=True, kw_only=True):
-    """What is sealed of a hit: the name as it was compared, why it is like the listed one, and the notes."""
+    """The sealed content of a hit: the name as compared, why it resembles the listed one, and the notes."""
 
     screened: ScreenedName
     match: Match

@@ -25,7 +25,7 @@ from billfold.platform.settings.usage_limits import USAGE_LIMITS
 class Administrator(Actor):
     """A user or service user who may change the team of a customer.
 
-    `pages` is where mailed links lead. `is_approved`: the change was requested before, and others have approved it.
+    `pages` is where mailed links lead. `is_approved`: the change was requested before and has been approved.
     """
 
     customer_name: str
@@ -35,7 +35,7 @@ class Administrator(Actor):
 
     @property
     def permissions(self) -> frozenset[str]:
-        """What they may do themselves, and so the most that they may give."""
+        """The administrator's permissions, which are also the most that they may grant."""
         return rules.permissions_of(self.role, self.scopes)
 
 
@@ -53,9 +53,9 @@ async def calling_administrator(member: CustomerCaller, bank: Bank) -> Administr
 async def audited(
     by: Administrator, action: str, resource: tuple[str, UUID | str | None], **details: Any
 ) -> AsyncIterator[AuditedAction]:
-    """Open the transaction of a change; its audit entry is written also when it is refused.
+    """Open the transaction of a change; its audit entry is written even if the change is refused.
 
-    Raises Refused `forbidden` for those who may not change the team at all.
+    Raises Refused `forbidden` for anyone who may not change the team.
     """
     async with audit_record.audited(
         by.pool,
@@ -74,9 +74,9 @@ async def audited(
 async def check_grant(
     audited_action: AuditedAction, by: Administrator, gift: Collection[str]
 ) -> ApprovalRequirement | None:
-    """Refuse a gift that is more than the giver has; return the approvals it requires first, None for none.
+    """Refuse a grant that exceeds the granter's permissions; return the approvals it requires, or None.
 
-    Every change that gives somebody more begins here. With approvals required it is requested instead of made.
+    Every change that grants permissions begins here. If it requires approvals, a request is made instead.
     Raises Refused `forbidden`.
     """
     rules.check_grant(by.permissions, gift)

@@ -1,4 +1,4 @@
-"""Confirmed authorization requests are applied in the name of their requester."""
+"""Applies confirmed authorization requests in the name of their requester."""
 
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -30,13 +30,13 @@ from billfold.team.service_users import ServiceUser
 
 Made = TypeVar("Made", Member, ServiceUser)
 CALLER: Final = "authorization-request"
-"""Who gives the command by which a change is made; its key is the request's id."""
+"""The caller of the command that applies a change; its key is the request's id."""
 
 
 async def apply_authorization_request(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
-    """Apply a confirmed change. Doing it twice changes nothing the second time.
+    """Apply a confirmed change. Applying it twice has no further effect.
 
-    A rule that refuses it now is recorded with the request: it is not tried again.
+    If a rule refuses it now, that is recorded with the request, and it is not tried again.
     """
     now = await bank.now()
     change = await AUTHORIZATION_REQUESTS.get(bank.pool, customer_id, request_id, now=now)
@@ -87,7 +87,7 @@ async def _make(bank: Bank, change: AuthorizationRequestRow, now: datetime) -> U
 
 
 async def _invite(by: Administrator, member_id: UUID, wanted: InviteMember) -> UUID:
-    """Invite under the id of the request. A process may have done it, and died before it recorded it."""
+    """Invite under the id of the request. Another process may have done so and died before recording it."""
     try:
         return (
             await team_store.get_member(by.pool, by.vault, by.customer_id, member_id=member_id, now=by.now)
@@ -122,18 +122,18 @@ async def _change_member(by: Administrator, action: str, member_id: UUID, conten
                 if refusal.code != "duplicate-id":
                     raise
         case _:
-            raise InvariantError(f"{action!r} is no change of a team")
+            raise InvariantError(f"{action!r} is not a team change")
 
 
 def _made(result: Made | AuthorizationRequestRow) -> Made:
-    """Return what an approved change made: it is not requested a second time."""
+    """Return the result of an approved change, which must not be requested a second time."""
     if isinstance(result, AuthorizationRequestRow):
         raise InvariantError("an approved change was requested again")
     return result
 
 
 async def _sealed(bank: Bank, change: AuthorizationRequestRow, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return a counterparty to add with its details sealed, also one that was requested of an earlier release."""
+    """Return the fields with the counterparty's details sealed, even if an earlier release stored the request."""
     if are_sealed(fields["type"], fields["details"]):
         return fields
     data_key = await bank.ports[DataKeys].of(bank.pool, change.customer_id)
@@ -148,7 +148,7 @@ def _link(change: AuthorizationRequestRow, change_fields: dict[str, Any], origin
 async def _administrator(
     bank: Bank, change: AuthorizationRequestRow, scopes: list[str] | None, now: datetime
 ) -> Administrator:
-    """Return the requester as they are now, with the scopes of then. Raises NotFound, Refused `forbidden`."""
+    """Return the requester as they are now, with the scopes of the request. Raises NotFound, Refused `forbidden`."""
     customer = await find_customer(bank.pool, change.customer_id)
     if customer is None:
         raise NotFound

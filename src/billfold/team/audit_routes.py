@@ -1,4 +1,4 @@
-"""The audit log of the team: pages, those of one member, and the file."""
+"""The audit log of the team: all entries, those of one member, and the CSV file."""
 
 from functools import partial
 from uuid import UUID
@@ -22,7 +22,7 @@ READS = with_scope("team.read", "team")
 
 
 class SpanQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """From when to when."""
+    """First and last instant of the entries."""
 
     timestamp_from: Since = None
     timestamp_to: Until = None
@@ -32,7 +32,7 @@ class SpanQuery(msgspec.Struct, frozen=True, kw_only=True):
 async def list_audit_logs(
     member: CustomerCaller, bank: Bank, wanted: ListQuery, span: SpanQuery
 ) -> CursorList[CustomerAuditLogEntry]:
-    """List what was done, newest first. Times are of the wall clock, also in a sandbox."""
+    """List audit log entries, newest first. Times are wall time, even in a sandbox."""
     return await _page(member, bank, wanted, member_id=None, span=span)
 
 

@@ -1,4 +1,4 @@
-"""`billfold users`: who may sign in for a customer. Passwords are set by a link, never shown."""
+"""`billfold users`: manages who may sign in for a customer. Passwords are set by a link, never shown."""
 
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -33,7 +33,7 @@ group = CommandGroup(
 )
 
 Email = Annotated[str, typer.Argument(help="The user's e-mail address.")]
-ShowLink = Annotated[bool, typer.Option("--show-link", help="Print the link as well: whoever has it can sign in.")]
+ShowLink = Annotated[bool, typer.Option("--show-link", help="Print the link too: anyone who has it can sign in.")]
 RoleOption = Annotated[UserRole, typer.Option(case_sensitive=False)]
 
 
@@ -117,7 +117,7 @@ async def deactivate(bank: Bank, email: Email) -> str:
 
 
 async def _team_of(bank: Bank, customer: UUID | None, *, partner: str, of_bank: bool) -> UUID:
-    """Return the customer whose team is meant. Raises CliError unless exactly one is named."""
+    """Return the customer of the team. Raises CliError unless exactly one option names it."""
     if (customer is not None) + bool(partner) + of_bank != 1:
         raise CliError("Name one team.", "Give --customer, --partner or --bank.")
     if customer is not None:
@@ -131,7 +131,7 @@ async def _team_of(bank: Bank, customer: UUID | None, *, partner: str, of_bank: 
 
 
 async def deactivate_everywhere(bank: Bank, conn: Connection, user_id: UUID) -> None:
-    """Deactivate a user, and notify each of their teams of what that leaves behind."""
+    """Deactivate a user, and notify each of their teams of the consequences."""
     async with AsyncExitStack() as effects:
         for team in await user_store.list_user_memberships(conn, user_id, only_active=True):
             await effects.enter_async_context(await _notifying_of_effects(bank, conn, team.customer_id))

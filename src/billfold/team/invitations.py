@@ -52,7 +52,7 @@ UPDATE user_account SET email_verified_at = coalesce(email_verified_at, $2) WHER
 
 
 async def find_invitation(conn: Db, vault: Vault, secret: str, *, now: datetime, wall: datetime) -> Invitation | None:
-    """Return what a link invites to while it is good; looking does not use it up."""
+    """Return the invitation of a link while it is valid; viewing does not consume it."""
     row = await conn.fetchrow(_FIND, crypto.hash_token(secret), now, wall)
     return None if row is None else _open(row, vault)
 
@@ -71,7 +71,7 @@ class InvitationAcceptance(NamedTuple):
 
 
 async def redeem_invitation(conn: Connection, acceptance: InvitationAcceptance, user: User) -> UUID | None:
-    """Make the user to whom the link was mailed a member; None when it is used or expired.
+    """Make the user to whom the link was mailed a member; None if the link is used or expired.
 
     Raises Refused `forbidden` when it was sent to another address.
     """
@@ -87,9 +87,9 @@ async def redeem_invitation(conn: Connection, acceptance: InvitationAcceptance, 
 async def accept_as_new_user(
     conn: Connection, acceptance: InvitationAcceptance, *, first_name: str, last_name: str, password_hash: str
 ) -> User | None:
-    """Create a user with a password for the holder of the link, and make them a member; None as `accept`.
+    """Create a user with a password for the holder of the link, and make them a member; None as above.
 
-    A user who is known but never had a password gets it here and keeps their name. Raises
+    An existing user without a password gets it here and keeps their name. Raises
     InvalidInput, Refused `forbidden` when they have one, `member-shut-out`.
     """
     async with conn.transaction():
@@ -98,7 +98,7 @@ async def accept_as_new_user(
             return None
         existing = await user_store.find_user_by_email(conn, acceptance.vault, invitation.email)
         if existing is not None and await passwords.find_password_hash(conn, existing.user_id):
-            raise Refused("forbidden", "There is an account already: sign in to accept.")
+            raise Refused("forbidden", "An account already exists: sign in to accept.")
         user_id = (
             existing.user_id
             if existing
@@ -209,9 +209,9 @@ _ALREADY_INVITED = "There is a member, or an open invitation, with this address 
 async def invite(
     by: Administrator, wanted: InviteMember, *, member_id: UUID | None = None
 ) -> Member | AuthorizationRequestRow:
-    """Invite a user by e-mail, or request it where a rule requires approvals. An expired invitation is replaced.
+    """Invite a user by e-mail, or request it if a rule requires approvals. An expired invitation is replaced.
 
-    `member_id` is new if it is left out. The answer does not reveal whether the address has an account. Raises
+    `member_id` is generated if omitted. The answer does not reveal whether the address has an account. Raises
     InvalidInput, Refused `member-already-invited`, `forbidden`.
     """
     wanted = rules.check_invited(wanted)
@@ -234,7 +234,7 @@ async def resend_invitation(
     """Mail a new link for seven days more; those before stay valid as well, each for its own seven days.
 
     An expired one is given again: that is requested where a rule requires approvals, for this `role`. Raises NotFound,
-    Refused `invite-not-pending`, `forbidden`, `content-changed` when the invitation is into another role.
+    Refused `invite-not-pending`, `forbidden`, `content-changed` when the invitation is for another role.
     """
     async with audited(by, "invite.resent", ("member", member_id)) as audited_action:
         invited = await get_member(audited_action.conn, by.vault, by.customer_id, member_id=member_id, now=by.now)
@@ -251,7 +251,7 @@ async def resend_invitation(
 
 
 async def cancel_invitation(by: Administrator, member_id: UUID) -> Member:
-    """Take an invitation back and return it as it was; the address is as if never invited.
+    """Cancel an invitation and return it as it was; the address is then as if never invited.
 
     Raises NotFound, Refused `invite-not-pending`.
     """
@@ -270,12 +270,12 @@ async def cancel_invitation(by: Administrator, member_id: UUID) -> Member:
 
 
 async def delete_invitation(conn: Connection, vault: Vault, customer_id: UUID, *, email: str) -> None:
-    """Drop an invitation that is of no use any more: the operator has made its user a member."""
+    """Delete an obsolete invitation after the operator has made its user a member."""
     await conn.execute(_DELETE, customer_id, INVITATIONS.indexes(vault, email), normalize_email(email))
 
 
 async def _is_known(conn: Connection, by: Administrator, email: str) -> bool:
-    """Return whether an address is that of a member, active or not, or of an open invitation."""
+    """Return whether an address belongs to a member, active or not, or to an open invitation."""
     indexes = (USERS.indexes(by.vault, email), INVITATIONS.indexes(by.vault, email))
     return await conn.fetchval(_IS_KNOWN, by.customer_id, *indexes, email, by.now) is True
 

@@ -51,7 +51,7 @@ _MAKERS = [role for role, permissions in PERMISSIONS.items() if "team.write" in 
 
 
 class _Effect(NamedTuple):
-    """A notification: its type and texts, the name and value of what it is about, and the member who is the cause."""
+    """A notification: its type and texts, the name and value of its subject, and the member who caused it."""
 
     kind: str
     title: str
@@ -64,7 +64,7 @@ class _Effect(NamedTuple):
 async def notifying_of_effects(
     conn: Connection, vault: Vault, customer_id: UUID, *, now: datetime, wall: datetime
 ) -> AsyncIterator[None]:
-    """Notify of what a change of the team, made inside, leaves behind. `now` is the bank's time, `wall` wall time."""
+    """Notify of the consequences of a team change made inside. `now` is the bank's time, `wall` wall time."""
     before = {(each.about, each.cause) async for each in _list_effects(conn, customer_id, now, wall=wall)}
     yield
     async for effect in _list_effects(conn, customer_id, now, wall=wall):
@@ -97,7 +97,7 @@ async def _list_effects(
         noun = "service user" if of_team else "application"
         description = (
             f"{row['maker']} registered a key of the {noun} {row['name']} and no longer administers the team. "
-            "Whoever has the private key can still act as it: replace its keys, or take it out of use."
+            "Anyone who has the private key can still act as it: replace its keys, or take it out of use."
         )
         about = ("member_id", row["member_id"]) if of_team else ("client_id", row["client_id"])
         yield _Effect(
@@ -105,8 +105,8 @@ async def _list_effects(
         )
 
 
-# In one order for everybody, so that two who demote each other wait instead of locking up; the
-# second then sees what the first has left.
+# Lock in a fixed order, so that two administrators who demote each other wait instead of deadlocking;
+# the second one then sees the first one's change.
 _LOCK = """
 SELECT m.member_id, m.role = 'ADMIN' AND m.status = 'ACTIVE' AND p.status = 'ACTIVE' AS leads
   FROM membership m JOIN user_account p USING (user_id)
@@ -125,12 +125,12 @@ async def change_member(
     status: Literal["ACTIVE", "DEACTIVATED"] | None = None,
     before: MemberState | None = None,
 ) -> Member | AuthorizationRequestRow:
-    """Give a member another role or status, or both; what is so already stays so.
+    """Change a member's role or status, or both; a value that is already set is kept.
 
-    Another role, and activation, are requested where a rule requires approvals. A deactivated member's sessions, tokens
+    A new role and reactivation are requested if a rule requires approvals. A deactivated member's sessions, tokens
     and grants end with this transaction. Raises NotFound, InvalidInput for the role of a client, Refused
     `last-administrator`, `member-not-active` for the status of an invitation, `member-shut-out`, `forbidden`;
-    `content-changed` when the member is no longer as they were `before`.
+    `content-changed` when the member no longer has the state `before`.
     """
     action = {None: "member.updated", "ACTIVE": "member.reactivated"}.get(status, "member.deactivated")
     details = {name: value for name, value in (("role", role), ("status", status)) if value is not None}
@@ -159,7 +159,7 @@ async def deactivate_member(by: Administrator, member_id: UUID) -> Member:
 async def _lock(
     audited_action: AuditedAction, by: Administrator, member_id: UUID, role: Role | None, status: str | None
 ) -> Member:
-    """Return a member, locked with the administrators: one of them stays."""
+    """Return a member, locked together with the administrators, of whom one must remain."""
     locked = await audited_action.conn.fetch(_LOCK, by.customer_id, member_id)
     found = await get_member(audited_action.conn, by.vault, by.customer_id, member_id=member_id, now=by.now)
     if status == "DEACTIVATED" or role not in {None, "ADMIN"}:
@@ -171,7 +171,7 @@ async def _lock(
 async def _check_gift(
     audited_action: AuditedAction, by: Administrator, member: Member, *, role: Role | None, status: str | None
 ) -> ApprovalRequirement | None:
-    """Check what a change gives a member, and return the approvals it requires. Raises as `change_member`."""
+    """Check the permissions a change grants, and return the approvals it requires. Raises as `change_member`."""
     if role not in {None, member.role} and member.is_service_user:
         raise InvalidInput.at("role", msg="of a service user is SERVICE for good")
     if status not in {None, member.status} and member.invite_expires_at is not None:
@@ -229,7 +229,7 @@ async def _activate(conn: Connection, by: Administrator, member: Member) -> None
 
 
 async def _deactivate(conn: Connection, by: Administrator, member: Member) -> None:
-    """End what a member can do here at once, and every browser they are signed in with."""
+    """End the member's access here at once, including in every browser they are signed in with."""
     if member.client_id is not None:
         await clients.revoke_client(conn, member.client_id, now=by.wall)
         return

@@ -30,7 +30,7 @@ from billfold.team.schemas import TeamMember, render_member
 
 
 class User(msgspec.Struct, kw_only=True):
-    """A user in the words of OpenID Connect; mail and phone with the scopes for them."""
+    """A user with OpenID Connect field names; mail and phone require their scopes."""
 
     sub: UUID
     name: str
@@ -65,7 +65,7 @@ class Memberships(msgspec.Struct, kw_only=True):
 
 @get("/api/v1/user/", with_scope("profile", "user"), tag="user")
 async def get_user(member: CustomerCaller, bank: Bank) -> User:
-    """Read who the user is."""
+    """Get the current user."""
     access = member.access
     oidc_claims = await user_store.user_claims(
         bank.pool, bank.vault, _user_id(member), customer_id=access.customer_id, scopes=access.scopes
@@ -75,7 +75,7 @@ async def get_user(member: CustomerCaller, bank: Bank) -> User:
 
 @get("/api/v1/user/memberships/", with_scope("profile", "user"), tag="user")
 async def list_memberships(member: CustomerCaller, bank: Bank) -> Memberships:
-    """List the customers whose team the user belongs to."""
+    """List the customers whose teams the user belongs to."""
     found = await user_store.list_user_memberships(bank.pool, _user_id(member))
     customers = [each for each in found if each.is_of_company]
     return Memberships(items=[msgspec.convert(each, Membership, from_attributes=True) for each in customers])
@@ -83,7 +83,7 @@ async def list_memberships(member: CustomerCaller, bank: Bank) -> Memberships:
 
 def _user_id(member: CustomerCaller) -> UUID:
     if member.access.user_id is None:
-        raise Refused("forbidden", "The client acts by itself: there is no user.")
+        raise Refused("forbidden", "The client acts on its own behalf: there is no user.")
     return member.access.user_id
 
 
@@ -91,7 +91,7 @@ READS, WRITES = with_scope("team.read", "team"), with_scope("team.write", "team"
 
 
 class EditTeamMember(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Another role, or another status, or both."""
+    """A new role or status, or both."""
 
     role: UserRole | None = None
     status: Literal["ACTIVE", "DEACTIVATED"] | None = None
@@ -99,9 +99,9 @@ class EditTeamMember(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @get("/api/v1/team/", READS, tag="team")
 async def get_team(member: CustomerCaller, bank: Bank) -> schemas.Team:
-    """Read the team: everybody in it, in groups by status.
+    """Get the team, with all members grouped by status.
 
-    Phone numbers and last sign-ins are for those whose role changes the team, and one's own.
+    Phone numbers and last sign-ins are included for administrators, and for the caller.
     """
     found = await team_store.list_team(bank.pool, bank.vault, member.customer_id, now=member.now)
     return schemas.render_team(member.customer_id, found, private_of=partial(_may_see_private, member))
@@ -126,9 +126,9 @@ async def update_team_member(
 ) -> TeamMember | HttpResponse:
     """Change a member's role, or deactivate or reactivate them.
 
-    A new role holds from the next request on. With deactivation their sessions, tokens and what they
-    granted to applications end at once, and do not come back. What gives a member more may wait
-    for a second user, where a rule of the team requires it.
+    A new role takes effect with the next request. Deactivation ends the member's sessions, tokens and application
+    grants at once and for good. A change that grants permissions may need the approval of a second user, if a rule
+    of the team requires it.
     """
     if data.role is None and data.status is None:
         raise InvalidInput.at("body", msg="names nothing to change")
@@ -159,7 +159,7 @@ async def invite_team_member(member: CustomerCaller, bank: Bank, data: InviteMem
 
     The link in the e-mail works once, for seven days.
 
-    The invitation may wait for a second user, where a rule of the team requires it.
+    The invitation may need the approval of a second user, if a rule of the team requires it.
     """
     by = await calling_administrator(member, bank)
     with in_body():
@@ -176,9 +176,9 @@ async def invite_team_member(member: CustomerCaller, bank: Bank, data: InviteMem
     tag="team",
 )
 async def resend_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember | HttpResponse:
-    """Mail the invitation once more: a new link for seven days, beside those before until one is used.
+    """Resend the invitation: a new link, valid for seven days; earlier links work until one is used.
 
-    One that has expired may wait for a second user, where a rule of the team requires it.
+    An expired invitation may need the approval of a second user, if a rule of the team requires it.
     """
     by = await calling_administrator(member, bank)
     return await _respond(bank, await team_invitations.resend_invitation(by, member_id))
@@ -186,13 +186,13 @@ async def resend_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> 
 
 @delete("/api/v1/team/{member_id}/invite/", WRITES, status=200, refuses=("invite-not-pending",), tag="team")
 async def cancel_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
-    """Cancel an invitation. The answer is who was invited; afterwards they are not found."""
+    """Cancel an invitation. Returns the invited member, who is not found afterwards."""
     by = await calling_administrator(member, bank)
     return render_member(await team_invitations.cancel_invitation(by, member_id))
 
 
 async def _respond(bank: Bank, changed: team_types.Member | AuthorizationRequestRow) -> TeamMember | HttpResponse:
-    """Return a member as they are now, or the request that waits for a second user."""
+    """Return a member as they are now, or the request that awaits approval."""
     if isinstance(changed, AuthorizationRequestRow):
         return await respond_pending(bank, changed)
     return render_member(changed)
@@ -219,7 +219,8 @@ async def create_service_user(
 ) -> schemas.TeamProgram | HttpResponse:
     """Create a service user. It gets tokens with client credentials, authenticated by its key.
 
-    It can do at most what its creator can do here, and may wait for a second user where a rule of the team requires it.
+    It can do at most what its creator can do here, and may need the approval of a second user, if a rule of the
+    team requires it.
     """
     by = await calling_administrator(member, bank)
     with in_body():
@@ -240,7 +241,7 @@ async def get_service_user(member: CustomerCaller, bank: Bank, member_id: UUID) 
 
 @get(f"{_SERVICE_USER}keys/", READS, name="list_service_user_keys", tag="team")
 async def list_service_user_keys(member: CustomerCaller, bank: Bank, member_id: UUID) -> schemas.ProgramKeys:
-    """List the public keys it may prove itself with, newest first."""
+    """List the public keys of a service user, newest first."""
     found = await programs.get_service_user(
         bank.pool, bank.vault, member.customer_id, member_id=member_id, now=member.now, wall=member.wall
     )
@@ -258,9 +259,9 @@ async def list_service_user_keys(member: CustomerCaller, bank: Bank, member_id: 
 async def add_service_user_key(
     member: CustomerCaller, bank: Bank, member_id: UUID, data: AddKey
 ) -> schemas.ProgramKey | HttpResponse:
-    """Register a public key beside those there are.
+    """Register an additional public key.
 
-    The key may wait for a second user, where a rule of the team requires it.
+    The key may need the approval of a second user, if a rule of the team requires it.
     """
     return await _add_key(member, bank, member_id, data.public_key)
 
@@ -276,18 +277,18 @@ async def add_service_user_key(
 async def rotate_service_user_keys(
     member: CustomerCaller, bank: Bank, member_id: UUID, data: AddKey
 ) -> schemas.ProgramKey | HttpResponse:
-    """Register a public key in the place of all others; those are accepted for 24 hours more.
+    """Register a public key that replaces all others; those are accepted for 24 more hours.
 
-    The key may wait for a second user, where a rule of the team requires it.
+    The key may need the approval of a second user, if a rule of the team requires it.
     """
     return await _add_key(member, bank, member_id, data.public_key, replaces=True)
 
 
 @delete(f"{_SERVICE_USER}keys/{{key_id}}/", WRITES, name="revoke_service_user_key", tag="team", refuses=("last-key",))
 async def revoke_service_user_key(member: CustomerCaller, bank: Bank, member_id: UUID, key_id: str) -> None:
-    """Take a key out of use at once. Every token of the service user ends with it.
+    """Revoke a key at once. Every token of the service user ends with it.
 
-    The only key stays: deactivate the service user instead.
+    The last key cannot be revoked: deactivate the service user instead.
     """
     await programs.revoke_service_user_key(await calling_administrator(member, bank), member_id, key_id)
 

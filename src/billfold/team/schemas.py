@@ -14,11 +14,11 @@ from billfold.oauth.types import ClientKey
 from billfold.team.service_users import ServiceUser
 
 PrivateOf = Callable[[Member], bool]
-"""Tells whether a reader is shown what is private of a member."""
+"""Decides whether a reader may see the private fields of a member."""
 
 
 class TeamMember(msgspec.Struct, kw_only=True):
-    """Somebody in a team, or invited into it. A service user has no `user_id` and no `email`."""
+    """A member of a team, or someone invited into it. A service user has no `user_id` and no `email`."""
 
     member_id: UUID
     user_id: UUID | UnsetType = UNSET
@@ -53,7 +53,7 @@ class Team(msgspec.Struct, kw_only=True):
 
 
 class ProgramKey(msgspec.Struct, kw_only=True):
-    """A public key in use. `expires_at` is there once another one has taken its place.
+    """A public key in use. `expires_at` is set once another key has replaced it.
 
     `registered_by` is the member who registered it, null for the operator of the bank.
     """
@@ -74,7 +74,7 @@ class ProgramKeys(msgspec.Struct, kw_only=True):
 
 
 class TeamProgram(msgspec.Struct, kw_only=True):
-    """A service user. It gets tokens as `client_id`, proven with the key `key_id`."""
+    """A service user. It gets tokens as `client_id`, authenticated with the key `key_id`."""
 
     member_id: UUID
     client_id: str
@@ -89,7 +89,7 @@ class TeamProgram(msgspec.Struct, kw_only=True):
 
 
 def render_member(member: Member, *, private: bool = True) -> TeamMember:
-    """Return a member as it is shown; without `private`, without phone number and last sign-in."""
+    """Return a member for display; without `private`, phone number and last sign-in are omitted."""
     return TeamMember(
         member_id=member.member_id,
         user_id=member.user_id or UNSET,
@@ -108,7 +108,7 @@ def render_member(member: Member, *, private: bool = True) -> TeamMember:
 
 
 def render_team(customer_id: UUID, members: list[Member], *, private_of: PrivateOf) -> Team:
-    """Return a team in its groups. A customer has one team, so they share their id."""
+    """Return a team grouped by status. A customer has one team, so they share their id."""
     return Team(
         team_id=customer_id,
         customer_id=customer_id,
@@ -123,7 +123,7 @@ def render_team(customer_id: UUID, members: list[Member], *, private_of: Private
 
 
 def render_key(key: ClientKey) -> ProgramKey:
-    """Return a key as it is shown."""
+    """Return a key for display."""
     return ProgramKey(
         key_id=key.key_id,
         algorithm=key.algorithm,
@@ -134,7 +134,7 @@ def render_key(key: ClientKey) -> ProgramKey:
 
 
 def render_service_user(found: ServiceUser) -> TeamProgram:
-    """Return a service user as it is shown; `key_id` is its newest key's."""
+    """Return a service user for display; `key_id` is that of its newest key."""
     member, client = found.member, found.client
     return TeamProgram(
         member_id=member.member_id,

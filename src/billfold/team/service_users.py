@@ -36,9 +36,9 @@ class ServiceUser(NamedTuple):
 async def create_service_user(
     by: Administrator, wanted: CreateProgram, *, client_id: str | None = None
 ) -> ServiceUser | AuthorizationRequestRow:
-    """Create a service user that can get a token at once, or request it where a rule requires approvals.
+    """Create a service user that can get a token at once, or request it if a rule requires approvals.
 
-    `client_id` is new if it is left out. Raises InvalidInput with the fields' names, Refused `forbidden`.
+    `client_id` is generated if omitted. Raises InvalidInput with the fields' names, Refused `forbidden`.
     """
     new = NewClient(
         name=wanted.name,
@@ -102,7 +102,7 @@ async def add_service_user_key(
 
 
 async def revoke_service_user_key(by: Administrator, member_id: UUID, key_id: str) -> None:
-    """Take a key out of use at once; the service user's tokens end with it. Raises NotFound."""
+    """Revoke a key at once; the service user's tokens end with it. Raises NotFound."""
     details = {"key_id": key_id}
     async with audited(by, "service_user.key_revoked", ("member", member_id), **details) as audited_action:
         service_user = await get_service_user(

@@ -1,1 +1,1 @@
-"""Treasury: bills are bought, sold and mature; fees, settlement, custody, trades and earnings."""
+"""Treasury: buys, sells and redeems bills; fees, settlement, custody, trades and earnings."""

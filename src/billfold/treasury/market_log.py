@@ -3,10 +3,10 @@
 The log is a chain of the audit log, sealed with the chains of customers. An entry holds the fingerprints of the rows
 that a transaction changed: of a bill, of an auction, of all rates or closing prices of a day, of an overridden day.
 
-An import or an override is noticed within `REFRESH_SECONDS`. Its bills are known at once and bought, at its prices,
-`IN_USE_AFTER_SECONDS` after the change: by then every process knows a bill that any of them may buy. All processes
-begin at that same instant, by the clock of the database: nobody buys by the old prices or calendars at one of them and
-sells by the new ones at another.
+An import or an override is noticed within `REFRESH_SECONDS`. New bills are known at once; they are bought, and new
+prices used, `IN_USE_AFTER_SECONDS` after the change: by then every process knows every bill that another may buy.
+All processes switch at the same instant, by the database clock, so nobody can buy at the old prices in one process
+and sell at the new ones in another.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.shortage import error_summary
 
 MARKET_LOG = UUID("00000000-0000-8000-8000-6d61726b6574")
-"""Whose log it is: that of no customer. The last digits spell its name."""
+"""Owner id of the log, which belongs to no customer. The last digits spell its name."""
 KEYS = {
     "security": ("cusip",),
     "auction": ("cusip", "issue_date"),
@@ -39,12 +39,12 @@ KEYS = {
     "calendar_override": ("day",),
     "closing_price": ("business_date",),
 }
-"""Table -> what tells the rows of one fingerprint from the others."""
+"""Table -> the columns that identify the rows of one fingerprint."""
 RESOURCE = "market"
 _CHANGE = "market.change"
 _ROWS_PER_ENTRY = 100
-# Two tables that are changed stand for the market; the others are only added to, and may not be locked by whoever may
-# not change them.
+# Locking the two tables that are updated locks the market; the others are insert-only, and a role without
+# the right to change them may not lock them.
 _LOCK = "LOCK TABLE auction, calendar_override IN SHARE ROW EXCLUSIVE MODE"
 _SINCE_CHANGE = """
 SELECT extract(epoch FROM clock_timestamp() - recorded_at)::float8 FROM audit_entry
@@ -56,9 +56,9 @@ Place = tuple[str, str]
 
 
 def _fingerprints_of(table: str, where: str = "true") -> str:
-    """Return the query of a table's fingerprints; an empty column is left out, so a later one changes nothing.
+    """Return the query of a table's fingerprints; null columns are omitted, so adding a column changes nothing.
 
-    OFFSET 0: what a row comes to is computed once, not at each place that uses it.
+    OFFSET 0: the fingerprint of a row is computed once, not at each place that uses it.
     """
     key = ", ".join(f"content->>'{name}'" for name in KEYS[table])
     return f"""
@@ -70,21 +70,21 @@ def _fingerprints_of(table: str, where: str = "true") -> str:
 
 
 FINGERPRINTS = " UNION ALL ".join(map(_fingerprints_of, KEYS))
-"""The query of what all rows come to now."""
+"""The query of the current fingerprints of all rows."""
 RECORDED = """
 SELECT DISTINCT ON (t.key, p.key) t.key AS kind, p.key, p.value AS fingerprint
   FROM audit_entry a, json_each(a.details->'proves') t, json_each_text(t.value) p
  WHERE a.customer_id = $1 ORDER BY t.key, p.key, a.entry_no DESC
 """
-"""The query of what the log says last about each; null: it was removed."""
+"""The query of the last fingerprint in the log for each row; null if it was removed."""
 _CLOSING_PRICES = _fingerprints_of("closing_price", "business_date = $1")
 
 
 @asynccontextmanager
 async def market_change(conn: Connection, vault: Vault, origin: Origin) -> AsyncIterator[None]:
-    """Record what the work inside changes of the market, in the caller's transaction.
+    """Record the changes that the enclosed work makes to the market, in the caller's transaction.
 
-    Rows that were something else than recorded before stay so, unless the work writes them.
+    Rows that already differed from the log keep differing, unless the work writes them.
     """
     await conn.execute(_LOCK)
     before = await _read(conn, FINGERPRINTS)
@@ -95,15 +95,15 @@ async def market_change(conn: Connection, vault: Vault, origin: Origin) -> Async
 
 
 async def seconds_since_change(conn: Db) -> float:
-    """Return how long ago the market was last changed, 0 if that is not on record."""
+    """Return the seconds since the market was last changed, 0 if that is not on record."""
     age: float | None = await conn.fetchval(_SINCE_CHANGE, MARKET_LOG, _CHANGE)
     return age or 0
 
 
 async def begin_market_log(conn: Connection, vault: Vault) -> None:
-    """Record the whole market as it is, unless there is a log: that of a new bank, or of an earlier release's.
+    """Record the whole market unless it has a log: for a new bank, or one from an earlier release.
 
-    In the caller's transaction.
+    Runs in the caller's transaction.
     """
     await conn.execute(_LOCK)
     if await conn.fetchval(_IS_EMPTY, MARKET_LOG):
@@ -143,7 +143,7 @@ IN_USE_AFTER_SECONDS = 4 * REFRESH_SECONDS
 
 @asynccontextmanager
 async def run_market_refresher(pool: Pool, market: Market) -> AsyncIterator[None]:
-    """Keep a market new as long as the context lasts."""
+    """Refresh a market as long as the context lasts."""
     task = asyncio.create_task(MarketRefresher(pool, market).run())
     try:
         yield
@@ -153,7 +153,7 @@ async def run_market_refresher(pool: Pool, market: Market) -> AsyncIterator[None
 
 
 class MarketRefresher:
-    """Looks after the one market of a process. It costs one small query every `REFRESH_SECONDS`."""
+    """Refreshes the market of a process, with one small query every `REFRESH_SECONDS`."""
 
     def __init__(self, pool: Pool, market: Market, *, activation_delay: float = IN_USE_AFTER_SECONDS) -> None:
         self._pool = pool
@@ -168,11 +168,11 @@ class MarketRefresher:
             await asyncio.sleep(self._pause())
             try:
                 await self.look()
-            except Exception as error:  # noqa: BLE001 - what is known is used on, whatever is wrong with the newest
+            except Exception as error:  # noqa: BLE001 - keep the current market if the refresh fails
                 log.warning("market_refresh_failed", error=error_summary(error))
 
     async def look(self) -> None:
-        """Read what was imported, and use what was read a while ago."""
+        """Read what was imported, and activate a pending market when it is due."""
         newest = self._pending or self._market
         if newest.version != await market_version(self._pool):
             self._pending = await self._read()
@@ -186,7 +186,7 @@ class MarketRefresher:
             log.info("market_refreshed", newest_rates=self._market.last_day)
 
     def _pause(self) -> float:
-        """Return the seconds to the next look, which is due when what was read is to be used."""
+        """Return the seconds until the next refresh, which is due no later than the activation."""
         if self._pending is None:
             return REFRESH_SECONDS
         return min(REFRESH_SECONDS, max(0, self._activates_at - monotonic()))
@@ -195,7 +195,7 @@ class MarketRefresher:
         async with self._pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
             newest = await load_market(conn, age_max_days=self._market.age_max_days)
         if newest.calendars.overrides == self._market.calendars.overrides:
-            newest.calendars = self._market.calendars  # which has worked out most days already
+            newest.calendars = self._market.calendars  # it has most days in its cache already
         return newest
 
 
@@ -207,7 +207,7 @@ SELECT kind, key, number, found.fingerprint AS found, said.fingerprint AS said
 
 
 async def check_market(conn: Connection, findings: Findings) -> None:
-    """Compare every bill, auction, day of rates, override and day of closing prices with what was last recorded."""
+    """Compare each bill, auction, override, day of rates and day of closing prices with its last log entry."""
     rows = await conn.fetch(_COMPARED, MARKET_LOG, list(KEYS), timeout=STATEMENT_TIMEOUT_SECONDS)
     if all(row["said"] is None for row in rows):
         key = {"customer_id": MARKET_LOG, "entry_no": 1}
@@ -219,7 +219,7 @@ async def check_market(conn: Connection, findings: Findings) -> None:
         if found == said:
             continue
         if found is None:
-            message, certainty = "its fingerprint was left, and the row is missing", Certainty.MISSING
+            message, certainty = "it has a fingerprint, but the row is missing", Certainty.MISSING
         elif said is None:
             message, certainty = "no import left its fingerprint", Certainty.UNEXPECTED
         else:

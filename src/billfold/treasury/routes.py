@@ -11,7 +11,7 @@ from billfold.http.schemas import OffsetList
 from billfold.platform.database.paging import LIMIT_DEFAULT
 from billfold.treasury.schemas import TradingStrategy
 
-Offset = Annotated[int, msgspec.Meta(ge=0), Query(description="How many to leave out at the front.")]
+Offset = Annotated[int, msgspec.Meta(ge=0), Query(description="Number of rows to skip.")]
 
 
 @get("/api/v2/pocket-configurations/", tag="strategies", name="list_pocket_configurations")
@@ -21,7 +21,7 @@ async def list_trading_strategies(
 ) -> OffsetList[TradingStrategy]:
     """List trading strategies.
 
-    The strategies a Pocket can follow, and the configurations it can be opened with.
+    Returns the strategies a Pocket can follow, and the configurations it can be opened with.
     """
     items = [
         TradingStrategy(

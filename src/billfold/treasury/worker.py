@@ -1,4 +1,4 @@
-"""Cash that found no current market data is invested when they are there, not at the next opening."""
+"""Invests cash that waited for market data as soon as the data is current, not at the next opening."""
 
 from collections import Counter
 from uuid import UUID
@@ -17,13 +17,13 @@ _BATCH_SIZE = 100
 
 
 class WaitingCash:
-    """A task of the worker. It looks once after each change of the market data, and once at the start."""
+    """A task of the worker. It runs once after each change of the market data, and once at the start."""
 
     def __init__(self) -> None:
         self._done_for: tuple[object, ...] | None = None
 
     async def invest(self, bank: Bank) -> int:
-        """Invest what waits, if the market data is current and the market open; return for how many customers."""
+        """Invest waiting cash if the market data is current and the market open; return the number of customers."""
         market, version = bank.market, bank.market.version
         if market.age_max_days is None or version == self._done_for:
             return 0

@@ -1,1 +1,1 @@
-"""`billfold verify`: recomputes everything from the log, and names the first bad row."""
+"""`billfold verify`: recomputes everything from the log, and reports the first bad row."""

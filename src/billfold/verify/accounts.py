@@ -1,4 +1,4 @@
-"""The accounts of one customer as the log makes them, beside what their rows say."""
+"""The accounts of one customer as computed from the log, compared with their rows."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -13,18 +13,18 @@ from billfold.platform.database.checks import Certainty, Findings
 from billfold.platform.money import cents_for
 
 CUSTOMER_ASSETS = frozenset({"cash", "lot"})
-"""What a customer owns: never negative."""
+"""The assets that a customer owns: their balances are never negative."""
 CASH_ACCOUNTS = frozenset({"bank", "cash"})
 EXTERNAL_ACCOUNTS = frozenset(
     {"rail:ach", "rail:wire", "rail:card", "rail:crypto", "on_us", "fees", "promotions", "owed"}
 )
 """Counter accounts of a customer's payments; an overdraft is lent from `owed`."""
 SUM_COLUMNS = ("debits", "credits", "reserved")
-"""What the legs of an account add up to."""
+"""The columns of an account that are sums of its postings."""
 
 
 class ReplayedAccount:
-    """One account: its row, and the sums of the legs seen so far."""
+    """One account: its row, and the sums of the postings so far."""
 
     def __init__(self, row: Record) -> None:
         self.row = row
@@ -43,12 +43,12 @@ class ReplayedAccount:
         return self.credits - self.debits
 
     def expected(self, name: str) -> int:
-        """Return what a column of the row must say: the sum of the legs, or 0 where it keeps none."""
+        """Return the expected value of a column: the sum of the postings, or 0 where it keeps none."""
         kept: int = 0 if name in SUM_COLUMNS and self.kind in DERIVED_BALANCES else getattr(self, name)
         return kept
 
     def matches_row(self) -> bool:
-        """Does the row say what the legs say?"""
+        """Return whether the row equals its postings."""
         return all(self.row[name] == self.expected(name) for name in SUM_COLUMNS)
 
 
@@ -71,7 +71,7 @@ class ReplayedAccounts:
             self._report(last.no + 1, "a pocket's bank account stands alone", Certainty.MISSING)
 
     def _check_order(self, account: ReplayedAccount, last: ReplayedAccount | None) -> None:
-        """Numbers follow each other, and so do the two accounts of a pocket."""
+        """Check that numbers follow each other, and that the two accounts of a pocket do."""
         expected = 1 if last is None else last.no + 1
         if account.no > expected:
             self._report(expected, "the account is missing", Certainty.MISSING)
@@ -92,16 +92,16 @@ class ReplayedAccounts:
         return {"customer_id": self.customer_id, "account_no": number}
 
     def named(self, number: int, asset: str) -> ReplayedAccount | None:
-        """The account a leg names, when it is there and holds the leg's asset."""
+        """Return the account of a posting, if it exists and holds the posting's asset."""
         account = self.by_no.get(number)
         if account is None:
-            self._report(number, "a leg refers to it, and it is missing", Certainty.MISSING)
+            self._report(number, "a posting refers to it, but it is missing", Certainty.MISSING)
         elif account.asset != asset:
-            self._report(number, f"it holds {account.asset}, and a leg moves {asset} in it")
+            self._report(number, f"it holds {account.asset}, but a posting moves {asset} in it")
         return account
 
     def holds(self, account: ReplayedAccount) -> None:
-        """Keep at hand which lots of a pocket are not empty."""
+        """Track which lots of a pocket are not empty."""
         if account.pocket_id is None:
             return
         held = self.held.setdefault(account.pocket_id, {})
@@ -111,25 +111,25 @@ class ReplayedAccounts:
             held.pop(account.no, None)
 
     def positions(self, pocket_id: UUID) -> dict[str, int]:
-        """Bills of a pocket by CUSIP."""
+        """Return the bills of a pocket by CUSIP."""
         total: dict[str, int] = {}
         for lot in self.held.get(pocket_id, {}).values():
             total[lot.asset] = total.get(lot.asset, 0) + lot.balance
         return total
 
     def earnings_basis(self, pocket_id: UUID) -> int:
-        """Cents at which the bills of a pocket entered it."""
+        """Return the cents at which the bills of a pocket entered it."""
         return sum(lot.earnings_basis for lot in self.held.get(pocket_id, {}).values())
 
     def balances(self) -> Counter[tuple[str, str]]:
-        """What the log says they hold, by kind and asset."""
+        """Return the total balances according to the log, by kind and asset."""
         held: Counter[tuple[str, str]] = Counter()
         for account in self.by_no.values():
             held[account.kind, account.asset] += account.balance
         return held
 
     def end(self, head: Record) -> None:
-        """The whole log is folded: every row must say the same."""
+        """Compare every row with the completely replayed log."""
         last = 0
         for account in self.by_no.values():
             is_beyond_head = account.no > head["account_no"]
@@ -148,23 +148,23 @@ class ReplayedAccounts:
             if row[name] != account.expected(name):
                 self._report(account.no, f"{name} is {row[name]}, the log says {account.expected(name)}")
         if account.redeemed and row["live"]:
-            self._report(account.no, "its bill was redeemed and it is live")
+            self._report(account.no, "its bill was redeemed, but it is live")
         if not row["live"] and (account.kind != "lot" or account.balance):
-            self._report(account.no, "it is not live, and is still in use")
+            self._report(account.no, "it is not live, but still in use")
 
 
 def to_int(value: Any) -> int:  # noqa: ANN401 - a sum of the database
-    """An exact sum as an integer."""
+    """Return an exact sum as an integer."""
     return int(value or 0)
 
 
 INTERNAL_TRANSFER, EXTERNAL_TRANSFER = "SAME_ENTITY_SECURITY_TRANSFER", "EXTERNAL_SECURITY_TRANSFER"
 SECURITY_TRANSFERS = frozenset({INTERNAL_TRANSFER, EXTERNAL_TRANSFER})
-"""Bills that moved and were not paid for."""
+"""Bills that moved without payment."""
 
 
 class TradeKey(NamedTuple):
-    """Bills of one trade: which pocket, which bill, which kind of trade, in or out."""
+    """Bills of one trade: the pocket, the bill, the kind of trade, in or out."""
 
     pocket_id: UUID | None
     cusip: str
@@ -173,7 +173,7 @@ class TradeKey(NamedTuple):
 
 
 class LotMovement:
-    """What the legs of one journal did to one such trade."""
+    """The changes of one trade by the postings of one journal entry."""
 
     __slots__ = ("account", "cents", "earnings", "tax", "units")
 
@@ -183,7 +183,7 @@ class LotMovement:
 
 
 def available_lots(trades: Iterable[Record]) -> dict[TradeKey, list[int]]:
-    """What bills enter a pocket at: [units, cents, tax basis], used up leg by leg."""
+    """Return the bills that entered a pocket: [units, cents, tax basis], used up posting by posting."""
     available: dict[TradeKey, list[int]] = {}
     for row in trades:
         if row["incoming"] or row["activity"] == "BUY":
@@ -200,13 +200,13 @@ def trade_key(row: Record) -> TradeKey:
 
 
 def outgoing_key(lot: ReplayedAccount, other_account: ReplayedAccount) -> TradeKey:
-    """The trade of bills that leave a lot for this account."""
+    """Return the trade of bills that leave a lot for this account."""
     activity = _ACTIVITY_OUT.get(other_account.kind, "SELL")
     return TradeKey(lot.pocket_id, lot.asset, activity, incoming=False)
 
 
 def incoming_key(other_account: ReplayedAccount, lot: ReplayedAccount) -> TradeKey:
-    """The trade of bills that enter a lot from this account."""
+    """Return the trade of bills that enter a lot from this account."""
     return TradeKey(lot.pocket_id, lot.asset, _ACTIVITY_IN.get(other_account.kind, "BUY"), incoming=True)
 
 
@@ -217,7 +217,7 @@ _ACTIVITY_IN = {"lot": INTERNAL_TRANSFER, "custodian": EXTERNAL_TRANSFER}
 def add_movement(
     moved: dict[TradeKey, LotMovement], bills: TradeKey, account: int, units: int, tax: int, earnings: int
 ) -> None:
-    """Count bills and their bases with those of the same trade."""
+    """Add bills and their bases to those of the same trade."""
     total = moved.get(bills)
     if total is None:
         total = moved[bills] = LotMovement(account)
@@ -229,7 +229,7 @@ def add_movement(
 def add_cash(
     leg: Record, debit: ReplayedAccount, credit: ReplayedAccount, money: dict[tuple[UUID | None, str], int]
 ) -> None:
-    """Cash that was paid for bills or came from them."""
+    """Count cash that was paid for bills or received for them."""
     if debit.kind == "cash" and credit.kind == "street":
         money[debit.pocket_id, "BUY"] += leg["amount"]
     elif credit.kind == "cash" and debit.kind in {"street", "treasury"}:
@@ -238,10 +238,10 @@ def add_cash(
 
 
 def trade_difference(row: Record, legs: LotMovement) -> str | None:
-    """Where a trade and its legs disagree."""
+    """Return how a trade and its postings differ."""
     recorded: tuple[Any, ...] = (row["units"], row["tax_basis"], row["earnings_basis"])
     if recorded != (legs.units, legs.tax, legs.earnings):
-        return f"units and bases are {recorded}, the legs say {(legs.units, legs.tax, legs.earnings)}"
+        return f"units and bases are {recorded}, its postings say {(legs.units, legs.tax, legs.earnings)}"
     if row["notional"] != cents_for(row["units"], row["price_micros"]):
         return "its money is not units times price"
     return None

@@ -1,4 +1,4 @@
-"""The bank as a whole: the totals of all customers' books, compared with what is not settled."""
+"""The bank as a whole: the totals of all customers' books, compared with unsettled trades."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certain
 from billfold.platform.database.connection import Connection
 from billfold.verify.accounts import to_int
 
-# Trades and what was settled of them, wherever the two differ.
+# Trades and the settled part of them, wherever the two differ.
 _DIFFERENCES = """
 SELECT settles_on, cusip, price_micros, side, t.units AS units, t.cents AS cents,
        s.units AS settled_units, s.cents AS settled_cents, s.closed_on
@@ -42,10 +42,10 @@ _SIGN_BY_SIDE = {"BUY": -1, "SELL": 1, "MATURITY": 1}
 
 
 class UnsettledTotals(Counter[tuple[str, str]]):
-    """What trades that are not settled have left on `street` and `treasury`, by asset."""
+    """Totals on `street` and `treasury` of trades that are not settled, by asset."""
 
     def add(self, row: Record) -> None:
-        """Count the part of these trades that is not settled."""
+        """Count the unsettled part of these trades."""
         units = to_int(row["units"]) - to_int(row["settled_units"])
         cents = to_int(row["cents"]) - to_int(row["settled_cents"])
         kind_of_account = "treasury" if row["side"] == "MATURITY" else "street"
@@ -57,7 +57,7 @@ class UnsettledTotals(Counter[tuple[str, str]]):
 async def check_bank_totals(conn: Connection, findings: Findings, totals: Counter[tuple[str, str]]) -> None:
     """Compare the bank's positions with the trades that are not settled yet.
 
-    `totals` are what the log says all accounts hold, by kind and asset.
+    `totals` are the balances of all accounts according to the log, by kind and asset.
     """
     bank_date = await conn.fetchval(_BANK_BUSINESS_DATE, timeout=STATEMENT_TIMEOUT_SECONDS)
     unsettled = UnsettledTotals()
@@ -89,7 +89,7 @@ def _wrong_totals(
     for kind in ("street", "treasury"):
         held, explained = totals[kind, asset], unsettled[kind, asset]
         if held != explained:
-            yield {"kind": kind}, f"all {kind} accounts hold {held}, what is not settled explains {explained}"
+            yield {"kind": kind}, f"all {kind} accounts hold {held}, unsettled trades explain {explained}"
     if totals["on_us", asset]:
         yield {"kind": "on_us"}, f"all on_us accounts together hold {totals['on_us', asset]}"
     total = sum(balance for (_, other), balance in totals.items() if other == asset)

@@ -1,7 +1,7 @@
 """The chain of one customer: every commit recomputed from its rows.
 
-A link holds a checksum per row, so a row that was changed or added is named; its hash covers
-the link before it, so a matching checksum beside a changed row does not go unnoticed.
+A chain entry holds a checksum per row, so a row that was changed or added is named; its hash covers
+the chain entry before it, so a matching checksum next to a changed row is still detected.
 """
 
 import sys
@@ -28,11 +28,11 @@ from billfold.verify.streams import (
 )
 
 COVERED_TABLES = (JOURNAL_ENTRIES, POSTINGS, TRADES, TRANSACTIONS, EVENTS, COMMANDS)
-"""What a link covers, in the order in which it is hashed."""
+"""The tables that a chain entry covers, in the order in which they are hashed."""
 
 _CHECKSUM_BYTES = 4
 _SEARCH_DISTANCE = 40
-"""How far from where a link ends it is searched for where it should."""
+"""Distance within which the true end of a chain entry is searched for."""
 
 
 def covered_bounds(entry_no: int, event_no: int, version: int) -> Iterator[tuple[Table, int]]:
@@ -41,17 +41,17 @@ def covered_bounds(entry_no: int, event_no: int, version: int) -> Iterator[tuple
 
 
 class Commit(NamedTuple):
-    """A link and the rows that belong to it, one list per covered table."""
+    """A chain entry and the rows that belong to it, one list per covered table."""
 
     link: Record
     rows: tuple[list[Record], ...]
 
     def encoded(self) -> list[bytes]:
-        """The rows as the chain sees them."""
+        """The rows in the form of the chain."""
         return [each for rows in self.rows for each in encode_chained_rows(map(tuple, rows))]
 
     def row(self, index: int) -> tuple[Table, Record]:
-        """The row at a place of the chain's order."""
+        """Return the row at a position in the chain's order."""
         for table, rows in zip(COVERED_TABLES, self.rows, strict=True):
             if index < len(rows):
                 return table, rows[index]
@@ -60,7 +60,7 @@ class Commit(NamedTuple):
 
 
 class Chain:
-    """The links of one customer, each proved against the one before it."""
+    """The chain entries of one customer, each proved against the one before it."""
 
     def __init__(self, findings: Findings, last: int) -> None:
         self._findings = findings
@@ -72,7 +72,7 @@ class Chain:
         self._after_gap = False
 
     async def prove(self, conn: Connection, commit: Commit) -> bool:
-        """Check the customer's next link. True when its rows are exactly what was committed."""
+        """Check the customer's next chain entry. True if its rows are exactly those committed."""
         link = commit.link
         intact = self._is_next(link)
         if intact:
@@ -93,7 +93,7 @@ class Chain:
         return intact
 
     def _check_end_numbers(self, commit: Commit) -> None:
-        """The hash covers the rows; the numbers up to which they go are the link's own."""
+        """Check that the hash covers the rows; the numbers up to which they go are the chain entry's own."""
         link, journals, events = commit.link, commit.rows[0], commit.rows[4]
         if journals:
             self.entry_no = journals[-1]["entry_no"]
@@ -104,7 +104,7 @@ class Chain:
             self._report(link, message, Certainty.EXACT)
 
     def end(self, head: Record) -> None:
-        """Every link has been seen: the head names the last one."""
+        """Check the head against the last chain entry."""
         if self.version < head["version"] and self.hash != head["chain"]:
             self._report_missing(head["customer_id"], self.version + 1)
         elif self.version < head["version"]:
@@ -118,7 +118,7 @@ class Chain:
             self._findings.add("ledger_head", {"customer_id": head["customer_id"]}, message)
 
     def _is_next(self, link: Record) -> bool:
-        """Is it the next one? After a gap rows cannot be assigned to commits."""
+        """Return whether it is the next one. After a gap rows cannot be assigned to commits."""
         expected = self.version + 1
         if link["version"] == expected:
             was_contiguous, self._after_gap = not self._after_gap, False
@@ -138,7 +138,7 @@ class Chain:
         self._findings.add("chain_entry", CHAIN_ENTRIES.key_of(link), message, certainty=certainty)
 
     def _report_changed_row(self, commit: Commit, encoded: Sequence[bytes]) -> None:
-        """Say which row is not what was committed."""
+        """Report which row was not committed in this form."""
         text = commit.link["row_checksums"]
         marks = unpack(f">{len(text) // _CHECKSUM_BYTES}I", text[: len(text) & ~3])
         left = Counter(marks)
@@ -154,16 +154,16 @@ class Chain:
         if not missing_count:
             self._report(commit.link, "hash differs from its rows")
         elif [zlib.crc32(each) for each in encoded] == list(marks[: len(encoded)]):
-            # Commands stand last, and nothing but the chain counts those that were refused.
+            # Commands come last, and only the chain counts refused ones.
             key = {"customer_id": commit.link["customer_id"], "version": commit.link["version"]}
             self._findings.add("command", key, "a command of this commit is missing", certainty=Certainty.UNEXPECTED)
         elif (leg := _missing_posting(commit, encoded, marks)) is not None:
-            self._findings.add("posting", leg, "the leg is missing", certainty=Certainty.UNEXPECTED)
+            self._findings.add("posting", leg, "the posting is missing", certainty=Certainty.UNEXPECTED)
         else:
             self._report(commit.link, f"{missing_count} rows of this commit are missing")
 
     async def _has_wrong_end_numbers(self, conn: Connection, link: Record) -> bool:
-        """Is it the link's own numbers that are wrong? Then its hash fits other numbers."""
+        """Return whether only the chain entry's own numbers are wrong: then its hash fits other numbers."""
         rows = await self._rows_nearby(conn, link)
         journals = {row["entry_no"] for row in rows[0]} | {self.entry_no}
         events = {row["event_no"] for row in rows[4]} | {self.event_no}
@@ -199,7 +199,7 @@ class Chain:
 
 
 def _missing_posting(commit: Commit, encoded: Sequence[bytes], marks: Sequence[int]) -> dict[str, object] | None:
-    """The leg that is missing where rows and checksums part, if legs stand before that place.
+    """Return the missing posting at the position where rows and checksums diverge, if postings come before that.
 
     Another kind of row may have stood there, but what is missing of those is met surely: their
     numbers have a gap, or a leg has no trade or no activity.
@@ -221,5 +221,5 @@ def _rows_through(rows: tuple[list[Record], ...], entry_no: int, event_no: int) 
 
 
 def report_unexpected(findings: Findings, table: Table, row: Record, certainty: Certainty = Certainty.MISSING) -> None:
-    """A row that no link covers."""
+    """A row that no chain entry covers."""
     findings.add(table.name, table.key_of(row), "no commit covers it", certainty=certainty)

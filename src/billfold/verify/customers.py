@@ -55,7 +55,7 @@ def check_serialized_book(
         *_compare(streams.ACCOUNTS, balances, dict(_accounts_of(image))),
         *_holds(image, head, liens),
     ):
-        text = f"{message}, the head's image says otherwise"
+        text = f"{message}, but the head's image differs"
         findings.add(table, {**key, **bad_key}, text, certainty=Certainty.SUSPECT)
 
 
@@ -64,7 +64,7 @@ def _values(each: object, names: Iterable[str]) -> dict[str, object]:
 
 
 def _compare(table: Table, rows: Iterable[Any], image: dict[Any, dict[str, object]]) -> Iterator[_Difference]:
-    """Compare rows with what the image has of them, by the last column of their key."""
+    """Compare rows with their copies in the image, by the last column of their key."""
     column = table.key[-1]
     for row in rows:
         expected = image.pop(row[column], None)
@@ -91,7 +91,7 @@ def _accounts_of(image: SerializedBook) -> Iterator[tuple[int, dict[str, object]
 
 
 def _holds(image: SerializedBook, head: Record, rows: Sequence[Record]) -> Iterator[_Difference]:
-    """Liens that had not run out at the last commit, or not long before; the image knows no ids of theirs."""
+    """Holds that had not expired at the last commit, or not long before; the image has no ids of theirs."""
     unmatched = Counter((pocket.pocket_id, *lien) for pocket in image.pockets for lien in pocket.liens)
     for row in rows:
         lien = row["pocket_id"], row["amount"], row["until"]
@@ -104,16 +104,16 @@ def _holds(image: SerializedBook, head: Record, rows: Sequence[Record]) -> Itera
 
 
 ProgressCallback = Callable[[int, int], None]
-"""Called now and then with the commits checked and the commits in all."""
+"""Called from time to time with the number of commits checked and their total."""
 
-# A date beyond the calendars, a number where none is: more surely named by the chain, if it is
+# A date beyond the calendars, a number where none is expected: the chain names it more surely, if it is
 # in a row that the chain covers.
 _INVALID_VALUE_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError)
 _PROGRESS_INTERVAL = 500
 
 
 class LedgerWalk:
-    """Walks through all customers; what is summed over them is there at the end."""
+    """Iterates over all customers; the sums over them are available at the end."""
 
     def __init__(self, conn: Connection, found: Findings, market: Market, progress: ProgressCallback | None) -> None:
         self._conn = conn
@@ -122,7 +122,7 @@ class LedgerWalk:
         self._calendar_variants = CalendarVariants(market.calendars)
         self._progress = progress
         self.totals: Counter[tuple[str, str]] = Counter()
-        """What the log says all accounts hold, by kind and asset."""
+        """Totals of all accounts according to the log, by kind and asset."""
         self._readers: dict[str, streams.TableReader] = {}
         self._done = 0
         self._all = 0
@@ -138,7 +138,7 @@ class LedgerWalk:
             try:
                 await self._customer(head)
             except _INVALID_VALUE_ERRORS as error:
-                message = f"its rows say what cannot be: {error!r}"
+                message = f"its rows are invalid: {error!r}"
                 self.found.add("ledger_head", LEDGER_HEADS.key_of(head), message, certainty=Certainty.SUSPECT)
                 for table in streams.CUSTOMER_TABLES:
                     await self._readers[table.name].drop(head["customer_id"])
@@ -148,7 +148,7 @@ class LedgerWalk:
             self.found.checked[stream.table.name] = stream.read
 
     async def _skip_to(self, customer_id: UUID | None) -> None:
-        """Rows before this customer belong to customers without a head."""
+        """Report rows before this customer, which belong to customers without a head."""
         skipped: list[tuple[Table, Record]] = []
         for table in streams.CUSTOMER_TABLES:
             row = await self._readers[table.name].skip_to(customer_id)
@@ -164,7 +164,7 @@ class LedgerWalk:
                 report_unexpected(self.found, table, row)
 
     async def take(self, table: Table, customer_id: UUID, through: object = None) -> list[Record]:
-        """The customer's next rows of a table, up to a number."""
+        """Yield the customer's next rows of a table, up to a number."""
         return await self._readers[table.name].take(customer_id, through)
 
     # -- one customer ---------------------------------------------------------------
@@ -230,11 +230,11 @@ class _CommitReader:
 
     @property
     def event_no(self) -> int:
-        """The number of the last event met."""
+        """Return the number of the last event seen."""
         return self._next_number["event"] - 1
 
     async def has_next(self) -> bool:
-        """Is there another link? Reads a few hundred ahead."""
+        """Return whether there is another chain entry. Reads a few hundred ahead."""
         if not self._links:
             take, customer_id = self._walk.take, self._customer_id
             self._links = await take(streams.CHAIN_ENTRIES, customer_id, self._chain.version + _PROGRESS_INTERVAL)
@@ -244,7 +244,7 @@ class _CommitReader:
         return bool(self._links)
 
     async def next(self) -> Commit | None:
-        """The next link with what it covers."""
+        """Return the next chain entry with the rows it covers."""
         if not await self.has_next():
             return None
         take, customer_id = self._walk.take, self._customer_id
@@ -256,7 +256,7 @@ class _CommitReader:
         return commit
 
     def _check_numbers(self, table: Table, rows: list[Record], through: int) -> None:
-        """Numbers follow each other without a gap, up to the link's."""
+        """Check that numbers follow each other without a gap, up to the chain entry's."""
         column = table.columns[table.number]
         for row in rows:
             expected = self._next_number[table.name]
@@ -273,7 +273,7 @@ class _CommitReader:
 
     @staticmethod
     def journals(commit: Commit, *, intact: bool) -> list[Journal]:
-        """The journals of a commit, each with its own rows."""
+        """Yield the journal entries of a commit, each with its own rows."""
         journals, legs, trades, activities, _, _ = commit.rows
         if len(journals) == 1:
             return [Journal(journals[0], legs, trades, activities=activities, intact=intact)]

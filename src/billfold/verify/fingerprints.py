@@ -1,9 +1,9 @@
-"""Rows that no chain covers, compared with the fingerprints that chained rows hold of them.
+"""Rows that no chain covers, compared with the fingerprints of them in chained rows.
 
-A command that leaves such a row says in its outcome what the row's lasting part comes to: to whom
-a wire goes, from which account an entry takes, whether a counterparty may be paid. Of commands of
-one commit nothing tells which was the last: the row is what one of them said. Of the rows of dual
-control the entries of the audit log say it, in their order.
+A command that leaves such a row keeps in its outcome the fingerprint of the row's lasting part: the payee of
+a wire, the account of an entry, whether a counterparty may be paid. The order of a commit's commands
+is not recorded: the row must match one of them. Rows of dual
+control have their fingerprints in the entries of the audit log, in order.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,16 +20,16 @@ from billfold.platform.database.rows import Row, fingerprinted_rows, proof_of, r
 
 _BATCH_SIZE = 2_000
 _CHANGED = "it differs from its last fingerprint"
-_DELETED = "its fingerprint was left, and the row is missing"
+_DELETED = "it has a fingerprint, but the row is missing"
 _UNEXPLAINED = "no command left its fingerprint"
 _QUERY_COLUMNS = frozenset({"said", "is_there", "needs_one", "of_customer", "of_id"})
-"""What a query of ours adds to the columns of a row."""
+"""Columns that our query adds to those of a row."""
 _OWNER = """CASE c.kind WHEN 'AssignFromSuspense' THEN (c.outcome->>'owner_id')::uuid
                   ELSE c.customer_id END"""
-"""The customer of the row. What the bank assigns from suspense belongs to its owner."""
+"""The customer of the row. Items that the bank assigns from suspense belong to their owner."""
 
 
-# Few kinds of commands leave any, and the search in the text is half the price of parsing what has none.
+# Few kinds of commands leave any, and searching the text costs half as much as parsing outcomes without one.
 _LEFT_BY = """
 SELECT p.key, string_agg(DISTINCT quote_literal(c.kind), ', ') AS kinds
   FROM command c, json_object_keys(c.outcome->'proves') p(key)
@@ -38,7 +38,7 @@ SELECT p.key, string_agg(DISTINCT quote_literal(c.kind), ', ') AS kinds
 
 
 class Log(NamedTuple):
-    """Where fingerprints of a table are found, and the last one of every row there."""
+    """SQL for the fingerprints of a table and for the last fingerprint of each row."""
 
     fingerprints: str
     last: str
@@ -63,7 +63,7 @@ _ENTRIES = Log(
 
 
 class FingerprintedTable(NamedTuple):
-    """A table: its key, who leaves its rows (for an IN), what a row comes to, which rows need one, who says."""
+    """A table: its key, the commands of its rows (for an IN), the fingerprint, the rows that need one, its source."""
 
     table: str
     key: tuple[str, ...]
@@ -74,7 +74,7 @@ class FingerprintedTable(NamedTuple):
 
     @property
     def fingerprints(self) -> str:
-        """All that were left, as SQL after a FROM."""
+        """All fingerprints, as SQL after a FROM."""
         return self.log.fingerprints.format(table=stored_name(self.table), left_by=self.left_by)
 
 
@@ -130,7 +130,7 @@ def _proof_as(row: type[Row]) -> Callable[[Record], str]:
 async def check_fingerprints(
     conn: Connection, findings: Findings, tables: Iterable[FingerprintedTable] | None = None
 ) -> None:
-    """Compare every row of these tables, by default of all, with what was last said about it."""
+    """Compare every row of these tables, by default of all, with its last fingerprint."""
     tables = (*await tables_of_commands(conn), *AUDITED_TABLES) if tables is None else tuple(tables)
     rows = [f"SELECT FROM {each.table} UNION ALL SELECT FROM {each.fingerprints}" for each in tables]
     for fingerprinted in compress(tables, await any_rows(conn, rows)):

@@ -19,7 +19,7 @@ _DAY_END_KINDS = frozenset({"settlement", "clearing"})
 
 
 class LogEnd(NamedTuple):
-    """Where a customer's log ends: its last journal and the number of its last event."""
+    """The end of a customer's log: its last journal entry and the number of its last event."""
 
     journal: Record | None
     event_no: int
@@ -28,7 +28,7 @@ class LogEnd(NamedTuple):
 def check_head(
     findings: Findings, head: Record, customers: Sequence[Record], pockets: PocketReplay, end: LogEnd, market: Market
 ) -> None:
-    """Compare what the head says with the last journal and with what is due."""
+    """Compare the head with the last journal entry and with due work."""
     key, calendar_variants = LEDGER_HEADS.key_of(head), pockets.calendar_variants
     if not customers:
         findings.add("customer", key, "the row is missing", certainty=Certainty.MISSING)
@@ -49,7 +49,7 @@ def check_head(
         findings.add("ledger_head", key, "due_at is not the end of its day", certainty=Certainty.SUSPECT)
     elif not is_house and not calendar_variants.is_first_due(head["due_at"], pocket_books):
         due = calendar_variants.first_due(pocket_books)
-        findings.add("ledger_head", key, f"what is due first is due at {due}", certainty=Certainty.SUSPECT)
+        findings.add("ledger_head", key, f"the first due work is due at {due}", certainty=Certainty.SUSPECT)
 
 
 def _numbers(head: Record, end: LogEnd) -> Iterator[str]:
@@ -63,14 +63,14 @@ def _numbers(head: Record, end: LogEnd) -> Iterator[str]:
 def _dates(
     head: Record, opened_at: datetime, last: Record | None, calendar_variants: CalendarVariants, *, is_house: bool
 ) -> str | None:
-    """The head's time is the last journal's, or that of a due thing that came to nothing."""
+    """Check that the head's time is the last journal entry's, or that of due work without effect."""
     booked_at, business_date = head["booked_at"], head["business_date"]
     last_booked_at = opened_at if last is None else last["booked_at"]
     if booked_at < last_booked_at or (booked_at != last_booked_at and not calendar_variants.is_opening(booked_at)):
         return f"it was last booked at {last_booked_at}"
     if is_house:
         first = min(calendar_variants.business_dates(opened_at)) if last is None else last["business_date"]
-        # Its day advances when it is closed; journals that the bank books during a day leave it open.
+        # Its day advances when it is closed; journal entries that the bank books during a day leave it open.
         is_later = last is None or last["kind"] not in _DAY_END_KINDS or business_date > first
         if business_date < first or not is_later or not calendar_variants.is_settlement_day(business_date):
             return f"its day cannot be {business_date} after {first}"
@@ -97,17 +97,17 @@ def _customer(row: Record, pockets: PocketReplay) -> Iterator[str]:
 def _check_pockets(row: Record, pockets: PocketReplay) -> Iterator[str]:
     status = row["account_status"]
     if status == "PENDING" and pockets.by_id:
-        yield "it is pending, and has Pockets"
+        yield "it is pending, but has Pockets"
     if status == "OPEN" and not pockets.by_id and row["role"] != _HOUSE_ROLE:
-        yield "it is open, and has no Pocket"
+        yield "it is open, but has no Pocket"
     if status == "CLOSED" and any(p["status"] != "CLOSED" for p in pockets.by_id.values()):
-        yield "it is closed, and has open Pockets"
+        yield "it is closed, but has open Pockets"
     if any(p["partner_id"] != row["partner_id"] for p in pockets.by_id.values()):
         yield "its partner differs from its Pockets'"
 
 
 def _books(pockets: PocketReplay, market: Market) -> Iterator[PocketBook]:
-    """The pockets as the engine would load them, as far as their due instants need it."""
+    """Return the pockets as the engine would load them, as far as their due instants need it."""
     accounts = pockets.accounts
     for row in pockets.by_id.values():
         pocket = PocketBook(**{name: row[name] for name in POCKETS.columns[1:]})
@@ -127,7 +127,7 @@ def _lot(no: int, cusip: str, units: int, market: Market) -> Lot | None:
         maturity = market.bill(cusip).maturity
     except NotFound:
         return None
-    # The day it was bought decides nothing here; each number makes a lot of its own.
+    # The day it was bought does not matter here; each number makes a separate lot.
     lot = Lot(no, AccountKind.LOT, cusip, acquired_on=maturity, maturity=maturity)
     lot.balance = units
     return lot

@@ -1,4 +1,4 @@
-"""The pockets of one customer: counters, snapshots and dates against what the log made."""
+"""The pockets of one customer: counters, snapshots and dates compared with the log."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
@@ -22,7 +22,7 @@ _FIRST_MONTH = date(1, 1, 31)
 
 
 class CalendarVariants:
-    """What the calendars say now, or said before an operator overrode them."""
+    """The calendars as they are now, and as they were before an operator overrode them."""
 
     def __init__(self, calendars: Calendars) -> None:
         self._variants = [calendars]
@@ -33,38 +33,38 @@ class CalendarVariants:
             self._variants.append(without_overrides)
 
     def is_settlement_day(self, day: date) -> bool:
-        """Could bills settle on this day?"""
+        """Return whether bills may have settled on this day."""
         return any(each.is_settlement_day(day) for each in self._variants)
 
     def closes(self, day: date) -> list[datetime]:
-        """When that day may have ended, the latest first."""
+        """Return the instants at which that day may have ended, the latest first."""
         return sorted((each.closes_at(day) for each in self._variants), reverse=True)
 
     def business_dates(self, at: datetime) -> set[date]:
-        """To which days this instant may have belonged."""
+        """Return the days to which this instant may have belonged."""
         return {each.business_date(at) for each in self._variants}
 
     def is_opening(self, at: datetime) -> bool:
-        """Is it the hour at which a day of the market begins?"""
+        """Return whether it may be the hour at which a day of the market begins."""
         return self._variants[0].opens_at(et_date(at)) == at
 
     def waits_for_market_open(self, at: datetime, until: date) -> bool:
-        """Does cash that came at this instant wait for the opening of this day?"""
+        """Return whether cash received at this instant may wait for the opening of this day."""
         return any(not each.may_invest(at) and until == et_date(each.next_open(at)) for each in self._variants)
 
     def charge_dates(self, day: date) -> set[date]:
-        """When the fee of the month of this day may be charged."""
+        """Return the dates on which the fee of this day's month may be charged."""
         return {fee_charge_date(day, each) for each in self._variants}
 
     def is_charge_date(self, day: date) -> bool:
-        """Is the fee of the month before this day charged on it?"""
+        """Return whether the fee of the month before this day may be charged on it."""
         if day <= _FIRST_MONTH:
             return False
         before = date(day.year - (day.month == 1), (day.month - 2) % 12 + 1, 1)
         return day in self.charge_dates(before)
 
     def is_first_due(self, due: datetime | None, pockets: Iterable[PocketBook]) -> bool:
-        """May this be when something is first due in these pockets?"""
+        """Return whether work in these pockets may first be due at this instant."""
         each_pocket = [
             [at for each in self._variants if (at := pocket_due(pocket, each)) is not None] for pocket in pockets
         ]
@@ -75,7 +75,7 @@ class CalendarVariants:
         return first <= due <= last and any(due in instants for instants in dues)
 
     def first_due(self, pockets: Iterable[PocketBook]) -> datetime | None:
-        """When something is first due as the calendars are now."""
+        """Return the earliest instant at which work is due according to the current calendars."""
         dues = (pocket_due(pocket, self._variants[0]) for pocket in pockets)
         return min((due for due in dues if due is not None), default=None)
 
@@ -97,10 +97,10 @@ class PocketReplay:
         self.accounts = accounts
         self.calendar_variants = calendar_variants
         self.by_id = {row["pocket_id"]: row for row in rows}
-        # The date on which a pocket last moved, while no snapshot of it has been met.
+        # The date on which a pocket last moved, until a snapshot of it has been read.
         self._open_dates: dict[UUID, date] = {}
         self._last_snapshot_dates: dict[UUID, date] = {}
-        # When its last journal was booked, and until when it had moved before a hollow snapshot.
+        # When its last journal entry was booked, and until when it had moved before an empty snapshot.
         self._last_booked_at: dict[UUID, datetime] = {}
         self._dates_before_empty_snapshot: dict[UUID, date] = {}
         for account in accounts.by_no.values():
@@ -110,7 +110,7 @@ class PocketReplay:
                 findings.add("account", accounts.key(account.no), message, certainty=Certainty.MISSING)
         for pocket_id in accounts.cash.keys() - self.by_id.keys():
             key = {"customer_id": accounts.customer_id, "pocket_id": pocket_id}
-            findings.add("pocket", key, "it has accounts, and is missing", certainty=Certainty.MISSING)
+            findings.add("pocket", key, "it has accounts, but is missing", certainty=Certainty.MISSING)
         for pocket_id in self.by_id.keys() - accounts.cash.keys():
             self._report(pocket_id, "it has no accounts", Certainty.MISSING)
 
@@ -119,7 +119,7 @@ class PocketReplay:
         self._findings.add("pocket", key, message, certainty=certainty)
 
     def check_partner(self, *tables: Iterable[Record]) -> None:
-        """Rows of the log name the partner that serves their pocket."""
+        """Check that rows of the log name the partner that serves their pocket."""
         for rows in tables:
             for row in rows:
                 pocket = self.by_id.get(row["pocket_id"])
@@ -130,7 +130,7 @@ class PocketReplay:
     # -- on the way ------------------------------------------------------------------
 
     def follow(self, journal: Record, touched_pockets: Iterable[UUID]) -> None:
-        """Money moved in these pockets: their earlier day must have been kept."""
+        """Check that these pockets, in which money moved, have a snapshot of their earlier day."""
         today = journal["business_date"]
         for pocket_id in touched_pockets:
             previous_date = self._open_dates.get(pocket_id)
@@ -146,7 +146,7 @@ class PocketReplay:
             self._dates_before_empty_snapshot.pop(pocket_id, None)
 
     def compare_snapshots(self, rows: Iterable[Record], journal: Record, counters: Counters) -> None:
-        """Snapshots taken after this journal say what the replay says."""
+        """Check that snapshots taken after this journal entry equal the replay."""
         for row in rows:
             pocket_id = row["pocket_id"]
             key = SNAPSHOTS.key_of(row)
@@ -168,7 +168,7 @@ class PocketReplay:
                 self._report_missing_snapshot(pocket_id, moved_date)
 
     def _check_empty_snapshot(self, row: Record, key: Mapping[str, object]) -> None:
-        """Nothing was booked on that day: a fee below a cent, or cash that bought no bill."""
+        """Check a day without bookings: a fee below a cent, or cash that bought no bill."""
         pocket_id, day = row["pocket_id"], row["business_date"]
         last = self._last_snapshot_dates.get(pocket_id)
         if last is not None:
@@ -209,7 +209,7 @@ class PocketReplay:
     # -- at the end --------------------------------------------------------------------
 
     def end(self, head: Record, counters: Counters) -> None:
-        """The whole log is played: every pocket's row must say the same."""
+        """Compare every pocket's row with the completely replayed log."""
         for pocket_id, row in self.by_id.items():
             recorded, replayed = (_recorded_counters(row), counters[pocket_id].totals)
             if recorded != replayed:
@@ -226,7 +226,7 @@ class PocketReplay:
             self._report(row["pocket_id"], f"its trades settle by {counters.unsettled_until}, not by {recorded}")
 
     def _check_business_date(self, head: Record, row: Record) -> None:
-        """The date on which the pocket last moved is open, or it was kept."""
+        """Check that the date on which the pocket last moved is open, or has a snapshot."""
         pocket_id, recorded = row["pocket_id"], row["last_activity_date"]
         moved_date, snapshot_date = (self._open_dates.get(pocket_id), self._last_snapshot_dates.get(pocket_id))
         if moved_date is not None and recorded != moved_date:
@@ -244,7 +244,7 @@ class PocketReplay:
         self._check_accrual(row, recorded or moved_date or snapshot_date)
 
     def _check_accrual(self, row: Record, last: date | None) -> None:
-        """Its fee has accrued up to the day before it last moved; its month is charged next."""
+        """Check that its fee has accrued up to the day before it last moved, and when its month is charged next."""
         pocket_id, accrued = row["pocket_id"], row["accrued_through"]
         booked_at = self._last_booked_at.get(pocket_id, row["opened_at"])
         last_dates = self.calendar_variants.business_dates(booked_at) if last is None else {last}
@@ -264,14 +264,14 @@ class PocketReplay:
             self._report(pocket_id, f"its fee is charged next on {min(charges)}")
 
     def _may_defer_charge(self, row: Record, charges: Iterable[date]) -> bool:
-        """Of an empty pocket the fraction of a cent it owes is put off from month to month."""
+        """The fraction of a cent that an empty pocket owes is carried over from month to month."""
         pocket_id = row["pocket_id"]
         cash = self.accounts.cash.get(pocket_id)
         holds = (cash is not None and cash.balance) or self.accounts.held.get(pocket_id)
         return not holds and row["next_fee_date"] > min(charges)
 
     def _invalid_values(self, row: Record) -> Iterator[str]:
-        """What no pocket's row says, whatever happened to it."""
+        """Yield values of a pocket's row that are always invalid."""
         cash = self.accounts.cash.get(row["pocket_id"])
         balance = 0 if cash is None else cash.balance
         terms = {row["deposit_weeks"], row["reinvestment_weeks"] or row["deposit_weeks"]}
@@ -290,7 +290,7 @@ class PocketReplay:
         if row["closed_at"] < row["opened_at"]:
             yield f"closed_at is {row['closed_at']}, before opened_at {row['opened_at']}"
         if balance or self.accounts.held.get(row["pocket_id"]) or row["fee_accrued"]:
-            yield "it is closed, and its balance is not zero"
+            yield "it is closed, but its balance is not zero"
 
     def _is_opening(self, at: datetime) -> bool:
         return self.calendar_variants.is_settlement_day(et_date(at)) and self.calendar_variants.is_opening(at)

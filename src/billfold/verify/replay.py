@@ -1,7 +1,7 @@
-"""The log of one customer played again, journal by journal, from nothing.
+"""The log of one customer replayed, journal entry by journal entry, from nothing.
 
-Nothing is believed but legs and trades: balances, both bases of every lot and the counters of
-every pocket come out of them, and are then compared with the rows that carry them.
+Only postings and trades are trusted: balances, both bases of every lot and the counters of
+every pocket are computed from them, and then compared with the rows that store them.
 """
 
 from collections import defaultdict
@@ -31,7 +31,7 @@ _ACTIVITY_OF = {
 
 
 class PocketCounters:
-    """What a pocket's counters must say."""
+    """The expected counters of a pocket."""
 
     __slots__ = ("fees", "inflow", "outflow", "realised", "unsettled_until")
 
@@ -73,12 +73,12 @@ class Journal:
 
     @property
     def certainty(self) -> Certainty:
-        """How surely a row that differs from its postings is the damaged one."""
+        """Return how surely a row that differs from its postings is the damaged one."""
         return Certainty.SUSPECT if self.intact else Certainty.DERIVED
 
 
 class Replay:
-    """Plays journals in order; `accounts` and `counters` are the state reached."""
+    """Replays journal entries in order; `accounts` and `counters` are the current state."""
 
     def __init__(self, findings: Findings, accounts: verify_accounts.ReplayedAccounts) -> None:
         self._findings = findings
@@ -88,10 +88,10 @@ class Replay:
         self.last: Record | None = None
 
     def play(self, journal: Journal) -> None:
-        """Fold one journal and check that it holds together."""
+        """Apply one journal entry and check that it is consistent."""
         if not journal.legs:
             key = {**journal.key, "posting_no": 1}
-            self._findings.add("posting", key, "the journal has no legs", certainty=Certainty.MISSING)
+            self._findings.add("posting", key, "the journal entry has no postings", certainty=Certainty.MISSING)
         self.touched = set()
         self.last = journal.row
         touched_accounts: list[ReplayedAccount] = []
@@ -110,7 +110,7 @@ class Replay:
         self._check_balances(journal, touched_accounts)
         self._compare_trades(journal)
         for row in journal.transactions.values():
-            self._report_transaction(journal, row, "no leg of its journal matches it")
+            self._report_transaction(journal, row, "no posting of its journal entry matches it")
 
     # -- legs ------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class Replay:
                 self.touched.add(account.pocket_id)
 
     def _check_balances(self, journal: Journal, touched_accounts: Iterable[ReplayedAccount]) -> None:
-        """After an entry every bank account is at zero and no customer account is negative."""
+        """Check that after an entry every bank account is zero and no customer account is negative."""
         for account in touched_accounts:
             if account.kind == "bank" and account.balance:
                 message = f"bank account {account.no} holds {account.balance} cents after it"
@@ -138,7 +138,7 @@ class Replay:
     # -- bills -----------------------------------------------------------------------
 
     def _move_lots(self, journal: Journal, units: int, debit: ReplayedAccount, *, credit: ReplayedAccount) -> None:
-        """Bills went into a lot or out of one: move their bases as the bank does."""
+        """Move the bases of bills that entered or left a lot, like the bank."""
         tax = 0
         if debit.kind == "lot":
             tax = self._remove_from_lot(journal, units, debit, credit=credit)
@@ -146,7 +146,7 @@ class Replay:
             self._add_to_lot(journal, units, debit, credit=credit, tax=tax)
 
     def _remove_from_lot(self, journal: Journal, units: int, debit: ReplayedAccount, *, credit: ReplayedAccount) -> int:
-        """Bills leave a lot with their parts of both bases; return that of the tax basis."""
+        """Remove bills from a lot with their parts of both bases; return that of the tax basis."""
         tax = earnings = 0
         held = debit.balance + units
         if 0 < units <= held:
@@ -163,7 +163,7 @@ class Replay:
     def _add_to_lot(
         self, journal: Journal, units: int, debit: ReplayedAccount, *, credit: ReplayedAccount, tax: int
     ) -> None:
-        """Bills enter a lot: at what was paid, at what they are worth, or at what they cost."""
+        """Add bills to a lot: at the price paid, at their value, or at their cost."""
         into = verify_accounts.incoming_key(debit, credit)
         available = journal.available_lots.get(into, [0, 0, 0])
         earnings = cost = 0
@@ -177,12 +177,12 @@ class Replay:
         self._check_acquired_on(journal, debit, credit)
         credit.tax_basis += tax
         credit.earnings_basis += earnings
-        credit.redeemed = False  # bills come back whose delivery was rejected after their maturity
+        credit.redeemed = False  # bills whose delivery was rejected after their maturity come back
         self.accounts.holds(credit)
         verify_accounts.add_movement(journal.movements, into, credit.no, units=units, tax=tax, earnings=earnings)
 
     def _check_acquired_on(self, journal: Journal, debit: ReplayedAccount, lot: ReplayedAccount) -> None:
-        """A lot has the day its bills were bought on; whoever kept them before says which."""
+        """Check the day of a lot: the day its bills were bought, also by a previous holder."""
         today = journal.row["business_date"]
         if debit.kind == "lot" and lot.acquired_on != debit.acquired_on:
             self._report_lot(lot, "acquired_on differs from the lot its bills came from")
@@ -195,13 +195,13 @@ class Replay:
         self._findings.add("account", self.accounts.key(lot.no), message)
 
     def _compare_trades(self, journal: Journal) -> None:
-        """Every trade is in the legs, and what is in the legs is a trade."""
+        """Check that every trade has postings, and that every movement of bills has a trade."""
         cash_by_trade: dict[tuple[UUID | None, str], int] = defaultdict(int)
         for row in journal.trades:
             bills = verify_accounts.trade_key(row)
             legs = journal.movements.pop(bills, None)
             if legs is None:
-                self._report_trade(journal, row, "no leg of its journal moves its bills")
+                self._report_trade(journal, row, "no posting of its journal entry moves its bills")
                 continue
             message = verify_accounts.trade_difference(row, legs)
             if message:
@@ -231,8 +231,8 @@ class Replay:
     def _report_missing_trade(
         self, journal: Journal, bills: verify_accounts.TradeKey, legs: verify_accounts.LotMovement
     ) -> None:
-        """Legs moved bills and no trade says so: a row is gone, or the account is another's."""
-        message = f"{legs.units} bills of {bills.cusip} moved in it, and no trade says so"
+        """Report postings of bills without a trade: a row is missing, or the account is wrong."""
+        message = f"{legs.units} bills of {bills.cusip} moved in it without a trade"
         if journal.intact:
             self._findings.add("account", self.accounts.key(legs.account), message)
             return
@@ -250,7 +250,7 @@ class Replay:
         self._findings.add("trade", TRADES.key_of(row), message, certainty=journal.certainty)
 
     def _report_cash(self, journal: Journal, side: tuple[UUID | None, str], traded: int) -> None:
-        """The cash of a trade: with the rows as committed it is an account that is another's."""
+        """Check the cash of a trade: with the rows as committed, a difference means a wrong account."""
         message = f"{side[1]} moved {journal.cash_by_side[side]} cents in journal, its trades say {traded}"
         if side[0] is None or not journal.intact:
             self._findings.add("journal_entry", journal.key, message, certainty=Certainty.SUSPECT)
@@ -267,7 +267,7 @@ class Replay:
     def _check_transaction(
         self, journal: Journal, leg: Record, debit: ReplayedAccount, *, credit: ReplayedAccount
     ) -> None:
-        """Money between a pocket and the outside has exactly one transaction, and so has what is reserved for it."""
+        """Check that money between a pocket and the outside has exactly one transaction, as has a reserved amount."""
         if debit.kind in verify_accounts.CASH_ACCOUNTS and credit.kind in verify_accounts.EXTERNAL_ACCOUNTS:
             own, external, direction = debit, credit, "DEBIT"
         elif credit.kind in verify_accounts.CASH_ACCOUNTS and debit.kind in verify_accounts.EXTERNAL_ACCOUNTS:
@@ -314,7 +314,7 @@ class Replay:
         self, journal: Journal, leg: Record, pocket_account: ReplayedAccount, external_account: ReplayedAccount
     ) -> None:
         if journal.intact:
-            message = f"leg {POSTINGS.key_of(leg)} goes through it, and its transaction is missing"
+            message = f"leg {POSTINGS.key_of(leg)} goes through it, but its transaction is missing"
             self._findings.add("account", self.accounts.key(external_account.no), message)
             return
         key = {

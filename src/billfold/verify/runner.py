@@ -1,4 +1,4 @@
-"""The verification of the bank: everything recomputed from the log, and the first bad row named.
+"""The verification of the bank: everything recomputed from the log, and the first bad row reported.
 
 Reads in one snapshot, customer by customer and commit by commit, so a pocket with a million rows
 takes no more memory than one with ten. Writes nothing and repairs nothing.
@@ -39,8 +39,8 @@ from billfold.verify.fingerprints import check_fingerprints
 
 __all__ = ["BankNotInitialized", "Finding", "ProgressCallback", "Report", "verify_bank"]
 
-# Whole tables are compared. Nobody can estimate what is in the JSON of outcomes, and of all joins only this one takes
-# time in proportion to the rows whatever was expected of them.
+# Whole tables are compared. The planner cannot estimate the JSON of outcomes, and of all joins only this one takes
+# time in proportion to the rows regardless of the estimate.
 _HASH_JOINS = "SET LOCAL enable_nestloop = off; SET LOCAL enable_mergejoin = off"
 
 
@@ -62,7 +62,7 @@ async def verify_bank(
 ) -> Report:
     """Verify the whole bank as it is now; `progress` is called with (commits done, commits in all).
 
-    Runs in a transaction of its own, or in the caller's if there is one. A caller that passes the `market` vouches for
+    Runs in its own transaction, or in the caller's if there is one. A caller that passes the `market` vouches for
     its tables; otherwise it is loaded, and they are compared with their log. Without the `vault` the contents of the
     audit log are not verified, nor sealed values without `data_keys` (by default those that the vault wraps); `seals`
     are the lines of its archived seals. Raises BankNotInitialized.
@@ -76,12 +76,12 @@ async def verify_bank(
         market = market or await _read_market(conn, findings)
         if market is None:
             return findings.report()
-        # Rows come in the order of the keys at once, not after everything has been sorted.
+        # Start returning rows in the order of the keys at once, not after everything has been sorted.
         await conn.execute("SET LOCAL enable_seqscan = off")
         walk = LedgerWalk(conn, findings, market, progress=progress)
         await walk.go()
         await _read_whole_tables(conn, distributed=distributed)
-        check_modules()  # with them the classes of rows are loaded that have fingerprints
+        check_modules()  # this also loads the fingerprinted row classes
         await check_fingerprints(conn, findings)
         await check_parts(conn, findings)
         await check_bank_totals(conn, findings, walk.totals)
@@ -93,7 +93,7 @@ async def verify_bank(
 
 
 async def _read_whole_tables(conn: Connection, *, distributed: bool) -> None:
-    """Let the statements that follow compare whole tables."""
+    """Configure the session for statements that compare whole tables."""
     await conn.execute("SET LOCAL enable_seqscan = on")
     if distributed:
         await gather_tables(conn)
@@ -101,7 +101,7 @@ async def _read_whole_tables(conn: Connection, *, distributed: bool) -> None:
 
 
 async def _read_market(conn: Connection, findings: Findings) -> Market | None:
-    """Return the market, its tables compared with their log; None where it is too damaged to compare anything with."""
+    """Return the market after comparing its tables with their log; None if it is too damaged for comparisons."""
     await check_market(conn, findings)
     findings.next_section()
     try:
@@ -117,7 +117,7 @@ def _keys_of(vault: Vault | None) -> DataKeys | None:
 
 
 async def check_parts(conn: Connection, findings: Findings) -> None:
-    """Run what the parts declare in their `checks` modules, in the order of the modules' names."""
+    """Run the checks that the parts declare in their `checks` modules, in the order of the modules' names."""
     modules = check_modules()
     checks: list[Check] = [check for module in modules for check in getattr(module, "CHECKS", ())]
     await run_checks(conn, findings, checks)
@@ -128,7 +128,7 @@ async def check_parts(conn: Connection, findings: Findings) -> None:
 
 
 async def check_with_keys(conn: Connection, findings: Findings, keys: DataKeys | None) -> None:
-    """Check what is sealed; the parts open what is sealed with the bank's own key. Without keys nothing is opened."""
+    """Check sealed values; the parts open values sealed with the bank's own key. Without keys nothing is opened."""
     await check_sealed(conn, findings, keys)
     bank_id = await conn.fetchval("SELECT bank_customer_id FROM bank")
     ring = None if keys is None else await load_key(conn, findings, keys, bank_id)
@@ -156,7 +156,7 @@ SELECT recorded_at, details::text FROM audit_entry WHERE action = 'ledger.verifi
 
 
 class Verification(NamedTuple):
-    """When the bank was verified, how many rows, and the first bad one; "" when all were as written."""
+    """The time of a verification, the number of rows, and the first bad one; "" if all were intact."""
 
     at: datetime
     rows: int
@@ -164,9 +164,9 @@ class Verification(NamedTuple):
 
 
 async def record_verification(conn: Connection, vault: Vault, report: Report, *, operator: str | None) -> bool:
-    """Keep the result in the bank's own audit log, unless the database is a copy that cannot be written.
+    """Store the result in the bank's own audit log, unless the database is a read-only copy.
 
-    False if whoever is connected may only read.
+    False if the session is read-only.
     """
     customer_id = await conn.fetchval(_BANK)
     if customer_id is None or await conn.fetchval(_IS_READ_ONLY):

@@ -1,4 +1,4 @@
-"""Tables read side by side in the order of customers, a few thousand rows in memory at a time."""
+"""Tables read in parallel in the order of customers, a few thousand rows in memory at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CUSTOMER_COLUMNS = (
 
 
 class Table:
-    """How a table is read: its columns, its order within a customer, and its key, unless that is the order's."""
+    """The columns of a table, its order within a customer, and its key, unless that is the order's."""
 
     def __init__(self, name: str, columns: Sequence[str], *order: str, key: Sequence[str] = ()) -> None:
         self.name = name
@@ -41,11 +41,11 @@ class Table:
 
     @classmethod
     def of(cls, row: type[Row], *order: str, key: Sequence[str] = ()) -> Table:
-        """The table of a class of rows."""
+        """Return the table of a row class."""
         return cls(row.table, row.__struct_fields__, *order, key=key)
 
     def key_of(self, row: Record) -> dict[str, object]:
-        """The primary key of a row, by name."""
+        """Return the primary key of a row, by name."""
         return {name: row[name] for name in self.key}
 
 
@@ -98,7 +98,7 @@ class TableReader:
         return cls(table, await conn.cursor(table.query, timeout=STATEMENT_TIMEOUT_SECONDS))
 
     async def next(self) -> Record | None:
-        """The next row, or None after the last."""
+        """Return the next row, or None after the last."""
         if self._next == len(self._rows):
             await self._fetch()
         if self._next == len(self._rows):
@@ -107,7 +107,7 @@ class TableReader:
         return self._rows[self._next - 1]
 
     async def skip_to(self, customer_id: UUID | None) -> Record | None:
-        """Pass over rows of customers before this one (None: of all); return the first of them."""
+        """Skip rows of customers before this one (None: of all); return the first of them."""
         skipped: Record | None = None
         while True:
             row = await self.next()
@@ -119,7 +119,7 @@ class TableReader:
             skipped = row if skipped is None else skipped
 
     async def take(self, customer_id: UUID, through: object = None) -> list[Record]:
-        """The customer's rows whose number is at most `through`; all of them without it."""
+        """Return the customer's rows whose number is at most `through`; without it, all of them."""
         taken: list[Record] = []
         at = self.table.number
         while True:
@@ -136,7 +136,7 @@ class TableReader:
             await self._fetch()
 
     async def drop(self, customer_id: UUID) -> None:
-        """Pass over what is left of this customer."""
+        """Skip the rest of this customer."""
         while (row := await self.next()) is not None:
             if row[0] != customer_id:
                 self._next -= 1

@@ -1,7 +1,7 @@
 """The application of the pages: routes, middleware, files and error pages.
 
-A page declares who may see it; without that it is for users signed in with both factors.
-What changes something comes by POST, from our own origin, with the token of its browser.
+A page declares who may see it; the default is users signed in with both factors.
+Changes are made by POST, from our own origin, with the browser's token.
 """
 
 import importlib
@@ -90,12 +90,12 @@ class PageMiddleware:
 
 
 class PagesApp:
-    """The pages of some packages as an ASGI application; `given` is what page functions take by name."""
+    """The pages of some packages as an ASGI application; `given` are the parameters of page functions by name."""
 
     def __init__(self, packages: Collection[str], given: Mapping[str, Provide]) -> None:
         self._server = PageServer(packages)
         with warnings.catch_warnings():
-            # Litestar 3 will want a marker around what a page function asks for by name.
+            # Litestar 3 will require a marker around parameters that a page function takes by name.
             warnings.simplefilter("ignore", LitestarDeprecationWarning)
             self.router = Litestar(
                 route_handlers=list({id(route): route for each in packages for route in page_routes(each)}.values()),
@@ -108,7 +108,7 @@ class PagesApp:
         self.router.state.page_server = self._server
 
     def open_bank(self, bank: Bank, clock: Callable[[], datetime] = wall_now) -> None:
-        """Let the pages be those of a bank; `clock` is wall time."""
+        """Connect the pages to a bank; `clock` is wall time."""
         self._server.open_bank(bank, clock)
         self._clock = create_clock_headers(bank)
         self._edge = EdgeMiddleware(self.router, bank.settings, self._clock)
@@ -126,7 +126,7 @@ class PagesApp:
             await self.close()
 
     async def close(self) -> None:
-        """Give the connection back."""
+        """Release the connection."""
         if self._clock is not None:
             await self._clock.close()
 
@@ -155,7 +155,7 @@ def _check_form(page: PageContext) -> None:
 
 
 def _required_step(page: PageContext, required: str) -> str | None:
-    """Return where the visitor must authenticate first, or None."""
+    """Return the page where the visitor must authenticate first, or None."""
     step = None
     if required == "none":
         return None
@@ -169,7 +169,7 @@ def _required_step(page: PageContext, required: str) -> str | None:
 
 
 def _next_path(page: PageContext) -> str:
-    """Return what the visitor wanted to see; a form is not sent again by itself."""
+    """Return the page that the visitor requested; a form is not resent automatically."""
     if page.request.method not in {"GET", "HEAD"}:
         return quote(f"{ACCOUNT}?done=confirmed", safe="")
     query = page.request.query.decode("latin-1")
@@ -208,7 +208,7 @@ def create_pages_app(
 ) -> PagesApp:
     """Return the ASGI application of the pages for one worker. `clock` is wall time.
 
-    `packages` have further pages, which take what is `given` by name.
+    `packages` have further pages, which take the values in `given` by name.
     """
     packages = (*PACKAGES, *packages)
     find_company, find_partner = company_of(customer_api), partner_of(partner_api)

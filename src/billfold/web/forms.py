@@ -32,7 +32,7 @@ _LABELS = {
     "settled_to": "last day",
     "to": "last day",
 }
-"""What a form calls a field whose name does not say it."""
+"""Labels of fields that cannot be derived from their names."""
 
 
 class FormField(NamedTuple):
@@ -180,11 +180,11 @@ def instant_in_zone(name: str, text: str, zone: str) -> str:
     except ValueError:
         raise InvalidInput.at("body", name, msg="must be a date and a time") from None
     except OverflowError:
-        raise InvalidInput.at("body", name, msg="is too far away") from None
+        raise InvalidInput.at("body", name, msg="is out of range") from None
 
 
 def _field_of(error: FieldError) -> str:
-    """Return the name of a field, of an entry in a list that of the list."""
+    """Return the name of a field; for an entry in a list, that of the list."""
     return str(next((each for each in reversed(error.loc) if isinstance(each, str)), error.loc[-1]))
 
 

@@ -1,7 +1,7 @@
-"""One request to a page: whose browser it is, who is signed in there, what came with it.
+"""One request to a page: its browser, its user, and its input.
 
-The cookie is a random secret. Signed in, its hash identifies a session; before that it does not, and
-still what the forms of this browser are bound to.
+The cookie is a random secret. Signed in, its hash identifies a session; before that it does not, but
+forms of this browser are bound to it all the same.
 """
 
 import base64
@@ -40,9 +40,9 @@ RouteOptions = dict[str, Any]
 PageResponse = Response[Any]
 Page = Callable[..., Awaitable[PageResponse]]
 PUBLIC: RouteOptions = {"authentication": "none"}
-"""Without authentication."""
+"""No authentication required."""
 TAKES_FILE: RouteOptions = {"authentication": "none", "takes_file": True}
-"""Without authentication, and the body may be a form with a file, which the page function receives."""
+"""No authentication required, and the body may be a form with a file, which the page function receives."""
 FIRST_FACTOR: RouteOptions = {"authentication": "first factor"}
 """For users who presented one factor, or both."""
 RECENT_AUTHENTICATION: RouteOptions = {"authentication": "recent"}
@@ -68,13 +68,13 @@ DONE = {
     "agreements-accepted": "The agreements are accepted.",
     "application-registered": "The application is registered.",
     "application-revoked": "The application is revoked.",
-    "confirmed": "Your identity is confirmed. Take the step again.",
+    "confirmed": "Your identity is confirmed. Repeat the action.",
     "approval-needed": "A rule of the team applies: another member approves this first.",
     "counterparty-added": "The counterparty is added.",
     "counterparty-removed": "The counterparty is removed.",
     "deactivated": "The member is deactivated.",
     "deposits-confirmed": "The deposits are confirmed. The account can be paid.",
-    "delivery-queued": "It is queued for delivery. The attempts say what becomes of it.",
+    "delivery-queued": "It is queued for delivery. The attempts show the result.",
     "factor-removed": "The factor is removed.",
     "freeze-applied": "It is confirmed and done.",
     "freeze-proposed": "It is proposed. Another operator confirms it.",
@@ -107,35 +107,35 @@ DONE = {
     "subscription-deleted": "The subscription is removed.",
     "uploaded": "The file is uploaded.",
 }
-"""What a page says was done before it was shown, by the word in its address."""
+"""Messages of what was done before a page is shown, by the word in its address."""
 
 
 class LockedOut(BillfoldError):
-    """There were too many tries; none is accepted for some seconds."""
+    """There were too many attempts; none is accepted for some seconds."""
 
     def __init__(self, seconds: int) -> None:
         minutes = -(-seconds // 60)
         wait = f"{seconds} seconds" if seconds < 60 else f"{minutes} minutes"  # noqa: PLR2004 - seconds of a minute
         wait = wait.removesuffix("s") if wait.startswith("1 ") else wait
-        super().__init__("login-locked", f"There were too many tries. Wait {wait}, or use a passkey.")
+        super().__init__("login-locked", f"There were too many attempts. Wait {wait}, or use a passkey.")
         self.headers = {"retry-after": str(seconds)}
 
 
 FormError = str | BillfoldError
-"""Why a form is shown again: a sentence, or the error that says so."""
+"""The reason a form is shown again: a sentence, or an error."""
 
 
 _STATUS: Mapping[type, int] = {Refused: 409, LockedOut: 429}
 
 
 class PageServer:
-    """What all pages of one process share, once a bank is open."""
+    """The services that all pages of one process share, once a bank is open."""
 
     def __init__(self, packages: Collection[str]) -> None:
         self.theme = Theme("", packages, grouped=group_scopes)
 
     def open_bank(self, bank: Bank, clock: Callable[[], datetime]) -> None:
-        """Let the pages be those of a bank; `clock` is wall time."""
+        """Connect the pages to a bank; `clock` is wall time."""
         self.bank = bank
         self.clock = clock
         self.theme.name_bank(bank.settings.bank_name)
@@ -148,7 +148,7 @@ class PageServer:
 
 
 class PageContext:
-    """One request: the browser, its session, and what it sent."""
+    """One request: the browser, its session, and its input."""
 
     def __init__(self, server: PageServer, request: RawRequest, receive: Receive | None = None) -> None:
         cookies = parse_cookies(request)
@@ -168,18 +168,18 @@ class PageContext:
 
     @property
     def receive(self) -> Receive:
-        """What gives the body of a page that takes a file."""
+        """Return the ASGI receive function of a page that takes a file."""
         assert self._receive is not None
         return self._receive
 
     @property
     def cookie_hash(self) -> bytes:
-        """What the cookie is known by in the database."""
+        """Return the hash by which the database knows the cookie."""
         return hash_token(self.cookie)
 
     @property
     def own_session(self) -> Session:
-        """The session, with one factor or both. The middleware has checked that there is one."""
+        """The session, with one factor or both. The middleware has ensured that there is one."""
         assert self.session is not None
         return self.session
 
@@ -205,12 +205,12 @@ class PageContext:
 
     @property
     def client_info(self) -> ClientInfo:
-        """From where the request comes, in words."""
+        """The client of the request, in words."""
         return ClientInfo(address=self.request.client, device=describe_device(self.user_agent or ""))
 
     @cached_property
     def query(self) -> dict[str, str]:
-        """The query. Raises `bad-request` when a name comes twice, or too many come."""
+        """The query. Raises `bad-request` for a repeated name, or too many names."""
         try:
             pairs = parse_qsl(self.request.query.decode("latin-1"), keep_blank_values=True, max_num_fields=_FIELDS_MAX)
         except ValueError:
@@ -219,7 +219,7 @@ class PageContext:
 
     @property
     def next_path(self) -> str:
-        """Where the form or the link says to go next. Raises `bad-request`."""
+        """Return the next page named by the form or the link. Raises `bad-request`."""
         return self.local_path(self._sent.get("next"))
 
     @property
@@ -229,7 +229,7 @@ class PageContext:
 
     @property
     def link(self) -> str:
-        """The secret of the mailed link that led here, from the form or the query."""
+        """The secret of the e-mailed link that led here, from the form or the query."""
         return self._sent.get("link", "")[:_LINK_CHARS_MAX]
 
     @property
@@ -238,7 +238,7 @@ class PageContext:
 
     @property
     def _done(self) -> str:
-        """What was done by the form that led here."""
+        """Return the message of the form that led here."""
         return DONE.get(self.query.get("done", ""), "") if self.request.method == "GET" else ""
 
     async def memberships(self) -> list[Membership]:
@@ -246,7 +246,7 @@ class PageContext:
         return await user_store.list_user_memberships(self.pool, self.user.user_id, only_active=True)
 
     def local_path(self, value: str | None) -> str:
-        """Return where to go next: a path of these pages. Raises `bad-request` for any other."""
+        """Return the next page: a path of these pages. Raises `bad-request` for any other."""
         if not value:
             return HOME
         if _OWN_PATH.fullmatch(value) is None or "//" in value.partition("?")[0]:
@@ -254,10 +254,10 @@ class PageContext:
         return value
 
     def check_origin(self) -> None:
-        """Refuse what another site has sent. Raises `forbidden`.
+        """Refuse a request from another site. Raises `forbidden`.
 
-        Pages send no referrer, so some browsers say "null" for the origin of their own forms;
-        what they say beside it (Sec-Fetch-Site) cannot be set by a page.
+        Pages send no referrer, so some browsers send "null" as the origin of their own forms;
+        the header Sec-Fetch-Site of the same request cannot be set by a page.
         """
         origin = self.request.header(b"origin")
         fetched = self.request.header(b"sec-fetch-site")
@@ -267,7 +267,7 @@ class PageContext:
     def check_csrf(self, token: str | None) -> None:
         """Refuse a form that was not made for this browser. Raises `forbidden`."""
         if self.is_new or not hmac.compare_digest((token or "").encode(), self.csrf.encode()):
-            raise BillfoldError("forbidden", "This form has expired. Go back, load its page anew and try again.")
+            raise BillfoldError("forbidden", "This form has expired. Go back, reload its page and try again.")
 
     def render(
         self,
@@ -279,9 +279,9 @@ class PageContext:
         form_target_uri: str | None = None,
         **facts: Any,
     ) -> PageResponse:
-        """Return a page; with a mistake it is 422, 409 where a rule refused, 429 after too many tries.
+        """Return a page; with an error it is 422, 409 if a rule refused, 429 after too many attempts.
 
-        `form_target_uri` is a foreign address its form may end up at.
+        `form_target_uri` is an external address to which its form may be redirected.
         """
         status = status or (_STATUS.get(type(wrong), 422) if wrong else HTTP_OK)
         if isinstance(wrong, LockedOut):
@@ -303,7 +303,7 @@ class PageContext:
         )
 
     def _with_every_error(self, name: str, facts: dict[str, Any]) -> str:
-        """Return a page that says all that is wrong: what no field of it is marked with stands at its top."""
+        """Return a page with all errors: those that belong to no field are shown at its top."""
         text = self.server.theme.render(name, facts)
         marked = {field: each for field, each in facts["field_errors"].items() if f'id="{field}-mistake"' in text}
         wrong = " ".join(each for field, each in facts["field_errors"].items() if field not in marked)
@@ -317,11 +317,11 @@ class PageContext:
 
 
 def redirect(to: str, cookies: Sequence[Cookie] = (), *, done: str = "") -> PageResponse:
-    """Return the way to another page: 303, so that nothing is sent a second time. It says what was `done`."""
+    """Return the redirect to another page: 303, so that nothing is sent twice. It shows what was `done`."""
     if done:
         path, mark, place = to.partition("#")
         to = f"{path}?done={done}{mark}{place}"
-    # A header is of latin-1 alone; what is quoted already stays so.
+    # A header may contain only latin-1; quoted parts stay as they are.
     location = quote(to, safe=_ADDRESS_SIGNS)
     return Response(b"", status_code=303, headers={"location": location, **page_headers()}, cookies=list(cookies))
 
@@ -350,7 +350,7 @@ def shown_again(show: Page, *further: type[BillfoldError], unless: str = "") -> 
 
 
 def sentence_of(mistake: FormError) -> str:
-    """Return what a form says about what was wrong with it; what is wrong in a field stands there."""
+    """Return a form's summary of an error; errors of fields are shown there."""
     if isinstance(mistake, InvalidInput):
         return "Correct the marked field." if len(mistake.errors) == 1 else "Correct the marked fields."
     return mistake if isinstance(mistake, str) else mistake.detail
@@ -370,7 +370,7 @@ def csrf_token(cookie: str, key: bytes) -> str:
 
 
 def parse_form(request: RawRequest) -> dict[str, str]:
-    """Return the fields of a form. Raises `bad-request`: unreadable, no text, or one twice."""
+    """Return the fields of a form. Raises `bad-request`: unreadable, not text, or repeated."""
     try:
         pairs = parse_qsl(
             request.body.decode("ascii"), keep_blank_values=True, max_num_fields=_FORM_FIELDS_MAX, errors="strict"
@@ -393,5 +393,5 @@ def _unique_fields(pairs: list[tuple[str, str]]) -> dict[str, str]:
     if len(found) != len(pairs):
         raise BillfoldError("bad-request", "A field comes twice.")
     if any(map(has_control, found.values())):
-        raise BillfoldError("bad-request", "A field is no text.")
+        raise BillfoldError("bad-request", "A field is not text.")
     return found

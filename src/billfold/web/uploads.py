@@ -1,4 +1,4 @@
-"""A form of a page with a file: what is beside the file, and the file as the body of a request."""
+"""A form of a page with a file: its other fields, and the file as the body of a request."""
 
 import asyncio
 import copy
@@ -23,9 +23,9 @@ class SentForm(NamedTuple):
 
 @asynccontextmanager
 async def received_file(page: PageContext, owner: UUID, document_type: str) -> AsyncIterator[SentForm]:
-    """Receive the form of a page that takes a file, when it is the owner's turn.
+    """Receive the form of a page that takes a file, within the owner's upload limit.
 
-    Raises `forbidden` for a form of another browser, InvalidInput at `file` without a file, and what cannot be read.
+    Raises `forbidden` for a form of another browser, InvalidInput at `file` without a file, and reading errors.
     """
     turns = page.server.turns
     most = max(max_file_bytes(kind, document_type) for kind in FileKind)

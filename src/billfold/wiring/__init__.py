@@ -1,5 +1,5 @@
-"""The only place that knows everybody: settings become a database, a bank, a server.
+"""The only package that depends on all others: turns settings into a database, a bank, a server.
 
-`partner_app` is what each worker of the https server calls, `Wiring` what the command line
-stands on. Nothing else picks an adapter.
+Each worker of the https server calls `partner_app`; `Wiring` is the context of the command line.
+No other code picks an adapter.
 """

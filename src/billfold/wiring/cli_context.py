@@ -1,4 +1,4 @@
-"""What the command line stands on, made of the real parts."""
+"""The context of the command line, made of the real parts."""
 
 import asyncio
 import os
@@ -46,11 +46,11 @@ SECRETS: Final = (
     SecretColumn("authenticator", ("user_id",), totp.secret_place),
     SecretColumn("signing_key", ("key_id",), signing_keys.secret_place),
 )
-"""What the encryption key itself seals. Keys of documents are never changed: `billfold document-keys rotate`."""
+"""Columns sealed with the encryption key itself. Keys of documents never change: `billfold document-keys rotate`."""
 
 
 async def reseal_secrets(bank: Bank, progress: StepReporter) -> int:
-    """Seal contact details and secrets under former encryption keys with the current one; return how many secrets."""
+    """Reseal contact details and secrets under former encryption keys with the current one; return how many secrets."""
     await reseal_contact_details(bank, progress)
     return await reseal(bank.pool, bank.vault, SECRETS)
 
@@ -67,9 +67,9 @@ _REFUSED = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError
 
 
 class EmbeddedDatabase:
-    """The database that comes with Billfold, held by this process.
+    """The embedded database, held by this process.
 
-    `dsn` is the address of the application, `owner_dsn` that of whoever migrates and copies it.
+    `dsn` is the address of the application, `owner_dsn` that of the owner, who migrates and copies it.
     """
 
     embedded = True
@@ -89,17 +89,17 @@ class EmbeddedDatabase:
         return await self._server.create_database(DATABASE)
 
     def restart_if_stopped(self) -> None:
-        """Start the server again when it is gone; what was committed is there."""
+        """Restart the server if it is gone; committed data is kept."""
         if psutil.pid_exists(self._server.pid):
             return
         try:
             dead, self._server = self._server, embedded_postgres.start(self._state_dir)
         except EmbeddedPostgresError as error:
-            raise CliError(f"The embedded database does not come back: {error}.", "It is tried again.") from error
+            raise CliError(f"The embedded database does not restart: {error}.", "It is tried again.") from error
         dead.hold.release()
 
     def close(self) -> None:
-        """Let go; the last to do so stops the server."""
+        """Release the server; the last process to do so stops it."""
         embedded_postgres.stop(self._server)
 
 
@@ -114,7 +114,7 @@ class ExternalDatabase:
             asyncio.run(self._check_connection(variable, address))
 
     def restart_if_stopped(self) -> None:
-        """Leave it to whoever runs it."""
+        """Leave it to its operator."""
 
     async def _check_connection(self, variable: str, address: str) -> None:
         try:
@@ -124,7 +124,7 @@ class ExternalDatabase:
 
 
 class _Addresses(msgspec.Struct, frozen=True):
-    """Of `sandbox.json`: where the sandbox of a folder listens."""
+    """The part of `sandbox.json` with the ports of the sandbox of a folder."""
 
     base_url: str
     http_url: str
@@ -134,7 +134,7 @@ def _ports_of(state_dir: Path) -> dict[str, Any]:
     try:
         found = msgspec.json.decode((state_dir / SANDBOX).read_bytes(), type=_Addresses)
         ports = {"port": urlsplit(found.base_url).port, "http_port": urlsplit(found.http_url).port}
-    except (OSError, ValueError):  # there is none, or nothing readable
+    except (OSError, ValueError):  # missing or unreadable
         return {}
     return {name: port for name, port in ports.items() if port}
 
@@ -162,23 +162,23 @@ class Wiring:
 
     @property
     def is_production(self) -> bool:
-        """Tell whether this is a real bank, however wrong its other settings may be."""
+        """Tell whether this is a production bank, even if its other settings are wrong."""
         return self._environ.get(variable_name("environment"), "").strip().lower() == "production"
 
     def configure_logging(self) -> None:
-        """Log as the environment says, however wrong the settings may be."""
+        """Configure logging from the environment, even if the settings are wrong."""
         log_as_configured(self._environ)
 
     def configured(self, **changes: Any) -> Settings:
-        """Return the settings of the environment with some replaced: for what starts a server."""
+        """Return the settings of the environment with some replaced, for starting a server."""
         settings = Settings.from_env(self._environ)
         operator = settings.operator or self._account()
-        if settings.is_production:  # a name is what anybody says, an account is who they are
+        if settings.is_production:  # a name can be anything, an account is authenticated
             operator = Operator.of_account(operator, _login_account())
         return replace(settings, **{"operator": operator, **changes})
 
     def _account(self) -> str:
-        """Return who is at work: the account that became another by sudo, or that of the process."""
+        """Return the operator's account: the one that used sudo, or that of the process."""
         try:
             return self._environ.get("SUDO_USER") or pwd.getpwuid(os.getuid()).pw_name
         except KeyError:  # in a container a user may have no name
@@ -194,7 +194,7 @@ class Wiring:
 
     @contextmanager
     def database(self, settings: Settings, report: StepReporter) -> Iterator[Database]:
-        """Lend the database, started when it is the embedded one."""
+        """Yield the database, started if it is the embedded one."""
         if settings.database_url is not None:
             yield ExternalDatabase(settings.database_url, settings.database_owner_url)
             return
@@ -210,7 +210,7 @@ class Wiring:
                 raise CliError(f"The disk of {settings.state_dir} is full.", "Free some space there.") from error
             raise CliError(
                 f"The embedded database does not start: {error}",
-                f"Look into {settings.state_dir}, or set BILLFOLD_STATE_DIR to another folder.",
+                f"Check {settings.state_dir}, or set BILLFOLD_STATE_DIR to another folder.",
             ) from error
         try:
             yield embedded
@@ -218,7 +218,7 @@ class Wiring:
             embedded.close()
 
     def running_database(self, settings: Settings) -> str:
-        """Return the address of the database as it is: nothing is started. Raises CliError."""
+        """Return the address of the database without starting anything. Raises CliError."""
         if settings.database_url is not None:
             return ExternalDatabase(settings.database_url, None).dsn
         dsn = embedded_postgres.find_running(settings.state_dir, DATABASE, APP_ROLE)
@@ -227,7 +227,7 @@ class Wiring:
         return dsn
 
     def inspect_certificate(self, settings: Settings, partners: Sequence[str]) -> CertificateReport | None:
-        """Return what is wrong with the configured certificate; None when there is none: a proxy's, or our own.
+        """Return the report on the configured certificate; None if there is none: a proxy's, or our own.
 
         Raises CliError when it is not one of the bank's hosts.
         """
@@ -275,16 +275,16 @@ class Wiring:
         await work(bank, stop)
 
     async def ingest_files(self, bank: Bank) -> int:
-        """Take the files that have arrived from the rails; return how many there were."""
+        """Process the files that have arrived from the rails; return how many there were."""
         from billfold.wiring.scheduled_jobs import file_receivers  # noqa: PLC0415 - as above
 
         return sum([await ingest(bank) for ingest in file_receivers()])
 
     def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
-        """Return the environment in which a child process sees these settings: never the owner of the database."""
+        """Return the environment of a child process with these settings: never the owner of the database."""
         url = variable_name("database_url")
         is_named = self._environ.get(url) or self._environ.get(url + FILE_SUFFIX)
-        own = {} if is_named else {"database_url": dsn}  # a secret that stands in a file stays there
+        own = {} if is_named else {"database_url": dsn}  # a secret in a file stays there
         changes = {**changes, "state_dir": settings.state_dir, **own}
         overrides = {variable_name(name): str(value) for name, value in changes.items()}
         dropped = {*overrides, variable_name("database_owner_url")}
@@ -292,9 +292,9 @@ class Wiring:
         return {**kept, **overrides, "PYTHONUNBUFFERED": "1"}
 
     def delete_state(self, state_dir: Path, report: StepReporter) -> None:
-        """Stop and remove the embedded database of a state directory, and the files about it.
+        """Stop and remove the embedded database of a state directory, and its files.
 
-        Files received and uploaded are removed too: the next bank would take them for its own.
+        Files received and uploaded are removed too: the next bank would mistake them for its own.
         """
         folder = state_dir / "postgres"
         if folder.exists():
@@ -310,7 +310,7 @@ class Wiring:
 
 
 def _login_account() -> str:
-    """Return the account that has logged in to this machine, or that of the process where nobody has.
+    """Return the account that logged in to this machine, or that of the process if there was no login.
 
     The kernel keeps it through `sudo` and `su`; no variable of the environment changes it.
     """

@@ -1,6 +1,6 @@
 """Initializes a bank: its seed, market and clock in the database, and the bank's own customer.
 
-Every step may be repeated: ids are derived from the seed, so what was done before a crash is
+Every step may be repeated: ids are derived from the seed, so steps completed before a crash are
 found and only the rest is done.
 """
 
@@ -42,7 +42,7 @@ class BankConfigMismatch(CliError):
 
 
 class BankIdentity(NamedTuple):
-    """What the bank's own row says; `key_check` and `domain` are None until `billfold migrate up`."""
+    """The bank's own row; `key_check` and `domain` are None until `billfold migrate up`."""
 
     seed: bytes
     environment: str
@@ -51,7 +51,7 @@ class BankIdentity(NamedTuple):
 
 
 async def find_bank_identity(conn: Connection) -> BankIdentity | None:
-    """Return what the bank was founded on, or None before that."""
+    """Return the parameters the bank was created with, or None before that."""
     row = await conn.fetchrow(_BANK)
     return None if row is None else BankIdentity(*row)
 
@@ -70,7 +70,7 @@ async def initialize_bank(
         await conn.execute(_INSERT_BANK, *row)
         stored = await find_bank_identity(conn)
         assert stored is not None
-        if stored.key_check is None:  # founded by an earlier release
+        if stored.key_check is None:  # created by an earlier release
             stored = stored._replace(key_check=await conn.fetchval(_SEALED_EARLIER) or key_check)
         domain = settings.domain if new_domain else stored.domain
         check_identity(stored._replace(domain=domain), replace(settings, seed=seed), vault)
@@ -109,12 +109,12 @@ def check_identity(stored: BankIdentity, settings: Settings, vault: Vault) -> No
 
 
 async def reseal_key_check(conn: Connection, stored: BankIdentity, vault: Vault) -> None:
-    """After a change of the key: from now on the former key alone opens no bank."""
+    """Record a change of the key: from now on the former key alone cannot open the bank."""
     if stored.key_check is not None and not vault.is_current(stored.key_check):
         await conn.execute(_SET_CHECKS, vault.seal(b"", _KEY_CHECK), stored.domain)
 
 
 async def create_bank_customer(bank: Bank) -> None:
-    """Create the customer that is the bank itself; its days are counted from here on."""
+    """Create the customer that is the bank itself; its business days start now."""
     customer_id, name = bank_customer_id(bank.seed), bank.settings.bank_name
     await enrol(bank, customer_id, "house", partner_id=None, name=name, key="house")

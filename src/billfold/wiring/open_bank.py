@@ -100,7 +100,7 @@ def reference_readers() -> ReferenceReaders:
 
 
 def identifier_loaders() -> Sequence[IdentifierLoader]:
-    """Return what loads portals, counterparties and pending transfers."""
+    """Return the loader of portals, counterparties and pending transfers."""
     return load_portals, counterparty_store.load_payees, load_pending
 
 
@@ -115,7 +115,7 @@ if TYPE_CHECKING:
 POOL_MAX = 12
 SEED_BYTES = 32
 MIN_BATCH_FOR_EXTRA_LANE = 30
-"""A batch of so many costs hardly more per command than one of hundreds."""
+"""Batches of this size cost hardly more per command than batches of hundreds."""
 _KEY_FILE = "encryption.key"
 _MIGRATE = "Run `billfold migrate up`."
 _MEMBER = f"Log in as a member of {APP_ROLE}: docs/operate/install.md."
@@ -127,9 +127,9 @@ _LOST_KEY = "Restore it from the backup, set BILLFOLD_ENCRYPTION_KEY, or start o
 async def open_bank(
     settings: Settings, dsn: str, *, pool_max: int = POOL_MAX, by_pooler: bool = False
 ) -> AsyncIterator[Bank]:
-    """Open the bank founded in a database, or behind a pooler of transactions; its engine runs until the context ends.
+    """Open the bank in a database, or behind a transaction pooler; its engine runs until the context ends.
 
-    Raises CliError when there is no bank, or its schema is another release's.
+    Raises CliError if there is no bank, or if its schema belongs to another release.
     """
     async with providers.bank_lease_of(settings), await _pool(dsn, pool_max, by_pooler=by_pooler) as pool:
         async with pool.acquire() as conn:
@@ -163,7 +163,7 @@ async def open_bank(
 
 @asynccontextmanager
 async def _kept_fresh(bank: Bank) -> AsyncIterator[None]:
-    """Take up market data and agreements that other processes write, until the context ends."""
+    """Load market data and agreements that other processes write, until the context ends."""
     async with run_market_refresher(bank.pool, bank.market), run_agreements_refresher(bank.pool, bank.terms.agreements):
         yield
 
@@ -184,7 +184,7 @@ def _screening(simulation: Simulation | None) -> Screening:
 def engine_of(
     pool: Pool, market: Market, seed: bytes, *, settings: Settings, vault: Vault, screening: Screening
 ) -> Engine:
-    """Return the bank's one writer, as the settings want it."""
+    """Return the bank's single writer, configured by the settings."""
     load_rules()
     return Engine(
         pool,
@@ -203,7 +203,7 @@ def engine_of(
 
 
 async def initialize_database(settings: Settings, dsn: str, *, new_domain: bool = False) -> None:
-    """Found the bank in a migrated database; what is there already stays. May be repeated."""
+    """Create the bank in a migrated database; existing data stays. May be repeated."""
     conn = await connect(dsn)
     try:
         identity = await initialize.find_bank_identity(conn)
@@ -218,25 +218,25 @@ async def initialize_database(settings: Settings, dsn: str, *, new_domain: bool 
 
 
 def extra_lane_threshold(settings: Settings) -> int:
-    """Return how many commands must wait before a process opens another lane than its first.
+    """Return how many commands must wait before a process opens a second lane.
 
-    Lanes of one process overlap its planning with the database's writing. Where several processes
-    answer, they do so for each other, and another lane would only make every batch smaller.
+    Lanes of one process overlap its planning with the database's writing. If several processes
+    answer, they overlap with each other, and another lane would only make every batch smaller.
     """
     return 1 if settings.workers == 1 else MIN_BATCH_FOR_EXTRA_LANE
 
 
 async def _pool(dsn: str, most: int, *, by_pooler: bool = False) -> Pool:
-    """Return connections in the application's role. Raises CliError when there is no such role.
+    """Return connections in the application's role. Raises CliError if there is no such role.
 
-    A pooler of transactions keeps no role: whoever logs in there has to be a member of it and nobody else.
+    A transaction pooler keeps no role: the login user there must be a member of it and nothing else.
     """
     try:
         pool = await create_pool(dsn, min_size=1, max_size=most, role=APP_ROLE, by_pooler=by_pooler)
     except asyncpg.InvalidParameterValueError as error:
         raise CliError(f"The database has no role {APP_ROLE}.", _MIGRATE) from error
     except asyncpg.ProtocolViolationError as error:
-        raise CliError(f"A pooler of transactions answers there: {error}.", _DIRECT) from error
+        raise CliError(f"That address is a transaction pooler: {error}.", _DIRECT) from error
     if by_pooler:
         async with pool.acquire() as conn:
             owner = await find_owner(conn, "ledger_head")
@@ -248,7 +248,7 @@ async def _pool(dsn: str, most: int, *, by_pooler: bool = False) -> Pool:
 
 @asynccontextmanager
 async def _replica(settings: Settings, primary: Pool, most: int) -> AsyncIterator[Replica | None]:
-    """Return what reads from replicas, or None where there are none."""
+    """Return the reader of replicas, or None if there are none."""
     if settings.database_replica_url is None:
         yield None
         return
@@ -262,7 +262,7 @@ async def _market(conn: Connection, settings: Settings) -> Market:
 
 
 async def check_start(settings: Settings, dsn: str) -> None:
-    """Find out whether a process can open the bank with these settings. Raises CliError."""
+    """Check that a process can open the bank with these settings. Raises CliError."""
     async with await _pool(dsn, 1) as pool, pool.acquire() as conn:
         _, vault = await check_bank(conn, settings)
         await check_master_keys(conn, settings, vault)
@@ -271,13 +271,13 @@ async def check_start(settings: Settings, dsn: str) -> None:
 
 
 async def check_bank(conn: Connection, settings: Settings) -> tuple[initialize.BankIdentity, Vault]:
-    """Return the bank and its vault; write nothing. Raises CliError when there is none to open with these settings."""
+    """Return the bank and its vault; write nothing. Raises CliError if none can be opened with these settings."""
     try:
         pending = await runner.pending(conn)
     except asyncpg.InsufficientPrivilegeError:  # a shape older than the role
         pending = [APP_ROLE]
     if pending:
-        raise CliError("The database does not have this release's shape.", _MIGRATE)
+        raise CliError("The database does not match this release.", _MIGRATE)
     identity = await initialize.find_bank_identity(conn)
     if identity is None:
         raise CliError("There is no bank in the database yet.", _MIGRATE)
@@ -287,7 +287,7 @@ async def check_bank(conn: Connection, settings: Settings) -> tuple[initialize.B
 
 
 async def check_master_keys(conn: Connection, settings: Settings, vault: Vault) -> MasterKeys:
-    """Return the master keys, once each that wraps a data key has unwrapped one. Raises CliError, Unavailable."""
+    """Return the master keys after one data key of each has been unwrapped. Raises CliError, Unavailable."""
     master = providers.master_keys_of(settings, vault)
     for subject_id, stored in await list_one_of_each(conn):
         try:
@@ -302,7 +302,7 @@ async def check_master_keys(conn: Connection, settings: Settings, vault: Vault) 
 
 
 def policy_of(settings: Settings, screening: Screening) -> BankPolicy:
-    """Return the settings that decide money."""
+    """Return the settings that affect money."""
     return BankPolicy(
         aum_fee_bps=settings.aum_fee_bps,
         haircut_bps=settings.same_day_haircut_bps,
@@ -321,16 +321,16 @@ def policy_of(settings: Settings, screening: Screening) -> BankPolicy:
 
 
 def vault_of(settings: Settings, *, may_make: bool = False) -> Vault:
-    """Return what seals and vouches: the key of the settings, or the one a sandbox keeps.
+    """Return the vault that seals and signs: with the key of the settings, or the one a sandbox keeps.
 
-    `may_make`: a new bank makes its key. Raises CliError when an existing bank's key file is gone.
+    `may_make`: a new bank creates its key. Raises CliError if an existing bank's key file is missing.
     """
     key = settings.encryption_key or _sandbox_key(settings.state_dir, may_make=may_make)
     return Vault(key, retired=settings.retired_encryption_keys)
 
 
 def _sandbox_key(state_dir: Path, *, may_make: bool) -> bytes:
-    """Return the key a sandbox keeps for itself, made with its bank."""
+    """Return the key a sandbox keeps for itself, created with its bank."""
     path = state_dir / _KEY_FILE
     if may_make:
         state_dir.mkdir(parents=True, exist_ok=True)
@@ -339,7 +339,7 @@ def _sandbox_key(state_dir: Path, *, may_make: bool) -> bytes:
             with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as out:
                 out.write(secrets.token_bytes(KEY_BYTES))
             try:
-                os.link(draft, path)  # whole, and never over a key that is there
+                os.link(draft, path)  # atomic, and never replacing an existing key
             finally:
                 draft.unlink()
     try:

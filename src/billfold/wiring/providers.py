@@ -1,4 +1,4 @@
-"""What the settings choose of the outside: folders, mail server, webhook client, providers."""
+"""Adapters chosen by the settings: folders, mail server, webhook client, providers."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def email_transport_of(settings: Settings) -> EmailTransport:
 
 
 def _sender_of(settings: Settings) -> Address:
-    """Return who sends e-mails: the bank, unless the configured address says another name."""
+    """Return the sender of e-mails: the bank, unless the configured address has another name."""
     name, address = parseaddr(settings.mail_from)
     return Address(name or settings.bank_name, addr_spec=address)
 
@@ -172,7 +172,7 @@ def file_store_of(settings: Settings) -> FileStore:
 
 
 async def check_file_store(settings: Settings) -> str:
-    """Find out whether uploaded documents can be kept, and say where they are. Raises CliError."""
+    """Check that uploaded documents can be stored, and return where. Raises CliError."""
     try:
         return await file_store_of(settings).check()
     except FileStoreUnusable as error:
@@ -180,7 +180,7 @@ async def check_file_store(settings: Settings) -> str:
 
 
 def master_keys_of(settings: Settings, vault: Vault) -> MasterKeys:
-    """Return what wraps data keys: the first of the settings, with the earlier ones. Raises CliError."""
+    """Return the key wrapper: the first master key of the settings, with the former ones. Raises CliError."""
     return MasterKeys([_master_key_of(settings, vault, name) for name in settings.master_keys])
 
 
@@ -211,7 +211,7 @@ def simulation_of(settings: Settings, seed: bytes) -> Simulation | None:
 
 
 def bank_lease_of(settings: Settings) -> AbstractAsyncContextManager[None]:
-    """Return what a process holds while it has the bank open: in a sandbox others may want it closed."""
+    """Return the lock of a process that has the bank open: in a sandbox others may want it closed."""
     if settings.is_production:
         return nullcontext()
     from billfold.sandbox.forks.lease import bank_lease  # noqa: PLC0415 - production does not import the sandbox
@@ -220,7 +220,7 @@ def bank_lease_of(settings: Settings) -> AbstractAsyncContextManager[None]:
 
 
 def until_paused(settings: Settings, stop: asyncio.Event) -> AbstractAsyncContextManager[asyncio.Event]:
-    """Return an event that is set when `stop` is, or in a sandbox when the bank is to be closed."""
+    """Return an event that is set when `stop` is, or in a sandbox when the bank must be closed."""
     if settings.is_production:
         return nullcontext(stop)
     from billfold.sandbox.forks import lease  # noqa: PLC0415 - as above
@@ -280,7 +280,7 @@ def _plaid(settings: Settings) -> PlaidLinking:
 
 
 async def check_linking_provider(settings: Settings) -> str:
-    """Find out whether accounts can be linked, and say by whom. Raises CliError."""
+    """Check that accounts can be linked, and return the provider. Raises CliError."""
     if settings.linking_provider != PLAID:
         return settings.linking_provider or "simulated"
     async with aclosing(_plaid(settings)) as plaid:
@@ -341,10 +341,10 @@ def ports_of(settings: Settings, pool: Pool, data_keys: DataKeys, simulation: Si
 
 
 def check_adapters(settings: Settings) -> str:
-    """Read the chains, make every adapter of a real bank, and say which they are. Raises CliError."""
+    """Read the chains, create every adapter of a production bank, and return their names. Raises CliError."""
     chains_of(settings)
     if not settings.is_production:
-        return "simulated, where none is set"
+        return "simulated if not set"
     custodian_of(settings, None)
     linking_provider_of(settings, None)
     identity_check_of(settings, None)
@@ -361,7 +361,7 @@ def check_adapters(settings: Settings) -> str:
 
 
 def _adapter(field: str, name: str | None, port: type[object]) -> Any:  # noqa: ANN401 - what a package offers
-    """Return what the named adapter makes; None when there is none."""
+    """Return the named adapter; None if there is none."""
     if name in {None, NO_ADAPTER}:
         return None
     made: Any = None
@@ -374,5 +374,5 @@ def _adapter(field: str, name: str | None, port: type[object]) -> Any:  # noqa: 
         return made
     raise CliError(
         f"The adapter {name} of {variable_name(field)} cannot be made: {problem!r}.",
-        "Install its package beside Billfold and see its documentation, or set another adapter, or none.",
+        "Install its package together with Billfold and see its documentation, or set another adapter, or none.",
     ) from problem

@@ -1,4 +1,4 @@
-"""Which function runs each kind of scheduled job, and which takes the files of each rail."""
+"""Maps each kind of scheduled job, and the files of each rail, to its function."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _file_jobs() -> JobRunners:
 
 
 def file_receivers() -> tuple[PeriodicTask, ...]:
-    """Return what takes the files that arrived, per rail; each returns how many it looked at."""
+    """Return the processor of arrived files per rail; each returns how many files it checked."""
     return (FedwireFileProcessor(), AchFileProcessor().process_all, CardSettlementFiles().process_all)
 
 

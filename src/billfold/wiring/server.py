@@ -38,7 +38,7 @@ class HostRouter:
     """ASGI: the Partner API, unless the host is that of the authorization server, customers or the card processor.
 
     The host of the authorization server has its endpoints and the sign-in `pages`. The documentation is on all hosts
-    but that of the card processor.
+    except that of the card processor.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ def partner_app() -> LazyApp:
 
 @asynccontextmanager
 async def _open_apps(settings: Settings) -> AsyncIterator[tuple[AppWithLifespan, EventBroadcaster]]:
-    """Open the bank; yield what serves it, and the streams of its events."""
+    """Open the bank; yield its application, and the streams of its events."""
     pooler = settings.database_pooler_url
     opened = open_bank(settings, pooler or settings.database_url or "", by_pooler=pooler is not None)
     async with opened as bank, telemetry(bank, "api"):
@@ -127,7 +127,7 @@ def _event_broadcaster(bank: Bank) -> EventBroadcaster:
 
 
 def _call_on_signals(stop: Callable[[], None]) -> None:
-    """Call `stop` in this loop besides the handlers that are already set."""
+    """Call `stop` in this loop in addition to the existing handlers."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, partial(_stop_and_chain, loop, stop, signal.getsignal(number)))
@@ -146,7 +146,7 @@ def _stop_and_chain(
 
 
 def make_host_router(bank: Bank, broadcaster: EventBroadcaster | None = None) -> HostRouter:
-    """Return everything the server of a bank answers; both APIs stream events from one broadcaster."""
+    """Return all endpoints of a bank's server; both APIs stream events from one broadcaster."""
     broadcaster = broadcaster or create_event_broadcaster(bank)
     partner = make_partner_app(bank, broadcaster)
     customer = create_customer_app(bank, broadcaster=broadcaster)

@@ -1,8 +1,8 @@
 """The worker: does due work, closes the bank's day, runs scheduled jobs, purges old rows.
 
-It owns nothing: every round asks the database what there is to do, so it may be killed at any
-moment and any number may run. One of them at a time does due work, and one runs long jobs beside it;
-the others take over when it is gone. Nothing waits for a worker to be right: customers are brought up to date before
+It has no state: every iteration queries the database for work, so it may be killed at any
+moment and any number may run. One of them at a time does due work, and one runs long jobs concurrently;
+the others take over when it is gone. Correctness does not depend on workers: customers are brought up to date before
 each of their commands anyway.
 """
 
@@ -34,24 +34,24 @@ from billfold.reports.requests.worker import purge_reports
 from billfold.request_log import store as request_store
 
 ROWS_PER_STATEMENT = 5_000
-"""How many rows of one table are removed in one statement."""
+"""Maximum number of rows of one table removed by one statement."""
 IDEMPOTENCY_KEY_RETENTION = timedelta(hours=24)
-"""How long an idempotency key is remembered, in wall time."""
+"""Retention of idempotency keys, in wall time."""
 ORPHAN_FILE_RETENTION = timedelta(days=7)
-"""How long a file is kept that no document names: an upload that was cut off, or was replaced."""
+"""Retention of files that no document names: an upload that was cut off, or was replaced."""
 RATE_WINDOW_RETENTION = timedelta(minutes=30)
-"""How long counters are kept; those of failed logins are read for a quarter of an hour."""
+"""Retention of counters; those of failed logins are read for a quarter of an hour."""
 
 ASSERTION_RETENTION = timedelta(minutes=1)
-"""How long a used assertion is remembered after its end: longer than the skew it is granted."""
+"""Retention of a used assertion after its expiry: longer than the skew it is granted."""
 USED_CODE_RETENTION = timedelta(days=1)
-"""How long a code is remembered after its end: a second use ends what was issued from it."""
+"""Retention of a code after its expiry: a second use revokes what was issued from it."""
 LOGIN_ATTEMPT_RETENTION = timedelta(days=1)
 DEVICE_RETENTION = timedelta(days=180)
 EMAIL_RETENTION = timedelta(days=30)
-"""How long e-mails are kept, and after its end what they led to."""
+"""Retention of e-mails, and after its end of what they led to."""
 LINKING_EXCHANGE_RETENTION = timedelta(days=1)
-"""How long a link is kept whose accounts were not added: longer than a request is repeated."""
+"""Retention of a link whose accounts were not added: longer than a request is repeated."""
 _NONE = timedelta(0)
 
 _EXPIRED_ROWS = {
@@ -86,7 +86,7 @@ _PURGE = "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE 
 async def purge(pool: Pool, wall: datetime, *, attempts_days: int, requests_days: int) -> dict[str, int]:
     """Remove all expired rows, `ROWS_PER_STATEMENT` at a time; return how many of each table.
 
-    A table for which it fails does not keep the others from it.
+    A failing table does not stop the others.
     """
     removed: dict[str, int] = {}
     failed: dict[str, Exception] = {}
@@ -125,7 +125,7 @@ async def _purge_table(pool: Pool, statement: str, before: datetime) -> int:
 async def delete_orphan_files(pool: Pool, files: FileStore, wall: datetime) -> int:
     """Discard files that neither a document nor a report names, once they are old; return how many.
 
-    A file is kept before its document is written down, so a young one may still get its row.
+    A file is stored before its document's row, so a young one may still get its row.
     """
     old = await files.list_stored(wall - ORPHAN_FILE_RETENTION)
     orphans = []
@@ -140,7 +140,7 @@ async def delete_orphan_files(pool: Pool, files: FileStore, wall: datetime) -> i
 log = structlog.get_logger(__name__)
 
 IDLE_SECONDS = 0.5
-"""How long a worker rests after a round in which there was nothing to do."""
+"""Pause of a worker after an iteration without work."""
 PAUSE_MAX_SECONDS = 30.0
 _DOUBLINGS_MAX = 10
 PURGE_SECONDS = 60.0
@@ -151,11 +151,11 @@ LONG_JOBS = frozenset({BANK_DAY_CLOSED_JOB})
 _LONG_JOBS_LOCK = 0x6C6F6E67  # "long"
 
 PeriodicTask = Callable[["Bank"], Awaitable[int]]
-"""Something that may be waiting: does a few and returns how many."""
+"""Work that may be pending: does some of it and returns how many items."""
 
 
 class Worker:
-    """One worker of one bank. `periodic_tasks` run beside due work."""
+    """One worker of one bank. `periodic_tasks` run concurrently with due work."""
 
     def __init__(self, bank: Bank, *periodic_tasks: PeriodicTask, pause_seconds: float = IDLE_SECONDS) -> None:
         self._bank = bank
@@ -171,10 +171,10 @@ class Worker:
         self._idle_seconds = pause_seconds
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until `stop` is set. A database that is away is waited for.
+        """Work until `stop` is set. Waits while the database is unavailable.
 
         Due work and every periodic task have their own loop: a long file or a slow mail server
-        delays nothing else, and one that fails ends no other.
+        delays nothing else, and a failing one stops no other.
         """
         log.info("worker_started")
         async with AsyncExitStack() as stack:
@@ -185,7 +185,7 @@ class Worker:
         log.info("worker_stopped")
 
     async def work_once(self) -> int:
-        """Do one round of everything; return how many things were done."""
+        """Run one iteration of everything; return how many items were done."""
         return sum([await task(self._bank) for task in self._tasks])
 
     async def _run_loop(self, task: PeriodicTask, stop: asyncio.Event) -> None:
@@ -208,7 +208,7 @@ class Worker:
 
 
 class _Every:
-    """A task that is done once in a while."""
+    """A task that is done periodically."""
 
     def __init__(self, seconds: float, task: PeriodicTask) -> None:
         self._seconds = seconds
@@ -216,7 +216,7 @@ class _Every:
         self._next_at = 0.0
 
     async def __call__(self, bank: Bank) -> int:
-        """Do it if it is time."""
+        """Run it if it is due."""
         if monotonic() < self._next_at:
             return 0
         work_done = await self.task(bank)
@@ -245,7 +245,7 @@ async def do_due_work(bank: Bank) -> int:
 
 
 async def do_long_jobs(bank: Bank) -> int:
-    """Run what may take minutes, unless another worker is doing it. Due work continues in the meantime."""
+    """Run jobs that may take minutes, unless another worker is doing it. Due work continues in the meantime."""
     return await _do_alone(bank, _LONG_JOBS_LOCK, _run_long_jobs)
 
 
@@ -277,7 +277,7 @@ async def _run_long_jobs(bank: Bank) -> int:
 
 
 async def _run_jobs(bank: Bank, aside_as: str, kinds: Collection[str]) -> Counter[str]:
-    """Run the jobs of some kinds that are due; those that fail are put aside."""
+    """Run due jobs of some kinds; failing ones are recorded for a retry."""
     now, wall = await bank.now(), wall_now()
     aside = await read_put_aside(bank.pool, aside_as, wall)
     jobs = await run_scheduled_jobs(bank, now, kinds=kinds, put_aside=aside.waiting)
@@ -295,7 +295,7 @@ def _count(now: datetime, happened: Counter[str], *, bank_days: int = 0) -> int:
 
 
 def _log_failure(event: str, error: Exception, **item: str) -> None:
-    """Log an item that was put aside: one that waits for newer market data is no error of the program."""
+    """Log a failed item: one that waits for newer market data is not logged as an error of the program."""
     record = log.warning if isinstance(error, MarketDataStale) else log.error
     record(event, error=error_summary(error), **item)
 

@@ -164,7 +164,7 @@ async def test_a_transfer_is_not_approved_once_its_requester_may_not_make_it(
     await customer_desk.ask(method, f"/api/v1/team/{await member_id_of(asker)}/", body, status=200)
     await customer_desk.ask("DELETE", f"/api/v1/team/{member['member_id']}/", status=200)
     for each in made:
-        assert "requested anew" in (await customer_desk.get(path_of(each)))["blocked_reason"]
+        assert "Cancel or deny this request" in (await customer_desk.get(path_of(each)))["blocked_reason"]
         await refused(manager, each, "approval-impossible", answers=409)
     path = f"/api/v1/team/{await member_id_of(asker)}/"
     await customer_desk.ask("PUT", path, {"role": "INITIATOR", "status": "ACTIVE"}, status=200)

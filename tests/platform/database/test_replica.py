@@ -100,7 +100,7 @@ async def test_documents_are_read_from_a_replica_that_has_replayed_what_they_sho
     assert await read_current(bank, deposit_meanwhile) == (replica, primary)
     assert await keys_read_for_a_replica(bank, customer_of(0)) == {customer_of(0): None}
     found = await look_at(bank, servers.address("billfold"))
-    assert f"127.0.0.1:{primary} is no replica" in found.found
+    assert f"127.0.0.1:{primary} is not a replica" in found.found
     assert ("bytes behind" in found.found, bool(found.next_step)) == (True, True)
 
     await operator_of_replica.execute("SELECT pg_wal_replay_resume()")

@@ -137,9 +137,9 @@ SELECT (jsonb_populate_record(a, jsonb_build_object('entry_no', a.entry_no + 100
           'details', jsonb_set(a.details::jsonb, {})))).*
   FROM audit_entry a WHERE a.details::text LIKE '%confirmation%'
 """
-NO_REVIEW = {"its confirmation is of no review": "UPDATE review SET content_hash = sha256('x')"}
+NO_REVIEW = {"its confirmation belongs to no review": "UPDATE review SET content_hash = sha256('x')"}
 SIGNED = NO_REVIEW | {
-    "its signature is not of this decision": FORGED.format("'{confirmation,nonce}', to_jsonb('x'::text)"),
+    "its signature does not match this decision": FORGED.format("'{confirmation,nonce}', to_jsonb('x'::text)"),
 }
 BY_CODE = NO_REVIEW | {
     "its code was not in force then": FORGED.format("'{confirmation,step}', to_jsonb(1)"),

@@ -287,7 +287,7 @@ async def test_a_file_that_the_api_refuses_is_refused_on_the_page(customer_desk,
     ):
         page = await carol.upload(document["id"], content, kind=kind, name=name)
         assert page.status_code == status, (kind, name)
-        assert "The file was not taken" in carol.text
+        assert "The file was not accepted" in carol.text
     assert (await carol.upload(document["id"], PAGE, csrf="x")).status_code == 403
     assert await applicant.documents(made) == [document]
 

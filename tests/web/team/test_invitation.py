@@ -94,7 +94,7 @@ async def test_a_link_works_once_and_opening_the_page_does_not_consume_it(new_br
     answers = await asyncio.gather(*(each.send("/invitation", password=NEW, again=NEW) for each in (one, other)))
     assert sorted(each.status_code for each in answers) == [303, 404]
     assert (await other.go(path)).status_code == 404
-    assert "Ask whoever invited you" in other.text
+    assert "Ask the person who invited you" in other.text
 
 
 async def test_a_weak_password_or_an_empty_name_does_not_use_the_link_up(bank, browser, invited):

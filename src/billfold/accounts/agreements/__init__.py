@@ -1,4 +1,4 @@
-"""Agreements that customers accepted.
+"""Agreements accepted by customers.
 
-Owns the acceptances and the rule of who can make payments without one. Never the texts: they are in `onboarding`.
+Owns the acceptances and the rule that payments require one. Never the texts: they are in `onboarding`.
 """

@@ -22,7 +22,7 @@ class AcceptedBy(StrEnum):
 
 
 class Consent(msgspec.Struct, frozen=True, kw_only=True):
-    """A version that was accepted. `accepted_by_id` is the id of the user, the partner or the invite."""
+    """An accepted version. `accepted_by_id` is the id of the user, the partner or the invite."""
 
     version: str
     accepted_at: datetime
@@ -34,12 +34,12 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AcceptanceRow(Row, frozen=True, kw_only=True):
-    """An acceptance as stored. `accepted_at` is what was stated, `recorded_at` business time."""
+    """An acceptance as stored. `accepted_at` is the time as reported, `recorded_at` business time."""
 
     table = "agreement_acceptance"
     key_column = "acceptance_id"
     fingerprinted = True
-    # Earlier releases left none.
+    # Earlier releases recorded no audit entry.
     proof_needed = "t.accepted_by IS NOT NULL"
 
     customer_id: UUID
@@ -63,5 +63,5 @@ class AcceptAgreements(Command, frozen=True, kw_only=True):
 
     @override
     def audited_fields(self) -> dict[str, Any]:
-        """Return which version was accepted, and by whom."""
+        """Return the accepted version, and by whom it was accepted."""
         return {"version": self.consent.version, "accepted_by": self.consent.accepted_by}

@@ -1,4 +1,4 @@
-"""A customer accepts the agreements in force, and makes no payments without those that are required."""
+"""Acceptance of the agreements in force, without which a customer can make no payments."""
 
 from datetime import date
 
@@ -13,7 +13,7 @@ from billfold.platform.errors import Refused
 
 @decides(AcceptAgreements)
 def accept_agreements(books: Books, cmd: AcceptAgreements, ctx: Context) -> Outcome:
-    """Record an acceptance; another one of the same version changes nothing.
+    """Record an acceptance; another one of the same version has no effect.
 
     Refuses: customer-not-open, agreement-not-in-force.
     """
@@ -29,7 +29,7 @@ def accept_agreements(books: Books, cmd: AcceptAgreements, ctx: Context) -> Outc
 
 
 def record_consent(book: Book, consent: Consent, ctx: Context) -> bool:
-    """Record which version was accepted, unless one as new was before; tell whether it is recorded."""
+    """Record the accepted version, unless one as new was recorded before; return whether it was recorded."""
     if (book.agreement_version or "") >= consent.version:
         return False
     given = {name: getattr(consent, name) for name in consent.__struct_fields__}
@@ -41,13 +41,13 @@ def record_consent(book: Book, consent: Consent, ctx: Context) -> bool:
 
 
 def require_accepted(book: Book, ctx: Context) -> None:
-    """Raise Refused agreement-not-accepted if the customer has not accepted what is required by now."""
+    """Raise Refused agreement-not-accepted if the customer has not accepted the version required by now."""
     if book.role == "customer":
         require_version(book.agreement_version, ctx.terms.agreements, ctx.today)
 
 
 def require_version(accepted: str | None, agreements: Agreements, today: date) -> None:
-    """Raise Refused agreement-not-accepted if a version is older than the one that is required on a day."""
+    """Raise Refused agreement-not-accepted if a version is older than the one required on a day."""
     required = agreements.required(today)
     if required is not None and (accepted or "") < required:
         raise Refused(

@@ -1,5 +1,5 @@
-"""Payees of customers, the verification of their accounts, and when money may move to them.
+"""Payees of customers, the verification of their accounts, and the conditions for payments to them.
 
 Owns every read of a counterparty, the checks of its numbers, and `may_be_paid`. Never links,
-verifies or unlinks one: that is a flow's work.
+verifies or unlinks one: flows do.
 """

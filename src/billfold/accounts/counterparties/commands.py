@@ -9,12 +9,12 @@ from billfold.ledger.commands import AuditedAction, Command, Reference
 
 
 class AddCounterparty(Command, frozen=True, kw_only=True):
-    """Link an account as payee; `details` are the fields of its variant, checked before.
+    """Link an account as payee; `details` are the fields of its variant, validated before.
 
-    `verification` is how it shall be shown that the account is theirs, if it is said. `holder` and `holder_address`
-    are the registered name and address of its owner, where the account is one of this bank; `linked` what a linking
-    provider says of it: `id`, `mask`, `status` and the sealed `access`. `is_screened`: its names were compared with
-    sanctions lists before.
+    `verification` is the requested proof that the account is theirs, if any. `holder` and `holder_address`
+    are the registered name and address of its owner, if the account is at this bank; `linked` is the linking
+    provider's data: `id`, `mask`, `status` and the sealed `access`. `is_screened`: its names have already been
+    compared with sanctions lists.
     """
 
     former_names = ("AddOnUsCounterparty",)
@@ -37,12 +37,12 @@ class AddCounterparty(Command, frozen=True, kw_only=True):
 
     @property
     def name_match(self) -> NameMatch | None:
-        """How the name fits that of the account's owner, where the account is one of this bank."""
+        """The match of the name with that of the account's owner, if the account is at this bank."""
         return None if self.holder is None else match_payee(self.counterparty_name, self.holder)
 
 
 class UpdateCounterparty(Command, frozen=True, kw_only=True):
-    """Give another display name, or unlink for ever."""
+    """Change the display name, or unlink permanently."""
 
     audit = AuditedAction("counterparty", lambda c: "unlinked" if c.unlink else "updated", fields=("display_name",))
 
@@ -55,7 +55,7 @@ class UpdateCounterparty(Command, frozen=True, kw_only=True):
 class ConfirmDeposits(Command, frozen=True, kw_only=True):
     """Name the two amounts in cents that arrived at the account, in any order.
 
-    `are_sent`: both deposits have left the bank. Before that no amounts are right or wrong.
+    `are_sent`: both deposits have left the bank. Until then no amounts are right or wrong.
     """
 
     audit = AuditedAction("counterparty", "deposits_named")
@@ -66,7 +66,7 @@ class ConfirmDeposits(Command, frozen=True, kw_only=True):
 
 
 class DecideVerification(Command, frozen=True, kw_only=True):
-    """Approve or reject what waits for its verification, its documents included."""
+    """Approve or reject a pending verification, including its documents."""
 
     reference_kinds = (Reference.DOCUMENT,)
     audit = AuditedAction("counterparty", "reviewed", fields=("approved", "reason"))
@@ -77,20 +77,20 @@ class DecideVerification(Command, frozen=True, kw_only=True):
 
 
 class FailVerification(Command, frozen=True, kw_only=True):
-    """The account is not there, or not to be reached: its micro-deposits came back."""
+    """Fail a verification because its micro-deposits came back: the account does not exist or cannot be reached."""
 
     counterparty_id: UUID
     reason: str
 
 
 class ExpireVerification(Command, frozen=True, kw_only=True):
-    """The wire that was awaited has not come in time."""
+    """Expire a verification because the expected wire has not arrived in time."""
 
     counterparty_id: UUID
 
 
 class SettleLink(Command, frozen=True, kw_only=True):
-    """Go on by what the linking provider says of the account now; `numbers` are its details, once they are known."""
+    """Update a link by the provider's current status; `numbers` are the account's details, once they are known."""
 
     counterparty_id: UUID
     link_status: str
@@ -98,14 +98,14 @@ class SettleLink(Command, frozen=True, kw_only=True):
 
 
 class SettleScreening(Command, frozen=True, kw_only=True):
-    """Keep what screening found of the names: CLEAR, OPEN or CONFIRMED."""
+    """Store the screening result of the names: CLEAR, OPEN or CONFIRMED."""
 
     counterparty_id: UUID
     sanctions: SanctionsStatus
 
 
 class CorrectAccount(Command, frozen=True, kw_only=True):
-    """Use what the account's bank says in a notification of change from now on: the details that it gives again."""
+    """Use the corrected details that the account's bank gave in a notification of change from now on."""
 
     counterparty_id: UUID
     details: dict[str, str]

@@ -1,4 +1,4 @@
-"""Accounts that users link through a linking provider, by signing in at their own bank; and counterparties of v1."""
+"""Accounts that users link through a linking provider by signing in at their own bank; and counterparties of v1."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -38,17 +38,17 @@ _V1_VERIFICATION_TYPES = {
 }
 _V1_STATUSES, _V1_USABLE = {"PENDING": "IN_PROGRESS", "UNLINKED": "FAILED"}, "VERIFIED"
 V1_COUNTERPARTY_TYPES = ("ach", "wire")
-"""The types v1 knows."""
+"""The types that v1 has."""
 
 
 class MicroDeposits(msgspec.Struct, kw_only=True):
-    """How often other amounts were named."""
+    """The number of wrong attempts."""
 
     verification_failure_count: int
 
 
 class LinkingProviderState(msgspec.Struct, kw_only=True):
-    """What the linking provider says of an account."""
+    """The linking provider's data about an account."""
 
     mask: str
     verification_status: str
@@ -70,7 +70,7 @@ class OlderAccount(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class OlderCounterparty(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A counterparty, v1: its account stands under the name of its type."""
+    """A counterparty, v1: its account is in the field named after its type."""
 
     id: UUID
     type: Annotated[str, one_of(*map(str.upper, V1_COUNTERPARTY_TYPES))]
@@ -79,7 +79,7 @@ class OlderCounterparty(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class OlderCounterparties(msgspec.Struct, kw_only=True):
-    """All counterparties of a customer that v1 can show, newest first."""
+    """All counterparties of a customer that v1 can represent, newest first."""
 
     count: int
     counterparties: list[OlderCounterparty]
@@ -87,7 +87,7 @@ class OlderCounterparties(msgspec.Struct, kw_only=True):
 
 
 class LinkTokenRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Where the provider's pages shall lead back to: an address, or an Android package."""
+    """The target to which the provider's pages return: an address, or an Android package."""
 
     client_name: Annotated[str, msgspec.Meta(min_length=1, max_length=30)]
     redirect_uri: (
@@ -99,14 +99,14 @@ class LinkTokenRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True)
 
 
 class LinkTokenAnswer(msgspec.Struct, kw_only=True):
-    """What opens the provider's pages, and until when."""
+    """A token for the provider's pages, and its expiry."""
 
     link_token: str
     expiration: datetime
 
 
 class ChosenAccount(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """An account that was chosen on the provider's pages."""
+    """An account chosen on the provider's pages."""
 
     id: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
     name: Annotated[str, msgspec.Meta(max_length=128)] | None = None
@@ -114,7 +114,7 @@ class ChosenAccount(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class LinkRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What the provider's pages returned."""
+    """The result of the provider's pages."""
 
     public_token: Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
     accounts: Annotated[list[ChosenAccount], msgspec.Meta(min_length=1, max_length=20)]
@@ -122,19 +122,19 @@ class LinkRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class LinkedCounterparties(msgspec.Struct, kw_only=True):
-    """The counterparties that were made of the chosen accounts, in their order."""
+    """The counterparties created from the chosen accounts, in order."""
 
     items: list[Counterparty]
 
 
 def has_v1_form(row: CounterpartyRow) -> bool:
-    """Tell whether v1 can show a counterparty: its type, and how it was verified."""
+    """Return whether v1 can represent a counterparty: its type, and how it was verified."""
     verification = msgspec.json.decode(row.verification)
     return row.type in V1_COUNTERPARTY_TYPES and verification["type"] in _V1_VERIFICATION_TYPES
 
 
 def render_v1_counterparty(row: CounterpartyRow) -> OlderCounterparty:
-    """A counterparty from its row, v1."""
+    """Return a counterparty in its v1 form."""
     details, stored = msgspec.json.decode(row.details), msgspec.json.decode(row.verification)
     account = OlderAccount(
         time_created=row.created_at,
@@ -167,7 +167,7 @@ def _status(status: str) -> str:
 
 _COUNTERPARTIES_MAX = 1000
 _LINKS = "account_links"
-"""What is asked of the linking provider, and counted: tokens, accounts, their status."""
+"""Usage counted per request to the linking provider: tokens, accounts, their status."""
 _LINK_REFUSES = ("linking-provider-not-configured", "link-login-required", "usage-limit-reached")
 
 
@@ -209,7 +209,7 @@ async def create_link_token(caller: Caller, bank: Bank, customer_id: UUID, data:
 async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: LinkRequest) -> LinkedCounterparties:
     """Link accounts.
 
-    Create counterparties of the accounts chosen on the linking provider's pages.
+    Creates counterparties from the accounts chosen on the linking provider's pages.
     """
     owner = await caller.owner(bank, customer_id)
     chosen = [each.id for each in data.accounts]
@@ -250,7 +250,7 @@ async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: Lin
 async def verify_linked_account(caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID) -> None:
     """Refresh linked account.
 
-    Fetch the verification status of a linked account from the linking provider.
+    Fetches the verification status of a linked account from the linking provider.
     """
     owner = await caller.owner(bank, customer_id)
     access, account_id = await _link_of(bank, owner, counterparty_id)
@@ -258,7 +258,7 @@ async def verify_linked_account(caller: Caller, bank: Bank, customer_id: UUID, c
     await limit_usage(bank, _LINKS, owner)
     data_key = await bank.ports[DataKeys].of(bank.pool, owner)
     status, numbers = "VERIFICATION_FAILED", None
-    with suppress(LinkError):  # the bank knows the account no more
+    with suppress(LinkError):  # the account no longer exists at its bank
         account = await provider.refresh(access, account_id)
         status, numbers = account.status, None
         if account.account_number is not None:
@@ -272,7 +272,7 @@ async def verify_linked_account(caller: Caller, bank: Bank, customer_id: UUID, c
 async def list_v1_counterparties(caller: Caller, bank: Bank, customer_id: UUID) -> OlderCounterparties:
     """List counterparties (v1).
 
-    Accounts that ACH entries and domestic wires reach, newest first. Use v2 instead.
+    Returns accounts that can be reached by ACH and domestic wires, newest first. Use v2 instead.
     """
     owner = await caller.owner(bank, customer_id)
     rows = await counterparty_store.COUNTERPARTIES.rows(
@@ -306,7 +306,7 @@ def _provider(bank: Bank) -> LinkingProvider:
 
 
 async def _exchange(caller: Caller, bank: Bank, owner: UUID, *, token: tuple[UUID, str]) -> str:
-    """Return the secret of the link, which is kept before it is used: its token is good once. Raises LinkError."""
+    """Return the secret of the link, which is stored before use: its token is valid once. Raises LinkError."""
     exchange_id, public_token = token
     data_key = await bank.ports[DataKeys].of(bank.pool, owner)
     sealed = await counterparty_store.find_exchanged(bank.pool, owner, exchange_id)
@@ -320,7 +320,7 @@ async def _exchange(caller: Caller, bank: Bank, owner: UUID, *, token: tuple[UUI
 
 @contextmanager
 def _naming_fields() -> Iterator[None]:
-    """Report what the provider refuses at the field of the body that caused it."""
+    """Report a refusal by the provider at the field of the body that caused it."""
     try:
         yield
     except LinkError as refused:
@@ -328,7 +328,7 @@ def _naming_fields() -> Iterator[None]:
 
 
 async def _link_of(bank: Bank, owner: UUID, counterparty_id: UUID) -> tuple[str, str]:
-    """Return the secret of a link and the provider's id of the account."""
+    """Return the secret of a link and the provider's account id."""
     row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
     account = msgspec.json.decode(row.verification).get("account")
     if account is None:
@@ -338,7 +338,7 @@ async def _link_of(bank: Bank, owner: UUID, counterparty_id: UUID) -> tuple[str,
 
 
 def _stored_link(data_key: DataKey, access: str, account: LinkedAccount) -> dict[str, str]:
-    """Return what is kept of a link with the verification; the secret is sealed."""
+    """Return the link data to store with the verification; the secret is sealed."""
     return {
         "id": account.account_id,
         "mask": account.mask,
@@ -352,7 +352,7 @@ def _place(owner: UUID, account_id: str) -> bytes:
 
 
 def _numbers(account: LinkedAccount) -> dict[str, str]:
-    """Return the details of an account that the provider knows by now."""
+    """Return the details of an account that the provider knows so far."""
     return _known(
         routing_number=account.routing_number, account_number=account.account_number, account_type=account.account_type
     )
@@ -363,7 +363,7 @@ def _known(**fields: str | None) -> dict[str, str]:
 
 
 def _counterparty_name(customer: CustomerRow) -> dict[str, Any]:
-    """Return the customer's name in the form of a counterparty: the account is its own."""
+    """Return the customer's name as a counterparty name: the account is its own."""
     if customer.type == "BUSINESS":
         return {"type": "business", "business_name": customer.name}
     name = parse_person_name(customer.name)

@@ -1,8 +1,8 @@
 """Compares a name with that of an account's owner: equal, close or another. Pure.
 
-What writers vary without meaning it does not count: case, accents, punctuation, word order, common abbreviations,
-and a legal form that only one side writes. Another legal form is close, other digits are another company. Letters of
-another script that look alike are other letters.
+Meaningless variation is ignored: case, accents, punctuation, word order, common abbreviations, and a legal form that
+only one side writes. A different legal form is a close match, different digits are another company. Look-alike letters
+of another script are different letters.
 """
 
 import re
@@ -18,17 +18,17 @@ from rapidfuzz.distance import OSA
 from billfold.accounts.counterparties.types import format_name
 
 CLOSE_RATIO: Final = 85
-"""How alike sorted words must be, of 100, to be one name mistyped."""
+"""Minimum similarity of sorted words, of 100, to count as one name with typos."""
 _MISTYPED_LENGTH: Final = 2
-"""A shorter word, the letter or number of a fund, is another one and not mistyped."""
+"""A shorter word, such as the letter or number of a fund, counts as different, not as a typo."""
 _WHOLE_LETTERS = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "\u0131": "i", "æ": "ae", "œ": "oe", "þ": "th"}
 )
-"""Letters that Unicode does not take apart into one without an accent, and the accent."""
+"""Letters that Unicode does not decompose into a base letter and an accent."""
 _ROMAN_NUMBER = re.compile(r"[ivx]+")
 _WORD = re.compile(r"\w+")
 _JOINED = re.compile(r"['\u2018\u2019\u02bc.]")
-"""What stands within words: O'Brien, L.L.C."""
+"""Characters within words: O'Brien, L.L.C."""
 _ABBREVIATIONS = MappingProxyType(
     {
         "assn": "association",
@@ -80,12 +80,12 @@ _LEGAL_FORMS = MappingProxyType(
         "srl": "srl",
     }
 )
-"""Legal forms, each with the one that it is another spelling of."""
+"""Legal forms, each with its normal spelling."""
 _IGNORED = frozenset({"and", "mr", "mrs", "ms", "of", "the"})
 
 
 class NameMatch(StrEnum):
-    """What a check of a name against the owner's registered name has found."""
+    """The result of comparing a name with the owner's registered name."""
 
     MATCH = "MATCH"
     CLOSE_MATCH = "CLOSE_MATCH"
@@ -93,7 +93,7 @@ class NameMatch(StrEnum):
 
 
 def match_payee(given: Mapping[str, str], registered: str) -> NameMatch:
-    """Return how a counterparty's name fits the registered one. A person is close without the names in the middle."""
+    """Compare a counterparty's name with the registered one. A person without middle names is a close match."""
     name, words = format_name(given), _words(registered)
     outcome = match_names(name, registered)
     first, *middle, last = words if words[1:] else ["", ""]
@@ -104,7 +104,7 @@ def match_payee(given: Mapping[str, str], registered: str) -> NameMatch:
 
 
 def match_names(given: str, registered: str) -> NameMatch:
-    """Return how a name that somebody gives fits the registered one."""
+    """Compare a given name with the registered one."""
     one, other = _words(given), _words(registered)
     if not one or not other or _scripts(given) != _scripts(registered):
         return NameMatch.NO_MATCH
@@ -121,17 +121,17 @@ def match_names(given: str, registered: str) -> NameMatch:
 
 
 def own_words(name: str) -> tuple[str, ...]:
-    """Return the words of a name as they are compared, sorted, without legal forms."""
+    """Return the normalized words of a name, sorted, without legal forms."""
     return tuple(_split(_words(name))[0])
 
 
 def mask_name(name: str) -> str:
-    """Return a name of which only the first letter of each word shows: "N*** T***"."""
+    """Return a name with only the first letter of each word visible: "N*** T***"."""
     return " ".join(f"{word[0]}***" for word in name.split())
 
 
 def _words(name: str) -> list[str]:
-    """Return the words of a name as they are compared; none of punctuation alone."""
+    """Return the normalized words of a name, without punctuation."""
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold().translate(_WHOLE_LETTERS))
     plain = "".join(each for each in plain if not unicodedata.combining(each) and unicodedata.category(each) != "Cf")
     words = _WORD.findall(_JOINED.sub("", plain).replace("_", " "))
@@ -139,7 +139,7 @@ def _words(name: str) -> list[str]:
 
 
 def _split(words: list[str]) -> tuple[list[str], set[str]]:
-    """Return the words of a name, sorted, and its legal forms; a name of nothing else keeps them as words."""
+    """Return the words of a name, sorted, and its legal forms; if there are only legal forms, they stay words."""
     own = sorted(word for word in words if word not in _LEGAL_FORMS)
     if not own:
         return sorted(words), set()
@@ -151,7 +151,7 @@ def _digits(words: list[str]) -> list[str]:
 
 
 def _is_mistyped(one: list[str], other: list[str]) -> bool:
-    """Tell whether names are alike as a whole and word for word: of two long names another word makes another name."""
+    """Return whether names are similar as a whole and word by word: in long names one other word makes another name."""
     short, long = [w for w in one if w not in other], [w for w in other if w not in one]
     return (
         len(one) == len(other)
@@ -162,14 +162,14 @@ def _is_mistyped(one: list[str], other: list[str]) -> bool:
 
 
 def are_alike(word: str, other: str) -> bool:
-    """Tell whether a word is another one mistyped."""
+    """Return whether a word is a mistyped form of another."""
     if min(len(word), len(other)) < _MISTYPED_LENGTH or (_ROMAN_NUMBER.fullmatch(word + other)):
         return False
     return OSA.distance(word, other) <= 1 or fuzz.ratio(word, other) >= CLOSE_RATIO
 
 
 def _initials_match(one: list[str], other: list[str]) -> bool:
-    """Tell whether the names of a person differ only in a first name that one side abbreviates: J Smith, John Smith."""
+    """Return whether two names of persons differ only in an abbreviated first name: J Smith, John Smith."""
     short, long = [w for w in one if w not in other], [w for w in other if w not in one]
     return (
         len(one) == len(other) > len(short) == len(long) == 1

@@ -1,4 +1,4 @@
-"""The linking provider Plaid, or what has the same API. Nobody but this file knows its words.
+"""The linking provider Plaid, or another with the same API. Its vocabulary stays in this file.
 
 Source: https://plaid.com/docs/api, version 2020-09-14: link/token/create, item/public_token/exchange, auth/get,
 accounts/get, institutions/get_by_id, errors.
@@ -31,7 +31,7 @@ _COUNTRIES = ("US",)
 _SUBTYPES: Final = MappingProxyType({"checking": "CHECKING", "cash management": "CHECKING", "savings": "SAVINGS"})
 _STATUSES: Final[MappingProxyType[str | None, LinkStatus]] = MappingProxyType(
     {
-        None: "AUTOMATICALLY_VERIFIED",  # its user signed in at the bank: nothing is left to verify
+        None: "AUTOMATICALLY_VERIFIED",  # its user signed in at the bank: no verification needed
         "": "AUTOMATICALLY_VERIFIED",
         "automatically_verified": "AUTOMATICALLY_VERIFIED",
         "manually_verified": "MANUALLY_VERIFIED",
@@ -108,7 +108,7 @@ Answer = TypeVar("Answer")
 
 
 class PlaidError(Exception):
-    """Plaid refuses a request; its sentence may name what was sent, so only its code is kept."""
+    """Plaid refused a request; its message may repeat what was sent, so only its code is kept."""
 
     def __init__(self, error: _Error) -> None:
         super().__init__(error.error_code)
@@ -117,7 +117,7 @@ class PlaidError(Exception):
 
 
 class PlaidLinking:
-    """Calls Plaid, or what answers as it does at `url`. What it sends and receives is never logged."""
+    """Calls Plaid, or a compatible server at `url`. Requests and responses are never logged."""
 
     __slots__ = ("_deadline_seconds", "_http")
 
@@ -129,10 +129,10 @@ class PlaidLinking:
                 "PLAID-CLIENT-ID": client_id,
                 "PLAID-SECRET": secret,
                 "Plaid-Version": _VERSION,
-                "accept-encoding": "identity",  # the bound below is that of what is read
+                "accept-encoding": "identity",  # the limit below is for uncompressed data
             },
             timeout=_TIMEOUT,
-            # Of connections alone it tries a second one: nothing was sent yet.
+            # Only a failed connection is tried again, before anything was sent.
             transport=httpx.AsyncHTTPTransport(retries=1, limits=_LIMITS, trust_env=False),
             trust_env=False,
         )
@@ -142,7 +142,7 @@ class PlaidLinking:
         await self._http.aclose()
 
     async def check(self) -> str:
-        """Return what is wrong with the address or the credentials, empty when Plaid accepts both."""
+        """Return the problem with the address or the credentials, empty if Plaid accepts both."""
         try:
             await self._call(
                 "/institutions/get", {"count": 1, "offset": 0, "country_codes": _COUNTRIES}, dict[str, Any]
@@ -192,26 +192,26 @@ class PlaidLinking:
             made = await self._call("/item/public_token/exchange", {"public_token": public_token}, _Exchanged)
         except PlaidError as error:
             if error.code in {"INVALID_PUBLIC_TOKEN", "INVALID_FIELD"}:
-                sentence = "is no token of the linking provider, was used before, or has expired"
+                sentence = "is not a token of the linking provider, was used before, or has expired"
                 raise LinkError("public_token", sentence) from None
             raise _refusal(error) from None
         return made.access_token
 
     async def accounts(self, access: str, account_ids: list[str]) -> LinkedInstitution:
-        """Return accounts of an Item, in this order; what waits for a deposit may lack numbers. Raises LinkError."""
+        """Return accounts of an Item, in this order; one that awaits a deposit may lack numbers. Raises LinkError."""
         found, is_ready = await self._read_accounts(access, account_ids)
         by_id = {each.account_id: each for each in found.accounts}
         numbers = {each.account_id: each for each in found.numbers.ach}
         missing = [each for each in account_ids if each not in by_id]
         if missing:
-            raise LinkError("accounts", f"{missing[0]} is no account of this link")
+            raise LinkError("accounts", f"{missing[0]} is not an account of this link")
         return LinkedInstitution(
             institution_name=await self._institution_name(found.item),
             accounts=tuple(_linked(by_id[each], numbers.get(each), is_ready=is_ready) for each in account_ids),
         )
 
     async def refresh(self, access: str, account_id: str) -> LinkedAccount:
-        """Return an account as it is by now. Raises LinkError when the Item has it no more."""
+        """Return the current state of an account. Raises LinkError if the Item no longer has it."""
         return (await self.accounts(access, [account_id])).accounts[0]
 
     async def _read_accounts(self, access: str, account_ids: list[str]) -> tuple[_Accounts, bool]:
@@ -232,7 +232,7 @@ class PlaidLinking:
             raise _refusal(error) from None
 
     async def _institution_name(self, item: _Item) -> str | None:
-        """Return the name of the bank where it can be shown; an account is linked without it too."""
+        """Return the name of the bank if it is available; an account is linked without it too."""
         name = item.institution_name
         if name is None and item.institution_id is not None:
             body = {"institution_id": item.institution_id, "country_codes": _COUNTRIES}
@@ -259,7 +259,7 @@ class PlaidLinking:
         raise PlaidError(refused)
 
     async def _send(self, path: str, body: dict[str, Any], attempts: int) -> tuple[int, bytes]:
-        """Send it once, or until it is answered: only what changes nothing is sent again."""
+        """Send a request once or, if it only reads, retry until it is answered."""
         for _ in range(attempts - 1):
             try:
                 status, content = await self._send_once(path, body)
@@ -281,7 +281,7 @@ class PlaidLinking:
 
 
 def _linked(account: _Account, number: _AchNumber | None, *, is_ready: bool) -> LinkedAccount:
-    """Return an account in the bank's words. Raises LinkError for one that ACH does not reach."""
+    """Return an account in the port's terms. Raises LinkError for one that ACH cannot reach."""
     kind = _SUBTYPES.get(account.subtype or "") if account.type == "depository" else None
     if kind is None:
         raise LinkError("accounts", f"{account.account_id} is neither a checking nor a savings account")
@@ -298,13 +298,13 @@ def _linked(account: _Account, number: _AchNumber | None, *, is_ready: bool) -> 
         routing_number=number.routing if number else None,
         account_number=number.account if number else None,
         account_type="SAVINGS" if kind == "SAVINGS" else "CHECKING",
-        mask=mask if len(mask) <= 4 and mask.isalnum() else "",  # noqa: PLR2004 - of two to four characters
+        mask=mask if len(mask) <= 4 and mask.isalnum() else "",  # noqa: PLR2004 - two to four characters
         status=status,
     )
 
 
 def _status(account: _Account, *, is_ready: bool) -> LinkStatus:
-    """Return how far the verification is. What nobody knows, and what has no numbers yet, is not verified."""
+    """Return the progress of the verification. Unknown statuses and accounts without numbers are not verified."""
     status = _STATUSES.get(account.verification_status)
     if status is None:
         log.warning("linking_status_unknown", status=account.verification_status)
@@ -313,7 +313,7 @@ def _status(account: _Account, *, is_ready: bool) -> LinkStatus:
 
 
 def _refusal(error: PlaidError) -> Refused | Unavailable:
-    """Return what a caller learns of a refusal that no field of its request caused."""
+    """Return the error that a caller sees for a refusal that no field of its request caused."""
     if error.code in _NO_LINK or error.kind == "ITEM_ERROR":
         return Refused("link-login-required", "The linking provider has no access to the account any more.")
     return _unavailable()

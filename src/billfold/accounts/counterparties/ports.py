@@ -16,16 +16,16 @@ LinkStatus = Literal[
 
 
 class LinkToken(msgspec.Struct, frozen=True, kw_only=True):
-    """What opens the provider's own pages once; good until `expires_at` of the wall clock."""
+    """The token that opens the provider's own pages once; valid until `expires_at`, wall time."""
 
     token: str
     expires_at: datetime
 
 
 class LinkedAccount(msgspec.Struct, frozen=True, kw_only=True):
-    """An account as its bank describes it; `mask` are the last digits of its number.
+    """An account as described by its bank; `mask` is the last digits of its number.
 
-    One whose verification is pending may have no numbers yet.
+    An account whose verification is pending may have no numbers yet.
     """
 
     account_id: str
@@ -44,7 +44,7 @@ class LinkedInstitution(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LinkError(Exception):
-    """The provider refuses what the caller sent; `field` says what of it."""
+    """The provider refused the input; `field` is the field that caused it."""
 
     def __init__(
         self, field: Literal["public_token", "accounts", "redirect_uri", "android_package_name"], sentence: str
@@ -57,8 +57,8 @@ class LinkError(Exception):
 class LinkingProvider(Protocol):
     """Links accounts at other banks.
 
-    Raises `platform.errors.Unavailable` when it does not answer, and Refused `link-login-required` for a link that
-    needs its user.
+    Raises `platform.errors.Unavailable` if it does not answer, and Refused `link-login-required` for a link whose
+    user must sign in again.
     """
 
     async def link_token(
@@ -71,26 +71,26 @@ class LinkingProvider(Protocol):
         android_package_name: str | None = None,
         access: str | None = None,
     ) -> LinkToken:
-        """Return what opens the provider's pages; with `access` to mend a link there is. Raises LinkError."""
+        """Return a token for the provider's pages; with `access`, to repair an existing link. Raises LinkError."""
 
     async def exchange(self, public_token: str) -> str:
-        """Return `access`, the secret under which the provider knows the link. Raises LinkError.
+        """Return `access`, the secret that identifies the link at the provider. Raises LinkError.
 
-        It is called once for a token, unless it raised Unavailable.
+        Called once per token, unless it raised Unavailable.
         """
 
     async def accounts(self, access: str, account_ids: list[str]) -> LinkedInstitution:
         """Return the accounts a person chose, in this order. Raises LinkError."""
 
     async def refresh(self, access: str, account_id: str) -> LinkedAccount:
-        """Return an account that was linked before as it is by now. Raises LinkError when there is none any more."""
+        """Return the current state of a linked account. Raises LinkError if it no longer exists."""
 
 
 class OwnWallets(Protocol):
-    """Addresses on chains to which no counterparty may point."""
+    """Addresses on chains that no counterparty may use."""
 
     def is_token(self, address: str) -> bool:
-        """Tell whether it is the contract of a token: what is sent there is lost."""
+        """Return whether it is the contract of a token: funds sent there are lost."""
 
     async def pays_from(self, address: str) -> bool:
-        """Tell whether the bank pays from this wallet. Raises Unavailable."""
+        """Return whether the bank pays from this wallet. Raises Unavailable."""

@@ -57,7 +57,7 @@ async def limit_new_counterparty(bank: Bank, command: AddCounterparty) -> None:
 async def confirm_deposits(bank: Bank, command: ConfirmDeposits) -> Answer:
     """Name the amounts of two deposits that have left the bank; a wrong pair counts for the account.
 
-    The try is counted before it is decided, so that many at once are no more than one after the other. Raises NotFound,
+    The attempt is counted before it is decided, so that concurrent attempts cannot exceed the limit. Raises NotFound,
     Refused `micro-deposits-not-pending`, `micro-deposits-not-sent`, `usage-limit-reached`.
     """
     owner, counterparty_id = command.customers[0], command.counterparty_id
@@ -87,7 +87,7 @@ STATUSES = frozenset({"PENDING", "LINKED", "UNLINKED", "VERIFIED"})
 
 
 class CounterpartyQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which counterparties."""
+    """Filter of counterparties."""
 
     statuses: Annotated[list[str] | None, texts_among("status", STATUSES)] = None
     types: Annotated[list[str] | None, texts_among("type", TYPES)] = None
@@ -97,11 +97,11 @@ Cents = Annotated[int, msgspec.Meta(ge=1, le=99_999)]
 
 
 _FROM_ACCOUNTS = frozenset({"incoming_wire", "micro_deposits"})
-"""Verifications by money from an account of another bank: neither a Pocket nor a wallet sends it."""
+"""Verifications by money from an account at another bank: Pockets and wallets cannot send it."""
 
 
 class ChangeCounterparty(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Another display name (null removes it), or `status` UNLINKED for ever."""
+    """Another display name (null removes it), or `status` UNLINKED permanently."""
 
     display_name: schemas.DisplayName | UnsetType | None = UNSET
     status: Literal["UNLINKED"] | None = None
@@ -123,7 +123,7 @@ async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: sc
         and verification is not None
         and verification.type in _FROM_ACCOUNTS
     ):
-        reason = f"{verification.type} proves no {kind}: send supporting_documents, or no verification"
+        reason = f"{verification.type} does not prove a {kind}: send supporting_documents, or no verification"
         raise InvalidInput([FieldError(("body", "verification", "type"), reason, "value_error")])
     if verification is not None and verification.document_ids:
         await _check_documents(bank, owner, verification.document_ids)
@@ -150,8 +150,8 @@ async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: sc
 async def add_counterparty(bank: Bank, command: AddCounterparty) -> UUID:
     """Link an account and screen its names at once; return the counterparty's id.
 
-    Until they are screened it is not paid: the job of the same commit does it when this process ends before.
-    Raises Refused, `usage-limit-reached` before all else.
+    It cannot be paid before it is screened: the job of the same commit does it if this process ends before.
+    Raises Refused, with `usage-limit-reached` checked first.
     """
     await limit_new_counterparty(bank, command)
     answer = await bank.engine.submit(command)
@@ -163,7 +163,7 @@ async def add_counterparty(bank: Bank, command: AddCounterparty) -> UUID:
 
 
 def command_content(order: AddCounterparty) -> dict[str, Any]:
-    """Return what is to be linked, ready for JSON, without who gives the command."""
+    """Return the content to link, ready for JSON, without the caller."""
     own = set(AddCounterparty.__struct_fields__) - set(Command.__struct_fields__)
     fields: dict[str, Any] = msgspec.to_builtins({name: getattr(order, name) for name in own})
     return fields
@@ -172,7 +172,7 @@ def command_content(order: AddCounterparty) -> dict[str, Any]:
 async def counterparty_page(
     bank: Bank, owner: UUID, wanted: ListQuery, query: CounterpartyQuery
 ) -> CursorList[schemas.Counterparty]:
-    """One page of a customer's counterparties, newest first; filters in both spellings."""
+    """Return one page of a customer's counterparties, newest first; filters in both spellings."""
     page = await wanted.read(
         bank, counterparty_store.COUNTERPARTIES, owner, query.types, query.statuses, scope="counterparties"
     )
@@ -180,13 +180,13 @@ async def counterparty_page(
 
 
 async def read_counterparty(bank: Bank, owner: UUID, counterparty_id: UUID) -> schemas.Counterparty:
-    """Return a counterparty of a customer as it is now. Raises NotFound."""
+    """Return the current state of a customer's counterparty. Raises NotFound."""
     row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
     return (await render_counterparties(bank, owner, [row]))[0]
 
 
 async def render_counterparties(bank: Bank, owner: UUID, rows: Sequence[CounterpartyRow]) -> list[schemas.Counterparty]:
-    """Return counterparties with the documents of their verifications, as they stand now."""
+    """Return counterparties with the current documents of their verifications."""
     rows = await open_counterparties(bank, rows)
     named = {row.counterparty_id: document_ids_of(row) for row in rows}
     ids = {each for own in named.values() for each in own}
@@ -206,7 +206,7 @@ async def render_counterparties(bank: Bank, owner: UUID, rows: Sequence[Counterp
 
 
 async def expire_verification(bank: Bank, job: ScheduledJob) -> None:
-    """Run the job that ends a verification by incoming wire when none has arrived."""
+    """Run the job that ends a verification by incoming wire if none has arrived."""
     assert job.customer_id is not None
     await bank.engine.submit(
         ExpireVerification(
@@ -216,7 +216,7 @@ async def expire_verification(bank: Bank, job: ScheduledJob) -> None:
 
 
 async def _check_documents(bank: Bank, owner: UUID, document_ids: Sequence[UUID]) -> None:
-    """Raise InvalidInput at each id that is no proof of an account of this customer."""
+    """Raise InvalidInput at each id that is not a proof of account of this customer."""
     found = await document_store.list_documents(bank.pool, owner, document_ids)
     wrong = [
         FieldError(("body", "verification", "document_ids", place), _document_error(found.get(each)), "value_error")
@@ -234,7 +234,7 @@ def _document_error(found: DocumentRow | None) -> str:
 
 
 def details_of(form: schemas.Form) -> dict[str, Any]:
-    """Return the fields of a variant as they are kept: one layout, machine spelling, no nulls."""
+    """Return the fields of a variant as stored: one layout, normalized, without nulls."""
     fields = msgspec.to_builtins(form)
     for name in ("type", "counterparty_name", "display_name", "verification"):
         fields.pop(name, None)
@@ -255,7 +255,7 @@ def details_of(form: schemas.Form) -> dict[str, Any]:
 
 
 async def _check_wallet(bank: Bank, form: schemas.WalletForm) -> None:
-    """Raise InvalidInput for an address that is never paid, whatever becomes of its verification."""
+    """Raise InvalidInput for an address that can never be paid, regardless of its verification."""
     address = form.wallet_address
     wallets = bank.ports[ports.OwnWallets]
     if wallets.is_token(address):
@@ -268,7 +268,7 @@ async def _check_wallet(bank: Bank, form: schemas.WalletForm) -> None:
 
 
 async def _find_target(bank: Bank, form: schemas.OnUsForm) -> PortalRow:
-    """The open portal behind a network address. Raises InvalidInput."""
+    """Return the open portal of a network address. Raises InvalidInput."""
     number = form.account_number
     found = await _find_portal(bank, "network", number) if _is_network_address(number) else None
     if found is None or found.status != "OPEN":
@@ -277,7 +277,7 @@ async def _find_target(bank: Bank, form: schemas.OnUsForm) -> PortalRow:
 
 
 async def _find_holder(bank: Bank, details: dict[str, Any], target: PortalRow | None) -> CustomerRow | None:
-    """The owner of the account, with its profile opened, where it is one of this bank."""
+    """Return the owner of the account, with its profile decrypted, if it is at this bank."""
     account = verification_kinds.account_of(details)
     if target is None and account is not None and account.bank == bank.settings.bank_routing_number:
         target = await _find_portal(bank, "account", f"{account.bank}:{account.number}")

@@ -1,4 +1,4 @@
-"""Counterparties, v2. The APIs differ in the ways of verification that they offer."""
+"""Counterparties, v2. The APIs differ in the verifications that they offer."""
 
 from typing import Any, Literal, Union
 from uuid import UUID
@@ -34,28 +34,28 @@ _PATH, _OWN_PATH = "/api/v2/customers/{customer_id}/counterparties/", "/api/v2/c
 
 
 class Verification(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """How it is proved that the customer holds the account; documents by their ids."""
+    """The proof that the customer holds the account; documents by id."""
 
     type: Literal["supporting_documents", "incoming_wire"]
     document_ids: schemas.DocumentIds | None = None
 
 
 class WireVerification(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """How it is proved that the customer holds the account; `unverified` for not at all."""
+    """The proof that the customer holds the account; `unverified` for none."""
 
     type: Literal["supporting_documents", "incoming_wire", "unverified"]
     document_ids: schemas.DocumentIds | None = None
 
 
 class AccountVerification(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """How it is proved that the customer holds the account."""
+    """The proof that the customer holds the account."""
 
     type: Literal["supporting_documents", "incoming_wire", "micro_deposits"]
     document_ids: schemas.DocumentIds | None = None
 
 
 def _create_requests(of_wires: type, of_accounts: type) -> Any:  # noqa: ANN401 - a type
-    """Return the bodies that one API accepts: every form, with the verifications it offers."""
+    """Return the bodies that one API accepts: every form, with the verifications that it offers."""
     forms: list[tuple[str, type, tuple[Any, ...]]] = [
         ("Wire", schemas.WireForm, (of_wires,)),
         ("ACH", schemas.AchForm, (of_accounts,)),
@@ -86,9 +86,9 @@ async def create_counterparty(
 ) -> Counterparty | HttpResponse:
     """Create counterparty.
 
-    It is PENDING until its account is verified. An account of this bank is LINKED at once if the name is that of its
-    owner or close to it (`verification.name_match`); an `on_us` one with another name is UNLINKED, unless documents
-    prove it.
+    It is PENDING until its account is verified. An account of this bank is LINKED at once if the name matches that of
+    its owner or is close to it (`verification.name_match`); an `on_us` one with another name is UNLINKED, unless
+    documents prove it.
 
     In the Customer API an approval rule of the team may require another member's approval first.
     """
@@ -131,7 +131,7 @@ async def update_counterparty(
 ) -> Counterparty:
     """Update counterparty.
 
-    Change its display name, or unlink it permanently.
+    Changes its display name, or unlinks it permanently.
     """
     owner = await caller.owner(bank, customer_id)
     rename = data.display_name is not UNSET
@@ -156,7 +156,7 @@ async def verify_micro_deposits(
     """Verify micro-deposits.
 
     Send the amounts of the two deposits, in any order, once both have left the bank. After three wrong attempts the
-    account cannot be verified for seven days, as another counterparty neither.
+    account cannot be verified for seven days, not even as another counterparty.
     """
     owner = await caller.owner(bank, customer_id)
     first, second = data.amounts

@@ -1,4 +1,4 @@
-"""A counterparty as both APIs show it, and the bodies that create one."""
+"""A counterparty as returned by both APIs, and the bodies that create one."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -48,12 +48,12 @@ _IDENTIFIER_CHECKS = {
 
 
 class _Form(CheckedBody, forbid_unknown_fields=True, kw_only=True, tag_field="type"):
-    """What every variant says."""
+    """The fields of every variant."""
 
     number_checks: ClassVar[tuple[tuple[str, Callable[[str], str | None]], ...]] = ()
-    """Fields, each with the check that returns what is wrong with its number."""
+    """Fields with the checks that return the error of their numbers."""
     needs_state: ClassVar[bool] = False
-    """Whether its address names a state."""
+    """True if its address must have a state."""
 
     counterparty_name: CounterpartyName
     display_name: DisplayName | None = None
@@ -61,7 +61,7 @@ class _Form(CheckedBody, forbid_unknown_fields=True, kw_only=True, tag_field="ty
     @classmethod
     @override
     def field_errors(cls, fields: Mapping[str, Any]) -> Iterator[FieldError]:
-        """Yield what is wrong with its numbers, its address and its documents."""
+        """Yield the errors in its numbers, its address and its documents."""
         for field, check in cls.number_checks:
             yield from _field_error(field, fields, check)
         yield from _address_errors(fields, state=cls.needs_state)
@@ -69,7 +69,7 @@ class _Form(CheckedBody, forbid_unknown_fields=True, kw_only=True, tag_field="ty
 
 
 class WireForm(_Form, kw_only=True, tag="wire"):
-    """An account that domestic wires reach: `identifier` is its number, or its IBAN."""
+    """An account that domestic wires can reach: `identifier` is its number or its IBAN."""
 
     number_checks = (("routing_number", identifiers.routing_number_error), ("identifier", identifiers.identifier_error))
     needs_state = True
@@ -82,7 +82,7 @@ class WireForm(_Form, kw_only=True, tag="wire"):
 
 
 class AchForm(_Form, kw_only=True, tag="ach"):
-    """An account that ACH entries reach."""
+    """An account that ACH entries can reach."""
 
     number_checks = (
         ("routing_number", identifiers.routing_number_error),
@@ -98,7 +98,7 @@ class AchForm(_Form, kw_only=True, tag="ach"):
 class InternationalForm(_Form, kw_only=True, tag="international_wire"):
     """An account abroad: `routing_number` is its bank's BIC, `identifier` its number or IBAN.
 
-    It may come swapped: the BIC in `identifier`, the number in `account_number`.
+    The two may be swapped: the BIC in `identifier`, the number in `account_number`.
     """
 
     identifier: str
@@ -113,11 +113,11 @@ class InternationalForm(_Form, kw_only=True, tag="international_wire"):
     @classmethod
     @override
     def field_errors(cls, fields: Mapping[str, Any]) -> Iterator[FieldError]:
-        """Yield what is wrong with its numbers, its address and its documents."""
+        """Yield the errors in its numbers, its address and its documents."""
         is_swapped = fields.get("account_number") is not None
         bic, number = ("identifier", "account_number") if is_swapped else ("routing_number", "identifier")
         if is_swapped and fields.get("routing_number") not in {None, fields.get("identifier")}:
-            yield _error("routing_number", "is not taken with account_number, but for the BIC")
+            yield _error("routing_number", "is only allowed with account_number if it is the BIC")
         if bic in fields and fields[bic] is None:
             yield FieldError(("body", bic), "is required", "missing")
         else:
@@ -127,7 +127,7 @@ class InternationalForm(_Form, kw_only=True, tag="international_wire"):
 
 
 class OnUsForm(_Form, kw_only=True, tag="on_us"):
-    """A Pocket of this bank, by its 12-digit network address. The name is compared with its owner's registered one.
+    """A Pocket of this bank, by its 12-digit network address. The name is compared with its owner's registered name.
 
     A trading name is proven by `supporting_documents`.
     """
@@ -145,7 +145,7 @@ class WalletForm(_Form, kw_only=True, tag="crypto_wallet_address"):
     @classmethod
     @override
     def field_errors(cls, fields: Mapping[str, Any]) -> Iterator[FieldError]:
-        """Yield what is wrong with its address and its documents."""
+        """Yield the errors in its address and its documents."""
         if fields.get("display_name") is not None:
             yield FieldError(("body", "display_name"), "is not taken with a wallet", "extra_forbidden")
         if "chain" in fields:
@@ -193,9 +193,9 @@ class ShownVerification(msgspec.Struct, kw_only=True, omit_defaults=True):
     supporting_documents: list[SupportingDocument]
     verification_failure_count: int | None = None
     name_match: NameMatch | None = None
-    """How the name fits that of the account's owner, where the account is one of this bank."""
+    """The match of the name with that of the account's owner, if the account is at this bank."""
     registered_name: str | None = None
-    """The owner's registered name, all but the first letters masked."""
+    """The owner's registered name, with all but the first letters masked."""
 
 
 class Counterparty(msgspec.Struct, kw_only=True):
@@ -237,7 +237,7 @@ _DETAILS = (
 
 
 def _address_errors(fields: Mapping[str, Any], *, state: bool) -> Iterator[FieldError]:
-    """Yield what is wrong with an address; `state` when it must name one."""
+    """Yield the errors in an address; `state` if it must have one."""
     address: Address | None = fields.get("address")
     if address is None:
         return
@@ -249,7 +249,7 @@ def _address_errors(fields: Mapping[str, Any], *, state: bool) -> Iterator[Field
 
 
 def _document_errors(fields: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Yield what does not fit between a kind of verification and its documents."""
+    """Yield the mismatches between a kind of verification and its documents."""
     verification = fields.get("verification")
     if verification is None:
         return
@@ -264,7 +264,7 @@ def _document_errors(fields: Mapping[str, Any]) -> Iterator[FieldError]:
 def render_counterparty(
     row: CounterpartyRow, settings: Settings, documents: Iterable[SupportingDocument] = ()
 ) -> Counterparty:
-    """A counterparty from its row; `documents` are those of its verification, as they stand."""
+    """Return a counterparty for display; `documents` are the current ones of its verification."""
     details = msgspec.json.decode(row.details)
     if row.type == "on_us":
         details["institution_name"] = settings.bank_name
@@ -284,7 +284,7 @@ def render_counterparty(
 def _render_verification(
     stored: Mapping[str, Any], status: str, documents: list[SupportingDocument]
 ) -> ShownVerification:
-    """Return what is shown of a verification. It waits for files where a document has none."""
+    """Return a verification for display. It waits for files if a document has none."""
     check = stored.get("name_check", {})
     lacks_file = any(each.status in {"PENDING_UPLOAD", "INVALID"} for each in documents)
     return ShownVerification(

@@ -40,7 +40,7 @@ _FIELDS: Final = MappingProxyType(
 
 
 def seal_details(data_key: DataKey, kind: str, details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return details as they are stored. An address of this bank stays legible: payments find their Pocket by it."""
+    """Return details as stored. An address of this bank stays in plain text, because payments need it."""
     if kind == "on_us":
         return dict(details)
     sealed = {name: field.seal(data_key, _text(details[name])) for name, field in _FIELDS.items() if name in details}
@@ -51,7 +51,7 @@ def seal_details(data_key: DataKey, kind: str, details: Mapping[str, Any]) -> di
 
 
 def open_details(data_key: DataKey | None, details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return details as they came in; None stands for what was destroyed with its key."""
+    """Return details as given; None for those that were destroyed with their key."""
     opened = {name: value for name, value in details.items() if name != verification_kinds.ACCOUNT_KEY}
     for name in _FIELDS.keys() & opened.keys():
         if isinstance(opened[name], str):
@@ -72,7 +72,7 @@ def open_order(data_key: DataKey | None, order: Mapping[str, Any]) -> dict[str, 
 
 
 def are_sealed(kind: str, details: Mapping[str, Any]) -> bool:
-    """Tell whether stored details are sealed: no account number has the form of a sealed text."""
+    """Return whether stored details are sealed: no account number has the form of a sealed text."""
     accounts = [details[name] for name, field in _FIELDS.items() if field is PartyField.ACCOUNT and name in details]
     return kind == "on_us" or any(map(is_sealed_text, accounts))
 
@@ -149,8 +149,8 @@ _PAYEE_ADDRESS = """
   WHERE p.customer_id = c.target_customer_id AND p.pocket_id = c.target_pocket_id
     AND p.network_address = c.account_number AND p.status = 'OPEN' AND 'ON_US' = ANY(p.payment_rails) LIMIT 1)
 """
-# One look into an index each, however long the tables have grown since this was planned.
-# Sub-selects keep the plan from depending on the ids: it is made once, and not for each batch.
+# One index lookup each, however much the tables have grown since the plan was made.
+# Sub-selects keep the plan independent of the ids, so it is made once and not for each batch.
 _PEERS = f"""
 SELECT k.nth - 1, c.type, c.status, c.target_customer_id, c.target_pocket_id, {_PAYER_ADDRESS}, {_PAYEE_ADDRESS}
   FROM unnest((SELECT $1::text::uuid[]), (SELECT $2::text::uuid[]), (SELECT $3::text::uuid[])) WITH ORDINALITY
@@ -164,7 +164,7 @@ _KEEP_EXCHANGED = """
 INSERT INTO linking_exchange (customer_id, exchange_id, access, exchanged_at) VALUES ($1, $2, $3, $4)
     ON CONFLICT DO NOTHING
 """
-# The command that sent the deposits is found by the key it was given, and its entries by its outcome.
+# The command that sent the deposits is found by its key, and its entries by its outcome.
 _DEPOSITS_SENT = """
 SELECT coalesce(bool_and(coalesce(e.status IN ('IN_TRANSIT', 'PROCESSED', 'FAILED'), false)), false)
   FROM command c CROSS JOIN json_array_elements_text(c.outcome->'ach_ids') AS a(ach_id)
@@ -186,14 +186,14 @@ _decode = msgspec.json.Decoder().decode
 
 
 PeerKey = tuple[UUID, UUID, UUID]
-"""A customer, the Pocket that pays, and the counterparty that is paid."""
+"""A customer, the paying Pocket, and the paid counterparty."""
 
 
 class PeerRow(NamedTuple):
-    """A counterparty of any type, where it leads, and the addresses of both Pockets.
+    """A counterparty of any type, its target, and the addresses of both Pockets.
 
-    The payer's is its first open one; the payee's is the counterparty's own, None when its portal is
-    closed or takes no on-us payments.
+    The payer's is its first open one; the payee's is the counterparty's own, None if its portal is
+    closed or does not accept on-us payments.
     """
 
     type: str
@@ -205,20 +205,20 @@ class PeerRow(NamedTuple):
 
 
 def document_ids_of(row: CounterpartyRow) -> list[UUID]:
-    """Return the ids of the documents that a counterparty's verification names."""
+    """Return the ids of the documents of a counterparty's verification."""
     return [UUID(each) for each in _decode(row.verification).get("document_ids", ())]
 
 
 def is_stopped(table: str) -> str:
-    """Return the condition that payments, rows of a table, may not leave any more.
+    """Return the SQL condition that payments, rows of a table, must not be sent.
 
-    Their counterparty is stopped by sanctions screening (`check_sanctions`), or their customer is frozen.
+    Sanctions screening stopped their counterparty (`check_sanctions`), or their customer is frozen.
     """
     return _STOPPED.format(table=table)
 
 
 async def list_awaiting_review(conn: Db, limit: int) -> list[CounterpartyRow]:
-    """Counterparties whose documents wait for their review, the oldest first."""
+    """Return counterparties whose documents wait for review, oldest first."""
     return await _counterparties.all(conn, _AWAITING_REVIEW, limit)
 
 
@@ -235,17 +235,17 @@ async def find_exchanged(pool: Pool, owner: UUID, exchange_id: UUID) -> str | No
 
 
 async def keep_exchanged(pool: Pool, owner: UUID, exchange_id: UUID, *, access: str, wall: datetime) -> None:
-    """Keep the sealed secret of a link until its accounts are added; of two for one token the first stays."""
+    """Store the sealed secret of a link until its accounts are added; for one token, the first secret stays."""
     await pool.execute(_KEEP_EXCHANGED, owner, exchange_id, access, wall)
 
 
 async def forget_exchanged(pool: Pool, owner: UUID, exchange_id: UUID) -> None:
-    """Remove what was kept of a link: its accounts are added, or its token leads to none."""
+    """Delete the secret of a link: its accounts are added, or its token leads to none."""
     await pool.execute(_FORGET_EXCHANGED, owner, exchange_id)
 
 
 async def find_payees(conn: Db, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> list[tuple[UUID, UUID, Any]]:
-    """Return those of these ids that are counterparties of these customers, as flows see them."""
+    """Return the given ids that are counterparties of these customers, for flows."""
     rows = await conn.fetch(_FIND_PAYEES, uuid_array(customer_ids), uuid_array(ids))
     return [(row["customer_id"], row["counterparty_id"], payee_from_row(row)) for row in rows]
 
@@ -257,7 +257,7 @@ async def load_payees(conn: Connection, books: Mapping[UUID, Book]) -> None:
 
 
 async def find_peers(conn: Db, links: Sequence[PeerKey]) -> list[PeerRow | None]:
-    """Return what each link leads to, None for a counterparty that is not the customer's."""
+    """Return the target of each link, None for a counterparty that is not the customer's."""
     peers: list[PeerRow | None] = [None] * len(links)
     customers, pockets, ids = zip(*links, strict=True)
     for nth, *peer in await conn.fetch(_PEERS, uuid_array(customers), uuid_array(pockets), uuid_array(ids)):

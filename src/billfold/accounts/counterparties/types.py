@@ -26,9 +26,9 @@ class CounterpartyStatus(StrEnum):
 
 
 class SanctionsStatus(StrEnum):
-    """What screening found of a counterparty's names. Only a CLEAR one may be paid; CONFIRMED is for good.
+    """The screening result of a counterparty's names. Only a CLEAR one may be paid; CONFIRMED is final.
 
-    PENDING until they were compared with the list in force; OPEN while a hit is not decided.
+    PENDING until they are compared with the list in force; OPEN while a hit is not decided.
     """
 
     PENDING = "PENDING"
@@ -38,13 +38,13 @@ class SanctionsStatus(StrEnum):
 
 
 class Payee(msgspec.Struct, frozen=True, kw_only=True):
-    """A counterparty as flows see it: what it is, where it stands, and the details given of it.
+    """A counterparty as flows see it: its type, its status, and its details.
 
-    `details` are the fields of its variant, normalised: `routing_number`, `account_number` and
-    `account_type` of an `ach` one; `routing_number` (a BIC where it is international),
-    `identifier`, `identifier_type` (ACCOUNT_NUMBER or IBAN), `address`, `wire_instructions` of
-    wires; `chain`, `wallet_address`, `asset` of a wallet; `institution_name` of all but wallets.
-    `verification` is what `rules.new_verification` makes, with the `sanctions` status.
+    `details` are the normalized fields of its variant: `routing_number`, `account_number` and
+    `account_type` for `ach`; `routing_number` (a BIC if international),
+    `identifier`, `identifier_type` (ACCOUNT_NUMBER or IBAN), `address`, `wire_instructions` for
+    wires; `chain`, `wallet_address`, `asset` for a wallet; `institution_name` for all but wallets.
+    `verification` is made by `rules.new_verification`, plus the `sanctions` status.
     """
 
     counterparty_id: UUID
@@ -63,12 +63,12 @@ class Payee(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sanctions(self) -> SanctionsStatus:
-        """What screening found. Earlier releases screened no counterparties, and stored nothing."""
+        """The screening result. Earlier releases did not screen counterparties, and stored nothing."""
         return SanctionsStatus(self.verification.get("sanctions", SanctionsStatus.CLEAR))
 
     @property
     def proof(self) -> str:
-        """The fingerprint of all that decides whether and where it may be paid."""
+        """The fingerprint of everything that determines whether and where it may be paid."""
         return fingerprint(msgspec.structs.astuple(self))
 
 

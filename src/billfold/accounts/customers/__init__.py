@@ -1,4 +1,4 @@
-"""Customers as they are listed and shown.
+"""Reads of customers, for lists and single views.
 
-Owns the reads of customers and the merging of their profile. Never writes one: the engine does.
+Owns the reads of customers and the merging of their profiles. Never writes one: the engine does.
 """

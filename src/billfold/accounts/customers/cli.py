@@ -1,4 +1,4 @@
-"""`billfold customers`: who they are, what they may do, and what only the operator does with them."""
+"""`billfold customers`: list and show customers, and operator-only changes."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -61,7 +61,7 @@ async def list_all(
 
 @group.view(f"show {EXAMPLE_ID}")
 async def show(bank: Bank, customer_id: CustomerId) -> None:
-    """Show a customer with its Pockets and features, and what keeps it from being closed."""
+    """Show a customer with its Pockets and features, and what prevents closing it."""
     row = await _get(bank, customer_id)
     own = await customer_store.list_own_features(bank.pool, customer_id)
     features = await customer_store.list_features(bank.pool, customer_id)
@@ -73,7 +73,7 @@ async def show(bank: Bank, customer_id: CustomerId) -> None:
         lines.append(f"pocket {pocket_id} {pocket.name} {pocket.status}")
     for name in sorted({*features, *own}):
         state = "on" if name in features else "off"
-        lines.append(f"feature {name} {state}, {'for it alone' if name in own else 'as for its partner'}")
+        lines.append(f"feature {name} {state}, {'for this customer only' if name in own else 'as for its partner'}")
     if row.account_status != CustomerStatus.CLOSED:
         lines.append(await _closing(bank, row))
     for line in lines:
@@ -82,26 +82,26 @@ async def show(bank: Bank, customer_id: CustomerId) -> None:
 
 @group.command(f"enable {EXAMPLE_ID} wires")
 async def enable(bank: Bank, customer_id: CustomerId, feature: Feature) -> str:
-    """Enable a feature for one customer, whatever its partner has."""
+    """Enable a feature for one customer, regardless of its partner."""
     return await _set_feature(bank, customer_id, feature, enabled=True)
 
 
 @group.command(f"disable {EXAMPLE_ID} wires")
 async def disable(bank: Bank, customer_id: CustomerId, feature: Feature) -> str:
-    """Disable a feature for one customer, whatever its partner has."""
+    """Disable a feature for one customer, regardless of its partner."""
     return await _set_feature(bank, customer_id, feature, enabled=False)
 
 
 @group.command(f"freeze {EXAMPLE_ID} --reason 'Court order 7/25' --alone")
 async def freeze(bank: Bank, customer_id: CustomerId, *, reason: Reason, alone: Alone = False) -> str:
-    """Freeze a customer: it reads and receives; nothing goes out, and it starts nothing new."""
+    """Freeze a customer: it can read and receive money; nothing goes out, and it can start nothing new."""
     require_alone("customer", alone=alone)
     return await _set(bank, customer_id, CustomerStatus.FROZEN, reason=reason)
 
 
 @group.command(f"unfreeze {EXAMPLE_ID} --reason 'Court order 9/25' --alone")
 async def unfreeze(bank: Bank, customer_id: CustomerId, *, reason: Reason, alone: Alone = False) -> str:
-    """Unfreeze a customer. A Pocket that is frozen by itself stays so."""
+    """Unfreeze a customer. A Pocket that was frozen separately stays frozen."""
     require_alone("customer --lift", alone=alone)
     return await _set(bank, customer_id, CustomerStatus.OPEN, reason=reason)
 
@@ -116,7 +116,7 @@ async def _set(bank: Bank, customer_id: UUID, status: CustomerStatus, *, reason:
 
 
 async def _closing(bank: Bank, row: CustomerRow) -> str:
-    """Tell whether the customer could be closed now, and if not what is in the way."""
+    """Return whether the customer could be closed now, and if not, why."""
     closing = CloseCustomer(
         caller=OPERATOR,
         key=ids.new(),

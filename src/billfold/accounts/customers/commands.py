@@ -22,9 +22,9 @@ class EnrolCustomer(Command, frozen=True, kw_only=True):
 
 
 class UpdateCustomer(Command, frozen=True, kw_only=True):
-    """Replace the profile (contact, trusted contact) with one that was merged with it, sealed; None is an empty one.
+    """Replace the profile (contact, trusted contact) with a merged one, sealed; None if it is empty.
 
-    `replaces` is the stored one that it was merged with, `references` are the customer.
+    `replaces` is the stored profile that it was merged with, `references` is the customer.
     """
 
     reference_kinds = (Reference.CUSTOMER_PROFILE,)
@@ -35,10 +35,10 @@ class UpdateCustomer(Command, frozen=True, kw_only=True):
 
 
 class CloseCustomer(Command, frozen=True, kw_only=True):
-    """Close the customer's account with all its pockets. References the customer, and with it payments in process.
+    """Close the customer's account with all its pockets. References the customer, including payments in process.
 
-    `profile` is the profile with the description of the closing, sealed; None where there is none. `replaces` is the
-    stored one that it was merged with.
+    `profile` is the profile with the description of the closing, sealed; None if there is none. `replaces` is the
+    stored profile that it was merged with.
     """
 
     reference_kinds = (
@@ -55,9 +55,9 @@ class CloseCustomer(Command, frozen=True, kw_only=True):
 
 
 class SetCustomerState(Command, frozen=True, kw_only=True):
-    """Freeze the customer (FROZEN) or lift it (OPEN), which only the bank does, and says why.
+    """Freeze (FROZEN) or unfreeze (OPEN) the customer, with a reason; only the bank does this.
 
-    `references` is the customer, whose hits of the sanctions screening the rule must see.
+    `references` is the customer, so that the rule sees its hits of the sanctions screening.
     """
 
     reference_kinds = (Reference.SANCTIONS_HIT,)

@@ -1,6 +1,6 @@
-"""The customers that a partner has from its first moment, with ids fixed by the bank's seed and its slug.
+"""The initial customers of a partner, with ids derived from the bank's seed and its slug.
 
-Every step may be repeated: what was done before a crash is found and only the rest is done.
+Every step may be repeated: steps completed before a crash are found, and only the rest is done.
 """
 
 import secrets
@@ -40,7 +40,7 @@ _SANDBOX_CUSTOMER_PROFILE: dict[str, Any] = {
 
 
 class PartnerIds(NamedTuple):
-    """The ids a partner has from its first moment: itself, customer, Pocket, user."""
+    """The ids of a new partner: itself, its customer, Pocket and user."""
 
     partner_id: UUID
     own_customer_id: UUID
@@ -50,15 +50,15 @@ class PartnerIds(NamedTuple):
 
 
 def partner_ids(seed: bytes, slug: str) -> PartnerIds:
-    """Return the ids of a partner, fixed by the bank's seed and the partner's slug."""
+    """Return the ids of a partner, derived from the bank's seed and the partner's slug."""
     command = command_id(INITIALIZATION_CALLER, f"partner:{slug}")
     return PartnerIds(*(derive(seed, command, ordinal) for ordinal in range(5)))
 
 
 async def create_partner_customers(bank: Bank, slug: str, name: str) -> PartnerIds:
-    """Create a partner's own customer with its facilitation Pocket, and in a sandbox a customer to try.
+    """Create a partner's own customer with its facilitation Pocket, and in a sandbox a test customer.
 
-    The partner's row, users and keys are written before or after.
+    The caller writes the partner's row, users and keys before or after.
     """
     places = partner_ids(bank.seed, slug)
     await enrol(bank, places.own_customer_id, "partner", partner_id=places.partner_id, name=name)
@@ -114,7 +114,7 @@ async def enrol(
 
 
 async def _consent(bank: Bank) -> Consent | None:
-    """Return that an operator accepts the agreements in force for a customer to try."""
+    """Return the acceptance of the agreements in force, by an operator for the test customer."""
     now = await bank.now()
     version = bank.terms.agreements.in_force(et_date(now))
     return None if version is None else Consent(version=version, accepted_at=now, accepted_by=AcceptedBy.OPERATOR)
@@ -135,7 +135,7 @@ async def make_partner(bank: Bank, slug: str, name: str, username: str, features
     partner_rules.check_name(name)
     places = partner_ids(bank.seed, slug)
     password = new_password()
-    # Enrolled first: what a crash leaves behind is found again, and nobody can call yet.
+    # Enrolled first: after a crash the customer is found again, and nobody can call yet.
     async with bank.pool.acquire() as conn:
         if await partner_store.find_partner(conn, slug) is None:
             await create_partner_customers(bank, slug, name)

@@ -1,4 +1,4 @@
-"""Customers as far as their Pockets need them."""
+"""Operations on customers."""
 
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -24,7 +24,7 @@ from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 CLOSURE_FEATURE = "customer_closure"
 _MERGES = 10
-"""How often changes are merged with a profile that others change at the same moment."""
+"""Maximum number of attempts to merge changes with a profile that changes concurrently."""
 
 
 def _one_of(*known: str) -> Query:
@@ -56,7 +56,7 @@ async def list_customers(
 ) -> CursorList[schemas.Customer]:
     """List customers.
 
-    Customers of the partner and its own account (`role`), newest first.
+    Returns customers of the partner and its own account (`role`), newest first.
     """
     own = None if customer_id is None else [await caller.owner(bank, each) for each in dict.fromkeys(customer_id)]
     listed, values = customer_store.listed_customers(caller.partner_id, account_status, type_, name=name, among=own)
@@ -69,7 +69,7 @@ async def list_customers(
 async def get_customer(caller: Call, bank: Bank, customer_id: MaybeInPath) -> schemas.Customer:
     """Get customer.
 
-    The customer in the path, or the one the token is for.
+    Returns the customer in the path, or the one the token is for.
     """
     return schemas.render_customer(await open_profile(bank, await caller.customer(bank, customer_id)))
 
@@ -81,7 +81,7 @@ async def get_customer(caller: Call, bank: Bank, customer_id: MaybeInPath) -> sc
 async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: ChangeCustomer) -> schemas.Customer:
     """Update customer.
 
-    Replace contact details, or close the account for good when every Pocket is empty and nothing is on its way.
+    Replaces contact details, or closes the account for good if every Pocket is empty and nothing is in process.
     """
     changes = _changes(data)
     reason = _parse_closure(data, changes)
@@ -108,7 +108,7 @@ async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: C
 
 
 async def _sealed(bank: Bank, row: CustomerRow, changes: dict[str, Any]) -> str | None:
-    """Return the customer's profile with these changes, sealed; null removes."""
+    """Return the customer's profile with these changes, sealed; null removes a field."""
     merged = {**msgspec.json.decode((await open_profile(bank, row)).profile), **changes}
     profile = {name: part for name, part in merged.items() if part is not None}
     return await seal_profile(bank, row.customer_id, profile)
@@ -145,7 +145,7 @@ def _check_addresses(data: ChangeCustomer) -> None:
 
 
 def _parse_closure(data: ChangeCustomer, changes: dict[str, Any]) -> schemas.ClosureReason | None:
-    """Return why the account is to be closed, None where it is not."""
+    """Return the reason for closing the account, None if it is not closed."""
     if data.status is None:
         for name in ("closure_reason", "closure_description"):
             if getattr(data, name) is not None:

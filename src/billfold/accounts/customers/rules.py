@@ -1,4 +1,4 @@
-"""Customers are enrolled, change their contact details, and are closed."""
+"""Enrolling and closing customers, and changing their contact details."""
 
 from collections.abc import Iterator
 
@@ -16,12 +16,12 @@ from billfold.treasury.rules.overdraft import overdraft_of
 
 REASON_CHARS_MAX = 500
 CLOSED_JOB = "customer.closed"
-"""The scheduled job that ends what a closed customer leaves open."""
+"""The scheduled job that ends what a closed customer left open."""
 
 
 @decides(EnrolCustomer)
 def enrol_customer(books: Books, cmd: EnrolCustomer, ctx: Context) -> Outcome:
-    """The account is PENDING until its first pocket opens. A consent to agreements that are not published is none."""
+    """The account is PENDING until its first pocket opens. Consent to an unpublished version is ignored."""
     book = book_of(books, cmd.customers[0])
     book.name, book.partner_id, book.account_status = (cmd.name, cmd.partner_id, CustomerStatus.PENDING)
     book.role = cmd.role
@@ -56,10 +56,10 @@ def update_customer(books: Books, cmd: UpdateCustomer, ctx: Context) -> Outcome:
 
 
 def _replacement(book: Book, cmd: UpdateCustomer | CloseCustomer) -> str:
-    """Return the new profile as stored; it must have been merged with the latest, as nothing sealed is merged here."""
+    """Return the new profile to store; it must be merged with the latest one; the rule cannot merge sealed data."""
     place = profile_reference(book.customer_id)
     if cmd.replaces is not None and cmd.replaces != book.referenced.get(place):
-        raise Refused("customer-changed", "Another request changed the customer meanwhile. Send this one again.")
+        raise Refused("customer-changed", "Another request has changed the customer. Send this one again.")
     profile = to_json(cmd.profile or {})
     book.put(book.referenced, place, profile)
     return profile
@@ -67,10 +67,10 @@ def _replacement(book: Book, cmd: UpdateCustomer | CloseCustomer) -> str:
 
 @decides(SetCustomerState)
 def set_customer_state(books: Books, cmd: SetCustomerState, ctx: Context) -> Outcome:
-    """Freeze the customer or lift it; its Pockets stay as they are.
+    """Freeze or unfreeze the customer; its Pockets are not changed.
 
-    Refuses: customer-not-open once it is closed; to lift it sanctions-hit-open. Raises InvalidInput without a reason in
-    one line.
+    Refuses: customer-not-open once it is closed; to unfreeze, sanctions-hit-open. Raises InvalidInput without a
+    one-line reason.
     """
     del ctx
     if not (1 <= len(cmd.reason.strip()) <= REASON_CHARS_MAX and cmd.reason.isprintable()):
@@ -92,26 +92,26 @@ def set_customer_state(books: Books, cmd: SetCustomerState, ctx: Context) -> Out
 
 
 def _require_cleared(book: Book, cmd: SetCustomerState) -> None:
-    """Refuse to lift what sanctions screening froze: the operators who clear its hits do."""
+    """Refuse to lift a freeze by sanctions screening: the operators who clear its hits do that."""
     if cmd.references != (book.customer_id,):
-        raise InvariantError("A customer is unfrozen without a look at its hits.", customer_id=str(book.customer_id))
+        raise InvariantError("A customer is unfrozen without checking its hits.", customer_id=str(book.customer_id))
     if book.customer_id in book.referenced:
         raise Refused("sanctions-hit-open", "A name of the customer may be on a sanctions list: clear its hits first.")
 
 
 @decides(CloseCustomer)
 def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
-    """Close every pocket and the account for good, and let what it leaves open be ended.
+    """Close every pocket and the account for good, and schedule the end of what it leaves open.
 
     Refuses: forbidden for a partner's own account, customer-not-open, pocket-frozen, customer-has-balance with all
-    that is in the way, and customer-changed.
+    obstacles, and customer-changed.
     """
     book = book_of(books, cmd.customers[0])
     if book.role != "customer":
         raise Refused("forbidden", "A partner's own account is not closed like a customer's.")
     require_active(book.account_status)
     if any(pocket.status == PocketStatus.FROZEN for pocket in book.pockets.values()):
-        raise Refused("pocket-frozen", "A pocket is frozen: the customer is closed when it is not any more.")
+        raise Refused("pocket-frozen", "A pocket is frozen: the customer can be closed once it is unfrozen.")
     for pocket in book.pockets.values():
         charge_last_fee(book, pocket, ctx)
     if obstacles := list(_obstacles(book, ctx)):
@@ -127,7 +127,7 @@ def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
 
 
 def _obstacles(book: Book, ctx: Context) -> Iterator[str]:
-    """What keeps the customer from being closed: money, debts, and whatever is on its way."""
+    """Yield what prevents closing the customer: money, debts, and everything in process."""
     held = [pocket.name for pocket in book.pockets.values() if pocket.lots or pocket.cash.balance]
     if held:
         yield f"Every pocket must be empty first; these are not: {', '.join(held)}."

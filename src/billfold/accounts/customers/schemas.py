@@ -1,4 +1,4 @@
-"""Customers as both APIs show them."""
+"""Customers as returned by both APIs."""
 
 from datetime import date
 from typing import Annotated, Any, Literal, cast
@@ -42,7 +42,7 @@ class Name(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class TrustedContact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The person to contact when the customer cannot be reached."""
+    """The person to contact if the customer cannot be reached."""
 
     first_name: Annotated[str, msgspec.Meta(max_length=50)] | None = None
     last_name: Annotated[str, msgspec.Meta(max_length=50)] | None = None
@@ -52,10 +52,10 @@ class TrustedContact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Customer(msgspec.Struct, kw_only=True):
-    """A customer. What onboarding has not filled in is null.
+    """A customer. Fields that onboarding has not filled in are null.
 
-    `name` is an object for an INDIVIDUAL and a text for a BUSINESS, as `date_of_birth` is of the
-    one and `identification_number` of the other.
+    `name` is an object for an INDIVIDUAL and a text for a BUSINESS; the former has a `date_of_birth`, the
+    latter an `identification_number`.
     """
 
     id: UUID
@@ -71,9 +71,9 @@ class Customer(msgspec.Struct, kw_only=True):
     date_of_birth: date | None
     identification_number: dict[str, Any] | None
     agreement_version: str | None
-    """The version of the agreements that it accepted last."""
+    """The latest version of the agreements that it accepted."""
     closure_reason: ClosureReason | None
-    """Why it was closed; null while it is not."""
+    """The reason for closing; null while it is not closed."""
     closure_description: str | None
     object_type: Literal["Customer"] = "Customer"
 
@@ -90,14 +90,14 @@ class _Profile(msgspec.Struct, kw_only=True):
 
 
 def to_e164(phone: str) -> str:
-    """Return a phone number as E.164; without a + it is one of the United States."""
+    """Return a phone number as E.164; without a + it is a US number."""
     if phone.startswith("+"):
         return phone
     return f"+1{phone[-_NATIONAL_DIGITS:]}"
 
 
 def parse_person_name(written: str) -> Name:
-    """Return a person's name from one line: first word, last word, and what is between.
+    """Return a person's name from one line: first word, last word, and those in between.
 
     Raises InvalidInput at `body.name` for one word, and for a word of more than 50 characters.
     """
@@ -110,14 +110,14 @@ def parse_person_name(written: str) -> Name:
 
 
 def _split_name(written: str) -> Name:
-    """Return a name from one line, whatever stands there; a single word is a last name."""
+    """Return a name from one line without checks; a single word is a last name."""
     *first, last = written.split() or [""]
     middle = " ".join(first[1:]) or None
     return Name(first_name=first[0] if first else "", middle_name=middle, last_name=last)
 
 
 def render_customer(row: CustomerRow) -> Customer:
-    """A customer from its row with its profile opened."""
+    """Return a customer for display; its profile must be decrypted."""
     profile = msgspec.json.decode(row.profile, type=_Profile)
     reason = cast("ClosureReason | None", row.closure_reason)
     fields = msgspec.structs.asdict(profile) | {"name": _name_of(row, profile)}

@@ -30,7 +30,7 @@ SELECT EXISTS (
 """
 
 Entry = tuple[str, str]
-"""A kind of the directory and what stands for an object of it: ("pocket", its id)."""
+"""A directory kind and an object's identifier: ("pocket", its id)."""
 
 _LISTED = f"""
 SELECT {_customers.columns()}, written_no
@@ -50,7 +50,7 @@ _OF_IDS = KeysetList(
     **BY_OPENING,
 )
 _LAST = "\U0010ffff"
-"""What comes after every text that begins in the same way."""
+"""A text that sorts after every text with the same beginning."""
 _PROFILES = "SELECT customer_id, profile FROM customer WHERE customer_id = ANY($1) AND customer_id = ANY($2)"
 _FEATURES = "SELECT customer_features($1)"
 _OWN_FEATURES = "SELECT feature, enabled FROM customer_feature WHERE customer_id = $1"
@@ -66,7 +66,7 @@ SELECT c.customer_id, c.name, p.slug, c.account_status, c.opened_at FROM custome
 
 
 class ListedCustomer(NamedTuple):
-    """A customer as an operator lists it."""
+    """A customer in an operator's list."""
 
     customer_id: UUID
     name: str
@@ -78,9 +78,9 @@ class ListedCustomer(NamedTuple):
 def listed_customers(
     partner_id: UUID, status: str | None, kind: str | None, *, name: str | None, among: Sequence[UUID] | None = None
 ) -> tuple[KeysetList[CustomerRow], tuple[object, ...]]:
-    """Return the list of a partner's customers, its own account among them, newest first, and the values it takes.
+    """Return the list of a partner's customers, including its own account, newest first, and its parameters.
 
-    `name` is how their names begin, in letters of either case; `among` are ids.
+    `name` is a prefix of their names, ignoring case; `among` are ids.
     """
     values = (partner_id, status, kind)
     names = (None, None) if name is None else (name.lower(), name.lower() + _LAST)
@@ -92,39 +92,39 @@ def listed_customers(
 async def find_profiles(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
-    """Return the profiles of these customers as they are stored, for flows to see."""
+    """Return the profiles of these customers as stored, for flows."""
     rows = await conn.fetch(_PROFILES, customer_ids, ids)
     return [(customer_id, profile_reference(customer_id), profile) for customer_id, profile in rows]
 
 
 async def list_for_operator(conn: Db, status: str | None, partner: str | None, *, limit: int) -> list[ListedCustomer]:
-    """Return customers of all partners, or of the one with this slug, newest first."""
+    """Return customers of all partners, or of the partner with this slug, newest first."""
     return [ListedCustomer(*row) for row in await conn.fetch(_FOR_OPERATOR, status, partner, limit)]
 
 
 async def list_features(conn: Db, customer_id: UUID) -> frozenset[str]:
-    """Return the features a customer has: what was switched for it alone, else what its partner has."""
+    """Return a customer's features: those set for this customer, else those of its partner."""
     return frozenset(await conn.fetchval(_FEATURES, customer_id))
 
 
 async def list_own_features(conn: Db, customer_id: UUID) -> dict[str, bool]:
-    """Return what was switched for a customer alone: on or off."""
+    """Return the features set for this customer itself: on or off."""
     return {row["feature"]: row["enabled"] for row in await conn.fetch(_OWN_FEATURES, customer_id)}
 
 
 async def set_feature(conn: Db, customer_id: UUID, feature: str, *, enabled: bool) -> None:
-    """Switch a feature for one customer, whatever its partner has."""
+    """Enable or disable a feature for one customer, regardless of its partner."""
     await conn.execute(_SET_FEATURE, customer_id, feature, enabled)
 
 
 async def require_feature(conn: Db, customer_id: UUID, feature: str) -> None:
     """Raise Refused `feature-not-enabled` unless the customer has the feature."""
     if feature not in await list_features(conn, customer_id):
-        raise Refused("feature-not-enabled", f"The feature `{feature}` is not switched on.")
+        raise Refused("feature-not-enabled", f"The feature `{feature}` is not enabled.")
 
 
 async def list_owners(conn: Db, entries: Collection[Entry]) -> dict[Entry, CustomerRow]:
-    """Return whose the objects are, as their owners are registered now."""
+    """Return the owners of objects, with their current registration."""
     if not entries:
         return {}
     kinds, values = zip(*entries, strict=True)
@@ -132,5 +132,5 @@ async def list_owners(conn: Db, entries: Collection[Entry]) -> dict[Entry, Custo
 
 
 async def is_frozen_by_others(conn: Db, customer_id: UUID, caller: str) -> bool:
-    """Tell whether others than a caller have frozen a customer since it was unfrozen last."""
+    """Return whether others than a caller have frozen a customer since it was last unfrozen."""
     return bool(await conn.fetchval(_FROZEN_BY_OTHERS, customer_id, caller))

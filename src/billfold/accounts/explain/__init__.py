@@ -1,5 +1,5 @@
 """Amounts explained by formula, inputs, steps and rows: portfolios, earnings, fees and prices.
 
-Owns explanations. Never computes an amount in its own way: the function that serves the amount is called, and an
-explanation whose arithmetic does not come to the same is an error.
+Owns explanations. Never computes an amount on its own: it calls the function that serves the amount, and an
+explanation whose arithmetic gives another result is an error.
 """

@@ -1,4 +1,4 @@
-"""Earnings explained: the Pocket at both ends of a period, and what was paid in, paid out and charged between."""
+"""Explains earnings: the Pocket at both ends of a period, and the money paid in, paid out and charged in between."""
 
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
@@ -27,14 +27,14 @@ _ONE_DAY = timedelta(days=1)
 
 
 class FeeDays(NamedTuple):
-    """The days of a month on which the fee accrued, with what the Pocket held when each ended, and what was charged."""
+    """The days of a month on which the fee accrued, with the Pocket's holdings at the end of each, and the charges."""
 
     days: list[tuple[date, PocketState]]
     charges: list[MovedMoney]
 
 
 async def read_days(conn: Connection, bank: Bank, row: PocketRow, now: datetime) -> FeeDays:
-    """Read the days since the last regular charge, which are 33 at most, in the caller's snapshot of the database."""
+    """Read the days since the last regular charge, at most 33, in the caller's snapshot of the database."""
     calendars, today = bank.calendars, et_date(now)
     charged_at = max(_charged_at(bank, now), row.opened_at)
     first = max(et_date(charged_at), et_date(row.opened_at))
@@ -53,7 +53,7 @@ def explain_fees(bank: Bank, row: PocketRow, of: FeeDays, now: datetime) -> Expl
     parts = [_day(bank, day, state) for day, state in of.days]
     stored = sum(each.cents for each, (day, _) in zip(parts, of.days, strict=True) if day <= row.accrued_through)
     charged = sum(each.amount for each in of.charges)
-    # What an earlier charge left is not kept apart: it is what remains of the stored figure.
+    # The remainder of an earlier charge is not stored separately: it is the rest of the stored figure.
     carried = row.fee_accrued - stored + charged * fees.ACCRUED_UNITS_PER_CENT
     return explain(
         "Fee accrued and not yet charged",
@@ -97,7 +97,7 @@ def _day(bank: Bank, day: date, state: PocketState) -> Explanation:
 
 
 def _charged_at(bank: Bank, now: datetime) -> datetime:
-    """Return when the fee was last to be charged as every month."""
+    """Return when the fee was last due for its monthly charge."""
     calendars, first = bank.calendars, et_date(now).replace(day=1)
     regular = calendars.opens_at(calendars.settlement_on_or_after(first))
     if regular <= now:
@@ -124,7 +124,7 @@ class EarningsField(StrEnum):
 
 
 class Movements(NamedTuple):
-    """What moved in a period, the newest first: payments, fees, and bills that came, went or were sold."""
+    """The movements of a period, newest first: payments, fees, and bills received, transferred or sold."""
 
     paid_in: list[MovedMoney]
     paid_out: list[MovedMoney]
@@ -134,7 +134,7 @@ class Movements(NamedTuple):
 
 
 async def read_movements(conn: Connection, of: Stretch) -> Movements:
-    """Read what moved, in the caller's snapshot of the database."""
+    """Read the movements, in the caller's snapshot of the database."""
     return Movements(
         paid_in=await store.list_transactions(conn, of, direction="CREDIT", is_fee=False),
         paid_out=await store.list_transactions(conn, of, direction="DEBIT", is_fee=False),
@@ -186,7 +186,7 @@ class ExplainedEarnings:
             parts=[self._value_at_end("E"), self._value_at_start("S"), self._contributions(), self._withdrawals()],
         )
 
-    # -- what moved ----------------------------------------------------------------------
+    # -- movements ----------------------------------------------------------------------
 
     def _contributions(self) -> Explanation:
         return self._counted(
@@ -241,7 +241,7 @@ class ExplainedEarnings:
         transactions: list[MovedMoney] | None = None,
         trades: list[MovedTrade] | None = None,
     ) -> Explanation:
-        """Explain what has run up since the Pocket was opened, from the start to the end of the period."""
+        """Explain a counter that runs since the Pocket was opened, from the start to the end of the period."""
         transactions, trades, period = transactions or [], trades or [], self._ends.period
         return explain(
             label,

@@ -1,4 +1,4 @@
-"""The amounts of a Pocket's portfolio explained, from what the Pocket shows down to its lots, prices and trades."""
+"""Explains the amounts of a Pocket's portfolio, down to its lots, prices and trades."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -51,7 +51,7 @@ OF_ONE_BILL = (PortfolioField.MARKET_VALUE, PortfolioField.MARK_PRICE, Portfolio
 
 
 class PocketRows(NamedTuple):
-    """What of a Pocket explanations name, read at one moment."""
+    """The rows of a Pocket used in explanations, read at one moment."""
 
     accounts: list[store.AccountRow]
     cash: store.CashRow
@@ -81,7 +81,7 @@ class ExplainedPocket:
         self.valuation: Valuation = valuation(row, bank, now, real_time=real_time)
 
     def explain(self, field: PortfolioField, cusip: str | None = None) -> Explanation:
-        """Return the explanation of a field. Raises InvalidInput for one that is not shown, NotFound for a bill."""
+        """Return the explanation of a field. Raises InvalidInput for a field that is not shown, NotFound for a bill."""
         if (field in OF_ONE_BILL) != (cusip is not None):
             if cusip is None:
                 raise InvalidInput.at("query", "cusip", msg=f"is needed for {field}", kind="missing")
@@ -223,7 +223,7 @@ class ExplainedPocket:
             parts=[value],
         )
 
-    # -- what it would fetch -----------------------------------------------------------
+    # -- liquidation -----------------------------------------------------------
 
     def _liquidation_t0(self) -> Explanation:
         bps, now = self._bank.terms.haircut_bps, self._now

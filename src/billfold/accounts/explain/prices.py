@@ -29,7 +29,7 @@ class PriceField(StrEnum):
 
 
 def explain_price(market: Market, bill: Bill, at: datetime, field: PriceField) -> Explanation:
-    """Explain what a trade at an instant is priced at, or what a Pocket shows at its tick."""
+    """Explain the price of a trade at an instant, or the price in a Pocket at its tick."""
     explained: dict[PriceField, Callable[[], Explanation]] = {
         PriceField.MARK_PRICE: lambda: mark(market, bill, market.tick_at(at), matured=at >= market.matures_at(bill)),
         PriceField.BID_T0: lambda: bid_t0(market, bill, at),
@@ -43,7 +43,7 @@ def explain_price(market: Market, bill: Bill, at: datetime, field: PriceField) -
 
 
 def tick_row(bill: Bill, price_micros: int, at: datetime, *, label: str = "Price at the tick") -> Row:
-    """Return the row of a struck price."""
+    """Return the row of a computed price."""
     price = format_price(price_micros)
     return Row(kind=RowKind.PRICE, label=label, id=bill.cusip, cusip=bill.cusip, price=price, at=at, source=SOURCE)
 
@@ -106,7 +106,7 @@ def bid(market: Market, bill: Bill, day: date, settles_on: date, *, comes_to: in
 
 
 def ask(market: Market, bill: Bill, at: datetime) -> Explanation:
-    """Explain what a bill costs."""
+    """Explain the ask of a bill."""
     day = market.calendars.pricing_day(at)
     return explain(
         "Ask",
@@ -122,7 +122,7 @@ def ask(market: Market, bill: Bill, at: datetime) -> Explanation:
 
 
 def bid_rate(market: Market, bill: Bill, day: date) -> Explanation:
-    """Explain the discount rate at which a bill is bid for: from the curve of the day, at its days to maturity."""
+    """Explain the discount rate of a bid: from the curve of the day, at its days to maturity."""
     published, nodes = market.curve(day)
     left, right = pricing.neighbours(nodes, (bill.maturity - day).days)
     label, grid = "Bid rate", "half up to steps of 0.005 percent"

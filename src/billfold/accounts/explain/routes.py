@@ -32,11 +32,11 @@ _LABELS = {
     PortfolioField.LIQUIDATION_VALUE_T0: "Available today",
     PortfolioField.LIQUIDATION_VALUE_T1: "Available tomorrow",
 }
-"""What a figure of a Pocket is called where that is not its name."""
+"""Labels of a Pocket's figures that differ from their names."""
 
 
 def explain_total(bank: Bank, rows: Sequence[PocketRow], field: PortfolioField, now: datetime) -> Explanation:
-    """Explain the sum of a figure over these Pockets, each as it is shown; one that is not shown counts nothing."""
+    """Explain the sum of a figure over these Pockets, each as it is shown; one that is not shown counts as zero."""
     is_slope = field == PortfolioField.APPRECIATION_PER_SECOND
     unit = Unit.CENTS_PER_SECOND if is_slope else Unit.CENTS
     inputs = []
@@ -92,7 +92,7 @@ async def explain_pocket(
 ) -> Explained:
     """Explain amount of a Pocket.
 
-    Its formula, inputs, steps, and the lots, prices, trades and transactions it goes back to. REAL_TIME values it at
+    Returns its formula, inputs, steps, and the lots, prices, trades and transactions behind it. REAL_TIME values it at
     the second, MARK (the default) at the last minute of the market.
     """
     key = await caller.pocket(bank, pocket_id)
@@ -116,7 +116,7 @@ async def explain_total_of_pockets(
 ) -> Explained:
     """Explain total of Pockets.
 
-    A field summed over all Pockets of the customer that are not closed; the fields of one bill have no sum.
+    Returns a field summed over all Pockets of the customer that are not closed; the fields of one bill have no sum.
     """
     owner = await caller.owner(bank, customer_id)
     if field in OF_ONE_BILL:
@@ -131,7 +131,7 @@ async def explain_earnings(
 ) -> Explained:
     """Explain earnings of a Pocket.
 
-    A figure of the earnings over a period: the Pocket at both ends, and what moved between.
+    Returns a figure of the earnings over a period: the Pocket at both ends, and the movements in between.
     """
     key = await caller.pocket(bank, pocket_id)
     async with _snapshot(bank) as conn:
@@ -147,7 +147,7 @@ async def explain_earnings(
 async def explain_pocket_fees(caller: Call, bank: Bank, pocket_id: UUID) -> Explained:
     """Explain fee of a Pocket.
 
-    What has accrued and is not yet charged: base, rate and fee of each day since the last regular charge.
+    Returns the fee accrued and not yet charged: base, rate and fee of each day since the last regular charge.
     """
     key = await caller.pocket(bank, pocket_id)
     async with _snapshot(bank) as conn:
@@ -163,8 +163,9 @@ async def explain_security_price(
 ) -> Explained:
     """Explain price of a bill.
 
-    How a mark, a bid, an ask or a yield came from the rates the Treasury published, now or at an earlier instant.
-    `bid_t1` and `ask` are what trades were priced at; `bid_t0` is before the spread of the bank.
+    Returns how a mark, a bid, an ask or a yield follows from the rates the Treasury published, now or at an earlier
+    instant.
+    `bid_t1` and `ask` are the prices of trades; `bid_t0` is before the spread of the bank.
     """
     at = at or caller.now
     if at > caller.now:
@@ -179,6 +180,6 @@ async def explain_security_price(
 
 @asynccontextmanager
 async def _snapshot(bank: Bank) -> AsyncIterator[Connection]:
-    """Open a transaction that sees one moment: an explanation reads a Pocket and its rows by several statements."""
+    """Open a transaction with one snapshot: an explanation reads a Pocket and its rows with several statements."""
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         yield conn

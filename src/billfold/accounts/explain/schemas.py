@@ -1,4 +1,4 @@
-"""An explanation as both APIs show it, and how one is made: its values come from its formulas."""
+"""An explanation as returned by both APIs, and its construction: values are computed from the formulas."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from billfold.platform.dates import iso_z
 from billfold.platform.errors import InvariantError
 
 Values = Mapping[str, Sequence[Fraction]]
-"""The values of each symbol; a symbol of several stands in `sum` only."""
+"""The values of each symbol; a symbol with several values is only used in `sum`."""
 
 _SQRT_DIGITS = 60
 _DECIMALS = 12
@@ -99,7 +99,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Fraction]] = {
 
 
 class Unit(StrEnum):
-    """What a value counts. In formulas a date counts as its days, an instant as its seconds."""
+    """The unit of a value. In formulas a date is its number of days, an instant its number of seconds."""
 
     CENTS = "CENTS"
     CENTS_PER_SECOND = "CENTS_PER_SECOND"
@@ -119,7 +119,7 @@ class Unit(StrEnum):
 
 
 class RowKind(StrEnum):
-    """What a row is that an amount goes back to."""
+    """The kind of a row behind an amount."""
 
     LOT = "LOT"
     TRADE = "TRADE"
@@ -135,9 +135,10 @@ _UNIT = one_of(*Unit)
 
 
 class Row(msgspec.Struct, kw_only=True):
-    """What an amount goes back to, named so that it can be looked up.
+    """A source of an amount, identified so that it can be looked up.
 
-    A lot or an account has its number in the ledger of the customer, trades and transactions their id; `entry_no` is
+    A lot or an account has its number in the ledger of the customer, trades and transactions have their id; `entry_no`
+    is
     the number of the journal entry.
     """
 
@@ -157,7 +158,7 @@ class Row(msgspec.Struct, kw_only=True):
 
 
 class Input(msgspec.Struct, kw_only=True):
-    """A value that is given. The same symbol several times stands for a list, in `sum`."""
+    """An input value. The same symbol several times is a list, for use in `sum`."""
 
     symbol: str
     label: str
@@ -168,7 +169,7 @@ class Input(msgspec.Struct, kw_only=True):
 
 
 class Step(msgspec.Struct, kw_only=True):
-    """A formula and what it comes to. A value that is not `exact` is shown with twelve decimals, and used in full."""
+    """A formula and its value. A value that is not `exact` is shown with twelve decimals, and used in full."""
 
     symbol: str
     label: str
@@ -181,10 +182,10 @@ class Step(msgspec.Struct, kw_only=True):
 
 
 class Explanation(msgspec.Struct, kw_only=True):
-    """How a value came about. The last step comes to it; `parts` are inputs with an explanation of their own.
+    """The derivation of a value. The last step results in it; `parts` are inputs with their own explanations.
 
     Formulas have `+ - * / ( )`, `sum`, `min`, `max`, `sqrt`, `floor(x, n)`, and `round(x, n)`, which is half up, to n
-    decimals or none. `more_rows` says that only the newest rows are shown.
+    decimals or none. `more_rows` means that only the newest rows are shown.
     """
 
     symbol: str
@@ -202,12 +203,12 @@ class Explanation(msgspec.Struct, kw_only=True):
 
     @property
     def cents(self) -> int:
-        """The value of one in whole cents."""
+        """The value in whole cents, for a unit of cents."""
         return int(self.value)
 
 
 class Explained(msgspec.Struct, kw_only=True):
-    """A field and its explanation; the prices in it were struck at `pricing_timestamp`."""
+    """A field and its explanation; its prices were computed at `pricing_timestamp`."""
 
     field: str
     as_of: BankTime
@@ -232,7 +233,7 @@ Given = int | str | date | Fraction
 
 
 def given(symbol: str, label: str, value: Given, unit: Unit, *, rows: Sequence[Row] = ()) -> Input:
-    """Return an input. Fractions must have a decimal notation."""
+    """Return an input. Fractions must have a finite decimal notation."""
     if isinstance(value, datetime):
         text = iso_z(value.astimezone(UTC))
     elif isinstance(value, Fraction):
@@ -256,7 +257,7 @@ def explain(
 ) -> Explanation:
     """Return the explanation of a value as it is served.
 
-    Raises InvariantError when the steps come to something else: then this explanation is wrong.
+    Raises InvariantError if the steps give another result: then this explanation is wrong.
     """
     values: dict[str, list[Fraction]] = {}
     known: list[Input | Explanation] = [*inputs, *parts]

@@ -1,4 +1,4 @@
-"""The rows that explanations name: one statement by index each, whatever the history."""
+"""The rows used in explanations: one indexed statement each, independent of the history."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
@@ -17,7 +17,7 @@ from billfold.platform.database.connection import Connection
 from billfold.platform.database.rows import Table
 
 ROWS_MAX = 30
-"""How many trades or transactions an explanation names: the newest."""
+"""Maximum number of trades or transactions in an explanation: the newest ones."""
 NEVER = datetime.max.replace(tzinfo=UTC)
 _SEARCHED_MAX = 1_000
 _ACCOUNTS = """
@@ -25,7 +25,7 @@ SELECT account_no, kind, asset, acquired_on, debits, credits, reserved, earnings
  WHERE customer_id = $1 AND pocket_id = $2 AND live AND kind IN ('lot', 'owed') AND (kind = 'owed' OR credits > debits)
  ORDER BY acquired_on, account_no
 """
-# A snapshot is written when the day is over, so that what follows the last one is of one day.
+# A snapshot is written when the day is over, so rows after the last one are of one day.
 _CASH = """
 SELECT s.business_date, coalesce(s.entry_no, 0) AS entry_no, coalesce(s.cash, 0) AS cash, t.bought, t.sold, a.received,
        a.paid
@@ -72,7 +72,7 @@ SELECT activity_id, entry_no, posting_no, type, direction, amount, title, booked
 
 
 class AccountRow(NamedTuple):
-    """A lot that holds bills, or the account of what the Pocket owes."""
+    """A lot that holds bills, or the account of the Pocket's overdraft."""
 
     account_no: int
     kind: str
@@ -85,7 +85,7 @@ class AccountRow(NamedTuple):
 
 
 class CashRow(msgspec.Struct, frozen=True):
-    """The cash at the end of the last day with a snapshot, and what moved it since, in cents."""
+    """The cash at the end of the last day with a snapshot, and its movements since, in cents."""
 
     business_date: date | None
     entry_no: int
@@ -125,7 +125,7 @@ class MovedMoney(msgspec.Struct, frozen=True):
 
 
 class Stretch(NamedTuple):
-    """A stretch of time of a Pocket, its end left out, and the journal entries between which its rows are."""
+    """A time span of a Pocket, end excluded, and the range of journal entries that contains its rows."""
 
     customer_id: UUID
     pocket_id: UUID
@@ -139,18 +139,18 @@ _trades, _money = Table(MovedTrade, "trade"), Table(MovedMoney, "transaction")
 
 
 async def list_accounts(conn: Connection, customer_id: UUID, pocket_id: UUID) -> list[AccountRow]:
-    """Return the lots of a Pocket, the oldest first, and the account of what it owes."""
+    """Return the lots of a Pocket, oldest first, and the account of its overdraft."""
     return [AccountRow(*row) for row in await conn.fetch(_ACCOUNTS, customer_id, pocket_id)]
 
 
 async def get_cash(conn: Connection, customer_id: UUID, pocket_id: UUID) -> CashRow:
-    """Return what the cash of a Pocket is made of."""
+    """Return the components of a Pocket's cash."""
     (row,) = await conn.fetch(_CASH, customer_id, pocket_id)
     return CashRow(*row)
 
 
 async def stretch_of(conn: Connection, row: PocketRow, period: Period, calendars: Calendars) -> Stretch:
-    """Return a period of a Pocket with its journal entries, as far as snapshots name them. A live one has no end."""
+    """Return a period of a Pocket with its journal entries, as far as snapshots give them. A live one has no end."""
     key = row.customer_id, row.pocket_id
     days = calendars.business_date(period.start), calendars.business_date(period.end)
     ((after, last),) = await conn.fetch(_ENTRIES, *key, *days)
@@ -158,19 +158,19 @@ async def stretch_of(conn: Connection, row: PocketRow, period: Period, calendars
 
 
 async def list_trades(conn: Connection, of: Stretch, activities: list[str]) -> list[MovedTrade]:
-    """Return the newest trades, one more than is shown; of the last thousand."""
+    """Return the newest trades, one more than is shown, among the last thousand."""
     return await _trades.all(conn, _TRADES, *of, activities)
 
 
 async def list_transactions(
     conn: Connection, of: Stretch, *, direction: str | None = None, is_fee: bool | None = None
 ) -> list[MovedMoney]:
-    """Return the newest transactions, one more than is shown; of the last thousand."""
+    """Return the newest transactions, one more than is shown, among the last thousand."""
     return await _money.all(conn, _TRANSACTIONS, *of, direction, is_fee)
 
 
 async def list_charges(conn: Connection, of: Stretch) -> list[MovedMoney]:
-    """Return the charges of the fee on assets after the start and through the end: of a month of one Pocket at most."""
+    """Return the charges of the fee on assets after the start and through the end, within one month of one Pocket."""
     return await _money.all(conn, _CHARGED, *of)
 
 
@@ -178,7 +178,7 @@ _VERBS = {"BUY": "bought", "SELL": "sold", "MATURITY": "matured"}
 
 
 def lot_row(lot: AccountRow, units: int | None = None) -> Row:
-    """Return the row of a lot; `units` are those of it that count here, by default all."""
+    """Return the row of a lot; `units` are the units that count here, by default all."""
     assert lot.acquired_on is not None
     return Row(
         kind=RowKind.LOT,
@@ -192,7 +192,7 @@ def lot_row(lot: AccountRow, units: int | None = None) -> Row:
 
 
 def trade_rows(trades: Sequence[MovedTrade]) -> list[Row]:
-    """Return the rows of trades, as many as are shown."""
+    """Return the rows of trades, up to the number shown."""
     return [
         Row(
             kind=RowKind.TRADE,
@@ -210,7 +210,7 @@ def trade_rows(trades: Sequence[MovedTrade]) -> list[Row]:
 
 
 def transaction_rows(transactions: Sequence[MovedMoney]) -> list[Row]:
-    """Return the rows of transactions, as many as are shown; a debit is negative."""
+    """Return the rows of transactions, up to the number shown; a debit is negative."""
     return [
         Row(
             kind=RowKind.TRANSACTION,

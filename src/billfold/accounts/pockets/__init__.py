@@ -1,4 +1,4 @@
-"""Pockets as they are read: one row with what it holds, its day-end states, lists of them.
+"""Reads of Pockets: one row with its holdings, its day-end states, and lists.
 
 Owns every read of a Pocket's own state. Never writes (the engine does), never prices anything
 and never decides.

@@ -1,4 +1,4 @@
-"""`billfold pocket`: what only the operator does with a Pocket."""
+"""`billfold pocket`: operator-only changes of a Pocket."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -19,7 +19,7 @@ PocketId = Annotated[UUID, typer.Argument(help="The Pocket's id.")]
 
 @group.command(f"freeze {EXAMPLE_ID} --alone")
 async def freeze(bank: Bank, pocket_id: PocketId, *, alone: Alone = False) -> str:
-    """Freeze a Pocket: it receives money, and no money leaves it."""
+    """Freeze a Pocket: it can receive money, but no money leaves it."""
     require_alone("pocket", alone=alone)
     await _set(bank, pocket_id, status=PocketStatus.FROZEN)
     return "The Pocket is frozen."
@@ -27,7 +27,7 @@ async def freeze(bank: Bank, pocket_id: PocketId, *, alone: Alone = False) -> st
 
 @group.command(f"unfreeze {EXAMPLE_ID} --alone")
 async def unfreeze(bank: Bank, pocket_id: PocketId, *, alone: Alone = False) -> str:
-    """Open a frozen Pocket again."""
+    """Unfreeze a Pocket."""
     require_alone("pocket --lift", alone=alone)
     await _set(bank, pocket_id, status=PocketStatus.OPEN)
     return "The Pocket is open."

@@ -12,12 +12,12 @@ from billfold.ledger.types import PocketStatus
 from billfold.platform.database.rows import Row
 
 POCKET_CLOSED_JOB: Final = "pocket.closed"
-"""Closes what belongs to a closed pocket; its object is the pocket."""
+"""Closes everything that belongs to a closed pocket; its object is the pocket."""
 
 
 @runtime_checkable
 class OpenPayment(Protocol):
-    """A payment of a pocket that may still be under way, whatever its rail."""
+    """A payment of a pocket that may still be in process, on any rail."""
 
     @property
     def pocket_id(self) -> UUID:
@@ -25,14 +25,14 @@ class OpenPayment(Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Is it still to be sent or collected?"""
+        """True if it is still to be sent or collected."""
 
 
 class PocketRow(msgspec.Struct, frozen=True):
     """One pocket and its holdings: lots as parallel lists, cents and units as integers.
 
-    `reserved` is what of `cash` is held for payments by card; `unsettled_discount` is what it costs to use cash
-    that settles on `unsettled_on` before.
+    `reserved` is the part of `cash` held for card payments; `unsettled_discount` is the cost of using cash
+    that settles on `unsettled_on` before that day.
     `inflow`, `outflow`, `fees` and `realised` run since the pocket was opened; `fee_accrued`
     is in units of `tbills.ACCRUED_PER_CENT` up to and including `accrued_through`.
     """
@@ -64,7 +64,7 @@ class PocketRow(msgspec.Struct, frozen=True):
     unsettled_on: date | None = None
 
     def discount_on(self, day: date) -> int:
-        """Return what it costs to use cash on this day that settles later."""
+        """Return the cost of using unsettled cash on this day."""
         return self.unsettled_discount if self.unsettled_on is not None and day < self.unsettled_on else 0
 
     def positions(self) -> dict[str, int]:
@@ -104,9 +104,9 @@ class OpenPocket(Command, frozen=True, kw_only=True):
 
 
 class UpdatePocket(Command, frozen=True, kw_only=True):
-    """Change what is given; `keep_reinvestment` distinguishes None from not given.
+    """Change the given fields; `keep_reinvestment` distinguishes None from not given.
 
-    Closing references the Pocket, and with it the payments in process.
+    Closing references the Pocket, including its payments in process.
     """
 
     reference_kinds = (Reference.OPEN_ACH_ENTRIES, Reference.OPEN_WIRES, Reference.OPEN_WITHDRAWALS)
@@ -125,7 +125,7 @@ class UpdatePocket(Command, frozen=True, kw_only=True):
 
     @override
     def audited_fields(self) -> dict[str, Any]:
-        """Return what is given; reinvestment that ends is shown as None."""
+        """Return the given fields; the end of reinvestment is shown as None."""
         shown = super().audited_fields()
         if not self.keep_reinvestment:
             shown["reinvestment_weeks"] = self.reinvestment_weeks
@@ -133,7 +133,7 @@ class UpdatePocket(Command, frozen=True, kw_only=True):
 
 
 class SetPocketState(Command, frozen=True, kw_only=True):
-    """What only the operator does: freeze, unfreeze, switch `real_time_yield`."""
+    """Operator-only changes: freeze, unfreeze, switch `real_time_yield`."""
 
     audit = AuditedAction("pocket", "updated", fields=("status", "real_time_yield"))
 

@@ -31,7 +31,7 @@ POCKETS_MAX = 30
 def _parse_bound(name: str, text: str) -> date:
     """Return a date, or a date-time with its offset."""
     try:
-        # A `+` in a query that was not escaped arrives as a space.
+        # An unescaped `+` in a query arrives as a space.
         return parse_day(text) if is_day(text) else require_in_range(datetime.fromisoformat(text.replace(" ", "+")))
     except ValueError:
         wrong = f"must be a date or a date-time with its offset, {DAY_RANGE}"
@@ -45,7 +45,7 @@ BoundText = Annotated[
 
 
 class EarningsQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """The period whose earnings a caller requests."""
+    """The period of the requested earnings."""
 
     period: Annotated[EarningsPeriod, Query()] = "all-time"
     date_from: BoundText = None
@@ -64,9 +64,9 @@ class PeriodEnds(NamedTuple):
 async def read_ends(
     conn: Db, bank: Bank, rows: list[PocketRow], query: EarningsQuery, now: datetime
 ) -> list[PeriodEnds]:
-    """Return the period of every pocket: the states at both ends are read for all of them at once."""
+    """Return the period of every pocket; the states at both ends are read for all pockets together."""
     name, bounds = query.period, (query.date_from, query.date_to)
-    earnings.period_bounds(name, now, now, *bounds)  # a wrong one is refused without pockets too
+    earnings.period_bounds(name, now, now, *bounds)  # an invalid one is refused even without pockets
     earnings.require_prices(bank.market, date_from=query.date_from, date_to=query.date_to)
     periods = [earnings.period_bounds(name, now, row.opened_at, *bounds) for row in rows]
     ends = [boundary for row, each in zip(rows, periods, strict=True) for boundary in _boundaries(bank, row, each)]
@@ -87,7 +87,7 @@ async def read_ends(
 
 
 def earnings_between(bank: Bank, ends: PeriodEnds) -> EarningsEntry:
-    """Return what a pocket earned between both ends."""
+    """Return the earnings of a pocket between both ends."""
     period = ends.period
     return earnings.compute_earnings(ends.start, period.start, ends.end, end_at=period.end, market=bank.market)
 
@@ -95,12 +95,12 @@ def earnings_between(bank: Bank, ends: PeriodEnds) -> EarningsEntry:
 async def pocket_earnings(
     bank: Bank, rows: list[PocketRow], query: EarningsQuery, now: datetime
 ) -> list[schemas.PocketEarnings]:
-    """Every pocket's entry."""
+    """Return the entry of every pocket."""
     return [_entry(bank, each, query, now=now) for each in await read_ends(bank.pool, bank, rows, query, now=now)]
 
 
 def _boundaries(bank: Bank, row: PocketRow, period: Period) -> list[Boundary]:
-    """The ends of the period at which the pocket's state must be read: not before its opening."""
+    """Return the ends of the period at which the pocket's state must be read, not before its opening."""
     ends = [period.start] if period.live else [period.start, period.end]
     return [_boundary(bank, row, at) for at in ends if at > row.opened_at]
 
@@ -131,7 +131,7 @@ _REFUSES = ("not-found", "too-many-pockets")
 async def get_pocket_earnings(caller: Call, bank: Bank, pocket_id: UUID, query: EarningsQuery) -> schemas.Earnings:
     """Get earnings of a Pocket.
 
-    Earnings over a period.
+    Returns earnings over a period.
     """
     owner, own_id = await caller.pocket(bank, pocket_id)
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
@@ -145,7 +145,7 @@ async def list_earnings(
 ) -> schemas.EarningsList:
     """List earnings.
 
-    Earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
+    Returns earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
     """
     owner = None if customer_id is None else await caller.owner(bank, customer_id)
     return await _list(caller, bank, query, owner=owner, pocket_ids=pocket_id)
@@ -157,7 +157,7 @@ async def list_own_earnings(
 ) -> schemas.EarningsList:
     """List earnings.
 
-    Earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
+    Returns earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
     """
     return await _list(member, bank, query, owner=member.customer_id, pocket_ids=pocket_id)
 
@@ -186,14 +186,14 @@ _DAY = timedelta(days=1)
 
 
 class DayValue(msgspec.Struct, kw_only=True):
-    """What a Pocket was worth when a day ended, Eastern; today, what it is worth now."""
+    """The value of a Pocket at the end of a day, Eastern; for today, its current value."""
 
     date: date
     total_value: Amount
 
 
 class PocketValues(msgspec.Struct, kw_only=True):
-    """Values of days at even distances, the oldest first. The last is that of the last day of the range."""
+    """Values of days at equal intervals, oldest first. The last is that of the last day of the range."""
 
     items: list[DayValue]
     object_type: Literal["PocketValues"] = "PocketValues"
@@ -209,8 +209,8 @@ async def list_pocket_values(
 ) -> PocketValues:
     """List values of a Pocket.
 
-    Its total value at the end of each day of a range, as earnings have it. Of a range of more than 100 days there is a
-    value every second day, or every third, and so on.
+    Returns its total value at the end of each day of a range, as in its earnings. For a range of more than 100 days
+    there is a value every second day, or every third, and so on.
     """
     require_prices(bank.market, date_from=date_from, date_to=date_to)
     row = await pocket_store.get_pocket(bank.pool, *await caller.pocket(bank, pocket_id))
@@ -232,7 +232,7 @@ async def list_pocket_values(
 
 
 def _days(first: date, last: date) -> list[date]:
-    """Return days of a range at even distances, its last among them; none if it is empty."""
+    """Return days of a range at equal intervals, including its last; empty if the range is."""
     span = (last - first).days
     found = [last - _DAY * n for n in range(0, span + 1, abs(span) // VALUES_MAX + 1)]
     return found[::-1]

@@ -38,7 +38,7 @@ Statuses = Annotated[list[str] | None, texts_among("filter[status]", _STATUSES)]
 
 
 class ChangePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What to change. Closing needs `status` CLOSED and a `closure_reason`."""
+    """Changes to a Pocket. Closing needs `status` CLOSED and a `closure_reason`."""
 
     pocket_name: PocketName | None = None
     name: PocketName | None = None
@@ -56,7 +56,7 @@ async def resolve_pockets(call: Call, bank: Bank, owner: UUID, requested: Sequen
 
 
 def update_pocket_command(call: Call, owner: UUID, pocket_id: UUID, data: ChangePocket) -> UpdatePocket:
-    """Return the command of a change. Raises InvalidInput."""
+    """Return the command for a change. Raises InvalidInput."""
     if data.status and data.closure_reason is None:
         raise InvalidInput.at("body", "closure_reason", msg="is needed to close", kind="missing")
     if data.closure_reason and data.status is None:
@@ -83,9 +83,9 @@ def update_pocket_command(call: Call, owner: UUID, pocket_id: UUID, data: Change
 def resolve_strategies(
     deposit: str | None, reinvested: str | UnsetType | None, **shared_fields: str | None
 ) -> tuple[int, int | None]:
-    """Weeks of the deposit and of the reinvestment strategy, None for none.
+    """Return the terms in weeks of the deposit and reinvestment strategies, None for none.
 
-    `shared_fields` are the fields that name one strategy for both. Raises InvalidInput.
+    `shared_fields` are the fields that set both strategies. Raises InvalidInput.
     """
     shared = {name: value for name, value in shared_fields.items() if value is not None}
     if not shared and deposit is None:
@@ -105,7 +105,7 @@ def resolve_strategies(
 
 
 def resolve_weeks(name: str, strategy_id: str) -> int:
-    """The term of a strategy named in the field `name`. Raises InvalidInput."""
+    """Return the term of a strategy named in the field `name`. Raises InvalidInput."""
     try:
         return strategies.get_strategy(strategy_id).maturity_weeks
     except NotFound:

@@ -1,4 +1,4 @@
-"""Pockets, and their older form of v1: accounts."""
+"""Pockets, and accounts, their older form in v1."""
 
 from collections import Counter
 from datetime import date
@@ -56,7 +56,7 @@ class CreatePocket(CreateOwnPocket, kw_only=True):
 async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data: CreateOwnPocket) -> Pocket:
     """Create Pocket.
 
-    It opens with its first portal. Money that arrives there becomes T-bills at once.
+    It opens with its first portal. Money that arrives there is invested in T-bills at once.
     """
     owner = await caller.owner(bank, customer_id)
     deposit, reinvestment = requests.resolve_strategies(
@@ -84,7 +84,7 @@ async def list_customer_pockets(
 ) -> CursorList[Pocket]:
     """List Pockets of a customer.
 
-    Newest first.
+    Returns Pockets, newest first.
     """
     owner = await caller.owner(bank, customer_id)
     return await _list(caller, bank, wanted, owners=[owner], statuses=status, omit=query.parse_omit)
@@ -102,7 +102,7 @@ async def list_pockets(
 ) -> CursorList[Pocket]:
     """List Pockets.
 
-    Pockets of many customers, newest first. `valuation_type` REAL_TIME values them at the second, MARK
+    Returns Pockets of several customers, newest first. `valuation_type` REAL_TIME values them at the second, MARK
     (the default) at the last minute of the market.
     """
     owners = None
@@ -125,7 +125,7 @@ async def list_own_pockets(
 ) -> OffsetList[Pocket]:
     """List Pockets.
 
-    Newest first; `count` is of all of them, or of those named.
+    Returns Pockets, newest first; `count` is the number of all of them, or of those named.
     """
     omitted_parts = query.parse_omit
     await _require_own(bank, member, pocket_id)
@@ -141,7 +141,7 @@ async def list_own_pockets(
 async def get_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, query: OmitQuery) -> Pocket:
     """Get Pocket.
 
-    The Pocket with its portfolio.
+    Returns the Pocket with its portfolio.
     """
     key = await caller.pocket(bank, pocket_id, customer_id)
     return render_pocket(await pocket_store.get_pocket(bank.pool, *key), bank, caller.now, omit=query.parse_omit)
@@ -154,8 +154,8 @@ async def update_pocket(
 ) -> Pocket:
     """Update Pocket.
 
-    Rename it, change its strategies, or close it when it is empty and not the last. Closing charges its
-    fee; what is left and buys no bill is paid into another Pocket of the customer.
+    Renames it, changes its strategies, or closes it if it is empty and not the last. Closing charges its
+    fee; remaining cash below the price of a bill is paid into another Pocket of the customer.
     """
     owner, own_id = await caller.pocket(bank, pocket_id, customer_id)
     await bank.engine.submit(requests.update_pocket_command(caller, owner, own_id, data=data))
@@ -175,7 +175,7 @@ class Accounts(msgspec.Struct, kw_only=True):
 async def list_accounts(caller: Caller, bank: Bank, customer_id: UUID) -> Accounts:
     """List accounts.
 
-    Accounts of a customer. Use the Pockets of v2 instead.
+    Returns accounts of a customer. Use the Pockets of v2 instead.
     """
     owner = await caller.owner(bank, customer_id)
     rows = await pocket_store.POCKETS_OF_CUSTOMERS.rows(bank.pool, [owner], None, limit=_ACCOUNTS_MAX)
@@ -195,7 +195,7 @@ async def get_account(caller: Caller, bank: Bank, account_id: UUID) -> Account:
 
 
 async def _require_own(bank: Bank, member: CustomerCaller, pocket_ids: list[UUID] | None) -> None:
-    """Refuse ids that are not of the customer's Pockets. Raises NotFound."""
+    """Refuse ids that are not among the customer's Pockets. Raises NotFound."""
     if pocket_ids and not {*pocket_ids} <= {*await pocket_store.list_ids(bank.pool, member.customer_id, pocket_ids)}:
         raise NotFound("There is no such pocket.")
 
@@ -216,16 +216,16 @@ _FACE_CENTS = 100_00
 
 
 class MaturingBills(msgspec.Struct, kw_only=True):
-    """The face value of what matures on a date."""
+    """The face value of the bills that mature on a date."""
 
     maturity_date: date
     face_value: Amount
 
 
 class TotalPortfolio(msgspec.Struct, kw_only=True):
-    """The sums over all Pockets that are not closed, and what matures when, the next first.
+    """The sums over all Pockets that are not closed, and upcoming maturities, next first.
 
-    `appreciation_per_second` is that of Pockets with real-time yield.
+    `appreciation_per_second` covers only Pockets with real-time yield.
     """
 
     pockets: int
@@ -245,7 +245,7 @@ class TotalPortfolio(msgspec.Struct, kw_only=True):
 async def get_portfolio(caller: Call, bank: Bank, customer_id: MaybeInPath) -> TotalPortfolio:
     """Get portfolio of all Pockets.
 
-    What a customer has in all Pockets together. `GET /api/v2/pockets/explain/` explains each sum.
+    Returns the holdings of a customer over all Pockets. `GET /api/v2/pockets/explain/` explains each sum.
     """
     now = caller.now
     rows = await pocket_store.list_not_closed(bank.pool, await caller.owner(bank, customer_id))

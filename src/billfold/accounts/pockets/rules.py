@@ -1,4 +1,4 @@
-"""A Pocket opens, changes its name or strategy, freezes and closes."""
+"""Opening, changing, freezing and closing a Pocket."""
 
 from uuid import UUID
 
@@ -75,7 +75,7 @@ def update_pocket(books: Books, cmd: commands.UpdatePocket, ctx: Context) -> Out
     if not cmd.keep_reinvestment:
         pocket.reinvestment_weeks = cmd.reinvestment_weeks
         if cmd.reinvestment_weeks is not None and pocket.uninvested:
-            pocket.uninvested = 0  # matured money that was left alone is invested like any other
+            pocket.uninvested = 0  # uninvested matured money is invested like any other
             pocket.invest_at = ctx.calendars.next_open(ctx.now)
     if cmd.close_for:
         _close(book, pocket, cmd.close_for, ctx=ctx)
@@ -99,7 +99,7 @@ def set_pocket_state(books: Books, cmd: commands.SetPocketState, ctx: Context) -
 
 
 def pocket_of(book: Book, pocket_id: UUID) -> PocketBook:
-    """The customer's pocket or NotFound."""
+    """Return the customer's pocket. Raises NotFound."""
     pocket = book.pockets.get(pocket_id)
     if pocket is None:
         raise NotFound
@@ -112,7 +112,7 @@ def require_open(book: Book, pocket: PocketBook) -> None:
 
 
 def require_usable(account_status: str, pocket: PocketBook | commands.PocketRow) -> None:
-    """Raise Refused customer-not-open, pocket-frozen or pocket-not-open, as `require_open` of what is stored."""
+    """Raise Refused customer-not-open, pocket-frozen or pocket-not-open, as `require_open` for a stored pocket."""
     require_active(account_status)
     if pocket.status == PocketStatus.FROZEN:
         raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
@@ -126,9 +126,9 @@ def require_not_closed(pocket: PocketBook | commands.PocketRow) -> None:
 
 
 def mark_closed(book: Book, pocket: PocketBook, ctx: Context, *, reason: str) -> None:
-    """Close a Pocket that is empty, and its portals; what it could not pay of its fee is waived.
+    """Close an empty Pocket and its portals; any unpaid fee is waived.
 
-    What other parts keep of it, such as cards, is closed by a job.
+    A job closes what other parts keep for it, such as cards.
     """
     close_portals(book, pocket.pocket_id, ctx)
     book.schedule(commands.POCKET_CLOSED_JOB, pocket.pocket_id, ctx.now)
@@ -138,13 +138,13 @@ def mark_closed(book: Book, pocket: PocketBook, ctx: Context, *, reason: str) ->
 
 
 def open_payments(book: Book) -> list[commands.OpenPayment]:
-    """Return the payments that wait to be sent, to collect or to be settled by their network, of those seen."""
+    """Return the known payments that wait to be sent, collected or settled by their network."""
     seen = book.referenced.values()
     return [each for each in seen if isinstance(each, commands.OpenPayment) and each.is_open]
 
 
 def _require_strategy(*terms: int | None) -> None:
-    """Require bills that are sold: a pocket without could never take money in. Raises NotFound."""
+    """Require terms for which bills are sold: otherwise the pocket could never accept money. Raises NotFound."""
     for weeks in terms:
         if weeks is not None:
             strategies.strategy_for_weeks(weeks)
@@ -153,7 +153,7 @@ def _require_strategy(*terms: int | None) -> None:
 def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
     """Close a pocket that is not the customer's last; its portals close with it.
 
-    Its fee is charged, and what is left is paid into the customer's oldest other pocket if it buys no bill.
+    Its fee is charged, and remaining cash that buys no bill is paid into the customer's oldest other pocket.
     """
     if pocket.lots or pocket.cash.reserved or pocket.held_cents(ctx.now, ctx.calendars):
         raise Refused("pocket-not-empty", "The pocket still holds money. Transfer it to another pocket or payee first.")
@@ -170,7 +170,7 @@ def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
 
 
 def _require_settled(book: Book, pocket: PocketBook, ctx: Context) -> None:
-    """Raise Refused pocket-not-empty if the pocket owes something or something of it is on its way."""
+    """Raise Refused pocket-not-empty if the pocket has an overdraft or anything in process."""
     if overdraft_of(pocket):
         raise Refused(
             "pocket-not-empty", f"The pocket owes the bank {overdraft_of(pocket)} cents. Pay them in, then close it."
@@ -185,7 +185,7 @@ def _require_settled(book: Book, pocket: PocketBook, ctx: Context) -> None:
 
 
 def charge_last_fee(book: Book, pocket: PocketBook, ctx: Context) -> None:
-    """Charge what accrued by yesterday to the cash of a pocket that holds no bills any more."""
+    """Charge the fee accrued by yesterday to the cash of a pocket that no longer holds bills."""
     if not pocket.cash.balance or pocket.lots:
         return
     roll_business_day(book, pocket, ctx)

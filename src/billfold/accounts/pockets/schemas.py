@@ -1,4 +1,4 @@
-"""A Pocket as both APIs show it."""
+"""A Pocket as returned by both APIs."""
 
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -20,13 +20,13 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.types import PocketStatus
 from billfold.platform.dates import et_date
 
-# A client could not decode a union of dates and date-times: both are texts.
+# A client could not decode a union of dates and date-times, so both are texts.
 EarningsBound = Annotated[str, msgspec.Meta(description="A date, or a date-time.")]
-"""A day, included; of a range that was given by date-times an instant."""
+"""A day, included; an instant if the range was given by date-times."""
 
 
 class Earnings(msgspec.Struct, kw_only=True):
-    """One entry. `earnings` is before fees: realised plus the change of unrealised."""
+    """One entry. `earnings` is before fees: realised plus the change of unrealised gains."""
 
     pocket_id: UUID | UnsetType = UNSET
     earnings: Amount
@@ -54,7 +54,7 @@ class EarningsList(msgspec.Struct, kw_only=True):
 
 
 class PocketEarnings(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry before it is shown. The slope is there for pockets with real-time yield."""
+    """An entry before rendering. The slope is present for pockets with real-time yield."""
 
     pocket_id: UUID
     entry: EarningsEntry
@@ -64,7 +64,7 @@ class PocketEarnings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def render_earned(earned: PocketEarnings, *, with_pocket_id: bool) -> Earnings:
-    """One entry, with its pocket's id in a list."""
+    """Return one entry for display, with its pocket's id in a list."""
     slope = earned.slope
     return Earnings(
         pocket_id=earned.pocket_id if with_pocket_id else UNSET,
@@ -77,7 +77,7 @@ def render_earned(earned: PocketEarnings, *, with_pocket_id: bool) -> Earnings:
 
 
 def render_all(all_earned: list[PocketEarnings], today: date) -> EarningsList:
-    """Every entry, and the exact sum."""
+    """Return every entry for display, and the exact sum."""
     appreciations = [each.slope for each in all_earned if each.slope is not None]
     priced_at_times = [each.priced_at for each in all_earned if each.priced_at is not None]
     return EarningsList(
@@ -132,7 +132,7 @@ class Fee(msgspec.Struct, kw_only=True):
 
 
 class Portfolio(msgspec.Struct, kw_only=True):
-    """What a Pocket holds, at the last tick."""
+    """The holdings of a Pocket at the last tick."""
 
     securities: list[Security]
     cash: Amount
@@ -140,7 +140,7 @@ class Portfolio(msgspec.Struct, kw_only=True):
     total_value: Amount
     fees: list[Fee]
     owed: Annotated[
-        Amount, msgspec.Meta(description="What the Pocket owes the bank; it is recovered from what arrives.")
+        Amount, msgspec.Meta(description="The Pocket's overdraft, which the bank recovers from incoming money.")
     ]
     liquidation_value_t0: Amount
     liquidation_value_t1: Amount
@@ -180,7 +180,7 @@ class AccountSecurity(msgspec.Struct, kw_only=True):
 
 
 class AccountPortfolio(msgspec.Struct, kw_only=True):
-    """What an account holds, v1."""
+    """The holdings of an account, v1."""
 
     securities: list[AccountSecurity]
     cash: Amount
@@ -207,7 +207,7 @@ def render_pocket(
     with_customer_id: bool = True,
     real_time: bool = False,
 ) -> Pocket:
-    """A Pocket; without `with_customer_id` the customer is left out, as after an update.
+    """Return a Pocket for display; without `with_customer_id` the customer is omitted, as after an update.
 
     `real_time` values it at this second, not at the last tick.
     """
@@ -230,7 +230,7 @@ def render_pocket(
 
 
 def render_account(row: PocketRow, bank: Bank, now: datetime) -> Account:
-    """The same Pocket as an account of v1."""
+    """Return the same Pocket as an account of v1."""
     current_value = valuation(row, bank, now)
     securities = [
         AccountSecurity(
@@ -262,7 +262,7 @@ def render_account(row: PocketRow, bank: Bank, now: datetime) -> Account:
 def valuation(
     row: PocketRow, bank: Bank, now: datetime, *, fees: int | None = None, real_time: bool = False
 ) -> Valuation:
-    """The Pocket's value at the last tick before `now`, or at its second; `fees` are `accrued_cents` if known."""
+    """Return the Pocket's value at the last tick before `now`, or at `now`; `fees` are `accrued_cents` if known."""
     if fees is None:
         fees = accrued_cents(row, bank, now)
     return valuation_module.value_positions(
@@ -278,16 +278,16 @@ def valuation(
 
 
 def positions_of(row: PocketRow, bank: Bank, now: datetime) -> list[tuple[str, int, int]]:
-    """The Pocket's (cusip, units, settled units), the shortest maturity first.
+    """Return the Pocket's (cusip, units, settled units), shortest maturity first.
 
-    Of a bill that has matured nothing counts as settled: it is not sold any more, it waits for its redemption.
+    A matured bill has no settled units: it can no longer be sold and waits for its redemption.
     """
     today = bank.calendars.business_date(now)
     held: dict[str, list[int]] = {}
     for cusip, units, acquired_on in zip(row.lot_cusips, row.lot_units, row.lot_dates, strict=True):
         units_and_settled = held.setdefault(cusip, [0, 0])
         units_and_settled[0] += units
-        # A bill settles on the day after it was bought; until then only the bank can sell it.
+        # A bill settles on the day after its purchase; until then only the bank can sell it.
         is_settled = acquired_on < today and bank.calendars.next_settlement_day(acquired_on) <= today
         if is_settled and now < bank.market.matures_at(bank.market.bill(cusip)):
             units_and_settled[1] += units
@@ -298,7 +298,7 @@ def positions_of(row: PocketRow, bank: Bank, now: datetime) -> list[tuple[str, i
 
 
 def accrued_cents(row: PocketRow, bank: Bank, now: datetime) -> int:
-    """Whole cents of fee accrued up to yesterday and not yet charged."""
+    """Return the whole cents of fee accrued up to yesterday and not yet charged."""
     yesterday = et_date(now) - timedelta(days=1)
     accrued = row.fee_accrued
     if row.accrued_through < yesterday and (row.cash or row.lot_units):
@@ -314,7 +314,7 @@ def accrued_cents(row: PocketRow, bank: Bank, now: datetime) -> int:
 
 
 def portfolio_of(row: PocketRow, bank: Bank, now: datetime, *, omit: Omit, real_time: bool) -> Portfolio:
-    """What the Pocket holds, as it is shown."""
+    """Return the Pocket's holdings for display."""
     fees = accrued_cents(row, bank, now)
     current_value = valuation(row, bank, now, fees=fees, real_time=real_time)
     is_real_time = row.real_time_yield

@@ -1,4 +1,4 @@
-"""Reads of pockets: one statement each, by index, whatever the history."""
+"""Reads of pockets: one indexed statement each, independent of the history."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ _TOTALS = ("cash", "earnings_basis", "inflow", "outflow", "fees", "realised")
 _SAME_DAY = f"""customer_id = k.customer_id AND pocket_id = k.pocket_id
        AND entry_no > coalesce(e.entry_no, 0)
        AND entry_no <= coalesce(n.entry_no, {JOURNAL_NO_MAX})"""
-# Of each boundary: the last day that ended before its own, and the pocket's rows from there up to
-# it. The next snapshot bounds them from above, so they are one day's rows at most; and none are
-# looked at when the first of them comes later, as at the beginning of a day: no journal goes back.
+# For each boundary: the last day that ended before its day, and the pocket's rows from there up to
+# it. The next snapshot limits them to one day's rows; and none are read
+# if the first of them comes later, as at the beginning of a day, because journal times never decrease.
 _STATES_BEFORE = f"""
 SELECT e.cash, e.positions, e.earnings_basis, e.inflow, e.outflow, e.fees, e.realised,
        t.rows AS trades, a.rows AS activities
@@ -68,13 +68,13 @@ class Boundary(NamedTuple):
 
 
 def current_pocket_state(pocket: PocketRow) -> PocketState:
-    """The live state."""
+    """Return the live state."""
     totals = {name: getattr(pocket, name) for name in _TOTALS}
     return PocketState(positions=tuple(pocket.positions().items()), **totals)
 
 
 async def pocket_states_before(conn: Db, boundaries: Sequence[Boundary]) -> list[PocketState]:
-    """The state just before each boundary, in their order."""
+    """Return the state just before each boundary, in their order."""
     if not boundaries:
         return []
     rows = await conn.fetch(_STATES_BEFORE, *map(list, zip(*boundaries, strict=True)))
@@ -92,7 +92,7 @@ def _replay(row: Record) -> PocketState:
         if activity in {"BUY", "SELL", "MATURITY"}:
             state["cash"] -= sign * notional
         else:
-            # Bills that come or go in kind are a flow.
+            # Bills transferred in kind are a flow.
             state["inflow" if incoming else "outflow"] += notional
         if not incoming:
             state["realised"] += notional - basis
@@ -129,8 +129,8 @@ _BY_ID = f"""{_ROW}
   FROM unnest($1::uuid[], $2::uuid[]) AS k(customer_id, pocket_id)
   JOIN pocket p USING (customer_id, pocket_id) {_HOLDINGS}
  ORDER BY p.opened_at, p.written_no"""
-# Of a partner by the index in the order of the list; of customers by their keys, however many
-# pockets their partner has.
+# For a partner by the index in list order; for customers by their keys, independent of the number
+# of pockets their partner has.
 _OF_PARTNER = """
          SELECT * FROM pocket
           WHERE partner_id = $1 AND ($2::text[] IS NULL OR status = ANY($2)) AND {page}"""
@@ -156,41 +156,41 @@ _NOT_CLOSED_OF_CUSTOMER = f"""{_ROW} FROM pocket p {_HOLDINGS}
 _COUNT = f"SELECT count(*) FROM pocket WHERE {_OF_CUSTOMER}"
 _IDS = "SELECT pocket_id FROM pocket WHERE customer_id = $1 AND ($2::uuid[] IS NULL OR pocket_id = ANY($2))"
 POCKETS_OF_PARTNER, POCKETS_OF_CUSTOMERS = _list_of(_OF_PARTNER), _list_of(_OF_CUSTOMERS)
-"""Pockets of a partner, or of a list of customers that names each once; of some statuses or of all. Newest first."""
+"""Pockets of a partner, or of a list of distinct customers, of some statuses or of all. Newest first."""
 _NOT_CLOSED = ["PENDING", "OPEN", "FROZEN"]
 
 
 async def get_pocket(conn: Db, customer_id: UUID, pocket_id: UUID) -> PocketRow:
-    """The pocket and what it holds. Raises NotFound."""
+    """Return the pocket and its holdings. Raises NotFound."""
     return await _pockets.one(conn, _GET, customer_id, pocket_id)
 
 
 async def list_by_id(conn: Db, keys: Sequence[tuple[UUID, UUID]]) -> list[PocketRow]:
-    """These pockets, given as (customer_id, pocket_id), oldest first."""
+    """Return these pockets, given as (customer_id, pocket_id), oldest first."""
     return await _pockets.all(conn, _BY_ID, [c for c, _ in keys], [p for _, p in keys])
 
 
 async def list_ids(conn: Db, customer_id: UUID, among: Sequence[UUID] | None = None) -> list[UUID]:
-    """The ids of a customer's pockets, closed ones included; of those `among` these."""
+    """Return the ids of a customer's pockets, including closed ones; only those `among` these if given."""
     rows = await conn.fetch(_IDS, customer_id, among)
     return [row["pocket_id"] for row in rows]
 
 
 async def list_open(conn: Db, partner_id: UUID, customer_id: UUID | None, *, limit: int) -> list[PocketRow]:
-    """The oldest `limit` pockets that are not closed, of a partner or one of its customers."""
+    """Return the oldest `limit` pockets that are not closed, of a partner or one of its customers."""
     listed, owners = (POCKETS_OF_PARTNER, partner_id) if customer_id is None else (POCKETS_OF_CUSTOMERS, [customer_id])
     return await listed.rows(conn, owners, _NOT_CLOSED, descending=False, limit=limit)
 
 
 async def list_not_closed(conn: Db, customer_id: UUID) -> list[PocketRow]:
-    """All pockets of a customer that are not closed, the oldest first."""
+    """Return all pockets of a customer that are not closed, oldest first."""
     return await _pockets.all(conn, _NOT_CLOSED_OF_CUSTOMER, customer_id, _NOT_CLOSED)
 
 
 async def list_page_by_offset(
     conn: Db, customer_id: UUID, *, statuses: list[str] | None, pocket_ids: list[UUID] | None, offset: int, limit: int
 ) -> tuple[int, list[PocketRow]]:
-    """How many pockets a customer has, among `pocket_ids` if given, and `limit` beyond `offset`, newest first."""
+    """Return the number of a customer's pockets (`pocket_ids` or all), and `limit` from `offset`, newest first."""
     wanted = (customer_id, statuses, pocket_ids)
     count: int = await conn.fetchval(_COUNT, *wanted)
     return count, await _pockets.all(conn, _PAGE_BY_OFFSET, *wanted, offset, limit) if offset < count else []

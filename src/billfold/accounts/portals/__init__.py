@@ -1,4 +1,4 @@
-"""Portals as they are read.
+"""Reads of portals.
 
-Owns every read of a portal. Never opens or closes one: that is a flow's decision.
+Owns every read of a portal. Never opens or closes one: flows do.
 """

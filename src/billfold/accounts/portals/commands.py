@@ -19,7 +19,7 @@ class PortalStatus(StrEnum):
 
 
 class Wallet(msgspec.Struct, frozen=True, kw_only=True):
-    """An address on a chain that was never given out, and where it comes from: key and index."""
+    """A new address on a chain, and its origin: key and index."""
 
     chain: str
     address: str
@@ -54,7 +54,7 @@ class PortalRow(Row, frozen=True):
 
 
 class OpenPortal(Command, frozen=True, kw_only=True):
-    """Open one more portal: with `wallet` a crypto portal; else `payment_rails` None means all of the bank's."""
+    """Open another portal: with `wallet` a crypto portal; else `payment_rails` None means all of the bank's."""
 
     audit = AuditedAction("portal", "created", fields=("pocket_id", "name", "payment_rails"))
 
@@ -76,14 +76,14 @@ class UpdatePortal(Command, frozen=True, kw_only=True):
 
 
 class WalletSource(Protocol):
-    """Gives out addresses, none twice."""
+    """Allots addresses, each only once."""
 
     @property
     def chains(self) -> tuple[str, ...]:
-        """The chains on which there are addresses."""
+        """The chains for which there are addresses."""
 
     async def allot(self, chain: str) -> Wallet:
         """Return a new address on one of the chains."""
 
     def minimum_cents(self, chain: str) -> int | None:
-        """Return the smallest deposit that is credited at once, None where the chain is not read any more."""
+        """Return the smallest deposit that is credited at once, None if the chain is no longer read."""

@@ -32,7 +32,7 @@ Types = Annotated[
 
 
 class CreatePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A portal of v2; `payment_rails` narrows what it takes. That of a crypto portal is CRYPTO, and of no other."""
+    """A portal of v2; `payment_rails` limits its rails. Only a crypto portal has the rail CRYPTO, and no other."""
 
     name: NewName
     type: Literal["BANK_VIRTUAL_ACCOUNT_PORTAL", "CRYPTO_DEPOSIT_ADDRESS_PORTAL"] = BANK_TYPE
@@ -49,7 +49,7 @@ async def open_portal(
     rails: list[Rail] | None = None,
     wallet: Wallet | None = None,
 ) -> PortalRow:
-    """Open a portal of (customer_id, pocket_id); `rails` narrow what it takes, `wallet` makes it a crypto portal."""
+    """Open a portal of (customer_id, pocket_id); `rails` limits its rails, `wallet` makes it a crypto portal."""
     owner, pocket_id = pocket
     chosen = tuple(rail for rail in rules.BANK_RAILS if rail in rails) if rails else None
     fields: dict[str, Any] = {"pocket_id": pocket_id, "name": name, "payment_rails": chosen, "wallet": wallet}
@@ -60,7 +60,7 @@ async def open_portal(
 async def portal_page(
     bank: Bank, wanted: ListQuery, owner: UUID, pocket_id: UUID | None, types: list[str] | None
 ) -> CursorList[Portal]:
-    """One page of portals of a pocket, or of all pockets of a customer, newest first."""
+    """Return one page of portals of a pocket, or of all pockets of a customer, newest first."""
     page = await wanted.read(bank, portal_store.PORTALS, owner, pocket_id, types, scope="portals")
     return page_of(page, [render_portal(row) for row in page.items])
 
@@ -75,13 +75,13 @@ class CreateAccountPortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tr
 
 
 class RenamePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Another name."""
+    """A new name."""
 
     name: OtherName
 
 
 class ChangePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Another name, or `status` CLOSED, or both."""
+    """A new name, or `status` CLOSED, or both."""
 
     name: OtherName | None = None
     status: Literal["CLOSED"] | None = None
@@ -122,7 +122,7 @@ async def rename_account_portal(
 async def close_account_portal(caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID) -> None:
     """Close portal of an account.
 
-    A closed portal stays closed; a second close is 412.
+    A closed portal stays closed; closing it again returns 412.
     """
     found = await _find_portal(caller, bank, account_id, portal_id=portal_id)
     await _update(caller, bank, found, close=True)
@@ -132,7 +132,7 @@ async def close_account_portal(caller: Caller, bank: Bank, account_id: UUID, por
 async def list_customer_account_portals(caller: Caller, bank: Bank, customer_id: UUID) -> AccountPortals:
     """List portals (v1).
 
-    Portals of all accounts of a customer.
+    Returns portals of all accounts of a customer.
     """
     owner = await caller.owner(bank, customer_id)
     return await _list_v1(bank, owner, None)
@@ -144,7 +144,7 @@ async def list_portals(
 ) -> CursorList[Portal]:
     """List portals of a Pocket.
 
-    Newest first.
+    Returns portals, newest first.
     """
     owner, own_id = await caller.pocket(bank, pocket_id)
     return await portal_page(bank, wanted, owner, pocket_id=own_id, types=types)
@@ -157,7 +157,7 @@ async def list_customer_portals(
 ) -> CursorList[Portal]:
     """List portals.
 
-    Portals of all Pockets of a customer, newest first.
+    Returns portals of all Pockets of a customer, newest first.
     """
     owner = await caller.owner(bank, customer_id)
     return await portal_page(bank, wanted, owner, pocket_id=None, types=types)
@@ -172,7 +172,7 @@ async def list_customer_portals(
 async def create_portal(caller: Call, bank: Bank, pocket_id: UUID, data: CreatePortal) -> Portal:
     """Create portal.
 
-    A bank virtual account with its own network address, or an address on a chain that takes stablecoins.
+    Creates a virtual bank account with its own network address, or an address on a chain that accepts stablecoins.
     """
     pocket = await caller.pocket(bank, pocket_id)
     wallet = await _wallet_for(bank, data)
@@ -182,18 +182,18 @@ async def create_portal(caller: Call, bank: Bank, pocket_id: UUID, data: CreateP
 
 
 async def _wallet_for(bank: Bank, data: CreatePortal) -> Wallet | None:
-    """Return a new address for a crypto portal, None for a bank's."""
+    """Return a new address for a crypto portal, None for a bank portal."""
     if data.type != CRYPTO_TYPE:
         if data.chain is not None:
             raise InvalidInput.at("body", "chain", msg="is only taken with a crypto portal")
         if "CRYPTO" in (data.payment_rails or ()):
-            raise InvalidInput.at("body", "payment_rails", msg="has CRYPTO, which is of a crypto portal alone")
+            raise InvalidInput.at("body", "payment_rails", msg="has CRYPTO, which only a crypto portal may have")
         return None
     wallets = bank.ports.get(WalletSource)
     if wallets is None or not wallets.chains:
         raise Refused("rail-not-available", "Crypto deposit addresses are not available here.")
     if set(data.payment_rails or ()) - {"CRYPTO"}:
-        raise InvalidInput.at("body", "payment_rails", msg="must be CRYPTO alone for a crypto portal")
+        raise InvalidInput.at("body", "payment_rails", msg="must be only CRYPTO for a crypto portal")
     if data.chain not in wallets.chains:
         raise InvalidInput.at("body", "chain", msg=f"must be one of {', '.join(wallets.chains)}")
     return await wallets.allot(data.chain)
@@ -216,7 +216,7 @@ async def rename_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: 
 async def update_portal(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UUID, data: ChangePortal) -> None:
     """Update portal.
 
-    Rename it, or close it permanently.
+    Renames it, or closes it permanently.
     """
     found = await _find_portal(caller, bank, pocket_id, portal_id=portal_id)
     await _update(caller, bank, found, name=data.name, close=data.status is not None)
@@ -228,7 +228,7 @@ async def get_funding_instructions(
 ) -> schemas.FundingInstructions:
     """Get funding instructions.
 
-    How to pay into a portal by each of its rails.
+    Returns how to pay into a portal by each of its rails.
     """
     found = await _find_portal(caller, bank, pocket_id, portal_id=portal_id)
     customer = await find_customer(bank.pool, found.customer_id)

@@ -1,4 +1,4 @@
-"""Portals: the account numbers and network addresses by which others pay into a Pocket."""
+"""Portals: the account numbers and network addresses for payments into a Pocket."""
 
 from uuid import UUID
 
@@ -87,7 +87,7 @@ def update_portal(books: Books, cmd: UpdatePortal, ctx: Context) -> Outcome:
 def new_bank_portal(
     book: Book, pocket_id: UUID, ctx: Context, *, name: str, payment_rails: tuple[str, ...] | None = None
 ) -> PortalRow:
-    """A virtual account of our bank with its own network address, entered in the directory."""
+    """Create a virtual account of our bank with its own network address, and enter it in the directory."""
     portal_id = ctx.ids.next()
     number, address = account_number(ctx.seed, portal_id), network_address(ctx.seed, portal_id)
     portal = PortalRow(
@@ -121,12 +121,12 @@ def new_bank_portal(
 
 
 def account_number(seed: bytes, portal_id: UUID) -> str:
-    """Twelve digits drawn for a portal; a number that begins with no zero survives spreadsheets."""
+    """Return twelve digits derived for a portal; a number without a leading zero survives spreadsheets."""
     return "8" + digits(seed, portal_id, 0, count=ACCOUNT_DIGITS - 1)
 
 
 def network_address(seed: bytes, portal_id: UUID) -> str:
-    """Twelve digits drawn for a portal, apart from its account number."""
+    """Return twelve digits derived for a portal, independent of its account number."""
     return "7" + digits(seed, portal_id, 1, count=NETWORK_DIGITS - 1)
 
 

@@ -56,7 +56,7 @@ class AccountPortals(msgspec.Struct, kw_only=True):
 
 
 class AchInstruction(msgspec.Struct, kw_only=True, tag_field="payment_rail", tag="ACH"):
-    """How to send an ACH credit."""
+    """Instructions for an ACH credit."""
 
     routing_number: str
     account_number: str
@@ -66,7 +66,7 @@ class AchInstruction(msgspec.Struct, kw_only=True, tag_field="payment_rail", tag
 
 
 class WireInstruction(msgspec.Struct, kw_only=True, tag_field="payment_rail", tag="WIRE"):
-    """How to send a domestic wire."""
+    """Instructions for a domestic wire."""
 
     routing_number: str
     account_number: str
@@ -79,7 +79,7 @@ class WireInstruction(msgspec.Struct, kw_only=True, tag_field="payment_rail", ta
 
 
 class InternationalWireInstruction(msgspec.Struct, kw_only=True, tag_field="payment_rail", tag="INTERNATIONAL_WIRE"):
-    """How to send a wire from abroad."""
+    """Instructions for a wire from abroad."""
 
     beneficiary_name: str
     beneficiary_address: str
@@ -92,14 +92,14 @@ class InternationalWireInstruction(msgspec.Struct, kw_only=True, tag_field="paym
 
 
 class OnUsInstruction(msgspec.Struct, kw_only=True, tag_field="payment_rail", tag="ON_US"):
-    """How to pay from another Pocket of the network."""
+    """Instructions for a payment from another Pocket of the network."""
 
     network_address: str
     beneficiary_name: str
 
 
 class CryptoInstruction(msgspec.Struct, kw_only=True, tag_field="payment_rail", tag="CRYPTO"):
-    """How to send tokens: `asset` alone, on `chain` alone. Deposits below the minimum are credited with later ones."""
+    """Instructions for tokens: only `asset`, only on `chain`. Deposits below the minimum wait for later ones."""
 
     chain: str
     wallet_address: str
@@ -111,7 +111,7 @@ Instruction = AchInstruction | WireInstruction | InternationalWireInstruction | 
 
 
 class FundingInstructions(msgspec.Struct, kw_only=True):
-    """One entry per payment rail of the portal; none when it is closed, as what is paid in is returned."""
+    """One entry per payment rail of the portal; empty if it is closed, because payments into it are returned."""
 
     portal_id: UUID
     status: PortalStatus
@@ -120,7 +120,7 @@ class FundingInstructions(msgspec.Struct, kw_only=True):
 
 
 def render_portal(row: PortalRow) -> Portal:
-    """A portal, v2. The network address is there while on-us is one of its rails."""
+    """Return a portal for display, v2. The network address is present while on-us is one of its rails."""
     on_us = "ON_US" in row.payment_rails and row.network_address is not None
     return Portal(
         id=row.portal_id,
@@ -142,7 +142,7 @@ def render_portal(row: PortalRow) -> Portal:
 
 
 def render_account_portal(row: PortalRow) -> AccountPortal:
-    """The same portal, v1."""
+    """Return the same portal, v1."""
     return AccountPortal(
         id=row.portal_id,
         service_account_id=row.pocket_id,
@@ -162,7 +162,7 @@ def render_instructions(
     beneficiary_address: str,
     minimum_cents: int | None = None,
 ) -> FundingInstructions:
-    """How to pay into the portal by each of its rails."""
+    """Return the instructions for each rail of a portal."""
     name, account, routing = beneficiary_name, row.account_number or "", row.routing_number or ""
     bank = settings.bank_name
     wire: dict[str, Any] = {

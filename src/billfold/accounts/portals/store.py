@@ -18,7 +18,7 @@ FIRST_NETWORK_ADDRESS = """
     AND p.status = 'OPEN' AND p.network_address IS NOT NULL
   ORDER BY p.created_at, p.written_no LIMIT 1)
 """
-"""The first open address of a Pocket on the network, in a statement that names both."""
+"""The first open address of a Pocket on the network, for a statement with both."""
 PORTALS = KeysetList(
     f"""SELECT {_portals.columns()}, written_no FROM portal
  WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2) AND ($3::text[] IS NULL OR type = ANY($3))
@@ -30,7 +30,7 @@ PORTALS = KeysetList(
 
 
 async def get_portal(conn: Db, customer_id: UUID, portal_id: UUID, *, pocket_id: UUID | None = None) -> PortalRow:
-    """The portal, of this pocket when one is named. Raises NotFound."""
+    """Return the portal, of this pocket if given. Raises NotFound."""
     portal = await _portals.get(conn, customer_id, portal_id)
     if pocket_id is not None and portal.pocket_id != pocket_id:
         raise NotFound("There is no such portal.")

@@ -1,4 +1,4 @@
-"""Trades as they are read.
+"""Reads of trades.
 
 Owns every read of trades. Never makes one: flows do, and the engine writes them.
 """

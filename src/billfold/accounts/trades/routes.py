@@ -26,7 +26,7 @@ V1_ACTIVITIES = ["BUY", "SELL", "MATURITY"]
 
 
 class TradeQuery(TradeFilters, frozen=True, kw_only=True):
-    """Which trades: every filter None lets all through."""
+    """Filter of trades; None does not filter."""
 
     traded_from: Annotated[Since, Query(name="trade_datetime_from")] = None
     traded_to: Annotated[Until, Query(name="trade_datetime_to")] = None
@@ -74,7 +74,7 @@ async def list_v1_customer_trades(
 ) -> SearchedList[V1Trade]:
     """List trades (v1).
 
-    Purchases, sales and maturities of a customer.
+    Returns purchases, sales and maturities of a customer.
     """
     owner, own = await _resolve(caller, bank, customer_id, requested=account)
     scope = f"trades:v1:{owner}:{sorted(account or [])}"
@@ -87,7 +87,7 @@ async def list_v1_trades(
 ) -> SearchedList[V1Trade]:
     """List trades of an account.
 
-    Purchases, sales and maturities, as v1 shows them.
+    Returns purchases, sales and maturities in their v1 form.
     """
     owner, own_id = await caller.pocket(bank, account_id)
     return await _v1_page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, query=query)
@@ -104,7 +104,7 @@ async def get_trades_csv(
 ) -> StreamedResponse:
     """Download trades as CSV.
 
-    The trades of `/api/v1/trades/` in one file, newest first; `notional` in cents.
+    Returns the trades of `/api/v1/trades/` in one file, newest first; `notional` in cents.
     """
     _, own = await _resolve(member, bank, None, requested=account)
     values = (member.customer_id, own, *_of_v1(query).values())
@@ -133,7 +133,7 @@ async def list_customer_trades(
 ) -> SearchedList[Trade]:
     """List trades.
 
-    All trades of a customer, transfers of bills included.
+    Returns all trades of a customer, including transfers of bills.
     """
     owner, own = await _resolve(caller, bank, customer_id, requested=pocket_id)
     scope = f"trades:v2:{owner}:{sorted(pocket_id or [])}"
@@ -146,7 +146,7 @@ async def list_pocket_trades(
 ) -> SearchedList[Trade]:
     """List trades of a Pocket.
 
-    Transfers of bills included.
+    Returns all trades, including transfers of bills.
     """
     owner, own_id = await caller.pocket(bank, pocket_id)
     return await _page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, query=query)
@@ -184,7 +184,7 @@ async def _read(
     bank: Bank, wanted: OrderedQuery, query: TradeFilters, scope: str, of: tuple[UUID, list[UUID]]
 ) -> Page[TradeRow]:
     """Return a page of trades of (customer_id, pocket ids), newest booking first unless requested otherwise."""
-    # A Pocket opened between two pages does not spoil the cursor: `scope` names what was requested.
+    # A Pocket opened between two pages does not invalidate the cursor: `scope` names what was requested.
     values = query.by_calendars(bank.calendars).values()
     return await wanted.read(bank, TRADES, *of, *values, scope=scope, filters=query)
 

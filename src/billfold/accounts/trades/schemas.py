@@ -1,4 +1,4 @@
-"""Trades: v2 by activity, and the older form of v1."""
+"""Trades: v2 by activity, and their older form in v1."""
 
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
@@ -17,7 +17,7 @@ from billfold.platform.money import PRICE_PAR_MICROS
 
 
 class SharedTrade(msgspec.Struct, kw_only=True):
-    """What every trade of v2 has."""
+    """The fields of every trade of v2."""
 
     id: UUID
     trade_datetime: datetime
@@ -31,7 +31,7 @@ class SharedTrade(msgspec.Struct, kw_only=True):
 
 
 class PricedTrade(SharedTrade, kw_only=True):
-    """What purchases, sales and maturities have besides."""
+    """The additional fields of purchases, sales and maturities."""
 
     description: str
     price: str
@@ -63,7 +63,7 @@ class SameEntitySecurityTransfer(SharedTrade, kw_only=True, tag_field="activity"
 
 
 class ExternalSecurityTransfer(SharedTrade, kw_only=True, tag_field="activity", tag="EXTERNAL_SECURITY_TRANSFER"):
-    """Bills that came from a custodian elsewhere, or went to one."""
+    """Bills received from or sent to a custodian elsewhere."""
 
     market_value: Amount
     direction: Literal["IN", "OUT"]
@@ -96,7 +96,7 @@ class V1Trade(msgspec.Struct, kw_only=True):
 
 
 def render_trade(row: TradeRow, bank: Bank, now: datetime) -> Trade:
-    """A trade of v2."""
+    """Return a trade for display, v2."""
     bill = bank.market.bill(row.cusip)
     settled_on = settles_on(row, bank.calendars)
     settled = is_settled(row, now, bank.calendars)
@@ -128,7 +128,7 @@ def render_trade(row: TradeRow, bank: Bank, now: datetime) -> Trade:
 
 
 def render_v1_trade(row: TradeRow, bank: Bank, now: datetime) -> V1Trade:
-    """The same trade in its older form."""
+    """Return the same trade in its older form."""
     bill = bank.market.bill(row.cusip)
     settled_on = settles_on(row, bank.calendars)
     settled = is_settled(row, now, bank.calendars)
@@ -151,7 +151,7 @@ def render_v1_trade(row: TradeRow, bank: Bank, now: datetime) -> V1Trade:
 
 
 def yield_of(row: TradeRow, bank: Bank) -> str:
-    """The investment rate of a trade's price as a fraction: "0.04286"; "0" at par."""
+    """Return the investment rate of a trade's price as a fraction: "0.04286"; "0" at par."""
     bill, since = bank.market.bill(row.cusip), priced_from(row, bank.calendars)
     if row.price_micros >= PRICE_PAR_MICROS or since >= bill.maturity:
         return "0"
@@ -160,21 +160,21 @@ def yield_of(row: TradeRow, bank: Bank) -> str:
 
 
 def priced_from(row: TradeRow, calendars: Calendars) -> date:
-    """The settlement day the price of a trade counts its days from.
+    """Return the settlement day from which the price of a trade counts its days.
 
     It is the day the trade settles on, except for a sale that settles on its own business date: at night or on a
-    closed day that comes later than the last price struck before, whose day counts.
+    closed day that is later than the day of the last price, which counts.
     """
     return calendars.pricing_day(row.traded_at) if row.settles_on == row.book_date else row.settles_on
 
 
 def settles_on(row: TradeRow, calendars: Calendars) -> date:
-    """The day a trade settles on: the next open one if its own has been declared closed since."""
+    """Return the day a trade settles on: the next open one if its own has been declared closed since."""
     return calendars.settlement_on_or_after(row.settles_on)
 
 
 def is_settled(row: TradeRow, now: datetime, calendars: Calendars) -> bool:
-    """Bills settle on their day, not on the evening before, which has its business date.
+    """Return whether a trade is settled: bills settle on their day, not on the evening before with its business date.
 
     A day that was declared closed since settles nothing: the next open one does.
     """

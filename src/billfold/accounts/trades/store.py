@@ -17,7 +17,7 @@ from billfold.platform.ids import place_of
 
 _ONE_DAY = timedelta(days=1)
 _FIRST_DAY = date(2000, 1, 31)
-"""No trade is so old; what the calendars say of earlier days is never asked for."""
+"""No trade is older; the calendars of earlier days are never needed."""
 
 
 class TradeRow(msgspec.Struct, frozen=True):
@@ -46,14 +46,14 @@ class TradeRow(msgspec.Struct, frozen=True):
 _trades = Table(TradeRow, "trade")
 _COLUMNS = _trades.columns(
     "t",
-    # Only of what went elsewhere is the other side looked up.
+    # The other side is looked up only for external transfers.
     counterparty_name="CASE WHEN t.activity = 'EXTERNAL_SECURITY_TRANSFER' THEN (SELECT s.counterparty_name "
     "FROM security_transfer s WHERE s.customer_id = $1 AND s.transfer_id = t.transfer_id) END",
 )
 
 
 class TradeFilters(msgspec.Struct, frozen=True, kw_only=True):
-    """Which trades: times from included and to excluded, dates both included."""
+    """Filter of trades: times from included and to excluded, dates both included."""
 
     activities: list[str] | None = None
     traded_from: datetime | None = None
@@ -64,7 +64,7 @@ class TradeFilters(msgspec.Struct, frozen=True, kw_only=True):
     settled_to: date | None = None
 
     def by_calendars(self, calendars: Calendars) -> TradeFilters:
-        """Return the filters of the days that trades agreed on: what was to settle on a closed day settles later."""
+        """Return the filters by originally agreed days: trades due on a closed day settle later."""
         settled_from, settled_to = self.settled_from, self.settled_to
         if settled_from is not None and settled_from > _FIRST_DAY:
             settled_from = calendars.settlement_on_or_before(settled_from - _ONE_DAY) + _ONE_DAY
@@ -73,7 +73,7 @@ class TradeFilters(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, settled_from=settled_from, settled_to=settled_to)
 
     def values(self) -> tuple[BookedIn, *tuple[object, ...]]:
-        """Return the values of TRADES after the Pockets, whatever subclasses add."""
+        """Return the parameters of TRADES after the Pockets, ignoring fields of subclasses."""
         booked = BookedIn(self.traded_from, self.traded_to, self.booked_from, self.booked_to)
         return booked, *(getattr(self, name) for name in TradeFilters.__struct_fields__)
 
@@ -103,10 +103,10 @@ SELECT {_COLUMNS} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
     entry_no="bigint",
     trade_no="smallint",
 )
-"""Trades of Pockets of a customer, each named once, between entries, by the values of TradeFilters; newest first."""
+"""Trades of distinct Pockets of a customer, in a range of entries, by the values of TradeFilters; newest first."""
 
 _BY_ID = "t.customer_id = $1 AND t.pocket_id = $2 AND t.trade_id = $3"
-# The id of a trade says where it is, but for those that earlier releases booked: they are looked for in the Pocket.
+# The id of a trade contains its position, except for trades of earlier releases, which are searched for in the Pocket.
 _BY_PLACE = f"{_BY_ID} AND t.entry_no = $4 AND t.trade_no = $5::int"
 _ONE = f"SELECT {_COLUMNS} FROM trade t"
 
@@ -126,7 +126,7 @@ async def find_by_id(conn: Db, selected: str, key: tuple[UUID, UUID, UUID]) -> R
 
 
 async def count_trades(conn: Db, customer_id: UUID, pocket_ids: list[UUID], booked: BookedIn, *filters: object) -> int:
-    """Return how many trades there are in the list of these values."""
+    """Return the number of trades in the list with these parameters."""
     count: int = await conn.fetchval(
         _COUNT, customer_id, pocket_ids, *await entries_of(conn, customer_id, booked), *filters
     )

@@ -1,5 +1,5 @@
 """Money that moved through bank accounts, as customers see it.
 
 Owns every read of activity, sweeps included. Never writes any: the engine does, in the commit
-of the journal the activity tells about.
+of the journal entry behind the activity.
 """

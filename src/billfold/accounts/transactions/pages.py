@@ -23,7 +23,7 @@ _decode_documents = msgspec.json.Decoder(tuple[SettledDocument, ...]).decode
 
 
 async def open_transactions(bank: Bank, rows: Sequence[TransactionRow]) -> list[TransactionRow]:
-    """Return transactions as they are shown. What was destroyed with its key is null, or empty where a text must be."""
+    """Return transactions for display. Data destroyed with its key is null, or empty where a text is required."""
     if not any(map(_has_sealed, rows)):
         return list(rows)
     keys = await PaymentKeys.load(bank, {row.customer_id for row in rows})
@@ -66,7 +66,7 @@ _DIRECTION = Query(parse=partial(parse_choice, _DIRECTIONS), schema={"type": "st
 
 
 class TransactionQuery(TransactionFilters, frozen=True, kw_only=True):
-    """Which transactions: every filter None lets all through."""
+    """Filter of transactions; None does not filter."""
 
     types: Annotated[list[str] | None, texts_among("type[]", TYPES)] = None
     direction: Annotated[str | None, _DIRECTION] = None
@@ -84,14 +84,14 @@ class TransactionQuery(TransactionFilters, frozen=True, kw_only=True):
 
 
 class SweepQuery(TransactionQuery, frozen=True, kw_only=True):
-    """The same for partners, who can ask for sweeps."""
+    """The same for partners, who can request sweeps."""
 
     types: Annotated[list[str] | None, texts_among("type[]", TYPES | {"SWEEP"})] = None
     sweeps: Annotated[
         bool,
         Query(
             name="include_sweeps",
-            description="true puts in the sweep beside each transaction: with them the bank account is at zero.",
+            description="true includes the sweep of each transaction: with sweeps the bank account sums to zero.",
         ),
     ] = False
 
@@ -104,14 +104,14 @@ class SweepQuery(TransactionQuery, frozen=True, kw_only=True):
 async def transaction_page(
     bank: Bank, wanted: ListQuery, query: TransactionQuery, now: datetime, *, scope: str, activity: Activity
 ) -> Page[TransactionRow]:
-    """One page. A place is the row's key and 0 for the activity, 1 for its sweep or 2 where a search stopped."""
+    """Return one page. A position is the row's key and 0 for the activity, 1 for its sweep, 2 for a stop."""
     filters = {**msgspec.to_builtins(query), "descending": wanted.descending, "order": activity.order}
     position = wanted.position(bank.pager, scope, filters)
     backwards = position is not None and position.direction == "prev"
     descending = wanted.descending != backwards
     place = position.place if position else None
     after = activity.place_of(place[:-1]) if place else None
-    # A search stops between rows: none is to be read again there, and no number of its column is beyond the last.
+    # A search stops between rows, so no row there must be read again.
     if after is not None and place is not None and query.sweeps and place[-1] != _AT_STOP:
         after = _before(after, descending=descending)
     rows, stop = await activity.search(
@@ -135,7 +135,7 @@ async def transaction_page(
 
 
 def _before(place: Place, *, descending: bool) -> Place:
-    """Return the place just before a row, which is then read again: its other half may still be to come."""
+    """Return the position just before a row, to read it again: its other half may still follow."""
     *first, last = place
     step = 1 if descending else -1
     return (*first, last + step)
@@ -155,7 +155,7 @@ def _with_sweeps(rows: list[TransactionRow], query: TransactionQuery, *, last_fi
 
 
 def _matches(row: TransactionRow, query: TransactionQuery) -> bool:
-    """Tell whether one half of a row matches: a row is read when either half does."""
+    """Return whether one half of a row matches: a row is read if either half does."""
     return (query.types is None or row.type in query.types) and (
         query.direction is None or row.direction == query.direction
     )

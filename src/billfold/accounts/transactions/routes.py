@@ -55,7 +55,7 @@ async def list_transactions(
 ) -> SearchedList[Transaction]:
     """List transactions.
 
-    Transactions of all customers.
+    Returns transactions of all customers.
     """
     page = await _partner_page(caller, bank, wanted, query=query)
     return searched_page_of(page, [render_transaction(row, caller.now, bank.calendars) for row in page.items])
@@ -67,7 +67,7 @@ async def list_own_transactions(
 ) -> SearchedList[Transaction]:
     """List transactions.
 
-    Transactions of all Pockets, or of those named.
+    Returns transactions of all Pockets, or of those named.
     """
     page = await _customer_page(member, bank, member.customer_id, wanted=wanted, query=query)
     return searched_page_of(page, [render_transaction(row, member.now, bank.calendars) for row in page.items])
@@ -99,7 +99,7 @@ async def get_transactions_csv(
 ) -> StreamedResponse:
     """Download transactions as CSV.
 
-    The same transactions in one file, newest first; amounts in cents.
+    Returns the same transactions in one file, newest first; amounts in cents.
     """
     own = await resolve_pockets(member, bank, member.customer_id, requested=query.pockets)
     activity = Activity.of_customer(member.customer_id, own)
@@ -126,7 +126,7 @@ async def get_transactions_csv(
 async def get_transaction(caller: Call, bank: Bank, pocket_id: MaybeInPath, transaction_id: UUID) -> Transaction:
     """Get transaction.
 
-    By its `id` or its `transaction_id`.
+    Look it up by its `id` or its `transaction_id`.
     """
     key: tuple[UUID, UUID | None] = (
         (await caller.owner(bank, None), None) if pocket_id is None else await caller.pocket(bank, pocket_id)
@@ -135,7 +135,7 @@ async def get_transaction(caller: Call, bank: Bank, pocket_id: MaybeInPath, tran
 
 
 class V1Query(msgspec.Struct, frozen=True, kw_only=True):
-    """Which transactions, in the words of v1."""
+    """Filter of transactions, with the names of v1."""
 
     portal: Annotated[list[UUID] | None, Query(name="filter[portal]")] = None
     card: Annotated[list[UUID] | None, Query(name="filter[card]")] = None
@@ -144,7 +144,7 @@ class V1Query(msgspec.Struct, frozen=True, kw_only=True):
     timestamp_to: Until = None
 
     def now(self, account: list[UUID] | None = None) -> TransactionQuery:
-        """Return the same filters in the words of v2."""
+        """Return the same filters with the names of v2."""
         v2_type = [each for kind in self.types or () for each in V1_TYPES[kind]]
         return TransactionQuery(
             pockets=account,
@@ -165,7 +165,7 @@ async def list_v1_customer_transactions(
 ) -> SearchedList[V1Transaction]:
     """List transactions (v1).
 
-    A customer's transactions as v1 shows them. Use v2 instead.
+    Returns a customer's transactions in their v1 form. Use v2 instead.
     """
     owner = await caller.owner(bank, customer_id)
     page = await _customer_page(caller, bank, owner, wanted=wanted, query=filters.now(account))
@@ -178,7 +178,7 @@ async def list_v1_transactions(
 ) -> SearchedList[V1Transaction]:
     """List transactions of an account.
 
-    As v1 shows them. Use v2 instead.
+    Returns transactions in their v1 form. Use v2 instead.
     """
     key = await caller.pocket(bank, account_id)
     page = await _pocket_page(caller, bank, key, wanted=wanted, query=filters.now())
@@ -189,7 +189,7 @@ async def list_v1_transactions(
 async def get_v1_transaction(caller: Caller, bank: Bank, account_id: UUID, transaction_id: UUID) -> V1Transaction:
     """Get transaction (v1).
 
-    As v1 shows it. Use v2 instead.
+    Returns a transaction in its v1 form. Use v2 instead.
     """
     key = await caller.pocket(bank, account_id)
     return render_v1_transaction(await _read(bank, *key, transaction_id), caller.now, bank.calendars)
@@ -204,7 +204,7 @@ async def _partner_page(caller: Caller, bank: Bank, wanted: ListQuery, query: Tr
     places = [await caller.pocket(bank, each) for each in query.pockets or ()]
     own = list(dict.fromkeys(pocket_id for _, pocket_id in places))
     owners = {owner for owner, _ in places}
-    # Of one customer their own order leads straight to the rows; the partner's would go through all of its rows.
+    # For one customer its own order leads straight to the rows; the partner's would scan all of the partner's rows.
     of_one = len(owners) == 1
     activity = (
         Activity.of_customer(owners.pop(), own) if of_one else Activity.of_partner(caller.partner_id, own or None)

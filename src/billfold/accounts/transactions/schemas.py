@@ -1,4 +1,4 @@
-"""Transactions: one variant per type, and the older form of v1."""
+"""Transactions: one variant per type, and their older form in v1."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal, get_args
@@ -12,7 +12,7 @@ from billfold.platform.calendars import Calendars
 
 
 class Shared(msgspec.Struct, kw_only=True):
-    """What every variant has."""
+    """The fields of every variant."""
 
     id: UUID
     transaction_id: UUID
@@ -95,7 +95,7 @@ class FeeActivity(Shared, kw_only=True, tag_field="type", tag="FEE"):
 
 
 class CreditActivity(Shared, kw_only=True, tag_field="type", tag="CREDIT"):
-    """A credit of the bank."""
+    """A credit from the bank."""
 
     credit_type: Annotated[str, one_of("CASH_BACK", "PROMOTION", "ADJUSTMENT")] = "ADJUSTMENT"
     period: str | None = None
@@ -142,7 +142,7 @@ V1_TYPES = {
     "CASH_BACK": ("CREDIT:CASH_BACK",),
     "GENERIC": ("GENERIC", "FEE:AUM_FEE", "CREDIT:PROMOTION", "CREDIT:ADJUSTMENT"),
 }
-"""Each type of v1 and what it is now. What v1 had no name for is GENERIC there."""
+"""Each type of v1 and its current type. Types without a v1 name are GENERIC there."""
 _V1_TYPE = {v2_type: v1_type for v1_type, kinds in V1_TYPES.items() for v2_type in kinds}
 
 
@@ -159,7 +159,7 @@ class V1Transaction(msgspec.Struct, kw_only=True):
 
 
 def render_transaction(row: TransactionRow, now: datetime, calendars: Calendars) -> Transaction:
-    """A transaction of v2. SETTLED from its instant on."""
+    """Return a transaction for display, v2. SETTLED from its instant on."""
     details = msgspec.json.decode(row.details)
     at = settles_at(row, calendars)
     settled = now >= at
@@ -183,7 +183,7 @@ def render_transaction(row: TransactionRow, now: datetime, calendars: Calendars)
 
 
 def render_v1_transaction(row: TransactionRow, now: datetime, calendars: Calendars) -> V1Transaction:
-    """The same transaction in its older form."""
+    """Return the same transaction in its older form."""
     block = msgspec.json.decode(row.details)
     kind = block.get("fee_type") or block.get("credit_type")
     v1_type = _V1_TYPE.get(f"{row.type}:{kind}" if kind else row.type, "GENERIC")

@@ -13,9 +13,9 @@ from billfold.platform.dates import et_date, et_instant
 
 
 class SettledDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A document that a payment settles, in the words of ISO 20022 (`RmtInf/Strd`).
+    """A document that a payment settles, with ISO 20022 field names (`RmtInf/Strd`).
 
-    `type` is a code such as CINV, `date` ISO 8601, `amount` what is paid of it in its `currency`, `reference` that of
+    `type` is a code such as CINV, `date` ISO 8601, `amount` the part paid in its `currency`, `reference` that of
     the payee, `information` a text.
     """
 
@@ -31,7 +31,7 @@ class SettledDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 def remittance_shown(
     lines: Sequence[str], end_to_end: str | None, documents: Sequence[SettledDocument] | None = None
 ) -> dict[str, Any] | None:
-    """Return remittance information as contract and ISO 20022 name its parts, None if there is none."""
+    """Return remittance information with the field names of the contract and ISO 20022, None if there is none."""
     numbers = [each.reference or each.number for each in documents or ()]
     structured = {
         "reference": next(filter(None, numbers), None),
@@ -81,14 +81,14 @@ class TransactionRow(msgspec.Struct, frozen=True):
 
     @property
     def is_hold(self) -> bool:
-        """Whether it shows what is reserved for a payment by card: nothing has moved."""
+        """True if it shows cash reserved for a card payment: nothing has moved."""
         return self.type == "CARD" and not self.swept
 
 
-# A payment by ACH that waits settles when it goes: a review may take days, a window be missed.
+# A pending ACH payment settles when it is sent: a review may take days, or a window may be missed.
 ACH_SETTLES_AT: Final = """CASE WHEN e.file_id IS NULL AND e.status IN ('PENDING', 'APPROVED')
           THEN greatest(e.settled_at, timestamptz '2999-12-31') ELSE e.settled_at END"""
-"""When the ACH entry e counts as settled, in SQL."""
+"""The settlement time of the ACH entry e, in SQL."""
 _AGREED: Final = f"""CASE WHEN {{row}}.type = 'ACH' AND {{row}}.direction = 'DEBIT' THEN coalesce((
      SELECT {ACH_SETTLES_AT} FROM ach_entry e
       WHERE e.customer_id = {{customer}} AND e.ach_id = ({{row}}.details ->> 'ach_id')::uuid
@@ -102,7 +102,7 @@ _SETTLES_AT: Final = f"""(SELECT CASE WHEN s.agreed <= {{row}}.booked_at THEN s.
 
 
 def settles_at(row: TransactionRow, calendars: Calendars) -> datetime:
-    """When a transaction settles: on the next open day if its own has been declared closed since."""
+    """Return when a transaction settles: on the next open day if its own has been declared closed since."""
     if row.settles_at <= row.booked_at:
         return row.settles_at
     if row.type != TransactionType.ON_US:
@@ -111,10 +111,10 @@ def settles_at(row: TransactionRow, calendars: Calendars) -> datetime:
 
 
 def settlement_of(row: str, customer: str, *, closures: str) -> str:
-    """Return the SQL for what `settles_at` says of a row of a customer, by a value of `closures_of`."""
+    """Return the SQL for `settles_at` of a customer's row, given a value of `closures_of`."""
     return _SETTLES_AT.format(row=row, customer=customer, closures=closures)
 
 
 def closures_of(calendars: Calendars) -> str:
-    """Return by how many days the calendars move what was to settle on a day, payments and bills, as JSON by day."""
+    """Return the number of days by which the calendars postpone settlements, of payments and bills, as JSON by day."""
     return msgspec.json.encode(calendars.closures()).decode()

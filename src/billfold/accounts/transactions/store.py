@@ -1,4 +1,4 @@
-"""Reads of activity: one statement each, in booking order, by index, whatever the history.
+"""Reads of activity: one indexed statement each, in booking order, independent of the history.
 
 A sweep is not stored: it is the other half of each activity, so it is derived with it. Fees of earlier
 releases, which did not pass the bank account, are shown with one too.
@@ -65,8 +65,8 @@ _WIRES = f"""
 SELECT w.customer_id, w.wire_id::text, {", ".join(_WIRE_NAMES)} FROM wire w
  WHERE w.customer_id = ANY($1::uuid[]) AND w.wire_id = ANY($2::uuid[])
 """
-# What is reserved for a payment by card is shown while it is held, as the entry that holds it shows it.
-# One look into an index per row, however many a customer has: not as EXISTS, for which all of them may be hashed.
+# Cash reserved for a card payment is shown while it is held, from the entry that holds it.
+# One index lookup per row, independent of the customer's size: not EXISTS, which might hash all of them.
 _IS_SHOWN = """(a.swept OR a.type <> 'CARD' OR coalesce((SELECT true FROM card_authorization h
     WHERE h.customer_id = {customer} AND h.hold_entry_no = a.entry_no LIMIT 1), false))"""
 _FILTER = """
@@ -105,7 +105,7 @@ SELECT a.customer_id, a.activity_id, a.pocket_id, a.entry_no, j.kind AS journal_
 
 
 class TransactionFilters(msgspec.Struct, frozen=True, kw_only=True):
-    """Which activity: every filter None lets everything through.
+    """Filter of activity; None does not filter.
 
     `types` are types, or a type and what kind of it: "FEE:WIRE_FEE". With `sweeps` an activity
     is also wanted for the sake of its sweep.
@@ -128,7 +128,7 @@ class TransactionFilters(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_selective(self) -> bool:
-        """Whether something chooses among the rows of a time."""
+        """True if there is a filter besides the times of booking."""
         chosen = set(TransactionFilters.__struct_fields__) - {"booked_from", "booked_to", "sweeps"}
         return any(getattr(self, name) is not None for name in chosen)
 
@@ -142,10 +142,10 @@ _Searched = PaymentList[TransactionRow] | BoundedList[TransactionRow]
 def _lists(
     kind: Callable[..., _Searched], sql: str, *, first: int, customer: str = "$1", **key: str
 ) -> Mapping[bool, _Searched]:
-    """Return a list, also by True with the time of settlement that is filtered by, which costs more.
+    """Return a list, and under True one that also filters by the time of settlement, which costs more.
 
-    The filters are its values from number `first` on, the last of them with the time of settlement only; `key` is
-    what else the `kind` of list takes.
+    The filters are its parameters from number `first` on, the last of them only with the time of settlement; `key` is
+    the other input of the `kind` of list.
     """
     is_shown = _IS_SHOWN.format(customer=customer)
     names = (*TransactionFilters.__struct_fields__, "now", "closures")
@@ -228,7 +228,7 @@ class Activity:
 
     @classmethod
     def of_customer(cls, customer_id: UUID, pocket_ids: list[UUID]) -> Self:
-        """Return the activity of these pockets, each named once, merged by (entry_no, posting_no)."""
+        """Return the activity of these distinct pockets, merged by (entry_no, posting_no)."""
         return cls(_OF_CUSTOMER, customer_id, pocket_ids)
 
     @classmethod
@@ -237,7 +237,7 @@ class Activity:
         return cls(_OF_PARTNER, partner_id, pocket_ids)
 
     def sort_key_of(self, row: TransactionRow) -> SortKey:
-        """Return the place of a row as cursors hold it."""
+        """Return the position of a row as stored in cursors."""
         key: SortKey = msgspec.to_builtins(tuple(getattr(row, name) for name in self.order))
         return key
 
@@ -252,7 +252,7 @@ class Activity:
         descending: bool = True,
         limit: int,
     ) -> list[TransactionRow]:
-        """Return up to `limit` rows on from a place: payments by ACH settle and are numbered as their entries are."""
+        """Return up to `limit` rows after a position: ACH payments have the settlement and number of their entries."""
         listed, values = self._list_of(filters, now, calendars)
         rows = await listed.rows(conn, *values, after=after, descending=descending, limit=limit)
         return await _as_read(conn, rows)
@@ -268,9 +268,9 @@ class Activity:
         descending: bool = True,
         limit: int,
     ) -> tuple[list[TransactionRow], Stop | None]:
-        """Return the same rows, as far as one page looks for them, and where that was."""
+        """Return the same rows as far as one page searches, and the position where the search stopped."""
         listed, values = self._list_of(filters, now, calendars)
-        # Pockets lead to the rows of their customer; of all rows of a partner they choose some.
+        # For a customer, Pockets lead to the rows; for a partner, they filter all rows.
         is_filtered = filters.is_selective or (self._lists is _OF_PARTNER and self._owner[1] is not None)
         rows, stop = await listed.search(
             conn, *values, after=after, descending=descending, limit=limit, is_filtered=is_filtered
@@ -278,7 +278,7 @@ class Activity:
         return await _as_read(conn, [row for row, _ in rows]), stop
 
     def _list_of(self, filters: TransactionFilters, now: datetime, calendars: Calendars) -> tuple[_Searched, list[Any]]:
-        """Return the list that these filters are read from, and its values."""
+        """Return the list for these filters, and its parameters."""
         filters_settlement = filters.settled_from is not None or filters.settled_to is not None
         values = [getattr(filters, name) for name in TransactionFilters.__struct_fields__]
         lists = self._lists
@@ -294,9 +294,9 @@ class Activity:
 async def get_transaction_row(
     conn: Db, customer_id: UUID, pocket_id: UUID | None, requested_id: UUID
 ) -> TransactionRow:
-    """The activity with this id, or the pocket's of the transaction with it. Raises NotFound.
+    """Return the activity with this id, or the pocket's activity of the transaction with it. Raises NotFound.
 
-    Without a pocket all pockets of the customer are looked at; of two the first is answered.
+    Without a pocket, all pockets of the customer are searched; if two match, the first is returned.
     """
     group = group_of(requested_id)
     member = int.from_bytes(requested_id.bytes[-2:])
@@ -312,7 +312,7 @@ async def get_transaction_row(
 async def find_bank_bookings(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
-    """Return those of these ids that are bookings the bank made by itself in pockets of these customers."""
+    """Return the given ids that are bookings initiated by the bank in pockets of these customers."""
     rows = await conn.fetch(_BANK_BOOKINGS, customer_ids, ids)
     return [(customer_id, rest[0], transaction_settlement.BankBooking(*rest)) for customer_id, *rest in rows]
 
@@ -343,12 +343,12 @@ class _AchDetails(msgspec.Struct):
 
 
 async def _as_read(conn: Db, found: list[TransactionRow]) -> list[TransactionRow]:
-    """Return activity as it is read: payments by ACH as their entries are, wires with their references."""
+    """Return activity with current data: ACH payments follow their entries, wires have their references."""
     return await _with_wires(conn, await _with_ach_entries(conn, found))
 
 
 async def _with_wires(conn: Db, found: list[TransactionRow]) -> list[TransactionRow]:
-    """Return activity with what payer and network call its wires; an outgoing one is numbered when it is sent."""
+    """Return activity with the references of its wires; an outgoing one is numbered when it is sent."""
     details = {row.activity_id: msgspec.json.decode(row.details) for row in found if row.type == "WIRE"}
     wire_ids = [each["wire_id"] for each in details.values() if each.get("wire_id")]
     if not wire_ids:
@@ -364,7 +364,7 @@ async def _with_wires(conn: Db, found: list[TransactionRow]) -> list[Transaction
 
 
 async def _with_ach_entries(conn: Db, found: list[TransactionRow]) -> list[TransactionRow]:
-    """Return activity as it is read: payments by ACH settle when their entries do, and have their trace numbers."""
+    """Return activity with current data: ACH payments settle when their entries do, and have their trace numbers."""
     outgoing_ach = [row for row in found if row.type == "ACH" and row.direction == "DEBIT"]
     if not outgoing_ach:
         return found
@@ -380,7 +380,7 @@ async def _with_ach_entries(conn: Db, found: list[TransactionRow]) -> list[Trans
 
 
 def _with_trace(details: str, trace_number: str | None) -> str:
-    """Return the details of a payment by ACH with the number that its entry was sent under, once it was sent."""
+    """Return the details of an ACH payment with the trace number of its entry, once it was sent."""
     told: dict[str, Any] = msgspec.json.decode(details) if trace_number else {}
     if trace_number is None or told.get("trace_number") is not None:
         return details

@@ -24,11 +24,11 @@ KEYS = {
     "approval_rule": ("rule_id",),
     "dual_control": ("customer_id",),
 }
-"""Table -> what tells a row of it from the customer's others."""
+"""Table -> the columns that identify a row among the customer's."""
 
 
 async def insert(audited_action: AuditedAction, table: str, *, replace: bool = False, **columns: object) -> bool:
-    """Insert a row, in the place of the one with its key if `replace`; tell whether it was written."""
+    """Insert a row, replacing the one with its key if `replace`; return whether it was written."""
     conflict = "DO NOTHING"
     if replace:
         key = dict.fromkeys(("customer_id", *KEYS[table]))
@@ -42,9 +42,9 @@ async def insert(audited_action: AuditedAction, table: str, *, replace: bool = F
 async def update(
     audited_action: AuditedAction, table: str, customer_id: UUID, request_id: UUID, *, where: str, **columns: object
 ) -> bool:
-    """Change columns of a request where a condition holds; tell whether it did.
+    """Change columns of a request if a condition holds; return whether it did.
 
-    The values of the columns are $3, $4 and so on, in the condition too.
+    The values of the columns are $3, $4 and so on, also in the condition.
     """
     changes = ", ".join(f"{name} = ${number}" for number, name in enumerate(columns, 3))
     sql = f"UPDATE {table} SET {changes} WHERE customer_id = $1 AND request_id = $2 AND {where} RETURNING *"
@@ -52,7 +52,7 @@ async def update(
 
 
 async def write(audited_action: AuditedAction, table: str, sql: str, *values: object) -> bool:
-    """Run a statement that returns the rows it writes; tell whether there are any."""
+    """Run a statement that returns the rows it writes; return whether there are any."""
     rows = await audited_action.conn.fetch(sql, *values)
     record_checksums(audited_action, table, rows)
     return bool(rows)
@@ -82,7 +82,7 @@ SELECT coalesce(sum(q.amount), 0)::bigint
 
 
 async def list_rules(conn: Db, customer_id: UUID) -> list[Rule]:
-    """Return all rules of a customer, the oldest first."""
+    """Return all rules of a customer, oldest first."""
     return [_read(row) for row in await conn.fetch(_LIST, customer_id)]
 
 
@@ -107,7 +107,7 @@ async def requirement_for_transfer(
 
     The daily cap of a rule stays locked until the transaction ends. When it is used up,
     the next rule that requires more approvals decides. Raises Refused `amount-not-allowed`
-    when there is no such rule either.
+    if no such rule exists.
     """
     rules = await list_rules(conn, customer_id)
     ranked = matching(rules, "TRANSFER", type_=type_, amount=amount)
@@ -125,20 +125,20 @@ async def requirement_for_transfer(
     assert first.daily_cap is not None
     raise Refused(
         "amount-not-allowed",
-        f"The rule {first.name!r} lets {format_usd(first.daily_cap)} through per business day, and "
-        "with this transfer it would be more.",
+        f"The rule {first.name!r} allows {format_usd(first.daily_cap)} per business day, "
+        "which this transfer would exceed.",
         daily_cap_usdc=first.daily_cap,
     )
 
 
 async def requirement_for_change(conn: Db, customer_id: UUID, action: Action) -> ApprovalRequirement:
-    """Return the approvals that a sensitive change requires; none without a rule."""
+    """Return the approvals that a sensitive change requires; none if no rule applies."""
     ranked = matching(await list_rules(conn, customer_id), action)
     return requirement_of(ranked[0]) if ranked else ApprovalRequirement(required=0)
 
 
 async def put_rule(audited_action: AuditedAction, customer_id: UUID, rule: Rule) -> None:
-    """Write a rule, new or changed."""
+    """Insert or update a rule."""
     columns = msgspec.structs.asdict(rule)
     await insert(audited_action, "approval_rule", replace=True, customer_id=customer_id, **columns)
 
@@ -150,7 +150,7 @@ async def remove_rule(audited_action: AuditedAction, customer_id: UUID, rule_id:
 
 
 async def requires_step_up(conn: Db, customer_id: UUID, *, default: bool) -> bool:
-    """Tell whether approvals through any application require a recent sign-in; `default` where nothing is set."""
+    """Return whether approvals through any application require a recent sign-in; `default` if not set."""
     setting = await conn.fetchval(_STEP_UP, customer_id)
     return default if setting is None else setting is True
 

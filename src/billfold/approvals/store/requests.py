@@ -1,6 +1,6 @@
-"""Requests of both kinds: as they stand, and moved on with the job that follows.
+"""Requests of both kinds: reading them, and changing their status along with the job that follows.
 
-A request reads as EXPIRED from `expires_at` on, whether its row says so yet or not.
+A request reads as EXPIRED from `expires_at` on, even before its row is updated.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,9 +31,9 @@ RequestType = TypeVar("RequestType", bound=approval_types.StoredRequest)
 
 @dataclass(frozen=True, kw_only=True)
 class RequestKind(Generic[RequestType]):
-    """A kind of request: its table, which the audit log names it after, its rows, and its jobs.
+    """A kind of request: its table, which also names it in the audit log, its rows, and its jobs.
 
-    `select` reads requests of customer $1 at the bank's time $2, `filters` are conditions on what it reads
+    `select` reads requests of customer $1 at the bank's time $2, `filters` are further conditions
     with $3 and so on. `needs` is the permission of reviewers.
     """
 
@@ -47,12 +47,12 @@ class RequestKind(Generic[RequestType]):
 
     @cached_property
     def listed(self) -> KeysetList[RequestType]:
-        """The requests of a customer, the newest first."""
+        """The requests of a customer, newest first."""
         sql = f"SELECT * FROM ({self.select}) q WHERE {self.filters} AND {{page}}"
         return KeysetList(sql, self._read, **BY_CREATION)
 
     async def find(self, conn: Db, customer_id: UUID, request_id: UUID, *, now: datetime) -> RequestType | None:
-        """Return a request of a customer as it stands at the bank's `now`, or None."""
+        """Return a request of a customer with its status at the bank's `now`, or None."""
         row = await conn.fetchrow(f"{self.select} AND q.request_id = $3", customer_id, now, request_id)
         return None if row is None else self._read(row)
 
@@ -64,7 +64,7 @@ class RequestKind(Generic[RequestType]):
         return found
 
     async def list_pending(self, conn: Db, customer_id: UUID, *, now: datetime) -> list[RequestType]:
-        """Return all requests of a customer that wait at the bank's `now`."""
+        """Return all requests of a customer that are pending at the bank's `now`."""
         sql = f"{self.select} AND q.status = 'PENDING' AND q.expires_at > $2 ORDER BY q.created_at, q.written_no"
         return [self._read(row) for row in await conn.fetch(sql, customer_id, now)]
 
@@ -97,14 +97,14 @@ class RequestKind(Generic[RequestType]):
     async def move(
         self, audited_action: AuditedAction, request: RequestType, status: approval_types.Status, *, now: datetime
     ) -> None:
-        """Record what a pending request has become, and schedule what follows."""
+        """Record the new status of a pending request, and schedule what follows."""
         where = "status = 'PENDING'"
         key = (request.customer_id, request.request_id)
         await update(audited_action, self.table, *key, where=where, status=status, updated_at=now)
         await self.schedule_next(audited_action.conn, msgspec.structs.replace(request, status=status), now=now)
 
     async def schedule_next(self, conn: Connection, request: RequestType, *, now: datetime) -> None:
-        """Schedule the next job: at its expiry, or at once when it is approved."""
+        """Schedule the next job: at its expiry, or at once if it is approved."""
         job, at = self.expiry_job, request.expires_at
         if request.status != "PENDING":
             await jobs_store.cancel(conn, self.expiry_job, request.request_id)
@@ -123,7 +123,7 @@ class RequestKind(Generic[RequestType]):
         details: Mapping[str, object],
         **columns: object,
     ) -> None:
-        """Change columns of a request where a condition holds, as the bank itself; recorded when it did."""
+        """Change columns of a request if a condition holds, as the bank itself; audited if it did."""
         async with audited(
             bank.pool,
             bank.vault,
@@ -183,7 +183,7 @@ AUTHORIZATION_REQUESTS = RequestKind(
     expiry_job=approval_types.EXPIRE_AUTHORIZATION_REQUEST,
     approval_job=approval_types.APPLY_AUTHORIZATION_REQUEST,
 )
-# A command of ours is in one commit; the journals of that commit are between two links.
+# Each of our commands is in one commit; its journals lie between two chain entries.
 _TRANSACTIONS = """
 SELECT w.request_id, a.transaction_id
   FROM unnest($2::uuid[], $3::uuid[], $4::uuid[]) AS w(request_id, command_id, pocket_id)
@@ -199,9 +199,9 @@ SELECT w.request_id, a.transaction_id
 
 
 class Filters(msgspec.Struct, frozen=True, kw_only=True):
-    """Which transfer requests, in the order of the list's values; None lets everything through.
+    """Filters of transfer requests, in the order of the list's parameters; None does not filter.
 
-    `until` is left out. `reviewer` finds requests that name a member as reviewer or that they have reviewed.
+    `until` is exclusive. `reviewer` finds requests that name a member as reviewer or that they have reviewed.
     """
 
     statuses: Sequence[str] | None = None
@@ -216,7 +216,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
 async def transactions_of(
     conn: Db, customer_id: UUID, commands: Iterable[tuple[approval_types.TransferRequest, UUID]]
 ) -> dict[UUID, list[UUID]]:
-    """Return the transactions of requests, each with a command that can have moved its money."""
+    """Return the transactions of requests, each given with a command that can have moved its money."""
     wanted = [(request.request_id, command_id, request.pocket_id) for request, command_id in commands]
     moved: dict[UUID, list[UUID]] = {request_id: [] for request_id, *_ in wanted}
     for row in await conn.fetch(_TRANSACTIONS, customer_id, *([each[n] for each in wanted] for n in range(3))):
@@ -225,7 +225,7 @@ async def transactions_of(
 
 
 async def run_expiry_job(bank: Bank, job: ScheduledJob) -> None:
-    """Record that a request has expired; a decided one stays as it is."""
+    """Record that a request has expired; a decided one is not changed."""
     assert job.customer_id is not None
     kind: RequestKind[approval_types.TransferRequest] | RequestKind[approval_types.AuthorizationRequestRow] = (
         TRANSFER_REQUESTS if job.kind == TRANSFER_REQUESTS.expiry_job else AUTHORIZATION_REQUESTS

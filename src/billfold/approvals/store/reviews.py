@@ -1,8 +1,8 @@
 """Reviews: one per person and content, recorded by members who may review; and the members themselves.
 
 Every review locks the same rows in the same order: the request, then memberships. So the second of
-two concurrent reviews sees the first, and a reviewer whose role changes at this moment either still
-has the old one or is refused.
+two concurrent reviews sees the first, and a reviewer whose role is being changed either still
+has the old role or is refused.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -81,7 +81,7 @@ class _MemberState(NamedTuple):
 
 
 async def users_behind(conn: Db, user_id: UUID | None, client_id: str) -> frozenset[UUID]:
-    """Return the users behind a requester: the person, or those who gave a service user its keys."""
+    """Return the users behind a requester: the person, or those who registered a service user's keys."""
     if user_id is not None:
         return frozenset({user_id})
     return await team_store.list_key_owner_ids(conn, client_id)
@@ -93,7 +93,7 @@ async def record_review(
     """Record the review of a locked request, and return the status of the request after it.
 
     Raises Refused `self-approval`, `not-a-reviewer`, `forbidden`, `already-reviewed`,
-    `approval-out-of-order`, `content-changed`, and what its kind calls a request that is decided.
+    `approval-out-of-order`, `content-changed`, and the code of its kind for a request that is decided.
     """
     conn, terms = audited_action.conn, request.terms
     member_state = await _lock_members(conn, by, request)
@@ -126,7 +126,7 @@ async def record_review(
 
 
 async def void_reviews(audited_action: AuditedAction, by: Actor, request_id: UUID) -> None:
-    """Void every review of a request: its content has changed."""
+    """Void every review of a request because its content has changed."""
     await write(audited_action, "review", _VOID, by.customer_id, request_id, by.now, None)
 
 
@@ -153,7 +153,7 @@ class ReviewState(NamedTuple):
 async def load_reviews(
     conn: Db, customer_id: UUID, requests: Sequence[RequestType], *, kind: RequestKind[RequestType], vault: Vault
 ) -> ReviewState:
-    """Return the reviews of requests of one kind, and what belongs to them."""
+    """Return the reviews of requests of one kind, and the data shown with them."""
     reviews = await reviews_of(conn, customer_id, requests)
     named = {member_id for each in requests for member_id in (each.member_id, *each.reviewers)}
     named |= {each.member_id for given in reviews.values() for each in given}
@@ -164,7 +164,7 @@ async def load_reviews(
 async def find_blockers(
     conn: Db, customer_id: UUID, requests: Sequence[RequestType], *, kind: RequestKind[RequestType]
 ) -> dict[UUID, str]:
-    """Return why requests can never be approved, by their ids; those that can are left out."""
+    """Return why requests can never be approved, by their ids; those that can be approved are omitted."""
     reviews = await reviews_of(conn, customer_id, requests)
     return await _find_blockers(conn, customer_id, requests, reviews=reviews, kind=kind)
 
@@ -194,9 +194,9 @@ async def _find_blockers(
 
 
 async def find_requester_blockers(conn: Db, customer_id: UUID, requests: Iterable[StoredRequest]) -> dict[UUID, str]:
-    """Return the transfer requests whose requester may not make them any more, by their ids, with the sentence.
+    """Return the transfer requests whose requester may no longer make them, by id, with the reason.
 
-    A change that waits for confirmation is checked for that when it is applied.
+    Sensitive changes are checked for that when they are applied.
     """
     transfers = [each for each in requests if isinstance(each, TransferRequest)]
     rows = await conn.fetch(_ROLES, customer_id, [each.member_id for each in transfers]) if transfers else []
@@ -206,12 +206,12 @@ async def find_requester_blockers(conn: Db, customer_id: UUID, requests: Iterabl
 
 
 async def list_other_members(conn: Db, customer_id: UUID, *, than: Collection[UUID]) -> list[Reviewer]:
-    """Return all users of a team who are active, by name, without some of them; their addresses are as stored."""
+    """Return the active users of a team by name, except `than`; their addresses are as stored."""
     return [each for each in await _list_members(conn, customer_id, None) if each.user_id not in than]
 
 
 def open_addresses(vault: Vault, members: Iterable[Reviewer]) -> list[Reviewer]:
-    """Return members with their e-mail addresses as they are read."""
+    """Return members with their e-mail addresses decrypted."""
     return [
         each
         if each.user_id is None
@@ -221,7 +221,7 @@ def open_addresses(vault: Vault, members: Iterable[Reviewer]) -> list[Reviewer]:
 
 
 async def _list_members(conn: Db, customer_id: UUID, member_ids: Iterable[UUID] | None) -> list[Reviewer]:
-    """Return these members, users and service users, active or not; None: all users who are active."""
+    """Return these members, users and service users, active or not; for None, all active users."""
     rows = await conn.fetch(_MEMBERS, customer_id, None if member_ids is None else list(member_ids))
     return [msgspec.convert(dict(row), Reviewer) for row in rows]
 

@@ -1,7 +1,7 @@
 """Earnings of a pocket in a period, from its state at both ends.
 
 Every field of an entry is an additive amount in cents, so sums over pockets and over adjoining
-periods are exact. Rates have no place here.
+periods are exact. Rates do not belong here.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ _ONE_DAY = timedelta(days=1)
 class PocketState:
     """A pocket at one instant: units per CUSIP, cents, and counters that run since its opening.
 
-    `earnings_basis` is what the positions held were taken in at; `inflow` and `outflow` are
+    `earnings_basis` is the basis at which the current positions were acquired; `inflow` and `outflow` are
     external flows, securities at market value included; `fees` are those charged; `realised` is
     proceeds less basis of everything sold or matured.
     """
@@ -56,10 +56,10 @@ def compute_earnings(
 ) -> EarningsEntry:
     """Return what was earned from `start_at` to `end_at`, given the states at both.
 
-    Both ends are valued as the portfolio was shown then: at the last tick. So time alone earns nothing while the
-    market is closed, and loses nothing either. Raises InvariantError when gross earnings are not exactly
-    realised plus the change of unrealised gains, for then the books
-    have lost or made a cent.
+    Both ends are valued as the portfolio was shown then: at the last tick. So nothing is earned or lost
+    while the market is closed. Raises InvariantError when gross earnings are not exactly
+    realised plus the change of unrealised gains, because then the books
+    have gained or lost a cent.
     """
     start_market, end_market = _market_value(start_state, market, start_at), _market_value(end_state, market, end_at)
     start_value, end_value = start_market + start_state.cash, end_market + end_state.cash
@@ -84,7 +84,7 @@ def compute_earnings(
 
 
 def value_at(state: PocketState, at: datetime, market: Market) -> int:
-    """Return what a state was worth at an instant, in cents: bills at their mark, and cash."""
+    """Return the value of a state at an instant, in cents: bills at their mark, and cash."""
     return _market_value(state, market, at) + state.cash
 
 
@@ -101,7 +101,7 @@ def period_bounds(
     date_from: date | None = None,
     date_to: date | None = None,
 ) -> Period:
-    """Return the stretch of time a period stands for, in UTC, never later than now.
+    """Return the time span of a period, in UTC, never later than now.
 
     Weeks begin on Monday, all calendar periods at 00:00 Eastern; `all-time` begins when the
     pocket was created. A range runs from and through whole Eastern days for dates, and from the
@@ -117,9 +117,9 @@ def period_bounds(
 
 
 def shown_dates(name: EarningsPeriod, period: Period, calendars: Calendars) -> tuple[date, date]:
-    """Return from when to when a period is said to run: days, both included, or instants as they were given.
+    """Return the bounds to show for a period: days, both included, or instants as they were given.
 
-    What ends today ends on the last business day, even where that is before it began.
+    A period that ends today is shown to end on the last business day, even if that is before its start.
     """
     by_start, by_end = period.by_instants
     first, last = et_date(period.start), last_day(period)
@@ -129,12 +129,12 @@ def shown_dates(name: EarningsPeriod, period: Period, calendars: Calendars) -> t
 
 
 def last_day(period: Period) -> date:
-    """Return the last day of which some instant belongs to the period, whose end is excluded."""
+    """Return the last day that overlaps the period, whose end is excluded."""
     return max(et_date(period.end - datetime.resolution), et_date(period.start))
 
 
 def require_prices(market: Market, **days: date | None) -> None:
-    """Raise InvalidInput for a day, by the name of its parameter, before there were prices."""
+    """Raise InvalidInput, naming the parameter, for a day before the first prices."""
     for name, given in days.items():
         day = et_date(given) if isinstance(given, datetime) else given
         if day is not None and day < market.first_day:
@@ -161,13 +161,13 @@ def _range_bounds(now: datetime, date_from: date | None, date_to: date | None) -
         )
     start = _parse_bound("date_from", date_from)
     end = _parse_bound("date_to", date_to, through=True)
-    # A whole day is never empty, so dates the wrong way round meet where the first begins.
+    # A whole day is never empty, so reversed dates end at or before their start.
     if start > end or (start == end and not isinstance(date_to, datetime)):
         raise InvalidInput.at("query", "date_to", msg="must not be before date_from")
     if start > now:
         raise InvalidInput.at("query", "date_from", msg="must not be later than now")
     by_instants = isinstance(date_from, datetime), isinstance(date_to, datetime)
-    # At the first instant after a whole day the day is over: what moves then belongs to the next.
+    # At the first instant after a whole day, the day is over: later movements belong to the next day.
     live = end > now or (end == now and by_instants[1])
     return Period(start, min(end, now), live=live, by_instants=by_instants)
 
@@ -175,8 +175,8 @@ def _range_bounds(now: datetime, date_from: date | None, date_to: date | None) -
 def _parse_bound(name: str, given: date, *, through: bool = False) -> datetime:
     """Return a date-time as it is; a date as its first instant, or as the next day's.
 
-    The end of the calendar stands for whatever day it is. Raises InvalidInput for an instant that
-    is on no Eastern day.
+    `date.max` means no upper bound. Raises InvalidInput for an instant that
+    has no Eastern date.
     """
     if through and given == date.max:
         return datetime.max.replace(tzinfo=UTC)

@@ -12,7 +12,7 @@ from billfold.platform.calendars import Calendars
 from billfold.platform.money import cents_for
 
 ACCRUED_UNITS_PER_CENT = 10_000 * 365
-"""How many units of accrued fee make one cent."""
+"""Units of accrued fee per cent."""
 
 _LONGEST_MONTH = timedelta(days=31)
 _ONE_DAY = timedelta(days=1)
@@ -29,9 +29,9 @@ def split_accrued_fee(accrued: int) -> tuple[int, int]:
 
 
 def fee_charge_date(day: date, calendars: Calendars) -> date:
-    """Return when the fee of the month of `day` is charged: the next month's first business day.
+    """Return the date on which the fee of the month of `day` is charged: the next month's first business day.
 
-    A business day here is one on which both the Reserve and the bond market are open, since
+    A business day here is one on which both the Fed and the bond market are open, because
     paying the fee may mean selling a bill.
     """
     next_month = (day.replace(day=1) + _LONGEST_MONTH).replace(day=1)
@@ -41,9 +41,9 @@ def fee_charge_date(day: date, calendars: Calendars) -> date:
 def accrue_days(
     positions: Iterable[tuple[str, int]], cash_cents: int, *, after: date, through: date, market: Market, bps: int
 ) -> int:
-    """Return what accrues on an unchanged holding on each calendar day after `after` to `through`.
+    """Return the fee that accrues on an unchanged holding for each calendar day after `after` up to `through`.
 
-    A day is valued at the mark of its close; a day on which the market is closed at that of
+    A day is valued at the mark of its close; a day when the market is closed, at that of
     the last close before it.
     """
     positions = list(positions)

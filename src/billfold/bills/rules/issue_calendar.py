@@ -1,4 +1,4 @@
-"""The weekday rule: when bills are issued and mature where no auction is on record.
+"""The weekday rule: issue and maturity dates of bills for which no auction is on record.
 
 4-week bills are issued on Tuesdays, 13- and 26-week bills on Thursdays, 52-week bills on every
 fourth Thursday. A day on which nothing settles moves to the next one that does, for the issue
@@ -19,9 +19,9 @@ _ANCHOR_52_WEEKS = date(2026, 8, 6)
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One regular series: an issue day that comes back every `cadence_days`.
+    """One regular series, issued every `cadence_days`.
 
-    `data_days_max` is how old the newest auction on record may be before the rule takes over.
+    `data_days_max` is the maximum age of the newest auction on record before the rule takes over.
     """
 
     weeks: int
@@ -59,9 +59,9 @@ def latest_maturity(term: Term, day: date, calendars: Calendars) -> date:
 def simulated_bill(maturity: date, calendars: Calendars) -> Bill:
     """Return the one simulated bill of a maturity date.
 
-    Its first issue is the longest term that ends there: 52 weeks on the 52-week Thursdays,
-    26 weeks on the others, 4 weeks on Tuesdays. Only the issue date asks the calendar, so the
-    identity of a bill outlives a day that is closed later.
+    Its first issue is that of the longest term that ends there: 52 weeks on the 52-week Thursdays,
+    26 weeks on other Thursdays, 4 weeks on Tuesdays. Only the issue date depends on the calendar, so the
+    identity of a bill does not change when a day is closed later.
     """
     # A maturity moved off a closed day lies shortly after its Tuesday or its Thursday.
     is_tuesday_series = maturity.weekday() in {_TUESDAY, _TUESDAY + 1}

@@ -1,6 +1,6 @@
 """Units to buy or sell for an amount, and the cost of parts of FIFO lots.
 
-Plain integers without a loop: this runs inside every transfer.
+Plain integers without a loop: this runs in every transfer.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,19 +15,19 @@ _HALF_A_CENT = _MICROS_PER_CENT // 2
 
 
 class Lot(Protocol):
-    """What a sale needs to know of a lot; units are those still held."""
+    """A lot as a sale needs it; units are those still held."""
 
     @property
     def cusip(self) -> str:
-        """The bill the lot is of."""
+        """The CUSIP of the lot's bill."""
 
     @property
     def maturity(self) -> date:
-        """When that bill matures; lots are sold in this order."""
+        """Maturity date of the bill; lots are sold in this order."""
 
     @property
     def acquired_on(self) -> date:
-        """When the lot was bought; within a CUSIP the oldest goes first."""
+        """Acquisition date; within a CUSIP the oldest lot is sold first."""
 
     @property
     def units(self) -> int:
@@ -77,11 +77,11 @@ def allocate_basis(basis_cents: int, sold_units: int, held_units: int) -> int:
 
 
 def plan_sale(lots: Sequence[LotType], need_cents: int, price_of: Callable[[str], int]) -> list[Sale[LotType]] | None:
-    """Return the trades that raise at least `need_cents`; None when all lots together cannot.
+    """Return the trades that raise at least `need_cents`, or None when all lots together cannot.
 
-    `lots` come with the shortest maturity first and the oldest first within a CUSIP; every lot
+    `lots` are sorted by maturity, shortest first, and within a CUSIP by age, oldest first; every lot
     holds at least one unit. Each CUSIP is one trade with one rounding, only the last is partial,
-    and it sells the fewest units that suffice. What has no bid stays: it has matured, so it comes first.
+    and it sells the fewest units that suffice. A lot without a bid is not sold.
     """
     if need_cents <= 0:
         return []
@@ -117,7 +117,7 @@ def _plan_across(
 
 
 def _pick_lots(held: Iterable[LotType], units: int) -> list[tuple[LotType, int]]:
-    """Return which lots give the units, oldest first; together they hold at least as many."""
+    """Return the lots that supply the units, oldest first; together they hold at least as many."""
     taken = []
     lots = iter(held)
     while units:

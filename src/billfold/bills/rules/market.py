@@ -1,10 +1,10 @@
-"""The market for bills: what is on the run, at which rate, at which price, at any instant.
+"""The market for bills: the on-the-run bill, its rate and its price at any instant.
 
-Made of securities, auctions and daily rates; it changes only by becoming one that was made of more
-of them. Everything derived is remembered by bill and day. Published rates are bids; the ask is one
-tick lower. Where the records end, the nearest curve is held and the weekday rule says what is
-issued: again a bill on record, where one matures on that day, or else a simulated one. In production
-there is no simulated bill, and nothing is traded by rates that are too old.
+Built from securities, auctions and daily rates, and immutable except that it can be replaced by a
+newer one. Derived values are cached by bill and day. Published rates are bids; the ask is one
+tick lower. Beyond the records, the nearest curve is used and the weekday rule determines the
+issue: a bill on record that matures on that day, or else a simulated one. In production
+no bills are simulated, and rates that are too old block trading.
 """
 
 from bisect import bisect_right
@@ -23,7 +23,7 @@ from billfold.platform.errors import MarketDataStale, NotFound
 from billfold.platform.money import PRICE_PAR_MICROS
 
 _DAYS_PER_WEEK = 7
-# A sandbox may run through years in minutes; past these sizes a memory starts again.
+# A sandbox may run through years in minutes; past these sizes a cache is cleared.
 _CACHE_MAX = 100_000
 _TICKS_CACHED_MAX = 64
 
@@ -32,7 +32,7 @@ Value = TypeVar("Value")
 
 
 class TickPrices(dict[str, BillPrices]):
-    """The prices of one tick by CUSIP, seen on one Eastern day, each computed on first use."""
+    """The prices of one tick by CUSIP, as of one Eastern day, each computed on first use."""
 
     def __init__(self, market: "Market", tick: datetime, day: date, *, settles_on: date) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Market:
     """Bills, curves and prices. Pure: every instant and every day is a parameter."""
 
     version: tuple[object, ...] = ()
-    """What `bills/store.py` says of the tables it was read from; it differs when they do."""
+    """Version of the tables it was read from, by `bills/store.py`; it differs when they do."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Market:
         rates: Iterable[DailyRates],
         age_max_days: int | None = None,
     ) -> None:
-        """`age_max_days`: how many bond market days old rates may be to trade by; None simulates on."""
+        """Set `age_max_days`, the maximum age of rates in bond market days for trading; None allows simulation."""
         self.calendars = calendars
         self.age_max_days = age_max_days
         self._bills = {bill.cusip: bill for bill in securities}
@@ -95,16 +95,16 @@ class Market:
         return self._bills.setdefault(cusip, simulated_bill(maturity, self.calendars))
 
     def add_bills_of(self, newer: "Market") -> None:
-        """Know the bills of a newer market by their CUSIPs, without buying any of them yet."""
-        self._bills = newer._bills | self._bills  # noqa: SLF001 - of its own kind
+        """Make the bills of a newer market known by CUSIP, without buying any of them yet."""
+        self._bills = newer._bills | self._bills  # noqa: SLF001 - same class
 
     def replace_with(self, newer: "Market") -> None:
-        """Be the newer market from now on, for everyone who holds this one."""
+        """Replace the contents of this market with the newer one, for all holders of a reference."""
         self.__dict__.update(newer.__dict__)
 
     @property
     def first_day(self) -> date:
-        """The day from which on there are prices."""
+        """The first day with prices."""
         return self._curve_days[0]
 
     @property
@@ -113,22 +113,22 @@ class Market:
         return self._curve_days[-1]
 
     def age_days(self, at: datetime) -> int:
-        """Return for how many bond market days that have opened by an instant there are no rates."""
+        """Return the number of bond market days opened by an instant since the newest rates."""
         return self.calendars.count_bond_days(self.last_day, self.calendars.pricing_day(at))
 
     def is_current(self, at: datetime) -> bool:
-        """Tell whether the newest rates are new enough to trade by at an instant."""
+        """Return whether the newest rates are recent enough to trade by at an instant."""
         return self.age_max_days is None or self.age_days(at) <= self.age_max_days
 
     def require_current(self, at: datetime) -> None:
-        """Raise MarketDataStale unless the newest rates are new enough to trade by at an instant."""
+        """Raise MarketDataStale unless the newest rates are recent enough to trade by at an instant."""
         if not self.is_current(at):
             raise MarketDataStale(f"The newest rates of T-bills are of {self.last_day}. Nothing is bought or sold now.")
 
     def on_the_run(self, weeks: int, day: date) -> Bill:
         """Return the bill of a term most recently issued on or before `day`.
 
-        Where the auctions on record do not reach the day, the weekday rule's. It matures after
+        If the auctions on record do not reach the day, it is the weekday rule's. It matures after
         the next settlement day. Raises NotFound for a term that is not sold, MarketDataStale in
         production for a bill that would be a simulated one.
         """
@@ -143,9 +143,9 @@ class Market:
         return found
 
     def bid_rate(self, bill: Bill, day: date) -> int:
-        """Return the bid in thousandths of a percent: the day's curve at the days left, never below 0.
+        """Return the bid in thousandths of a percent: the day's curve at the remaining days, never below 0.
 
-        Below 0 a bill would be sold above par for the same day and bought for less for the next one.
+        A negative rate would sell a bill above par for the same day and buy it for less for the next one.
         """
         key = bill.cusip, day
         rate = self._rates.get(key)
@@ -155,9 +155,9 @@ class Market:
         return rate
 
     def curve(self, day: date) -> tuple[date, Sequence[tuple[int, int]]]:
-        """Return the curve of a day with the day it was published: (days to maturity, thousandths of a percent).
+        """Return the curve of a day with its publication date: (days to maturity, thousandths of a percent).
 
-        It is the last one published on or before `day`, or the first of all.
+        It is the last one published on or before `day`, or else the first one.
         """
         index = max(0, bisect_right(self._curve_days, day) - 1)
         return self._curve_days[index], self._curves[index]
@@ -169,7 +169,7 @@ class Market:
     def t0_bid(self, bill: Bill, at: datetime) -> int:
         """Return the price in micros for selling with settlement on the pricing day itself.
 
-        A bill that has matured sells at par, also before the market of its day has opened.
+        A matured bill sells at par, even before the market of that day has opened.
         """
         if at >= self.matures_at(bill):
             return PRICE_PAR_MICROS
@@ -177,7 +177,7 @@ class Market:
         return self._bid(bill, day, day)
 
     def t1_bid(self, bill: Bill, at: datetime) -> int:
-        """Return the price in micros for selling with settlement when a trade made now settles."""
+        """Return the price in micros for selling with the regular settlement of a trade made now."""
         return self._bid(bill, self.calendars.pricing_day(at), self.settles_on(at))
 
     def ask(self, bill: Bill, at: datetime) -> int:
@@ -191,7 +191,7 @@ class Market:
         return self.calendars.next_settlement_day(self.calendars.business_date(at))
 
     def tick_at(self, at: datetime) -> datetime:
-        """Return the instant the prices valid at `at` were struck."""
+        """Return the instant at which the prices valid at `at` were computed."""
         return self.calendars.last_tick(at)
 
     def price_at(self, bill: Bill, at: datetime) -> int:
@@ -205,9 +205,9 @@ class Market:
         return self._accretion_line(bill, self.calendars.pricing_day(at)).price(remaining)
 
     def mark(self, bill: Bill, at: datetime) -> int:
-        """Return the price in micros at the last tick: what a customer sees until the next.
+        """Return the price in micros at the last tick, which customers see until the next tick.
 
-        Par from maturity on: the night before has no tick that would say so.
+        Par from maturity on, because no tick falls into the night before.
         """
         if at >= self.matures_at(bill):
             return PRICE_PAR_MICROS
@@ -233,7 +233,7 @@ class Market:
         return at
 
     def tick_prices(self, at: datetime, *, real_time: bool = False) -> TickPrices:
-        """Return the prices of the last tick, shared by all who ask until the next or midnight.
+        """Return the prices of the last tick, shared by all callers until the next tick or midnight.
 
         In real time every second is a tick, whether the market is open or not.
         """
@@ -247,14 +247,14 @@ class Market:
         return tick_prices
 
     def bill_prices(self, cusip: str, tick: datetime, today: date, *, settles_on: date) -> BillPrices:
-        """Return one bill's prices at a tick, seen on the tick's day or on a closed one after it.
+        """Return one bill's prices at a tick, as of the tick's day or a closed day after it.
 
-        `settles_on` is the day on which a sale for the next day would settle now, after the close one day later.
+        `settles_on` is the settlement day of a next-day sale now, which is one day later after the close.
 
-        What has matured by then is at par and grows no more. The yield is that of the day's
+        A bill that has matured by then is at par and no longer accretes. The yield is that of the day's
         same-day bid.
 
-        The mark is this bid accreted through the day, so both stand for one and the same yield;
+        The mark is this bid accreted through the day, so both have the same yield;
         taking whole days from the accreted price would understate it more every hour.
         """
         bill = self.bill(cusip)
@@ -327,7 +327,7 @@ def _cache(memory: dict[Key, Value], key: Key, value: Value) -> None:
 
 
 class MarketDataState(NamedTuple):
-    """One kind of market data: what is newest in it, and why nothing is traded by it; empty when it is."""
+    """One kind of market data: its newest item, and why trading by it is blocked; empty if it is not."""
 
     what: str
     newest: str
@@ -335,7 +335,7 @@ class MarketDataState(NamedTuple):
 
 
 def market_data_states(market: Market, at: datetime) -> Iterator[MarketDataState]:
-    """Yield the state of the rates, then of the bills of each term, as they are at an instant."""
+    """Yield the state at an instant of the rates, then of the bills of each term."""
     problem = "" if market.is_current(at) else "too old: nothing is bought or sold"
     age = market.age_days(at)
     yield MarketDataState("rates", f"{market.last_day}, {age} bond market {'day' if age == 1 else 'days'} ago", problem)

@@ -11,7 +11,7 @@ _DISCOUNT_YEAR_DAYS = 360
 _MICROS_PER_MILLI = 1000
 _BPS = 10_000
 NO_BID = 0
-"""The bid for a bill that nobody buys."""
+"""The bid for a bill that cannot be sold."""
 
 
 def price_from_rate(rate_milli: int, days: int) -> int:
@@ -28,7 +28,7 @@ def price_from_rate(rate_milli: int, days: int) -> int:
 
 
 def rate_from_price(price_micros: int, days: int) -> int:
-    """Return the discount rate, in thousandths of a percent, that a price stands for.
+    """Return the discount rate, in thousandths of a percent, that corresponds to a price.
 
     Half up to the thousandth. Raises ValueError when the bill has no days left.
     """
@@ -51,7 +51,7 @@ def interpolated_rate(nodes: Sequence[tuple[int, int]], days: int) -> int:
 
 
 def neighbours(nodes: Sequence[tuple[int, int]], days: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the nodes between which `days` lies; before the first, on it and after the last the same one twice."""
+    """Return the nodes around `days`; at or outside the ends, the same node twice."""
     before = nodes[0]
     if days <= before[0]:
         return before, before
@@ -63,7 +63,7 @@ def neighbours(nodes: Sequence[tuple[int, int]], days: int) -> tuple[tuple[int, 
 
 
 def subtract_spread(price_micros: int, spread_bps: int) -> int:
-    """Return a price less a spread in hundredths of a percent of the price, half up."""
+    """Return a price minus a spread in hundredths of a percent of the price, half up."""
     return price_micros - round_half_up(price_micros * spread_bps, _BPS)
 
 

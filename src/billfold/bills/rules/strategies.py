@@ -8,7 +8,7 @@ from billfold.platform.errors import NotFound
 
 
 class StrategyUse(StrEnum):
-    """What money a strategy may invest: what comes in, or what a matured bill pays."""
+    """The money that a strategy may invest: deposits, or the proceeds of matured bills."""
 
     DEPOSIT = "DEPOSIT"
     REINVESTMENT = "REINVESTMENT"
@@ -32,7 +32,7 @@ STRATEGIES = tuple(
 
 
 def list_strategies(enabled_for: StrategyUse | None = None) -> tuple[Strategy, ...]:
-    """Return the strategies that may be used for something; all of them without a wish."""
+    """Return the strategies enabled for a use, or all of them by default."""
     return tuple(strategy for strategy in STRATEGIES if enabled_for is None or enabled_for in strategy.enabled_for)
 
 

@@ -1,6 +1,6 @@
 """The value of a pocket at the last tick, what it would fetch, and how fast it grows.
 
-On the path of every read: prices are struck once per tick for everyone, so a portfolio is a
+Every read runs this: prices are computed once per tick for everyone, so a portfolio is a
 multiplication and an addition per bill.
 """
 
@@ -16,10 +16,10 @@ from billfold.bills.types import Bill
 from billfold.platform.money import cents_for, round_half_up
 
 FACE_CENTS = 10_000
-"""What one unit pays at maturity."""
+"""Cents that one unit pays at maturity."""
 
 _SLOPE_DECIMALS = 12
-# Six digits more than are served, so that the sum over many bills rounds like the exact one.
+# Six more digits than are shown, so that the sum over many bills rounds like the exact one.
 _GUARD_SCALE = 10**6
 _SLOPE_SCALE = 10**_SLOPE_DECIMALS * _GUARD_SCALE
 
@@ -64,9 +64,9 @@ def value_positions(
 ) -> Valuation:
     """Return the value of (cusip, units, settled units) and cash at an instant.
 
-    `kept_cents`, fees that are accrued and not yet charged and cash that is reserved, lower what the pocket
-    would fetch, not what it is worth. Same-day liquidation counts settled units only, at the same-day bid less
-    the haircut, and lacks `discount_cents`, what it costs to use cash that settles later; next-day liquidation
+    `kept_cents`, which are accrued fees not yet charged and reserved cash, lowers the liquidation values
+    but not the total value. Same-day liquidation counts settled units only, at the same-day bid less the
+    haircut, minus `discount_cents`, the cost of using cash that settles later; next-day liquidation
     counts all. Neither is below 0. `real_time` values at the second instead of the last tick.
     Raises NotFound for an unknown CUSIP.
     """

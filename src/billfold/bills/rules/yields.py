@@ -6,10 +6,10 @@ from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 from billfold.platform.money import PRICE_PAR_MICROS
 
 SIMPLE_DAYS_MAX = 183
-"""Up to here the investment rate is simple interest."""
+"""The investment rate is simple interest up to this number of days."""
 
 
-# Forty digits leave the square root exact far beyond the three decimals that are published.
+# Forty digits keep the square root exact far beyond the three published decimals.
 _CONTEXT = Context(prec=40, rounding=ROUND_HALF_UP)
 _THOUSANDTH = Decimal("0.001")
 

@@ -1,6 +1,6 @@
-"""E-mails on their way: queued in the transaction of their cause, sent afterwards. `now` is wall time.
+"""The outbox of e-mails: queued in the transaction of their cause, sent afterwards. `now` is wall time.
 
-Recipient, subject and text are sealed together until the e-mail is sent, and forgotten then.
+Recipient, subject and text are sealed together until the e-mail is sent, and then deleted.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,13 +56,13 @@ async def queue_email(
 
 
 def mailbox_of(vault: Vault, email: str) -> UUID:
-    """Return what stands for a mailbox in limits, however its address is written: case, points, tags."""
+    """Return the limit key of a mailbox, independent of case, dots and tags in its address."""
     local, _, domain = normalize_email(email).rpartition("@")
     return hashed_subject(vault, f"{local.partition('+')[0].replace('.', '')}@{domain}", "mailbox")
 
 
 async def claim_emails(conn: Connection | Pool, now: datetime) -> Sequence[Record]:
-    """Return e-mails that wait, at most ten; one that is not noted as sent is claimed again."""
+    """Return pending e-mails, at most ten; one that is not marked as sent is claimed again."""
     rows: Sequence[Record] = await conn.fetch(_CLAIM, now, ATTEMPTS_MAX, _BATCH_SIZE)
     return rows
 
@@ -77,7 +77,7 @@ def open_email(row: Record, vault: Vault) -> OutboundEmail:
 
 
 async def mark_email_sent(conn: Connection | Pool, email_id: UUID, now: datetime) -> None:
-    """Note that an e-mail is out. What it said, and to whom, is kept no longer."""
+    """Mark an e-mail as sent. Its content and recipient are deleted."""
     await conn.execute(_SENT, email_id, now)
 
 
@@ -93,7 +93,7 @@ log = structlog.get_logger(__name__)
 
 
 class EmailSender:
-    """A periodic task of the worker. What cannot be sent is tried again later, with growing delays."""
+    """A periodic task of the worker. E-mails that cannot be sent are retried with growing delays."""
 
     __slots__ = ("_clock", "_transport")
 
@@ -102,7 +102,7 @@ class EmailSender:
         self._clock = clock
 
     async def __call__(self, bank: Bank) -> int:
-        """Send some e-mails and return how many are out. One that fails keeps no other from it."""
+        """Send some e-mails and return how many were sent. A failure does not stop the others."""
         now, sent = self._clock(), 0
         for claimed in await claim_emails(bank.pool, now):
             email_id = claimed["email_id"]
@@ -115,14 +115,14 @@ class EmailSender:
             except Exception as error:  # noqa: BLE001 - recorded
                 log.warning("email_send_failed", email_id=str(email_id), why=error_summary(error))
                 await put_aside(bank.pool, "email", str(email_id), error, now=now, tries=claimed["attempts"])
-            else:  # a database that does not answer here is no failure of the e-mail
+            else:  # an unavailable database is not a failure of the e-mail
                 await mark_email_sent(bank.pool, email_id, now)
                 await forget(bank.pool, "email", [str(email_id)])
                 sent += 1
         return sent
 
     async def _may_send(self, bank: Bank, recipient: str, *, is_first: bool) -> bool:
-        """Count an e-mail when it is sent first. Tell whether its recipient may get it today."""
+        """Count an e-mail when it is first sent. Tell whether its recipient may get it today."""
         if not is_first:
             return True
         uses = {("emails.recipient", mailbox_of(bank.vault, recipient)): 1}

@@ -10,7 +10,7 @@ from billfold.platform.text import plain_text, without_links
 
 
 class EmailContent(NamedTuple):
-    """An e-mail before it has an address. Whoever sends it adds the bank's name below the text."""
+    """An e-mail without its recipient. The sender adds the bank's name below the text."""
 
     subject: str
     text: str
@@ -41,13 +41,13 @@ def invitation(first_name: str, customer: str, inviter: str, role: str, link: st
 
 
 def application_invite(first_name: str | None, company: str, *, purpose: str, asks: str, link: str) -> EmailContent:
-    """Ask a person without an account to help with an application; `asks` is a sentence that says who wants what."""
+    """Ask a person without an account to help with an application; `asks` is a sentence with the request."""
     company = plain_text(company)
     greeting = f"Hello {plain_text(first_name)}" if first_name else "Hello"
     return EmailContent(
         f"{purpose} {company}",
         f"{greeting},\n\n{asks}\n\nBegin here. The link works for seven days, on any "
-        f"device, and what you fill in is saved as you go:\n{link}\n\nWhoever has the link can see and change what you "
+        f"device, and what you fill in is saved as you go:\n{link}\n\nAnyone with the link can see and change what you "
         "can: do not forward it. If you did not expect this e-mail, ignore it.\n",
     )
 
@@ -98,7 +98,7 @@ def password_changed(user: User, now: datetime) -> EmailContent:
 
 
 def factor_changed(user: User, change: str, now: datetime) -> EmailContent:
-    """Notify of a change of the second factor: `change` is a clause, "a passkey was added"."""
+    """Notify a user of a change of the second factor: `change` is a clause, "a passkey was added"."""
     return _compose(
         user, "Your second factor was changed", f"On your account {change}, {_local_time(user, now)}.", _IF_NOT_YOU
     )
@@ -107,7 +107,7 @@ def factor_changed(user: User, change: str, now: datetime) -> EmailContent:
 def access_granted(
     user: User, client_name: str, customer: str, scope_texts: Iterable[str], now: datetime
 ) -> EmailContent:
-    """Notify what an application was allowed to do."""
+    """Notify a user of what they allowed an application to do."""
     client_name, customer = plain_text(client_name), plain_text(customer)
     listed = "\n".join(f"  - {each}" for each in scope_texts)
     return _compose(
@@ -119,7 +119,7 @@ def access_granted(
 
 
 def client_changed(user: User, company: str, change: str, now: datetime) -> EmailContent:
-    """Notify of a change of a company's applications: `change` is a clause, "Books was registered"."""
+    """Notify a user of a change of a company's applications: `change` is a clause, "Books was registered"."""
     company, change = plain_text(company), plain_text(change, 200)
     return _compose(
         user,

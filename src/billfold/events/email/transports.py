@@ -1,4 +1,4 @@
-"""How e-mails leave: over SMTP, always encrypted, or in a sandbox as files that a mail client can open."""
+"""Sends e-mail over SMTP, always encrypted, or in a sandbox to files that a mail client can open."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ class OutboundEmail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EmailRejected(Exception):
-    """The e-mail was not taken. It may be later."""
+    """The e-mail was rejected. It may be accepted later."""
 
 
 class EmailTransport(Protocol):
@@ -40,7 +40,7 @@ class EmailTransport(Protocol):
 _SECONDS = 20.0
 _PORTS = {"smtp": 587, "smtps": 465}
 _LINE_CHARS_MAX = 998
-"""What RFC 5322 allows in one line."""
+"""Maximum line length (RFC 5322)."""
 
 
 class FileEmailTransport:
@@ -61,7 +61,7 @@ class FileEmailTransport:
 class SmtpEmailTransport:
     """Hands e-mails to a mail server: `smtp://user:password@mail.example.com:587`.
 
-    `smtp://` begins plain and turns to TLS, `smtps://` is TLS.
+    `smtp://` begins in plain text and upgrades to TLS, `smtps://` is TLS.
     """
 
     def __init__(self, url: str, sender: Address, context: ssl.SSLContext | None = None) -> None:
@@ -75,7 +75,7 @@ class SmtpEmailTransport:
         self._context = context or ssl.create_default_context()
 
     async def send(self, outbound_email: OutboundEmail) -> None:
-        """Hand an e-mail over. Raises EmailRejected when the server is away or says no."""
+        """Hand an e-mail over. Raises EmailRejected when the server is unavailable or refuses."""
         try:
             await asyncio.to_thread(self._transmit, to_mime(outbound_email, self._sender))
         except (OSError, smtplib.SMTPException) as error:
@@ -102,7 +102,7 @@ class SmtpEmailTransport:
 def to_mime(outbound_email: OutboundEmail, sender: Address) -> EmailMessage:
     """Return the message, signed with the name of its sender: the bank's own.
 
-    Its id and date are the e-mail's, so that a second copy is known as one.
+    Its id and date are the e-mail's, so that a second copy is recognized.
     """
     message = EmailMessage()
     message["From"] = sender

@@ -1,6 +1,6 @@
-"""What users are notified of: every type, its default audience, and whether a team may choose another.
+"""The types of notifications: default audience of each, and whether a team may choose another.
 
-The one table of the platform's defaults; `docs/reference/notifications.md` is made of it.
+The only table of the platform's defaults; `docs/reference/notifications.md` is generated from it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from billfold.identity.users.rules import Role
 from billfold.platform.crypto import Vault, associated_data
 
 ROLES: Final[tuple[Role, ...]] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")
-"""Roles that users have: a client in the role SERVICE reads no mail."""
+"""Roles of users: a client in the role SERVICE reads no e-mail."""
 
 
 class NotificationType(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ NOTIFICATION_TYPES: Final[Mapping[str, NotificationType]] = MappingProxyType(
         )
     }
 )
-"""Type -> what is said of it here, in the order in which they are listed."""
+"""Type -> its description, in the order in which they are listed."""
 
 
 TypeText = Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(NOTIFICATION_TYPES)})]
@@ -76,7 +76,7 @@ Status = Literal["READ", "UNREAD"]
 
 
 class CustomerNotification(msgspec.Struct, frozen=True, kw_only=True):
-    """A notification of a member. A service user has no `status`: it sees all of its customer's."""
+    """A notification of a member. For a service user it has no `status`: a service user sees all of its customer's."""
 
     id: UUID
     title: str
@@ -113,7 +113,7 @@ def seal_description(vault: Vault, customer_id: UUID, notification_id: UUID, /, 
 def open_notifications(
     vault: Vault, customer_id: UUID, stored: Iterable[CustomerNotification]
 ) -> list[CustomerNotification]:
-    """Return notifications of a customer as they are read."""
+    """Return notifications of a customer with their descriptions opened."""
     return [
         msgspec.structs.replace(each, description=vault.open_text(each.description, _place(customer_id, each.id)))
         for each in stored

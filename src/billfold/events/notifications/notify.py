@@ -28,7 +28,7 @@ from billfold.platform.errors import FieldError, InvalidInput, InvariantError, N
 from billfold.platform.text import plain_text, without_links
 
 RECIPIENTS_MAX = 1_000
-"""How many users an audience names at most."""
+"""Maximum number of users in an audience."""
 
 _CUSTOM = "SELECT type, roles, user_ids FROM notification_audience WHERE customer_id = $1"
 _UPSERT = """
@@ -81,7 +81,7 @@ async def get_audience(conn: Connection | Pool, customer_id: UUID, kind: str) ->
 async def set_audience(
     conn: Connection, customer_id: UUID, kind: str, *, roles: Sequence[str], user_ids: Sequence[UUID], now: datetime
 ) -> NotificationAudience:
-    """Choose the audience of a type, each member once. Raises as `check_configurable`, and InvalidInput."""
+    """Choose the audience of a type, each member once. Raises like `check_configurable`, and InvalidInput."""
     check_configurable(kind)
     chosen = NotificationAudience(
         notification_type=kind,
@@ -108,9 +108,9 @@ async def set_audience(
 
 
 async def clear_audience(conn: Connection, customer_id: UUID, kind: str) -> bool:
-    """Go back to the platform's default; return whether anything else had been chosen.
+    """Go back to the platform's default; return whether a choice was removed.
 
-    Raises as `check_configurable`.
+    Raises like `check_configurable`.
     """
     check_configurable(kind)
     found = await conn.fetchval(
@@ -122,7 +122,7 @@ async def clear_audience(conn: Connection, customer_id: UUID, kind: str) -> bool
 async def list_recipients(
     conn: Connection | Pool, vault: Vault, customer_id: UUID, *, audience: NotificationAudience
 ) -> list[Recipient]:
-    """Return who is in an audience now: active members only."""
+    """Return the current members of an audience: active members only."""
     rows = await conn.fetch(_RECIPIENTS, customer_id, audience.roles, audience.user_ids)
     return [msgspec.convert(USERS.open(vault, row["user_id"], row), Recipient) for row in rows]
 
@@ -184,14 +184,14 @@ async def notify(
     metadata: Mapping[str, Any] | None = None,
     except_user_id: UUID | None = None,
 ) -> int:
-    """Notify everybody who is in the audience of a type now; return how many are.
+    """Notify everybody who is currently in the audience of a type; return how many.
 
     To be called in the transaction of the cause: it leaves a row and an e-mail for each of them,
-    and none without recipients. Users who are `informed` by another e-mail get no second one.
+    and none without recipients. Users in `informed` already get another e-mail, and no second one.
     Raises Broken for a type that is not in the table.
     """
     if kind not in NOTIFICATION_TYPES:
-        raise InvariantError(f"{kind!r} is no type of notification")
+        raise InvariantError(f"{kind!r} is not a type of notification")
     audience = await get_audience(conn, customer_id, kind)
     recipients = await list_recipients(conn, vault, customer_id, audience=audience)
     if not recipients:
@@ -212,7 +212,7 @@ async def notify(
 async def set_status(
     conn: Connection | Pool, customer_id: UUID, user_id: UUID, notification_id: UUID, *, status: Status, now: datetime
 ) -> bool:
-    """Note that a user has read something, or has not; return whether that is news."""
+    """Record that a user has read a notification, or marked it unread; return whether that changes anything."""
     read_at = now if status == "READ" else None
     found = await conn.fetchval(_SET_READ, customer_id, user_id, notification_id, read_at)
     return found is True
@@ -267,7 +267,7 @@ NOTIFICATIONS = {
 async def get_notification(
     conn: Connection | Pool, customer_id: UUID, user_id: UUID | None, notification_id: UUID
 ) -> CustomerNotification:
-    """Return one notification. Raises NotFound, also when it is another owner's."""
+    """Return one notification. Raises NotFound, also if it belongs to someone else."""
     statement = (_OF_CUSTOMER if user_id is None else _OF_USER) + " AND notification_id = $3"
     row = await conn.fetchrow(statement, customer_id, user_id, notification_id)
     if row is None:

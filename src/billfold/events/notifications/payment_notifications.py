@@ -1,6 +1,6 @@
-"""Notifications of money and cards: what events of the log mean to users. `now` is wall time.
+"""Notifications of money and cards, derived from events of the log. `now` is wall time.
 
-Derived from sequenced events, in their order, once each; each read of
+Each event is used once, in sequence order; each read of
 notifications brings them up to date first. Customers without a team cost nothing.
 """
 
@@ -31,18 +31,18 @@ from billfold.platform.dates import iso_z
 from billfold.platform.money import format_usd
 
 BATCH_SIZE = 500
-"""How many events one transaction continues by."""
+"""Maximum number of events per transaction."""
 EVENTS_MAX = 5_000
-"""How many events one call processes at most, which limits how long a read waits."""
+"""Maximum number of events per call, which limits the duration of a read."""
 
 
 _TRANSFER = "SELECT amount, reason FROM transfer WHERE customer_id = $1 AND transfer_id = $2"
 
 
 class PaymentNotification(NamedTuple):
-    """What a kind of event means: the type, the words for what moved, and where its amount is.
+    """The notification of an event type: its type, the words for what moved, and the field of its amount.
 
-    `moved` names the field of the payload by which the movement is found.
+    `moved` names the payload field that identifies the movement.
     """
 
     type: str
@@ -68,11 +68,11 @@ PAYMENT_NOTIFICATIONS: Final[Mapping[str, PaymentNotification]] = MappingProxyTy
         "transfers.wire.out.success": PaymentNotification(_DONE, "A wire", _ACCOUNT, moved="wire_id"),
     }
 )
-"""Kind of event -> what it means to users; other kinds mean nothing to them."""
+"""Kind of event -> its notification; other kinds have none."""
 CARD_NOTIFICATIONS: Final[Mapping[str, str]] = MappingProxyType(
     {"card.status.frozen": "was frozen by the bank", "card.status.closed": "was closed"}
 )
-"""Kind of event -> what became of the card."""
+"""Kind of event -> what happened to the card."""
 
 _TITLES = {_IN: "Money arrived", _DONE: "A transfer was carried out", _REJECTED: "A transfer was rejected"}
 _PREDICATES = {
@@ -117,7 +117,7 @@ _NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
 
 
 async def notify_of_payments(conn: Connection | Pool, vault: Vault, *, now: datetime, wait: bool = True) -> int:
-    """Notify users of what happened since the last time; return how many events that was.
+    """Notify users of events since the last call; return how many events there were.
 
     Safe from anywhere at any time. Without `wait` it returns while another transaction does it.
     """
@@ -133,7 +133,7 @@ async def notify_of_payments(conn: Connection | Pool, vault: Vault, *, now: date
 
 
 async def _advance(conn: Connection, vault: Vault, now: datetime, mark: str) -> int | None:
-    """Process up to BATCH_SIZE events; None when another transaction does."""
+    """Process up to BATCH_SIZE events; None if another transaction does."""
     last_processed = await conn.fetchval(mark)
     if last_processed is None:
         return None
@@ -155,7 +155,7 @@ async def _advance(conn: Connection, vault: Vault, now: datetime, mark: str) -> 
 
 
 async def retry_notifications(pool: Pool, vault: Vault, *, now: datetime) -> int:
-    """Notify users of events for which it failed before; return how many events that was."""
+    """Notify users of events that failed before; return how many there were."""
     failed: dict[str, Exception] = {}
     aside = await read_put_aside(pool, "notification", now)
     for row in await pool.fetch(_EVENTS, list(map(UUID, aside.due))) if aside.due else ():
@@ -228,7 +228,7 @@ def describe(meaning: PaymentNotification, cents: int | None, pocket: str, reaso
 async def _find_amount(
     conn: Connection, customer_id: UUID, pocket_id: UUID, meaning: PaymentNotification, payload: dict[str, Any]
 ) -> tuple[int | None, str | None]:
-    """Return how much moved or was to move, in cents, and why it did not; None for unknown."""
+    """Return how much moved or was to move, in cents, and the reason for a rejection; None if unknown."""
     reference = payload.get(meaning.moved)
     if reference is None:
         return None, None
@@ -245,7 +245,7 @@ _DISABLED_TEXT = "Its receiver answered 410 Gone, so it was disabled and receive
 
 
 class NotificationWorker:
-    """A periodic task of the worker. Pending events wait in the log."""
+    """A periodic task of the worker. Pending events stay in the log."""
 
     __slots__ = ("_clock",)
 
@@ -253,7 +253,7 @@ class NotificationWorker:
         self._clock = clock
 
     async def __call__(self, bank: Bank) -> int:
-        """Notify of what is new; return how many events that was."""
+        """Notify of new events; return how many there were."""
         now = self._clock()
         retried = await retry_notifications(bank.pool, bank.vault, now=now)
         return retried + await notify_of_payments(bank.pool, bank.vault, now=now, wait=False)

@@ -26,7 +26,7 @@ _NEEDED_PERMISSION = "team.write"
 
 
 class UpdateCustomerNotificationStatus(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Whether it has been read."""
+    """True if the notification has been read."""
 
     status: kinds.Status
 
@@ -50,7 +50,7 @@ async def list_notifications(
 
 @get("/api/v1/notifications/{notification_id}/", READS, tag="notifications")
 async def get_notification(member: CustomerCaller, bank: Bank, notification_id: UUID) -> CustomerNotification:
-    """Read one notification. That alone does not mark it as read."""
+    """Read one notification. Reading does not mark it as read."""
     return await _get(member, bank, notification_id)
 
 
@@ -58,7 +58,7 @@ async def get_notification(member: CustomerCaller, bank: Bank, notification_id: 
 async def update_notification(
     member: CustomerCaller, bank: Bank, notification_id: UUID, data: UpdateCustomerNotificationStatus
 ) -> CustomerNotification:
-    """Mark a notification as read, or as unread again, for this member alone."""
+    """Mark a notification as read, or as unread again, only for this member."""
     await _get(member, bank, notification_id)
     user_id = member.access.user_id
     if user_id is None:
@@ -87,7 +87,7 @@ async def _get(member: CustomerCaller, bank: Bank, notification_id: UUID) -> Cus
 
 
 class SetCustomerNotificationAudienceRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The new audience as a whole; a list that is left out is empty."""
+    """The complete new audience; an omitted list is empty."""
 
     roles: Annotated[list[str], Meta(max_length=RECIPIENTS_MAX)] | UnsetType = UNSET
     user_ids: Annotated[list[UUID], Meta(max_length=RECIPIENTS_MAX)] | UnsetType = UNSET

@@ -1,5 +1,5 @@
 """Webhooks: subscriptions to event types, their deliveries and attempts.
 
 Owns subscriptions with their secrets, the sequences of events, deliveries and attempts, and the
-rules of trying again. HTTP requests are sent by workers, through a port.
+retry rules. HTTP requests are sent by workers, through a port.
 """

@@ -1,4 +1,4 @@
-"""What resulted from attempts: written down many at once, with what follows, and later forgotten."""
+"""Results of delivery attempts: recorded in batches with their consequences, and purged later."""
 
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,7 +14,7 @@ from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, Pool
 
 FAILURES_BEFORE_NOTIFICATION = 10
-"""After how many failures in a row the team is notified."""
+"""Number of consecutive failures after which the team is notified."""
 RECEIVER_GONE = "The receiver answered 410: it does not want to be called any more."
 
 _COLUMNS = (
@@ -50,8 +50,8 @@ UPDATE subscription SET status = 'disabled', disabled_because = $2, updated_at =
  WHERE subscription_id = ANY($1) AND status = 'enabled' RETURNING subscription_id, customer_id
 """
 _STOP_QUEUES = "UPDATE subscription_queue SET due_at = NULL WHERE subscription_id = ANY($1)"
-# A delivery's attempts go as a whole, once the last of them is old. That it has been delivered or
-# has failed without a try says that they are gone. Whoever puts it into the queue again is not
+# The attempts of a delivery are purged together, once the last of them is old. A delivery that has been delivered or
+# has failed without tries has been purged. A transaction that queues it again is not
 # waited for.
 _PURGE = """
 WITH old AS MATERIALIZED (
@@ -83,7 +83,7 @@ SELECT subscription_id, customer_id FROM subscription WHERE subscription_id = AN
 
 
 class FailingSubscription(msgspec.Struct, frozen=True):
-    """A subscription to which nothing has arrived for a while, or that ended; of a customer's."""
+    """A subscription to which nothing was delivered for a while, or that ended; a customer's."""
 
     subscription_id: UUID
     customer_id: UUID | None
@@ -95,7 +95,7 @@ OnFailing = Callable[["Connection", FailingSubscription], Awaitable[None]]
 
 
 async def record_attempts(conn: Connection, attempts: Sequence[Attempt], *, now: datetime) -> list[FailingSubscription]:
-    """Write down attempts, in the order in which they were made; return who has begun to fail.
+    """Record attempts, in the order in which they were made; return the subscriptions that have begun to fail.
 
     Runs in the caller's transaction.
     """
@@ -123,22 +123,22 @@ async def record_attempts(conn: Connection, attempts: Sequence[Attempt], *, now:
         [a.outcome.state for a in attempts],
         [a.outcome.due_at for a in attempts],
     )
-    # Subscriptions before queues: changes of a subscription lock in this order too.
+    # Subscriptions before queues: changes of a subscription lock in the same order.
     gone = [a.subscription_id for a in attempts if a.outcome.gone]
     ended = await _disable(conn, gone, now) if gone else []
     return ended + await _update_queues(conn, attempts)
 
 
 async def purge_attempts(conn: Connection | Pool, before: datetime, *, limit: int) -> int:
-    """Delete what was attempted for deliveries whose last attempt is older; return how many.
+    """Delete the attempts of deliveries whose last attempt is older; return how many.
 
-    Looks at up to `limit` attempts. Deliveries that wait to be tried again keep theirs.
+    Examines up to `limit` attempts. Deliveries that wait for a retry keep theirs.
     """
     return int((await conn.execute(_PURGE, before, limit)).split()[-1])
 
 
 async def _update_queues(conn: Connection, attempts: Sequence[Attempt]) -> list[FailingSubscription]:
-    """Count failures in a row per queue; return the queues that just had too many."""
+    """Count consecutive failures per queue; return the queues that just had too many."""
     by_subscription: dict[UUID, tuple[bool, int, datetime | None]] = {}
     for a in attempts:
         reset, count, paused_until = by_subscription.get(a.subscription_id, (False, 0, None))
@@ -163,7 +163,7 @@ async def _disable(conn: Connection, subscription_ids: list[UUID], now: datetime
 WORKER_LOCK_CLASS = 0x63757272
 """The class of the workers' advisory locks: "curr"."""
 WORKER_TIMEOUT = timedelta(seconds=30)
-"""After how long without a heartbeat a worker that still holds its lock is considered dead."""
+"""Time without a heartbeat after which a worker that still holds its lock is considered dead."""
 _NUMBERS = 2**31
 _encode = msgspec.json.Encoder().encode
 
@@ -173,14 +173,14 @@ WITH gone AS (DELETE FROM webhook_worker WHERE worker_no = ANY($1::int[]) RETURN
 UPDATE subscription_queue SET worker_no = NULL WHERE worker_no IN (SELECT worker_no FROM gone)
 """
 _HEARTBEAT = "UPDATE webhook_worker SET last_seen_at = $2 WHERE worker_no = $1"
-# Whose lock can be had is dead; the lock is let go with the statement's transaction.
+# A worker whose lock can be acquired is dead; the lock is released with the statement's transaction.
 _DEAD = """
 SELECT worker_no FROM webhook_worker
  WHERE worker_no <> $1
    AND (last_seen_at < $2 OR pg_try_advisory_xact_lock($3, worker_no))
 """
-# Queues that fail have places of their own: however many hang, the others find room. So do those of
-# each subscriber: however many it has, and however slowly it answers, others find room.
+# Failing queues have slots of their own: however many hang, the others find a slot. So do the queues of
+# each subscriber: however many it has, and however slowly it answers, others find a slot.
 _CLAIM = """
 WITH walked AS (
   SELECT coalesce(s.customer_id, s.partner_id) AS subscriber, count(*) AS queues
@@ -250,17 +250,17 @@ async def register_worker(conn: Connection, now: datetime) -> int:
 
 
 async def unregister_workers(conn: Connection | Pool, *numbers: int) -> None:
-    """Let go of workers and of their queues."""
+    """Remove workers and release their queues."""
     await conn.execute(_UNREGISTER, list(numbers))
 
 
 async def record_heartbeat(conn: Connection | Pool, worker_no: int, now: datetime) -> bool:
-    """Give a sign of life; False when others have given this worker up."""
+    """Send a heartbeat; False if others have declared this worker dead."""
     return str(await conn.execute(_HEARTBEAT, worker_no, now)) == "UPDATE 1"
 
 
 async def release_dead_workers(conn: Connection | Pool, worker_no: int, now: datetime) -> int:
-    """Let go of the queues of workers that are gone; return how many workers that were."""
+    """Release the queues of dead workers; return how many workers there were."""
     rows = await conn.fetch(_DEAD, worker_no, now - WORKER_TIMEOUT, WORKER_LOCK_CLASS)
     if rows:
         await unregister_workers(conn, *(row["worker_no"] for row in rows))
@@ -270,9 +270,9 @@ async def release_dead_workers(conn: Connection | Pool, worker_no: int, now: dat
 async def claim_queues(
     conn: Connection | Pool, worker_no: int, now: datetime, *, failing: bool, limit: int, per_subscriber: int
 ) -> list[UUID]:
-    """Return up to `limit` queues on which something is due, held from now on by this worker.
+    """Return up to `limit` queues with due deliveries, now claimed by this worker.
 
-    With those that it walks already no subscriber has more than `per_subscriber`.
+    Including those that it already processes, no subscriber has more than `per_subscriber`.
     """
     if limit <= 0:
         return []
@@ -283,7 +283,7 @@ async def claim_queues(
 async def read_queue(
     conn: Connection | Pool, vault: Vault, subscription_id: UUID, worker_no: int, now: datetime
 ) -> SubscriptionQueue | None:
-    """Return a queue as it is now; None when it is not this worker's, or the subscription is disabled."""
+    """Return the current state of a queue; None if it is not this worker's, or the subscription is disabled."""
     row = await conn.fetchrow(_QUEUE, subscription_id, worker_no, now)
     if row is None:
         return None
@@ -303,7 +303,7 @@ async def read_queue(
 async def list_due_deliveries(
     conn: Connection | Pool, queue: SubscriptionQueue, now: datetime, *, limit: int
 ) -> list[Delivery]:
-    """Return the next deliveries that are due on a queue, in the order in which they go out."""
+    """Return the next due deliveries of a queue, in sending order."""
     rows = await conn.fetch(_PAGE, queue.subscription_id, now, limit)
     return [
         Delivery(
@@ -316,13 +316,13 @@ async def list_due_deliveries(
 
 
 async def pause_queue(conn: Connection | Pool, subscription_id: UUID, worker_no: int, until: datetime) -> None:
-    """Release a queue that cannot be walked; it is left alone until then."""
+    """Release a queue that cannot be processed; it is not claimed until then."""
     await conn.execute(_PAUSE, subscription_id, worker_no, until)
 
 
 async def release_queue(conn: Connection, subscription_id: UUID, worker_no: int) -> None:
     """Release a queue; it can be claimed when its next delivery is due."""
     async with conn.transaction():
-        # Two statements: what was queued while we waited for the row is seen by the second.
+        # Two statements: the second sees deliveries that were queued while we waited for the row.
         if await conn.fetchval(_LOCK, subscription_id, worker_no):
             await conn.execute(_RELEASE, subscription_id)

@@ -1,6 +1,6 @@
-"""Calls to addresses that others gave us: resolved once, checked, and bounded in every direction.
+"""Calls addresses that others gave us: resolved once, checked, and limited in every dimension.
 
-Written on sockets and h11 because the connection is the point: it goes to the very address that
+Written on sockets and h11 to control the connection: it goes to the very address that
 was checked, with the name of the host in TLS and in the request. No redirect is followed, no
 proxy used, no cookie kept.
 """
@@ -27,20 +27,20 @@ from billfold.platform.settings.settings import Settings
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0
-"""For a whole call: name, connection, request and answer."""
+"""For a whole call: name look-up, connection, request and answer."""
 BODY_SECONDS = 1.0
-"""How long the rest of a response is read, and discarded, to keep the connection."""
+"""Maximum time spent reading and discarding the rest of a response, to keep the connection."""
 BODY_BYTES = 64 * 1024
 CONNECTION_SECONDS = 30.0
-"""How long a connection is kept before its host is looked up again."""
+"""Lifetime of a connection, after which its host is resolved again."""
 _HEAD_BYTES = 16 * 1024
 _CHUNK = 16 * 1024
 
 
 class WebhookResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """How a call went. `code` is 0 when there was no answer; `message` says which kind it was.
+    """The result of a call. `code` is 0 when there was no answer; `message` says which kind it was.
 
-    Nothing the receiver wrote is in it but its status and when it wants to be called again.
+    Of the receiver's answer it contains only the status and the time at which to call again.
     """
 
     code: int
@@ -90,7 +90,7 @@ class GuardedConnection:
         self._connection: _HttpConnection | None = None
 
     async def post(self, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
-        """Post a body and return how it went, within `ANSWER_SECONDS`."""
+        """Post a body and return the result, within `ANSWER_SECONDS`."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await self._post(headers, body)
@@ -112,7 +112,7 @@ class GuardedConnection:
         return answer
 
     async def disconnect(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -176,10 +176,10 @@ class _HttpConnection:
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
         self._until = monotonic() + CONNECTION_SECONDS
         self.received_any = False
-        """Whether anything has come back for the request that was last sent."""
+        """True if any byte of the response to the last request has arrived."""
 
     def is_fresh(self) -> bool:
-        """Return whether another request may go over it."""
+        """Return whether another request may be sent over it."""
         return monotonic() < self._until and not self._writer.is_closing()
 
     async def ask(self, target: Target, headers: Mapping[str, str], body: bytes) -> h11.Response:
@@ -215,7 +215,7 @@ class _HttpConnection:
         return False
 
     def close(self) -> None:
-        """Let go of the socket; what the other side still says is not waited for."""
+        """Close the socket; do not wait for further data from the other side."""
         self._writer.transport.abort()
 
     def _start_next_cycle(self) -> bool:
@@ -238,7 +238,7 @@ class _HttpConnection:
 
 
 def _status_phrase(code: int) -> str:
-    """What kind of answer a status is, in words of the standard and not of the receiver."""
+    """Return the reason phrase of a status as the standard words it, not the receiver's."""
     if HTTPStatus.MULTIPLE_CHOICES <= code < HTTPStatus.BAD_REQUEST:
         return "a redirect, which is not followed"
     try:

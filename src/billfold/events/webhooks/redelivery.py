@@ -1,6 +1,6 @@
-"""Deliveries on request: events that are sent again, and simulated events. `now` is wall time.
+"""Deliveries on request: redelivered events and simulated events. `now` is wall time.
 
-A delivery that is queued again has all its attempts again.
+A delivery that is queued again gets its full number of attempts.
 """
 
 from datetime import datetime
@@ -14,7 +14,7 @@ from billfold.platform.database.pool import in_transaction
 from billfold.platform.errors import NotFound, Refused
 
 REPLAYED_MAX = 100_000
-"""How many missing events one call puts into the queue, the oldest first."""
+"""Maximum number of missing events that one call queues, oldest first."""
 
 _RESEND = """
 UPDATE delivery SET state = 'pending', attempts = 0, due_at = $3
@@ -24,7 +24,7 @@ _RECOVER = """
 UPDATE delivery SET state = 'pending', attempts = 0, due_at = $3
  WHERE subscription_id = $1 AND state = 'failed' AND queued_at >= $2
 """
-# Of its owner's feed since then, what it subscribes to and was never queued for it.
+# Events of its owner since then that match its types and were never queued for it.
 _REPLAY = """
 WITH missing AS (
   SELECT t.customer_id, t.event_no, t.event_id, t.{level}_sequence AS sequence
@@ -81,7 +81,7 @@ async def resend(
 async def redeliver_failed(
     conn: Connection | Pool, owner: Subscriber, subscription_id: UUID, since: datetime, *, now: datetime
 ) -> int:
-    """Deliver once more what failed since a wall time; return how many events that is."""
+    """Deliver again the events that failed since a wall time; return how many."""
     async with in_transaction(conn) as tx:
         await _lock_enabled(tx, owner, subscription_id)
         done = _count(await tx.execute(_RECOVER, subscription_id, since, now))
@@ -92,9 +92,9 @@ async def redeliver_failed(
 async def replay_missing(
     conn: Connection | Pool, owner: Subscriber, subscription_id: UUID, since: datetime, *, now: datetime
 ) -> int:
-    """Deliver what was raised since then (`timestamp` of events) and never queued: how many.
+    """Deliver events that were raised since then (`timestamp` of events) and never queued; return how many.
 
-    That is what was raised before it subscribed, or while it was disabled or wanted other kinds.
+    These were raised before it subscribed, or while it was disabled or had other types.
     """
     async with in_transaction(conn) as tx:
         row = await _lock_enabled(tx, owner, subscription_id)
@@ -107,7 +107,7 @@ async def replay_missing(
 async def simulate_event(conn: Connection | Pool, owner: Subscriber, event: EventSimulation, *, now: datetime) -> int:
     """Queue a simulated event for the owner's subscriptions to its kind; return how many.
 
-    The same event again changes nothing. Raises Refused `duplicate-id` for another under its id.
+    Repeating the same event changes nothing. Raises Refused `duplicate-id` for another event with its id.
     """
     async with in_transaction(conn) as tx:
         serial = await _insert_simulated(tx, owner, event, subscription_id=None, now=now)
@@ -122,7 +122,7 @@ async def simulate_event(conn: Connection | Pool, owner: Subscriber, event: Even
 async def send_example(
     conn: Connection | Pool, owner: Subscriber, subscription_id: UUID, event: EventSimulation, *, now: datetime
 ) -> None:
-    """Queue a simulated event for one subscription, whatever its kinds."""
+    """Queue a simulated event for one subscription, regardless of its types."""
     async with in_transaction(conn) as tx:
         await _lock_enabled(tx, owner, subscription_id)
         serial = await _insert_simulated(tx, owner, event, subscription_id=subscription_id, now=now)
@@ -140,7 +140,7 @@ async def _lock_enabled(conn: Connection, owner: Subscriber, subscription_id: UU
 async def _insert_simulated(
     conn: Connection, owner: Subscriber, event: EventSimulation, subscription_id: UUID | None, now: datetime
 ) -> int | None:
-    """Keep a simulated event and return its serial; None when it is there already."""
+    """Store a simulated event and return its serial; None if it exists already."""
     owner_key = owner.partner_id, owner.customer_id
     serial: int | None = await conn.fetchval(
         _SIMULATE, event.event_id, *owner_key, subscription_id, event.kind, event.payload, event.raised_at, now

@@ -131,7 +131,7 @@ async def get_subscription(caller: Caller | CustomerCaller, bank: Bank, subscrip
 async def delete_subscription(caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID) -> None:
     """Delete a subscription.
 
-    Nothing is delivered to it any more.
+    No more events are delivered to it.
     """
     subscriber = subscriber_of(caller)
     await store.get_subscription(bank.pool, subscriber, subscription_id)
@@ -149,7 +149,7 @@ async def list_delivery_attempts(
 ) -> CursorList[DeliveryAttempt]:
     """List delivery attempts.
 
-    The newest come first; with `event_id` those of one event.
+    Newest first; with `event_id` those of one event.
     """
     subscriber = subscriber_of(caller)
     await store.get_subscription(bank.pool, subscriber, subscription_id)
@@ -223,7 +223,7 @@ async def send_example_event(
 
 
 async def _check(bank: Bank, data: NewSubscription | ChangedSubscription) -> None:
-    """Raise InvalidInput with all mistakes in url, secret and policy."""
+    """Raise InvalidInput with all errors in url, secret and policy."""
     wrong: list[FieldError] = []
     try:
         if data.url is not UNSET:
@@ -239,12 +239,12 @@ async def _check(bank: Bank, data: NewSubscription | ChangedSubscription) -> Non
 
 
 def _with_local_hint(bank: Bank, error: FieldError) -> FieldError:
-    """Return the mistake in a url; in a sandbox with how to reach a client on this machine."""
+    """Return the error in a url; in a sandbox with the way to reach a client on this machine."""
     if bank.settings.is_production:
         return error
     return replace(error, msg=f"{error.msg}; {LOCAL_URL_HINT}")
 
 
 def _owner(caller: Caller | CustomerCaller) -> UUID:
-    """Return whose audit log records a change: the customer's, or the partner's own."""
+    """Return the owner of the audit log that records a change: the customer, or the partner."""
     return caller.own_customer_id if isinstance(caller, Caller) else caller.customer_id

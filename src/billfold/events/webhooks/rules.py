@@ -1,4 +1,4 @@
-"""What follows from an answer, and what a subscription may say. Pure; `now` is wall time."""
+"""Delivery outcomes and validation of subscriptions. Pure; `now` is wall time."""
 
 import hashlib
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from billfold.events.webhooks.store import DeliveryOutcome, RetryPolicy
 from billfold.platform.errors import FieldError
 
 JITTER = 0.2
-"""By how much of itself a delay may be shorter or longer, so that repeats do not come in crowds."""
+"""The fraction by which a delay varies, so that retries do not arrive in bursts."""
 RETRY_AFTER_MAX = timedelta(hours=1)
-"""The longest Retry-After that is obeyed."""
+"""The longest Retry-After that is honored."""
 
 _RETRY_AFTER_CODES = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 _LOWEST_STATUS = 100
@@ -23,7 +23,7 @@ _STEPS = 2**32 - 1
 def delivery_outcome(
     policy: RetryPolicy | None, *, tries: int, code: int, retry_after: str | None, now: datetime, jitter: float
 ) -> DeliveryOutcome:
-    """Return what follows from the answer to try number `tries`. `spread` is -1 to 1."""
+    """Return the consequence of the answer to try number `tries`. `spread` is -1 to 1."""
     if HTTPStatus.OK <= code < HTTPStatus.MULTIPLE_CHOICES:
         return DeliveryOutcome(state="delivered")
     if code == HTTPStatus.GONE:
@@ -36,14 +36,14 @@ def delivery_outcome(
 
 
 def is_retryable(policy: RetryPolicy, code: int) -> bool:
-    """Return whether an answer that is no success is followed by another try; 0 is no answer."""
+    """Return whether an unsuccessful answer is followed by another try; 0 is no answer."""
     return not policy.retry_on_status_codes or code in policy.retry_on_status_codes
 
 
 def retry_delay(policy: RetryPolicy, tries: int) -> timedelta:
-    """Return how long to wait after try number `tries`: min(maximum, initial x coefficient^(n-1)).
+    """Return the delay after try number `tries`: min(maximum, initial x coefficient^(n-1)).
 
-    A coefficient of 1 and more: the power is not computed once it is beyond any maximum.
+    For a coefficient of 1 or more, the power is not computed once it is beyond any maximum.
     """
     longest = policy.maximum_interval_seconds
     seconds = policy.initial_interval_seconds
@@ -71,14 +71,14 @@ def parse_retry_after(retry_after: str | None, now: datetime) -> datetime | None
     try:
         until = parsedate_to_datetime(text)
     except (ValueError, OverflowError):
-        # A receiver may write what it likes: years and offsets beyond any number too.
+        # A receiver may write anything: years and offsets beyond any number too.
         return None
     until = until.replace(tzinfo=UTC) if until.tzinfo is None else until
     return min(until, now + RETRY_AFTER_MAX) if until > now else None
 
 
 def policy_errors(policy: RetryPolicy) -> Iterator[FieldError]:
-    """Yield what is wrong with a retry policy beside the bounds of each field."""
+    """Yield the errors in a retry policy besides the limits of each field."""
     if policy.maximum_interval_seconds < policy.initial_interval_seconds:
         loc = ("body", "retry_policy", "maximum_interval_seconds")
         yield FieldError(loc, "must not be less than the initial interval", "value_error")

@@ -9,15 +9,15 @@ from billfold.platform.errors import FieldError
 
 _PREFIX = "whsec_"
 KEY_BYTES_MIN = 24
-"""What Standard Webhooks demands of a symmetric key."""
+"""Minimum length of a symmetric key (Standard Webhooks)."""
 OVERLAP = timedelta(hours=24)
-"""How long a secret that was replaced still signs beside the new one."""
+"""Period in which a replaced secret still signs together with the new one."""
 
 
 def sign_webhook(shared_secret: str, delivery_id: str, timestamp_seconds: int, body: bytes) -> str:
     """Return the `webhook-signature` of a delivery ("v1,...") as Standard Webhooks defines it.
 
-    The key is the text of the secret, or what its base64 stands for when it begins with `whsec_`.
+    The key is the text of the secret, or the bytes of its base64 if it begins with `whsec_`.
     """
     signed = f"{delivery_id}.{timestamp_seconds}.".encode() + body
     digest = hmac.digest(webhook_key(shared_secret), signed, "sha256")
@@ -25,7 +25,7 @@ def sign_webhook(shared_secret: str, delivery_id: str, timestamp_seconds: int, b
 
 
 def webhook_key(shared_secret: str) -> bytes:
-    """Return the key a secret stands for. Raises ValueError when its base64 is broken."""
+    """Return the key of a secret. Raises ValueError if its base64 is invalid."""
     if not shared_secret.startswith(_PREFIX):
         return shared_secret.encode()
     encoded = shared_secret.removeprefix(_PREFIX)
@@ -33,7 +33,7 @@ def webhook_key(shared_secret: str) -> bytes:
 
 
 def secret_errors(secret: str) -> Iterator[FieldError]:
-    """Yield what is wrong with a secret: no base64 after `whsec_`, too few bytes, or only blank ones."""
+    """Yield the errors in a secret: not base64 after `whsec_`, too few bytes, or only blank ones."""
     loc = ("body", "shared_secret")
     try:
         key = webhook_key(secret)
@@ -43,5 +43,5 @@ def secret_errors(secret: str) -> Iterator[FieldError]:
         visible = sum(char.isprintable() and not char.isspace() for char in key.decode(errors="replace"))
         if len(key) < KEY_BYTES_MIN or not visible:
             yield FieldError(
-                loc, f"must stand for at least {KEY_BYTES_MIN} bytes, not all of them blank", "value_error"
+                loc, f"must decode to at least {KEY_BYTES_MIN} bytes, not all of them blank", "value_error"
             )

@@ -1,7 +1,7 @@
-"""Addresses that others give us to call: which are really outside, and which lead back inside.
+"""Checks addresses that others give us to call: which are public, and which lead to internal networks.
 
-A name is resolved once, every address it has is looked at, and what is called is one of those
-addresses: a name that means something else a moment later changes nothing (security.md C1).
+A name is resolved once, every address it has is checked, and the call goes to one of those
+addresses: a later change of the name has no effect (security.md C1).
 """
 
 import asyncio
@@ -25,9 +25,9 @@ PUBLIC_PORTS = frozenset({443, 8443})
 URL_CHARS_MAX = 2083
 _NAME_CHARS_MAX = 253
 LOOKUP_SECONDS = 4.0
-"""How long name servers are waited for."""
+"""Timeout of a DNS lookup."""
 
-# The only part of the IPv6 space that is handed out, and what of it leads elsewhere: protocol
+# The only part of the IPv6 space that is allocated, and those of its ranges that lead elsewhere: protocol
 # assignments with Teredo, documentation twice, 6to4.
 _UNICAST_6 = ipaddress.IPv6Network("2000::/3")
 _NON_PUBLIC_6 = tuple(map(ipaddress.IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
@@ -37,7 +37,7 @@ _NON_PUBLIC_4 = tuple(
 
 
 class ForbiddenAddress(ValueError):
-    """An address that is not to be called; the text says why, to whoever gave it."""
+    """An address that must not be called; the text gives its owner the reason."""
 
 
 class NoSuchHost(OSError):
@@ -46,7 +46,7 @@ class NoSuchHost(OSError):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A url taken apart: what to connect to, what to ask for, and what to call the host."""
+    """A parsed url: the address to connect to, the path to request, and the name of the host."""
 
     scheme: str
     host: str
@@ -61,7 +61,7 @@ class Target:
 
 
 def parse_target(url: str) -> Target:
-    """Return what a url asks us to call. Raises NotOutside when it is not one we would call."""
+    """Return the target of a url. Raises NotOutside if it must not be called."""
     if not 0 < len(url) <= URL_CHARS_MAX:
         raise ForbiddenAddress(f"must have 1 to {URL_CHARS_MAX} characters")
     if not url.isascii() or not url.isprintable() or any(char in url for char in ' \\"<>^`{|}'):
@@ -82,7 +82,7 @@ def parse_target(url: str) -> Target:
 
 
 def is_public(address: IpAddress) -> bool:
-    """Tell whether an address belongs to the net that everybody shares, however it is spelled."""
+    """Tell whether an address belongs to the public internet, however it is spelled."""
     if isinstance(address, ipaddress.IPv4Address):
         return address.is_global and not any(address in networks for networks in _NON_PUBLIC_4)
     return address in _UNICAST_6 and address.is_global and not any(address in networks for networks in _NON_PUBLIC_6)
@@ -91,10 +91,10 @@ def is_public(address: IpAddress) -> bool:
 async def resolve_allowed(
     target: Target, *, allowed: Sequence[Network] = (), resolve: Resolver | None = None
 ) -> tuple[str, ...]:
-    """Return the addresses of a target, each of which may be called.
+    """Return the addresses of a target, all of which may be called.
 
-    `allowed` are inner networks that may be called too; only there plain http and other ports
-    will do. Raises NotOutside when any of its addresses is not to be called, NoSuchHost.
+    `allowed` are internal networks that may be called too; only there plain http and other ports
+    are accepted. Raises NotOutside if any of its addresses must not be called, NoSuchHost.
     """
     if _is_address(target.host):
         resolved: Sequence[str] = [target.host]
@@ -115,7 +115,7 @@ async def resolve_allowed(
 
 
 def check_public_form(target: Target) -> None:
-    """Refuse what is never called outside. Raises NotOutside."""
+    """Refuse targets that are never called on the internet. Raises NotOutside."""
     if target.scheme != "https":
         raise ForbiddenAddress("must begin with https://")
     if target.port not in PUBLIC_PORTS:
@@ -125,7 +125,7 @@ def check_public_form(target: Target) -> None:
 async def resolve_host(host: str, port: int) -> Sequence[str]:
     """Return the addresses that the hosts file or the name servers have for a host. Raises OSError.
 
-    No thread waits for it: name servers that do not answer keep no other lookup and no other work from its turn.
+    It does not block a thread: unavailable name servers delay no other lookup and no other work.
     """
     try:
         async with asyncio.timeout(LOOKUP_SECONDS), aiodns.DNSResolver() as resolver:
@@ -136,18 +136,18 @@ async def resolve_host(host: str, port: int) -> Sequence[str]:
 
 
 def _unmapped(text: str) -> IpAddress:
-    """Return an address; one of IPv4 in the clothes of IPv6 is the one of IPv4."""
+    """Return an address; an IPv4 address in IPv6 form is returned as IPv4."""
     address = ipaddress.ip_address(text.partition("%")[0])
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return mapped or address
 
 
 def _check_host(host: str, written: str) -> None:
-    """Refuse a host that is no address in its usual spelling and no name that DNS could have."""
+    """Refuse a host that is neither an address in its usual spelling nor a valid DNS name."""
     spelled = re.fullmatch(r"(\[[0-9a-f:.]+\]|[^\[\]]+?)\.?(:\d*)?", written.lower())
     labels = host.split(".")
     is_name = len(host) <= _NAME_CHARS_MAX and all(is_dns_label(each.replace("_", "a")) for each in labels)
-    # What ends in a number is an address in some old spelling: octal, hex, or in fewer parts.
+    # A name that ends in a number is an address in some old spelling: octal, hex, or in fewer parts.
     is_name = is_name and not labels[-1].isdigit() and not labels[-1].startswith("0x")
     # A zone, as in fe80::1%eth0, names an interface of this machine.
     if spelled is None or "%" in host or not (is_name or _is_address(host)):

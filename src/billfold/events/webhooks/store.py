@@ -16,9 +16,9 @@ from billfold.platform.errors import NotFound
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """When a failed attempt is repeated. `maximum_attempts` counts the first one.
+    """The retry policy of failed attempts. `maximum_attempts` counts the first one.
 
-    No status codes mean every answer but a 2xx, and none at all; 0 stands for no answer.
+    An empty list of status codes means every answer but a 2xx, and no answer at all; 0 stands for no answer.
     """
 
     retry_on_status_codes: list[int]
@@ -29,7 +29,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Subscription(msgspec.Struct, frozen=True, kw_only=True):
-    """Who receives which kinds of events. The shared secret is never shown."""
+    """A receiver and the event types sent to it. The shared secret is never shown."""
 
     id: UUID
     url: str
@@ -53,7 +53,7 @@ class EventSimulation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubscriptionQueue(msgspec.Struct, frozen=True, kw_only=True):
-    """A subscription as its worker sees it, with the secrets in force, the newest first."""
+    """A subscription as its worker sees it, with the valid secrets, the newest first."""
 
     subscription_id: UUID
     customer_id: UUID | None
@@ -64,7 +64,7 @@ class SubscriptionQueue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """One event that is to be delivered now: its body, and how often that was tried."""
+    """One event that is due now: its body, and the number of tries."""
 
     event_id: UUID
     body: bytes
@@ -72,7 +72,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """What resulted from one attempt, and what follows from it."""
+    """The result of one attempt and its consequences."""
 
     attempt_id: UUID
     subscription_id: UUID
@@ -85,9 +85,9 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeliveryOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What follows from an answer: the delivery's state, when it and its queue continue.
+    """The consequence of an answer: the new state of the delivery, and when it and its queue continue.
 
-    `due_at` is the next attempt of a pending delivery. `gone` is set when the receiver answered 410.
+    `due_at` is the next attempt of a pending delivery. `gone` is true if the receiver answered 410.
     """
 
     state: Literal["pending", "delivered", "failed"]
@@ -102,7 +102,7 @@ COLUMNS = """subscription_id AS id, url, description, events, status, disabled_b
 _OWNED = "partner_id = $1 AND customer_id IS NOT DISTINCT FROM $2 AND deleted_at IS NULL"
 _GET = f"SELECT {COLUMNS} FROM subscription WHERE {_OWNED} AND subscription_id = $3"
 OWNED_BY = {"partner": "partner_id = $1 AND customer_id IS NULL", "customer": "customer_id = $1"}
-"""Which subscriptions are a subscriber's, by its level; $1 is its key."""
+"""The condition that selects a subscriber's subscriptions, by its level; $1 is its key."""
 
 _ATTEMPT = """a.attempt_id AS delivery_attempt_id, a.subscription_id, a.event_id, a.success, a.response_code,
        a.response_message, a.called_at, a.duration_ms"""

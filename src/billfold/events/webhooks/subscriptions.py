@@ -1,4 +1,4 @@
-"""Subscriptions: made, changed and ended by their owner. `now` is wall time."""
+"""Subscriptions: created, changed and deleted by their owner. `now` is wall time."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -48,7 +48,7 @@ Interval = Annotated[float, msgspec.Meta(ge=SECONDS_MIN, le=SECONDS_MAX)]
 
 
 class Retries(RetryPolicy, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """When a failed delivery is retried. All five fields are required.
+    """The retry policy of failed deliveries. All five fields are required.
 
     An empty `retry_on_status_codes` means every response but a 2xx, and no response; in the list 0 stands for
     no response. `maximum_attempts` includes the first attempt.
@@ -62,7 +62,7 @@ class Retries(RetryPolicy, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class NewSubscription(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Where to send which types of events. Without a retry policy there is one attempt."""
+    """A subscription: a URL and the types of events to send to it. Without a retry policy there is one attempt."""
 
     url: Url
     events: list[str]
@@ -72,7 +72,7 @@ class NewSubscription(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class ChangedSubscription(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What to change; a field that is left out stays as it is. `retry_policy` null removes the policy."""
+    """Changes of a subscription; omitted fields stay as they are. `retry_policy` null removes the policy."""
 
     url: Url | UnsetType = UNSET
     events: list[str] | UnsetType = UNSET
@@ -83,7 +83,7 @@ class ChangedSubscription(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tr
 
 
 def body_for(body: type, name: str, kinds: tuple[str, ...], *default: Any) -> Any:  # noqa: ANN401 - a type
-    """Return the body as one API accepts it: with its event types."""
+    """Return the body as one API accepts it: with the event types of that API."""
     events = Annotated[list[Literal[kinds]], _SEVERAL]  # type: ignore[valid-type]
     field = ("events", events | UnsetType, *default) if default else ("events", events)
     namespace = {"__doc__": body.__doc__}
@@ -93,18 +93,18 @@ def body_for(body: type, name: str, kinds: tuple[str, ...], *default: Any) -> An
 
 
 class Resend(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Which event to deliver again."""
+    """The event to deliver again."""
 
     event_id: UUID
 
 
 class Since(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """From when on to deliver again. It is in the body because a query is not signed."""
+    """The time from which events are delivered again. It is in the body because a query is not signed."""
 
     since: WallTime
 
     def instant(self) -> datetime:
-        """Return the time in UTC. Raises InvalidInput without an offset."""
+        """Return the time in UTC. Raises InvalidInput if it has no offset."""
         return instant_in_body("since", self.since)
 
 
@@ -152,7 +152,7 @@ _DISABLE_ALL = """
 UPDATE subscription SET status = 'disabled', disabled_because = $2, updated_at = $3
  WHERE customer_id = $1 AND status = 'enabled' AND deleted_at IS NULL RETURNING subscription_id
 """
-# Of the secrets in force the newest gets the overlap; one that was already leaving leaves now.
+# The newest valid secret gets the overlap; one that was already being replaced ends now.
 _RETIRE = """
 UPDATE subscription_secret
    SET expires_at = CASE WHEN expires_at IS NULL THEN $3::timestamptz ELSE $2 END
@@ -180,7 +180,7 @@ async def create_subscription(
 ) -> Subscription:
     """Subscribe to kinds of events raised from now on.
 
-    Url, secret and policy are checked before.
+    Url, secret and policy must have been checked.
     """
     row = (
         subscription_id or ids.new(),
@@ -209,10 +209,10 @@ async def update_subscription(
     *,
     now: datetime,
 ) -> Subscription:
-    """Change a subscription. A new secret signs at once, the old one beside it for a day.
+    """Change a subscription. A new secret signs at once, together with the old one for a day.
 
-    A disabled subscription receives nothing, and nothing of that time later. Url, secret and policy are
-    checked before. Raises NotFound.
+    A disabled subscription receives nothing, and nothing of that time later. Url, secret and policy must have
+    been checked. Raises NotFound.
     """
     async with in_transaction(conn) as tx:
         before = await lock_subscription(tx, owner, subscription_id)
@@ -228,7 +228,7 @@ async def update_subscription(
 async def delete_subscription(
     conn: Connection | Pool, owner: Subscriber, subscription_id: UUID, *, now: datetime
 ) -> None:
-    """End a subscription: nothing is delivered to it any more. Raises NotFound."""
+    """Delete a subscription: no more events are delivered to it. Raises NotFound."""
     async with in_transaction(conn) as tx:
         await lock_subscription(tx, owner, subscription_id)
         await tx.execute(_DELETE, subscription_id, now)
@@ -253,7 +253,7 @@ async def lock_subscription(conn: Connection, owner: Subscriber, subscription_id
 
 
 def secret_context(subscription_id: UUID, secret_no: int) -> bytes:
-    """Return the one place where a subscription's secret opens."""
+    """Return the only place where a subscription's secret opens."""
     return associated_data("subscription_secret", "sealed", secret_no, tenant_id=subscription_id)
 
 
@@ -273,7 +273,7 @@ async def _add_secret(conn: Connection, vault: Vault, subscription_id: UUID, sec
 
 
 def _merged(before: Subscription, changes: ChangedSubscription) -> tuple[Any, ...]:
-    """The columns of a subscription after its changes, as the statement takes them."""
+    """The columns of a subscription after its changes, as parameters of the statement."""
     url, description, events, policy, status = (
         getattr(before if getattr(changes, name) is UNSET else changes, name)
         for name in ("url", "description", "events", "retry_policy", "status")
@@ -282,7 +282,7 @@ def _merged(before: Subscription, changes: ChangedSubscription) -> tuple[Any, ..
 
 
 def _in_order(kinds: Iterable[str]) -> list[str]:
-    """Each kind once, in the order in which they were named."""
+    """Each kind once, in the order in which they were first named."""
     return list(dict.fromkeys(kinds))
 
 

@@ -1,8 +1,8 @@
 """The webhook worker: sequences events and delivers them to subscriptions.
 
-Any number may run. Each subscription is a queue that one worker walks at a time, one event in
-flight, so its events arrive in order; queues do not wait for each other. What was sent and not
-yet written down when a worker dies is sent again under the same id.
+Any number may run. Each subscription is a queue that one worker processes at a time, one event in
+flight, so its events arrive in order; queues do not wait for each other. Events that were sent but not
+yet recorded when a worker dies are sent again under the same id.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from billfold.platform.telemetry.tracing import tracing
 log = structlog.get_logger(__name__)
 
 POLL_SECONDS = 0.2
-"""How long a worker waits between two polls."""
+"""Interval at which a worker polls."""
 LANES_MAX = 128
-"""How many queues that are well are walked at once, and how many that fail beside them."""
+"""Maximum number of healthy queues processed at once, and likewise of failing ones."""
 SUBSCRIBERS_MIN = 4
-"""Among how many subscribers the queues that are walked at once are shared at least."""
+"""Minimum number of subscribers that share the queues processed at once."""
 DELIVERY_PAGE_SIZE = 50
-"""How many deliveries of a queue are in memory."""
+"""Number of deliveries of a queue kept in memory."""
 PAGE_SECONDS = 1.0
-"""How old what is known of a subscription may get before it is read again."""
+"""Maximum age of cached subscription data before it is read again."""
 HEARTBEAT_SECONDS = 2.0
 HEARTBEAT_TIMEOUT_SECONDS = 20.0
-"""How long after its last sign of life a worker stops by itself: before others give it up."""
+"""A worker that could not send a heartbeat for this long stops, before others take over its work."""
 STOP_SECONDS = 3.0
 RECORD_ATTEMPTS = 3
 _FAILED_QUEUE = "webhook queue"
@@ -78,7 +78,7 @@ class WebhookDispatcher:
         self._pause_seconds = pause_seconds
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Deliver until `stop` is set. A database that is away is waited for."""
+        """Deliver until `stop` is set. Waits while the database is unavailable."""
         while not stop.is_set():
             try:
                 await self._register(stop)
@@ -87,7 +87,7 @@ class WebhookDispatcher:
                 await wait_or_stop(stop, self._pause_seconds)
 
     async def _register(self, stop: asyncio.Event) -> None:
-        """Work under one number, until stopped or given up."""
+        """Work under one number, until stopped or declared dead."""
         async with self.pool.acquire() as conn:
             number = await attempts.register_worker(conn, self.clock())
             session = _Session(self, number, stop)
@@ -122,7 +122,7 @@ class WebhookDispatcher:
 
 
 class _Session:
-    """The queues a worker walks under one number."""
+    """The queues a worker processes under one number."""
 
     def __init__(self, dispatcher: WebhookDispatcher, number: int, stop: asyncio.Event) -> None:
         self.number = number
@@ -138,20 +138,20 @@ class _Session:
         self._subscriptions: dict[asyncio.Task[None], UUID] = {}
 
     def active(self, *, failing: bool) -> int:
-        """Return how many queues of that sort are walked now."""
+        """Return how many queues of that kind are being processed."""
         return sum(each is failing for each in self._lane_tasks.values())
 
     def walk(self, queues: list[UUID], *, failing: bool) -> None:
-        """Begin to walk queues that were claimed."""
+        """Begin to process claimed queues."""
         for subscription_id in queues:
             task = asyncio.create_task(self._run_lane(subscription_id))
             self._lane_tasks[task] = failing
             self._subscriptions[task] = subscription_id
 
     async def look_after(self) -> None:
-        """Delete the walks that are over. Raises a shortage that one of them met.
+        """Remove the finished queues. Raises a shortage that one of them met.
 
-        A queue that cannot be walked is put aside with its error and left alone for a while; no other is affected.
+        A queue that fails is released with its error and not claimed for a while; no other is affected.
         """
         for task in [task for task in self._lane_tasks if task.done()]:
             subscription_id = self._subscriptions.pop(task)
@@ -171,7 +171,7 @@ class _Session:
         await attempts.pause_queue(self._pool, subscription_id, self.number, now + retry_delay(tries))
 
     async def end(self) -> None:
-        """Wait for calls under way, for a moment, and until their attempts are written."""
+        """Wait briefly for calls under way, and until their attempts are recorded."""
         if self._lane_tasks:
             _, unfinished = await asyncio.wait(self._lane_tasks, timeout=STOP_SECONDS)
             for task in unfinished:
@@ -202,7 +202,7 @@ class _Session:
         await forget(pool, _FAILED_QUEUE, [str(subscription_id)])
 
     async def _deliver(self, queue: SubscriptionQueue, connection: GuardedConnection) -> bool:
-        """Deliver some of what is due; return whether to continue at once."""
+        """Deliver some of the due events; return whether to continue at once."""
         deliveries = await attempts.list_due_deliveries(self._pool, queue, self._clock(), limit=DELIVERY_PAGE_SIZE)
         page_deadline = monotonic() + PAGE_SECONDS
         recorded: list[asyncio.Future[None]] = []
@@ -247,7 +247,7 @@ class _Session:
         )
 
     async def _record(self, batch: Sequence[Attempt]) -> list[None]:
-        """Write down what resulted from attempts, many in one transaction."""
+        """Record the results of attempts, many in one transaction."""
         for retries_left in reversed(range(RECORD_ATTEMPTS)):
             try:
                 async with self._pool.acquire() as conn, conn.transaction():
@@ -256,7 +256,7 @@ class _Session:
                             await self._on_failing(conn, failing)
                 break
             except asyncpg.DeadlockDetectedError:
-                # The sequencer moves queues too. One of the two goes first.
+                # The sequencer moves queues too. One of the two has to go first.
                 if not retries_left:
                     raise
         return [None] * len(batch)

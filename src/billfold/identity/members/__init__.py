@@ -1,1 +1,1 @@
-"""Members of a customer's team: what they are, and what their roles allow."""
+"""Members of a customer's team: who they are, and what their roles allow."""

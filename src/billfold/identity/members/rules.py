@@ -13,7 +13,7 @@ from billfold.platform.text import is_name
 
 Status = Literal["ACTIVE", "PENDING", "DEACTIVATED", "EXPIRED"]
 STATUSES: tuple[Status, ...] = ("ACTIVE", "PENDING", "DEACTIVATED", "EXPIRED")
-"""In the order in which a team is shown. PENDING and EXPIRED are invitations."""
+"""In the order in which a team is listed. PENDING and EXPIRED are invitations."""
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemberState(msgspec.Struct, frozen=True):
-    """What a change of a member starts from."""
+    """The state of a member that a change starts from."""
 
     role: Role
     status: Status
@@ -78,7 +78,7 @@ class CreateProgram(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class InviteMember(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whom to invite by mail, and as what. A `phone_number` is international: +12025550123."""
+    """A member to invite by e-mail, and their role. A `phone_number` is international: +12025550123."""
 
     first_name: str
     last_name: str
@@ -88,7 +88,7 @@ class InviteMember(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class Invitation(msgspec.Struct, frozen=True, kw_only=True):
-    """The invitation of a mailed link."""
+    """The invitation behind an e-mailed link."""
 
     member_id: UUID
     customer_id: UUID
@@ -106,13 +106,13 @@ ROLES: tuple[UserRole, ...] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIE
 PERSONAL_SCOPES = frozenset({"openid", "profile", "email", "phone"})
 """Scopes about a user: service users cannot have them."""
 _SCOPE_OF_PERMISSION = {"transfers.approve": "transfers.write", "counterparties.write": "transfers.write"}
-"""Permissions that are no scopes, and the scope by which a token carries them."""
+"""Permissions that are not scopes, and the scope by which a token carries them."""
 
 
 def check_invited(requested: InviteMember) -> InviteMember:
     """Return the invitation with normalized address, names and phone number.
 
-    Raises InvalidInput with every mistake, each at its field.
+    Raises InvalidInput with every error, each at its field.
     """
     mistakes: list[FieldError] = []
 
@@ -138,17 +138,17 @@ def check_invited(requested: InviteMember) -> InviteMember:
 
 
 def _check_written(name: str, field: str) -> str:
-    """Return a name that is mailed to its person. Raises InvalidInput for what is none."""
+    """Return a valid name, which is e-mailed to its person. Raises InvalidInput."""
     name = check_name(name, field)
     if not is_name(name):
-        raise InvalidInput.at(field, msg="must be a name: letters, spaces, hyphens, apostrophes and points")
+        raise InvalidInput.at(field, msg="must be a name: letters, spaces, hyphens, apostrophes and periods")
     return name
 
 
 def permissions_of(role: Role, scopes: Collection[str] | None = None) -> frozenset[str]:
-    """Return what a member, or a token of theirs with these scopes, may do: what role and scopes both include.
+    """Return the permissions of a member, or of their token with these scopes: those that role and scopes both include.
 
-    None carries everything: a user on a page, without a token.
+    None includes everything: a user on a page, without a token.
     """
     return frozenset(
         each for each in PERMISSIONS[role] if scopes is None or _SCOPE_OF_PERMISSION.get(each, each) in scopes
@@ -158,7 +158,7 @@ def permissions_of(role: Role, scopes: Collection[str] | None = None) -> frozens
 def check_grant(giver: Collection[str], gift: Collection[str]) -> None:
     """Refuse to give a member more than the giver may do: permissions of both, as `permissions_of` returns them.
 
-    What a user is shown of themselves is no gift. Raises Refused `forbidden`.
+    Being shown one's own data is not such a permission. Raises Refused `forbidden`.
     """
     if "team.write" not in giver:
         raise Refused("forbidden", "Only an administrator can change the team.")
@@ -168,6 +168,6 @@ def check_grant(giver: Collection[str], gift: Collection[str]) -> None:
 
 
 def check_not_last_administrator(member: Member, others: int) -> None:
-    """Refuse to let the last administrator go. `others` counts those who are active beside them."""
+    """Refuse to remove the last administrator. `others` counts the other active ones."""
     if member.role == "ADMIN" and member.status == "ACTIVE" and not others:
         raise Refused("last-administrator", "This is the only active administrator of the team.")

@@ -1,4 +1,4 @@
-"""Reads of a team: users, invitations and service users in one list. One statement."""
+"""Reads a team: users, invitations and service users in one list. One statement."""
 
 from datetime import datetime
 from typing import Any
@@ -63,7 +63,7 @@ async def list_team(conn: Connection | Pool, vault: Vault, customer_id: UUID, *,
 async def get_member(
     conn: Connection | Pool, vault: Vault, customer_id: UUID, *, member_id: UUID, now: datetime
 ) -> Member:
-    """Return one of a team. Raises NotFound, for members of other teams as well."""
+    """Return a member of a team. Raises NotFound, for members of other teams as well."""
     row = await conn.fetchrow(_ONE, customer_id, now, member_id)
     if row is None:
         raise NotFound("There is no such member.")
@@ -73,7 +73,7 @@ async def get_member(
 async def list_key_owner_ids(conn: Connection | Pool, client_id: str) -> frozenset[UUID]:
     """Return the users who ever registered a key of a client, themselves or through a service user.
 
-    Each of them can act as the client, so none of them may approve its requests.
+    Each of them can act as the client, so all are excluded from approving its requests.
     """
     return frozenset(row["user_id"] for row in await conn.fetch(_KEY_OWNERS, client_id))
 
@@ -83,7 +83,7 @@ def _member(row: Any, vault: Vault) -> Member:  # noqa: ANN401 - a record of asy
     return msgspec.convert(table.open(vault, row_id, row), Member)
 
 
-# The address may be that of a row without the index that is unique: one of an earlier release or under a former key.
+# The address may be in a row without the unique index: one of an earlier release or under a former key.
 _ENROL = f"""
 INSERT INTO user_account (user_id, first_name, last_name, created_at, {COLUMNS})
 SELECT $1, $2, $3, $4, $5, $6, $7 WHERE NOT EXISTS (SELECT 1 FROM user_account WHERE {has_email("$8", "$9")})
@@ -147,7 +147,7 @@ async def add_member(
 ) -> UUID:
     """Make a user an active member of a customer and return the member's id.
 
-    A member who is there already gets the role, keeps their id, and is active again. Raises NotFound.
+    An existing member gets the role, keeps their id, and is active again. Raises NotFound.
     """
     new_id = member_id or ids.new()
     try:
@@ -158,7 +158,7 @@ async def add_member(
 
 
 async def require_company(conn: Connection | Pool, customer_id: UUID) -> None:
-    """Refuse the bank itself and partners: no application ever acts for them. Raises `forbidden`."""
+    """Refuse the bank itself and partners: applications never act for them. Raises `forbidden`."""
     role = await conn.fetchval("SELECT role FROM customer WHERE customer_id = $1", customer_id)
     if role is not None:
         Organization(role).require_company()
@@ -167,13 +167,13 @@ async def require_company(conn: Connection | Pool, customer_id: UUID) -> None:
 async def is_active_member(conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, lock: bool = False) -> bool:
     """Return whether an active user is an active member of a customer's team.
 
-    With `lock` the membership stays as it is until the transaction ends.
+    With `lock` the membership cannot change until the transaction ends.
     """
     return await conn.fetchval(_IS_ACTIVE + ("FOR SHARE OF m" if lock else ""), customer_id, user_id) is True
 
 
 async def deactivate_member(conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, now: datetime) -> None:
-    """Take a membership out of force at once. Raises NotFound when there is none in force."""
+    """End a membership at once. Raises NotFound if there is no active one."""
     if await conn.fetchval(_DEACTIVATE, customer_id, user_id, now) is None:
         raise NotFound("There is no such member.")
 

@@ -1,5 +1,5 @@
-"""Who may call: partners, their users, signing secrets, public keys and access tokens.
+"""Callers of the Partner API: partners, their users, signing secrets, public keys and access tokens.
 
-Owns how they are made, looked up and taken out of use, on the wall clock. Never decides what a
+Owns creation, look-up and revocation, on the wall clock. Never decides what a
 caller may do with money. Secrets are returned once, when they are made.
 """

@@ -1,4 +1,4 @@
-"""The secrets and keys of a partner as its administrators and operators change them, recorded in the partner's log."""
+"""Administration of a partner's secrets and keys by its administrators and operators, recorded in the partner's log."""
 
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
@@ -16,24 +16,24 @@ from billfold.platform.errors import NotFound, Refused
 
 
 class CredentialChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Who changes credentials of a partner: one of its people, or an operator, and from where."""
+    """The person who changes credentials of a partner: one of its people, or an operator, and from where."""
 
     bank: Bank
     partner: PartnerRow
     origin: Origin
     person: PartnerPerson | None = None
-    """None for an operator at the command line, who may change those of every partner."""
+    """None for an operator at the command line, who may change every partner's credentials."""
 
 
 def by_operator(bank: Bank, partner: PartnerRow) -> CredentialChange:
-    """Return a change by whoever runs the command line."""
+    """Return a change by the operator at the command line."""
     return CredentialChange(bank=bank, partner=partner, origin=Origin.operator())
 
 
 async def rotate_secret(by: CredentialChange, *, replaces: str | None = None) -> str:
-    """Return a new signing secret, shown once; the former stays in force for a day.
+    """Return a new signing secret, shown once; the former stays valid for a day.
 
-    `replaces` is the number of the one that whoever asks has seen as the newest: a form that is sent twice counts once.
+    `replaces` is the number of the newest secret that the requester has seen, so that a form sent twice counts once.
     Raises Refused `forbidden`, and `secret-changed` where another is the newest.
     """
     now = wall_now()
@@ -41,7 +41,7 @@ async def rotate_secret(by: CredentialChange, *, replaces: str | None = None) ->
         _check(by, now)
         newest = await store.lock_newest_secret(action.conn, by.partner.partner_id)
         if replaces not in {None, str(newest)}:
-            raise Refused("secret-changed", "Another signing secret has been made since. Look at the page again.")
+            raise Refused("secret-changed", "Another signing secret has been made since. Reload the page.")
         action.resource_id = str(newest + 1)
         return await credentials.rotate_secret(action.conn, by.bank.vault, by.partner.partner_id, now=now)
 
@@ -64,7 +64,7 @@ async def add_key(by: CredentialChange, username: str, *, algorithm: str, public
 
 
 async def revoke_key(by: CredentialChange, key_id: str) -> None:
-    """Take a key of the partner out of use; tokens of its user end. Raises `forbidden`, NotFound."""
+    """Revoke a key of the partner; tokens of its user end. Raises `forbidden`, NotFound."""
     now = wall_now()
     async with _audited(by, "partner_key.revoked", now, key_id=key_id) as action:
         _check(by, now)

@@ -33,7 +33,7 @@ from billfold.platform.ids import command_id
 
 
 class Caller(Call, frozen=True, kw_only=True):
-    """One request of a partner: who, and on whose behalf."""
+    """One request of a partner: the user, and the customer it is for."""
 
     partner_slug: str
     user_id: UUID
@@ -50,7 +50,7 @@ class Caller(Call, frozen=True, kw_only=True):
     @property
     @override
     def key_owner(self) -> str:
-        """The partner, whichever of its users calls."""
+        """The partner, regardless of its user."""
         return f"partner:{self.partner_id}"
 
 
@@ -58,7 +58,7 @@ _PER_MINUTE = 600
 
 
 async def identity_of_person(person: PartnerPerson, request: RawRequest, operation: Operation) -> Identity:
-    """Return who sends a request that the bank's pages make for a person of a partner.
+    """Return the sender of a request that the bank's pages make for a person of a partner.
 
     Requests, and the keys of forms, are counted for each person.
     """
@@ -117,9 +117,9 @@ class SignedRequestAuthenticator:
     async def authenticate(
         self, sender: Sender, request: RawRequest, operation: Operation, *, access: Access, wall: datetime
     ) -> Identity:
-        """Return who sends a request.
+        """Return the sender of a request.
 
-        Raises InvalidInput without a proper key, `ambiguous-signature`, `invalid-signature`, `ip-not-allowed`.
+        Raises InvalidInput for an invalid key, `ambiguous-signature`, `invalid-signature`, `ip-not-allowed`.
         """
         del wall
         credential: Credential = sender.proven
@@ -133,7 +133,7 @@ class SignedRequestAuthenticator:
     async def identity_of(
         self, credential: Credential, request: RawRequest, operation: Operation, *, key: UUID | None
     ) -> Identity:
-        """Return who sends a request that is proven. Raises `ip-not-allowed`."""
+        """Return the sender of a proven request. Raises `ip-not-allowed`."""
         if networks := credential.partner.allowed_networks:
             require_allowed_address(request.client, networks)
         return Identity(
@@ -174,9 +174,9 @@ class SignedRequestAuthenticator:
 
 
 def check_signature(request: RawRequest, credential: Credential, *, required: bool) -> str | None:
-    """Return the idempotency key of a request whose signature holds.
+    """Return the idempotency key of a request whose signature is valid.
 
-    When it is not required the key may be missing (None), and the signature be left out.
+    If it is not required, the key may be missing (None), and the signature be omitted.
     """
     signature = request.header(SIGNATURE_HEADER.encode())
     if not required and signature is None and request.header(KEY_HEADER.encode()) is None:
@@ -221,7 +221,7 @@ def _user_as_caller(credential: Credential, fields: Mapping[str, Any]) -> Caller
 
 
 class CredentialCache:
-    """The tokens one process has seen lately."""
+    """The tokens that one process has seen recently."""
 
     __slots__ = ("_known", "_lookups", "_pool", "_vault")
 
@@ -232,7 +232,7 @@ class CredentialCache:
         self._lookups: dict[bytes, asyncio.Task[Credential | None]] = {}
 
     async def find(self, token: str, now: datetime) -> Credential | None:
-        """Return what a token stands for at wall time `now`, or None: unknown or expired."""
+        """Return the credential of a token at wall time `now`, or None: unknown or expired."""
         token_hash = hash_token(token)
         known = self._known.get(token_hash)
         credential: Credential | None
@@ -243,7 +243,7 @@ class CredentialCache:
         return credential if credential is not None and credential.expires_at > now else None
 
     async def _look_up(self, token_hash: bytes, now: datetime) -> Credential | None:
-        """Ask the database, once for all who want to know at the same time."""
+        """Query the database, once for all concurrent callers."""
         task = self._lookups.get(token_hash)
         if task is None:
             task = asyncio.create_task(self._fetch(token_hash, now))

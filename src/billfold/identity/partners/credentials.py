@@ -1,4 +1,4 @@
-"""Creating and revoking partners and their credentials. `now` is wall time."""
+"""Creates and revokes partners and their credentials. `now` is wall time."""
 
 import hashlib
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 _INSERT_SECRET = """
 INSERT INTO partner_secret (partner_id, secret_no, sealed, created_at) VALUES ($1, $2, $3, $4)
 """  # noqa: S105 - a name, not a secret
-# Of the secrets in force the newest gets the overlap; one that was already leaving leaves now.
+# The newest valid secret gets the overlap; one that was already being replaced ends now.
 _RETIRE = """
 UPDATE partner_secret
    SET expires_at = CASE WHEN expires_at IS NULL THEN $3::timestamptz ELSE $2 END
@@ -97,7 +97,7 @@ async def create_partner(
 
 
 async def rotate_secret(conn: Connection, vault: Vault, partner_id: UUID, *, now: datetime) -> str:
-    """Return a new signing secret, shown once. The former stays in force for a day."""
+    """Return a new signing secret, shown once. The former stays valid for a day."""
     async with conn.transaction():
         found = await conn.fetchval("SELECT 1 FROM partner WHERE partner_id = $1 FOR UPDATE", partner_id)
         if found is None:
@@ -138,7 +138,7 @@ async def create_partner_user(
 
 
 async def set_partner_password(conn: Connection | Pool, user_id: UUID, password: str) -> None:
-    """Give a user another password and unlock them; their tokens end."""
+    """Give a user a new password and unlock them; their tokens end."""
     rules.check_password(password)
     username = await conn.fetchval(
         "WITH ended AS (DELETE FROM partner_token WHERE user_id = $1) UPDATE partner_user "
@@ -154,8 +154,8 @@ async def register_partner_key(
 ) -> str:
     """Register a public key (PEM) for assertions of a user and return its key id.
 
-    The id is the beginning of the key's own hash. Raises InvalidInput when the key does not fit
-    the algorithm, Refused `duplicate-id` when it is registered already.
+    The id is the beginning of the key's own hash. Raises InvalidInput if the key does not fit
+    the algorithm, Refused `duplicate-id` if it is registered already.
     """
     pem, fingerprint = _checked_key(algorithm, public_pem)
     key_id = fingerprint[:32]
@@ -174,13 +174,13 @@ async def register_partner_key(
 
 
 async def revoke_partner_key(conn: Connection | Pool, key_id: str, *, now: datetime) -> None:
-    """Take a key out of use; tokens of its user end. Raises NotFound when there is none in force under that id."""
+    """Revoke a key; tokens of its user end. Raises NotFound if no valid key has that id."""
     if await conn.fetchval(_REVOKE_KEY, key_id, now) is None:
         raise NotFound("There is no such key.")
 
 
 async def disable_partner_user(conn: Connection | Pool, user_id: UUID, *, now: datetime) -> int:
-    """Let a user never log in again: tokens end, keys are revoked. Return how many keys were."""
+    """Disable a user for good: tokens end, keys are revoked. Return how many keys were."""
     revoked: int = await conn.fetchval(_DISABLE_USER, user_id, now)
     return revoked
 
@@ -193,7 +193,7 @@ async def set_feature(conn: Connection | Pool, partner_id: UUID, feature: str, *
 
 
 async def set_allowed_networks(conn: Connection | Pool, partner_id: UUID, networks: Iterable[str]) -> None:
-    """Say where a partner may call from, as CIDR; nothing: from anywhere."""
+    """Set the networks that a partner may call from, as CIDR; empty: from anywhere."""
     await conn.execute(
         "UPDATE partner SET allowed_networks = $2::text[]::cidr[], version = version + 1 WHERE partner_id = $1",
         partner_id,
@@ -202,7 +202,7 @@ async def set_allowed_networks(conn: Connection | Pool, partner_id: UUID, networ
 
 
 async def set_limits(conn: Connection | Pool, partner_id: UUID, *, rate_per_minute: int, money_per_minute: int) -> None:
-    """Say how many requests a minute, and of which that move money, each token may send."""
+    """Set the requests per minute, and those that move money, that each token may send."""
     await conn.execute(
         "UPDATE partner SET rate_per_minute = $2, money_per_minute = $3, version = version + 1 WHERE partner_id = $1",
         partner_id,
@@ -230,7 +230,7 @@ async def issue_token(
 
 
 async def consume_assertion(conn: Connection | Pool, *, issuer: str, jti: str, expires_at: datetime) -> bool:
-    """Return whether an assertion is used for the first time; from now on it is not."""
+    """Return whether an assertion is used for the first time, and mark it as used."""
     updated = await conn.fetchval(
         "INSERT INTO consumed_assertion (issuer, jti_hash, expires_at) VALUES ($1, $2, $3) "
         "ON CONFLICT DO NOTHING RETURNING true",
@@ -273,12 +273,12 @@ def _checked_key(algorithm: str, public_pem: str) -> tuple[str, str]:
 
 
 async def is_own_network(conn: Connection | Pool, username: str, network: str, now: datetime) -> bool:
-    """Return whether a user has logged in from a network within the last months."""
+    """Return whether a user has logged in from a network in recent months."""
     return await conn.fetchval(_IS_OWN, _network_subject(username, network), _OWN_NETWORK, now) is True
 
 
 async def keep_own_network(conn: Connection | Pool, username: str, network: str, now: datetime) -> None:
-    """Remember that a user has logged in from a network."""
+    """Record that a user has logged in from a network."""
     await conn.execute(_KEEP_OWN, _network_subject(username, network), _OWN_NETWORK, now + _OWN_NETWORK_KEPT)
 
 

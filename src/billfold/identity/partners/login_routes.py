@@ -1,4 +1,4 @@
-"""Logging in with a user name and a password: slow on purpose, and locked after five failures."""
+"""Login with user name and password: slow on purpose, and locked after five failures."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -38,9 +38,9 @@ async def record_login(
 def record_failed_login(
     bank: Bank, user: PartnerUser | PartnerKey, request: RawRequest, *, locks: bool = False, **details: str
 ) -> None:
-    """Record a failed sign-in, and that it locks the user, beside the response.
+    """Record a failed sign-in, and that it locks the user, after the response.
 
-    The time of the response does not tell whether the user name is known.
+    The time of the response does not reveal whether the user name is known.
     """
     entries = [_entry(user, request, LOGIN, failed=True, details=details)]
     if locks:
@@ -82,14 +82,14 @@ CredentialText = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 
 
 class LoginRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who logs in."""
+    """The credentials of a login."""
 
     username: CredentialText
     password: CredentialText
 
     @override
     def __repr__(self) -> str:
-        """Leave the password out of logs and traces."""
+        """Keep the password out of logs and traces."""
         return f"LoginRequest(username={self.username!r})"
 
 
@@ -115,7 +115,7 @@ async def log_in(data: LoginRequest, request: RawRequest, bank: Bank, gate: Pass
         user = None
     password_hash, network = None if user is None else user.password_hash, network_of(request.client)
     partner = None if user is None else await partner_store.find_partner(pool, user.partner_slug)
-    # A listed network is the user's own from the first login on. Others count together, and lock only each other.
+    # A listed network has its own counter per user from the first login on. Others share one and lock only each other.
     is_listed = partner is not None and is_listed_address(request.client, partner.allowed_networks)
     attempt = await _attempt(pool, gate, password_hash, data=data, network=network, is_listed=is_listed)
     if not attempt.is_right or user is None:
@@ -124,7 +124,7 @@ async def log_in(data: LoginRequest, request: RawRequest, bank: Bank, gate: Pass
             record_failed_login(bank, user, request, locks=attempt.locks, wrong="password")
         raise ProblemWithHeaders(
             "invalid-credentials",
-            "The user name and the password do not belong together.",
+            "The user name or the password is wrong.",
             (b"www-authenticate", b'Bearer realm="billfold"'),
         )
     try:
@@ -150,7 +150,7 @@ async def _attempt(
 ) -> _Attempt:
     """Return whether a password is right, and whether it locks the user if not. Raises `login-locked`.
 
-    The attempt is counted before the password is looked at, and only when its turn has come: guesses side by side
+    The attempt is counted before the password is verified, and only when its turn has come: parallel guesses
     count as well, and many logins of one program do not lock it out. An unknown user name takes as long as a known one.
     """
     async with gate.turn():

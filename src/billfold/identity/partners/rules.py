@@ -1,4 +1,4 @@
-"""How long things live, how partners and their users are called, and where they call from. Pure."""
+"""Lifetimes, names of partners and their users, and allowed networks. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class PartnerRow:
     rate_per_minute: int
     money_per_minute: int
     allowed_networks: tuple[str, ...] = ()
-    """Where requests may come from, as CIDR; empty: from anywhere."""
+    """Networks from which requests may come, as CIDR; empty: any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class NewPartner:
 
 @dataclass(frozen=True, slots=True)
 class PartnerUser:
-    """One who logs in for a partner; `own_customer_id` is that of the partner, whose audit log tells of it."""
+    """A login user of a partner; `own_customer_id` is the partner's customer, whose audit log records it."""
 
     user_id: UUID
     partner_id: UUID
@@ -49,7 +49,7 @@ class PartnerUser:
 
 @dataclass(frozen=True, slots=True)
 class PartnerKey:
-    """A registered public key, and whose it is."""
+    """A registered public key, and its owner."""
 
     key_id: str
     algorithm: str
@@ -74,7 +74,7 @@ class RegisteredKey:
 
 @dataclass(frozen=True, slots=True)
 class SigningSecret:
-    """A signing secret in force, without what is secret: since when, and until when if another has replaced it."""
+    """A valid signing secret, without the secret value: its start, and its end if another has replaced it."""
 
     secret_no: int
     created_at: datetime
@@ -94,9 +94,9 @@ class PartnerPerson:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What an access token stands for, with all that its requests are checked against.
+    """The subject of an access token, with everything that its requests are checked against.
 
-    `shared_secrets` are the signing secrets in force: two while one is being changed.
+    `shared_secrets` are the valid signing secrets: two while one is being changed.
     """
 
     partner: PartnerRow
@@ -107,12 +107,12 @@ class Credential:
 
 TOKEN_LIFETIME = timedelta(hours=1)
 OVERLAP = timedelta(hours=24)
-"""How long the former signing secret stays in force after a change."""
+"""Period in which the former signing secret stays valid after a change."""
 PASSWORD_CHARS_MIN = 12
 PASSWORD_CHARS_MAX = 128
 USERNAME_CHARS_MAX = 128
 FEATURES = frozenset({"ccd", "customer_closure", "unverified_wires", "wires"})
-"""What a partner, or one customer of it, may be given beyond what all have."""
+"""Optional features of a partner, or of one of its customers."""
 ALGORITHMS = ("ES256", "EdDSA", "PS256", "RS256")
 _CHANGING_ROLES = frozenset[Role]({"ADMIN", "MANAGER"})
 _MAPPED = IPv6Network("::ffff:0:0/96")
@@ -128,30 +128,30 @@ def may_change(role: Role) -> bool:
 def refusal_of(role: Role, *, changes: bool, moves_money: bool) -> Refused | None:
     """Return why a person of a partner may not use an operation of the Partner API, or None.
 
-    All read. Nobody moves money in person: that is for the partner's programs.
+    All may read. No person moves money: that is for the partner's programs.
     """
     if moves_money:
-        return Refused("forbidden", "Programs of the partner move money, its people do not.")
+        return Refused("forbidden", "Only programs of the partner can move money, not its people.")
     if changes and not may_change(role):
-        return Refused("forbidden", f"The role {role} of the partner's team reads, and changes nothing.")
+        return Refused("forbidden", f"The role {role} of the partner's team is read-only.")
     return None
 
 
 def require_administrator(person: PartnerPerson, now: datetime) -> None:
-    """Raise Refused `forbidden` unless the person may see and change credentials, having just authenticated."""
+    """Raise Refused `forbidden` unless the person may see and change credentials and has just authenticated."""
     if person.role != "ADMIN":
-        raise Refused("forbidden", "Administrators of the partner's team change its secrets and keys.")
+        raise Refused("forbidden", "Only administrators of the partner's team can change its secrets and keys.")
     if now - person.authenticated_at > RECENT_AUTHENTICATION_WINDOW:
         raise Refused("forbidden", "Confirm your identity first: you signed in too long ago.")
 
 
 def check_slug(slug: str) -> str:
-    """Return a slug that can be a host name of its own. Raises InvalidInput."""
+    """Return a slug that can be a host name. Raises InvalidInput."""
     if not _SLUG.fullmatch(slug) or slug in _RESERVED_SLUGS:
         raise InvalidInput.at(
             "slug",
             msg="must be 1 to 63 of a-z, 0-9 and -, begin with a letter, not end with -, and "
-            f"be none of {', '.join(sorted(_RESERVED_SLUGS))}",
+            f"not be one of {', '.join(sorted(_RESERVED_SLUGS))}",
         )
     return slug
 
@@ -174,7 +174,7 @@ def require_allowed_address(address: str, networks: Sequence[str]) -> None:
 
 
 def is_listed_address(address: str, networks: Sequence[str]) -> bool:
-    """Tell whether the address lies in one of the networks that are listed."""
+    """Tell whether the address lies in one of the listed networks."""
     return bool(networks) and _is_in(address, tuple(networks))
 
 
@@ -190,7 +190,7 @@ def _is_in(address: str, networks: tuple[str, ...]) -> bool:
 
 
 def check_name(name: str) -> str:
-    """Return a partner's name of one line of printable characters. Raises InvalidInput."""
+    """Return a partner's name: one line of printable characters. Raises InvalidInput."""
     if not (name.strip() and name.isprintable()):
         raise InvalidInput.at("name", msg="must be one line of printable characters")
     return name

@@ -1,4 +1,4 @@
-"""Looking up partners, users, keys and tokens. One indexed query each."""
+"""Looks up partners, users, keys and tokens. One indexed query each."""
 
 from datetime import datetime
 from typing import Any
@@ -56,7 +56,7 @@ async def find_partner(conn: Connection | Pool, slug: str) -> PartnerRow | None:
 
 
 async def get_first_partner_id(conn: Connection | Pool) -> UUID | None:
-    """Return the partner that the bank had first, in a sandbox that of whoever started it; None before there is one."""
+    """Return the bank's first partner, in a sandbox the partner created with it; None before there is one."""
     first: UUID | None = await conn.fetchval(_FIRST_PARTNER)
     return first
 
@@ -69,7 +69,7 @@ async def list_partners(conn: Connection | Pool) -> list[PartnerRow]:
 async def find_credential(
     conn: Connection | Pool, vault: Vault, token_hash: bytes, now: datetime
 ) -> rules.Credential | None:
-    """Return what a token stands for at wall time `now`, or None: unknown, expired, revoked."""
+    """Return the subject of a token at wall time `now`, or None: unknown, expired, revoked."""
     row = await conn.fetchrow(_CREDENTIAL, token_hash, now)
     if row is None:
         return None
@@ -85,13 +85,13 @@ async def find_credential(
 
 
 async def find_partner_user(conn: Connection | Pool, username: str) -> rules.PartnerUser | None:
-    """Return the user of that name, or None when there is none who may log in."""
+    """Return the user of that name, or None if no such user may log in."""
     row = await conn.fetchrow(_USER, username)
     return None if row is None else rules.PartnerUser(*row)
 
 
 async def find_partner_key(conn: Connection | Pool, key_id: str) -> rules.PartnerKey | None:
-    """Return the key in force under that id, or None."""
+    """Return the valid key with that id, or None."""
     row = await conn.fetchrow(_KEY, key_id)
     return None if row is None else rules.PartnerKey(*row)
 
@@ -102,7 +102,7 @@ async def list_partner_keys(conn: Connection | Pool, partner_id: UUID) -> list[r
 
 
 async def lock_newest_secret(conn: Connection, partner_id: UUID) -> int:
-    """Return the number of the newest signing secret; until the transaction ends nobody adds another."""
+    """Return the number of the newest signing secret; locks out additions until the transaction ends."""
     await conn.execute("SELECT FROM partner WHERE partner_id = $1 FOR UPDATE", partner_id)
     newest: int = await conn.fetchval("SELECT max(secret_no) FROM partner_secret WHERE partner_id = $1", partner_id)
     return newest
@@ -114,12 +114,12 @@ async def list_partner_users(conn: Connection | Pool, partner_id: UUID) -> list[
 
 
 async def list_secrets(conn: Connection | Pool, partner_id: UUID, now: datetime) -> list[rules.SigningSecret]:
-    """Return the signing secrets in force at wall time `now`, without what is secret, the newest first."""
+    """Return the valid signing secrets at wall time `now`, without the secret values, the newest first."""
     return [rules.SigningSecret(*row) for row in await conn.fetch(_SECRETS, partner_id, now)]
 
 
 def secret_context(partner_id: UUID, secret_no: int) -> bytes:
-    """Return the one place where a partner's signing secret opens."""
+    """Return the only place where a partner's signing secret opens."""
     return associated_data("partner_secret", "sealed", secret_no, tenant_id=partner_id)
 
 

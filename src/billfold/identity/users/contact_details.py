@@ -1,4 +1,4 @@
-"""E-mail addresses and telephone numbers of persons as they are stored: sealed for their row, found by a blind index.
+"""E-mail addresses and phone numbers of persons in storage: sealed for their row, found by a blind index.
 
 A person may belong to several customers, so they are sealed with the key of the bank. A table of persons has the
 columns `email`, `email_index` and `phone_number`.
@@ -20,7 +20,7 @@ from billfold.platform.errors import InvariantError
 
 
 class ContactDetails(NamedTuple):
-    """What a row holds of a person, in the order of `COLUMNS`."""
+    """The personal data of a row, in the order of `COLUMNS`."""
 
     email: str
     email_index: bytes
@@ -46,7 +46,7 @@ class ContactTable(NamedTuple):
         )
 
     def open(self, vault: Vault, row_id: UUID, row: Record | Mapping[str, Any]) -> dict[str, Any]:
-        """Return a row with what is sealed of it opened. Raises InvariantError."""
+        """Return a row with its sealed columns opened. Raises InvariantError."""
         fields = dict(row)
         for column in _SEALED & fields.keys():
             stored = fields[column]
@@ -55,7 +55,7 @@ class ContactTable(NamedTuple):
         return fields
 
     def indexes(self, vault: Vault, email: str) -> list[bytes]:
-        """Return the values of `email_index` that a row with this address may have, however it is spelled."""
+        """Return the possible values of `email_index` for this address, however it is spelled."""
         return vault.blind_indexes(normalize_email(email), self._purpose)
 
     @property
@@ -80,7 +80,7 @@ def has_email(indexes: str, email: str) -> str:
 def check_found(email: str, asked: str) -> None:
     """Raise InvariantError if a row that was found by its index has another address."""
     if normalize_email(email) != normalize_email(asked):
-        raise InvariantError("The blind index of a row is that of another e-mail address.")
+        raise InvariantError("The blind index of a row belongs to another e-mail address.")
 
 
 _RESEALED_AT_ONCE = 500
@@ -94,7 +94,7 @@ UPDATE {table} SET email = $3, email_index = $4, phone_number = $5 WHERE {key} =
 
 
 async def reseal_contact_details(bank: Bank, progress: Callable[[str], None]) -> int:
-    """Seal every row that is not sealed under the current key; return how many."""
+    """Reseal every row that is not sealed under the current key; return how many."""
     return sum([await _reseal_table(bank, table, progress) for table in CONTACT_TABLES])
 
 
@@ -126,11 +126,11 @@ _ROWS = """
 SELECT {key} AS row_id, email, email_index, phone_number FROM {table} WHERE email_index IS NOT NULL ORDER BY {key}
 """
 _CHANGED = "its contact details do not open: they were altered, or moved from another row"
-_WRONG_INDEX = "its index is that of another e-mail address"
+_WRONG_INDEX = "its index belongs to another e-mail address"
 
 
 async def check_contact_details(conn: Connection, findings: Findings, vault: Vault | None) -> None:
-    """Open the contact details of every person and name the rows that do not open; without the vault none is opened."""
+    """Open the contact details of every person and report rows that do not open; without the vault none is opened."""
     for table in CONTACT_TABLES if vault else ():
         assert vault is not None
         cursor = await conn.cursor(_ROWS.format(**table._asdict()), timeout=STATEMENT_TIMEOUT_SECONDS)

@@ -1,4 +1,4 @@
-"""Links that are mailed: each opens the page on which a password is set, once. Wall time."""
+"""E-mailed links: each opens the page on which a password is set, once. Wall time."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -25,7 +25,7 @@ SELECT 1 FROM email_link WHERE user_id = $1 AND purpose = $2 AND created_at > $3
 
 
 async def create_link(conn: Connection, user_id: UUID, purpose: LinkPurpose, *, now: datetime) -> str:
-    """Return the secret of a new link. Earlier ones stay valid beside it, until one is used."""
+    """Return the secret of a new link. Earlier ones stay valid until one is used."""
     secret, link_hash = crypto.new_token()
     await conn.execute(
         "INSERT INTO email_link (link_hash, user_id, purpose, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)",
@@ -39,9 +39,9 @@ async def create_link(conn: Connection, user_id: UUID, purpose: LinkPurpose, *, 
 
 
 async def create_reset_link(conn: Connection, user_id: UUID, *, limits: Mapping[str, int], now: datetime) -> str | None:
-    """Return the secret of a new link to a new password, or None when the user got one within the last minute.
+    """Return the secret of a new password link, or None if the user got one within the last minute.
 
-    So it is when the user got as many as limits allow on a day. Of many requests at once one is given it.
+    The same applies when the daily limit is reached. Of several concurrent requests only one gets it.
     """
     async with conn.transaction():
         await conn.execute(_LOCK, user_id)
@@ -61,13 +61,13 @@ async def find_link_user(conn: Connection | Pool, vault: Vault, secret: str, *, 
 
 
 async def consume_link(conn: Connection, secret: str, now: datetime) -> LinkPurpose | None:
-    """Use a link up and return what it was for, or None. The address is verified by that, and all others are void."""
+    """Use a link up and return its purpose, or None. This verifies the address and invalidates all other links."""
     link_hash = crypto.hash_token(secret)
     user_id = await conn.fetchval(_FIND, link_hash, now)
     if user_id is None:
         return None
     async with conn.transaction():
-        await conn.execute(_LOCK, user_id)  # of two links used at once one sets the password
+        await conn.execute(_LOCK, user_id)  # if two links are used at once, one sets the password
         purpose: LinkPurpose | None = await conn.fetchval(_USE, link_hash, now)
         if purpose is None:
             return None

@@ -1,6 +1,6 @@
-"""Failed sign-in attempts are counted, so that guessing takes too long. `now` is wall time.
+"""Counts failed sign-in attempts, so that guessing takes too long. `now` is wall time.
 
-An attempt is counted before it is checked, so parallel guesses are slowed down as well.
+An attempt is counted before it is checked, so that parallel guesses are slowed down as well.
 Attempts are counted for unknown e-mail addresses as well.
 """
 
@@ -30,14 +30,14 @@ _POLICIES = MappingProxyType[Factor, LockoutPolicy]({"address": rules.IP_LOCKOUT
 
 
 class AttemptSubject(NamedTuple):
-    """Whose attempts are counted, with which factor."""
+    """The subject and the factor whose attempts are counted."""
 
     subject: UUID
     factor: Factor
 
     @property
     def pace(self) -> LockoutPolicy:
-        """How fast attempts may follow each other."""
+        """Return the rate at which attempts may follow each other."""
         return _POLICIES.get(self.factor, rules.ACCOUNT_LOCKOUT)
 
 
@@ -49,10 +49,10 @@ class AttemptResult(NamedTuple):
 
 
 def password_subject(vault: Vault, email: str, own_browser: str | None = None) -> AttemptSubject:
-    """Return the subject of passwords given for an address of mail, however it is spelled.
+    """Return the subject of passwords tried for an e-mail address, however it is spelled.
 
-    Each browser that the user has signed in with counts for itself, by its lasting cookie, all others count together:
-    strangers, who know the address, lock each other out and not the user. Nothing that is stored tells whether an
+    Each browser the user has signed in with is counted separately, by its lasting cookie; all others share a counter:
+    strangers, who know the address, lock out each other and not the user. Nothing stored reveals whether an
     address was tried.
     """
     index = vault.blind_index(rules.normalize_email(email), "password of").hex()
@@ -63,29 +63,29 @@ def password_subject(vault: Vault, email: str, own_browser: str | None = None) -
 
 
 def totp_subject(user_id: UUID) -> AttemptSubject:
-    """Return the subject of codes given for a user."""
+    """Return the subject of codes entered for a user."""
     return AttemptSubject(command_id("code of", user_id), "code")
 
 
 def partner_subject(username: str, own_network: str | None = None) -> AttemptSubject:
-    """Return the subject of passwords given for a user name of a partner, whether anybody has it or not.
+    """Return the subject of passwords tried for a partner's user name, whether or not it exists.
 
-    Each network that the user has logged in from counts for itself, all others count together: strangers, who know the
-    name, lock each other out and not the user.
+    Each network that the user has logged in from is counted separately; all others share a counter: strangers, who know
+    the name, lock out each other and not the user.
     """
     if own_network is None:
         return AttemptSubject(command_id("partner password of", username), "partner")
-    # Apart from the names that strangers give: one may begin with the network of somebody else.
+    # Separate from the names that strangers enter: one may begin with the network of somebody else.
     return AttemptSubject(command_id("partner password from own network", f"{own_network} {username}"), "partner")
 
 
 def ip_subject(address: str) -> AttemptSubject:
-    """Return the subject of everything tried from an address on the net, an IPv6 site being one."""
+    """Return the subject of all attempts from an IP address; an IPv6 site counts as one."""
     return AttemptSubject(command_id("address", network_of(address)), "address")
 
 
 async def begin_attempt(conn: Connection, subject: AttemptSubject, now: datetime) -> AttemptResult:
-    """Count a failed attempt, or return how long attempts are locked. Success resets the count."""
+    """Count a failed attempt, or return the remaining lock time. Success resets the count."""
     async with conn.transaction():
         failures, last_failed_at = await conn.fetchrow(_CURRENT, *subject, now) or (0, now)
         wait = rules.lockout_seconds(subject.pace, failures, last_failed_at, now=now)
@@ -97,7 +97,7 @@ async def begin_attempt(conn: Connection, subject: AttemptSubject, now: datetime
 
 
 async def clear_attempts(conn: Connection | Pool, subject: AttemptSubject) -> None:
-    """Start again after a success. An address is forgiven the one try only."""
+    """Reset the count after a success. For an address only that one attempt is forgiven."""
     if subject.factor == "address":
         await conn.execute(
             "UPDATE login_attempt SET failures = greatest(failures - 1, 0) WHERE subject = $1 AND factor = $2", *subject

@@ -1,6 +1,6 @@
 """Passkeys (WebAuthn): a device proves that it holds a key and that its owner unlocked it.
 
-That is two factors at once, and nothing that could be typed into a wrong page. The owner's
+These are two factors at once, and nothing that could be typed into a wrong page. The owner's
 unlocking is always required. `now` is wall time.
 """
 
@@ -24,7 +24,7 @@ from billfold.platform.database.connection import Connection, Pool
 
 _CHALLENGE_BYTES = 32
 _INVALID = (WebAuthnException, ValueError, KeyError, TypeError)
-"""What the library raises about what a browser sent."""
+"""Exceptions that the library raises for invalid input from a browser."""
 _REQUIRED = structs.UserVerificationRequirement.REQUIRED
 
 _ADD = """
@@ -46,7 +46,7 @@ class RelyingParty(NamedTuple):
 
 
 class NewPasskey(NamedTuple):
-    """What a device has made for us."""
+    """A passkey that a device has created."""
 
     credential_id: bytes
     public_key: bytes
@@ -82,7 +82,7 @@ def sign_in_options(site: RelyingParty, challenge: bytes, existing: Iterable[Pas
 
 
 def verify_registration(site: RelyingParty, answer: str, challenge: bytes) -> NewPasskey | None:
-    """Return the passkey a browser's answer holds, or None when it does not hold. Pure."""
+    """Return the passkey in a browser's answer, or None if it is invalid. Pure."""
     try:
         registration = webauthn.verify_registration_response(
             credential=answer,
@@ -97,7 +97,7 @@ def verify_registration(site: RelyingParty, answer: str, challenge: bytes) -> Ne
 
 
 def verify_authentication(site: RelyingParty, passkey: Passkey, answer: str, challenge: bytes) -> int | None:
-    """Return the new count of a passkey whose answer holds, or None when it does not. Pure."""
+    """Return the new count of a passkey whose answer is valid, or None if it is not. Pure."""
     try:
         verification = webauthn.verify_authentication_response(
             credential=answer,
@@ -114,7 +114,7 @@ def verify_authentication(site: RelyingParty, passkey: Passkey, answer: str, cha
 
 
 def confirmation_of(answer: str, passkey: Passkey, nonce: str) -> Confirmation:
-    """Return what is kept of an answer that holds, so that anybody can verify it again. Pure."""
+    """Return the record of a valid answer, so that anybody can verify it again. Pure."""
     response = helpers.parse_authentication_credential_json(answer).response
     text = helpers.bytes_to_base64url
     return Confirmation(
@@ -146,7 +146,7 @@ def is_signed(kept: Confirmation, challenge: bytes) -> bool:
 
 
 def parse_challenge(answer: str) -> bytes | None:
-    """Return the challenge an answer says it answers, or None when it is no answer."""
+    """Return the challenge that an answer names, or None if it is not an answer."""
     for parse in (helpers.parse_registration_credential_json, helpers.parse_authentication_credential_json):
         try:
             return helpers.parse_client_data_json(parse(answer).response.client_data_json).challenge
@@ -156,7 +156,7 @@ def parse_challenge(answer: str) -> bytes | None:
 
 
 def parse_credential_id(answer: str) -> bytes | None:
-    """Return the id of the credential that answers, or None when it is no answer."""
+    """Return the id of the credential that answers, or None if it is not an answer."""
     try:
         return helpers.parse_authentication_credential_json(answer).raw_id
     except _INVALID:
@@ -164,7 +164,7 @@ def parse_credential_id(answer: str) -> bytes | None:
 
 
 async def new_challenge(conn: Connection | Pool, cookie_hash: bytes, now: datetime) -> bytes:
-    """Return a challenge for the browser of that cookie, good once and for five minutes."""
+    """Return a challenge for the browser of that cookie, valid once and for five minutes."""
     challenge = secrets.token_bytes(_CHALLENGE_BYTES)
     await keep_challenge(conn, challenge, cookie_hash, now=now)
     return challenge
@@ -181,7 +181,7 @@ async def keep_challenge(conn: Connection | Pool, challenge: bytes, cookie_hash:
 
 
 async def consume_challenge(conn: Connection | Pool, challenge: bytes, cookie_hash: bytes, now: datetime) -> bool:
-    """Use a challenge up; return whether it was made for this browser and still valid."""
+    """Use up a challenge; return whether it was made for this browser and is still valid."""
     deleted = await conn.fetchval(
         "DELETE FROM passkey_challenge WHERE challenge = $1 AND cookie_hash = $2 RETURNING expires_at > $3",
         challenge,
@@ -194,7 +194,7 @@ async def consume_challenge(conn: Connection | Pool, challenge: bytes, cookie_ha
 async def add_passkey(
     conn: Connection | Pool, user_id: UUID, registration: NewPasskey, *, name: str, now: datetime
 ) -> bool:
-    """Keep a new passkey of a user; False when that credential is known already."""
+    """Store a new passkey of a user; False if that credential is known already."""
     row = (registration.credential_id, ids.new(), user_id, registration.public_key, registration.sign_count, name, now)
     try:
         await conn.execute(_ADD, *row)
@@ -204,7 +204,7 @@ async def add_passkey(
 
 
 async def record_passkey_use(conn: Connection | Pool, passkey: Passkey, sign_count: int, now: datetime) -> bool:
-    """Note that a passkey was used; False when its count shows a copy of it."""
+    """Record the use of a passkey; False if its count reveals a copy."""
     return await conn.fetchval(_USED, passkey.credential_id, sign_count, now) is True
 
 

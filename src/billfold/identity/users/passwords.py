@@ -11,7 +11,7 @@ from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import Unavailable
 
 AT_ONCE = 2
-"""How many are worked on side by side; each takes 19 MiB and a core."""
+"""Number of hashes computed concurrently; each takes 19 MiB and a core."""
 WAITING_MAX = 100
 
 _HASH = """
@@ -32,7 +32,7 @@ async def find_password_hash(conn: Connection | Pool, user_id: UUID) -> str | No
 
 
 async def set_password(conn: Connection | Pool, user_id: UUID, password_hash: str, *, now: datetime) -> None:
-    """Give a user another password, checked and hashed before."""
+    """Replace a user's password by one that was checked and hashed before."""
     await conn.execute(_SET, user_id, password_hash, now)
 
 
@@ -51,7 +51,7 @@ class PasswordGate:
             return await self.verify_now(password_hash, password)
 
     async def verify_now(self, password_hash: str | None, password: str) -> bool:
-        """Return the same for whoever has a turn already."""
+        """Return the same within a turn that the caller holds."""
         return await asyncio.to_thread(verify_password, password_hash, password)
 
     async def hash(self, password: str) -> str:

@@ -1,4 +1,4 @@
-"""How long things live, what a password must be, what a role may do. Pure; `now` is wall time."""
+"""Lifetimes, password rules, and permissions of roles. Pure; `now` is wall time."""
 
 import re
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ LinkPurpose = Literal["welcome", "reset"]
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
-    """A user who can sign in. Knows no password: `Factors` says what they have."""
+    """A user who can sign in. Holds no password: `Factors` says which factors they have."""
 
     user_id: UUID
     email: str
@@ -46,14 +46,14 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Organization(StrEnum):
-    """What a team works for, by the role of its customer: a company, a partner, or the bank itself."""
+    """The organization of a team, by the role of its customer: a company, a partner, or the bank itself."""
 
     COMPANY = "customer"
     PARTNER = "partner"
     BANK = "house"
 
     def require_company(self) -> None:
-        """Refuse the bank and partners where a company has to be: nobody moves their money in person or by consent.
+        """Refuse the bank and partners where a company is required: no person or application moves their money.
 
         Raises `forbidden`.
         """
@@ -84,7 +84,7 @@ class Membership(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def path(self) -> str:
-        """Where its pages are."""
+        """Return the path of its pages."""
         if self.is_of_bank:
             return "/bank"
         return f"/companies/{self.customer_id}" if self.partner_slug is None else f"/partners/{self.partner_slug}"
@@ -99,15 +99,15 @@ class Factors(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_second_factor(self) -> bool:
-        """Return whether there is anything beside a password."""
+        """Return whether there is any factor besides a password."""
         return self.authenticator_since is not None or self.passkeys > 0
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """One browser in which a user is signed in.
 
-    `authenticated_at` is the `auth_time` of what is issued from it. Until it is `complete` a second factor is
-    missing, and it opens nothing.
+    `authenticated_at` is the `auth_time` of the tokens issued from it. Until it is `complete` a second factor is
+    missing, and it gives no access.
     """
 
     session_id: UUID
@@ -136,10 +136,10 @@ class Passkey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Confirmation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """With which factor a person confirmed one decision; of a passkey its answer to a challenge made with the `nonce`.
+    """The factor with which a person confirmed a decision; of a passkey its answer to a challenge with the `nonce`.
 
-    Bytes as base64url: the credential, its public key (COSE), and what WebAuthn says it signed. Of a code the `step`
-    of time that it was good for, which no other decision of the person has.
+    Bytes are base64url: the credential, its public key (COSE), and what WebAuthn signed. For a code it has the `step`
+    of time of the code, which no other decision of the person has.
     """
 
     method: AuthMethod
@@ -160,15 +160,15 @@ class ClientInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Action = Literal["TRANSFER", "NEW_COUNTERPARTY", "MEMBER_ROLE"]
-"""What a rule can be about. Changes of the rules themselves need no rule: they always wait."""
+"""The actions that a rule can cover. Changes of the rules themselves need no rule: they always require approval."""
 
 
 IDLE_TIMEOUT = timedelta(minutes=30)
 SESSION_LIFETIME = timedelta(hours=12)
 FIRST_FACTOR_SESSION_LIFETIME = timedelta(minutes=10)
-"""How long a second factor is waited for."""
+"""Maximum time between the first factor and the second."""
 RECENT_AUTHENTICATION_WINDOW = timedelta(minutes=5)
-"""How long ago a user may have authenticated to change their credentials."""
+"""Maximum age of an authentication with which a user may change their credentials."""
 WELCOME_LINK_LIFETIME = timedelta(days=7)
 RESET_LINK_LIFETIME = timedelta(hours=1)
 LINK_RESEND_INTERVAL = timedelta(minutes=1)
@@ -178,14 +178,14 @@ PASSWORD_CHARS_MIN = 12
 PASSWORD_CHARS_MAX = 128
 _GUESSES_LOG10_MIN = 8
 _ESTIMATED_CHARS = 72
-"""The estimate of more characters takes long and says nothing new."""
+"""The estimate of more characters takes long and adds no information."""
 EMAIL_CHARS_MAX = 254
 _PARTS = re.compile(r"[^A-Za-z0-9]+")
 NAME_CHARS_MAX = 50
 
 
 class LockoutPolicy(NamedTuple):
-    """How failures slow down the next try: free ones, then twice as long each time, to a lock."""
+    """The delay after failed attempts: some are free, then it doubles each time, up to a lock."""
 
     free: int
     lock_after: int
@@ -212,12 +212,12 @@ def lockout_seconds(policy: LockoutPolicy, failures: int, last_failed_at: dateti
 
 
 def count_failure(policy: LockoutPolicy, failures: int, last_failed_at: datetime, now: datetime) -> int:
-    """Return the count with one more failure; what is a lock's length ago is forgotten."""
+    """Return the count with one more failure; failures older than the lock are forgotten."""
     return 1 if now >= last_failed_at + policy.lock_duration else failures + 1
 
 
 def check_email(email: str) -> str:
-    """Return an address of mail in lower case, its domain as the network spells it.
+    """Return an e-mail address in lower case, with its domain in network form.
 
     Only a sent e-mail proves that it exists. Raises InvalidInput at `email`.
     """
@@ -232,7 +232,7 @@ def check_email(email: str) -> str:
 
 
 def normalize_email(text: str) -> str:
-    """Return a text as the address that it spells; what is no address stays, in lower case."""
+    """Return a text as the address that it spells, or in lower case if it is not an address."""
     try:
         return check_email(text)
     except InvalidInput:
@@ -240,9 +240,9 @@ def normalize_email(text: str) -> str:
 
 
 def check_phone_number(number: str) -> str:
-    """Return a phone number as E.164 writes it. Raises InvalidInput at `phone_number`.
+    """Return a phone number in E.164 format. Raises InvalidInput at `phone_number`.
 
-    Its length and country must be possible. Which numbers a country has given out changes faster
+    Its length and country must be possible. Assigned numbers change faster
     than any table of them.
     """
     try:
@@ -265,7 +265,7 @@ def check_name(name: str, field: str) -> str:
 def check_password(password: str, *, known: tuple[str, ...] = ()) -> str:
     """Return a password that is long enough and hard to guess. Raises InvalidInput.
 
-    `known` are words that others know of the user. There are no composition rules: what
+    `known` are words that others know about the user. There are no composition rules: what
     counts is how many guesses it takes, common passwords and patterns tried first.
     """
     if not PASSWORD_CHARS_MIN <= len(password) <= PASSWORD_CHARS_MAX:
@@ -278,7 +278,7 @@ def check_password(password: str, *, known: tuple[str, ...] = ()) -> str:
 
 
 def check_new_password(form: Mapping[str, str], *, known: tuple[str, ...]) -> str:
-    """Return the `password` of a form, typed the same way `again`. Raises InvalidInput as `check_password`."""
+    """Return the `password` of a form, repeated in `again`. Raises InvalidInput like `check_password`."""
     password = check_password(form.get("password", ""), known=known)
     if password != form.get("again", ""):
         raise InvalidInput.at("again", msg="was typed differently the second time")
@@ -325,7 +325,7 @@ PERMISSIONS = MappingProxyType[Role, frozenset[str]](
         "SERVICE": _READ | _EVERYTHING - _APPROVE,
     }
 )
-"""What each role may do, in the words of scopes; a token may do what role and scopes both say.
+"""The permissions of each role, as scopes; a token may do what both its role and its scopes permit.
 
-A service user approves nothing: what needs a second person needs a person.
+A service user approves nothing: an approval has to come from a person.
 """

@@ -1,4 +1,4 @@
-"""Being signed in: a random cookie whose hash is kept, changed whenever more is proved.
+"""Sign-in sessions: a random cookie, stored as a hash, and replaced whenever more is proved.
 
 A session ends 30 minutes after it was last seen and 12 hours after it began. `now` is wall time.
 """
@@ -47,7 +47,7 @@ async def open_session(
     client_info: ClientInfo,
     now: datetime,
 ) -> str:
-    """Sign a user in and return the cookie; one that is not complete lasts ten minutes."""
+    """Sign a user in and return the cookie; an incomplete session lasts ten minutes."""
     cookie, session_hash = crypto.new_token()
     lifetime = rules.SESSION_LIFETIME if complete else rules.FIRST_FACTOR_SESSION_LIFETIME
     await conn.execute(
@@ -70,7 +70,7 @@ async def open_session(
 async def complete_session(
     conn: Connection | Pool, session_hash: bytes, *, auth_methods: AuthMethod, now: datetime
 ) -> str | None:
-    """Complete a session after its second factor and return its new cookie; None: it ended."""
+    """Complete a session after its second factor and return its new cookie; None if it ended."""
     cookie, new_hash = crypto.new_token()
     user_id = await conn.fetchval(_COMPLETE, session_hash, new_hash, [auth_methods], now, now + rules.SESSION_LIFETIME)
     if user_id is None:
@@ -82,14 +82,14 @@ async def complete_session(
 async def reauthenticate(
     conn: Connection | Pool, session_hash: bytes, *, auth_methods: AuthMethod, now: datetime
 ) -> str | None:
-    """Record that a user has just authenticated and return the new cookie; None: it ended."""
+    """Record that a user has just authenticated and return the new cookie; None if it ended."""
     cookie, new_hash = crypto.new_token()
     found = await conn.fetchval(_REAUTHENTICATE, session_hash, new_hash, [auth_methods], now)
     return None if found is None else cookie
 
 
 async def touch_session(conn: Connection | Pool, session_hash: bytes, now: datetime) -> None:
-    """Put off the idle end of a session. Written once a minute at most."""
+    """Extend the idle time of a session. Written once a minute at most."""
     await conn.execute(
         "UPDATE session SET last_seen_at = $2 WHERE session_hash = $1 AND last_seen_at < $3",
         session_hash,
@@ -125,7 +125,7 @@ async def end_sessions(conn: Connection | Pool, user_id: UUID, *, except_session
 
 
 async def remember_device(conn: Connection | Pool, user_id: UUID, device: str, now: datetime) -> bool:
-    """Remember a browser by its lasting cookie; True when it is new, and not their first."""
+    """Remember a browser by its lasting cookie; True if it is new and not the user's first."""
     return await conn.fetchval(_REMEMBER_DEVICE, crypto.hash_token(device), user_id, now) is True
 
 

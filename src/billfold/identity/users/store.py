@@ -1,4 +1,4 @@
-"""Looking up users, their memberships, factors and sessions. One indexed query each."""
+"""Looks up users, their memberships, factors and sessions. One indexed query each."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -64,7 +64,7 @@ async def find_user(conn: Connection | Pool, vault: Vault, user_id: UUID) -> Use
 async def find_user_by_email(conn: Connection | Pool, vault: Vault, email: str) -> User | None:
     """Return the user of an address in any spelling, or None: unknown or deactivated.
 
-    Raises InvariantError if the row that is found is another's.
+    Raises InvariantError if the row found belongs to another address.
     """
     row = await conn.fetchrow(_BY_EMAIL, USERS.indexes(vault, email), normalize_email(email))
     if row is None:
@@ -80,7 +80,7 @@ async def list_users(conn: Connection | Pool, vault: Vault) -> list[User]:
 
 
 async def find_session(conn: Connection | Pool, vault: Vault, session_hash: bytes, *, now: datetime) -> Session | None:
-    """Return the session of a cookie, complete or not; None when it ended or stood idle."""
+    """Return the session of a cookie, complete or not; None if it ended or was idle too long."""
     row = await conn.fetchrow(_ONE_SESSION, session_hash, now, now - IDLE_TIMEOUT)
     return None if row is None else _session(row, vault)
 
@@ -94,7 +94,7 @@ async def list_sessions(conn: Connection | Pool, vault: Vault, user_id: UUID, *,
 async def list_user_memberships(
     conn: Connection | Pool, user_id: UUID, *, only_active: bool = False
 ) -> list[Membership]:
-    """Return the memberships of a user, by the customers' names; their status says which hold."""
+    """Return the memberships of a user, by the customers' names; their status says which are active."""
     rows = await conn.fetch(_MEMBERSHIPS, user_id)
     return [_read(row, Membership) for row in rows if row["status"] == "ACTIVE" or not only_active]
 
@@ -124,7 +124,7 @@ async def find_passkey(conn: Connection | Pool, credential_id: bytes) -> Passkey
 async def user_claims(
     conn: Connection | Pool, vault: Vault, user_id: UUID, *, customer_id: UUID, scopes: Collection[str]
 ) -> dict[str, Any]:
-    """Return `sub` and what the scopes `profile`, `email` and `phone` let a client know."""
+    """Return `sub` and the claims that the scopes `profile`, `email` and `phone` give a client."""
     row = await conn.fetchrow(_CLAIMS, user_id, customer_id)
     user_info: dict[str, Any] = {"sub": str(user_id)}
     if row is None:

@@ -1,4 +1,4 @@
-"""Six digits from an authenticator app (TOTP, RFC 6238). Each is good once. `now` is wall time."""
+"""Six digits from an authenticator app (TOTP, RFC 6238). Each is valid once. `now` is wall time."""
 
 import hmac
 from datetime import datetime
@@ -11,9 +11,9 @@ from billfold.platform.database.connection import Connection, Pool
 
 STEP_SECONDS = 30
 _SKEW_STEPS = 1
-"""How far the clock of a phone may be off, before and after."""
+"""Tolerated skew of a phone's clock, in steps before and after."""
 _SLOWEST_STEPS = 4
-"""How long a request may take from its code to what it records."""
+"""Maximum duration of a request, from reading its code to recording it, in steps."""
 
 _STORE_PENDING = """
 INSERT INTO authenticator AS a (user_id, sealed, created_at) VALUES ($1, $2, $3)
@@ -35,12 +35,12 @@ def new_secret() -> str:
 
 
 def totp_uri(secret: str, email: str, *, issuer: str) -> str:
-    """Return the `otpauth:` address that an app reads from a picture."""
+    """Return the `otpauth:` address that an app reads from a QR code."""
     return pyotp.TOTP(secret).provisioning_uri(name=email, issuer_name=issuer)
 
 
 def was_in_force(step: int, at: datetime) -> bool:
-    """Tell whether the code of a time step could be given for what was recorded at some instant. Pure."""
+    """Tell whether the code of a time step could have been entered for a record made at some instant. Pure."""
     recorded = int(at.timestamp()) // STEP_SECONDS
     return recorded - _SKEW_STEPS - _SLOWEST_STEPS <= step <= recorded + _SKEW_STEPS
 
@@ -59,13 +59,13 @@ def matching_totp_step(secret: str, code: str, now: datetime) -> int | None:
 async def store_pending_authenticator(
     conn: Connection | Pool, vault: Vault, user_id: UUID, *, secret: str, now: datetime
 ) -> bool:
-    """Keep a secret that counts once a code has confirmed it; False when there is one in force."""
+    """Store a secret that takes effect once a code has confirmed it; False if one is already active."""
     sealed = vault.seal(secret.encode(), secret_place(user_id))
     return await conn.fetchval(_STORE_PENDING, user_id, sealed, now) is True
 
 
 async def find_pending_secret(conn: Connection | Pool, vault: Vault, user_id: UUID) -> str | None:
-    """Return the secret that waits to be confirmed, or None."""
+    """Return the secret that waits for confirmation, or None."""
     row = await conn.fetchrow(_SECRET, user_id)
     if row is None or row["confirmed_at"] is not None:
         return None
@@ -75,9 +75,9 @@ async def find_pending_secret(conn: Connection | Pool, vault: Vault, user_id: UU
 async def consume_code(
     conn: Connection | Pool, vault: Vault, user_id: UUID, *, code: str, now: datetime, pending: bool = False
 ) -> int | None:
-    """Return the time step of a code that is right and was not used before, else None; from now on it was used.
+    """Return the time step of a correct, unused code and mark it as used, else None.
 
-    With `pending` it is a code of the proposed secret, which is in force from now on.
+    With `pending` the code is one of the proposed secret, which becomes active.
     """
     row = await conn.fetchrow(_SECRET, user_id)
     if row is None or (row["confirmed_at"] is None) != pending:
@@ -88,11 +88,11 @@ async def consume_code(
 
 
 async def remove_authenticator(conn: Connection | Pool, user_id: UUID) -> bool:
-    """Delete a user's authenticator; return whether there was one in force."""
+    """Delete a user's authenticator; return whether there was an active one."""
     found = await conn.fetchval("DELETE FROM authenticator WHERE user_id = $1 RETURNING confirmed_at", user_id)
     return found is not None
 
 
 def secret_place(user_id: UUID) -> bytes:
-    """Return the one place where the secret of an authenticator opens."""
+    """Return the only place where the secret of an authenticator opens."""
     return associated_data("authenticator", "sealed", user_id, tenant_id=user_id)

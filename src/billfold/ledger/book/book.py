@@ -1,7 +1,7 @@
 """One customer's state in memory, as rules see it, and the rows that rules write.
 
-A book is loaded by the engine, changed by rules through a few verbs, and written by the
-engine in one commit. It knows no SQL and no HTTP. `undo` restores
+A book is loaded by the engine, changed by rules through a few methods, and written by the
+engine in one commit. It contains no SQL and no HTTP. `undo` restores
 it after a refused command, so a refusal leaves no trace.
 """
 
@@ -29,19 +29,19 @@ USD = "USD"
 
 _BANK = AccountKind.BANK  # Python 3.11 is slow to find a member, and each posting asks twice
 _NUMBERS = ("entry_no", "event_no", "account_no", "booked_at", "business_date", "account_status", "agreement_version")
-"""What `undo` must restore of a book itself."""
+"""The fields of a book itself that `undo` restores."""
 _numbers: Callable[[Book], tuple[Any, ...]] = attrgetter(*_NUMBERS)
 
 
 class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
-    """One customer: head, pockets, accounts on the bank's side, and the draft of what changes.
+    """One customer: head, pockets, accounts on the bank's side, and the draft of its changes.
 
-    Rules read the attributes and change them only through the verbs below. Money verbs: `begin` a journal entry,
+    Rules read the attributes and change them only through the methods below. Money methods: `begin` a journal entry,
     `post` and `reserve` in it, `close` it (which asserts that every bank account it touched is at zero).
-    `portals`, `counterparties` and `pending` are loaded for the commands that look at them; `referenced` is what
-    the commands of this batch reference, by its id. `draft` is what this batch makes of the book.
+    `portals`, `counterparties` and `pending` are loaded for the commands that use them; `referenced` has what
+    the commands of this batch reference, by its id. `draft` has this batch's changes to the book.
 
-    The collector does not look at books: nothing in one refers to it.
+    The garbage collector does not track books: nothing in one refers to it.
     """
 
     customer_id: UUID
@@ -59,7 +59,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
     agreement_version: str | None = None
     pockets: dict[UUID, PocketBook] = {}
     house: dict[str, Account] = {}
-    """By kind and asset in one text: pairs would be tracked by the collector."""
+    """By kind and asset in one text: the garbage collector would track pairs."""
     due_at: datetime | None = None
     references_loaded: bool = False
     portals: dict[UUID, Any] = {}
@@ -71,18 +71,18 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
     _posting_no: int = 0
 
     def is_changed(self) -> bool:
-        """Is there anything to write?"""
+        """Return whether there is anything to write."""
         return self.draft.is_changed()
 
     def reset_draft(self) -> None:
-        """The draft has been written: start the next one."""
+        """Start the next draft after this one has been written."""
         self.draft, self._savepoint = Draft(), None
         self.referenced = {}
 
     # -- undo ---------------------------------------------------------------------
 
     def savepoint(self) -> None:
-        """Remember this state; `undo` restores it."""
+        """Save this state; `undo` restores it."""
         self._savepoint = Savepoint(self.draft.lengths(), _numbers(self))
 
     def undo(self) -> None:
@@ -96,7 +96,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
         for account in made:
             if account.pocket_id is None:
                 self.house.pop(account.kind + account.asset, None)
-            else:  # lots go with what their pocket was
+            else:  # lots are restored with their pocket
                 self.draft.touched_lots.pop(account.account_no, None)
         saved.restore()
         self.draft.banks.clear()
@@ -108,18 +108,18 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
         mapping[key] = value
 
     def drop(self, mapping: dict[Any, Any], key: Any) -> None:  # noqa: ANN401 - any noun
-        """Remove `mapping[key]` so that `undo` can take it back."""
+        """Remove `mapping[key]` so that `undo` can restore it."""
         if self._savepoint is not None:
             self._savepoint.entries.append((mapping, key, mapping.get(key)))
         mapping.pop(key, None)
 
     def alter(self, pocket: PocketBook) -> None:
-        """Announce that more than the counters of this pocket is about to change."""
+        """Record that more than the counters of this pocket is about to change."""
         self.touch(pocket)
         self.draft.changed_pockets[pocket.pocket_id] = pocket
 
     def touch(self, pocket: PocketBook) -> None:
-        """Announce that money is about to move in this pocket."""
+        """Record that money is about to move in this pocket."""
         if self._savepoint is not None:
             self._savepoint.keep_pocket(pocket)
         self.draft.touched_pockets[pocket.pocket_id] = pocket
@@ -132,20 +132,20 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
     # -- accounts --------------------------------------------------------------------
 
     def internal_account(self, kind: AccountKind, asset: str = USD) -> Account:
-        """The customer's account on the bank's side, opened when first needed."""
+        """Return the customer's account on the bank's side, opened when first needed."""
         account = self.house.get(kind + asset)
         if account is None:
             account = self.house[kind + asset] = self._make(kind, None, asset)
         return account
 
     def open_accounts(self, pocket: PocketBook) -> None:
-        """Give a new pocket its bank and its cash account."""
+        """Open the bank and the cash account of a new pocket."""
         pocket.bank = self._make(AccountKind.BANK, pocket.pocket_id, USD)
         pocket.cash = self._make(AccountKind.CASH, pocket.pocket_id, USD)
         self.put(self.pockets, pocket.pocket_id, pocket)
 
     def owed_account(self, pocket: PocketBook) -> Account:
-        """The overdraft account of the pocket, opened when first needed."""
+        """Return the overdraft account of the pocket, opened when first needed."""
         if pocket.owed is None:
             self.touch(pocket)
             pocket.owed = self._make(AccountKind.OWED, pocket.pocket_id, USD)
@@ -154,7 +154,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
     def lot(
         self, pocket: PocketBook, cusip: str, acquired_on: date, maturity: date, *, retired_no: int | None = None
     ) -> Lot:
-        """The lot of this bill acquired on this day, made when first needed, or one retired under a number."""
+        """Return the lot of this bill acquired on this day, created when first needed, or one retired with a number."""
         lot = pocket.find_lot(cusip, acquired_on)
         if lot is None:
             self.touch(pocket)
@@ -193,7 +193,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
         business_date: date | None = None,
         reverses: int | None = None,
     ) -> int:
-        """Open the next journal entry and return its number. Dates of a book never go back."""
+        """Open the next journal entry and return its number. Dates of a book never decrease."""
         now = max(ctx.now, self.booked_at)
         business_date = max(business_date or ctx.business_date, self.business_date)
         self.booked_at, self.business_date = now, business_date
@@ -233,7 +233,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
         return self._add_posting(debit, credit, amount)
 
     def reserve(self, debit: Account, credit: Account, amount: int, *, phase: int = book_postings.RESERVED) -> int:
-        """Reserve `amount` of `debit` for `credit`, or give it back (RELEASED); return the posting's number."""
+        """Reserve `amount` of `debit` for `credit`, or release it (RELEASED); return the posting's number."""
         reserved = debit.reserved + (amount if phase == book_postings.RESERVED else -amount)
         if amount <= 0 or not 0 <= reserved <= debit.balance:
             raise InvariantError(f"reservation of {reserved} of {debit.balance} {debit.asset}")
@@ -259,7 +259,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
         return self._posting_no
 
     def close(self) -> None:
-        """End the journal entry: every bank account it touched is at zero again. One without postings is dropped."""
+        """Close the journal entry: every bank account it touched is at zero again. One without postings is dropped."""
         for bank in self.draft.banks.values():
             if bank.balance:
                 raise InvariantError(f"bank account {bank.no} holds {bank.balance} cents")
@@ -271,7 +271,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
     # -- lots --------------------------------------------------------------------------
 
     def lot_in(self, pocket: PocketBook, lot: Lot, tax: int, earnings: int) -> None:
-        """Bills have been posted into `lot`: add their bases and keep the selling order."""
+        """Add the bases of bills that were posted into `lot` and keep the selling order."""
         lot.tax_basis += tax
         lot.earnings_basis += earnings
         self.draft.touched_lots[lot.no] = lot
@@ -280,7 +280,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
             insort(pocket.lots, lot, key=selling_order)
 
     def lot_out(self, pocket: PocketBook, lot: Lot, tax: int, earnings: int) -> None:
-        """Bills have been posted out of `lot`: take their bases away."""
+        """Subtract the bases of bills that were posted out of `lot`."""
         lot.tax_basis -= tax
         lot.earnings_basis -= earnings
         self.draft.touched_lots[lot.no] = lot
@@ -289,7 +289,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
             pocket.emptied.append(lot)
 
     def retire_lots(self, pocket: PocketBook, lots: Iterable[Lot]) -> None:
-        """These lots' bills have matured: the book needs them no more."""
+        """Remove lots whose bills have matured."""
         self.touch(pocket)
         for lot in lots:
             pocket.emptied.remove(lot)
@@ -317,7 +317,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
         self.draft.add(book_postings.Update(row, key, columns))
 
     def keep_fingerprint(self, row: Row) -> None:
-        """Let the command's outcome say what a row comes to that changes later."""
+        """Record in the command's outcome the new state of a row that changes later."""
         self.draft.add(book_postings.Fingerprint(type(row), getattr(row, row.key_column or "customer_id"), row.proof))
 
     def schedule(self, kind: str, object_id: UUID, at: datetime, *, of_customer: bool = True) -> None:
@@ -326,7 +326,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
         self.draft.add(ScheduledJob(kind, object_id, customer_id, at=at))
 
     def enter(self, kind: str, value: str, object_id: UUID) -> None:
-        """Enter one of the customer's objects in the directory, under a name from outside."""
+        """Enter one of the customer's objects in the directory, under an external name."""
         self.draft.add(DirectoryEntry(kind, value, self.customer_id, object_id=object_id))
 
 
@@ -335,7 +335,7 @@ BANK_ROLE = "house"
 
 
 def pocket_due(pocket: PocketBook, calendars: Calendars) -> datetime | None:
-    """The next instant at which something must happen in this pocket, if any."""
+    """Return the next instant at which work is due in this pocket, if any."""
     if pocket.status == PocketStatus.CLOSED and pocket.last_activity_date is None:
         return None
     first: datetime | None = pocket.invest_at
@@ -352,14 +352,14 @@ def pocket_due(pocket: PocketBook, calendars: Calendars) -> datetime | None:
 
 
 def fee_due(pocket: PocketBook, calendars: Calendars) -> datetime:
-    """The opening at which the fee is charged: the next one if its day has been declared closed since."""
+    """Return the opening at which the fee is charged: the next one if its day has been declared closed since."""
     return calendars.opens_at(calendars.settlement_on_or_after(pocket.next_fee_date))
 
 
 def refresh_due(book: Book, calendars: Calendars) -> datetime | None:
-    """Work out the due instants of pockets that changed, and the book's first.
+    """Compute the due instants of pockets that changed, and the book's first.
 
-    The bank itself has no pockets: its day is due to be closed when business of that day is over.
+    The bank itself has no pockets: its day is due to close when business of that day is over.
     """
     if book.role == BANK_ROLE:
         return calendars.closes_at(book.business_date)

@@ -1,4 +1,4 @@
-"""The rows one batch writes for one customer, and the savepoint to which a refused command goes back."""
+"""The rows one batch writes for one customer, and the savepoint to which a refused command is rolled back."""
 
 from bisect import insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ class Lot(Account, array_like=True, eq=False, gc=False):
 
 
 HOLDS_KEPT = timedelta(days=14)
-"""How long a book has a hold beyond its end: days that are declared closed lengthen it."""
+"""Time for which a book keeps a hold beyond its end: days that are declared closed prolong it."""
 
 
 def selling_order(lot: Lot) -> tuple[date, str, date]:
@@ -60,7 +60,7 @@ def _not_opened() -> Account:
 
 
 class PocketCounters(msgspec.Struct, array_like=True, eq=False, kw_only=True, gc=False):
-    """What money moves in a pocket, in the order of the database's type `pocket_counters`."""
+    """The counters of a pocket that money changes, in the order of the database's type `pocket_counters`."""
 
     inflow: int = 0
     outflow: int = 0
@@ -113,7 +113,7 @@ class PocketBook(PocketColumns, array_like=True, eq=False, kw_only=True, gc=Fals
     liens: list[tuple[int, datetime]] = []
 
     def adopt(self, account: Account) -> None:
-        """Take an account of this pocket into its place."""
+        """Store an account of this pocket in its field."""
         if not isinstance(account, Lot):
             setattr(self, account.kind, account)
         elif account.balance:
@@ -122,7 +122,7 @@ class PocketBook(PocketColumns, array_like=True, eq=False, kw_only=True, gc=Fals
             self.emptied.append(account)
 
     def find_lot(self, cusip: str, acquired_on: date) -> Lot | None:
-        """The lot of this bill acquired on this day."""
+        """Return the lot of this bill acquired on this day."""
         for lots in (self.lots, self.emptied):
             for lot in lots:
                 if lot.asset == cusip and lot.acquired_on == acquired_on:
@@ -130,26 +130,26 @@ class PocketBook(PocketColumns, array_like=True, eq=False, kw_only=True, gc=Fals
         return None
 
     def positions(self) -> list[tuple[str, int]]:
-        """Units per CUSIP, shortest maturity first."""
+        """Return units per CUSIP, shortest maturity first."""
         held: dict[str, int] = {}
         for lot in self.lots:
             held[lot.asset] = held.get(lot.asset, 0) + lot.balance
         return list(held.items())
 
     def earnings_basis(self) -> int:
-        """Cents at which the bills still held entered the pocket."""
+        """Return the cents at which the bills still held entered the pocket."""
         return sum(lot.earnings_basis for lot in self.lots)
 
     def settles_after(self, day: date) -> bool:
-        """Does a trade of the pocket settle only after this day?"""
+        """Return whether a trade of the pocket settles only after this day."""
         return self.unsettled_until is not None and self.unsettled_until > day
 
     def unsettled_after(self, day: date) -> int:
-        """Cents of the cash that have not settled on this day."""
+        """Return the cents of the cash that have not settled on this day."""
         return self.unsettled if self.unsettled_on is not None and day < self.unsettled_on else 0
 
     def held_cents(self, now: datetime, calendars: Calendars) -> int:
-        """Cents that may not leave yet: a hold does not end on a day that was declared closed since."""
+        """Return the cents that may not leave yet: a hold does not end on a day that was declared closed since."""
         return sum(amount for amount, until in self.liens if calendars.settles_at(until) > now)
 
 
@@ -166,9 +166,9 @@ def to_json(value: object) -> str:
 class Draft(msgspec.Struct, eq=False, gc=False):
     """The rows one batch writes for one customer, by class, in the order they were made.
 
-    With it what else a batch needs of a book: what it has touched, the bank accounts of the open
-    journal entry, and how often each kind of due thing was done. Empty dicts, unlike sets and lists, are
-    nothing to the collector.
+    It also holds the other data that a batch needs: what it has touched, the bank accounts of the open
+    journal entry, and how often each kind of due work was done. The garbage collector ignores empty
+    dicts, unlike sets and lists.
     """
 
     _rows: dict[type[Any], list[Any]] = {}
@@ -179,15 +179,15 @@ class Draft(msgspec.Struct, eq=False, gc=False):
     touched_pockets: dict[UUID, PocketBook] = {}
 
     def is_changed(self) -> bool:
-        """Is there anything to write?"""
+        """Return whether there is anything to write."""
         return bool(self.touched_pockets or any(self._rows.values()))
 
     def add(self, row: object) -> None:
-        """Write down one more row."""
+        """Add a row."""
         self._rows.setdefault(type(row), []).append(row)
 
     def rows_of(self, kind: type[Kind]) -> Sequence[Kind]:
-        """The rows of a class, none where none were made."""
+        """Return the rows of a class, or none."""
         return self._rows.get(kind, ())
 
     def take(self, kind: type[Kind]) -> list[Kind]:
@@ -195,23 +195,23 @@ class Draft(msgspec.Struct, eq=False, gc=False):
         return self._rows.pop(kind, [])
 
     def add_in_order(self, row: Kind, place: Callable[[Kind], Any]) -> None:
-        """Write down one more row where it stands by its place."""
+        """Add a row whose index is its key."""
         insort(self._rows.setdefault(type(row), []), row, key=place)
 
     def drop_last(self, kind: type[Any]) -> None:
-        """Forget the last row of a class."""
+        """Drop the last row of a class."""
         self._rows[kind].pop()
 
     def __iter__(self) -> Iterator[tuple[type[Any], list[Any]]]:
-        """Each class of which there are rows, with its rows."""
+        """Return each class that has rows, with its rows."""
         return ((kind, rows) for kind, rows in self._rows.items() if rows)
 
     def lengths(self) -> dict[type[Any], int]:
-        """Where each list that has rows ends now, for `cut`."""
+        """Return the current length of each list that has rows, for `cut`."""
         return {kind: len(rows) for kind, rows in self._rows.items() if rows}
 
     def cut(self, lengths: Mapping[type[Any], int]) -> None:
-        """Forget every row made since `lengths` was taken."""
+        """Drop every row made since `lengths` was taken."""
         for kind, rows in self._rows.items():
             del rows[lengths.get(kind, 0) :]
 
@@ -221,7 +221,7 @@ _restored: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_RESTORED)
 
 
 class Savepoint:
-    """The accounts and pockets that were touched since, as they were."""
+    """The accounts and pockets changed since, in their former state."""
 
     __slots__ = ("_pockets", "accounts", "entries", "lengths", "numbers")
 
@@ -234,7 +234,7 @@ class Savepoint:
         self._pockets: dict[UUID, tuple[PocketBook, Any, Any, Any, tuple[Any, ...]]] = {}
 
     def keep_account(self, account: Account) -> None:
-        """Remember an account before it moves for the first time."""
+        """Save an account before it changes for the first time."""
         self.accounts[account.no] = (
             account,
             account.balance,
@@ -244,13 +244,13 @@ class Savepoint:
         )
 
     def keep_pocket(self, pocket: PocketBook) -> None:
-        """Remember a pocket before it changes for the first time."""
+        """Save a pocket before it changes for the first time."""
         if pocket.pocket_id not in self._pockets:
             held = (pocket.lots.copy(), pocket.emptied.copy(), pocket.liens.copy())
             self._pockets[pocket.pocket_id] = (pocket, *held, _restored(pocket))
 
     def restore(self) -> None:
-        """Make accounts, pockets and mappings what they were."""
+        """Restore accounts, pockets and mappings."""
         for account, balance, reserved, tax, earnings in self.accounts.values():
             account.balance, account.reserved = balance, reserved
             account.tax_basis, account.earnings_basis = tax, earnings

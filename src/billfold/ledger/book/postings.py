@@ -1,4 +1,4 @@
-"""The rows of the ledger: what a commit leaves of one customer, in the order of the chain."""
+"""The rows of the ledger: all rows of one customer in a commit, in the order of the chain."""
 
 from datetime import date, datetime
 from typing import Any, NamedTuple
@@ -8,11 +8,11 @@ from billfold.ledger.types import AccountKind, Direction, JournalKind, TradeActi
 from billfold.platform.database.rows import Row
 
 RESERVED, RELEASED = 1, 2
-"""Phases of a posting that moves nothing: what it reserves, or gives back, of the debited account."""
+"""Phases of a posting that moves nothing: it reserves, or releases, an amount of the debited account."""
 
 
 class JournalEntry(Row, frozen=True):
-    """What happened at once. `reverses` is the number of the entry that it reverses."""
+    """An atomic entry of the journal. `reverses` is the number of the entry that it reverses."""
 
     table = "journal_entry"
 
@@ -46,14 +46,14 @@ class Posting(Row, frozen=True):
 
 
 class StoredEntry(JournalEntry, frozen=True):
-    """A journal entry as it is stored: its postings lie in it. A view `posting` shows them one by one."""
+    """A journal entry as it is stored, containing its postings. A view `posting` shows them individually."""
 
     postings: list[tuple[int, int, int, int, str]]
     """Amount, debit, credit, phase and asset each, in the order of their numbers."""
 
 
 class TradeEntry(Row, frozen=True):
-    """One trade of one pocket in one bill; bases in cents are those of the units moved."""
+    """Record one trade of one pocket in one bill; bases in cents are those of the units moved."""
 
     table = "trade"
 
@@ -79,7 +79,7 @@ class TradeEntry(Row, frozen=True):
 
 
 class TransactionEntry(Row, frozen=True):
-    """What the customer sees of a posting; `details` and `remittance` are JSON text."""
+    """A posting as the customer sees it; `details` and `remittance` are JSON text."""
 
     table = "transaction"
 
@@ -134,7 +134,7 @@ class CommandEntry(Row, frozen=True):
 
 
 CHAINED = (JournalEntry, Posting, TradeEntry, TransactionEntry, EventEntry, CommandEntry)
-"""What the chain covers, in the order in which it is hashed."""
+"""The rows that the chain covers, in the order in which they are hashed."""
 
 
 class ChainEntry(Row, frozen=True):
@@ -197,7 +197,7 @@ class Update(NamedTuple):
 
 
 class Fingerprint(NamedTuple):
-    """What the outcome of a command keeps of a row that changes later."""
+    """The fingerprint, kept in a command's outcome, of a row that changes later."""
 
     row: type[Row]
     key: UUID

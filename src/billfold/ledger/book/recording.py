@@ -34,7 +34,7 @@ def trade(
     counter_pocket_id: UUID | None = None,
     transfer_id: UUID | None = None,
 ) -> UUID:
-    """One trade of one pocket in one bill; bases in cents are those of the units moved."""
+    """Record one trade of one pocket in one bill; bases in cents are those of the units moved."""
     if pocket.unsettled_until is None or settles_on > pocket.unsettled_until:
         pocket.unsettled_until = settles_on
     rows = book.draft.rows_of(TradeEntry)
@@ -86,9 +86,9 @@ def transaction(
     remittance: dict[str, Any] | None = None,
     swept: bool = True,
 ) -> None:
-    """What the customer sees of a posting of the open entry, as the `place`-th of its group.
+    """Record a posting of the open entry as the customer's transaction, the `place`-th of its group.
 
-    Not `swept`, it did not pass the bank account: cash is reserved for a payment by card.
+    Without `swept` it did not pass through the bank account: cash is reserved for a payment by card.
     """
     # Within a journal entry they are in the order of its postings, as they are read from the tables.
     book.draft.add_in_order(

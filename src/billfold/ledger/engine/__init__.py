@@ -1,1 +1,1 @@
-"""The one writer of money: takes a batch of commands, plans each and makes them durable."""
+"""The single writer of money: takes a batch of commands, plans each and makes them durable."""

@@ -1,7 +1,7 @@
-"""The engine: takes what arrived while the last batch was committing and makes it durable.
+"""The engine: takes the commands that arrived while the last batch was committing and makes them durable.
 
-Lanes run side by side; each takes a batch of commands whose customers no other lane holds,
-locks the heads in key order, loads only books it does not know at that version, plans, writes
+Lanes run concurrently; each takes a batch of commands whose customers no other lane holds,
+locks the heads in key order, loads only books not cached at that version, plans, writes
 everything at once and commits. Every command, accepted or refused, leaves one row; the answer
 is a function of that row, so a repeated key gets the same answer again.
 """
@@ -39,7 +39,7 @@ BOOKS_KEPT = 1_000  # one that is not cached is read with its head, which is loc
 
 
 class Engine:
-    """The one writer of money. `submit` returns when the command is durable."""
+    """The single writer of money. `submit` returns when the command is durable."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Engine:
         self.recorders = recorders
         self.batch_limit = batch_limit
         self._lanes = lanes
-        # This many commands must wait before a lane besides the first takes any.
+        # At least this many commands must wait before a lane other than the first takes any.
         self._min_batch_for_extra_lane = min_batch
         self._queue: deque[PendingCommand] = deque()
         self._wake = asyncio.Event()
@@ -81,19 +81,19 @@ class Engine:
 
     @property
     def calendars(self) -> Calendars:
-        """The calendars with the overrides that this process has taken up."""
+        """The calendars with the overrides that this process has loaded."""
         return self.market.calendars
 
     @property
     def waiting(self) -> int:
-        """How many commands wait for a batch."""
+        """Return the number of commands that wait for a batch."""
         return len(self._queue)
 
     # -- outside --------------------------------------------------------------------
 
     async def start(self) -> None:
         """Start the lanes."""
-        self.context(wall_now())  # looks the holidays of the year up now, not in the first command
+        self.context(wall_now())  # loads the holidays of the year now, not in the first command
         self._by_shard = await is_distributed(self.pool)
         self._tasks = [
             asyncio.create_task(self._lane(self._min_batch_for_extra_lane if nth else 1)) for nth in range(self._lanes)
@@ -110,15 +110,15 @@ class Engine:
     async def submit(self, command: Command) -> Answer:
         """Carry the command out exactly once and answer when it is committed.
 
-        Raises Refused or NotFound as the rule does (also for a replay), Refused
-        `idempotency-key-reused` when the key belongs to another request, Unavailable when the
+        Raises Refused or NotFound like the rule (also for a replay), Refused
+        `idempotency-key-reused` if the key belongs to another request, Unavailable if the
         database stays unavailable.
         """
         with pending_command.traced_command(command):
             return await self._enqueue(command)
 
     def is_running(self, command: Command) -> bool:
-        """Tell whether this process carries out a command under the same key now, which `submit` would join."""
+        """Tell whether this process is carrying out a command under the same key, which `submit` would join."""
         return command.command_id in self._in_flight
 
     async def submit_all(self, commands: Sequence[Command]) -> list[Answer | errors.BillfoldError]:
@@ -161,7 +161,7 @@ class Engine:
         return wall if state is None else state.at(wall)
 
     def forget(self, customer_ids: Iterable[UUID]) -> None:
-        """Drop cached books, as after a write from elsewhere."""
+        """Drop cached books, as after a write by another process."""
         for customer_id in customer_ids:
             self._books.pop(customer_id, None)
 
@@ -189,7 +189,7 @@ class Engine:
                 self._wake.set()
 
     def _take(self) -> list[PendingCommand]:
-        """The next jobs, in order, leaving those whose customers another lane holds."""
+        """Return the next jobs, in order, except those whose customers another lane holds."""
         batch: list[PendingCommand] = []
         batch_customers: set[UUID] = set()
         skipped: list[PendingCommand] = []
@@ -229,7 +229,7 @@ class Engine:
             self._finish(batch, again)
 
     def _finish(self, batch: Sequence[PendingCommand], again: list[PendingCommand]) -> None:
-        """The batch is durable: answer, and queue again what needs more customers."""
+        """Answer the commands of a durable batch, and requeue those that need more customers."""
         for job in batch:
             if job not in again:
                 self._in_flight.pop(job.command_id, None)
@@ -256,7 +256,7 @@ class Engine:
         await self._run(batch[half:])
 
     async def _retry(self, batch: Sequence[PendingCommand], error: Exception) -> None:
-        """The database is away, maybe since COMMIT, or full: run again, the commands' rows show what was done."""
+        """Retry after the database was unavailable, maybe since COMMIT, or full: the commands' rows show results."""
         self.forget(c for job in batch for c in job.customers)
         if not all(job.in_doubt for job in batch):
             log.warning("database_unavailable", waiting=len(batch), error=shortage.error_summary(error))
@@ -271,7 +271,7 @@ class Engine:
     # -- a batch ----------------------------------------------------------------------
 
     async def _commit(self, batch: Sequence[PendingCommand]) -> list[PendingCommand]:
-        """Plan and write in one transaction. Returns jobs that need more customers."""
+        """Plan and write in one transaction. Return jobs that need more customers."""
         customers = sorted({c for job in batch for c in job.customers})
         async with self.pool.acquire() as conn:
             async with conn.transaction():
@@ -284,7 +284,7 @@ class Engine:
                 await self._load_identifiers(conn, batch, books)
                 await self._load_references(conn, batch, books)
                 known = await pending_command.earlier_runs(conn, batch)
-                ctx = self.context(now)  # after the reads, in which a newer market may have been taken up
+                ctx = self.context(now)  # after the reads, which may have loaded a newer market
                 again = [job for job in batch if not self._plan(job, books, known, ctx=ctx)]
                 changed = [book for book in books.values() if book.is_changed()]
                 if changed:
@@ -309,18 +309,18 @@ class Engine:
         await pending_command.load_references(conn, self.references, [job.command for job in asking], books=theirs)
 
     def context(self, now: datetime) -> Context:
-        """Return what commands of an instant are decided by."""
+        """Return the context of commands at an instant."""
         return Context(now=now, market=self.market, calendars=self.calendars, terms=self.terms, seed=self.seed)
 
     async def _load_books(self, conn: Connection, heads: Sequence[asyncpg.Record]) -> dict[UUID, Book]:
         if self._books_calendars is not self.calendars:
-            self.forget_all()  # they hold when something is due by the calendars before
+            self.forget_all()  # they contain due times by the former calendars
             self._books_calendars = self.calendars
         books: dict[UUID, Book] = {}
         not_cached = []
         for head in heads:
             cached = self._books.get(head["customer_id"])
-            # The chain too: where a failover lost commits, numbers are given out again.
+            # The chain too: where a failover lost commits, numbers are reused.
             if cached is not None and cached.version == head["version"] and cached.chain == head["chain"]:
                 books[cached.customer_id] = cached
                 self._books.move_to_end(cached.customer_id)

@@ -1,4 +1,4 @@
-"""Books out of the database: a handful of queries for any number of customers."""
+"""Loads books from the database: a handful of queries for any number of customers."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
@@ -25,7 +25,7 @@ from billfold.platform.database.distribution import HEADS_LOCKED
 from billfold.platform.database.pool import uuid_array
 
 SERIALIZATION_VERSION = 5
-"""Goes up with every change of the fields below, of `Account`, `Lot` or `PocketBook`."""
+"""Increases with every change of the fields below, of `Account`, `Lot` or `PocketBook`."""
 _CHECKSUM_BYTES = 4
 _PARTNERS_MAX = 1_000
 
@@ -48,9 +48,9 @@ _decode = msgspec.msgpack.Decoder(SerializedBook).decode
 
 
 def serialize_book(book: Book) -> bytes:
-    """Return a book as it is when its draft has been written, after a CRC-32 (4 bytes).
+    """Return a book as of its written draft, after a CRC-32 (4 bytes).
 
-    Holds that have expired by the book's time are left out, and balances that no row keeps.
+    Holds that have expired by the book's time are left out, and balances that no row stores.
     """
     pockets = list(book.pockets.values())
     for pocket in pockets:
@@ -75,12 +75,12 @@ def serialize_book(book: Book) -> bytes:
 
 
 def is_intact(raw: bytes) -> bool:
-    """Is this image as it was written?"""
+    """Return whether this image is undamaged."""
     return crc32(raw[_CHECKSUM_BYTES:]).to_bytes(_CHECKSUM_BYTES) == raw[:_CHECKSUM_BYTES]
 
 
 def deserialize_book(raw: bytes | None) -> SerializedBook | None:
-    """Return the image, or None where there is none that this code can read."""
+    """Return the image, or None if this code cannot read it."""
     if not raw or not is_intact(raw):
         return None
     try:
@@ -91,7 +91,7 @@ def deserialize_book(raw: bytes | None) -> SerializedBook | None:
 
 
 def restore_book(book: Book, serialized: SerializedBook) -> None:
-    """Fill a book with what its image shows."""
+    """Fill a book from its image."""
     if serialized.partner_id is not None:
         book.partner_id = _partner_id(serialized.partner_id)
     book.name, book.account_status, book.role = (serialized.name, serialized.account_status, serialized.role)
@@ -107,7 +107,7 @@ def restore_book(book: Book, serialized: SerializedBook) -> None:
 
 @lru_cache(_PARTNERS_MAX)
 def _partner_id(partner_id: UUID) -> UUID:
-    """The id as the driver has it: one for all books of a partner."""
+    """Return the id as the driver's type: one object for all books of a partner."""
     return pgproto.UUID(partner_id.bytes)
 
 
@@ -118,7 +118,7 @@ SELECT h.customer_id, h.version, h.entry_no, h.event_no, h.account_no, h.booked_
  ORDER BY h.customer_id
 """
 READ_HEADS = _HEADS.format(clock="", and_clock="")
-# The clock is held before the first head is locked: heads are locked once they are all joined and sorted.
+# The clock is locked before the first head: heads are locked once they are all joined and sorted.
 _LOCK_HEADS = f"""
 WITH clock_held AS MATERIALIZED ({HOLD_CLOCK})
 {_HEADS.format(clock=", c.business_anchor, c.wall_anchor, c.frozen", and_clock=" CROSS JOIN clock_held c")}
@@ -153,7 +153,7 @@ SELECT customer_id, l.pocket_id, l.amount, l.until FROM hold l JOIN ledger_head 
 
 
 async def insert_heads(conn: Connection, customers: Iterable[UUID], now: datetime, *, business_date: date) -> None:
-    """Give new customers a ledger head each."""
+    """Create a ledger head for each new customer."""
     await conn.execute(_NEW_HEADS, sorted(customers), now, business_date)
 
 
@@ -162,7 +162,7 @@ async def lock_heads(
 ) -> tuple[Sequence[Record], ClockState | None]:
     """Lock the ledger heads of customers, in the order of their ids, and return them with the clock.
 
-    That cannot be set until the transaction ends: the bank may close any day that has passed.
+    The clock cannot be set until the transaction ends: the bank may close any day that has passed.
     `by_shard` is for a distributed bank, whose heads are locked in the order of their shards first.
     """
     if by_shard:
@@ -182,7 +182,7 @@ def shards_of(heads: Iterable[Record]) -> dict[UUID, int]:
 async def load_books(
     conn: Connection, heads: Iterable[Record], market: Market, calendars: Calendars
 ) -> dict[UUID, Book]:
-    """The books of these locked heads, with everything that decides money."""
+    """Return the books of these locked heads, with everything that decides money."""
     books: dict[UUID, Book] = {}
     without_serialized: dict[UUID, Book] = {}
     for head in heads:
@@ -201,7 +201,7 @@ async def load_books(
 
 
 async def load_from_tables(conn: Connection, books: dict[UUID, Book], market: Market) -> None:
-    """Fill books whose heads carry no image, from the rows that are the truth."""
+    """Fill books whose heads carry no image from their rows, which are authoritative."""
     ids = list(books)
     for row in await conn.fetch(_CUSTOMERS, ids):
         _apply_customer(books[row["customer_id"]], row)
@@ -215,7 +215,7 @@ async def load_from_tables(conn: Connection, books: dict[UUID, Book], market: Ma
 
 
 async def load_identifiers(conn: Connection, loaders: Iterable[IdentifierLoader], requested: Iterable[Book]) -> None:
-    """Load what only some commands use: portals, counterparties and pending transfers."""
+    """Load data that only some commands use: portals, counterparties and pending transfers."""
     books = {book.customer_id: book for book in requested}
     for load in loaders:
         await load(conn, books)

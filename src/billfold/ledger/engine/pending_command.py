@@ -32,7 +32,7 @@ _DUPLICATE_ID = "directory_pkey"
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What became of a command. `replayed` when an earlier run of the key is answered."""
+    """The answer to a command. `replayed` if it is the answer of an earlier run of the key."""
 
     outcome: Outcome
     replayed: bool = False
@@ -54,26 +54,26 @@ class PendingCommand:
         self.deadline = deadline
         self.caller_span = tracing.current()
         self.in_doubt = False
-        """Has a batch with it failed? Then an earlier run of its key may have been committed."""
+        """Return whether a batch with it has failed: then an earlier run of its key may have been committed."""
         self.answer: Answer | BillfoldError | None = None
         self.outcome: Outcome | None = None
-        """What this run decided; None while it has not, and for a replay."""
+        """The outcome of this run; None while it is undecided, and for a replay."""
 
     @property
     def result(self) -> str:
-        """What became of it, as it is counted: accepted, refused or replayed."""
+        """Return the result as it is counted: accepted, refused or replayed."""
         if isinstance(self.answer, Answer):
             return "replayed" if self.answer.replayed else "accepted"
         return "refused"
 
     def wait(self) -> asyncio.Future[Answer]:
-        """Return the answer to come. A caller that stops waiting does not stop the others."""
+        """Return the future answer. A caller that stops waiting does not affect the others."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         return future
 
     def done(self) -> None:
-        """Hand the planned answer to whoever waits; called after COMMIT."""
+        """Return the planned answer to the callers; called after COMMIT."""
         if isinstance(self.answer, BillfoldError):
             self.fail(self.answer)
         elif self.answer is not None:
@@ -82,7 +82,7 @@ class PendingCommand:
                     future.set_result(self.answer)
 
     def fail(self, error: BaseException) -> None:
-        """Tell whoever waits that there will be no answer."""
+        """Fail the callers: there will be no answer."""
         for future in self._waiting:
             if not future.done():
                 future.set_exception(error)
@@ -121,7 +121,7 @@ def _proved(fingerprints: Sequence[Fingerprint]) -> dict[str, dict[str, str]]:
 
 
 def answer_from_outcome(outcome: Outcome, *, accepted: bool, replayed: bool) -> Answer | BillfoldError:
-    """The answer to an outcome, or the refusal it stands for."""
+    """Return the answer for an outcome, or raise its refusal."""
     if accepted:
         return Answer(outcome, replayed)
     if outcome["refused"] == "not-found":
@@ -133,8 +133,8 @@ async def earlier_runs(conn: Connection, batch: Sequence[PendingCommand]) -> dic
     """Return the rows that earlier runs of these commands left, by the command's id.
 
     Idempotency keys are assumed to be new; the primary key rejects duplicates, and only then are
-    earlier rows read. A commit that was cut off while it waited for a synchronous replica has left its row on the
-    primary alone. Who is answered from it waits for the replica, too: locks of heads are written, and this
+    earlier rows read. A commit that was cut off while it waited for a synchronous replica has left its row only on the
+    primary. An answer from that row waits for the replica, too: locks of heads are written, and this
     transaction's commit comes after them.
     """
     doubtful = [job for job in batch if job.in_doubt]
@@ -155,7 +155,7 @@ def replay_answer(job: PendingCommand, earlier: Record) -> Answer | BillfoldErro
 
 
 def answer_undecided(job: PendingCommand, reason: Missing | MarketDataStale) -> bool:
-    """Answer a command that leaves no row, so that its key is decided later; False to run it with more customers."""
+    """Answer a command without a row, whose key is decided later; False to run it with more customers."""
     if isinstance(reason, MarketDataStale):
         job.answer = reason
     elif reason.customer_id in job.customers:
@@ -167,7 +167,7 @@ def answer_undecided(job: PendingCommand, reason: Missing | MarketDataStale) -> 
 
 
 def error_for_caller(error: Exception) -> BillfoldError:
-    """The error that the caller of one command gets."""
+    """Return the error for the caller of one command."""
     if isinstance(error, BillfoldError):
         return error
     if isinstance(error, asyncpg.PostgresError) and _is_duplicate_id(error):
@@ -176,24 +176,24 @@ def error_for_caller(error: Exception) -> BillfoldError:
 
 
 def _is_duplicate_id(error: asyncpg.PostgresError) -> bool:
-    # A coordinator passes on what a node says of the key of a shard, and not of which kind the error is.
+    # A coordinator passes on a node's message about the key of a shard, but not the kind of error.
     return error.constraint_name == _DUPLICATE_ID or f'"{_DUPLICATE_ID}_' in str(error)
 
 
 def idempotency_key_reused() -> Refused:
-    """The key belongs to a request with another fingerprint."""
+    """Return the error for a key that belongs to a request with another fingerprint."""
     return Refused("idempotency-key-reused", "This key already belongs to another request. Send a new one.")
 
 
 ReferenceReader = Callable[["Connection", Sequence[UUID], Sequence[UUID]], Awaitable[list[tuple[UUID, UUID, Any]]]]
-"""Reads those of some objects of some customers that are of one kind: (customer, id, object)."""
+"""Reads the objects of one kind that some commands of some customers reference: (customer, id, object)."""
 ReferenceReaders = Mapping[Reference, ReferenceReader]
 
 
 async def load_references(
     conn: Connection, readers: ReferenceReaders, commands: Sequence[Command], books: Mapping[UUID, Book]
 ) -> None:
-    """Load into these books what the commands reference, and drop what earlier ones did."""
+    """Load the objects that the commands reference into these books, and drop those of earlier ones."""
     ids = list({each for command in commands for each in command.references})
     if not ids:
         return
@@ -210,7 +210,7 @@ def traced_command(command: Command) -> AbstractContextManager[Any]:
 
 
 def traced_batch(batch: Sequence[PendingCommand]) -> AbstractContextManager[Any]:
-    """Record the transaction of a batch as a span that is linked with those of its commands, if spans are recorded."""
+    """Record the transaction of a batch as a span that links to those of its commands, if spans are recorded."""
     if not tracing.is_on:
         return nullcontext()
     size: dict[str, int | str] = {"billfold.batch.commands": len(batch), "db.system.name": "postgresql"}
@@ -218,7 +218,7 @@ def traced_batch(batch: Sequence[PendingCommand]) -> AbstractContextManager[Any]
 
 
 def mark_in_doubt(batch: Iterable[PendingCommand]) -> None:
-    """Let earlier runs of these commands be looked up: a batch with them has failed."""
+    """Have earlier runs of these commands looked up: a batch with them has failed."""
     for job in batch:
         job.in_doubt = True
 
@@ -233,14 +233,14 @@ def decide(command: Command, own: dict[UUID, Book], ctx: Context) -> tuple[Outco
 
 
 def undo(books: Iterable[Book]) -> None:
-    """Return books to their savepoints."""
+    """Roll books back to their savepoints."""
     for book in books:
         book.undo()
 
 
 CatchUpRule = Callable[[Book, Context], int]
-"""Does everything that was due in a book by the context's `now`; returns how many things were done."""
+"""Does all work due in a book by the context's `now`; returns how much was done."""
 IdentifierLoader = Callable[[Connection, Mapping[UUID, Book]], Awaitable[None]]
-"""Loads into these books, by customer, what only some commands use (`Command.needs_identifiers`)."""
+"""Loads into these books, by customer, data that only some commands use (`Command.needs_identifiers`)."""
 BatchRecorder = Callable[[Connection, Sequence[PendingCommand]], Awaitable[None]]
 """Writes audit entries or notifications of decided commands, in the transaction of their batch."""

@@ -26,7 +26,7 @@ from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import SHARD_BATCH, SHARD_PARTS, shard_column
 from billfold.platform.database.rows import Row
 
-# The shards of a table number their rows by its one sequence.
+# The shards of a table share its sequence for row numbers.
 _NUMBERS = """
 SELECT array_agg(nextval('transaction_written_no_seq')) FROM generate_series(1, $1)
 """
@@ -72,7 +72,7 @@ def _as_text(postings: Sequence[tuple[int, int, int, int, str]]) -> str:
 
 
 SINGLE_CALL_MAX_BOOKS = 60
-"""Up to so many books go over in one call; COPY takes half the time per row of more."""
+"""Maximum number of books per call; COPY takes half the time per row for more."""
 
 LEDGER_BOOK_TABLES = (
     "account",
@@ -86,7 +86,7 @@ LEDGER_BOOK_TABLES = (
     "transfer",
     "card_authorization",
 )
-"""Tables of which nearly every batch has rows, in the order in which `ledger_book` takes them."""
+"""Tables that get rows in nearly every batch, in the order of the parameters of `ledger_book`."""
 
 _APPLY = "SELECT ledger_apply($1, $2, $3, $4, $5)"
 _BOOK = "SELECT ledger_book($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
@@ -112,18 +112,18 @@ _pack = msgspec.msgpack.Encoder().encode
 
 
 def encode_chained_rows(rows: Iterable[Sequence[Any]]) -> list[bytes]:
-    """The bytes of each row that the chain covers."""
+    """Return the bytes of each row that the chain covers."""
     return list(map(_pack, rows))
 
 
 def chain_hash(previous: bytes, encoded: list[bytes]) -> tuple[bytes, bytes]:
-    """The next hash after `previous`, and one CRC-32 (4 bytes) per row."""
+    """Return the next hash after `previous`, and one CRC-32 (4 bytes) per row."""
     row_checksums = struct.pack(f">{len(encoded)}I", *map(zlib.crc32, encoded))
     return hashlib.sha256(previous + b"".join(encoded)).digest(), row_checksums
 
 
 class _Batch(NamedTuple):
-    """What books write: how heads, lots and pockets move, jobs, new rows by class and whole pockets."""
+    """The writes of several books: heads, lots, pocket counters, jobs, new rows by class and whole pockets."""
 
     heads: list[tuple[Any, ...]]
     bases: list[tuple[Any, ...]]
@@ -182,7 +182,7 @@ def _by_shard(books: Iterable[Book], shards: Mapping[UUID, int]) -> dict[int, li
 
 
 async def _write_by_shard(conn: Connection, batches: Sequence[_Batch]) -> list[tuple[Any, ...]]:
-    """Write what each shard gets, then what lies elsewhere; return the pockets that remain to be written."""
+    """Write the parts of each shard, then the rest; return the pockets that remain to be written."""
     elsewhere: _Tuples = {}
     parts_by_shard: list[Parts] = []
     for batch in batches:
@@ -202,7 +202,7 @@ async def _write_by_shard(conn: Connection, batches: Sequence[_Batch]) -> list[t
 
 
 async def _write_changes(conn: Connection, books: Sequence[Book]) -> None:
-    """Write what is not a new row: lots that rest, changes of rows that wait."""
+    """Write changes that are not new rows: retired lots, changes of pending rows."""
     retired = [lot for book in books for lot in book.draft.rows_of(book_postings.RetiredLot)]
     if retired:
         customers, numbers = zip(*retired, strict=True)
@@ -212,9 +212,9 @@ async def _write_changes(conn: Connection, books: Sequence[Book]) -> None:
 
 
 def _updates(books: Sequence[Book]) -> dict[tuple[type[Row], tuple[str, ...]], list[tuple[Any, ...]]]:
-    """Customer, key and new values of each row that changes, by its class and the columns that change.
+    """Return customer, key and new values of each changed row, by its class and the changed columns.
 
-    A row that changes more than once is written once, as it is at the end.
+    A row that changes more than once is written once, in its final state.
     """
     changed: dict[tuple[type[Row], UUID, UUID], dict[str, Any]] = {}
     for book in books:
@@ -229,7 +229,7 @@ def _updates(books: Sequence[Book]) -> dict[tuple[type[Row], tuple[str, ...]], l
 
 
 def _update_statement(row: type[Row], names: Sequence[str]) -> str:
-    """Return the statement that changes these columns of a row. A row without a key is its customer's only one."""
+    """Return the statement that updates these columns of a row. A row without a key is its customer's only one."""
     sets = ", ".join(f"{name} = ${n}" for n, name in enumerate(names, start=3))
     return f"UPDATE {row.table} SET {sets} WHERE customer_id = $1 AND {row.key_column or 'customer_id'} = $2"
 
@@ -241,12 +241,12 @@ async def _copy(conn: Connection, rows_by_class: _Tuples) -> None:
 
 
 def tuples_of(book: Book) -> _Tuples:
-    """The new rows of a book's draft, as the chain and the database take them."""
+    """Return the new rows of a book's draft in the form of the chain and the database."""
     return {kind: list(map(msgspec.structs.astuple, rows)) for kind, rows in book.draft if issubclass(kind, Row)}
 
 
 def pack_postings(rows: _Tuples) -> None:
-    """Put the postings of each entry into it, as they are stored."""
+    """Insert the postings of each entry into it, in stored form."""
     packed: dict[int, list[tuple[Any, ...]]] = {entry[1]: [] for entry in rows.get(book_postings.JournalEntry, ())}
     for posting in rows.pop(book_postings.Posting, ()):
         packed[posting[1]].append(_packed(posting))
@@ -255,8 +255,8 @@ def pack_postings(rows: _Tuples) -> None:
 
 
 def append_chain_entry(book: Book, rows: _Tuples, calendars: Calendars) -> tuple[Any, ...]:
-    """Add the chain entry of this commit to the rows; return how the head moves."""
-    # The rows of commands of one commit do not say in which order they ran.
+    """Add the chain entry of this commit to the rows; return the update of the head."""
+    # The rows of a commit's commands do not record the order in which they ran.
     if book_postings.CommandEntry in rows:
         rows[book_postings.CommandEntry].sort(key=itemgetter(1))
     encoded: list[bytes] = []
@@ -288,7 +288,7 @@ def append_chain_entry(book: Book, rows: _Tuples, calendars: Calendars) -> tuple
 
 
 def _bases(books: Sequence[Book]) -> list[tuple[Any, ...]]:
-    """The bases of every lot that moved, as they are after the batch."""
+    """Return the bases of every lot that moved, after the batch."""
     bases: list[tuple[Any, ...]] = []
     for book in books:
         if book.draft.touched_lots:
@@ -301,7 +301,7 @@ def _bases(books: Sequence[Book]) -> list[tuple[Any, ...]]:
 
 
 def _pocket_rows(books: Sequence[Book]) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Whole rows of pockets that are new or changed by command, counters of those that moved."""
+    """Return whole rows of pockets that are new or changed by command, counters of those that moved."""
     pocket_rows: list[tuple[Any, ...]] = []
     counter_rows: list[tuple[Any, ...]] = []
     for book in books:
@@ -318,7 +318,7 @@ def _touched(book: Book) -> list[PocketBook]:
 
 
 def reset_drafts(books: Iterable[Book]) -> None:
-    """The commit succeeded: these books are now what the database holds."""
+    """Reset the drafts after a successful commit: these books now equal the database."""
     for book in books:
         book.version += 1
         book.reset_draft()

@@ -40,7 +40,7 @@ SCOPES: Mapping[str, str] = MappingProxyType(
 """Scope -> what it grants, in the order of `service.md`'s table, the later ones at the end."""
 
 _GROUPS = ("Move money", "Change", "See", "About you")
-"""What scopes let an application do, the weightiest first."""
+"""Groups of scopes by what they let an application do, the most powerful first."""
 _MOVES_MONEY = frozenset({"transfers.write"})
 
 
@@ -65,7 +65,7 @@ def sort_scopes(scopes: Iterable[str]) -> tuple[str, ...]:
 
 
 def group_scopes(scopes: Iterable[str]) -> list[tuple[str, dict[str, str]]]:
-    """Return scopes with their words under the headings of a consent page: what moves money comes first."""
+    """Return scopes with their texts under the headings of a consent page: those that move money come first."""
     groups: dict[str, dict[str, str]] = {heading: {} for heading in _GROUPS}
     for scope in sort_scopes(scopes):
         groups[_heading_of(scope)][scope] = SCOPES[scope]
@@ -107,7 +107,7 @@ class AuthorizationParams:
 
 
 def parse_redirect_uri(client: Client, params: Mapping[str, str]) -> str:
-    """Return where the answer goes: one of the registered addresses, compared exactly.
+    """Return the address for the answer: one of the registered addresses, compared exactly.
 
     Raises OAuthError `invalid_request`; there must be no redirect then.
     """
@@ -122,7 +122,7 @@ def parse_authorization_params(
 ) -> AuthorizationParams:
     """Return the parsed request. `proven` is the thumbprint of its DPoP proof, if any.
 
-    Raises OAuthError with the code that RFC 6749 4.1.2.1 and OpenID Connect give each mistake.
+    Raises OAuthError with the code that RFC 6749 4.1.2.1 and OpenID Connect assign to each error.
     """
     redirect_uri = parse_redirect_uri(client, params)
     _reject_unsupported_params(params)
@@ -145,7 +145,7 @@ def parse_authorization_params(
 
 
 def parse_response_mode(params: Mapping[str, str]) -> str:
-    """Return how the answer is to be carried. Raises OAuthError `invalid_request`."""
+    """Return how the answer is to be delivered. Raises OAuthError `invalid_request`."""
     mode = params.get("response_mode", "query")
     if mode not in RESPONSE_MODES:
         raise invalid_request(f"response_mode must be one of {', '.join(RESPONSE_MODES)}.")
@@ -154,9 +154,9 @@ def parse_response_mode(params: Mapping[str, str]) -> str:
 
 def _reject_unsupported_params(params: Mapping[str, str]) -> None:
     if "request" in params:
-        raise OAuthError("request_not_supported", "Requests as JWT are not taken; push them.")
+        raise OAuthError("request_not_supported", "Requests as JWT are not accepted; push them.")
     if "request_uri" in params:
-        raise OAuthError("request_uri_not_supported", "Only request_uris of ours are taken.")
+        raise OAuthError("request_uri_not_supported", "Only request_uris of this server are accepted.")
     if "registration" in params:
         raise OAuthError("registration_not_supported", "Clients are registered beforehand.")
 
@@ -172,7 +172,7 @@ def _check_response_type(client: Client, params: Mapping[str, str]) -> None:
 
 
 def _code_thumbprint(params: Mapping[str, str], proven: str | None) -> str | None:
-    """Return the key the code is bound to (RFC 9449, 10): as named, as proven, or none."""
+    """Return the key the code is bound to (RFC 9449, 10): as named, as proven, or None."""
     named = params.get("dpop_jkt")
     if named is None:
         return proven

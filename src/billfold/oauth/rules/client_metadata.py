@@ -1,4 +1,4 @@
-"""What a client may be: its profile, where it may be answered, what it may ask for."""
+"""Valid client metadata: profile, redirect addresses, scopes."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from billfold.platform.errors import FieldError, InvalidInput
 PROFILES = ("fapi2", "documented")
 GRANT_TYPES = (AUTHORIZATION_CODE, REFRESH_TOKEN, CLIENT_CREDENTIALS)
 REDIRECT_URIS_MAX = 20
-"""How many addresses of each kind a client may have."""
+"""Maximum number of addresses of each kind per client."""
 _ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _LOOPBACK = frozenset({"127.0.0.1", "::1"})
 _HOST_CHARS = re.compile(r"[A-Za-z0-9.:-]+")
@@ -23,7 +23,7 @@ _URI_CHARS = re.compile(r"[!-~]{1,2000}")
 
 
 def build_client(new: NewClient, client_id: str, now: datetime, *, member_id: UUID | None = None) -> Client:
-    """Return the client as it is to be. Raises InvalidInput with every mistake."""
+    """Return the client with its defaults. Raises InvalidInput with every error."""
     mistakes = [FieldError((field,), message, "value_error") for field, message in _errors(new)]
     if not _ID.fullmatch(client_id):
         mistakes.append(FieldError(("client_id",), "must be 1 to 128 letters, digits, . _ -", "value_error"))
@@ -69,7 +69,7 @@ def _scope_errors(new: NewClient) -> Iterator[tuple[str, str]]:
     if unknown or not new.scopes:
         yield "scopes", f"must be some of {' '.join(SCOPES)}"
     if CLIENT_CREDENTIALS in new.grant_types and PERSONAL_SCOPES & set(new.scopes):
-        yield "scopes", "of a client that acts by itself cannot be about a user"
+        yield "scopes", "of a client that acts for itself cannot be about a user"
 
 
 def _grant_type_errors(new: NewClient) -> Iterator[tuple[str, str]]:
@@ -77,7 +77,7 @@ def _grant_type_errors(new: NewClient) -> Iterator[tuple[str, str]]:
     if not grants or grants - set(GRANT_TYPES) or (REFRESH_TOKEN in grants and AUTHORIZATION_CODE not in grants):
         yield "grant_types", "must be authorization_code (and refresh_token) or client_credentials"
     if {AUTHORIZATION_CODE, CLIENT_CREDENTIALS} <= grants:
-        yield "grant_types", "of people and of a service user need a client each"
+        yield "grant_types", "of people and of a service user need separate clients"
     if (CLIENT_CREDENTIALS in grants) != (new.customer_id is not None):
         yield "customer_id", "belongs to client_credentials, and only to them"
     if (AUTHORIZATION_CODE in grants) != bool(new.redirect_uris):
@@ -85,12 +85,12 @@ def _grant_type_errors(new: NewClient) -> Iterator[tuple[str, str]]:
 
 
 def redirect_uri_error(uri: str) -> str | None:
-    """Return what is wrong with an address that answers may be sent to, or None.
+    """Return the error in a redirect address, or None.
 
-    https everywhere; http only to this very machine, for native applications.
+    https everywhere; http only to the same machine, for native applications.
     """
     if not _URI_CHARS.fullmatch(uri) or "\\" in uri:
-        return "has characters that do not belong into an address"
+        return "has characters that are not allowed in an address"
     try:
         parts = urlsplit(uri)
         _ = parts.port

@@ -1,4 +1,4 @@
-"""Signed requests (RFC 9421, the part of it that is taken here): one signature, labelled `sig1`.
+"""Signed requests (RFC 9421, the supported part): one signature, labeled `sig1`.
 
 It must cover method, authority, target and authorization, and the digest of a body.
 """
@@ -29,7 +29,7 @@ _HASHES = {"sha-256": "sha256", "sha-512": "sha512"}
 
 
 class InvalidSignature(Exception):
-    """A signature is missing or does not hold; the text says why."""
+    """A signature is missing or invalid; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Message:
 
 
 class _SignatureInput(NamedTuple):
-    """What a request says of its signature."""
+    """The signature parameters of a request."""
 
     components: tuple[str, ...]
     parameters: dict[str, str]
@@ -63,7 +63,7 @@ def verify_message(message: Message, keys: Iterable[ClientKey], now: datetime) -
     if not _SECONDS.fullmatch(created) or abs(int(created) - now.timestamp()) > WINDOW_SECONDS:
         raise InvalidSignature(f"`created` must be within {WINDOW_SECONDS} seconds of now.")
     if "expires" in signature_input.parameters:
-        raise InvalidSignature("`expires` is not understood here; `created` says enough.")
+        raise InvalidSignature("`expires` is not supported; `created` suffices.")
     if message.body:
         _check_digest(message)
     _check_signature(message, signature_input, keys)

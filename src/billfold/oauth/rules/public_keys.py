@@ -1,4 +1,4 @@
-"""Public keys in the two forms they come in, JWK and PEM, and the one algorithm of each kind."""
+"""Public keys in two formats, JWK and PEM, and the only algorithm of each kind."""
 
 import base64
 import binascii
@@ -17,7 +17,7 @@ from jwt.algorithms import Algorithm, ECAlgorithm, OKPAlgorithm, RSAPSSAlgorithm
 
 PublicKey = ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | rsa.RSAPublicKey
 ALGORITHMS = ("ES256", "Ed25519", "EdDSA", "PS256")
-"""The names of what keys sign with here. Ed25519 is what RFC 9864 calls the EdDSA of Ed25519."""
+"""The names of the signature algorithms in use. Ed25519 is what RFC 9864 calls the EdDSA of Ed25519."""
 _NAMES = {"EdDSA": ("EdDSA", "Ed25519")}
 _PRIVATE = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 _MEMBERS = {"EC": ("crv", "kty", "x", "y"), "OKP": ("crv", "kty", "x"), "RSA": ("e", "kty", "n")}
@@ -27,7 +27,7 @@ _EXPONENT_MIN, _EXPONENT_MAX = 65_537, 2**32
 
 
 class InvalidKey(ValueError):
-    """It is no public key that may be used here; the text says why."""
+    """Not a usable public key; the text says why."""
 
 
 class PublicKeyInfo(NamedTuple):
@@ -54,13 +54,13 @@ def from_jwk(jwk: Mapping[str, Any]) -> PublicKeyInfo:
         raise InvalidKey("the key is a private one")
     members = _MEMBERS.get(str(jwk.get("kty")))
     if members is None or not all(isinstance(jwk.get(each), str) for each in members):
-        raise InvalidKey("the key is none of P-256, Ed25519 and RSA")
+        raise InvalidKey("the key type is not P-256, Ed25519 or RSA")
     return _parse_jwk(tuple((each, jwk[each]) for each in members))
 
 
 @lru_cache(4096)
 def from_pem(pem: str) -> PublicKeyInfo:
-    """Return the key of a PEM (SubjectPublicKeyInfo). Raises InvalidKey as `from_jwk` does."""
+    """Return the key of a PEM (SubjectPublicKeyInfo). Raises InvalidKey like `from_jwk`."""
     try:
         key = load_pem_public_key(pem.encode())
     except (ValueError, UnsupportedAlgorithm):
@@ -69,7 +69,7 @@ def from_pem(pem: str) -> PublicKeyInfo:
 
 
 def to_jwk(key: object) -> dict[str, str]:
-    """Return a public key as JWK. Raises InvalidKey for a kind that is not used here."""
+    """Return a public key as JWK. Raises InvalidKey for an unsupported kind."""
     if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name == "secp256r1":
         point = key.public_numbers()
         x, y = (base64url(each.to_bytes(_COORDINATE_BYTES)) for each in (point.x, point.y))
@@ -79,7 +79,7 @@ def to_jwk(key: object) -> dict[str, str]:
     if isinstance(key, rsa.RSAPublicKey):
         numbers = key.public_numbers()
         return {"kty": "RSA", "n": _number_base64url(numbers.n), "e": _number_base64url(numbers.e)}
-    raise InvalidKey("the key is none of P-256, Ed25519 and RSA")
+    raise InvalidKey("the key type is not P-256, Ed25519 or RSA")
 
 
 def to_pem(key: PublicKey) -> str:
@@ -89,7 +89,7 @@ def to_pem(key: PublicKey) -> str:
 
 @lru_cache(16_384)
 def _parse_jwk(members: tuple[tuple[str, str], ...]) -> PublicKeyInfo:
-    """Read a JWK given by the members its thumbprint is made of, in their order."""
+    """Read a JWK given by the members of its thumbprint, in their order."""
     jwk = dict(members)
     canonical = json.dumps(jwk, separators=(",", ":"), sort_keys=True).encode()
     thumbprint = base64url(hashlib.sha256(canonical).digest())
@@ -126,7 +126,7 @@ def _rsa(jwk: Mapping[str, str]) -> PublicKey:
 
 
 def _decode_base64url(text: str, length: int | None = None) -> bytes:
-    """Return what base64url stands for; one text for each value, so that a key has one name."""
+    """Return the bytes of base64url text; only one text is valid for each value, so that a key has one name."""
     decoded = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     if base64url(decoded) != text or (length is not None and len(decoded) != length):
         raise InvalidKey("a member of the key is not base64url of its length")
@@ -147,7 +147,7 @@ _INSTANT_MAX = 1e11
 
 
 class Jws(NamedTuple):
-    """A signed text taken apart. Nothing of it is proven before `is_signed_by` says so."""
+    """A parsed signed text. Nothing in it is proven until `is_signed_by` confirms it."""
 
     header: dict[str, Any]
     claims: dict[str, Any]
@@ -155,31 +155,31 @@ class Jws(NamedTuple):
     signature: bytes
 
     def is_signed_by(self, key: PublicKeyInfo) -> bool:
-        """Return whether a key signed this, with the one algorithm that is the key's own."""
+        """Return whether a key signed this, with the only algorithm of the key."""
         return verify_signature(key, self.signed, self.signature)
 
 
 def verify_signature(key: PublicKeyInfo, signed: bytes, signature: bytes) -> bool:
-    """Return whether a signature is a key's, made with the one algorithm that is its own."""
+    """Return whether a signature is a key's, made with the key's only algorithm."""
     return bool(_ALGORITHMS[key.algorithm].verify(signed, key.key, signature))
 
 
 def parse_jws(text: str) -> Jws:
-    """Return the parts of a signed text. Raises ValueError when it is none.
+    """Return the parts of a signed text. Raises ValueError if it is not one.
 
-    What its header asks to be understood beyond its algorithm is not understood here.
+    Critical header parameters other than its algorithm are not supported.
     """
     parts = text.encode("ascii").split(b".")
     if len(parts) != _PARTS:
         raise ValueError("it does not have three parts")
     header, claims = (_decode_object(part) for part in parts[:2])
     if "crit" in header or "b64" in header:
-        raise ValueError("its header has members that are not understood")
+        raise ValueError("its header has members that are not supported")
     return Jws(header, claims, b".".join(parts[:2]), signature=_decode_part(parts[2]))
 
 
 def instant_of(claims: Mapping[str, Any], name: str) -> datetime | None:
-    """Return the instant a claim stands for (NumericDate, RFC 7519), or None without it. Raises ValueError."""
+    """Return the instant of a claim (NumericDate, RFC 7519), or None without it. Raises ValueError."""
     value = claims.get(name)
     if value is None:
         return None
@@ -196,7 +196,7 @@ def _decode_object(part: bytes) -> dict[str, Any]:
     except (msgspec.DecodeError, RecursionError):
         raise ValueError("a part of it is not JSON") from None
     if not isinstance(decoded, dict):
-        raise ValueError("a part of it is no object")  # noqa: TRY004 - what was sent is wrong
+        raise ValueError("a part of it is not an object")  # noqa: TRY004 - what was sent is wrong
     return decoded
 
 

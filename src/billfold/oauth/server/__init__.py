@@ -1,1 +1,1 @@
-"""The authorization server: where clients get tokens and users decide what they may do."""
+"""The authorization server: clients get tokens, and users consent."""

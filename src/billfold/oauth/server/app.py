@@ -1,4 +1,4 @@
-"""The authorization server put together: its endpoints behind one frame; pages are apart."""
+"""The application of the authorization server: its endpoints in one frame; pages are separate."""
 
 from http import HTTPStatus
 
@@ -63,7 +63,7 @@ def _of_fields(error: InvalidInput) -> str:
 _TITLE = "Authorization server"
 _DESCRIPTION = (
     "OAuth 2.0 and OpenID Connect for the Customer API: authorization code with PKCE, pushed "
-    "requests, clients that prove themselves by `private_key_jwt`, and tokens bound to a key by "
+    "requests, clients that authenticate by `private_key_jwt`, and tokens bound to a key by "
     "DPoP. Access tokens are opaque and last 900 seconds.\n\n"
     "Clients of the profile `fapi2` push their requests and prove their key with our nonce; for "
     "clients of the profile `documented` both are optional. Errors are those of RFC 6749.\n\n"
@@ -72,15 +72,15 @@ _DESCRIPTION = (
 )
 PROOFS = frozenset({Proof.NONE})
 _BROWSER_PATHS = (authorize.PATH, logout.PATH, FORM_POST_PATH)
-"""What a browser is sent to: an error there is a page."""
+"""Paths to which browsers are sent: an error there is a page."""
 
 
 _SIGN_IN_ERRORS = frozenset({"access_denied", "invalid_client", "invalid_dpop_proof", "invalid_grant"})
-"""What is counted as a sign-in that failed."""
+"""Errors that count as a failed sign-in."""
 
 
 class AuthApi(Api):
-    """The authorization server of one process. Its endpoints prove clients themselves."""
+    """The authorization server of one process. Its endpoints authenticate clients themselves."""
 
     def __init__(self) -> None:
         super().__init__(auth_operations(), PROOFS)
@@ -133,6 +133,6 @@ def auth_document(settings: Settings) -> Document:
         servers=[{"url": settings.auth_origin}],
     )
     document = describe(described)
-    # Its paths are published as the specifications spell paths: without a closing slash.
+    # Its paths are published as the specifications spell them: without a trailing slash.
     document["paths"] = {path.rstrip("/"): item for path, item in document["paths"].items()}
     return document

@@ -1,4 +1,4 @@
-"""Where clients prove who they are, and what all endpoints of one process share."""
+"""Client authentication, and the services that all endpoints of one process share."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ from billfold.pages.theme import Theme, page_headers
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 LIFETIME_MAX = timedelta(hours=1)
-"""How far `exp` may lie ahead: client libraries of the documented profile write an hour."""
+"""Maximum time that `exp` may lie ahead: client libraries of the documented profile write an hour."""
 FAPI2_LIFETIME_MAX = timedelta(minutes=5)
 SKEW = timedelta(seconds=10)
 CLOCK_AHEAD_MAX = timedelta(seconds=60)
-"""How far `iat` and `nbf` may lie ahead."""
+"""Maximum time that `iat` and `nbf` may lie ahead."""
 _CHARS_MAX = 8192
 _JTI_CHARS_MAX = 255
 
 
 class Assertion(NamedTuple):
-    """A valid assertion: whose, and until when it must not be used again."""
+    """A valid assertion: its client, and the time until which it must not be used again."""
 
     client_id: str
     jti: str
@@ -38,7 +38,7 @@ class Assertion(NamedTuple):
 
 
 def unverified_issuer(assertion: str) -> str:
-    """Return the client an assertion says it comes from; nothing is proven yet."""
+    """Return the client that an assertion names as its issuer; nothing is proven yet."""
     if len(assertion) > _CHARS_MAX:
         raise invalid_client("The client assertion is too long.")
     issuer = _parse_jwt(assertion).claims.get("iss")
@@ -50,7 +50,7 @@ def unverified_issuer(assertion: str) -> str:
 def verify_assertion(
     assertion: str, client: Client, *, keys: Iterable[ClientKey], issuer: str, token_url: str, now: datetime
 ) -> Assertion:
-    """Return what an assertion proves. Raises OAuthError `invalid_client`.
+    """Return the verified assertion. Raises OAuthError `invalid_client`.
 
     Its audience is our issuer as one string; clients of the documented profile may name the
     token endpoint instead.
@@ -70,10 +70,10 @@ def verify_assertion(
 
 
 def _verified_claims(assertion: str, keys: Iterable[ClientKey]) -> Mapping[str, Any]:
-    """Return the claims that one of the keys has signed; no key comes from the header."""
+    """Return the claims that one of the keys has signed; the header's key is never used."""
     found = _parse_jwt(assertion)
     if found.header.get("typ") == "dpop+jwt":
-        raise invalid_client("A DPoP proof is no client assertion.")
+        raise invalid_client("A DPoP proof is not a client assertion.")
     key_id, algorithm = found.header.get("kid"), found.header.get("alg")
     for key in keys:
         is_named = algorithm in algorithm_names(key.algorithm) and (key_id is None or key_id == key.key_id)
@@ -90,7 +90,7 @@ def _parse_jwt(assertion: str) -> Jws:
 
 
 def _check_times(claims: Mapping[str, Any], now: datetime, lifetime_max: timedelta) -> datetime:
-    """Return when the assertion expires. `iat` and `nbf` may be left out, `exp` may not."""
+    """Return when the assertion expires. `iat` and `nbf` are optional, `exp` is not."""
     expires = _instant(claims, "exp")
     if expires is None or expires + SKEW <= now:
         raise invalid_client("The client assertion has expired, or does not say when it does.")
@@ -116,7 +116,7 @@ _KEYS_FRESH = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class AuthenticatedClient:
-    """A client that has proven who it is, and the key it proved to hold, if it did."""
+    """An authenticated client, and the key it proved to hold, if it did."""
 
     client: Client
     jkt: str | None
@@ -152,8 +152,8 @@ class AuthServer:
     ) -> AuthenticatedClient:
         """Return the client that sent a form, proven by its assertion and its DPoP proof.
 
-        Nothing is used up before all checks pass. `must_bind` requires a proof where the client
-        is registered for tokens that are bound. Raises OAuthError.
+        Nothing is used up before all checks pass. `must_bind` requires a proof if the client
+        is registered for tokens that are bound to a key. Raises OAuthError.
         """
         client, assertion = await self._verify_assertion(request, form, now)
         proof = self._verify_dpop(request, client, now, must_bind=must_bind)
@@ -168,13 +168,13 @@ class AuthServer:
         return AuthenticatedClient(client, proof.jkt)
 
     def nonce_headers(self, client: Client, now: datetime) -> list[tuple[bytes, bytes]]:
-        """Return the header that gives a client its next nonce, if it needs one."""
+        """Return the header with a client's next nonce, if it needs one."""
         if not client.requires_nonce:
             return []
         return [(b"dpop-nonce", self.nonces.current(now).encode())]
 
     async def signing_keys(self, now: datetime) -> Sequence[SigningKey]:
-        """Return the published keys, looked up twice a minute; made when there are none yet."""
+        """Return the published keys, looked up twice a minute; created if there are none yet."""
         if self._key_cache is not None and now - self._key_cache[0] < _KEYS_FRESH:
             return self._key_cache[1]
         keys = await signing.list_published_keys(self.bank.pool, self.bank.vault, now)
@@ -187,7 +187,7 @@ class AuthServer:
 
     async def _verify_assertion(self, request: RawRequest, form: Fields, now: datetime) -> tuple[Client, Assertion]:
         if request.header(b"authorization") is not None or "client_secret" in form:
-            raise OAuthError("invalid_client", "Clients prove themselves by private_key_jwt only.")
+            raise OAuthError("invalid_client", "Clients authenticate with private_key_jwt only.")
         if form.get("client_assertion_type") != ASSERTION_TYPE:
             raise OAuthError("invalid_client", "client_assertion_type must be jwt-bearer.")
         sent = form.get("client_assertion")

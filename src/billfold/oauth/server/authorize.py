@@ -1,7 +1,7 @@
-"""The authorization endpoint: a request is checked, and the browser redirected to the consent page.
+"""The authorization endpoint: checks a request and redirects the browser to the consent page.
 
-Where the client or its redirect address is unknown there is no redirect: a page says why. Every
-answer that goes back to a client names who gives it (`iss`, RFC 9207).
+If the client or its redirect address is unknown there is no redirect: a page says why. Every
+answer to a client names its issuer (`iss`, RFC 9207).
 """
 
 from collections.abc import Mapping
@@ -27,9 +27,9 @@ from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound
 
 PUSHED_REQUEST_LIFETIME = timedelta(seconds=90)
-"""How long a pushed request may be brought to the authorization endpoint."""
+"""Time in which a pushed request may be brought to the authorization endpoint."""
 PENDING_REQUEST_LIFETIME = timedelta(minutes=30)
-"""How long a user may take to sign in and answer."""
+"""Time that a user may take to sign in and answer."""
 URI_PREFIX = "urn:ietf:params:oauth:request_uri:"
 
 _NEW = """
@@ -56,9 +56,9 @@ SELECT r.request_id, r.client_id, c.name AS client_name, c.description AS client
 async def push_request(
     conn: Connection | Pool, client: Client, params: AuthorizationParams, now: datetime
 ) -> tuple[str, int]:
-    """Keep a request that its client has pushed; return its request_uri and for how many seconds.
+    """Store a request that its client has pushed; return its request_uri and its lifetime in seconds.
 
-    Until a user has answered, it may be opened again and again: browsers look ahead.
+    Until a user has answered, it may be opened repeatedly: browsers prefetch.
     """
     reference, uri_hash = crypto.new_token()
     await create_request(conn, client, params, now=now, uri_hash=uri_hash)
@@ -73,7 +73,7 @@ async def create_request(
     *,
     uri_hash: bytes | None = None,
 ) -> UUID:
-    """Keep a request, brought by a browser or pushed under a hash; return its id."""
+    """Store a request, brought by a browser or pushed under a hash; return its id."""
     request_id = ids.new()
     uri_expires_at = None if uri_hash is None else now + PUSHED_REQUEST_LIFETIME
     await conn.execute(
@@ -92,10 +92,10 @@ async def create_request(
 async def get_pushed_request_id(conn: Connection | Pool, client: Client, request_uri: str, now: datetime) -> UUID:
     """Return the id of a pushed request. Raises OAuthError `invalid_request_uri`.
 
-    A reference is unknown, another client's, expired or answered; the error does not say which.
+    A reference may be unknown, another client's, expired or answered; the error does not tell which.
     """
     if not request_uri.startswith(URI_PREFIX):
-        raise OAuthError("invalid_request_uri", "Only request_uris of ours are taken.")
+        raise OAuthError("invalid_request_uri", "Only request_uris of this server are accepted.")
     reference = crypto.hash_token(request_uri.removeprefix(URI_PREFIX))
     found: UUID | None = await conn.fetchval(_FIND_PUSHED, reference, client.client_id, now)
     if found is None:
@@ -130,9 +130,9 @@ async def authorize_by_form(request: RawRequest, server: AuthServer) -> HttpResp
 
 @get("/api/oauth2/form-post/{request_id}", PER_ADDRESS, hidden=True, any_query=True)
 async def form_post_response(request_id: str, request: RawRequest, server: AuthServer) -> HttpResponse:
-    """Let the browser carry an answer in a form, for clients that want it so."""
+    """Deliver an answer in a form posted by the browser, for clients that request it."""
     if not is_uuid(request_id):
-        raise NotFound("There is no answer to be carried.")
+        raise NotFound("There is no such pending answer.")
     async with server.bank.pool.acquire() as conn:
         action = await consent.get_form_post_target(conn, UUID(request_id), wall_now())
     params = fields_of(request.query)
@@ -159,7 +159,7 @@ async def _get_client(server: AuthServer, params: Fields) -> Client:
     client_id = params.get("client_id")
     client = None if client_id is None else await clients.find_client(server.bank.pool, client_id)
     if client is None or client.revoked_at is not None:
-        raise OAuthError("invalid_client", "The application is not known here.")
+        raise OAuthError("invalid_client", "The application is unknown.")
     return client
 
 
@@ -184,12 +184,12 @@ def _redirect_to_consent(server: AuthServer, request_id: UUID) -> HttpResponse:
 
 
 def _redirect(uri: str, fields: Mapping[str, str | None]) -> HttpResponse:
-    """Send the browser somewhere by 303: what was posted here is not posted there (RFC 9700)."""
+    """Redirect the browser with 303, so that it does not repeat the POST there (RFC 9700)."""
     return redirect(consent.redirect_with(uri, fields))
 
 
 class PushedAnswer(msgspec.Struct, frozen=True):
-    """What stands for the request, and for how many seconds."""
+    """The reference to the pushed request, and its lifetime in seconds."""
 
     request_uri: str
     expires_in: int
@@ -197,7 +197,7 @@ class PushedAnswer(msgspec.Struct, frozen=True):
 
 @post("/api/oauth2/par", PER_ADDRESS, tag="authorization", any_query=True, documented=PUSH_OPENAPI)
 async def push_authorization_request(request: RawRequest, server: AuthServer) -> HttpResponse:
-    """Keep an authorization request and answer the `request_uri` that stands for it.
+    """Store an authorization request and return its `request_uri`.
 
     A DPoP proof, or `dpop_jkt`, binds the code to that key.
     """

@@ -1,4 +1,4 @@
-"""What clients read first: the server's metadata and its public keys."""
+"""Discovery: the server's metadata and its public keys."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ async def show_configuration(server: AuthServer) -> dict[str, Any]:
 
 @get("/.well-known/jwks.json", OPEN, tag="discovery", any_query=True)
 async def show_keys(server: AuthServer) -> dict[str, Any]:
-    """Return the public keys of ID tokens. A key is here before it signs, and a day after."""
+    """Return the public keys of ID tokens. A key is listed before it signs, and for a day after."""
     return dict(signing.jwks_document(await server.signing_keys(wall_now())))
 
 

@@ -1,4 +1,4 @@
-"""What a client may do with its own tokens: ask about one (RFC 7662), end one (RFC 7009)."""
+"""Introspection (RFC 7662) and revocation (RFC 7009) of a client's own tokens."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ async def introspect_token(request: RawRequest, server: AuthServer) -> dict[str,
 async def revoke_token(request: RawRequest, server: AuthServer) -> HttpResponse:
     """Revoke a token of the client; with a refresh token everything that was issued from it.
 
-    What is no token of the client is answered the same, and changes nothing.
+    A text that is not a token of the client gets the same answer, and changes nothing.
     """
     now = wall_now()
     form = form_of(request)
@@ -78,7 +78,7 @@ async def _userinfo(request: RawRequest, server: AuthServer) -> dict[str, Any]:
     access = await server.access_tokens.verify(request, wall_now())
     scheme = "bearer" if access.jkt is None else "dpop"
     if access.user_id is None:
-        raise challenge(scheme, "invalid_token", "There is no user behind this token.")
+        raise challenge(scheme, "invalid_token", "This token has no user.")
     if not PERSONAL_SCOPES & access.scopes:
         raise insufficient_scope(access, "openid")
     return await user_store.user_claims(

@@ -1,4 +1,4 @@
-"""Signing out at a client's wish (OpenID Connect RP-Initiated Logout)."""
+"""Sign-out requested by a client (OpenID Connect RP-Initiated Logout)."""
 
 from typing import Any
 from uuid import UUID
@@ -25,7 +25,7 @@ SIGN_OUT_PATH = "/sign-out"
 
 @get(PATH, PER_ADDRESS, tag="authorization", status=303, any_query=True, documented=LOGOUT_OPENAPI)
 async def log_out(request: RawRequest, server: AuthServer) -> HttpResponse:
-    """Sign a user out of the session their ID token was made in, and send them on.
+    """Sign a user out of the session of their ID token, and redirect them.
 
     With the session end the tokens that were issued from it, and the client's refresh tokens. Without an
     `id_token_hint`, or where the browser is signed in to another session, the user must confirm.
@@ -44,7 +44,7 @@ async def _log_out(server: AuthServer, request: RawRequest, params: Fields) -> H
     keys = await server.signing_keys(wall_now())
     claims = None if hint is None else signing.verify_id_token(keys, hint, issuer=server.issuer)
     if hint is not None and claims is None:
-        raise OAuthError("invalid_request", "id_token_hint is no ID token of this server.")
+        raise OAuthError("invalid_request", "id_token_hint is not an ID token of this server.")
     client = await _client(server, params, claims)
     target = params.get("post_logout_redirect_uri")
     if target is not None and (client is None or target not in client.post_logout_redirect_uris):
@@ -57,13 +57,13 @@ async def _log_out(server: AuthServer, request: RawRequest, params: Fields) -> H
 
 
 async def _is_signed_in(server: AuthServer, request: RawRequest) -> bool:
-    """Return whether this browser is still signed in to another session than the token's."""
+    """Return whether this browser is signed in to a session other than the token's."""
     cookie_hash = hash_token(parse_cookies(request).get(COOKIE, ""))
     return await user_store.find_session(server.bank.pool, server.bank.vault, cookie_hash, now=wall_now()) is not None
 
 
 def _page_params(client: Client | None, params: Fields) -> dict[str, str | None]:
-    """Return what the page needs to send the user on once they have signed out."""
+    """Return the data with which the page redirects the user after sign-out."""
     if client is None or "post_logout_redirect_uri" not in params:
         return {}
     kept = {name: params.get(name) for name in ("post_logout_redirect_uri", "state")}
@@ -79,7 +79,7 @@ async def _client(server: AuthServer, params: Fields, claims: dict[str, Any] | N
 
 
 async def _end_session(server: AuthServer, client: Client, claims: dict[str, Any]) -> None:
-    """End the session an ID token was made in: what all got of it, and this client's for good."""
+    """End the session of an ID token, with everything issued from it, and this client's offline access."""
     session_id = claims.get("sid")
     if not (isinstance(session_id, str) and is_uuid(session_id)):
         return

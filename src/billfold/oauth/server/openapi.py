@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of endpoints whose parameters come in forms."""
+"""OpenAPI of endpoints whose parameters come in forms."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ _CLIENT: Mapping[str, Any] = {
 _AUTHORIZE_PARAMS: Mapping[str, Any] = {
     "response_type": {"const": "code"},
     "redirect_uri": {**STRING, "description": "One of the registered addresses, exactly."},
-    "scope": {**STRING, "description": "Scopes between spaces; all of the client's without it."},
+    "scope": {**STRING, "description": "Scopes separated by spaces; if omitted, all of the client's."},
     "state": STRING,
     "nonce": STRING,
     "code_challenge": {**STRING, "minLength": 43, "maxLength": 43},
@@ -80,7 +80,7 @@ PUSH_OPENAPI = _client_authenticated(
 INTROSPECT_OPENAPI = _client_authenticated(_TOKEN, ["token"], "invalid_request")
 REVOKE_OPENAPI = _client_authenticated(_TOKEN, ["token"], "invalid_request")
 REVOKE_OPENAPI["responses"]["200"] = {
-    "description": "The token is worth nothing any more.",
+    "description": "The token is no longer valid.",
     "headers": {},
     "content": {"application/json": {"schema": STRING}},
 }
@@ -91,7 +91,7 @@ AUTHORIZE_OPENAPI: dict[str, Any] = {
     ],
     "responses": {
         "303": {"description": "To the consent page, or back to the client with an error."},
-        "400": {"description": "A page: the client or its address is not known here."},
+        "400": {"description": "A page: the client or its address is unknown."},
     },
 }
 LOGOUT_OPENAPI: dict[str, Any] = {

@@ -29,7 +29,7 @@ Exchange = Callable[["Connection", AuthenticatedClient, Fields, datetime], Await
 
 
 class TokenAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What RFC 6749 and OpenID Connect answer. `token_type` is DPoP for tokens bound to a key."""
+    """The token response of RFC 6749 and OpenID Connect. `token_type` is DPoP for tokens bound to a key."""
 
     access_token: str
     token_type: str

@@ -1,7 +1,7 @@
-"""Codes and refresh tokens become access tokens: one winner for each code.
+"""Exchanges codes and refresh tokens for access tokens: each code has one winner.
 
-Whatever makes or ends tokens of a grant holds the grant's row in the meantime, so that nothing is
-issued beside a revocation.
+Every operation that issues or revokes tokens of a grant locks the grant's row, so that nothing is
+issued concurrently with a revocation.
 """
 
 import hashlib
@@ -55,9 +55,9 @@ async def redeem_code(
     jkt: str | None,
     now: datetime,
 ) -> IssuedTokens:
-    """Exchange a code. Raises OAuthError `invalid_grant`, having changed nothing.
+    """Exchange a code. Raises OAuthError `invalid_grant`, having changed nothing,
 
-    Unless the code was used before: then all tokens that were issued from it are revoked.
+    unless the code was used before: then all tokens that were issued from it are revoked.
     """
     async with conn.transaction():
         row = await conn.fetchrow(_CODE, crypto.hash_token(code))
@@ -69,7 +69,7 @@ async def redeem_code(
             if await conn.fetchval(_USE_CODE, row["code_hash"], now):
                 return await _issue_first_tokens(conn, client, row, jkt=jkt, now=now)
         await delete_tokens(conn, family_id=row["family_id"])
-    raise invalid_grant("The code was used before; what came of it is revoked.")
+    raise invalid_grant("The code was used before; tokens issued from it are revoked.")
 
 
 async def refresh(
@@ -77,8 +77,8 @@ async def refresh(
 ) -> IssuedTokens:
     """Exchange a refresh token. Raises OAuthError `invalid_grant`, `invalid_scope`.
 
-    A token bound to a key comes back as it is. A bearer's is replaced; used once more it ends
-    its whole family.
+    A token bound to a key is returned unchanged. A bearer token is replaced; if it is used again, its
+    whole family is revoked.
     """
     async with conn.transaction():
         row = await conn.fetchrow(_REFRESH, crypto.hash_token(token))
@@ -104,7 +104,7 @@ async def refresh(
             access_token = await issue_access_token(conn, holder, now)
             return IssuedTokens(holder=holder, access_token=access_token, refresh_token=refresh_token_value)
         await delete_tokens(conn, family_id=row["family_id"])
-    raise invalid_grant("The refresh token was used before; what came of it is revoked.")
+    raise invalid_grant("The refresh token was used before; tokens issued from it are revoked.")
 
 
 def challenge_of(verifier: str) -> str:
@@ -129,7 +129,7 @@ def _check_code(
     if not hmac.compare_digest(challenge_of(verifier), row["code_challenge"]):
         raise invalid_grant("code_verifier does not fit the code_challenge.")
     if row["jkt"] is not None and row["jkt"] != jkt:
-        raise invalid_grant("The code is bound to another key than the one that was proven.")
+        raise invalid_grant("The code is bound to a key other than the one that was proven.")
 
 
 async def _issue_first_tokens(
@@ -149,11 +149,11 @@ async def _issue_first_tokens(
 
 
 async def _lock_grant(conn: Connection, row: Any) -> None:  # noqa: ANN401 - as above
-    """Hold the grant. Raises OAuthError when it, or the membership behind it, has ended."""
+    """Lock the grant. Raises OAuthError if it, or the membership behind it, has ended."""
     grant = await conn.fetchrow(_LOCK_GRANT, row["grant_id"])
     member = await is_active_member(conn, row["customer_id"], row["user_id"])
     if grant is None or grant["revoked_at"] is not None or not member:
-        raise invalid_grant("What was granted has ended.")
+        raise invalid_grant("The grant has ended.")
 
 
 def _subject(row: Any, jkt: str | None) -> TokenSubject:  # noqa: ANN401 - as above

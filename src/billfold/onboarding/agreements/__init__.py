@@ -1,4 +1,4 @@
-"""Agreements: what a company agrees to when it opens an account.
+"""Agreements that a company accepts when it opens an account.
 
-Owns the texts in force and their version. Who accepted them is recorded with their application.
+Owns the texts in force and their version. Acceptances are recorded with the applications.
 """

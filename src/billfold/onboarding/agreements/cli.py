@@ -1,4 +1,4 @@
-"""`billfold agreements`: versions of the agreements, and which of them a customer accepted."""
+"""`billfold agreements`: versions of the agreements, and their acceptances by customers."""
 
 import asyncio
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ group = CommandGroup("agreements", "Publish a version of the agreements, and see
 
 @group.table("list", columns=("version", "required by", "published", "state"))
 async def list_versions(bank: Bank) -> Iterable[Row]:
-    """List all versions, the last one first."""
+    """List all versions, latest first."""
     today = et_date(await bank.now())
     current = bank.terms.agreements.in_force(today)
     found = await store.list_versions(bank.pool)
@@ -37,7 +37,7 @@ async def list_versions(bank: Bank) -> Iterable[Row]:
 
 @group.view("show 2025-06-01 > agreements.toml")
 async def show(bank: Bank, version: Annotated[str, typer.Argument(help="The version, from the list.")]) -> None:
-    """Print the texts of a version, as a file that can be changed and published."""
+    """Print the texts of a version, as a file that can be edited and published."""
     try:
         documents = await store.list_documents(bank.pool, version)
     except NotFound:
@@ -50,15 +50,15 @@ async def publish_file(
     bank: Bank,
     file: Annotated[Path, typer.Argument(help="All texts, as `show` prints them.")],
     *,
-    release_date: Annotated[date, DayOption(help="From when on it is in force; its name.")],
+    release_date: Annotated[date, DayOption(help="The date from which it is in force, and its name.")],
     required_by: Annotated[
-        date | None, DayOption(help="From when on who has not accepted it makes no payments. Never without it.")
+        date | None, DayOption(help="The date from which payments require its acceptance. Never if omitted.")
     ] = None,
     fonts: Annotated[
         Path | None, typer.Option(help="A folder of fonts, for letters that the product's own do not have.")
     ] = None,
 ) -> str:
-    """Publish a version later than all others. It stays readable for ever, and cannot be changed."""
+    """Publish a version later than all others. It stays readable forever and cannot be changed."""
     try:
         release = Release(read_texts(file.read_bytes()), release_date, required_by, fonts=(fonts,) if fonts else ())
         by = Publisher(bank_customer_id(bank.seed), bank.settings.bank_name, bank.vault, Origin.operator())
@@ -71,7 +71,7 @@ async def publish_file(
         raise CliError(f"{file} {wrong}.", "Nothing was published. Correct the file or the dates.") from None
     if release.released_on == today:
         await asyncio.sleep(2 * REFRESH_SECONDS)  # by then every process knows it
-    required = f" Who has not accepted it makes no payments from {release.required_by} on." if required_by else ""
+    required = f" Without it, customers can make no payments from {release.required_by} on." if required_by else ""
     return f"The agreements of {release.version} are published, and in force from that day on.{required}"
 
 
@@ -83,7 +83,7 @@ async def publish_file(
 async def acceptances(
     bank: Bank, customer: Annotated[UUID, typer.Argument(help="The customer's id.")]
 ) -> Iterable[Row]:
-    """List which versions a customer accepted, when, by whom and from where; the last one first."""
+    """List the versions that a customer accepted, when, by whom and from where; latest first."""
     if await find_customer(bank.pool, customer) is None:
         raise CliError(f"There is no customer {customer}.", "Find its id in the API.")
     return [tuple(row) for row in await store.list_acceptances(bank.pool, customer)]

@@ -1,4 +1,4 @@
-"""A version of the agreements is published: printed, stored for ever, and recorded in the bank's own audit log."""
+"""Publishes a version of the agreements: renders it, stores it for good, and records it in the bank's audit log."""
 
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -23,7 +23,7 @@ from billfold.platform.database.connection import Connection
 
 
 class Publisher(NamedTuple):
-    """Who publishes: the bank by its customer and its name, which stands on every page."""
+    """The publisher: the bank's customer id and its name, which is printed on every page."""
 
     bank_id: UUID
     bank_name: str
@@ -32,7 +32,7 @@ class Publisher(NamedTuple):
 
 
 class Release(NamedTuple):
-    """A version to publish: its texts, when they are in force, and by when they must have been accepted."""
+    """A version to publish: its texts, when they take effect, and by when they must be accepted."""
 
     texts: agreement_texts.AgreementTexts
     released_on: date
@@ -41,7 +41,7 @@ class Release(NamedTuple):
 
     @property
     def version(self) -> str:
-        """Its name: the release date."""
+        """The version's name: its release date."""
         return self.released_on.isoformat()
 
 
@@ -69,7 +69,7 @@ async def publish(conn: Connection, by: Publisher, release: Release, *, today: d
 
 
 async def publish_first(conn: Connection, by: Publisher, *, now: datetime) -> None:
-    """Publish the texts that are shipped, unless there are any; in the caller's transaction."""
+    """Publish the texts that ship with the package, unless there are any; in the caller's transaction."""
     await store.lock_versions(conn)
     if await store.list_versions(conn):
         return

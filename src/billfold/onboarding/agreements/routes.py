@@ -1,4 +1,4 @@
-"""The agreements in force, each of them as a public file, and acceptances that a partner reports."""
+"""The agreements in force, each as a public file, and acceptances reported by partners."""
 
 from datetime import date, datetime, timedelta
 from ipaddress import ip_address
@@ -41,7 +41,7 @@ class Agreement(msgspec.Struct, kw_only=True):
 
 
 async def read_agreement(bank: Bank, now: datetime) -> Agreement:
-    """Return what is in force at an instant of business time."""
+    """Return the agreements in force at an instant of business time."""
     version = bank.terms.agreements.in_force(et_date(now))
     assert version is not None  # the first one came with the bank
     where = f"{bank.settings.customer_origin}/agreements/{version}"
@@ -67,7 +67,7 @@ _AGENT_MAX: Final = 500
 
 
 class AcceptAgreementsRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Which version the customer accepted, when, and from where as far as is known."""
+    """The version that the customer accepted, when, and from where if known."""
 
     version: Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
     timestamp: datetime
@@ -77,13 +77,13 @@ class AcceptAgreementsRequest(msgspec.Struct, forbid_unknown_fields=True, kw_onl
 
 @get("/api/v1/agreements/", SIGNED, READS, tag="agreements")
 async def get_agreements(caller: Call, bank: Bank) -> Agreement:
-    """Read the agreements in force."""
+    """Get the agreements in force."""
     return await read_agreement(bank, caller.now)
 
 
 @get("/agreements/{version}/{file}", OPEN, READS, hidden=True)
 async def show_agreement(bank: Bank, version: str, file: str) -> HttpResponse:
-    """Show one text as a PDF, of any version that was ever published."""
+    """Show one text as a PDF, from any version ever published."""
     if file not in _KINDS:
         raise NotFound("There is no such agreement.")
     pdf = await store.get_pdf(bank.pool, version, _KINDS[file])
@@ -100,7 +100,7 @@ async def show_agreement(bank: Bank, version: str, file: str) -> HttpResponse:
 async def accept_agreements(caller: Caller, bank: Bank, customer_id: UUID, data: AcceptAgreementsRequest) -> Customer:
     """Accept agreements.
 
-    The customer has accepted the agreements in force, on pages of the partner. To accept them twice changes nothing.
+    The customer has accepted the agreements in force, on pages of the partner. Accepting them twice has no effect.
     """
     row = await caller.customer(bank, customer_id)
     _check_timestamp(data.timestamp, latest=max(caller.now, caller.wall) + _LEEWAY)
@@ -117,7 +117,7 @@ async def accept_agreements(caller: Caller, bank: Bank, customer_id: UUID, data:
 
 
 def _check_timestamp(at: datetime, latest: datetime) -> None:
-    """Raise InvalidInput for an instant without an offset, and for one to come."""
+    """Raise InvalidInput for an instant without an offset, or in the future."""
     try:
         is_future = require_aware(at) > latest
     except ValueError:
@@ -127,7 +127,7 @@ def _check_timestamp(at: datetime, latest: datetime) -> None:
 
 
 def _checked_address(text: str | None) -> str | None:
-    """Return an IP address as it is usually written. Raises InvalidInput."""
+    """Return an IP address in canonical form. Raises InvalidInput."""
     try:
         return None if text is None else str(ip_address(text))
     except ValueError:

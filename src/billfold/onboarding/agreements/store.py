@@ -1,4 +1,4 @@
-"""Rows of published agreements: added, and never changed."""
+"""Rows of published agreements, which are insert-only."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -29,7 +29,7 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One of its texts: `content` is JSON, `pdf` its file, both as they were published."""
+    """One of its texts: `content` is JSON, `pdf` its file, both as published."""
 
     customer_id: UUID
     version: str
@@ -41,7 +41,7 @@ class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
     pdf: bytes
 
 
-_LOCK = "SELECT FROM bank FOR UPDATE"  # rows that are only added leave no right to lock their table
+_LOCK = "SELECT FROM bank FOR UPDATE"  # without the right to update, a table cannot be locked
 _versions = Table(VersionRow, "agreement_version", key=("version",))
 _documents = Table(DocumentRow, "agreement_document", key=("version", "type"))
 _VERSIONS = f"{_versions.select} ORDER BY version DESC"
@@ -61,17 +61,17 @@ SELECT version, accepted_at, accepted_by, accepted_by_id, ip_address, user_agent
 
 
 async def lock_versions(conn: Connection) -> None:
-    """Let nobody else publish until the transaction ends; what is there can be read."""
+    """Block other publications until the transaction ends; existing versions can still be read."""
     await conn.execute(_LOCK)
 
 
 async def list_versions(conn: Db) -> list[VersionRow]:
-    """Return all versions, the last one first."""
+    """Return all versions, latest first."""
     return await _versions.all(conn, _VERSIONS)
 
 
 async def load_terms(conn: Db) -> tuple[AgreementTerms, ...]:
-    """Return what decides about each version."""
+    """Return the terms of each version."""
     return tuple(AgreementTerms(*row) for row in await conn.fetch(_TERMS))
 
 
@@ -84,13 +84,13 @@ async def list_documents(conn: Db, version: str) -> list[AgreementText]:
 
 
 async def find_documents(conn: Db, version: str) -> dict[str, AgreementText]:
-    """Return the texts of a version by their types; empty when it was never published."""
+    """Return the texts of a version by type; empty if it was never published."""
     rows = await conn.fetch(_DOCUMENTS, version)
     return {text.type: text for row in rows for text in [msgspec.json.decode(row["content"], type=AgreementText)]}
 
 
 async def find_unaccepted(conn: Db, user_id: UUID, version: str) -> UUID | None:
-    """Return a company that has not accepted a version, and of which the user is an administrator; or None."""
+    """Return a company that has not accepted a version and has the user as administrator, or None."""
     found: UUID | None = await conn.fetchval(_UNACCEPTED, user_id, version)
     return found
 
@@ -104,14 +104,14 @@ async def get_pdf(conn: Db, version: str, kind: str) -> bytes:
 
 
 async def add_version(conn: Connection, row: VersionRow, documents: Iterable[DocumentRow]) -> dict[str, dict[str, str]]:
-    """Add a version with its texts; return the fingerprints of the rows, as the audit log keeps them."""
+    """Add a version with its texts; return the fingerprints of the rows for the audit log."""
     versions = {row.version: await _insert(conn, _versions, row)}
     texts = {f"{each.version}/{each.type}": await _insert(conn, _documents, each) for each in documents}
     return {"agreement_version": versions, "agreement_document": texts}
 
 
 async def list_acceptances(conn: Db, customer_id: UUID) -> list[Record]:
-    """Return which versions a customer accepted, the last one first."""
+    """Return the versions that a customer accepted, latest first."""
     return await conn.fetch(_ACCEPTANCES, customer_id)
 
 
@@ -128,7 +128,7 @@ REFRESH_SECONDS = 2.0
 
 @asynccontextmanager
 async def run_agreements_refresher(pool: Pool, agreements: Agreements) -> AsyncIterator[None]:
-    """Keep the agreements new as long as the context lasts; inside it they are known."""
+    """Load the agreements, and refresh them as long as the context lasts."""
     await refresh(pool, agreements)
     task = asyncio.create_task(_run(pool, agreements))
     try:
@@ -139,7 +139,7 @@ async def run_agreements_refresher(pool: Pool, agreements: Agreements) -> AsyncI
 
 
 async def refresh(conn: Db, agreements: Agreements) -> None:
-    """Read which versions there are."""
+    """Load the versions."""
     agreements.published = await load_terms(conn)
 
 
@@ -149,5 +149,5 @@ async def _run(pool: Pool, agreements: Agreements) -> None:
         await asyncio.sleep(REFRESH_SECONDS)
         try:
             await refresh(pool, agreements)
-        except Exception as error:  # noqa: BLE001 - what is known is used on
+        except Exception as error:  # noqa: BLE001 - keep the versions read before
             log.warning("agreements_refresh_failed", error=error_summary(error))

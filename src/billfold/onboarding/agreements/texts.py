@@ -1,4 +1,4 @@
-"""The texts of a version of the agreements: as an operator writes them in a file, and what such a file must say."""
+"""The texts of a version of the agreements: the file format for operators, and the required content."""
 
 import json
 import re
@@ -33,16 +33,16 @@ TYPES: Final = (
     "FUNDS_AVAILABILITY",
     "REGULATION_E",
 )
-"""Every version has a text of each (contract 1.19)."""
+"""Every version has one text of each type (contract 1.19)."""
 FILE_BYTES_MAX: Final = 4 * 1024**2
 TITLE_MAX: Final = 120
 TEXT_MAX: Final = 20_000
-# What a file can hold and a page cannot show; a text that turns its direction may hide what it says.
+# Characters that a file can hold and a page cannot show; bidirectional controls could hide text.
 _UNREADABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 
 
 class InvalidAgreements(Exception):
-    """A file of agreements cannot be published; the message is a sentence about it without its subject."""
+    """A file of agreements cannot be published; the message is a sentence without its subject."""
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -53,7 +53,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class AgreementText(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One text; `type` names it for ever."""
+    """One text; `type` identifies it permanently."""
 
     type: str
     title: str
@@ -63,7 +63,7 @@ class AgreementText(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def blocks(self) -> list[tuple[bool, str]]:
-        """Return headings and paragraphs as they follow each other, each with whether it is a heading."""
+        """Return headings and paragraphs in order, each with whether it is a heading."""
         found = [(False, each) for each in self.paragraphs]
         for section in self.sections:
             found += [(True, section.heading), *((False, each) for each in section.paragraphs)]
@@ -71,7 +71,7 @@ class AgreementText(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class AgreementTexts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All texts of one version. The version is its release date, and need not be said twice, nor in the file."""
+    """All texts of one version. The version is the release date, so neither texts nor file repeat it."""
 
     documents: tuple[AgreementText, ...]
     version: str | None = None
@@ -79,7 +79,7 @@ class AgreementTexts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 def slug_of(kind: str) -> str:
-    """Return the name of a text in addresses: `FORM_CRS` is `form-crs`."""
+    """Return the name of a text in URLs: `FORM_CRS` is `form-crs`."""
     return kind.lower().replace("_", "-")
 
 
@@ -89,7 +89,7 @@ def shipped_texts() -> AgreementTexts:
 
 
 def read_texts(raw: bytes) -> AgreementTexts:
-    """Return the texts of a TOML file that has all a version needs. Raises InvalidAgreements."""
+    """Return the texts of a TOML file that is complete. Raises InvalidAgreements."""
     if len(raw) > FILE_BYTES_MAX:
         raise InvalidAgreements(f"is larger than {FILE_BYTES_MAX // 1024**2} MB")
     try:
@@ -102,7 +102,7 @@ def read_texts(raw: bytes) -> AgreementTexts:
 
 
 def to_toml(documents: Sequence[AgreementText]) -> str:
-    """Return texts as a file that can be changed and published."""
+    """Return texts as a file that can be edited and published."""
     return "\n".join(line for each in documents for line in _toml_lines(each)) + "\n"
 
 
@@ -153,5 +153,5 @@ def _toml_list(paragraphs: Sequence[str]) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    # A string of JSON is one of TOML.
+    # A JSON string is also a TOML string.
     return json.dumps(text, ensure_ascii=False)

@@ -1,6 +1,6 @@
-"""An approved application becomes a customer.
+"""Turns an approved application into a customer.
 
-Every step may be repeated: ids and keys of commands derive from the applicant, so what was done before a crash is
+Every step may be repeated: ids and keys of commands derive from the applicant, so steps completed before a crash are
 found, and only the rest is done.
 """
 
@@ -93,7 +93,7 @@ def _consent_of(row: ApplicationRow, form: AnyForm) -> Consent | None:
 
 
 async def _open_first_pocket(bank: Bank, row: ApplicationRow, pocket: FirstPocket) -> None:
-    """Open it, unless an operator approved an old consent and agreements are required since: the customer opens it."""
+    """Open it; after an approval with outdated consent, the customer must accept the agreements and open it."""
     deposit, reinvestment = resolve_strategies(
         pocket.deposit_strategy_id,
         pocket.reinvestment_strategy_id,
@@ -118,7 +118,7 @@ async def _open_first_pocket(bank: Bank, row: ApplicationRow, pocket: FirstPocke
 
 
 async def _complete(change: ApplicationChange) -> None:
-    """Record what came with the approval, and move to APPROVED."""
+    """Record the results of the approval, and move to APPROVED."""
     row, conn = change.row, change.action.conn
     documents = [each.document_id for each in change.application.documents]
     await document_store.review_documents(conn, row.customer_id, documents, status="APPROVED", reason=None)
@@ -129,7 +129,7 @@ async def _complete(change: ApplicationChange) -> None:
 
 
 async def _add_administrator(change: ApplicationChange) -> None:
-    """Begin the team of a customer that applied through the Customer API: who submitted it, or may act for it."""
+    """Create the first administrator of a Customer API applicant: its submitter, or the authorized representative."""
     row, conn = change.row, change.action.conn
     owner = await find_customer(conn, row.customer_id)
     if owner is None or owner.role != "customer":
@@ -149,7 +149,7 @@ async def _add_administrator(change: ApplicationChange) -> None:
 
 
 async def _representative(change: ApplicationChange) -> UUID | None:
-    """Return the user of the authorized representative, who is mailed a link when they are new."""
+    """Return the user of the authorized representative; a new user is mailed a link."""
     for party in change.application.parties.values():
         if Role.AUTHORIZED_REPRESENTATIVE in (party.roles or ()) and party.email and party.name:
             return await _user_of(change, party.email, party.name)

@@ -22,7 +22,7 @@ async def create_related_party(
 ) -> schemas.RelatedPartyApplication:
     """Add related party.
 
-    A person who owns, controls or represents the business; all shares together come to at most 1.
+    A person who owns, controls or represents the business; all shares together may not exceed 1.
     """
     row = await requests.find_own(caller, bank, application_id)
     application, party_id = await requests.add_related_party(caller, bank, row, data)
@@ -34,7 +34,7 @@ async def create_related_party(
 async def list_related_parties(caller: Call, bank: Bank, application_id: UUID) -> list[schemas.RelatedPartyApplication]:
     """List related parties.
 
-    In the order in which they were added.
+    Returns them in the order in which they were added.
     """
     return schemas.render_related_parties(await requests.read_application(caller, bank, application_id))
 
@@ -51,7 +51,7 @@ async def update_related_party(
 ) -> schemas.RelatedPartyApplication:
     """Update related party.
 
-    Fields that are named are replaced, and removed by null.
+    Named fields are replaced, and removed by null.
     """
     row = await requests.find_own(caller, bank, application_id)
     party_id = _named(related_party_application_id, related_party_id)
@@ -85,7 +85,7 @@ async def list_related_party_documents(
 ) -> list[Document]:
     """List documents of related party.
 
-    What is required of the person, and what became of it.
+    Returns the documents required of the person, and their status.
     """
     row = await requests.find_own(caller, bank, application_id)
     party_id = _named(related_party_application_id, related_party_id)
@@ -99,7 +99,7 @@ async def list_beneficial_owners(
 ) -> list[schemas.RelatedPartyApplication]:
     """List beneficial owners.
 
-    The related parties of the customer's application who own a quarter of it or more, or are named as owners.
+    Returns the related parties of the customer's application who own a quarter or more, or are named as owners.
     """
     customer = await caller.customer(bank, customer_id)
     row = await store.find_by_applicant(bank.pool, customer.customer_id)
@@ -110,5 +110,5 @@ async def list_beneficial_owners(
 
 
 def _named(*ids: UUID | None) -> UUID:
-    """Return the id in the path, which each API calls otherwise."""
+    """Return the id in the path, whose parameter has a different name in each API."""
     return next(each for each in ids if each is not None)

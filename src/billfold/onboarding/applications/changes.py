@@ -1,4 +1,4 @@
-"""Applications are created, filled in, submitted, and moved from status to status."""
+"""Creates, fills in and submits applications, and changes their status."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -32,13 +32,13 @@ _TITLES: Final[Mapping[ApplicationStatus, str]] = {
     ApplicationStatus.DOCUMENTS_NEEDED: "An application needs documents",
     ApplicationStatus.CLOSED: "An application was closed",
 }
-"""The statuses of which the team is notified."""
+"""The statuses that notify the team, with the title of the notification."""
 _REPORTED: Final = _TITLES.keys() - {ApplicationStatus.CLOSED}
 _CHECKED: Final = frozenset({ApplicationStatus.SUBMITTED, ApplicationStatus.PENDING})
 
 
 class ApplicationChange:
-    """A change of one application, which is locked; its audit entry is written with it. `at`: business time."""
+    """A change of one locked application, with its audit entry. `at`: business time."""
 
     def __init__(
         self, bank: Bank, action: AuditedAction, application: Application, *, at: datetime, wall: datetime
@@ -47,11 +47,11 @@ class ApplicationChange:
 
     @property
     def row(self) -> ApplicationRow:
-        """The application as it is now."""
+        """The current row of the application."""
         return self.application.row
 
     async def save(self, content: Content) -> None:
-        """Replace what the application says."""
+        """Replace the content of the application."""
         row = self.row
         sealed = await seal_application(
             self.action.conn, self.bank, row.applicant_id, row.application_id, content=content
@@ -59,7 +59,7 @@ class ApplicationChange:
         await self.update(content=sealed, updated_at=self.at)
 
     async def save_party(self, related_party_id: UUID, content: Content) -> None:
-        """Add a related party, or replace what is said of one."""
+        """Add a related party, or replace its content."""
         row, known = self.row, self.application.party_rows.get(related_party_id)
         await store.put_related_party(
             self.action,
@@ -80,7 +80,7 @@ class ApplicationChange:
         await self.update(updated_at=self.at)
 
     async def update(self, **changes: Any) -> None:
-        """Change columns, and request the documents that follow from the data now."""
+        """Change columns, and request the documents that the data now requires."""
         row = await store.update_application(self.action, self.row, **changes)
         await self._reload(row)
         await self.request_documents()
@@ -93,7 +93,7 @@ class ApplicationChange:
         wait_until: datetime | None = None,
         **changes: Any,
     ) -> None:
-        """Move to a status, with the event, the notification and the check that follow from it."""
+        """Move to a status, with the resulting event, notification and check."""
         moved = await store.move_application(
             self.action, self.row, status, at=self.at, exception_reasons=list(reasons), **changes
         )
@@ -109,7 +109,7 @@ class ApplicationChange:
         await self._reload(moved)
 
     async def request_documents(self) -> None:
-        """Request what is required and not there; what is no longer required and has no file is requested no more."""
+        """Request required documents; cancel requests for documents no longer required that have no file."""
         row, conn = self.row, self.action.conn
         required = self.application.required(self.bank.seed)
         for document_id, request in required.items():
@@ -153,8 +153,8 @@ async def changing(
     wall: datetime,
     details: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[ApplicationChange]:
-    """Open the transaction of a change of an application, and its entry `application.<verb>` in its owner's log."""
-    await bank.ports[DataKeys].of(bank.pool, row.applicant_id)  # no other machine is waited for in the transaction
+    """Open the transaction of a change of an application, with entry `application.<verb>` in its owner's log."""
+    await bank.ports[DataKeys].of(bank.pool, row.applicant_id)  # fetched before the transaction, which must not wait
     async with audit_record.audited(
         bank.pool,
         bank.vault,
@@ -173,7 +173,7 @@ async def changing(
 async def begin_application(
     bank: Bank, action: AuditedAction, row: ApplicationRow, *, at: datetime, wall: datetime
 ) -> Application | None:
-    """Add a new application and request its documents; None if its owner has one of this id."""
+    """Add a new application and request its documents; None if its owner already has one with this id."""
     if not await store.add_application(action, row):
         return None
     application = await open_application(action.conn, bank, row)

@@ -1,4 +1,4 @@
-"""`billfold applications`: who wants to become a customer, and the decisions of the bank."""
+"""`billfold applications`: businesses and persons who apply, and the bank's decisions."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal
@@ -20,7 +20,7 @@ from billfold.onboarding.applications.ports import CheckResult, CheckStatus
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
 
 MAX_ROWS = 200
-group = CommandGroup("applications", "See applications, and decide them.", example="list --status MANUAL_REVIEW")
+group = CommandGroup("applications", "Show and decide applications.", example="list --status MANUAL_REVIEW")
 
 ApplicationId = Annotated[UUID, typer.Argument(help="Its id, from the list.")]
 OfPartner = Annotated[str | None, typer.Option(help="Of this partner, where several chose one id.")]
@@ -43,7 +43,7 @@ async def list_applications(
 
 @group.view(f"show {EXAMPLE_ID}")
 async def show(bank: Bank, application_id: ApplicationId, *, partner: OfPartner = None) -> None:
-    """Show who applies, who belongs to it, its documents and its moves. Numbers are not shown."""
+    """Show the applicant, its related parties, its documents and its status history. Numbers are not shown."""
     row = await _find(bank, application_id, partner)
     application = await open_application(bank.pool, bank, row)
     for line in await describe_application(bank, application):
@@ -62,7 +62,7 @@ async def decide(
 ) -> str:
     """Decide an application: approve or reject it, or send it back for documents."""
     if status != "APPROVED" and not reason:
-        raise CliError("A decision that is no approval has a reason.", "Add --reason.")
+        raise CliError("A decision other than an approval needs a reason.", "Add --reason.")
     if (status == "DOCUMENTS_NEEDED") != bool(document):
         raise CliError("Documents are named with DOCUMENTS_NEEDED, and only then.", "Name one with --document.")
     if unknown := set(document or ()) - TYPES:

@@ -1,4 +1,4 @@
-"""Applications with what they say: opened when they are read, sealed with the key of the applicant when written."""
+"""Applications with their content, which is sealed with the applicant's key in the database."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id, derive
 
 Content = dict[str, Any]
-"""The fields of a form, ready for JSON, without those that are not there."""
+"""The fields of a form, ready for JSON, omitting absent ones."""
 
 
 class Application(msgspec.Struct, kw_only=True):
-    """An application with what it says, its related parties and the documents of both."""
+    """An application with its content, its related parties and the documents of both."""
 
     row: ApplicationRow
     form: AnyForm
@@ -39,16 +39,16 @@ class Application(msgspec.Struct, kw_only=True):
 
     @override
     def __repr__(self) -> str:
-        """Return the id and nothing personal."""
+        """Return the id, without personal data."""
         return f"Application({self.row.application_id})"
 
     def required(self, seed: bytes) -> dict[UUID, requirements.DocumentRequest]:
-        """Return the documents that are required, by their ids."""
+        """Return the required documents, by their ids."""
         requests = requirements.required_documents(self.form, self.parties, self.row.requested_documents)
         return {document_id_of(seed, self.row, each): each for each in requests}
 
     def missing(self, seed: bytes) -> list[str]:
-        """Return what it lacks before it can be submitted."""
+        """Return what is missing before it can be submitted."""
         required = self.required(seed)
         documents = [each for each in self.documents if each.document_id in required]
         return requirements.missing_requirements(self.form, self.parties, documents)
@@ -65,13 +65,13 @@ def document_id_of(seed: bytes, row: ApplicationRow, request: requirements.Docum
 
 
 def name_of(application: Application) -> str:
-    """Return who applies, in one line."""
+    """Return the applicant's name, in one line."""
     form = application.form
     return form.name.written if isinstance(form, IndividualForm) else form.name or "(no name)"
 
 
 async def open_application(conn: Db, bank: Bank, row: ApplicationRow) -> Application:
-    """Return an application with what it says. Raises NotFound when that was destroyed after its retention."""
+    """Return an application with its content. Raises NotFound if that was destroyed after its retention."""
     found = await open_applications(conn, bank, [row])
     if not found:
         raise NotFound("The application was destroyed at the end of its retention.")
@@ -79,7 +79,7 @@ async def open_application(conn: Db, bank: Bank, row: ApplicationRow) -> Applica
 
 
 async def open_applications(conn: Db, bank: Bank, rows: Sequence[ApplicationRow]) -> list[Application]:
-    """Return applications with what they say, without those that were destroyed after their retention."""
+    """Return applications with their content, omitting those that were destroyed after their retention."""
     keys = await bank.ports[DataKeys].load(conn, [row.applicant_id for row in rows])
     rows = [row for row in rows if keys.get(row.applicant_id) is not None]
     ids = [row.customer_id for row in rows], [row.application_id for row in rows]
@@ -117,7 +117,7 @@ async def _open(
 async def seal_application(
     conn: Db, bank: Bank, applicant_id: UUID, application_id: UUID, *, content: Content
 ) -> bytes:
-    """Return what an application says, sealed."""
+    """Return the content of an application, sealed."""
     place = associated_data("application", "content", application_id, tenant_id=applicant_id)
     return await bank.ports[DataKeys].seal(conn, applicant_id, msgspec.json.encode(content), aad=place)
 
@@ -125,13 +125,13 @@ async def seal_application(
 async def seal_related_party(
     conn: Connection, bank: Bank, row: ApplicationRow, related_party_id: UUID, *, content: Content
 ) -> bytes:
-    """Return what is said of a related party, sealed."""
+    """Return the content of a related party, sealed."""
     place = _party_place(row, related_party_id)
     return await bank.ports[DataKeys].seal(conn, row.applicant_id, msgspec.json.encode(content), aad=place)
 
 
 async def describe_application(bank: Bank, application: Application) -> list[str]:
-    """Return who applies, who belongs to it, what it lacks, and its moves: a line each. Numbers are not among them."""
+    """Return applicant, related parties, missing items and status history, one line each. Numbers are omitted."""
     row = application.row
     return [
         f"{name_of(application)} ({row.kind}) is {row.status}",
@@ -147,7 +147,7 @@ async def describe_application(bank: Bank, application: Application) -> list[str
 
 
 def content_of(form: AnyForm | RelatedPartyForm) -> Content:
-    """Return the fields of a form, ready for JSON; what is null is there, and what is not sent is not."""
+    """Return the fields of a form, ready for JSON; null fields are kept, fields that were not sent are omitted."""
     content: Content = msgspec.to_builtins(form)
     return content
 

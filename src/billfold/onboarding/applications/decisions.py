@@ -30,7 +30,7 @@ async def screen_application(bank: Bank, row: ApplicationRow, *, now: datetime) 
 
 
 def subjects_of(application: Application) -> Iterator[Subject]:
-    """Yield the applicant, under each of its names, and its related parties."""
+    """Yield the applicant, with each of its names, and its related parties."""
     form, applicant_id = application.form, application.row.applicant_id
     if isinstance(form, forms.IndividualForm):
         name = ScreenedName(
@@ -68,7 +68,7 @@ _LEAVING_CHECK = frozenset({CheckStatus.APPROVED, CheckStatus.MANUAL_REVIEW, Che
 
 
 async def decide(bank: Bank, row: ApplicationRow, result: CheckResult, *, origin: Origin, now: datetime) -> None:
-    """Do what was decided; an approved application is APPROVED once its customer is there.
+    """Carry out a decision; an approved application becomes APPROVED once its customer exists.
 
     Raises Refused `application-not-in-review`, `application-incomplete`, `sanctions-hit-open`.
     """
@@ -79,7 +79,7 @@ async def decide(bank: Bank, row: ApplicationRow, result: CheckResult, *, origin
 
 
 async def settle_check(bank: Bank, row: ApplicationRow, result: CheckResult, *, move_id: UUID, now: datetime) -> None:
-    """Do what the identity check of a move has found, unless the application has moved on in the meantime."""
+    """Carry out the result of the identity check of a move, unless the status has changed in the meantime."""
     await screen_application(bank, row, now=now)
     async with changing(bank, row, "checked", origin=Origin.system(), at=now, wall=wall_now()) as change:
         current = change.row
@@ -98,7 +98,7 @@ async def settle_check(bank: Bank, row: ApplicationRow, result: CheckResult, *, 
 
 
 async def complete_documents(bank: Bank, row: ApplicationRow, *, now: datetime) -> None:
-    """Give an application to an operator when it has all documents that it was sent back for."""
+    """Hand an application to an operator once it has all documents that it was sent back for."""
     if row.status != ApplicationStatus.DOCUMENTS_NEEDED:
         return
     if (await open_application(bank.pool, bank, row)).missing(bank.seed):
@@ -133,7 +133,7 @@ async def _approve(change: ApplicationChange) -> None:
 
 
 async def _send_back(change: ApplicationChange, types: Sequence[str], reasons: Sequence[str]) -> None:
-    """Request documents of these types: a new file where there is one, or a document that was not required before."""
+    """Request documents of these types: a new file for an existing document, or an additional document."""
     row, conn = change.row, change.action.conn
     known = [each for each in change.application.documents if each.type in types]
     reason = "; ".join(reasons) or "Another file is needed."
@@ -149,7 +149,7 @@ _CHECKED = frozenset({ApplicationStatus.SUBMITTED, ApplicationStatus.PENDING})
 
 
 async def run_check_job(bank: Bank, job: ScheduledJob) -> None:
-    """Check the identity behind the application of a move; without a provider an operator decides."""
+    """Check the identity of the application of a move; without a provider an operator decides."""
     move = await store.find_move(bank.pool, job.object_id)
     assert move is not None
     row = await store.get_application(bank.pool, move.customer_id, move.application_id)
@@ -165,12 +165,12 @@ async def run_check_job(bank: Bank, job: ScheduledJob) -> None:
     )
     await settle_check(bank, row, result, move_id=move.move_id, now=now)
     if result.look_again_at is not None and result.status in {CheckStatus.WAITING, CheckStatus.IN_PROGRESS}:
-        # Of a move that has become another one, this looks once more and finds nothing to do.
+        # If the move has been superseded, the job runs once more and finds nothing to do.
         await jobs_store.schedule(bank.pool, [job._replace(at=result.look_again_at)])
 
 
 async def run_report_job(bank: Bank, job: ScheduledJob) -> None:
-    """Raise the event of a move."""
+    """Raise the event of a status change."""
     move = await store.find_move(bank.pool, job.object_id)
     assert move is not None
     await bank.engine.submit(
@@ -185,7 +185,7 @@ async def run_report_job(bank: Bank, job: ScheduledJob) -> None:
 
 
 async def run_document_job(bank: Bank, job: ScheduledJob) -> None:
-    """Look whether the file of a document was the last that its application waited for."""
+    """Check whether a document was the last that its application was waiting for."""
     try:
         document = await document_store.get_document(bank.pool, job.object_id)
     except NotFound:
@@ -196,7 +196,7 @@ async def run_document_job(bank: Bank, job: ScheduledJob) -> None:
 
 
 async def run_expire_job(bank: Bank, job: ScheduledJob) -> None:
-    """Close an application that was never submitted and that nobody has changed for a long time."""
+    """Close an application that was never submitted and has not been changed for a long time."""
     row = await store.find_by_applicant(bank.pool, job.object_id)
     if row is None or row.status != ApplicationStatus.CREATED:
         return

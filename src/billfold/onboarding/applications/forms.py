@@ -1,6 +1,6 @@
 """Forms of businesses, related parties and individuals, as they are sent and stored.
 
-Types say what a field may be by itself; `rules/fields.py` says the rest.
+Types define the range of single fields; `rules/fields.py` has the other checks.
 """
 
 from datetime import date, datetime
@@ -87,7 +87,7 @@ PARTIES_MAX: Final = 50
 
 
 class BusinessNumber(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """A number under which authorities know a business."""
+    """An identification number of a business."""
 
     identification_number: Number
     type: Literal["TIN", "EIN", "NON_US_BUSINESS_ID"]
@@ -95,7 +95,7 @@ class BusinessNumber(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, o
 
 
 class PersonNumber(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """A number under which authorities know a person."""
+    """An identification number of a person."""
 
     identification_number: Number
     identification_type: PersonNumberType
@@ -103,7 +103,7 @@ class PersonNumber(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omi
 
 
 class Contact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The person to write to. A change replaces the fields that it names."""
+    """The contact person. A change replaces the fields that it names."""
 
     name: Name | UnsetType | None = UNSET
     phone_number: Phone | UnsetType | None = UNSET
@@ -111,7 +111,7 @@ class Contact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class RiskInfo(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What the business does, with whose money. A change replaces the fields that it names."""
+    """The business's activity and source of funds. A change replaces the fields that it names."""
 
     risk_categories: Annotated[list[RiskCategory], msgspec.Meta(max_length=20)] | UnsetType | None = UNSET
     company_mission: LongText | UnsetType | None = UNSET
@@ -132,21 +132,21 @@ class RiskInfo(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class IndustryInfo(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """The industry; `other_industry` says which, if it is OTHER."""
+    """The industry; `other_industry` describes it, if it is OTHER."""
 
     industry: Industry
     other_industry: Text | None = None
 
 
 class AgreementConsent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Which version of the agreements was accepted, and when."""
+    """The accepted version of the agreements, and when it was accepted."""
 
     version: AgreementVersion
     timestamp: datetime
 
 
 class FirstPocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """The Pocket to open with the approval, in the fields of a new Pocket."""
+    """The Pocket to open on approval, with the fields of a new Pocket."""
 
     pocket_name: Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=r"\S")]
     deposit_strategy_id: str | None = None
@@ -156,7 +156,7 @@ class FirstPocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit
 
 
 class BusinessForm(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The fields of a business application. Each may be left out, and null removes it; `apply` needs most of them."""
+    """The fields of a business application. Each may be omitted, and null removes it; `apply` requires most of them."""
 
     name: Text | UnsetType | None = UNSET
     doing_business_as: Text | UnsetType | None = UNSET
@@ -174,13 +174,13 @@ class BusinessForm(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class CreateBusinessApplication(BusinessForm, kw_only=True):
-    """The same, with an `id` of the caller's choice."""
+    """The same, with an `id` chosen by the caller."""
 
     id: UUID | None = None
 
 
 class RelatedPartyForm(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A person who owns, controls or represents the business. Each field may be left out, and null removes it."""
+    """A person who owns, controls or represents the business. Each field may be omitted, and null removes it."""
 
     title: Text | UnsetType | None = UNSET
     name: Name | UnsetType | None = UNSET
@@ -204,31 +204,31 @@ class _Profile(
 
 
 class EmployedProfile(_Profile, kw_only=True, tag="EMPLOYED"):
-    """Somebody with an employer."""
+    """An employed person."""
 
     occupation: Occupation
 
 
 class IndependentProfile(_Profile, kw_only=True, tag="INDEPENDENT"):
-    """Somebody who works for themselves."""
+    """A self-employed person."""
 
     occupation: Occupation | None = None
 
 
 class RetiredProfile(_Profile, kw_only=True, tag="RETIRED"):
-    """Somebody who has retired."""
+    """A retired person."""
 
     occupation: Occupation | None = None
 
 
 class StudentProfile(_Profile, kw_only=True, tag="STUDENT"):
-    """Somebody who studies."""
+    """A student."""
 
     occupation: Occupation | None = None
 
 
 class UnemployedProfile(_Profile, kw_only=True, tag="UNEMPLOYED"):
-    """Somebody without employment."""
+    """An unemployed person."""
 
     occupation: Occupation | None = None
 
@@ -255,7 +255,7 @@ class IndividualForm(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, o
 
 
 class NewIndividualForm(IndividualForm, kw_only=True):
-    """The same, with an `id` of the caller's choice."""
+    """The same, with an `id` chosen by the caller."""
 
     id: UUID | None = None
 

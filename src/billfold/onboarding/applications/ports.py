@@ -1,4 +1,4 @@
-"""The port of an identity check: a provider that knows businesses and people."""
+"""The port for identity checks: a provider that verifies businesses and people."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -12,7 +12,7 @@ from billfold.onboarding.applications.forms import AnyForm, RelatedPartyForm
 
 
 class CheckStatus(StrEnum):
-    """Where a check stands. WAITING: it has not begun, and a person has to decide when it never does."""
+    """The progress of a check. WAITING: it has not begun; if it never does, a person has to decide."""
 
     WAITING = "WAITING"
     IN_PROGRESS = "IN_PROGRESS"
@@ -23,7 +23,7 @@ class CheckStatus(StrEnum):
 
 
 class CheckedApplication(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be checked. `check_id` stays the same as long as the application is not submitted again."""
+    """An application to check. `check_id` stays the same until the application is submitted again."""
 
     check_id: UUID
     submitted_at: datetime
@@ -34,14 +34,14 @@ class CheckedApplication(msgspec.Struct, frozen=True, kw_only=True):
 
     @override
     def __repr__(self) -> str:
-        """Return the id and nothing personal."""
+        """Return the id, without personal data."""
         return f"CheckedApplication({self.check_id})"
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a check found: reasons as codes that the applicant sees, and types of documents that it needs.
+    """The result of a check: reason codes that the applicant sees, and types of documents that it needs.
 
-    `look_again_at` is business time; with WAITING and IN_PROGRESS the check is read again then.
+    `look_again_at` is business time; with WAITING and IN_PROGRESS the check is polled again then.
     """
 
     status: CheckStatus
@@ -52,7 +52,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
 
 @runtime_checkable
 class IdentityCheck(Protocol):
-    """Checks identities. Raises `Unavailable` when it does not answer; the check is repeated then."""
+    """Checks identities. Raises `Unavailable` if it does not answer; the check is then repeated."""
 
     async def check(self, application: CheckedApplication, now: datetime) -> CheckResult:
-        """Begin a check, or look how far it is; `now` is business time. Asking twice begins one check."""
+        """Begin a check, or return its progress; `now` is business time. A second call does not begin another check."""

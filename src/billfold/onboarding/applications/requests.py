@@ -32,11 +32,11 @@ from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 _MAC = "application"
 Check = Callable[[Application], None]
-"""Looks at an application before it is changed, and raises what stands in the way."""
+"""Checks an application before it is changed, and raises if the change must not happen."""
 
 
 def owner_of(call: Call) -> UUID:
-    """Return whose applications the caller's are: the partner's own customer, or that of the token or the invite."""
+    """Return the owner of the caller's applications: the partner's own customer, or that of the token or the invite."""
     if isinstance(call, Caller):
         return call.own_customer_id
     assert call.only_customer_id is not None
@@ -46,7 +46,7 @@ def owner_of(call: Call) -> UUID:
 async def find_own(
     call: Call, bank: Bank, application_id: UUID, kind: ApplicationKind | None = ApplicationKind.BUSINESS
 ) -> ApplicationRow:
-    """Return an application of the caller. Raises NotFound, for one of another kind too."""
+    """Return an application of the caller. Raises NotFound, also for one of another kind."""
     row = await store.get_application(bank.pool, owner_of(call), application_id)
     if kind not in {None, row.kind}:
         raise NotFound("There is no such application.")
@@ -56,14 +56,14 @@ async def find_own(
 async def read_application(
     call: Call, bank: Bank, application_id: UUID, kind: ApplicationKind | None = ApplicationKind.BUSINESS
 ) -> Application:
-    """Return an application of the caller with what it says. Raises NotFound."""
+    """Return an application of the caller with its content. Raises NotFound."""
     return await open_application(bank.pool, bank, await find_own(call, bank, application_id, kind))
 
 
 async def create_application(
     call: Call, bank: Bank, kind: ApplicationKind, form: forms.AnyForm, *, application_id: UUID | None
 ) -> Application:
-    """Create an application; one of the same id and content is returned as it is now.
+    """Create an application; one with the same id and content is returned as it is now.
 
     Raises InvalidInput, Refused `duplicate-id`, `customer-not-open`.
     """
@@ -121,7 +121,7 @@ async def submit_application(
     owner = await call.customer(bank, row.customer_id)
     require_active(owner.account_status)
     user_id = call.access.user_id if isinstance(call, CustomerCaller) else None
-    # A partner's own customer applies for all others of it.
+    # A partner's own customer applies for all its other customers.
     own_id = None if owner.role == "partner" else row.customer_id
     uses = uses_of("application_checks", customer=own_id, partner=owner.partner_id)
     async with _changing(call, bank, row, "submitted") as change:
@@ -140,7 +140,7 @@ async def submit_application(
             submitted_agent=call.agent,
             submitted_invite_id=invite_id,
         )
-        # Last: others of the partner wait here, until this one is committed.
+        # Last, because others of the partner wait here until this transaction is committed.
         await count_usage(change.action.conn, bank.settings.limits, uses, call.wall)
         return change.application
 
@@ -166,7 +166,7 @@ async def add_related_party(
 
 
 async def add_party(call: Call, change: ApplicationChange, party_id: UUID, content: Content) -> None:
-    """Add a related party in a change of its application. Raises InvalidInput."""
+    """Add a related party within a change of its application. Raises InvalidInput."""
     if len(change.application.parties) >= PARTIES_MAX and party_id not in change.application.parties:
         raise InvalidInput.at("body", msg=f"An application has at most {PARTIES_MAX} related parties")
     await _save_party(call, change, party_id, content)
@@ -257,7 +257,7 @@ def _changing(
 
 
 def _tidy(content: Content) -> Content:
-    """Return fields with phone numbers as E.164 and no value twice in a set."""
+    """Return fields with phone numbers as E.164 and without duplicates in sets."""
     content = application_fields.with_e164_numbers(content)
     if "roles" in content:
         content["roles"] = list(dict.fromkeys(content["roles"]))

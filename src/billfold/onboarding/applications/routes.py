@@ -26,7 +26,7 @@ _STATUSES = frozenset(ApplicationStatus)
 
 
 class ApplicationQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which applications; None for all."""
+    """Filter of applications; None for all."""
 
     statuses: Annotated[list[str] | None, texts_among("status", _STATUSES)] = None
 
@@ -38,8 +38,8 @@ async def create_business_application(
 ) -> schemas.BusinessApplication:
     """Create business application.
 
-    Every field is optional until the application is submitted. The same `id` with the same content is the same
-    application.
+    Every field is optional until the application is submitted. Sending the same `id` with the same content again
+    returns the existing application.
     """
     made = await requests.create_application(caller, bank, ApplicationKind.BUSINESS, data, application_id=data.id)
     return schemas.render_business(made, bank.seed)
@@ -52,7 +52,7 @@ async def list_business_applications(
 ) -> CursorList[schemas.BusinessApplication]:
     """List business applications.
 
-    Newest first.
+    Returns applications, newest first.
     """
     owner = requests.owner_of(caller)
     page = await wanted.read(
@@ -76,7 +76,7 @@ async def update_business_application(
 ) -> schemas.BusinessApplication:
     """Update business application.
 
-    Fields that are named are replaced, and removed by null; of `contact` and `risk_info` each field by itself.
+    Named fields are replaced, and removed by null; in `contact` and `risk_info` each field separately.
     """
     row = await requests.find_own(caller, bank, application_id)
     return schemas.render_business(await requests.update_application(caller, bank, row, data), bank.seed)
@@ -114,7 +114,7 @@ async def apply_business_application(caller: Call, bank: Bank, application_id: U
 async def withdraw_business_application(caller: Call, bank: Bank, application_id: UUID) -> schemas.BusinessApplication:
     """Withdraw business application.
 
-    One that is CREATED is CLOSED, for good. Its invites open nothing any longer.
+    A CREATED application becomes CLOSED, for good. Its invites no longer work.
     """
     row = await requests.find_own(caller, bank, application_id)
     return schemas.render_business(await requests.withdraw_application(caller, bank, row), bank.seed)
@@ -129,7 +129,7 @@ async def create_individual_application(
 ) -> schemas.IndividualApplication:
     """Create individual application.
 
-    The same `id` with the same content is the same application.
+    Sending the same `id` with the same content again returns the existing application.
     """
     made = await requests.create_application(caller, bank, ApplicationKind.INDIVIDUAL, data, application_id=data.id)
     return schemas.render_individual(made, bank.seed)
@@ -141,7 +141,7 @@ async def list_individual_applications(
 ) -> CursorList[schemas.IndividualApplication]:
     """List individual applications.
 
-    Newest first.
+    Returns applications, newest first.
     """
     owner, kind = requests.owner_of(caller), ApplicationKind.INDIVIDUAL
     page = await wanted.read(bank, store.APPLICATIONS, owner, kind, query.statuses, scope="individual-applications")
@@ -185,7 +185,7 @@ async def upload_application_document(
 ) -> UploadedDocument:
     """Upload document of application.
 
-    The body is the file of the document of this type, of an individual or of a business. No signature is needed.
+    The body is the file of the document of this type, for an individual or a business. No signature is needed.
     """
     if document_type not in TYPES:
         raise InvalidInput.at("path", "document_type", msg=f"must be one of {', '.join(sorted(TYPES))}")
@@ -207,7 +207,7 @@ async def upload_application_document(
 async def list_application_documents(caller: Call, bank: Bank, application_id: UUID) -> list[Document]:
     """List documents of application.
 
-    What is required of the business, which follows from its data, and what became of it.
+    Returns the documents required of the business, which depend on its data, and their status.
     """
     application = await requests.read_application(caller, bank, application_id)
     return [render_document(each) for each in application.documents_of(None)]

@@ -1,4 +1,4 @@
-"""Applications and related parties as both APIs show them: identification numbers are masked."""
+"""Applications and related parties as returned by both APIs: identification numbers are masked."""
 
 from datetime import date
 from typing import Annotated, Any, Literal, TypeVar
@@ -21,7 +21,7 @@ Masked = Annotated[str, msgspec.Meta(description="Its last characters, like ****
 
 
 class MaskedBusinessNumber(msgspec.Struct, kw_only=True):
-    """A number under which authorities know a business."""
+    """An identification number of a business."""
 
     identification_number: Masked
     type: Annotated[str, one_of("TIN", "EIN", "NON_US_BUSINESS_ID")]
@@ -29,7 +29,7 @@ class MaskedBusinessNumber(msgspec.Struct, kw_only=True):
 
 
 class MaskedPersonNumber(msgspec.Struct, kw_only=True):
-    """A number under which authorities know a person."""
+    """An identification number of a person."""
 
     identification_number: Masked
     identification_type: Annotated[str, one_of("SSN", "PASSPORT", "NON_US_ID")]
@@ -56,7 +56,7 @@ class _Shown(msgspec.Struct, kw_only=True):
 
 
 class BusinessApplication(_Shown, kw_only=True):
-    """A business application; what is not filled in is null."""
+    """A business application; fields that are not filled in are null."""
 
     name: str | None = None
     doing_business_as: str | None = None
@@ -75,7 +75,7 @@ class BusinessApplication(_Shown, kw_only=True):
 
 
 class RelatedPartyApplication(msgspec.Struct, kw_only=True):
-    """A person who owns, controls or represents the business; what is not filled in is null."""
+    """A person who owns, controls or represents the business; fields that are not filled in are null."""
 
     id: UUID
     title: str | None = None
@@ -92,7 +92,7 @@ class RelatedPartyApplication(msgspec.Struct, kw_only=True):
 
 
 class DateOfBirth(msgspec.Struct, kw_only=True):
-    """A date of birth, wrapped."""
+    """A date of birth, as an object."""
 
     date_of_birth: date
 
@@ -121,19 +121,19 @@ class IndividualApplication(_Shown, kw_only=True):
 
 
 def mask_number(number: str) -> str:
-    """Return an identification number of which only the last characters are legible: `*****4321`."""
+    """Return an identification number with only its last characters legible: `*****4321`."""
     legible = "".join(each for each in number if each.isalnum())
     shown = min(_SHOWN_DIGITS, len(legible) // 2)
     return "*" * max(len(legible) - shown, 1) + legible[len(legible) - shown :]
 
 
 def render_business(application: Application, seed: bytes) -> BusinessApplication:
-    """A business application."""
+    """Return a business application for display."""
     return _convert(_masked(application.form) | _shown(application, seed), BusinessApplication)
 
 
 def render_individual(application: Application, seed: bytes) -> IndividualApplication:
-    """The application of a person."""
+    """Return the application of a person for display."""
     form = application.form
     assert isinstance(form, forms.IndividualForm)
     needed = {each.type for each in application.documents if each.status in UNUSABLE}
@@ -150,12 +150,12 @@ def render_individual(application: Application, seed: bytes) -> IndividualApplic
 
 
 def render_related_party(party_id: UUID, form: forms.RelatedPartyForm) -> RelatedPartyApplication:
-    """A related party."""
+    """Return a related party for display."""
     return _convert(_masked(form) | {"id": party_id}, RelatedPartyApplication)
 
 
 def render_related_parties(application: Application) -> list[RelatedPartyApplication]:
-    """The related parties of an application, in the order in which they were added."""
+    """Return the related parties of an application, in the order in which they were added."""
     return [render_related_party(each, party) for each, party in application.parties.items()]
 
 

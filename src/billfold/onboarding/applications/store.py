@@ -55,7 +55,7 @@ SELECT {_applications.columns()}, written_no FROM application
     _applications.read,
     **BY_CREATION,
 )
-"""The applications of one kind that a customer made, of some statuses, newest first."""
+"""The applications of one kind that a customer made, by status, newest first."""
 
 
 get_application = _applications.get
@@ -64,12 +64,12 @@ add_application = _applications.add  # False when its owner has one of this id
 
 
 async def find_by_applicant(conn: Db, applicant_id: UUID) -> ApplicationRow | None:
-    """Return the application that a customer comes from, or None."""
+    """Return the application that a customer originates from, or None."""
     return await _applications.first(conn, _BY_APPLICANT, applicant_id)
 
 
 async def get_partner_application(conn: Db, partner_id: UUID, application_id: UUID) -> ApplicationRow:
-    """Return an application that a partner, or a customer of it, made. Raises NotFound."""
+    """Return an application made by a partner or one of its customers. Raises NotFound."""
     return await _applications.one(conn, _OF_PARTNER, partner_id, application_id)
 
 
@@ -79,7 +79,7 @@ async def list_by_id(conn: Db, application_id: UUID) -> list[ApplicationRow]:
 
 
 async def list_in_review(conn: Db, limit: int) -> list[ApplicationRow]:
-    """Return the applications that wait for an operator, the one submitted first before the others."""
+    """Return the applications that wait for an operator, in the order of submission."""
     return await _applications.all(conn, _IN_REVIEW, limit)
 
 
@@ -89,14 +89,14 @@ async def list_all(conn: Db, statuses: Sequence[str] | None, limit: int) -> list
 
 
 async def update_application(action: AuditedAction, row: ApplicationRow, **changes: Any) -> ApplicationRow:
-    """Change columns of an application that is locked; return it as it is then."""
+    """Change columns of a locked application; return the updated row."""
     return await _applications.change(action, row.customer_id, row.application_id, **changes)
 
 
 async def move_application(
     action: AuditedAction, row: ApplicationRow, status: types.ApplicationStatus, *, at: datetime, **changes: Any
 ) -> ApplicationRow:
-    """Give a locked application another status, and write down the move."""
+    """Change the status of a locked application, and record the move."""
     moved = await update_application(action, row, status=status, move_no=row.move_no + 1, updated_at=at, **changes)
     move = types.MoveRow(
         customer_id=row.customer_id,
@@ -114,7 +114,7 @@ find_move = _moves.find
 
 
 async def list_moves(conn: Db, row: ApplicationRow) -> list[types.MoveRow]:
-    """Return the moves of an application, the first one first."""
+    """Return the moves of an application, in order."""
     return await _moves.all(conn, _MOVES, row.customer_id, row.application_id)
 
 
@@ -137,17 +137,17 @@ async def delete_related_party(action: AuditedAction, row: ApplicationRow, relat
 
 
 async def list_awaited_members(conn: Db, row: ApplicationRow) -> list[types.AwaitedMemberRow]:
-    """Return who is invited with the approval, in the order in which they were named."""
+    """Return the members to be invited on approval, in the order in which they were named."""
     return await _members.all(conn, _MEMBERS, row.customer_id, row.application_id)
 
 
 async def add_awaited_member(action: AuditedAction, row: types.AwaitedMemberRow) -> None:
-    """Add somebody who is invited with the approval."""
+    """Add a member to be invited on approval."""
     await _members.add(action, row, then="")
 
 
 async def drop_awaited_members(action: AuditedAction, row: ApplicationRow) -> bool:
-    """Wait for nobody any longer; tell whether anybody was waited for."""
+    """Remove the members to be invited on approval; return whether there were any."""
     found = await action.conn.fetch(_DROP_MEMBERS, row.customer_id, row.application_id)
     for each in found:
         action.proves("awaited_team_member", each["member_id"], None)

@@ -1,4 +1,4 @@
-"""Applications and related parties as stored, and the words for their states."""
+"""Applications and related parties as stored, and their states."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -16,13 +16,13 @@ REPORT_JOB: Final = "application.report"
 APPROVE_JOB: Final = "application.approve"
 """Creates the customer of an approved application; its object is the applicant."""
 TEAM_JOB: Final = "application.team"
-"""Invites the members of the team who wait for an approval; its object is the applicant."""
+"""Invites the team members who wait for an approval; its object is the applicant."""
 EXPIRE_JOB: Final = "application.expire"
-"""Closes an application that nobody changes; its object is the applicant."""
+"""Closes an application without recent changes; its object is the applicant."""
 
 
 class ApplicationKind(StrEnum):
-    """Who applies."""
+    """The kind of applicant."""
 
     BUSINESS = "BUSINESS"
     INDIVIDUAL = "INDIVIDUAL"
@@ -42,7 +42,7 @@ class ApplicationStatus(StrEnum):
 
 
 class Role(StrEnum):
-    """What a related party is to a business."""
+    """The role of a related party in a business."""
 
     CONTROL_PERSON = "CONTROL_PERSON"
     AUTHORIZED_REPRESENTATIVE = "AUTHORIZED_REPRESENTATIVE"
@@ -50,10 +50,10 @@ class Role(StrEnum):
 
 
 class ApplicationRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An application as stored. `customer_id` is who made it: a partner's own customer, or one of the Customer API.
+    """An application as stored. `customer_id` is its owner: a partner's own customer, or one of the Customer API.
 
-    `applicant_id` is the customer it becomes; until then nothing else has this id. `content` is sealed. `move_no`
-    counts the moves of its status. `is_approved`: it is decided, and the customer is being created. Business time.
+    `applicant_id` is the id of the future customer; until then nothing else has this id. `content` is sealed. `move_no`
+    counts its status changes. `is_approved`: it is approved, and the customer is being created. Business time.
     """
 
     customer_id: UUID
@@ -105,7 +105,7 @@ class RelatedPartyRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AwaitedMemberRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody who is invited into the team of the applicant with its approval; `content` is sealed."""
+    """A member to be invited into the team of the applicant on approval; `content` is sealed."""
 
     customer_id: UUID
     application_id: UUID

@@ -1,5 +1,5 @@
-"""Invites: people without an account who fill in, review or submit an application of somebody else.
+"""Invites: people without an account who fill in, review or submit someone else's application.
 
-Owns the invites, their links and sessions, and what each kind of invited person may do. Never checks what an
-application says: that is done by the functions that the APIs call too.
+Owns the invites, their links and sessions, and the rights of each kind of invited person. Never checks the
+content of an application: the functions that the APIs call do.
 """

@@ -1,4 +1,4 @@
-"""Inviting people to an application, once more, and taking an invite back."""
+"""Inviting people to an application, resending an invite, and withdrawing it."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,11 +39,11 @@ _PURPOSES: Final[Mapping[InvitationType, tuple[str, str]]] = MappingProxyType(
         InvitationType.RELATED_PARTY: ("Your details for the application of", "give your own details for"),
     }
 )
-"""How the subject of the e-mail begins, and what it asks for."""
+"""The beginning of the e-mail's subject, and its request."""
 
 
 class _Sender(NamedTuple):
-    """Who invites: the request, the bank, and the name of the customer who applies."""
+    """The sender of an invite: the request, the bank, and the name of the customer who applies."""
 
     call: Call
     bank: Bank
@@ -51,7 +51,7 @@ class _Sender(NamedTuple):
 
 
 class _Planned(NamedTuple):
-    """An invite on its way: who is mailed, what there is of it already, and whether that was mailed moments ago."""
+    """An invite to be sent: the recipient, an existing invite, and whether that was mailed moments ago."""
 
     wanted: WantedInvite
     invitee: Invitee
@@ -85,14 +85,14 @@ async def invite(call: Call, bank: Bank, row: ApplicationRow, wanted: Sequence[W
 
 
 async def withdraw(call: Call, bank: Bank, row: ApplicationRow, invite_id: UUID) -> None:
-    """Take an invite back: its links open nothing any longer, nor do browsers that have opened it. Raises NotFound."""
+    """Withdraw an invite: its links and sessions no longer work. Raises NotFound."""
     async with changing(bank, row, "invite_withdrawn", origin=call.origin, at=call.now, wall=call.wall) as change:
         change.action.details["invite_id"] = str(invite_id)
         await store.delete_invite(change.action, change.row, invite_id)
 
 
 async def open_invites(conn: Db, bank: Bank, application: Application, *, now: datetime) -> list[Invite]:
-    """Return the invites of an application with who is invited, the first one first."""
+    """Return the invites of an application with the invitees, in order of creation."""
     rows = await store.list_invites(conn, application.row)
     applicant_id = application.row.applicant_id
     found = []
@@ -111,7 +111,7 @@ async def _do(sender: _Sender, change: ApplicationChange, planned: _Planned, *, 
 
 
 async def _renew(sender: _Sender, change: ApplicationChange, planned: _Planned, number: int) -> Invite:
-    """Write an invite, with a new link, and mail it; a related party that is not there yet is added."""
+    """Write an invite with a new link, and mail it; a missing related party is added."""
     call, bank, wanted, earlier = sender.call, sender.bank, planned.wanted, planned.earlier
     party_id = wanted.related_party_id or (earlier.related_party_id if earlier else None)
     if wanted.invitation_type == InvitationType.RELATED_PARTY and party_id is None:
@@ -144,7 +144,7 @@ async def _renew(sender: _Sender, change: ApplicationChange, planned: _Planned, 
 
 
 async def _keep_links(conn: Connection, planned: _Planned) -> None:
-    """Keep the links of an invite that is mailed again; those that another address got end."""
+    """Keep the links of an invite that is mailed again; links sent to another address end."""
     if planned.earlier is None:
         return
     if planned.is_same_address:
@@ -166,7 +166,7 @@ def _plan(call: Call, known: Iterable[Invite], wanted: WantedInvite, application
 
 
 def _addressed(wanted: WantedInvite, application: Application) -> Invitee:
-    """Return who is to be mailed; of a related party what is not said is known. Raises NotFound, InvalidInput."""
+    """Return the person to mail; missing data comes from the related party. Raises NotFound, InvalidInput."""
     invitee = wanted.invitee
     if wanted.related_party_id is None:
         return invitee
@@ -183,7 +183,7 @@ def _addressed(wanted: WantedInvite, application: Application) -> Invitee:
 
 
 def _find_earlier(known: Iterable[Invite], wanted: WantedInvite, invitee: Invitee) -> Invite | None:
-    """Return the invite of the same person for the same: a related party has one, wherever it is mailed."""
+    """Return the same person's earlier invite of this type: a related party has one, even with a new address."""
     for each in known:
         if each.row.invitation_type != wanted.invitation_type:
             continue
@@ -202,7 +202,7 @@ def _new_party(invitee: Invitee) -> dict[str, object]:
 
 
 async def _count_emails(change: ApplicationChange, invitees: Sequence[Invitee]) -> None:
-    """Count what is going to be mailed, in one order for everybody. Refuses: invite-limit-reached."""
+    """Count the e-mails to be sent, in a fixed order to avoid deadlocks. Refuses: invite-limit-reached."""
     vault, row = change.bank.vault, change.row
     uses = Counter(("invitations.recipient", mailbox_of(vault, each.email)) for each in invitees)
     uses["invitations.application", row.applicant_id] = len(invitees)

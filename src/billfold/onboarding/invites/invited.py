@@ -51,7 +51,7 @@ async def list_drafts(bank: Bank, invite: InviteRow, applicant_id: UUID) -> dict
 
 
 async def put_draft(bank: Bank, invite: InviteRow, applicant_id: UUID, *, step: str, draft: Draft) -> None:
-    """Keep what is left of a step; an empty draft is dropped."""
+    """Store the incomplete fields of a step; an empty draft is deleted."""
     content = None
     if draft.values or draft.mistakes:
         place = _place(invite, applicant_id, step)
@@ -60,21 +60,21 @@ async def put_draft(bank: Bank, invite: InviteRow, applicant_id: UUID, *, step: 
 
 
 def mark_of(bank: Bank, shown: Any) -> str:  # noqa: ANN401 - anything that JSON can hold
-    """Return a text that stands in a form for what was shown with it, and tells nothing about it."""
+    """Return a token that identifies the values shown in a form without revealing them."""
     return bank.vault.compute_mac(_canonical(shown), _SEEN).hex()
 
 
 def is_marked(bank: Bank, mark: str, shown: Any) -> bool:  # noqa: ANN401 - anything that JSON can hold
-    """Tell whether a mark stands for this."""
+    """Return whether a mark identifies these values."""
     return bank.vault.verify_mac(_bytes_of(mark), _canonical(shown), _SEEN)
 
 
 def unless_changed(bank: Bank, mark: str, shown_of: Callable[[Application], Any]) -> Check:
-    """Return a check that refuses `content-changed` when an application no longer shows what a form was marked with."""
+    """Return a check that refuses `content-changed` if an application no longer has the values that were marked."""
 
     def check(application: Application) -> None:
         if not is_marked(bank, mark, shown_of(application)):
-            raise Refused("content-changed", "Somebody else has changed this meanwhile.")
+            raise Refused("content-changed", "Somebody else has changed this in the meantime.")
 
     return check
 
@@ -109,7 +109,7 @@ class InvitedCall(Call, frozen=True, kw_only=True):
     @property
     @override
     def origin(self) -> Origin:
-        """The invite: who it was mailed to is known, and not who opened it."""
+        """The invite: the addressee is known, not the person who opened it."""
         return Origin(kind="INVITED", name=self.name, ip_address=self.address, user_agent=self.agent)
 
     @property
@@ -120,12 +120,12 @@ class InvitedCall(Call, frozen=True, kw_only=True):
 
     @override
     def may(self, scope: str) -> bool:
-        """Tell that no scope is included."""
+        """Return False: an invite has no scopes."""
         return False
 
 
 class InvitedView(msgspec.Struct, frozen=True, kw_only=True):
-    """What an invited person is shown: of a related party nothing but their own, and the name of the business."""
+    """The data an invited person sees: a related party sees only their own, and the name of the business."""
 
     row: ApplicationRow
     form: BusinessForm
@@ -135,7 +135,7 @@ class InvitedView(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_editable(self) -> bool:
-        """Whether the application can be changed now."""
+        """True if the application can be changed now."""
         return self.row.status in EDITABLE
 
 
@@ -150,13 +150,13 @@ async def find_application(bank: Bank, invite: InviteRow) -> ApplicationRow:
 
 
 async def read(bank: Bank, invite: InviteRow) -> InvitedView:
-    """Return what the invite shows. Raises NotFound when the application was destroyed after its retention."""
+    """Return the data visible to the invite. Raises NotFound if the application was destroyed after its retention."""
     row = await find_application(bank, invite)
     return view_of(await open_application(bank.pool, bank, row), invite, bank.seed)
 
 
 def view_of(application: Application, invite: InviteRow, seed: bytes) -> InvitedView:
-    """Return what an invite shows of an application. Raises NotFound."""
+    """Return the part of an application that is visible to an invite. Raises NotFound."""
     form, party_id = application.form, invite.related_party_id
     assert isinstance(form, BusinessForm)
     parties, missing = application.parties, application.missing(seed)
@@ -177,7 +177,7 @@ def view_of(application: Application, invite: InviteRow, seed: bytes) -> Invited
 
 
 async def accept(call: InvitedCall, bank: Bank) -> None:
-    """Note that the invited person has begun. Raises Refused `application-not-editable`."""
+    """Record that the invited person has begun. Raises Refused `application-not-editable`."""
     row = await find_application(bank, call.invite)
     async with changing(bank, row, "invite_accepted", origin=call.origin, at=call.now, wall=call.wall) as change:
         require_editable(change.row)
@@ -193,13 +193,13 @@ async def accept(call: InvitedCall, bank: Bank) -> None:
 
 
 async def save_business(call: InvitedCall, bank: Bank, data: BusinessForm, *, check: Check) -> None:
-    """Change what the application says. Raises as `update_application`, and Refused `forbidden`."""
+    """Change the content of the application. Raises as `update_application`, and Refused `forbidden`."""
     rules.require_may_edit_business(call.invite)
     await requests.update_application(call, bank, await find_application(bank, call.invite), data, check=check)
 
 
 async def add_party(call: InvitedCall, bank: Bank, data: RelatedPartyForm) -> UUID:
-    """Add a related party; the same call adds the same one. Raises as `add_related_party`, Refused `forbidden`."""
+    """Add a related party; repeating the call adds nothing. Raises as `add_related_party`, Refused `forbidden`."""
     rules.require_may_edit_business(call.invite)
     row = await find_application(bank, call.invite)
     return (await requests.add_related_party(call, bank, row, data))[1]
@@ -219,7 +219,7 @@ async def remove_party(call: InvitedCall, bank: Bank, party_id: UUID) -> None:
 
 
 async def upload(call: InvitedCall, bank: Bank, document_id: UUID, request: RawRequest) -> None:
-    """Store the file that is the body for a document of the application.
+    """Store the request body as the file of a document of the application.
 
     Raises as `store_file`, NotFound, Refused `application-not-editable`, `forbidden`.
     """
@@ -241,7 +241,7 @@ async def submit(call: InvitedCall, bank: Bank, *, version: str, check: Check) -
     """
     rules.require_may_submit(call.invite)
     if version != bank.terms.agreements.in_force(et_date(call.now)):
-        raise Refused("content-changed", "The agreements have changed meanwhile. Read them, and accept them again.")
+        raise Refused("content-changed", "The agreements have changed since then. Read them, and accept them again.")
     row = await find_application(bank, call.invite)
     consent = AgreementConsent(version=version, timestamp=call.wall)
     await requests.submit_application(call, bank, row, consent=consent, invite_id=call.invite.invite_id, check=check)

@@ -21,7 +21,7 @@ from billfold.platform.text import is_name
 
 
 class InvitedCollaborator(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Somebody who may fill in the application."""
+    """A person who may fill in the application."""
 
     email: Email
     first_name: NamePart | None = None
@@ -39,7 +39,7 @@ class InviteCollaborators(
 class InviteAuthorizedPerson(
     msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="invitation_type", tag="AUTHORIZED_PERSON"
 ):
-    """Ask somebody to review the application, to accept the agreements and to submit it."""
+    """Ask a person to review the application, to accept the agreements and to submit it."""
 
     email: Email
     first_name: NamePart
@@ -49,10 +49,10 @@ class InviteAuthorizedPerson(
 class InviteRelatedParty(
     msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="invitation_type", tag="RELATED_PARTY"
 ):
-    """Ask a related party for their own data and documents: one that is there, or a new one under this name.
+    """Ask a related party for their own data and documents: an existing one, or a new one with this name.
 
-    Without `email` the one of the related party is used. Without `requested_fields` they are asked for everything
-    but `roles` and `ownership_percentage`.
+    Without `email` the related party's address is used. Without `requested_fields` they are asked for all fields
+    except `roles` and `ownership_percentage`.
     """
 
     related_party_id: UUID | None = None
@@ -76,7 +76,7 @@ NewInvite = InviteCollaborators | InviteAuthorizedPerson | InviteRelatedParty
 
 
 class Collaborator(msgspec.Struct, kw_only=True):
-    """Somebody who is invited. The link of an invite works until `expires_at`, also after it is ACCEPTED."""
+    """An invited person. The link of an invite works until `expires_at`, even after it is ACCEPTED."""
 
     id: UUID
     invitation_type: InvitationType
@@ -89,14 +89,14 @@ class Collaborator(msgspec.Struct, kw_only=True):
 
 
 class Invites(msgspec.Struct, kw_only=True):
-    """Who is invited."""
+    """The invited people."""
 
     invites: list[Collaborator]
     object_type: Literal["List"] = "List"
 
 
 def wanted_in(data: NewInvite) -> list[WantedInvite]:
-    """Return the invites that a body wants, with normalized addresses. Raises InvalidInput with every mistake."""
+    """Return the invites in a body, with normalized addresses. Raises InvalidInput with every error."""
     mistakes = list(_mistakes(data))
     if mistakes:
         raise InvalidInput(mistakes)
@@ -118,7 +118,7 @@ def wanted_in(data: NewInvite) -> list[WantedInvite]:
 
 
 def render_invites(invites: Sequence[rules.Invite]) -> Invites:
-    """Invites, in the order in which they were made."""
+    """Return invites for display, in the order in which they were made."""
     return Invites(
         invites=[
             Collaborator(
@@ -206,8 +206,8 @@ _ONE = f"{V2}{{application_id}}/"
 async def invite_to_application(member: CustomerCaller, bank: Bank, application_id: UUID, data: NewInvite) -> Invites:
     """Invite people to an application.
 
-    Each is mailed a link, which works for seven days, and needs no account: to fill the application in, to review and
-    submit it, or to fill in their own data as a related party. Whoever is invited already gets a new link.
+    Each is mailed a link, which works for seven days and needs no account: to fill in the application, to review and
+    submit it, or to fill in their own data as a related party. Anyone already invited gets a new link.
     """
     row = await requests.find_own(member, bank, application_id)
     return render_invites(await invitations.invite(member, bank, row, wanted_in(data)))
@@ -217,7 +217,7 @@ async def invite_to_application(member: CustomerCaller, bank: Bank, application_
 async def list_application_invites(member: CustomerCaller, bank: Bank, application_id: UUID) -> Invites:
     """List invites of an application.
 
-    In the order in which they were made.
+    Returns invites in the order in which they were made.
     """
     application = await requests.read_application(member, bank, application_id)
     return render_invites(await invitations.open_invites(bank.pool, bank, application, now=member.now))
@@ -229,7 +229,7 @@ async def withdraw_application_invite(
 ) -> None:
     """Withdraw an invite.
 
-    Its links open nothing any longer.
+    Its links no longer work.
     """
     row = await requests.find_own(member, bank, application_id)
     await invitations.withdraw(member, bank, row, invite_id)

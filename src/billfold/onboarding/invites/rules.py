@@ -13,7 +13,7 @@ from billfold.platform.errors import Refused
 
 
 class InvitationType(StrEnum):
-    """What somebody is invited for: to fill in the whole, to review and submit it, or to fill in their own data."""
+    """The purpose of an invite: to fill in everything, to review and submit it, or to fill in one's own data."""
 
     COLLABORATOR = "COLLABORATOR"
     AUTHORIZED_PERSON = "AUTHORIZED_PERSON"
@@ -29,7 +29,7 @@ class InviteStatus(StrEnum):
 
 
 class Invitee(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is invited, as they are addressed in the e-mail."""
+    """The invited person, as addressed in the e-mail."""
 
     email: str
     first_name: str | None = None
@@ -39,8 +39,8 @@ class Invitee(msgspec.Struct, frozen=True, kw_only=True):
 class InviteRow(msgspec.Struct, frozen=True, kw_only=True):
     """An invite as stored. `customer_id` is the owner of the application; `content` is the sealed `Invitee`.
 
-    `requested_fields` are all that a related party may fill in; empty: everything of their own. `expires_at` is
-    business time, `link_expires_at` wall time, as `accepted_at`. `link_hash` is that of the newest link.
+    `requested_fields` are those that a related party may fill in; empty: all of their own. `expires_at` is
+    business time; `link_expires_at` and `accepted_at` are wall time. `link_hash` is that of the newest link.
     """
 
     customer_id: UUID
@@ -59,7 +59,7 @@ class InviteRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Invite(msgspec.Struct, frozen=True, kw_only=True):
-    """An invite with who is invited."""
+    """An invite with the invited person."""
 
     row: InviteRow
     invitee: Invitee
@@ -67,7 +67,7 @@ class Invite(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WantedInvite(msgspec.Struct, frozen=True, kw_only=True):
-    """An invite that is to be sent. A related party that is not there yet is added under the name of the invitee."""
+    """An invite to be sent. A missing related party is added with the invitee's name."""
 
     invitation_type: InvitationType
     invitee: Invitee
@@ -77,19 +77,19 @@ class WantedInvite(msgspec.Struct, frozen=True, kw_only=True):
 
 INVITE_LIFETIME: Final = timedelta(days=7)
 RESEND_INTERVAL: Final = timedelta(minutes=1)
-"""An invite that is repeated sooner is not sent again."""
+"""An invite that is repeated within this time is not mailed again."""
 SESSION_IDLE_LIMIT: Final = timedelta(hours=1)
 SESSION_LIFETIME: Final = timedelta(hours=12)
 INVITES_MAX: Final = 100
-"""How many invites an application may have."""
+"""Maximum number of invites of an application."""
 COLLABORATORS_MAX: Final = 20
 PARTY_FIELDS: Final = frozenset(RelatedPartyForm.__struct_fields__)
 _CLAIMS: Final = frozenset({"roles", "ownership_percentage"})
-"""What a business says of a person: the person says it only where they are asked to."""
+"""Fields in which the business describes a person: the person fills them in only if requested."""
 
 
 def status_of(row: InviteRow, parties: Collection[UUID], now: datetime) -> InviteStatus:
-    """Return where an invite stands among these related parties; `now` is business time."""
+    """Return the status of an invite, given the existing related parties; `now` is business time."""
     if row.related_party_id is not None and row.related_party_id not in parties:
         return InviteStatus.EXPIRED
     if row.accepted_at is not None:
@@ -98,7 +98,7 @@ def status_of(row: InviteRow, parties: Collection[UUID], now: datetime) -> Invit
 
 
 def is_just_sent(row: InviteRow, *, now: datetime, wall: datetime) -> bool:
-    """Tell whether an invite is open and was mailed moments ago."""
+    """Return whether an invite is open and was mailed moments ago."""
     return row.expires_at > now and row.sent_at > wall - RESEND_INTERVAL
 
 
@@ -130,7 +130,7 @@ def require_may_edit_party(row: InviteRow, party_id: UUID, fields: Collection[st
 
 
 def require_may_upload(row: InviteRow, related_party_id: UUID | None) -> None:
-    """Refuses: forbidden, for a document that is not about the invited person."""
+    """Refuses: forbidden, for a document that does not concern the invited person."""
     if row.invitation_type == InvitationType.COLLABORATOR:
         return
     if row.invitation_type != InvitationType.RELATED_PARTY or row.related_party_id != related_party_id:

@@ -1,4 +1,4 @@
-"""Rows of invites, of the browsers that opened them, and of what is typed and not complete."""
+"""Rows of invites, of their browser sessions, and of drafts."""
 
 from datetime import datetime
 from uuid import UUID
@@ -53,17 +53,17 @@ ON CONFLICT (invite_id, step) DO UPDATE SET content = excluded.content
 
 
 async def list_invites(conn: Db, application: ApplicationRow) -> list[InviteRow]:
-    """Return the invites of an application, the first one first."""
+    """Return the invites of an application, in order of creation."""
     return await _invites.all(conn, _OF_APPLICATION, application.customer_id, application.application_id)
 
 
 async def put_invite(action: AuditedAction, row: InviteRow) -> None:
-    """Add an invite, or change it."""
+    """Insert or update an invite."""
     await _invites.add(action, row, _RENEW)
 
 
 async def delete_invite(action: AuditedAction, application: ApplicationRow, invite_id: UUID) -> None:
-    """Remove an invite; its links and the browsers that opened it are worth nothing. Raises NotFound."""
+    """Remove an invite, which invalidates its links and sessions. Raises NotFound."""
     key = (application.customer_id, application.application_id, invite_id)
     if await action.conn.fetchval(_DELETE, *key) is None:
         raise NotFound("There is no such invite.")
@@ -71,24 +71,24 @@ async def delete_invite(action: AuditedAction, application: ApplicationRow, invi
 
 
 async def find_by_link(conn: Db, link_hash: bytes, *, now: datetime, wall: datetime) -> InviteRow | None:
-    """Return the invite that a link opens while it does."""
+    """Return the invite of a link while it is valid."""
     return await _invites.first(conn, _BY_LINK, link_hash, now, wall)
 
 
 async def find_by_session(
     conn: Db, session_hash: bytes, invite_id: UUID, *, now: datetime, wall: datetime, idle_since: datetime
 ) -> InviteRow | None:
-    """Return this invite, if a browser has opened it and was seen after `idle_since`."""
+    """Return this invite, if a browser has opened it and was active after `idle_since`."""
     return await _invites.first(conn, _BY_SESSION, session_hash, now, wall, invite_id, idle_since)
 
 
 async def open_session(conn: Db, session_hash: bytes, invite_id: UUID, *, wall: datetime, ends_at: datetime) -> None:
-    """Note that a browser has opened an invite."""
+    """Record that a browser has opened an invite."""
     await conn.execute(_OPEN_SESSION, session_hash, invite_id, wall, ends_at)
 
 
 async def touch_session(conn: Db, session_hash: bytes, wall: datetime) -> None:
-    """Put off the idle end of a session."""
+    """Extend the idle timeout of a session."""
     await conn.execute(_TOUCH, session_hash, wall)
 
 
@@ -108,18 +108,18 @@ async def keep_link(conn: Connection, invite_id: UUID) -> None:
 
 
 async def end_earlier_links(conn: Connection, invite_id: UUID) -> None:
-    """Let the links of an invite but the newest open nothing any longer."""
+    """Invalidate all links of an invite except the newest."""
     await conn.execute("DELETE FROM earlier_link WHERE invite_id = $1", invite_id)
 
 
 async def list_drafts(conn: Db, invite_id: UUID) -> dict[str, bytes]:
-    """Return what was typed and is not complete, sealed, by step."""
+    """Return drafts by step, sealed."""
     rows = await conn.fetch("SELECT step, content FROM invite_draft WHERE invite_id = $1", invite_id)
     return {row["step"]: row["content"] for row in rows}
 
 
 async def put_draft(conn: Db, invite_id: UUID, step: str, content: bytes | None) -> None:
-    """Keep what was typed in a step, sealed; None: nothing is left."""
+    """Store the sealed draft of a step; None deletes it."""
     if content is None:
         await conn.execute("DELETE FROM invite_draft WHERE invite_id = $1 AND step = $2", invite_id, step)
     else:
@@ -127,7 +127,7 @@ async def put_draft(conn: Db, invite_id: UUID, step: str, content: bytes | None)
 
 
 async def open_link(bank: Bank, secret: str, *, wall: datetime) -> tuple[InviteRow, str] | None:
-    """Return the invite that a link opens, and the secret for a new cookie; None when it opens nothing any longer."""
+    """Return the invite that a link opens, and the secret for a new cookie; None if the link is not valid."""
     row = await find_by_link(bank.pool, crypto.hash_token(secret), now=await bank.now(), wall=wall)
     if row is None:
         return None
@@ -137,7 +137,7 @@ async def open_link(bank: Bank, secret: str, *, wall: datetime) -> tuple[InviteR
 
 
 async def find_invite(bank: Bank, invite_id: UUID, cookie: str, *, wall: datetime) -> InviteRow | None:
-    """Return the invite that a browser has opened, and put off the idle end of that; None when it has ended."""
+    """Return the invite that a browser has opened, and extend the session's idle timeout; None if it has ended."""
     session_hash = crypto.hash_token(cookie)
     row = await find_by_session(
         bank.pool, session_hash, invite_id, now=await bank.now(), wall=wall, idle_since=wall - rules.SESSION_IDLE_LIMIT
@@ -148,5 +148,5 @@ async def find_invite(bank: Bank, invite_id: UUID, cookie: str, *, wall: datetim
 
 
 async def leave(bank: Bank, cookie: str) -> None:
-    """End what a cookie opens."""
+    """End the session of a cookie."""
     await end_session(bank.pool, crypto.hash_token(cookie))

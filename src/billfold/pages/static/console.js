@@ -107,7 +107,7 @@ addEventListener("keydown", (event) => {
   }
 });
 
-// Ids and numbers are copied by a button beside them.
+// Ids and numbers are copied by a button next to them.
 function offerCopies(part) {
   for (const element of part.querySelectorAll(".facts .key, .head .key, [data-copy]")) {
     const text = element.textContent.trim();
@@ -132,7 +132,7 @@ function offerCopies(part) {
 }
 if (navigator.clipboard) offerCopies(document);
 
-// What goes on is read again until it has come to its end. The bank may be away for seconds meanwhile.
+// A running task is reloaded until it has ended. The bank may be unavailable for seconds in the meantime.
 async function reread() {
   try {
     const answer = await fetch(location.href);
@@ -151,7 +151,7 @@ function watch() {
 }
 watch();
 
-// A search that has found nothing goes on in the list alone, so that its filters can be changed meanwhile.
+// A search without results continues only in the list, so that its filters can be changed in the meantime.
 async function search(list) {
   const way = list.querySelector("[data-searches]")?.dataset.searches;
   const next = way && list.querySelector(`.pager [rel=${way}]`);
@@ -164,7 +164,7 @@ async function search(list) {
     history.replaceState(null, "", next.href);
     list.replaceWith(found);
     search(found);
-  } catch { /* its link goes on */ }
+  } catch { /* its link continues */ }
 }
 const results = document.querySelector("[data-results]");
 if (results) search(results);

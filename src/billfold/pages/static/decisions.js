@@ -15,7 +15,7 @@ for (const form of able ? document.querySelectorAll("[data-signs]") : []) {
         await sign(form, button.dataset.decides);
       } catch (error) {
         const givenUp = error.name === "NotAllowedError" || error.name === "AbortError";
-        problem.textContent = givenUp ? "No passkey was given. Nothing is decided." : "This did not work. Load this page anew and try again.";
+        problem.textContent = givenUp ? "No passkey was given. Nothing is decided." : "This did not work. Reload this page and try again.";
         problem.hidden = false;
         button.disabled = false;
       }

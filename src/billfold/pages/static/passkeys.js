@@ -13,7 +13,7 @@ async function send(path, csrf, body) {
     headers: { "content-type": "application/json", "x-csrf": csrf },
     body: JSON.stringify(body),
   });
-  if (answer.headers.get("content-type") !== "application/json") throw new Error("Load this page anew and try again.");
+  if (answer.headers.get("content-type") !== "application/json") throw new Error("Reload this page and try again.");
   return answer.json();
 }
 

@@ -6,5 +6,5 @@ addEventListener("submit", (event) => {
   if (sent.has(event.target)) event.preventDefault();
   sent.add(event.target);
 });
-// Whoever comes back to a page may send its forms again.
+// A visitor who returns to a page may send its forms again.
 addEventListener("pageshow", () => { for (const form of document.forms) sent.delete(form); });

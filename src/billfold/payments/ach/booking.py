@@ -1,6 +1,6 @@
 """Booking of a checked file: received entries, returns and notifications of change (NOC).
 
-What cannot be booked to a customer is held in suspense; what moves no money is listed in the report.
+Entries that cannot be booked to a customer are held in suspense; entries that move no money are listed in the report.
 Accounts and originals are looked up for many entries at once.
 """
 
@@ -59,11 +59,11 @@ SELECT d.value, d.customer_id, p.portal_id, p.pocket_id
 
 
 class _LineRefused(Refused):
-    """A rule refused the command of a line, and nothing is booked."""
+    """A rule refused the command of a line, so nothing was booked."""
 
 
 class AchFileBooking:
-    """Books one file, or its lines that could not be booked before."""
+    """Books one file, or the lines of it that could not be booked before."""
 
     def __init__(self, bank: Bank, file: RailFile, checked: CheckedFile) -> None:
         self._bank = bank
@@ -151,7 +151,7 @@ class AchFileBooking:
         self.report.credits += sum(each.amount for each in moving if not each.is_debit)
 
     def _object(self, line: EntryLine, objection: returns.Objection) -> None:
-        """List an entry that is not booked as it stands; hold it if it moves money."""
+        """List an entry that is not booked as received; hold it if it moves money."""
         code = line.code or objection.return_code
         if not objection.is_held:
             self.report.name(line, LineOutcome.LISTED, code, objection.reason)
@@ -209,7 +209,7 @@ class AchFileBooking:
         )
 
     def _incoming_of(self, line: EntryLine, customer_id: UUID | None = None) -> IncomingEntry:
-        """Return an entry as it is booked to a customer, or held."""
+        """Return an entry in the form in which it is booked to a customer, or held."""
         return incoming_of(line, self._keys.of(customer_id), self._keys.bank_key)
 
     def _hold_unknown(self, line: EntryLine) -> None:
@@ -283,7 +283,7 @@ class AchFileBooking:
             fields = await self._counterparty_fields(entry) if entry is not None and correction else None
             if fields is not None:
                 key = command_id("correct", self._key(line))
-                (owner,) = fields["customers"]  # of a micro-deposit another than the entry's
+                (owner,) = fields["customers"]  # for a micro-deposit, not the entry's own customer
                 data_key = (await PaymentKeys.prepare(self._bank, (owner,))).of(owner)
                 details = seal_details(data_key, "ach", correction)
                 commands.append(CorrectAccount(**fields, key=key, details=details))
@@ -324,7 +324,7 @@ class AchFileBooking:
     async def _submit(
         self, lines: Iterable[tuple[EntryLine, Command | None]]
     ) -> AsyncIterator[tuple[EntryLine, Outcome]]:
-        """Submit the commands of lines; a line without one is held or reported already."""
+        """Submit the commands of lines; lines without one have already been held or reported."""
         commands = [(line, command) for line, command in lines if command is not None]
         at = (line for line, _ in commands)
         try:
@@ -342,7 +342,7 @@ class AchFileBooking:
         code: str | None = None,
         is_explained: bool = False,
     ) -> None:
-        """Hold it in suspense, with the return to send or the reason why it stays; the report may say why too."""
+        """Hold an entry in suspense, with the return to send or why it stays; the report may give the reason."""
         incoming = self._incoming_of(line)
         details = {
             "company_name": incoming.company,
@@ -372,7 +372,7 @@ _INFORMATION_WIDTH = 44
 
 
 def _account(line: EntryLine) -> str:
-    # Some banks write an account number in groups, or to the right.
+    # Some banks write an account number in groups, or right-aligned.
     return f"{line.entry.routing_number}:{line.entry.dfi_account_number.translate(_SEPARATORS)}"
 
 
@@ -385,7 +385,7 @@ def _direction(line: EntryLine) -> Direction:
 
 
 def _correction_of(line: EntryLine) -> Correction:
-    """Return what an entry corrects; of an international one, whose fields are longer, nothing is applied."""
+    """Return the corrections of an entry; none for an international one, whose fields are longer."""
     if line.changed is None or line.batch.is_international:
         return Correction()
     return correction_of(line.changed.change_code, line.changed.corrected_data)

@@ -27,7 +27,7 @@ _WITH_STATUS = names_in_sql(
     commands.ReceiveAchReturn,
     commands.ReturnAchEntry,
 )
-# Which outcome counts most: returned, settled, sent, waiting.
+# The outcome with the highest rank counts: returned, settled, sent, waiting.
 _EXPECTED_STATUS = f"""
   SELECT customer_id, id, status, how, rank() OVER (PARTITION BY customer_id, id
                                                     ORDER BY how DESC, at DESC) AS place
@@ -123,7 +123,7 @@ _ENTRIES = {
     }
 }
 
-# What waits has a scheduled job, which is removed when all of its work is done.
+# Pending work has a scheduled job, which is removed when all of it is done.
 _SCHEDULED_WORK = {
     ("counterparty", Certainty.SUSPECT): {
         "it waits for micro-deposits, and none are scheduled": """
@@ -198,7 +198,7 @@ _FILE_ITEMS = """
               THEN left(payload->>'routing_number', 8)::bigint END, 2
     FROM ach_return_entry WHERE file_id IS NOT NULL
 """
-# Numbers continue from file to file; within one the entries come first, then the returns.
+# Numbers continue from file to file; within a file, entries come first, then returns.
 _MISNUMBERED = f"""
   SELECT n.part, n.customer_id, n.ach_id, n.return_entry_id
     FROM (SELECT file_id, 'ach_entry' AS part, customer_id, ach_id, NULL::uuid AS return_entry_id,
@@ -314,7 +314,7 @@ async def check_opened(conn: Connection, findings: Findings, bank_key: DataKey) 
     """Compare the control record of every file that was sent with its entries."""
     async for row in conn.cursor(_SENT_FILES, prefetch=1, timeout=STATEMENT_TIMEOUT_SECONDS):
         file_id, content = row["file_id"], row["content"]
-        with suppress(InvariantError):  # the checks of files name it
+        with suppress(InvariantError):  # the checks of files report it
             written = _CONTROL_RECORD.search(open_content(bank_key, file_id, content)[-_CONTROL_BYTES:])
             expected = tuple(row[name] for name in ("records", "hash", "debits", "credits"))
             if written is None or tuple(map(int, written.groups()[1:])) != expected:

@@ -1,4 +1,4 @@
-"""`billfold ach`: ACH entries, and what the operator may do with them under the network's rules."""
+"""`billfold ach`: ACH entries, and the operator's actions on them under the network's rules."""
 
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any
@@ -44,7 +44,7 @@ async def list_all(
     """List the last hundred entries, newest first.
 
     ORIGINATION entries were sent, RECEIVING entries arrived. A CREDIT pays its receiver, a DEBIT charges
-    it. The window is the deadline of the file in which an originated entry goes.
+    it. The window is the deadline of the file for an originated entry.
     """
     entries = await list_entries(
         bank.pool, customer_id=customer, trace=trace, way=way, direction=direction, status=status
@@ -79,7 +79,7 @@ def _status_text(entry: commands.AchEntry, reason: str | None = None) -> str:
 
 @group.command(f"cancel {EXAMPLE_ID}")
 async def cancel(bank: Bank, ach_id: AchId) -> str:
-    """Cancel an entry that waits for its review."""
+    """Cancel an entry that waits for review."""
     await _submit(bank, commands.ReviewAch, ach_id, decision="CANCELLED")
     return "The entry is cancelled."
 
@@ -102,7 +102,7 @@ async def reverse(bank: Bank, ach_id: AchId) -> str:
 
 @group.command(f"retry {EXAMPLE_ID}")
 async def retry(bank: Bank, ach_id: AchId) -> str:
-    """Send a debit again that was returned for insufficient funds (R01, R09)."""
+    """Resend a debit that was returned for insufficient funds (R01, R09)."""
     await _submit(bank, commands.ReinitiateAch, ach_id)
     return "The entry goes with the next window."
 

@@ -15,7 +15,7 @@ from billfold.platform.database.rows import Row
 
 
 class AchWay(StrEnum):
-    """Whether the bank originated an entry or received it."""
+    """Side of an entry: originated or received by the bank."""
 
     ORIGINATION = "ORIGINATION"
     RECEIVING = "RECEIVING"
@@ -44,8 +44,8 @@ AMOUNT_MAX_CENTS = 99_999_999_99
 class AchEntry(Row, frozen=True, kw_only=True):
     """One entry as stored. Amounts are cents.
 
-    `way` says whether the bank originated or received it; `direction` is that of the entry: a CREDIT
-    pays its receiver. `pocket_id` is None for entries of the bank itself.
+    `way` is the side of the bank, originator or receiver; `direction` is that of the entry: a CREDIT
+    pays its receiver. `pocket_id` is None for the bank's own entries.
     """
 
     table = "ach_entry"
@@ -97,14 +97,14 @@ class AchEntry(Row, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether it waits to be sent, or to settle as a collection."""
+        """True if it waits to be sent, or to settle as a collection."""
         if self.status in {AchStatus.PENDING, AchStatus.APPROVED}:
             return True
         return self.status == AchStatus.IN_TRANSIT and self.direction == Direction.DEBIT and self.entry_no is None
 
     @property
     def pays_out(self) -> bool:
-        """Whether the entry debits the pocket: a credit originated or a debit received."""
+        """True if the entry debits the pocket: a credit originated or a debit received."""
         return (self.direction == Direction.CREDIT) == (self.way == AchWay.ORIGINATION)
 
     @property
@@ -134,7 +134,7 @@ class IncomingEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_debit(self) -> bool:
-        """Whether it debits the account."""
+        """True if it debits the account."""
         return self.code[1] >= "5"
 
     @property
@@ -149,7 +149,7 @@ class IncomingEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_prenote(self) -> bool:
-        """Whether it is a prenote: it only verifies that the account exists."""
+        """True if it is a prenote, which only verifies that the account exists."""
         return self.code[1] in "38"
 
 

@@ -1,4 +1,4 @@
-"""Inbound ACH files. Lines that fail are retried with growing delays and block nothing else."""
+"""Inbound ACH files. Failed lines are retried with growing delays and block nothing else."""
 
 import asyncio
 from typing import Any
@@ -39,7 +39,7 @@ class AchFileProcessor(InboundFiles):
             await self.process(bank, file, wait=WAIT)
 
     async def check_file(self, bank: Bank, content: bytes) -> CheckedFile:
-        """Return the header of a file and what is wrong with its batches. Raises InvalidFile if its form is wrong."""
+        """Return the header of a file and the errors in its batches. Raises InvalidFile if its format is invalid."""
         return await asyncio.to_thread(check_file, content, bank.settings.bank_routing_number)
 
     @override

@@ -145,7 +145,7 @@ class AchFileComposer:
 
 
 def _opened(customer_id: UUID, stored: ReturnEntry, keys: PaymentKeys) -> ReturnEntry:
-    """Return what a return says in plain text. Its trace number is what it is recognized by, if a key was destroyed."""
+    """Return a return in plain text. If a key was destroyed, its trace number remains to identify it."""
     return msgspec.structs.replace(
         stored,
         account_number=keys.open(PartyField.ACCOUNT, customer_id, stored.account_number) or "0",
@@ -203,7 +203,7 @@ class AchWindows:
             await self.confirm(bank, file)
             log.info("ach_file_transmitted", name=file.name, bytes=size)
         if sent:
-            # Entries accepted while this window closed have no job of their own: open the next window.
+            # Entries accepted while this window closed have no job yet: open the next window.
             next_at = next_deadline(await bank.now(), bank.calendars)
             await jobs_store.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(next_at), None, at=next_at)])
 
@@ -255,7 +255,7 @@ class AchWindows:
 
 
 async def _find_unreadable(bank: Bank, by: datetime) -> list[UUID]:
-    """Return the customers of due entries whose data key is damaged: theirs wait until it is restored."""
+    """Return the customers of due entries whose data key is damaged: their entries wait until it is restored."""
     await bank_key(bank)
     customer_ids = await store.list_due_customers(bank.pool, by)
     with suppress(InvariantError):
@@ -272,7 +272,7 @@ async def _find_unreadable(bank: Bank, by: datetime) -> list[UUID]:
 
 
 async def _reject_stopped(bank: Bank, by: datetime) -> None:
-    """Cancel entries whose customer was frozen, or counterparty stopped by sanctions screening, while they waited."""
+    """Cancel entries whose customer was frozen, or counterparty stopped by sanctions screening, in the meantime."""
     for customer_id, ach_id, is_frozen in await store.list_stopped(bank.pool, max(await bank.now(), by)):
         await bank.engine.submit(
             ReviewAch(
@@ -295,9 +295,9 @@ async def reschedule_late(bank: Bank) -> None:
 
 
 async def _postponed(bank: Bank, job: ScheduledJob) -> bool:
-    """Schedule what was to be done on a day that was declared closed since for the next open day; tell whether it is.
+    """Postpone a job to the next open day if its day has been declared closed; return whether it was.
 
-    A window gets the entries that missed theirs then.
+    A window then also gets the entries that missed theirs.
     """
     at = bank.calendars.settles_at(job.at)
     if at == job.at:
@@ -360,7 +360,7 @@ async def _submit_by_customer(
     caller: str,
     key: str,
 ) -> None:
-    """Submit one command per customer and so many entries; `key` names the occasion."""
+    """Submit one command per customer and batch of entries; `key` identifies the occasion."""
     commands = (
         kind(
             caller=caller,

@@ -1,4 +1,4 @@
-"""Returns that we send for entries that reached no customer, and what other banks say about returns of ours."""
+"""Returns that we send for entries that reached no customer, and other banks' answers to our returns."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -30,7 +30,7 @@ UNREADABLE = "R17"
 INTERNATIONAL_REASON = (
     "It is an international entry (IAT), of which this bank writes no returns. Screen its parties, then credit it to "
     "whom it is for (billfold suspense assign), or have the ACH operator return it (billfold suspense return "
-    "--by-hand). A debit that nobody takes back is written off: billfold suspense write-off."
+    "--by-hand). A debit that no bank takes back is written off: billfold suspense write-off."
 )
 _ODD_RETURN_REASON = (
     "It comes back from another bank, and no entry of ours returns it. Settle that with the bank (billfold suspense "
@@ -41,10 +41,10 @@ _RETURN_CODES = RECEIVED_RETURN_REASONS.keys() | DISHONORED_RETURN_REASONS.keys(
 
 
 class Objection(NamedTuple):
-    """Why an entry is not booked.
+    """The reason why an entry is not booked.
 
-    What moves money is held, and returned under `return_code` if no person assigns it; `stays` says why it
-    cannot be returned. An entry with neither is listed: it moves no money.
+    An entry that moves money is held, and returned under `return_code` if no person assigns it; `stays` is the reason
+    why it cannot be returned. An entry with neither is listed: it moves no money.
     """
 
     reason: str
@@ -53,12 +53,12 @@ class Objection(NamedTuple):
 
     @property
     def is_held(self) -> bool:
-        """Whether the entry moves money."""
+        """True if the entry moves money."""
         return bool(self.return_code or self.stays)
 
 
 def objection_to(line: records.EntryLine, batch_mistake: str | None) -> Objection | None:
-    """Return why an entry is not booked as it stands; None if nothing speaks against it."""
+    """Return why an entry is not booked as received; None if there is no objection."""
     if line.batch.standard_entry_class_code == records.ADVICE:
         return Objection("It is an accounting advice (ADV), which moves no money.")
     objection = _objection(line, batch_mistake)
@@ -66,7 +66,7 @@ def objection_to(line: records.EntryLine, batch_mistake: str | None) -> Objectio
         return objection and Objection(objection.reason)
     if line.batch.is_international:
         return Objection(objection.reason, stays=INTERNATIONAL_REASON)
-    # An entry whose bank is unknown goes back to none.
+    # An entry without a known bank cannot be returned.
     has_bank = int(line.batch.originating_dfi_identification) != 0
     return objection if has_bank or objection.stays else Objection(objection.reason, stays=_ODD_RETURN_REASON)
 
@@ -102,9 +102,9 @@ def _objection_to_entry(line: records.EntryLine) -> Objection | None:
 
 
 _PRENOTES, _OF_NO_AMOUNT = "38", "3489"
-"""The last digits of transaction codes of prenotes, and of all entries of no amount."""
+"""The last digits of transaction codes of prenotes, and of all zero-amount entries."""
 _TELLING_CLASSES = frozenset({"ACK", "ATX", "ENR"})
-"""Entry classes whose entries only tell something: payments are acknowledged, an account is enrolled."""
+"""Entry classes that only carry information: payment acknowledgments, enrollments."""
 
 
 def _objection_to_return(
@@ -154,6 +154,6 @@ async def queue_suspense_return(bank: Bank, at: ScheduledJob) -> None:
     return_fields = msgspec.json.decode(item.details).get("answer")
     if return_fields is not None:
         entry = msgspec.convert(return_fields, ReturnEntry)
-        if {entry.reason, item.return_reason} <= RETURN_REASONS.keys():  # an operator has named another code
+        if {entry.reason, item.return_reason} <= RETURN_REASONS.keys():  # an operator has given another code
             entry = msgspec.structs.replace(entry, reason=item.return_reason)
         await schedule_return_entries(bank, [(item.item_id, entry)])

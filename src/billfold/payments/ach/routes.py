@@ -85,7 +85,7 @@ async def list_account_ach_originations(
 ) -> CursorList[AchOrigination]:
     """List account ACH originations
 
-    The originations of one account, newest first.
+    Returns the originations of one account, newest first.
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
     return await _page(bank, owner, pocket_id, page_query=page_query, statuses=statuses, direction=direction)
@@ -95,7 +95,7 @@ async def list_account_ach_originations(
 async def get_ach_origination(caller: Caller, bank: Bank, account_id: UUID, transfer_id: UUID) -> AchOrigination:
     """Get ACH origination
 
-    An origination with its status.
+    Returns an origination with its status.
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
     entry = await store.get_origination(bank.pool, owner, transfer_id)
@@ -115,7 +115,7 @@ async def list_customer_ach_originations(
 ) -> CursorList[AchOrigination]:
     """List customer ACH originations
 
-    The originations of all accounts of a customer, newest first.
+    Returns the originations of all accounts of a customer, newest first.
     """
     owner = await caller.owner(bank, customer_id)
     return await _page(bank, owner, None, page_query=page_query, statuses=statuses, direction=direction)
@@ -133,7 +133,7 @@ async def list_ach_originations(
 ) -> SearchedList[AchOrigination]:
     """List ACH originations
 
-    The originations of all customers, newest first.
+    Returns the originations of all customers, newest first.
     """
     values = (sorted(statuses) if statuses else None, direction, returned)
     page = await page_query.read(

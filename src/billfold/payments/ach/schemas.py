@@ -1,4 +1,4 @@
-"""ACH originations as the Partner API takes and shows them."""
+"""ACH originations as the Partner API accepts and returns them."""
 
 from datetime import date, datetime
 from typing import Annotated, Literal
@@ -81,7 +81,7 @@ class AchOrigination(msgspec.Struct, kw_only=True):
 
 
 def render_origination(entry: AchEntry, calendars: Calendars) -> AchOrigination:
-    """Return an origination from its row; one that waits for a day declared closed since goes on the next open one."""
+    """Return an origination for display; if its day has been declared closed, with the next open day."""
     effective_on = entry.effective_on
     if effective_on is not None and entry.file_id is None and entry.status == AchStatus.APPROVED:
         effective_on = calendars.fed_on_or_after(effective_on)

@@ -79,7 +79,7 @@ ORIGINATIONS_OF_PARTNER = BoundedList(
 async def load_references(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
-    """Return the entries among these ids, and what reverses them, as (customer, id, entry)."""
+    """Return the entries among these ids, and their reversals, as (customer, id, entry)."""
     return [(each.customer_id, each.ach_id, each) for each in await _entries.all(conn, _REFERENCED, customer_ids, ids)]
 
 
@@ -131,7 +131,7 @@ async def read_history(conn: Db, customer_id: UUID, now: datetime) -> Originatio
 
 
 TRACE_NUMBERS = 10_000_000
-"""Trace numbers of a bank before they start again."""
+"""Trace numbers of a bank before they wrap around."""
 _FETCH_SIZE = 2_000
 _RETURN_ENTRY_DECODER = msgspec.json.Decoder(ReturnEntry)
 
@@ -147,7 +147,7 @@ _DUE_CUSTOMERS = f"""
 SELECT customer_id FROM ach_entry WHERE {_IS_DUE} UNION
 SELECT customer_id FROM ach_return_entry WHERE {_ANSWER_IS_DUE}
 """
-# Entries of customers whose data key is damaged are left for another window.
+# Entries of customers whose data key is damaged wait for another window.
 _IS_OPENED = "customer_id <> ALL($2::uuid[])"
 _LOCK_HEADS = f"""
 SELECT customer_id FROM ledger_head
@@ -264,12 +264,12 @@ class NumberedFile(NamedTuple):
 
     @property
     def clock(self) -> datetime:
-        """When it was created: Eastern time in minutes, without offset."""
+        """The creation time: Eastern time in minutes, without offset."""
         return self.made_at.astimezone(ET).replace(second=0, microsecond=0, tzinfo=None)
 
 
 async def list_due_customers(conn: Db, by: datetime) -> list[UUID]:
-    """Return whose entries and returns are due by then."""
+    """Return the customers with entries and returns due by then."""
     return [row[0] for row in await conn.fetch(_DUE_CUSTOMERS, by)]
 
 
@@ -278,7 +278,7 @@ async def number_waiting(
 ) -> bool:
     """Create a file with everything due by then, in one transaction. False if nothing is due.
 
-    `bank` is the eight-digit identification that starts our trace numbers; what is of the customers `without` waits.
+    `bank` is the eight-digit identification at the start of our trace numbers; customers in `without` are skipped.
     """
     await conn.execute(_LOCK_HEADS, by, without)
     entries, answers = await conn.fetchrow(_COUNT, by, without) or (0, 0)
@@ -297,7 +297,7 @@ async def number_waiting(
 
 
 async def list_stopped(conn: Db, by: datetime) -> list[tuple[UUID, UUID, bool]]:
-    """Return customer and id of the entries due by then that may not leave, and whether the customer is frozen."""
+    """Return customer and id of the entries due by then that must not leave, and whether the customer is frozen."""
     rows = await conn.fetch(_TO_REJECT, by)
     return [(row["customer_id"], row["ach_id"], row["is_frozen"]) for row in rows]
 
@@ -325,7 +325,7 @@ async def read_entries(conn: Connection, file_id: UUID) -> AsyncIterator[list[Ou
 
 
 class OutgoingReturn(NamedTuple):
-    """A return in a file: whose it is, its trace number and what it says."""
+    """A return in a file: its customer, its trace number and its content."""
 
     customer_id: UUID
     trace_number: str

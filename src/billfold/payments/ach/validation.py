@@ -13,7 +13,7 @@ from billfold.payments.ach.nacha.records import AchFile, AchFileMistake, EntryLi
 from billfold.payments.files.types import InvalidFile, StuckLine
 
 REPORTED_LINES_MAX = 1_000
-"""Maximum entries listed in the report of a file: those that were not simply booked."""
+"""Maximum number of entries listed in a file's report: those that were not simply booked."""
 
 
 class LineOutcome(StrEnum):
@@ -43,7 +43,7 @@ class AchFileReport(msgspec.Struct):
     stuck: list[StuckLine] = []
 
     def name(self, line: EntryLine, outcome: LineOutcome, code: str | None = None, reason: str = "") -> None:
-        """List an entry with its outcome, and with the reason where the code does not say it."""
+        """List an entry with its outcome, and with the reason if the code does not state it."""
         self.listed += outcome == LineOutcome.LISTED
         if len(self.lines) < REPORTED_LINES_MAX:
             named = {"line": line.number, "trace": line.entry.trace_number, "outcome": outcome, "code": code}
@@ -51,12 +51,12 @@ class AchFileReport(msgspec.Struct):
 
 
 _CARD_CLASS = "SHR"
-"""The entry class with a card number where others have a name."""
+"""The entry class that has a card number in place of a name."""
 _ROUTING_DIGITS = 9
 
 
 class CheckedFile(NamedTuple):
-    """The header of a file, and what is wrong with whole batches of it, by the lines of their headers."""
+    """The header of a file, and the errors of whole batches, by the lines of their headers."""
 
     head: AchFile
     batch_mistakes: dict[int, str]
@@ -65,7 +65,7 @@ class CheckedFile(NamedTuple):
 def incoming_of(line: EntryLine, data_key: DataKey, bank_key: DataKey) -> IncomingEntry:
     """Return an entry with the fields of its batch; accounts, identifications and texts are sealed.
 
-    That of the company is sealed with the bank's key: returns are batched by it.
+    The company identification is sealed with the bank's key, because returns are batched by it.
     """
     entry, batch = line.entry, line.batch
     seal_text = partial(PartyField.TEXT.seal, data_key)
@@ -89,10 +89,10 @@ def incoming_of(line: EntryLine, data_key: DataKey, bank_key: DataKey) -> Incomi
 
 
 def check_file(raw: bytes, routing_number: str) -> CheckedFile:
-    """Return a file that is addressed to this routing number. Raises InvalidFile if its form is wrong."""
+    """Check and return a file addressed to this routing number. Raises InvalidFile if its format is invalid."""
     batch_mistakes = read_batch_mistakes(raw)
     head = read_header(raw)
-    # Some banks fill the place before the number with a digit instead of a blank.
+    # Some banks put a digit instead of a blank in the column before the number.
     if head.immediate_destination[-_ROUTING_DIGITS:] != routing_number:
         reason = f"is addressed to {head.immediate_destination}, and this bank is {routing_number}"
         raise InvalidFile([AchFileMistake(1, (4, 13), reason)])

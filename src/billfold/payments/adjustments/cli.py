@@ -22,7 +22,7 @@ group = CommandGroup(
 
 
 def _cents(text: str) -> int:
-    """Read cents; 25.00 would be taken for 25 of them."""
+    """Parse an amount in cents; 25.00 is an error, because it could be taken for 25 cents."""
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= MAX_CENTS):
         raise typer.BadParameter("must be a whole number of cents: $25.00 is 2500")
     return int(text)
@@ -89,7 +89,7 @@ async def reverse(
     transaction_id: Annotated[UUID, typer.Argument(help="The credit, adjustment or fee.")],
     description: Description,
 ) -> str:
-    """Propose to reverse a credit, an adjustment or a fee, in full and once, whether it was spent or not."""
+    """Propose to reverse a credit, an adjustment or a fee, in full and once, even if it has been spent."""
     customer_id = await customer_of_pocket(bank, pocket_id)
     row = await get_transaction_row(bank.pool, customer_id, pocket_id, requested_id=transaction_id)
     what = f"the {row.direction.lower()} of {format_usd(row.amount)}"

@@ -1,7 +1,7 @@
 """Goodwill credits, adjustments and reversals that an operator posts.
 
 They are paid from the bank's account `promotions`; a refunded fee is paid from `fees`. A reversal
-is never refused: what the pocket has already spent becomes its overdraft.
+is never refused: money that the pocket has already spent becomes its overdraft.
 """
 
 from typing import Any
@@ -66,7 +66,7 @@ class ReverseTransaction(Command, frozen=True, kw_only=True):
 ADJUSTMENT, CORRECTION = "ADJUSTMENT", "CORRECTION"
 _JOURNAL = JournalKind.ADJUSTMENT
 _OWN_JOURNALS = frozenset({JournalKind.FEE, _JOURNAL})
-"""Journal entries that hold one reversible transaction only."""
+"""Kinds of journal entries that hold only one reversible transaction."""
 
 
 @decides(PostGoodwillCredit)
@@ -157,7 +157,7 @@ _CREDIT = {"CASH_BACK": "Cash back", "PROMOTION": "Promotion", "ADJUSTMENT": "Ad
 
 
 def _require_receivable(pocket: PocketBook, amount: int) -> None:
-    """Raise Refused unless the pocket may be credited; a closed one may up to its overdraft."""
+    """Raise Refused unless the pocket may be credited; a closed one may be, up to its overdraft."""
     if not 0 < amount <= overdraft_of(pocket):
         require_not_closed(pocket)
 
@@ -180,7 +180,7 @@ def _book(
     reverses: int | None = None,
     **transaction: Any,
 ) -> Outcome:
-    """Post money from or to an account of the bank, in a journal entry of its own, with its transaction."""
+    """Post money from or to an account of the bank, in its own journal entry, with its transaction."""
     roll_business_day(book, pocket, ctx)
     book.begin(_JOURNAL, ctx, settles_on=ctx.business_date, reverses=reverses)
     account = book.internal_account(against)

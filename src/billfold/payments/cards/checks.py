@@ -1,4 +1,4 @@
-"""Cards and card orders: created by a command, found in the directory; their columns have fingerprints."""
+"""Checks of cards and card orders: created by a command, found in the directory; their columns have fingerprints."""
 
 from billfold.ledger.checks import TrackedTable, creation_checks, directory_checks
 from billfold.payments.cards.commands import CreateVirtualCard, OrderCard, ProduceCard

@@ -1,4 +1,4 @@
-"""`billfold cards`: the cards of the bank, and what only the bank does with one."""
+"""`billfold cards`: the bank's cards, and operator-only changes."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any
@@ -22,7 +22,7 @@ _NEWEST = 100
 
 @group.table("list", f"list --pocket {EXAMPLE_ID}", columns=_COLUMNS, title="Cards", empty="There are no cards.")
 async def list_cards(
-    bank: Bank, *, pocket: Annotated[UUID | None, typer.Option(help="Cards of this Pocket alone.")] = None
+    bank: Bank, *, pocket: Annotated[UUID | None, typer.Option(help="Only cards of this Pocket.")] = None
 ) -> Iterable[Row]:
     """List the newest cards."""
     cards = await list_newest(bank.pool, pocket, limit=_NEWEST)
@@ -31,7 +31,7 @@ async def list_cards(
 
 @group.table(f"show {EXAMPLE_ID}", columns=("Field", "Value"))
 async def show(bank: Bank, card_id: CardId) -> Iterable[Row]:
-    """Show a card, without what is secret of it."""
+    """Show a card, without its secrets."""
     card = await _find(bank, card_id)
     shown = {
         "Card": card.card_id,
@@ -54,7 +54,7 @@ async def show(bank: Bank, card_id: CardId) -> Iterable[Row]:
 
 @group.command(f"freeze {EXAMPLE_ID} --reason 'suspected fraud' --alone")
 async def freeze(bank: Bank, card_id: CardId, reason: Reason, *, alone: Alone = False) -> str:
-    """Freeze a card: it pays nothing until the bank unfreezes it."""
+    """Freeze a card: it cannot pay until the bank unfreezes it."""
     require_alone("card", alone=alone)
     await _submit(bank, card_id, is_frozen=True, reason=reason)
     return "The card is FROZEN."

@@ -34,14 +34,14 @@ class CardStatus(StrEnum):
 
 
 class MagstripeStatus(StrEnum):
-    """Whether the magnetic stripe may be swiped."""
+    """The state of the magnetic stripe."""
 
     ON = "ON"
     OFF = "OFF"
 
 
 class ClosureReason(StrEnum):
-    """Why a card was closed."""
+    """The reason why a card was closed."""
 
     LOST = "LOST"
     STOLEN = "STOLEN"
@@ -61,7 +61,7 @@ class OrderStatus(StrEnum):
 
 
 class Padding(StrEnum):
-    """How card details are encrypted to the client's key (RFC 8017)."""
+    """The padding for encrypting card details to the client's key (RFC 8017)."""
 
     PKCS1_V1_5 = "PKCS1_V1_5"
     OAEP_SHA256 = "OAEP_SHA256"
@@ -73,7 +73,7 @@ class CardRow(Row, frozen=True, kw_only=True):
     table = "card"
     key_column = "card_id"
     fingerprinted = True
-    # That of its Pocket: earlier cards have none.
+    # That of its Pocket; older cards have none.
     changing = frozenset({"partner_id"})
 
     customer_id: UUID
@@ -138,7 +138,7 @@ class OrderCard(Command, frozen=True, kw_only=True):
 
 
 class PlaceCardOrder(Command, frozen=True, kw_only=True):
-    """Record that the processor has an order. References the order."""
+    """Record that the processor has received an order. References the order."""
 
     reference_kinds = (Reference.CARD,)
     needs_identifiers = False
@@ -147,7 +147,7 @@ class PlaceCardOrder(Command, frozen=True, kw_only=True):
 
 
 class ProduceCard(Command, frozen=True, kw_only=True):
-    """Record the card that the processor has made of an order. References the order."""
+    """Record the card that the processor made for an order. References the order."""
 
     reference_kinds = (Reference.CARD,)
     needs_identifiers = False
@@ -181,7 +181,7 @@ class RecordPin(Command, frozen=True, kw_only=True):
 
 
 class CloseCard(Command, frozen=True, kw_only=True):
-    """Close a card; `only` refuses the other type. References the card."""
+    """Close a card; `only` refuses cards of the other type. References the card."""
 
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", "closed", fields=("reason", "lost_stolen_on"))
@@ -194,7 +194,7 @@ class CloseCard(Command, frozen=True, kw_only=True):
 
 
 class CloseCardsOfPocket(Command, frozen=True, kw_only=True):
-    """Close the cards of a Pocket that has been closed. References them."""
+    """Close the cards of a closed Pocket. References them."""
 
     reference_kinds = (Reference.CARD,)
     needs_identifiers = False
@@ -203,7 +203,7 @@ class CloseCardsOfPocket(Command, frozen=True, kw_only=True):
 
 
 class FreezeCard(Command, frozen=True, kw_only=True):
-    """Freeze a card, or unfreeze it: what only the bank does. References the card."""
+    """Freeze or unfreeze a card, which only the bank does. References the card."""
 
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", lambda c: "frozen" if c.is_frozen else "unfrozen", fields=("reason",))

@@ -1,4 +1,4 @@
-"""Virtual cards are created, and details of cards read, encrypted to a key of the client's."""
+"""Creates virtual cards, and returns card details encrypted to the client's key."""
 
 from uuid import UUID
 
@@ -20,7 +20,7 @@ from billfold.platform.ids import command_id
 
 _REFUSES = ("public-key-reused", "rail-not-available")
 _READS = 30
-"""How often the detail of one card is read in ten minutes."""
+"""Maximum number of reads of one card's details in ten minutes."""
 
 
 @post(
@@ -31,7 +31,7 @@ _READS = 30
 async def create_virtual_card(caller: Caller, bank: Bank, account_id: UUID, data: DetailKey) -> CardDetail:
     """Create virtual card.
 
-    It is ONLINE at once. Its number is answered encrypted to the key, which is used once.
+    It is ONLINE at once. Its number is returned encrypted to the key, which can be used only once.
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
     processor = processor_of(bank)
@@ -63,7 +63,7 @@ async def create_virtual_card(caller: Caller, bank: Bank, account_id: UUID, data
 async def get_virtual_card(caller: Caller, bank: Bank, account_id: UUID, card_id: UUID, data: DetailKey) -> CardDetail:
     """Get virtual card.
 
-    Its number, CVV and expiration, encrypted to the key, which is used once.
+    Returns its number, CVV and expiration, encrypted to the key, which can be used only once.
     """
     return await _read_detail(caller, bank, account_id, card_id=card_id, data=data, kind=CardType.VIRTUAL)
 
@@ -77,7 +77,7 @@ async def get_virtual_card(caller: Caller, bank: Bank, account_id: UUID, card_id
 async def get_physical_card(caller: Caller, bank: Bank, account_id: UUID, card_id: UUID, data: DetailKey) -> CardDetail:
     """Get physical card.
 
-    Its number, CVV and expiration, encrypted to the key, which is used once.
+    Returns its number, CVV and expiration, encrypted to the key, which can be used only once.
     """
     return await _read_detail(caller, bank, account_id, card_id=card_id, data=data, kind=CardType.PHYSICAL)
 
@@ -95,7 +95,7 @@ async def _read_detail(
 
 
 async def _claim(caller: Caller, bank: Bank, public_key: str) -> None:
-    """Take the key for this request. Raises InvalidInput; Refused public-key-reused."""
+    """Reserve the key for this request. Raises InvalidInput; Refused public-key-reused."""
     try:
         fingerprint = fingerprint_of(public_key)
     except PublicKeyError as error:

@@ -16,7 +16,7 @@ from billfold.payments.cards.rules import require_pin_settable
 from billfold.platform.errors import InvalidInput
 
 _PINS = 30
-"""How many PINs are taken for one card in ten minutes, right and wrong ones."""
+"""Maximum number of PINs, valid or not, accepted for one card in ten minutes."""
 
 
 @post(
@@ -30,7 +30,7 @@ async def set_card_pin(
 ) -> schemas.PinResponse:
     """Set card PIN.
 
-    Of a physical card, before it is activated.
+    For a physical card, before it is activated.
     """
     card = await find_card(caller, bank, account_id, card_id=card_id)
     require_pin_settable(card)
@@ -51,6 +51,6 @@ async def set_card_pin(
 async def get_public_keys(bank: Bank) -> schemas.PublicKeys:
     """Get public keys.
 
-    What clients encrypt to: the PIN of a card to `set_pin`.
+    Returns the keys for encryption by clients: `set_pin` for the PIN of a card.
     """
     return schemas.PublicKeys(set_pin=await processor_of(bank).pin_key())

@@ -35,19 +35,19 @@ class EncryptedDetail(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PinError(Exception):
-    """The encrypted PIN does not hold four digits."""
+    """The encrypted PIN does not contain four digits."""
 
 
 class PublicKeyError(Exception):
-    """The key is not one that card details can be encrypted to; the text is the reason."""
+    """Card details cannot be encrypted to this key; the text is the reason."""
 
 
 @runtime_checkable
 class CardProcessor(Protocol):
-    """Issues cards. Every call may be repeated. Raises `platform.errors.Unavailable` when it does not answer."""
+    """Issues cards. Every call may be repeated. Raises `platform.errors.Unavailable` if it does not answer."""
 
     async def issue(self, card_id: UUID, *, on: date) -> IssuedCard:
-        """Issue the card of this id, or return it as it was issued. `on` is the business date."""
+        """Issue the card with this id, or return it if it exists. `on` is the business date."""
 
     async def encrypt_detail(self, card_id: UUID, public_key: str, padding: Padding) -> EncryptedDetail:
         """Encrypt number, CVV and expiration to an RSA key in PEM. Raises PublicKeyError."""
@@ -56,16 +56,16 @@ class CardProcessor(Protocol):
         """Order a physical card; `shipping_address` is JSON text."""
 
     async def set_status(self, card_id: UUID, status: CardStatus) -> None:
-        """Take over the status of a card: while the bank does not answer, only one that is ONLINE may pay."""
+        """Store the status of a card: while the bank does not answer, only ONLINE cards may pay."""
 
     async def pin_key(self) -> str:
         """Return the RSA key, in PEM, to which clients encrypt PINs."""
 
     async def set_pin(self, card_id: UUID, encrypted_pin: bytes) -> None:
-        """Take the PIN of a card, encrypted to `pin_key` (RSAES-PKCS1-v1_5). Raises PinError."""
+        """Store the PIN of a card, encrypted to `pin_key` (RSAES-PKCS1-v1_5). Raises PinError."""
 
     async def close(self) -> None:
-        """End what it keeps open; the bank closes."""
+        """Release open resources when the bank closes."""
 
 
 KEY_BITS = 4096
@@ -79,9 +79,9 @@ def load_detail_key(pem: str) -> RSAPublicKey:
     try:
         key = load_pem_public_key(pem.strip().encode())
     except (ValueError, UnsupportedAlgorithm):
-        raise PublicKeyError("is no public key in PEM (`RSA PUBLIC KEY` or `PUBLIC KEY`)") from None
+        raise PublicKeyError("is not a public key in PEM (`RSA PUBLIC KEY` or `PUBLIC KEY`)") from None
     if not isinstance(key, RSAPublicKey):
-        raise PublicKeyError("is no RSA key")
+        raise PublicKeyError("is not an RSA key")
     if key.key_size != KEY_BITS:
         raise PublicKeyError(f"has {key.key_size} bits, not {KEY_BITS}")
     if key.public_numbers().e != _EXPONENT:
@@ -96,7 +96,7 @@ def fingerprint_of(pem: str) -> bytes:
 
 
 def processor_of(bank: Bank) -> CardProcessor:
-    """Return it. Refuses: rail-not-available where the bank has none."""
+    """Return the processor. Refuses: rail-not-available if the bank has none."""
     processor = bank.ports.get(CardProcessor)
     if processor is None:
         raise Refused("rail-not-available", "The bank has no card processor.")
@@ -104,7 +104,7 @@ def processor_of(bank: Bank) -> CardProcessor:
 
 
 async def holder_of(bank: Bank, customer_id: UUID, pocket_id: UUID) -> CustomerRow:
-    """Return the holder of a card that is to be issued: refused later, it would leave a number that is nobody's.
+    """Return the holder for a new card, checked before issuing: a later refusal would leave an unowned card number.
 
     Raises NotFound. Refuses: customer-not-open, pocket-not-open, pocket-frozen.
     """

@@ -29,7 +29,7 @@ async def create_card_order(
 ) -> schemas.CardOrder:
     """Create card order.
 
-    A physical card, produced and sent to the address. It has a `card_id` once it is made.
+    A physical card is produced and sent to the address. The order has a `card_id` once it is made.
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
     processor_of(bank)
@@ -56,7 +56,7 @@ async def list_account_card_orders(
 ) -> CursorList[schemas.CardOrderItem]:
     """List card orders of an account.
 
-    Newest first.
+    Returns orders, newest first.
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
     return await _page_of_orders(bank, page_query, owner, pocket_id=pocket_id)
@@ -68,7 +68,7 @@ async def list_customer_card_orders(
 ) -> CursorList[schemas.CardOrderItem]:
     """List card orders of a customer.
 
-    Orders of all its accounts, newest first.
+    Returns orders of all its accounts, newest first.
     """
     return await _page_of_orders(bank, page_query, await caller.owner(bank, customer_id), pocket_id=None)
 
@@ -117,7 +117,7 @@ async def list_account_cards(
 ) -> CursorList[schemas.Card]:
     """List cards of an account.
 
-    Newest first, without what is secret.
+    Returns cards, newest first, without their secrets.
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
     return await _page(bank, page_query, owner, pocket_id=pocket_id, statuses=statuses)
@@ -129,7 +129,7 @@ async def list_customer_cards(
 ) -> CursorList[schemas.Card]:
     """List cards of a customer.
 
-    Cards of all its accounts, newest first, without what is secret.
+    Returns cards of all its accounts, newest first, without their secrets.
     """
     owner = await caller.owner(bank, customer_id)
     return await _page(bank, page_query, owner, pocket_id=None, statuses=statuses)
@@ -141,7 +141,7 @@ async def list_cards(
 ) -> SearchedList[schemas.Card]:
     """List cards.
 
-    Cards of all customers, newest first, without what is secret.
+    Returns cards of all customers, newest first, without their secrets.
     """
     values = (caller.partner_id, _stored(statuses))
     page = await page_query.read(bank, store.CARDS_OF_PARTNER, *values, scope="cards of a partner")
@@ -192,7 +192,7 @@ async def close_card(
 ) -> None:
     """Close card.
 
-    A virtual or a physical card; it can never be used again.
+    Closes a virtual or physical card; it can never be used again.
     """
     card = await find_card(caller, bank, account_id, card_id=card_id)
     data = data or schemas.ClosingCard()
@@ -203,7 +203,7 @@ async def close_card(
         raise InvalidInput.at("body", "lost_stolen_date", msg=f"is needed for {reason}", kind="missing")
     if lost_on is not None and reason not in _DATED:
         raise InvalidInput.at("body", "lost_stolen_date", msg="is only taken with LOST and STOLEN")
-    # Who lost a card says so by the wall clock, wherever a sandbox has set the bank's.
+    # The holder reports a loss by wall time, whatever the sandbox clock.
     if lost_on is not None and lost_on > et_date(max(caller.now, caller.wall)):
         raise InvalidInput.at("body", "lost_stolen_date", msg="is in the future")
     await _close(caller, bank, card, reason=reason, lost_stolen_on=lost_on)
@@ -213,7 +213,7 @@ async def close_card(
 async def close_virtual_card(caller: Caller, bank: Bank, account_id: UUID, card_id: UUID) -> None:
     """Close virtual card.
 
-    It can never be used again.
+    The card can never be used again.
     """
     card = await find_card(caller, bank, account_id, card_id=card_id, only=commands.CardType.VIRTUAL)
     await _close(caller, bank, card, only=commands.CardType.VIRTUAL)
@@ -222,7 +222,7 @@ async def close_virtual_card(caller: Caller, bank: Bank, account_id: UUID, card_
 async def find_card(
     caller: Caller, bank: Bank, account_id: UUID, *, card_id: UUID, only: commands.CardType | None = None
 ) -> commands.CardRow:
-    """Return a card of an account, of one type if it is named. Raises NotFound."""
+    """Return a card of an account, of one type if given. Raises NotFound."""
     owner, pocket_id = await caller.pocket(bank, account_id)
     card = await store.get_card(bank.pool, owner, card_id)
     if card.pocket_id != pocket_id or only not in {None, card.type}:
@@ -254,14 +254,14 @@ Categories = Annotated[
 
 
 class SettingCardLimits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What a card may spend in a day (Eastern time): in all, null for no limit, and by merchant category."""
+    """Limits of a card per day (Eastern time): in total, null for no limit, and by merchant category."""
 
     daily: Cents | None
     categories: Categories = msgspec.field(default_factory=dict)
 
 
 class CardLimits(msgspec.Struct, kw_only=True):
-    """What a card may spend in a day."""
+    """Limits of a card per day."""
 
     card_id: UUID
     daily: Cents | None
@@ -270,7 +270,7 @@ class CardLimits(msgspec.Struct, kw_only=True):
 
 
 def render_limits(card_id: UUID, row: CardLimitsRow | None) -> CardLimits:
-    """Return the limits of a card; a card that was never limited has none."""
+    """Return the limits of a card; a card for which none were set has none."""
     if row is None:
         return CardLimits(card_id=card_id, daily=None, categories={})
     categories = msgspec.json.decode(row.categories, type=dict[str, int])
@@ -284,7 +284,7 @@ _PATH = "/api/v1/service-accounts/{account_id}/cards/{card_id}/limits/"
 async def get_card_limits(caller: Caller, bank: Bank, account_id: UUID, card_id: UUID) -> CardLimits:
     """Get card limits.
 
-    What it may spend in a day: in all, and by merchant category.
+    Returns its daily limits: in total, and by merchant category.
     """
     card = await find_card(caller, bank, account_id, card_id=card_id)
     return render_limits(card_id, await authorizations.find_limits(bank.pool, card.customer_id, card_id))
@@ -296,7 +296,7 @@ async def set_card_limits(
 ) -> CardLimits:
     """Set card limits.
 
-    They replace those the card had. What is held or was paid today counts from the first payment on.
+    Replaces the card's limits. Amounts already held or paid today count from the first payment on.
     """
     card = await find_card(caller, bank, account_id, card_id=card_id)
     await bank.engine.submit(

@@ -1,4 +1,4 @@
-"""Cards are created, switched on and off, frozen by the bank, and closed; physical cards are ordered first."""
+"""Cards: creation, switching on and off, freezing by the bank, and closing; physical cards are ordered first."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -39,7 +39,7 @@ from billfold.platform.errors import NotFound, Refused
 
 
 class BookCardSettlement(Command, frozen=True, kw_only=True):
-    """Book interchange, negative if more was given back than received, and fees of a file, in cents."""
+    """Book a file's interchange, negative if more was returned than received, and its fees, in cents."""
 
     needs_identifiers = False
 
@@ -53,7 +53,7 @@ class BookCardSettlement(Command, frozen=True, kw_only=True):
 def book_settlement(books: Books, cmd: BookCardSettlement, ctx: Context) -> Outcome:
     """Post interchange and fees against the card rail, in the bank's own books."""
     book = book_of(books, cmd.customers[0])
-    # It is booked on the open business date of the bank: only the day end moves on to the next.
+    # Booked on the bank's open business date: only the day end moves on to the next.
     entry_no = book.begin(JournalKind.CARD, ctx, settles_on=cmd.settles_on, business_date=book.business_date)
     rail, interchange = book.internal_account(AccountKind.RAIL_CARD), book.internal_account(AccountKind.INTERCHANGE)
     if cmd.interchange > 0:
@@ -79,7 +79,7 @@ _EVENTS: Final[Mapping[CardStatus, EventKind[CardStatusPayload]]] = MappingProxy
 
 @decides(CreateVirtualCard)
 def create_virtual_card(books: Books, cmd: CreateVirtualCard, ctx: Context) -> Outcome:
-    """A virtual card is ONLINE at once. Refuses: customer-not-open, pocket-not-open, pocket-frozen."""
+    """Create a virtual card, ONLINE at once. Refuses: customer-not-open, pocket-not-open, pocket-frozen."""
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
     require_open(book, pocket)
@@ -128,7 +128,7 @@ def order_card(books: Books, cmd: OrderCard, ctx: Context) -> Outcome:
 
 @decides(PlaceCardOrder)
 def place_card_order(books: Books, cmd: PlaceCardOrder, ctx: Context) -> Outcome:
-    """Record that the card processor has the order."""
+    """Record that the card processor has received the order."""
     book = book_of(books, cmd.customers[0])
     order = _find(book, cmd.card_order_id, CardOrderRow)
     if order.status == OrderStatus.INITIAL:
@@ -138,7 +138,7 @@ def place_card_order(books: Books, cmd: PlaceCardOrder, ctx: Context) -> Outcome
 
 @decides(ProduceCard)
 def produce_card(books: Books, cmd: ProduceCard, ctx: Context) -> Outcome:
-    """Record the card that the processor made of an order.
+    """Record the card that the processor made for an order.
 
     Refuses: card-order-not-open, customer-not-open, pocket-not-open, pocket-frozen.
     """
@@ -169,7 +169,7 @@ def produce_card(books: Books, cmd: ProduceCard, ctx: Context) -> Outcome:
 
 @decides(SetCardStatus)
 def set_card_status(books: Books, cmd: SetCardStatus, ctx: Context) -> Outcome:
-    """Switch a card on or off, or close it. The stripe is on only where the card is.
+    """Switch a card on or off, or close it. The stripe is on only if the card is.
 
     Refuses: already-closed, card-frozen, card-not-activated, customer-not-open, pocket-not-open, pocket-frozen.
     """
@@ -189,7 +189,7 @@ def set_card_status(books: Books, cmd: SetCardStatus, ctx: Context) -> Outcome:
 
 @decides(RecordPin)
 def record_pin(books: Books, cmd: RecordPin, ctx: Context) -> Outcome:
-    """Record that the processor has the PIN, also of a card that was activated in the meantime.
+    """Record that the processor has the PIN, even if the card was activated in the meantime.
 
     Refuses: already-closed.
     """
@@ -221,7 +221,7 @@ def require_not_closed(card: CardRow) -> None:
 
 @decides(CloseCard)
 def close_card(books: Books, cmd: CloseCard, ctx: Context) -> Outcome:
-    """Close a card for ever. Refuses: already-closed, card-type-mismatch."""
+    """Close a card permanently. Refuses: already-closed, card-type-mismatch."""
     book = book_of(books, cmd.customers[0])
     card = _find_usable(book, cmd.card_id)
     if cmd.only not in {None, card.type}:
@@ -250,7 +250,7 @@ def close_cards_of_pocket(books: Books, cmd: CloseCardsOfPocket, ctx: Context) -
 
 @decides(FreezeCard)
 def freeze_card(books: Books, cmd: FreezeCard, ctx: Context) -> Outcome:
-    """Freeze a card, or unfreeze it: then it is OFFLINE until its holder switches it on.
+    """Freeze a card, or unfreeze it: it is then OFFLINE until its holder switches it on.
 
     Refuses: already-closed, card-not-activated, card-frozen, card-not-frozen.
     """
@@ -268,7 +268,7 @@ def freeze_card(books: Books, cmd: FreezeCard, ctx: Context) -> Outcome:
 
 
 def _activate(book: Book, card: CardRow, cmd: SetCardStatus, ctx: Context) -> None:
-    """A card is activated by its first ONLINE, once it has a PIN; its order has been received then."""
+    """Activate a card on its first ONLINE, once it has a PIN; its order has then been received."""
     if cmd.status != CardStatus.ONLINE or not card.has_pin:
         raise Refused("card-not-activated", "Set the PIN of the card, then set it ONLINE.")
     if card.card_order_id is not None:
@@ -283,7 +283,7 @@ def _find(book: Book, object_id: UUID, kind: type[_Found]) -> _Found:
 
 
 def _find_usable(book: Book, card_id: UUID) -> CardRow:
-    """Return a card that is not closed, nor its Pocket. Refuses: already-closed."""
+    """Return a card, if neither it nor its Pocket is closed. Refuses: already-closed."""
     card = _find(book, card_id, CardRow)
     require_not_closed(card)
     if pocket_of(book, card.pocket_id).status == PocketStatus.CLOSED:

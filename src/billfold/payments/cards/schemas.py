@@ -1,4 +1,4 @@
-"""Cards and card orders as the Partner API shows and takes them (contract 1.11)."""
+"""Cards and card orders as the Partner API accepts and returns them (contract 1.11)."""
 
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
@@ -22,7 +22,7 @@ STATUS_ALIASES = {"OPEN": commands.CardStatus.ONLINE, "LOCKED": commands.CardSta
 
 
 class Card(msgspec.Struct, kw_only=True):
-    """A card, without what is secret."""
+    """A card, without its secrets."""
 
     card_id: UUID
     customer_id: UUID
@@ -46,7 +46,7 @@ class CardStatusResponse(msgspec.Struct, kw_only=True):
 
 
 class ChangeCardStatus(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """ONLINE, OFFLINE or CLOSED. The magnetic stripe is ON only where it is asked for, and only while ONLINE."""
+    """ONLINE, OFFLINE or CLOSED. The magnetic stripe is ON only if requested, and only while ONLINE."""
 
     card_status: RequestedStatus
     magstripe_status: Literal["ON", "OFF"] = "OFF"
@@ -66,7 +66,7 @@ class PinResponse(msgspec.Struct, kw_only=True):
 
 
 class ClosingCard(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Why a card is closed: a physical card needs a reason, LOST and STOLEN a date."""
+    """The reason for closing a card: a physical card needs a reason, LOST and STOLEN a date."""
 
     closure_reason: commands.ClosureReason | None = None
     lost_stolen_date: date | None = None
@@ -125,14 +125,14 @@ class CardOrderItem(msgspec.Struct, kw_only=True):
 
 
 class PublicKeys(msgspec.Struct, kw_only=True):
-    """The keys to which clients encrypt: `set_pin`, in PEM."""
+    """Public keys for encryption by clients: `set_pin`, in PEM."""
 
     set_pin: str
     object_type: Literal["PublicKeys"] = "PublicKeys"
 
 
 def render_card(row: commands.CardRow) -> Card:
-    """Return a card of a list."""
+    """Return a card for a list."""
     return Card(
         card_id=row.card_id,
         customer_id=row.customer_id,
@@ -152,14 +152,14 @@ def render_status(row: commands.CardRow) -> CardStatusResponse:
 
 
 def render_detail(card_id: UUID, detail: EncryptedDetail) -> CardDetail:
-    """Return what only the client can read."""
+    """Return card details that only the client can decrypt."""
     return CardDetail(
         card_id=card_id, encrypted_pan=detail.pan, encrypted_cvv=detail.cvv, encrypted_expiration=detail.expiration
     )
 
 
 def render_order(row: commands.CardOrderRow, address: str | None) -> CardOrder:
-    """Return an order with its opened address; None where that was destroyed."""
+    """Return an order with its decrypted address; None if that was destroyed."""
     found: Any = None if address is None else msgspec.json.decode(address, type=Address)
     return CardOrder(
         card_order_id=row.card_order_id,
@@ -171,5 +171,5 @@ def render_order(row: commands.CardOrderRow, address: str | None) -> CardOrder:
 
 
 def render_order_item(row: commands.CardOrderRow) -> CardOrderItem:
-    """Return an order of a list."""
+    """Return an order for a list."""
     return CardOrderItem(card_order_id=row.card_order_id, card_id=row.card_id, status=row.status)

@@ -1,4 +1,4 @@
-"""Queries of cards, card orders, and the public keys that were used."""
+"""Queries of cards, card orders, and used public keys."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ from billfold.platform.database.paging import BY_CREATION, Along, BoundedList, K
 from billfold.platform.database.rows import Table
 
 _cards, _orders = Table(CardRow), Table(CardOrderRow)
-# A Pocket that closes takes its cards with it; their rows follow by a job.
+# Closing a Pocket closes its cards; a job updates their rows.
 _CARD = _cards.columns(
     "c",
     status="CASE WHEN p.status = 'CLOSED' THEN 'CLOSED' ELSE c.status END",
@@ -75,7 +75,7 @@ async def list_newest(conn: Db, pocket_id: UUID | None, *, limit: int) -> list[C
 
 
 async def claim_key(conn: Db, fingerprint: bytes, command_id: UUID, *, wall: datetime, since: datetime) -> bool:
-    """Take a public key for one request; tell whether no other has used it, nor this one before `since`."""
+    """Claim a public key for one request; return whether it is unused by others, and by this one before `since`."""
     return bool(await conn.fetchval(_CLAIM_KEY, fingerprint, command_id, wall, since))
 
 

@@ -22,13 +22,13 @@ from billfold.payments.cards.processor import processor_of
 
 
 async def expire_hold(bank: Bank, job: ScheduledJob) -> None:
-    """Release a hold whose time is over."""
+    """Release an expired hold."""
     assert job.customer_id is not None
     await release_hold(bank, job.customer_id, job.object_id, due=job.at)
 
 
 async def reverse_late(bank: Bank, job: ScheduledJob) -> None:
-    """Reverse what a message was approved after it had been declined; one that is not decided yet is decided first."""
+    """Reverse a message that was approved after it had been declined; an undecided one is decided first."""
     assert job.customer_id is not None
     message = msgspec.json.decode((await authorizations.get_late(bank.pool, job.object_id)).message, type=Message)
     command = command_of(message, job.customer_id)
@@ -51,7 +51,7 @@ async def reverse_late(bank: Bank, job: ScheduledJob) -> None:
 
 
 async def release_hold(bank: Bank, customer_id: UUID, authorization_id: UUID, *, due: datetime) -> None:
-    """Release a hold that ends by `due`. Raises NotFound."""
+    """Release a hold that expires by `due`. Raises NotFound."""
     row = await authorizations.get_authorization(bank.pool, customer_id, authorization_id)
     await bank.engine.submit(
         authorizing.ExpireAuthorization(
@@ -76,7 +76,7 @@ async def place_order(bank: Bank, job: ScheduledJob) -> None:
         return
     value = (order.customer_id, order.card_order_id, order.shipping_address)
     (address,) = await open_column(bank.ports[DataKeys], bank.pool, CARD_SHIPPING_ADDRESS, [value])
-    if address is None:  # destroyed with the customer's key: there is nowhere to send it
+    if address is None:  # destroyed with the customer's key: the order cannot be sent
         return
     await processor_of(bank).order(order, address)
     await bank.engine.submit(

@@ -1,4 +1,4 @@
-"""Clearing: what moved by each rail, and what of it is settled.
+"""Clearing: the movements of each rail, and the settled part of them.
 
 Owns the queries that explain the clearing accounts, and the day end of the bank, which settles them.
 """

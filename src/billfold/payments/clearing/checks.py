@@ -1,7 +1,7 @@
-"""Clearing: settlements between the rails and the bank, and the payments that explain each rail.
+"""Checks of clearing: settlements between the rails and the bank, and the payments that explain each rail.
 
-A rail's accounts of all customers and of the bank hold exactly what is under way: the payments
-whose settlement has not come. Of the settlements of trades every row is one block of postings in a
+A rail's accounts of all customers and of the bank hold exactly the money in transit: the payments
+that have not settled. Of the settlements of trades every row is one block of postings in a
 journal of the bank, and every block one row.
 """
 
@@ -36,8 +36,8 @@ SELECT customer_id, entry_no, c.rail IS NULL AS is_missing, d.rail IS NULL AS is
 SETTLEMENT = "settlement"
 KEY = ("settles_on", "cusip", "price_micros", "side", "closed_on")
 
-# A block ends with the posting of its bills. The cash before it passes between the dealer, or the Treasury at
-# maturity, and the bank's reserve; its rounding is the rest of the customers' trades. Nothing is posted for zero cents.
+# A block ends with the posting of its bills. The cash before it moves between the dealer, or the Treasury at
+# maturity, and the bank's reserve; its rounding is the rest of the customers' trades. Zero cents are not posted.
 _POSTINGS = """
 SELECT j.customer_id, j.entry_no, j.business_date AS closed_on, j.settles_on, l.asset, l.amount,
        CASE WHEN d.kind IN ('street', 'treasury') THEN d.kind ELSE c.kind END AS contra,
@@ -63,7 +63,7 @@ SELECT closed_on, settles_on, cusip, units, side, sign * coalesce(cash, 0) AS bl
           FROM ({_POSTINGS}) p GROUP BY customer_id, entry_no, block, closed_on, settles_on) b
 """
 _BLOCK = "closed_on, settles_on, cusip, units, side, block_cents, customers_cents"
-# Blocks that are alike are counted, so that each row has a block of its own.
+# Equal blocks are counted, so that each row has its own block.
 _COMPARED = f"""
 SELECT {", ".join(KEY)}, is_row, is_posted
   FROM (SELECT true AS is_row, price_micros, {_BLOCK},

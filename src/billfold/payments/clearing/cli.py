@@ -28,7 +28,7 @@ _COLUMNS = (
 
 
 async def print_card_settlement(bank: Bank) -> None:
-    """Print the settlement dates and every record that is not booked as it is stated. Raises CliError if any differs.
+    """Print the settlement dates and every record not booked as stated. Raises CliError if any differs.
 
     Positive amounts are paid by the bank.
     """
@@ -76,9 +76,9 @@ async def clearing(
     payments: Annotated[bool, typer.Option("--payments", help="List each payment in transit.")] = False,
     rail: RailOption = None,
 ) -> str:
-    """Reconcile the clearing accounts: what each rail holds, and what settles when.
+    """Reconcile the clearing accounts: the balance of each rail, and its coming settlements.
 
-    Of the card rail: the processor's files beside what is booked and what the reserve paid.
+    For the card rail: the processor's files, the bookings and the reserve's payments.
     """
     shown = (await clearing_report(bank)).only(rail)
     _print_report(shown, rail)

@@ -1,4 +1,4 @@
-"""Customers are told when the calendars change: what was to settle on a day that is closed now settles on the next.
+"""Notifies customers of calendar changes: transactions due on a day that is now closed settle on the next open day.
 
 Nothing is written of the move itself: readers of a settlement date ask the calendars. What a customer was told last
 is its last event about the day.
@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 FAILURES = "report of moved settlements"
 _BOOKED_BEFORE = timedelta(days=21)
-"""How long before it settles a payment may have been booked."""
+"""Maximum time between the booking and the settlement of a payment."""
 _BATCH_SIZE = 100
 _AFFECTED = """
 SELECT a.customer_id, a.pocket_id, bool_or(a.is_trade) AS has_trade, t.event_id, t.moved_to
@@ -43,12 +43,12 @@ SELECT a.customer_id, a.pocket_id, bool_or(a.is_trade) AS has_trade, t.event_id,
 """
 
 
-# Work that a closure put off and that is due on its day again comes up by the next open day at the latest.
+# Work postponed by a closure that was then revoked comes up by the next open day at the latest.
 _PUT_OFF = "SELECT customer_id FROM ledger_head WHERE due_at >= $1 AND due_at < $2 AND customer_id <> $3"
 
 
 class _Move(NamedTuple):
-    """A pocket that is to be told, after an event that said something else, if there was one."""
+    """A pocket to be notified, and a previous event with other content, if there was one."""
 
     customer_id: UUID
     pocket: MovedPocket
@@ -56,13 +56,13 @@ class _Move(NamedTuple):
 
 
 class MovedSettlements:
-    """A task of the worker. It looks once after each change of the calendars, and once at the start."""
+    """A task of the worker. It runs once after each change of the calendars, and once at the start."""
 
     def __init__(self) -> None:
         self._done_for: object = None
 
     async def report(self, bank: Bank) -> int:
-        """Tell every customer of whom something moved; return how many. One that fails is tried again later."""
+        """Notify every customer with a changed settlement day; return how many. A failed one is tried again later."""
         aside = await read_put_aside(bank.pool, FAILURES, wall_now())
         overrides = bank.calendars.overrides
         if self._done_for == overrides and not aside.due:
@@ -95,19 +95,19 @@ async def _changed_days(bank: Bank, today: date) -> list[date]:
 
 
 async def _bring_forward(bank: Bank, day: date) -> None:
-    """Let heads say when work is due that was put off, should the day be open again."""
+    """Recompute when postponed work is due, in case the day is open again."""
     if not bank.calendars.is_fed_day(day):
         return
     after = bank.calendars.next_settlement_day(day) + timedelta(days=1)
     rows = await bank.pool.fetch(_PUT_OFF, et_instant(day, 0), et_instant(after, 0), bank_customer_id(bank.seed))
     commands = [RescheduleDueWork(caller="calendar", key=each, customers=(each,)) for (each,) in rows]
     for first in range(0, len(commands), _BATCH_SIZE):
-        # Where it fails the customer's work comes up a day late, at most.
+        # If it fails, the customer's work comes up a day late at most.
         await bank.engine.submit_all(commands[first : first + _BATCH_SIZE])
 
 
 async def _find_moves(bank: Bank, day: date) -> list[ReportMoves]:
-    """Return a command per customer who does not know yet where what was to settle on a day settles."""
+    """Return a command per customer not yet notified of the new settlement day of transactions due on a day."""
     starts, ends = et_instant(day, 0), et_instant(day + timedelta(days=1), 0)
     rows = await bank.pool.fetch(_AFFECTED, day, starts, ends, starts - _BOOKED_BEFORE)
     moves = [

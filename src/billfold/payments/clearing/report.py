@@ -54,7 +54,7 @@ async def list_settled(conn: Connection, limit: int) -> list[SettledBlock]:
 
 
 async def list_coming(conn: Connection, today: date) -> list[SettlementBlock]:
-    """Return the blocks that are not settled and settle by the end of the horizon."""
+    """Return the unsettled blocks that settle by the end of the horizon."""
     return list(await find_unsettled(conn, today + HORIZON))
 
 
@@ -66,9 +66,9 @@ def liquidity(
     blocks: Iterable[SettlementBlock],
     rails: Iterable[ClearingTotals],
 ) -> list[LiquidityDay]:
-    """Return the days to come with something in or out: `units` of bills by CUSIP mature at face.
+    """Return the coming days with cash flows: `units` of bills by CUSIP mature at face value.
 
-    What is late counts today.
+    Overdue amounts count for today.
     """
     ends = today + HORIZON
     inflow, outflow = defaultdict[date, int](int), defaultdict[date, int](int)
@@ -92,7 +92,7 @@ RECENT = timedelta(days=7)
 
 
 class ClearingReport(NamedTuple):
-    """The clearing accounts, the settlement dates that are open, and the payments in transit."""
+    """The clearing accounts, the open settlement dates, and the payments in transit."""
 
     held: dict[str, int]
     dates: list[ClearingTotals]
@@ -107,11 +107,11 @@ class ClearingReport(NamedTuple):
         return ClearingReport(held, dates, [each for each in self.payments if each.rail == rail])
 
     def explained(self, rail: str) -> int:
-        """Cents that payments in transit leave on this rail."""
+        """Return the cents of payments in transit on this rail."""
         return sum(d.unsettled_out - d.unsettled_in for d in self.dates if d.rail == rail)
 
     def unexplained(self, rail: str) -> int:
-        """Cents on the accounts of this rail that no payment in transit explains."""
+        """Return the cents on the accounts of this rail that no payment in transit explains."""
         return self.held.get(f"rail:{rail.lower()}", 0) - self.explained(rail)
 
 
@@ -138,7 +138,7 @@ class InTransit(NamedTuple):
 
 
 async def read_in_transit(bank: Bank, *, limit: int) -> InTransit:
-    """Return what is not settled since a week ago: what `clearing_report` says of all days, at the cost of few."""
+    """Return the payments unsettled since a week ago, a cheaper form of `clearing_report`."""
     bank_id = bank_customer_id(bank.seed)
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         open_day = await conn.fetchval(_OPEN_DAY, bank_id)
@@ -160,7 +160,7 @@ async def clearing_report(bank: Bank) -> ClearingReport:
 
 
 def _closed_until(bank: Bank, open_day: date) -> datetime:
-    """The moment after the close of the business day before the open one."""
+    """Return the moment after the close of the business day before the open one."""
     day = open_day - _ONE_DAY
     while not bank.calendars.is_settlement_day(day):
         day -= _ONE_DAY

@@ -2,8 +2,8 @@
 
 Every customer's trades were posted in full against `street` (dealer clearing) and `treasury` in the
 customer's own book. Per settlement date and bill the bank settles one block; the difference between
-the block and the sum of its trades is posted to `rounding`. Per date and rail it settles what came
-in and went out, so that a rail's accounts hold only payments in transit.
+the block and the sum of its trades is posted to `rounding`. Per date and rail it settles incoming and
+outgoing payments, so that a rail's accounts hold only payments in transit.
 """
 
 from datetime import date, datetime
@@ -43,7 +43,7 @@ class RailSettlement(Row, frozen=True, kw_only=True):
 
 
 class ClearingTotals(NamedTuple):
-    """One rail on one date, in cents: what moved, and how much of it is settled."""
+    """One rail on one date, in cents: the amounts moved, and the settled part."""
 
     rail: str
     settles_on: date
@@ -97,16 +97,16 @@ class RailTotals(msgspec.Struct, frozen=True):
 
 
 class MovedPocket(msgspec.Struct, frozen=True):
-    """A pocket of which something moves to another day."""
+    """A pocket with transactions that settle on another day."""
 
     pocket_id: UUID
     moved_to: date
 
 
 class CloseBankDay(Command, frozen=True, kw_only=True):
-    """Settle these blocks and rails; they are everything due by `day` and not yet settled.
+    """Settle these blocks and rails, which are everything due by `day` and not yet settled.
 
-    Customers due by the end of `day` have been brought up to date before.
+    Customers with work due by the end of `day` have been brought up to date before.
     """
 
     needs_identifiers = False
@@ -118,7 +118,7 @@ class CloseBankDay(Command, frozen=True, kw_only=True):
 
 
 class ReportMoves(Command, frozen=True, kw_only=True):
-    """Tell a customer where what was to settle on `day` settles, now that the calendars have changed."""
+    """Notify a customer of the new settlement day of transactions due on `day`, after the calendars changed."""
 
     needs_identifiers = False
 
@@ -127,12 +127,12 @@ class ReportMoves(Command, frozen=True, kw_only=True):
 
 
 BANK_DAY_CLOSED_JOB: Final = "daily-root"
-"""The kind of the job that is due when the bank has closed a day: it signs what the bank owed then."""
+"""The kind of the job due when the bank has closed a day, which signs the bank's liabilities of that day."""
 
 
 @decides(ReportMoves)
 def report_moves(books: Books, cmd: ReportMoves, ctx: Context) -> Outcome:
-    """Raise an event per pocket. Its rows stay as they are: the calendars say on which day they settle."""
+    """Raise an event per pocket. Its rows are not changed: the calendars determine the settlement day."""
     book = book_of(books, cmd.customers[0])
     for each in cmd.pockets:
         payload = kinds.SettlementPayload(pocket_id=each.pocket_id, settlement_date=cmd.day, moved_to=each.moved_to)
@@ -163,7 +163,7 @@ def close_bank_day(books: Books, cmd: CloseBankDay, ctx: Context) -> Outcome:
 
 
 def _clear(book: Book, ctx: Context, clearing: RailTotals, day: date) -> None:
-    """Settle a rail: the bank receives what came in and pays what went out."""
+    """Settle a rail: the bank receives incoming money and pays outgoing money."""
     entry_no = book.begin(JournalKind.CLEARING, ctx, settles_on=clearing.settles_on, business_date=day)
     rail, reserve = (
         book.internal_account(AccountKind.of_rail(clearing.rail)),

@@ -1,4 +1,4 @@
-"""Queries of what moved by each rail and what of it is settled.
+"""Queries of the movements of each rail, and of the settled part of them.
 
 A customer's payment settles at the instant of its transaction, a journal entry of the bank on its
 settlement date."""
@@ -44,7 +44,7 @@ SELECT 'CRYPTO' AS rail, (t.settles_at AT TIME ZONE 'America/New_York')::date AS
 _OF_WITHDRAWAL = f"""{_MOVED} crypto_withdrawal w ON t.customer_id = w.customer_id AND t.pocket_id = w.pocket_id
        AND t.details->>'crypto_transfer_id' = w.withdrawal_id::text AND t.entry_no =
 """
-# Deposits also where an operator released them. A withdrawal settles when it is booked, and when it comes back.
+# Includes deposits released by operators. A withdrawal settles when it is booked, and when it is returned.
 _OF_CRYPTO = f"""
 {_MOVED} crypto_deposit d
     ON d.customer_id = t.customer_id AND d.deposit_id::text = t.details->>'crypto_transfer_id'

@@ -1,4 +1,4 @@
-"""Day end of the bank: trades and payments of customers are settled once the day is over.
+"""Day end of the bank: customers' trades and payments are settled once the day is over.
 
 Days are closed in order and once (the idempotency key is the date), after all customers with work
 due by the end of the day are caught up. A day settles everything due by then that is not settled
@@ -57,7 +57,7 @@ ON CONFLICT DO NOTHING RETURNING cusip
 async def close_bank_days(bank: Bank, now: datetime) -> int:
     """Close every day of the bank that is over by `now`; return how many.
 
-    Stops before a day for which a customer still has due work: the customer comes first.
+    Stops before a day for which a customer still has due work, which must be done first.
     """
     bank_id = bank_customer_id(bank.seed)
     closed = 0

@@ -22,8 +22,8 @@ _LOWER_CASE_MAX = 7
 def read_address(text: str) -> str | None:
     """Return an EVM address in the form of EIP-55, or None.
 
-    An address of mixed case whose case does not fit is none: one character of it is wrong. One of a single case has
-    no checksum and is taken.
+    An address of mixed case with a wrong checksum is invalid, because one character of it is wrong. One of a single
+    case has no checksum and is accepted.
     """
     if _EVM_ADDRESS.fullmatch(text) is None:
         return None
@@ -33,7 +33,7 @@ def read_address(text: str) -> str | None:
 
 
 def checksum_address(address: bytes) -> str:
-    """Return 20 bytes in the form of EIP-55: the case of each letter is a bit of the hash of all of them."""
+    """Return 20 bytes as an EIP-55 address: the case of each letter is a bit of the hash of all of them."""
     digits = address.hex()
     return "0x" + "".join(
         digit.upper() if int(bit, 16) > _LOWER_CASE_MAX else digit
@@ -48,18 +48,18 @@ _SCALAR_BYTES = 32
 
 
 class ExtendedPublicKey(NamedTuple):
-    """A public key with the chain code that its children are derived with."""
+    """A public key with the chain code for deriving its children."""
 
     key: PublicKey
     chain_code: bytes
 
     @classmethod
     def read(cls, xpub: str) -> ExtendedPublicKey:
-        """Return the key of its text. Raises ValueError, and what the library says of a point that is none."""
+        """Parse an extended public key. Raises ValueError, and the library's error for an invalid point."""
         number = 0
         for char in xpub:
             number = number * len(_ALPHABET) + _ALPHABET.index(char)
-        whole = number.to_bytes(_BYTES + _CHECK_BYTES)  # an OverflowError is a text that is too long
+        whole = number.to_bytes(_BYTES + _CHECK_BYTES)  # OverflowError: the text is too long
         content, check = whole[:_BYTES], whole[_BYTES:]
         if hashlib.sha256(hashlib.sha256(content).digest()).digest()[:_CHECK_BYTES] != check:
             raise ValueError("has a wrong checksum")
@@ -68,22 +68,22 @@ class ExtendedPublicKey(NamedTuple):
         return cls(PublicKey(content[45:]), content[13:45])
 
     def child(self, index: int) -> ExtendedPublicKey:
-        """Return the child of an index that is not hardened (CKDpub)."""
+        """Return the child at a non-hardened index (CKDpub)."""
         digest = hmac.digest(self.chain_code, self.key.format() + index.to_bytes(4), "sha512")
         return ExtendedPublicKey(self.key.add(digest[:_SCALAR_BYTES]), digest[_SCALAR_BYTES:])
 
 
 _PATH = re.compile(r"\d{1,9}(/\d{1,9}){0,4}")
 INDEX_MAX = 2**31 - 1
-"""The last index of BIP-32 that a public key can derive."""
+"""The last index that BIP-32 can derive from a public key."""
 
 
 class WatchOnlyAddresses:
-    """EVM addresses below an xpub. Raises ValueError if it is none, or a private key."""
+    """EVM addresses derived from an xpub. Raises ValueError for a private key or any other text."""
 
     def __init__(self, xpub: str, path: str) -> None:
         if not xpub.startswith("xpub"):
-            raise ValueError("is no extended public key (xpub...)")
+            raise ValueError("is not an extended public key (xpub...)")
         if _PATH.fullmatch(path) is None:
             raise ValueError("has a path that a public key cannot derive")
         try:
@@ -91,16 +91,16 @@ class WatchOnlyAddresses:
             self._path = [int(step) for step in path.split("/")]
             self.derive(0)
         except Exception as error:  # the library raises what its parsers raise
-            raise ValueError("is no extended public key (xpub...)") from error
+            raise ValueError("is not an extended public key (xpub...)") from error
 
     def derive(self, index: int) -> str:
-        """Return the address of an index in the form of EIP-55."""
+        """Return the address at an index in EIP-55 form."""
         if not 0 <= index <= INDEX_MAX:
             raise ValueError(f"index {index}")
         extended = self._key
         for step in (*self._path, index):
             extended = extended.child(step)
-        # The address is the end of the hash of the point, without the byte that says it is uncompressed.
+        # The address is the end of the hash of the point, without the byte that marks it as uncompressed.
         return checksum_address(keccak(extended.key.format(compressed=False)[1:])[-20:])
 
 
@@ -115,7 +115,7 @@ class ChainFamily(StrEnum):
 
 
 class Token(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A token that is worth one dollar: its contract, and the smallest deposit in cents that is credited."""
+    """A token worth one dollar: its contract, and the smallest deposit in cents that is credited."""
 
     asset: Annotated[str, msgspec.Meta(pattern=r"^[A-Z0-9]{2,12}\Z")]
     address: str
@@ -124,7 +124,7 @@ class Token(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Chain(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One chain. A block is final once every node calls it `finalized`, or `confirmations` blocks lie above it."""
+    """One chain. A block is final once every node reports it as `finalized`, or has `confirmations` blocks above it."""
 
     name: Annotated[str, msgspec.Meta(pattern=NAME_PATTERN)]
     chain_id: Annotated[int, msgspec.Meta(ge=1, le=2**53 - 1)]
@@ -135,13 +135,13 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     family: ChainFamily = ChainFamily.EVM
     confirmations: Annotated[int, msgspec.Meta(ge=1, le=10_000)] | None = None
     fee_cap_gwei: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 500
-    """The most that a withdrawal pays per unit of gas; the wallet waits while the chain wants more."""
+    """The maximum fee per unit of gas for a withdrawal; the wallet waits while the chain requires more."""
     replace_after_seconds: Annotated[int, msgspec.Meta(ge=10, le=86_400)] = 180
-    """How long a transaction waits for its block before one that pays more takes its place."""
+    """Time that a transaction waits for its block before one with a higher fee replaces it."""
 
     @property
     def token(self) -> Token:
-        """The token that portals of this chain ask for: the first."""
+        """The token that portals of this chain accept: the first."""
         return self.tokens[0]
 
     def find_token(self, address: str) -> Token | None:
@@ -150,11 +150,11 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Chains(dict[str, Chain]):
-    """The chains of a bank by their names."""
+    """The chains of a bank by name."""
 
 
 class Block(NamedTuple):
-    """A block's place. Hashes are lower case with 0x."""
+    """The number and hash of a block. Hashes are lower case with 0x."""
 
     number: int
     hash: str
@@ -175,19 +175,19 @@ class TokenTransfer(NamedTuple):
 
 
 class Cents(NamedTuple):
-    """Whole cents, and the units that are less than a cent."""
+    """Whole cents, and the remaining units of less than a cent."""
 
     cents: int
     remainder: int
 
 
 def cents_of(units: int, decimals: int) -> Cents:
-    """Return what units of a dollar token are worth, rounded down to the cent."""
+    """Return the value of units of a dollar token, rounded down to the cent."""
     return Cents(*divmod(units, _units_per_cent(decimals)))
 
 
 def units_of(cents: int, decimals: int) -> int:
-    """Return the units of a dollar token that are worth these cents."""
+    """Return the units of a dollar token with a value of these cents."""
     return cents * _units_per_cent(decimals)
 
 
@@ -200,7 +200,7 @@ LOCAL_CHAINS = Path("chain", "chains.toml")
 
 
 class ChainMistakes(Exception):
-    """The chains are misconfigured. Each sentence names the chain and the field; no address of a node is repeated."""
+    """The chains are misconfigured. Each sentence names the chain and the field, never the address of a node."""
 
     def __init__(self, mistakes: Iterable[str]) -> None:
         self.mistakes = tuple(mistakes)
@@ -212,16 +212,16 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_chains(path: Path) -> Chains:
-    """Return the chains of a file by name. Raises ChainMistakes."""
+    """Return the chains in a file by name. Raises ChainMistakes."""
     try:
         found = msgspec.toml.decode(path.read_bytes(), type=_File)
-    except (OSError, ValueError) as error:  # a mistake of msgspec or TOML names the field, not its value
+    except (OSError, ValueError) as error:  # an error of msgspec or TOML names the field, not its value
         raise ChainMistakes([f"{path}: {getattr(error, 'strerror', None) or error}"]) from None
     return checked_chains(found.chain)
 
 
 def checked_chains(chains: Iterable[Chain]) -> Chains:
-    """Return chains by name, addresses of tokens in the form of EIP-55. Raises ChainMistakes."""
+    """Return chains by name, with token addresses in EIP-55 form. Raises ChainMistakes."""
     chains = tuple(chains)
     mistakes = [f"{each.name}: {mistake}" for each in chains for mistake in _mistakes(each)]
     for field in ("name", "chain_id"):
@@ -240,12 +240,12 @@ def _checksummed(chain: Chain) -> Chain:
 def _mistakes(chain: Chain) -> Iterator[str]:
     for number, url in enumerate(chain.rpc_urls, 1):
         if not _is_node_url(url):
-            yield f"rpc_urls {number} is no address (https://host/..., or http:// in a network of your own)"
+            yield f"rpc_urls {number} is not an address (https://host/..., or http:// in your own network)"
     if len(set(chain.rpc_urls)) < len(chain.rpc_urls):
-        yield "rpc_urls has a node twice: two answers of one node are no agreement"
+        yield "rpc_urls has a node twice: two answers from one node are not agreement"
     for token in chain.tokens:
         if read_address(token.address) is None:
-            yield f"the address of token {token.asset} is none, or its checksum (EIP-55) is wrong"
+            yield f"the address of token {token.asset} is invalid, or its checksum (EIP-55) is wrong"
     if len({token.address.lower() for token in chain.tokens}) < len(chain.tokens):
         yield "tokens has an address twice"
     try:

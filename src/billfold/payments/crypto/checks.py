@@ -1,6 +1,6 @@
-"""Deposits equal logs of their chain, withdrawals what was sent for them; no unit is lost or booked twice.
+"""Checks of deposits and withdrawals: they equal the logs and transactions of their chains, each unit counted once.
 
-Addresses: each follows from its extended public key and index.
+Also verifies that each address follows from its extended public key and index.
 """
 
 from functools import cache
@@ -23,7 +23,7 @@ SELECT t.customer_id, t.details->>'crypto_transfer_id' AS id, sum(t.amount) AS a
 """
 _OF_DEPOSITS = {
     (_DEPOSIT, Certainty.SUSPECT): {
-        "no log of its chain says what it says": f"""
+        "no log of its chain matches it": f"""
             SELECT d.customer_id, d.deposit_id
               FROM crypto_deposit d LEFT JOIN
                    (SELECT {_LOG}, true AS is_final FROM chain_transfer WHERE status = 'FINAL') c USING ({_LOG})
@@ -99,7 +99,7 @@ _OF_WITHDRAWALS = {
                    WHEN 'CONFIRMED' THEN coalesce(s.intent <> 'PAY', false)
                    WHEN 'DISPLACED' THEN s.intent IS NOT NULL
                    ELSE false END""",
-        "its nonce is none that the wallet has given": f"""
+        "its nonce was not given by the wallet": f"""
             {_TRANSACTION} JOIN crypto_wallet v ON v.chain = t.chain AND v.address = t.wallet
              WHERE t.nonce NOT BETWEEN v.first_nonce AND v.next_nonce - 1""",
         "its state is {state}, and what was signed for it says otherwise": """
@@ -129,7 +129,7 @@ COUNTED = (_DEPOSIT, _SEEN, _SENT, _ON_CHAIN, _SIGNED)
 
 
 async def check_rows(conn: Connection, findings: Findings) -> None:
-    """Addresses of portals are derived from their extended public key and their index."""
+    """Verify that addresses of portals are derived from their extended public key and their index."""
     cursor = await conn.cursor(
         """SELECT p.customer_id, p.portal_id, p.wallet_address, p.address_index, x.xpub, x.derivation_path
              FROM portal p JOIN wallet_xpub x USING (xpub_id) ORDER BY 1, 2""",
@@ -147,7 +147,7 @@ async def check_rows(conn: Connection, findings: Findings) -> None:
 def _derived(xpub: str, path: str, index: int) -> str | None:
     try:
         return _source(xpub, path).derive(index)
-    except ValueError:  # a key that was tampered with
+    except ValueError:  # the key was tampered with
         return None
 
 

@@ -1,4 +1,4 @@
-"""`billfold crypto`: chains, deposits, and what the bank sends."""
+"""`billfold crypto`: chains, deposits and withdrawals."""
 
 from collections.abc import Iterable
 from operator import attrgetter, itemgetter
@@ -47,7 +47,7 @@ _UNBOOKED = ("Status", "Units>", "Token", "Chain", "Block>", "Address", "Transac
 DepositId = Annotated[UUID, typer.Argument(help="The deposit's id.")]
 
 
-@arrived.table("list", "list --all", columns=_DEPOSITS, title="Deposits", empty="No deposit waits for anybody.")
+@arrived.table("list", "list --all", columns=_DEPOSITS, title="Deposits", empty="No deposits are waiting.")
 async def list_deposits(
     bank: Bank, *, everything: Annotated[bool, typer.Option("--all", help="Include credited and carried ones.")] = False
 ) -> Iterable[Row]:
@@ -59,9 +59,9 @@ async def list_deposits(
     ]
 
 
-@arrived.table("pending", columns=_UNBOOKED, title="On the chains", empty="Nothing is under way.")
+@arrived.table("pending", columns=_UNBOOKED, title="On the chains", empty="No transfers are pending.")
 async def pending(bank: Bank) -> Iterable[Row]:
-    """List transfers that are not final, were reorged, or are of tokens that the bank does not take."""
+    """List transfers that are not final, were reorged, or are of tokens that the bank does not accept."""
     shown = [TransferStatus.PENDING, TransferStatus.REORGED, TransferStatus.WRONG_TOKEN]
     rows = await deposits.list_transfers(bank.pool, shown)
     return [_SEEN(each) for each in rows]
@@ -69,7 +69,7 @@ async def pending(bank: Bank) -> Iterable[Row]:
 
 @crypto.table("chains", columns=("Chain", "Seen>", "Final>", "Agreed at", "Problems"), title="Chains", empty="None.")
 async def chains(bank: Bank) -> Iterable[Row]:
-    """List how far each chain is read, what is wrong with its nodes, and deposits that cannot be booked."""
+    """List how far each chain is read, problems of its nodes, and deposits that cannot be booked."""
     failed = await list_failed(bank.pool)
     rows: list[Row] = []
     for each in await deposits.list_cursors(bank.pool):
@@ -82,7 +82,7 @@ async def chains(bank: Bank) -> Iterable[Row]:
 
 @arrived.command(f"release {EXAMPLE_ID}")
 async def release(bank: Bank, deposit_id: DepositId) -> str:
-    """Propose to credit a QUESTIONED deposit: you have seen on the chain that the tokens arrived."""
+    """Propose to credit a QUESTIONED deposit, after you have verified on the chain that the tokens arrived."""
     found = await deposits.find_deposit(bank.pool, deposit_id)
     if found is None or found.chain not in bank.ports[Chains]:
         raise CliError("There is no such deposit on a configured chain.", "See `billfold crypto deposits list`.")
@@ -149,7 +149,7 @@ _REQUESTED = "The worker does it in its next round. `billfold crypto withdrawals
     empty="No wallet was used yet.",
 )
 async def wallets(bank: Bank) -> Iterable[Row]:
-    """List the wallets the bank pays from, the network fees they paid, and what keeps one from paying."""
+    """List the wallets the bank pays from, the network fees they paid, and what prevents them from paying."""
     paid = await withdrawals.sum_fees(bank.pool)
     return [
         (*(key := (each.chain, each.address)), each.next_nonce, paid.get(key, 0), *_PROBLEM(each))
@@ -159,7 +159,7 @@ async def wallets(bank: Bank) -> Iterable[Row]:
 
 @crypto.command("accept-nonces ETHEREUM 12")
 async def accept_nonces(bank: Bank, chain: Chain, next_nonce: NextNonce) -> str:
-    """Go on with a later nonce, after the wallet's key was used elsewhere (`USED_ELSEWHERE`)."""
+    """Continue with a later nonce, after the wallet's key was used elsewhere (`USED_ELSEWHERE`)."""
     known = any(each.chain == chain for each in await withdrawals.list_wallets(bank.pool))
     if not known or bank.ports.get(Signer) is None:
         raise CliError(f"The bank has no wallet on {chain}.", "Run `billfold crypto wallets`.")
@@ -173,14 +173,14 @@ async def accept_nonces(bank: Bank, chain: Chain, next_nonce: NextNonce) -> str:
     empty="No withdrawal found.",
 )
 async def list_withdrawals(bank: Bank, status: Status = None, limit: Most = 100) -> Iterable[Row]:
-    """List withdrawals, the newest first."""
+    """List withdrawals, newest first."""
     rows = await withdrawals.list_withdrawals(bank.pool, status, limit)
     return [(each.withdrawal_id, each.chain, format_usd(each.amount), *_FROM_STATUS(each)) for each in rows]
 
 
 @sent.view(f"show {EXAMPLE_ID}")
 async def show(bank: Bank, withdrawal_id: WithdrawalId) -> None:
-    """Show a withdrawal, its nonce, and every transaction that was signed for it."""
+    """Show a withdrawal, its nonce, and every transaction signed for it."""
     row = await withdrawals.get_withdrawal(bank.pool, withdrawal_id)
     found = await withdrawals.find_transaction(bank.pool, row.customer_id, row.withdrawal_id)
     shown: list[tuple[str, object]] = [
@@ -206,16 +206,16 @@ async def show(bank: Bank, withdrawal_id: WithdrawalId) -> None:
 
 @sent.command(f"replace {EXAMPLE_ID}")
 async def replace(bank: Bank, withdrawal_id: WithdrawalId) -> str:
-    """Send a withdrawal again under the same nonce, for an eighth more per unit of gas."""
+    """Resend a withdrawal with the same nonce, for an eighth more per unit of gas."""
     await _request(bank, withdrawal_id, OperatorRequest.REPLACE)
     return _REQUESTED
 
 
 @sent.command(f"cancel {EXAMPLE_ID}")
 async def cancel(bank: Bank, withdrawal_id: WithdrawalId) -> str:
-    """Return a withdrawal: at once if nothing was signed, else by a transaction of the same nonce that pays nothing.
+    """Return a withdrawal: at once if nothing was signed, else by a transaction with the same nonce that pays nothing.
 
-    If the one that pays is mined first, it counts.
+    If the paying transaction is mined first, that one counts.
     """
     row = await withdrawals.get_withdrawal(bank.pool, withdrawal_id)
     if row.is_open and await withdrawals.refuse(bank.pool, row, "CANCELED", now=wall_now()):

@@ -21,7 +21,7 @@ ANSWER_BYTES = 32 * 1024 * 1024
 
 
 class NodeUnavailable(Exception):
-    """A node gave no usable answer. `reason` has no address or key of it."""
+    """A node gave no usable response. `reason` never contains its address or key."""
 
     def __init__(self, host: str, reason: str) -> None:
         self.host = host
@@ -30,7 +30,7 @@ class NodeUnavailable(Exception):
 
 
 class NodeRefused(Exception):
-    """A node answered with an error of JSON-RPC, whose message is the node's own."""
+    """A node responded with a JSON-RPC error, whose message is the node's own."""
 
     def __init__(self, code: int, message: str) -> None:
         self.code = code
@@ -50,7 +50,7 @@ class _Answer(msgspec.Struct):
 
 
 class JsonRpcClient:
-    """One node. Calls are not repeated here: their caller knows whether that is safe."""
+    """One node. Calls are not retried here: the caller knows whether that is safe."""
 
     def __init__(self, url: str, *, timeout: float = ANSWER_SECONDS) -> None:
         self.host = urlsplit(url).netloc.rpartition("@")[2]
@@ -58,7 +58,7 @@ class JsonRpcClient:
         self._last_id = 0
         self._client = httpx.AsyncClient(timeout=timeout, trust_env=False)
 
-    async def call(self, method: str, *params: object) -> Any:  # noqa: ANN401 - the method says what it is
+    async def call(self, method: str, *params: object) -> Any:  # noqa: ANN401 - depends on the method
         """Return the result. Raises NodeUnavailable, or NodeRefused with the node's error."""
         self._last_id += 1
         request = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
@@ -66,7 +66,7 @@ class JsonRpcClient:
         try:
             answer = msgspec.json.decode(body, type=_Answer)
         except msgspec.DecodeError:
-            raise NodeUnavailable(self.host, f"{method}: the answer is no JSON-RPC") from None
+            raise NodeUnavailable(self.host, f"{method}: the answer is not JSON-RPC") from None
         if answer.error is not None:
             raise NodeRefused(answer.error.code, answer.error.message[:200])
         if answer.id != request["id"]:
@@ -84,7 +84,7 @@ class JsonRpcClient:
                         raise NodeUnavailable(self.host, f"the answer has more than {ANSWER_BYTES} bytes")
         except httpx.HTTPError as error:
             raise NodeUnavailable(self.host, type(error).__name__) from None
-        # Some nodes answer an error of JSON-RPC with a status of their own.
+        # Some nodes send JSON-RPC errors with an HTTP error status.
         if response.status_code != HTTPStatus.OK and not content.startswith(b'{"'):
             raise NodeUnavailable(self.host, f"status {response.status_code}")
         return bytes(content)
@@ -99,7 +99,7 @@ TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523
 BALANCE_OF = "0x70a08231"
 ADDRESSES_PER_QUERY = 500
 _HASHES_ONLY = False
-"""Of the transactions of a block."""
+"""Parameter: hashes instead of full transactions of a block."""
 _TRANSFER_TOPICS = 3
 _WORD_BYTES = 32
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
@@ -107,7 +107,7 @@ _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 
 
 class EvmNode:
-    """Reads one node; `rpc` is there for what a signer sends."""
+    """Reads from one node; `rpc` is public for a signer's transactions."""
 
     def __init__(self, chain: Chain, url: str) -> None:
         self.rpc = JsonRpcClient(url)
@@ -115,7 +115,7 @@ class EvmNode:
         self._chain = chain
 
     async def check_chain(self) -> None:
-        """Raise NodeUnavailable if the node is of another chain."""
+        """Raise NodeUnavailable if the node is on another chain."""
         chain_id = self._quantity(await self._read("eth_chainId"))
         if chain_id != self._chain.chain_id:
             raise NodeUnavailable(self.host, f"is of chain {chain_id}, not {self._chain.chain_id}")
@@ -125,11 +125,11 @@ class EvmNode:
         return self._block(await self._read("eth_getBlockByNumber", "latest", _HASHES_ONLY))
 
     async def finalized(self) -> Block:
-        """Return the newest block that the chain calls final."""
+        """Return the newest block that the chain reports as final."""
         return self._block(await self._read("eth_getBlockByNumber", "finalized", _HASHES_ONLY))
 
     async def find_block(self, number: int) -> Block | None:
-        """Return the block of a number, or None."""
+        """Return the block with a number, or None."""
         found = await self._read("eth_getBlockByNumber", hex(number), _HASHES_ONLY)
         if found is None:
             return None
@@ -141,9 +141,9 @@ class EvmNode:
     async def list_transfers(
         self, first: int, last: int, recipients: Sequence[str], tokens: Sequence[str] | None
     ) -> list[TokenTransfer]:
-        """Return the transfers of tokens, or of any, to these addresses from others, in the order of the chain.
+        """Return the transfers of these tokens, or of any, from others to these addresses, in chain order.
 
-        Logs of other shapes with the same topic, such as those of ERC-721, are left out.
+        Logs of another form with the same topic, such as those of ERC-721, are omitted.
         """
         found: list[TokenTransfer] = []
         for start in range(0, len(recipients), ADDRESSES_PER_QUERY):
@@ -159,7 +159,7 @@ class EvmNode:
         return sorted(found, key=lambda each: (each.block_number, each.log_index))
 
     async def units_sent(self, token: str, address: str, block: int) -> int:
-        """Return how many units of a token left an address for others in a block."""
+        """Return how many units of a token an address sent to others in a block."""
         log_filter = {"address": token, "topics": [TRANSFER_TOPIC, topic_of(address)]}
         sent = await self._logged(block, block, log_filter)
         if any((each.token, each.sender, each.block_number) != (token, address, block) for each in sent):
@@ -167,9 +167,9 @@ class EvmNode:
         return sum(each.units for each in sent)
 
     async def balance(self, token: str, address: str, block: int) -> int | None:
-        """Return how many units of a token an address has after a block.
+        """Return the balance of an address in units of a token after a block.
 
-        None where the node refuses: it does not keep the state of blocks so old, or the token fails.
+        None if the node refuses: it does not keep the state of such old blocks, or the token fails.
         """
         call = {"to": token, "data": BALANCE_OF + topic_of(address)[2:]}
         try:
@@ -184,15 +184,15 @@ class EvmNode:
         """Close the connections."""
         await self.rpc.aclose()
 
-    async def _read(self, method: str, *params: object) -> Any:  # noqa: ANN401 - each method has its own
-        """Call what changes nothing; a refusal is no usable answer."""
+    async def _read(self, method: str, *params: object) -> Any:  # noqa: ANN401 - depends on the method
+        """Call a read-only method; a refusal counts as no usable answer."""
         try:
             return await self.rpc.call(method, *params)
         except NodeRefused as error:
             raise NodeUnavailable(self.host, f"{method}: {error}") from None
 
     async def _logged(self, first: int, last: int, log_filter: dict[str, Any]) -> list[TokenTransfer]:
-        """Return the transfers that logs tell; one from an address to itself moves nothing and is left out."""
+        """Return the transfers in logs; a transfer from an address to itself moves nothing and is omitted."""
         logs = await self._read("eth_getLogs", log_filter | {"fromBlock": hex(first), "toBlock": hex(last)})
         if not isinstance(logs, list):
             raise NodeUnavailable(self.host, "eth_getLogs: no list")
@@ -226,18 +226,18 @@ class EvmNode:
 
     def _quantity(self, value: object) -> int:
         if not isinstance(value, str) or _QUANTITY.fullmatch(value) is None:
-            raise NodeUnavailable(self.host, "answers with no number where one belongs")
+            raise NodeUnavailable(self.host, "returned an invalid number")
         return int(value, 16)
 
     def _hash(self, value: object) -> str:
         if not isinstance(value, str) or _HASH.fullmatch(value) is None:
-            raise NodeUnavailable(self.host, "answers with no hash where one belongs")
+            raise NodeUnavailable(self.host, "returned an invalid hash")
         return value.lower()
 
     def _address(self, value: object) -> str:
         found = read_address(str(value).lower())
         if found is None:
-            raise NodeUnavailable(self.host, "answers with no address where one belongs")
+            raise NodeUnavailable(self.host, "returned an invalid address")
         return found
 
     def _address_of_topic(self, value: object) -> str:
@@ -245,17 +245,17 @@ class EvmNode:
 
 
 def topic_of(address: str) -> str:
-    """Return an address as topics and arguments of calls hold it: 32 bytes, in lower case."""
+    """Return an address in the form of topics and call arguments: 32 bytes, in lower case."""
     return "0x" + address[2:].lower().rjust(2 * _WORD_BYTES, "0")
 
 
 Answer = TypeVar("Answer")
 LAG_BLOCKS = 10
-"""How far a node may be behind the newest block of the others before it is reported."""
+"""Maximum number of blocks that a node may lag behind the others before it is reported."""
 
 
 class Agreement(NamedTuple):
-    """The newest block that a majority calls final, and who does. `head` is the newest block of one of them."""
+    """The newest block that a majority reports as final, and those nodes. `head` is the newest block of one of them."""
 
     final: Block
     nodes: tuple[EvmNode, ...]
@@ -263,7 +263,7 @@ class Agreement(NamedTuple):
 
 
 class Nodes:
-    """The nodes of one chain. `problems` says by node what is wrong with it in this round."""
+    """The nodes of one chain. `problems` has the problem of each node in this round."""
 
     def __init__(self, chain: Chain, nodes: Sequence[EvmNode]) -> None:
         self.chain = chain
@@ -273,7 +273,7 @@ class Nodes:
         self.problems: dict[str, str] = {}
 
     async def agree(self) -> Agreement | None:
-        """Return what a majority calls final, or None: then nothing is credited."""
+        """Return the agreement of a majority, or None: then nothing is credited."""
         self.problems = {}
         tips = await self.ask(self._nodes, self._tip)
         self._report_lag({node: head for node, (head, _) in tips.items()})
@@ -289,7 +289,7 @@ class Nodes:
         return None
 
     async def agree_on_block(self, nodes: Sequence[EvmNode], number: int) -> Block | None:
-        """Return the block of a number that a majority has, or None."""
+        """Return the block with this number that a majority has, or None."""
         return self._majority(await self.ask(nodes, lambda node: _block(node, number)))[1]
 
     async def agree_on_transfers(
@@ -306,7 +306,7 @@ class Nodes:
     async def ask(
         self, nodes: Sequence[EvmNode], question: Callable[[EvmNode], Awaitable[Answer]]
     ) -> dict[EvmNode, Answer]:
-        """Return the answers of nodes, without those that have none."""
+        """Return the answers of nodes, leaving out those without one."""
         answers = await asyncio.gather(*(question(node) for node in nodes), return_exceptions=True)
         found: dict[EvmNode, Answer] = {}
         for node, answer in zip(nodes, answers, strict=True):
@@ -335,7 +335,7 @@ class Nodes:
         for answer, nodes in groups.items():
             if len(groups) > 1 and answer != agreed:
                 for node in nodes:
-                    self.problems.setdefault(node.host, "tells another chain than the other nodes")
+                    self.problems.setdefault(node.host, "reports another chain than the other nodes")
         return tuple(groups[agreed]) if agreed is not None else (), agreed
 
     def _report_lag(self, heads: dict[EvmNode, Block]) -> None:

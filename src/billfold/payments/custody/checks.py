@@ -1,4 +1,4 @@
-"""Bills from and to other custodians: each transfer equals what its commands left and its trades moved."""
+"""Checks of bills from and to other custodians: each transfer equals its commands' outcomes and its trades."""
 
 from billfold.ledger.checks import TrackedTable, outcome_checks
 from billfold.payments.custody.rules import RECORDED, DeliverBills, EndDelivery, ReceiveBills

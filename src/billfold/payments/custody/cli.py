@@ -1,4 +1,4 @@
-"""`billfold custody`: bills from another custodian, or to one, as one operator proposes and another confirms."""
+"""`billfold custody`: bills from or to another custodian, which one operator proposes and another confirms."""
 
 from collections.abc import Callable, Iterable
 from datetime import date
@@ -80,7 +80,7 @@ async def deliver(
     *,
     key: Key = None,
 ) -> str:
-    """Propose to deliver bills, oldest lots first. When it is confirmed a worker instructs the custodian at once."""
+    """Propose to deliver bills, oldest lots first. Once it is confirmed, a worker instructs the custodian at once."""
     fields: dict[str, Any] = {"cusip": cusip, "units": units, "counterparty_name": receiver}
     words = f"Deliver {units} bills {cusip} of Pocket {pocket_id} to {receiver}, {_ending_of(account)}"
     return await _propose(bank, DeliverBills, pocket_id, words=words, key=key, counterparty_account=account, **fields)

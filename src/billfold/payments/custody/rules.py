@@ -60,7 +60,7 @@ class MovedLot(msgspec.Struct, frozen=True, array_like=True):
 class SecurityTransfer(Row, frozen=True, kw_only=True):
     """A security transfer as stored. `market_value` is in cents at booking.
 
-    `lots` is the JSON text of what `moved_lots` returns.
+    `lots` is the JSON text of `moved_lots`.
     """
 
     table = "security_transfer"
@@ -141,7 +141,7 @@ def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
     pocket = pocket_of(book, cmd.pocket_id)
     require_not_closed(pocket)
     bill = _outstanding_bill(ctx, cmd.cusip)
-    today = et_date(ctx.now)  # not the business date: what is sold on a weekend was not acquired after it
+    today = et_date(ctx.now)  # not the business date, which is after the day on a weekend
     acquired_on = cmd.acquired_on or today
     if not bill.first_issue <= acquired_on <= today:
         raise Refused("bill-not-deliverable", f"acquired_on {acquired_on} is not between issue and today.")

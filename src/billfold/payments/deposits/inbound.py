@@ -26,7 +26,7 @@ _POCKET = "SELECT pocket_id FROM portal WHERE customer_id = $1 AND portal_id = $
 
 
 async def receive(bank: Bank, payment: IncomingPayment) -> Outcome:
-    """Credit a payment to the pocket of its account number; the outcome says if it must be returned, and why.
+    """Credit a payment to the pocket of its account number; the outcome states if and why it must be returned.
 
     Safe to repeat. Raises Unavailable if the database is unreachable; deliver the payment again.
     """
@@ -81,7 +81,7 @@ def _command(
 
 
 def _sender(wire: IncomingWire, data_key: DataKey) -> Account | None:
-    """Return the account that sent a wire as counterparties name theirs, if the wire names it."""
+    """Return the account that sent a wire in the form of counterparties, if the wire names it."""
     bank, number = wire.sender_routing_number, wire.sender_account_number
     if not bank or not number:
         return None

@@ -184,7 +184,7 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
 
 
 def is_accepted(portal: PortalRow, pocket: PocketBook, rail: Rail) -> bool:
-    """Tell whether a portal takes payments of a rail now."""
+    """Return whether a portal accepts payments of a rail now."""
     return portal.status == PortalStatus.OPEN and rail in portal.payment_rails and pocket.status in NOT_CLOSED
 
 
@@ -192,13 +192,13 @@ _TITLE = {Rail.WIRE: "Wire received", Rail.ACH: "ACH credit", Rail.CRYPTO: "Cryp
 _TYPE = {
     Rail.WIRE: TransactionType.WIRE,
     Rail.ACH: TransactionType.ACH,
-    # The API has no type of its own for it.
+    # The API has no specific type for it.
     Rail.CRYPTO: TransactionType.GENERIC,
 }
 
 
 def _raise_event(book: Book, ctx: Context, cmd: ReceiveMoney, *, taken: bool) -> None:
-    """Raise the event of a payment. Its id is the command's key; one on a chain has an id of its own."""
+    """Raise the event of a payment. Its id is the command's key; a deposit on a chain has its own id."""
     if cmd.rail == Rail.WIRE:
         kind = kinds.WIRE_IN_SUCCESS if taken else kinds.WIRE_IN_REJECTED
         raise_wire_event(book, ctx, kind, wire_id=cmd.key, pocket_id=cmd.pocket_id)

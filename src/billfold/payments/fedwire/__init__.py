@@ -1,1 +1,1 @@
-"""Fedwire files: messages that go out, messages that come in, and what is booked of them."""
+"""Fedwire files: outbound and inbound messages, and their booking."""

@@ -44,7 +44,7 @@ from billfold.platform.ids import command_id, derive
 log = structlog.get_logger(__name__)
 
 FEDWIRE_CALLER = "wire-room"
-"""The caller of commands that inbound messages cause."""
+"""The caller of commands caused by inbound messages."""
 _IS_ANOTHER_RETURN = """
 SELECT EXISTS (SELECT 1 FROM directory d JOIN wire w ON w.customer_id = d.customer_id AND w.wire_id = d.object_id
                 WHERE d.kind = 'wire' AND d.value = $1::uuid::text AND w.imad <> $2)
@@ -67,7 +67,7 @@ async def return_unclaimed(bank: Bank, payment: IncomingWire) -> None:
 
 
 async def return_ids(bank: Bank, original_wire_id: UUID, imad: str) -> tuple[UUID, UUID]:
-    """Return the key and the id of a return of a sent wire, booked or held in suspense: each part has its own."""
+    """Return the key and the id for a return of a sent wire, booked or held in suspense, unique per partial return."""
     first = derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:returned", original_wire_id), 0)
     if await bank.pool.fetchval(_IS_ANOTHER_RETURN, first, imad):
         later = derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:returned", f"{original_wire_id}:{imad}"), 0)
@@ -141,8 +141,8 @@ async def queue_held_return(bank: Bank, job: ScheduledJob) -> None:
 
 
 async def _details_of(bank: Bank, arrived: commands.WireRow) -> dict[str, Any]:
-    """Return the details to return a received wire or to book it later."""
-    messages.payment_message_of(arrived)  # there is one
+    """Return the details for returning a received wire or booking it later."""
+    messages.payment_message_of(arrived)  # it exists
     keys = await PaymentKeys.load(bank, (arrived.customer_id,))
     opened = open_message(keys, arrived.customer_id, msgspec.json.decode(arrived.message or "{}"))
     description = arrived.description and keys.open(PartyField.TEXT, arrived.customer_id, arrived.description)
@@ -187,7 +187,7 @@ _Outcome = tuple[str, UUID | None]
 
 
 async def book(bank: Bank, lines: NumberedMessages) -> tuple[list[BookedMessage], list[StuckLine]]:
-    """Book every message; return what became of each, and those that cannot be booked.
+    """Book every message; return the outcome of each, and those that cannot be booked.
 
     Statuses come first, so that a wire settles before its return.
     """
@@ -241,7 +241,7 @@ async def _book_status(bank: Bank, wire: FedwireMessage, message: PaymentStatus,
 
 
 def _is_unbooked_return(sent: store.SentMessage) -> bool:
-    """Tell whether it is a return of money that was never booked to a Pocket."""
+    """Return whether it is a return of money that was never booked to a Pocket."""
     return sent.kind == "pacs.004" and sent.direction != commands.WireDirection.OUTGOING
 
 

@@ -1,4 +1,4 @@
-"""Wires, their messages and recalls: rows equal the outcomes of commands, and the money moved accordingly."""
+"""Checks of wires, their messages and recalls: rows equal the outcomes of commands, and the money moved accordingly."""
 
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks, directory_checks
 from billfold.payments.deposits.rules import ReceiveMoney
@@ -14,7 +14,7 @@ from billfold.payments.wires.commands import (
 from billfold.platform.database.checks import Certainty, declared, names_in_sql
 
 WIRE_COMMANDS = (SendWire, SubmitWire, CompleteWire, RejectWire, ReceiveMoney, ReceiveWireReturn, ReturnWire)
-"""Commands whose outcome says what a wire is from then on."""
+"""Commands whose outcome has the new state of a wire."""
 
 WIRE_OUTCOMES = f"""
 (SELECT customer_id, kind, accepted, booked_at, version, outcome->>'wire_id' AS wire_id,
@@ -25,11 +25,11 @@ WIRE_OUTCOMES = f"""
         outcome->>'wire_id', 'COMPLETED', NULL
    FROM command WHERE accepted AND kind IN ({names_in_sql(AssignFromSuspense)}) AND outcome->>'wire_id' IS NOT NULL)
 """
-"""Outcomes about wires. What the bank assigns from suspense is a wire of its owner."""
+"""Outcomes about wires. A payment that the bank assigns from suspense is a wire of its owner."""
 _WIRE = "SELECT w.customer_id, w.wire_id FROM wire w"
 _MESSAGE = "SELECT m.customer_id, m.message_id FROM wire_message m"
 _CASE = "SELECT c.direction, c.case_id FROM wire_case c"
-# The command of what was assigned from suspense is the bank's; its money is in a journal entry of the owner.
+# The command that assigned it from suspense is the bank's; its money is in a journal entry of the owner.
 _IS_ASSIGNED = """EXISTS (SELECT 1 FROM journal_entry j WHERE j.customer_id = t.customer_id
                     AND j.entry_no = t.entry_no AND j.booked_at = t.updated_at)"""
 _KINDS = names_in_sql(*WIRE_COMMANDS)
@@ -85,7 +85,7 @@ _WIRES = {
     },
 }
 
-# The numbers of a day continue from file to file; a file's name says its first.
+# The numbers of a day continue from file to file; a file's name contains its first number.
 _MESSAGES = {
     ("wire_message", Certainty.DERIVED): {
         "its file is missing": f"""

@@ -31,7 +31,7 @@ _CLAIM = "wire files"
 
 
 class FedwireFileProcessor(InboundFiles):
-    """Processes inbound Fedwire files: valid ones have the numbers of their messages recorded first."""
+    """Processes inbound Fedwire files: for a valid file, the numbers of its messages are recorded first."""
 
     rail = "WIRE"
     whole_file = iso.FedwireMistake(0, "file", "")
@@ -61,8 +61,8 @@ class FedwireFileProcessor(InboundFiles):
 
     @override
     async def complete_closed(self, bank: Bank, file: RailFile, report: dict[str, Any]) -> None:
-        # A payment that people have returned is not booked when it comes again in another file.
-        with suppress(Exception):  # a file that cannot be read at all is closed too
+        # A payment returned by an operator is not booked when it comes again in another file.
+        with suppress(Exception):  # even an unreadable file is closed
             lines, _ = read_file(await read_content(bank, file.file_id), "incoming")
             numbers = [number for _, wire in lines for number in validation.numbers_of(wire)]
             await store.record_arrived(bank.pool, numbers, file.file_id, now=await bank.now())
@@ -87,7 +87,7 @@ class FedwireFileProcessor(InboundFiles):
 async def _check(
     bank: Bank, file: RailFile, lines: validation.NumberedMessages
 ) -> tuple[validation.NumberedMessages, Sequence[validation.RefusedMessage]]:
-    """Return the messages to book, their numbers recorded, and those with mistakes.
+    """Return the messages to book, with their numbers recorded, and those with errors.
 
     A message with recorded numbers was valid before: it is not validated against its own effects.
     """
@@ -111,7 +111,7 @@ async def _check(
 def _set_aside(
     refused: Sequence[validation.RefusedMessage], unread: Sequence[iso.UnreadMessage]
 ) -> tuple[list[BookedMessage], list[StuckLine]]:
-    """Return the messages that are only listed, and those with money, which wait for a person."""
+    """Return the messages that are only listed, and those with money, which wait for an operator."""
     listed = [
         BookedMessage(each.line, each.name, each.number, f"REFUSED: {each.reason}" if each.mistakes else "NOT_READ")
         for each in unread

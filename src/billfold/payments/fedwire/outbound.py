@@ -38,7 +38,7 @@ log = structlog.get_logger(__name__)
 
 MESSAGES_PER_FILE = 1_000
 _BLOCKED, _SANCTIONS = "AC06", "SANC"
-"""The codes under which the bank itself stops a wire."""
+"""The codes with which the bank itself stops a wire."""
 _CLAIM = "wire sending"
 _CUSTOMER_MESSAGE_KINDS = frozenset({"pacs.008", "pacs.004"})
 
@@ -58,14 +58,14 @@ class FedwireSender:
         now = await bank.now()
         if bank.calendars.is_fed_day(et_date(now)):
             await self.send(bank)
-        else:  # it was declared closed since
+        else:  # the day has been declared closed
             at = cut_offs.send_time(now, bank.calendars, bank.terms.wire_hours, international=False)
             await jobs_store.schedule(bank.pool, [job._replace(at=at)])
 
     async def send(self, bank: Bank) -> int:
         """Transmit all due messages; return the number of files.
 
-        Another process that is sending is awaited: when this returns, whatever was due has left.
+        Waits for another process that is sending: when this returns, everything due has been sent.
         """
         sent = 0
         async with self._lock, claimed(bank.pool, _CLAIM, wait=WAIT):
@@ -115,7 +115,7 @@ class FedwireSender:
 
 
 async def _reject_stopped(bank: Bank) -> None:
-    """Reject wires whose customer was frozen, or counterparty stopped by sanctions screening, while they waited."""
+    """Reject wires whose customer was frozen, or counterparty stopped by sanctions screening, in the meantime."""
     for customer_id, wire_id, is_frozen in await store.list_stopped(bank.pool, await bank.now()):
         answer = await bank.engine.submit(
             RejectWire(
@@ -132,7 +132,7 @@ async def _reject_stopped(bank: Bank) -> None:
 
 
 def _own_wires(messages: Sequence[SentMessage]) -> list[SentMessage]:
-    """Return the messages that carry a wire of a customer."""
+    """Return the messages that carry a customer's wire."""
     return [
         each for each in messages if each.kind in _CUSTOMER_MESSAGE_KINDS and each.direction == WireDirection.OUTGOING
     ]
@@ -152,7 +152,7 @@ def _submit_command(sent: SentMessage) -> SubmitWire:
 async def _number(
     conn: Connection, bank: Bank, pending: Sequence[PendingMessage], now: datetime
 ) -> list[tuple[PendingMessage, str]]:
-    """Assign every message its IMAD: Fedwire business day, our source and the sequence of the day."""
+    """Assign every message its IMAD: Fedwire business day, our source and the day's sequence number."""
     day = fedwire_day(bank, now)
     source = bank.settings.bank_bic[:8].ljust(8, "0")
     numbers = await store.allocate_numbers(conn, day, len(pending))

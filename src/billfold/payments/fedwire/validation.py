@@ -27,7 +27,7 @@ _CONFLICTING_STATUS = {SETTLED: "REJECTED", REJECTED: "COMPLETED"}
 
 
 class CheckContext(NamedTuple):
-    """The state of the bank that the file's messages refer to."""
+    """The state of the bank to which the file's messages refer."""
 
     routing_number: str
     environment: str
@@ -47,7 +47,7 @@ def numbers_of(wire: FedwireMessage) -> tuple[str, ...]:
 
 
 class RefusedMessage(NamedTuple):
-    """A message that is not booked: its line, what it says, and its mistakes."""
+    """A message that is not booked: its line, its content, and its errors."""
 
     line: int
     wire: FedwireMessage
@@ -55,18 +55,18 @@ class RefusedMessage(NamedTuple):
 
     @property
     def is_repeat(self) -> bool:
-        """Whether it says again what is booked already: all its numbers came before, and nothing else is wrong."""
+        """True if it repeats a booked message: all its numbers came before, and it has no other error."""
         elements = {_displayed(number)[0] for number in numbers_of(self.wire)}
         return {each.element for each in self.mistakes} == elements
 
 
 def mistakes_of(line: int, wire: FedwireMessage, context: CheckContext) -> list[FedwireMistake]:
-    """Return the mistakes of a message, with their lines and reasons."""
+    """Return the errors of a message, with their lines and reasons."""
     return [*_repeats(line, wire, context), *(FedwireMistake(line, *each) for each in _mistakes(wire, context))]
 
 
 def contradictions_in(lines: NumberedMessages) -> Iterator[list[FedwireMistake]]:
-    """Yield of each message what of it an earlier one of the file says already, or says otherwise."""
+    """Yield for each message what repeats or contradicts an earlier message of the file."""
     numbered: dict[str, tuple[int, FedwireMessage]] = {}
     ended: dict[str, tuple[str, int]] = {}
     for line, wire in lines:
@@ -91,7 +91,7 @@ def _conflicts(line: int, wire: FedwireMessage, ended: dict[str, tuple[str, int]
 
 
 def _repeats(line: int, wire: FedwireMessage, context: CheckContext) -> Iterator[FedwireMistake]:
-    """Yield the numbers that came in another file."""
+    """Yield the numbers that were received in another file."""
     for number in numbers_of(wire):
         if number in context.arrived:
             element, displayed = _displayed(number)
@@ -101,7 +101,7 @@ def _repeats(line: int, wire: FedwireMessage, context: CheckContext) -> Iterator
 def _duplicates(
     line: int, wire: FedwireMessage, numbered: dict[str, tuple[int, FedwireMessage]]
 ) -> Iterator[FedwireMistake]:
-    """Yield the numbers that stand twice in a file, and whether what they number differs."""
+    """Yield the numbers that occur twice in a file, and whether the messages differ."""
     for number in numbers_of(wire):
         first_line, first = numbered.setdefault(number, (line, wire))
         if first is wire:
@@ -113,7 +113,7 @@ def _duplicates(
 
 
 def _displayed(number: str) -> tuple[str, str]:
-    """Return the element of a number, and the number in it."""
+    """Return the element and the value of a number."""
     kind, _, displayed = number.partition(":")
     return ("UETR" if kind == "uetr" else "MsgId"), displayed
 
@@ -139,7 +139,7 @@ def _mistakes(wire: FedwireMessage, context: CheckContext) -> Iterator[tuple[str
 def _day(day: date, context: CheckContext) -> Iterator[tuple[str, str]]:
     """Yield a settlement date on which money cannot settle.
 
-    The next Fedwire business day is allowed: it begins in the evening before.
+    The next Fedwire business day is allowed, because it begins on the evening before.
     """
     if not context.calendars.is_fed_day(day):
         yield "IntrBkSttlmDt", f"Fedwire is closed on {day}"
@@ -173,7 +173,7 @@ def _return(message: PaymentReturn, context: CheckContext) -> Iterator[tuple[str
         yield "OrgnlUETR", "the payment is already returned"
     elif wire.amount < message.amount:
         yield "RtrdIntrBkSttlmAmt", f"{_usd(message.amount)}, the payment was {_usd(wire.amount)}"
-    elif wire.outstanding < message.amount + (message.charges or 0):  # less is allowed: the rest may come later
+    elif wire.outstanding < message.amount + (message.charges or 0):  # less is allowed: the rest may follow
         amounts = f"{_usd(message.amount)} and charges, of the payment {_usd(wire.outstanding)} is outstanding"
         yield "RtrdIntrBkSttlmAmt", amounts
     if message.original_amount not in {None, wire.amount}:

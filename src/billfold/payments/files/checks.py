@@ -1,4 +1,4 @@
-"""Files to and from the rails: each is archived byte for byte, and agrees with the messages in it."""
+"""Checks of files to and from the rails: each is archived unchanged, and agrees with its messages."""
 
 from billfold.data_keys.data_key import DataKey
 from billfold.payments.files.store import open_content
@@ -72,7 +72,7 @@ _SEALED = "SELECT file_id, content, digest FROM rail_file ORDER BY file_id"
 
 
 async def check_opened(conn: Connection, findings: Findings, bank_key: DataKey) -> None:
-    """Open the content of every file, and compare it with the digest by which it is recognized."""
+    """Decrypt every file, and compare its content with the digest by which it is recognized."""
     async for row in conn.cursor(_SEALED, prefetch=1, timeout=STATEMENT_TIMEOUT_SECONDS):
         message = "its digest is not that of its content"
         try:

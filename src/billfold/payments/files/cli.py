@@ -1,4 +1,4 @@
-"""`billfold files`: files exchanged with the rails, and what became of them."""
+"""`billfold files`: files exchanged with the rails, and their states."""
 
 from collections.abc import Iterable
 from hashlib import sha256
@@ -45,7 +45,7 @@ async def list_files(bank: Bank, rail: Rail = None, state: State = None) -> Iter
 async def show(
     bank: Bank, file_id: FileId, *, content: Annotated[bool, typer.Option("--content", help="Print the file.")] = False
 ) -> None:
-    """Show a file and its report: for a refused or failing one the lines and the reasons."""
+    """Show a file and its report: for a refused or failing file, the lines and reasons."""
     file = await _get(bank, file_id)
     plain = await read_content(bank, file_id)
     if content:
@@ -65,7 +65,7 @@ async def show(
 
 @group.command("ingest")
 async def ingest(bank: Bank, context: CliContext) -> str:
-    """Ingest the files that have arrived, as a worker does by itself."""
+    """Ingest the files that have arrived, as a worker does automatically."""
     ingested = await context.ingest_files(bank)
     return f"{ingested} files were ingested." if ingested else "No file has arrived."
 
@@ -88,9 +88,9 @@ async def close(
     bank: Bank,
     file_id: FileId,
     *,
-    reason: Annotated[str, typer.Option(help="What was done about what is not booked, for its report.")],
+    reason: Annotated[str, typer.Option(help="How the lines that are not booked were handled, for its report.")],
 ) -> str:
-    """Propose to close a file that fails: what is booked of it stays, and the rest is never tried again."""
+    """Propose to close a failing file: booked lines stay booked, and the rest is never tried again."""
     await _get(bank, file_id)
     by = Operator.of_command_line(bank.settings.operator)
     return said_of(await propose_close(bank, file_id, reason=reason, by=by))
@@ -105,4 +105,4 @@ async def _get(bank: Bank, file_id: UUID) -> RailFile:
 
 def _state(file: RailFile) -> str:
     failure = retries.retry_state_of(file)
-    return file.state if failure is None else f"{file.state}, waits: {failure.words()}"
+    return file.state if failure is None else f"{file.state}, waiting: {failure.words()}"

@@ -1,6 +1,6 @@
 """Exchanges of files with the rails: the port, and one in folders: `outbox`, `inbox`, `done` and `refused`.
 
-Files appear whole: each is written under a name with a leading dot and then renamed. Names with a
+Files appear atomically: each is written under a name with a leading dot and then renamed. Names with a
 leading dot are ignored.
 """
 
@@ -49,7 +49,7 @@ class RailExchanges(msgspec.Struct, frozen=True, kw_only=True):
 
 REPORT = ".report.json"
 FILE_BYTES_MAX = 100 * 2**20
-"""Maximum size of an inbound file, a hundred times that of a day of a busy bank. It is read into memory."""
+"""Maximum size of an inbound file, a hundred times a busy day of a bank. It is read into memory."""
 _NAME_BYTES = 200
 """Maximum length of a file name: the report adds a suffix, and a name has at most 255 bytes."""
 
@@ -62,7 +62,7 @@ class ExchangeFolders:
         self._outbox, self._inbox = folder / outbox, folder / inbox
 
     def network_side(self) -> ExchangeFolders:
-        """Return the exchange as the other side sees it."""
+        """Return the exchange from the network's point of view."""
         return ExchangeFolders(self._folder, outbox=self._inbox.name, inbox=self._outbox.name)
 
     async def transmit(self, name: str, content: bytes) -> None:
@@ -86,7 +86,7 @@ class ExchangeFolders:
             return []
         return sorted(_safe_name(path) for path in self._inbox.iterdir() if _is_file(path))
 
-    def _archive(self, name: str, report: bytes, refused: bool) -> None:  # noqa: FBT001 - which of two folders
+    def _archive(self, name: str, report: bytes, refused: bool) -> None:  # noqa: FBT001 - selects one of two folders
         is_bank_side = self._inbox.name == "inbox"
         target = self._folder / ("refused" if refused else "done" if is_bank_side else "sent")
         if is_bank_side:
@@ -108,7 +108,7 @@ def _read_content(path: Path) -> bytes | None:
 
 
 def _is_file(path: Path) -> bool:
-    """Tell whether this is an inbound file. Symbolic links and unreadable files are ignored."""
+    """Return whether this is an inbound file. Symbolic links and unreadable files are ignored."""
     return path.is_file() and not path.is_symlink() and not path.name.startswith(".") and os.access(path, os.R_OK)
 
 

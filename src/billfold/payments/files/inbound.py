@@ -1,8 +1,8 @@
 """Inbound files of the rails: each is accepted or refused as a whole.
 
-A file is stored first, then checked, then booked with idempotency keys made of its content. After a
+A file is stored first, then checked, then booked with idempotency keys derived from its content. After a
 crash another process continues without booking twice. A file that fails is retried with growing
-delays and blocks no other.
+delays and does not block others.
 """
 
 import asyncio
@@ -34,11 +34,11 @@ WAIT = timedelta(seconds=30)
 
 
 class InboundFiles(ABC):
-    """Processes the inbound files of one rail. A rail gives a file its id, and checks and books it."""
+    """Processes the inbound files of one rail. A rail assigns a file's id, and checks and books it."""
 
     rail: ClassVar[str]
     whole_file: ClassVar[NamedTuple]
-    """A mistake of the whole file, without its reason."""
+    """An error of the whole file, without its reason."""
 
     @abstractmethod
     def file_id(self, bank: Bank, name: str, digest: str, attempt: int) -> UUID:
@@ -46,10 +46,10 @@ class InboundFiles(ABC):
 
     @abstractmethod
     async def book(self, bank: Bank, file: RailFile, content: bytes) -> Mapping[str, Any]:
-        """Check and book a file; return its report, with what is `stuck`. Raises InvalidFile."""
+        """Check and book a file; return its report, with the `stuck` lines. Raises InvalidFile."""
 
     def normalize(self, raw: bytes) -> bytes:
-        """Return the content as it is stored: equal contents have equal bytes."""
+        """Return the content to store: equal contents have equal bytes."""
         return raw
 
     async def process_all(self, bank: Bank) -> int:
@@ -91,12 +91,12 @@ class InboundFiles(ABC):
                 return None
             if file.done_at is None:
                 return file
-            if await exchange.read(name) is None:  # another process has completed it in the meantime
+            if await exchange.read(name) is None:  # another process has completed it
                 return None
             if file.state != "REFUSED":
                 await self._refuse_duplicate(bank, name, DuplicateFile(file.name, file.created_at))
                 return None
-            attempt += 1  # a refused file is checked again: what it refers to may have arrived since
+            attempt += 1  # a refused file is checked again: what it needs may have arrived
 
     async def _read(self, bank: Bank, name: str) -> bytes | None:
         """Return the content of a file; archive one that is too large to be read."""
@@ -122,12 +122,12 @@ class InboundFiles(ABC):
             return True
 
     async def close(self, bank: Bank, at: ScheduledJob) -> None:
-        """Complete a file that waits, as two operators have decided: a scheduled job. What is booked of it stays."""
+        """Complete a waiting file, as two operators have decided: a scheduled job. Booked lines stay booked."""
         async with claimed(bank.pool, _claim_of(self.rail, at.object_id), wait=WAIT):
             file = await files_store.find_file(bank.pool, at.object_id)
             decision = await find_confirmed(bank.pool, file.file_id)
             if retries.retry_state_of(file) is None or decision is None:
-                return  # everything of it was booked in the meantime
+                return  # all of it has been booked in the meantime
             told: dict[str, Any] = msgspec.json.decode(file.report or "{}")
             names = ("reason", "proposed_by", "decided_by", "decided_at")
             closed = {name: getattr(decision, name) for name in names}

@@ -81,7 +81,7 @@ async def retry_now(conn: Db, file: RailFile, wall: datetime) -> None:
 
 
 async def retry_as_operator(bank: Bank, file_id: UUID, by: Operator) -> RailFile:
-    """Make a postponed file due now; one that does not wait stays as it is. Raises NotFound, Refused."""
+    """Make a postponed file due now; one that is not waiting is not changed. Raises NotFound, Refused."""
     by.require(Power.MOVE_MONEY)
     file = await find_file(bank.pool, file_id)
     await retry_now(bank.pool, file, wall_now())
@@ -94,7 +94,7 @@ async def list_due(conn: Db, rail: str, wall: datetime) -> list[RailFile]:
 
 
 async def list_refused(conn: Db, since: datetime) -> list[RailFile]:
-    """Return files that were refused since an instant of business time and have not come again, oldest first."""
+    """Return files refused since an instant of business time that have not been received again, oldest first."""
     return await RAIL_FILES.all(conn, _REFUSED, since)
 
 
@@ -104,9 +104,9 @@ async def list_failing(conn: Db) -> list[RailFile]:
 
 
 async def propose_close(bank: Bank, file_id: UUID, *, reason: str, by: Operator) -> FreezeProposal:
-    """Propose to complete a file that waits, without what cannot be booked of it.
+    """Propose to complete a waiting file without the lines that cannot be booked.
 
-    `reason` says what was done about that: it stays in the file's report.
+    `reason` states how those were handled: it stays in the file's report.
 
     Raises NotFound, InvalidInput, Refused `file-not-waiting`, `proposal-open`.
     """

@@ -1,4 +1,4 @@
-"""Closing a file of a rail: it moves nothing, and what was not booked of the file never is."""
+"""Closing a file of a rail: it moves nothing, and lines that were not booked never are."""
 
 from uuid import UUID
 
@@ -8,7 +8,7 @@ from billfold.ledger.types import Rail
 
 
 class CloseRailFile(Command, frozen=True, kw_only=True):
-    """Complete an inbound file of which something cannot be booked; `reason` says what was done about that."""
+    """Complete an inbound file with lines that cannot be booked; `reason` states how those were handled."""
 
     audit = AuditedAction("files", "closed", fields=("file_id", "reason"))
     needs_identifiers = False

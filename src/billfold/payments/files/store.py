@@ -54,7 +54,7 @@ _CONTENT = "SELECT content FROM rail_file WHERE file_id = $1"
 async def save_outbound(
     conn: Db, file_id: UUID, rail: str, name: str, content: SealedContent, *, now: datetime
 ) -> RailFile:
-    """Store an outbound file. A stored file with this id stays unchanged."""
+    """Store an outbound file. A stored file with this id is not changed."""
     return await _save(conn, file_id, rail, direction=OUT, name=name, content=content, now=now)
 
 
@@ -76,7 +76,7 @@ async def save_inbound(
 async def complete_file(
     conn: Db, file_id: UUID, state: str, *, now: datetime, report: dict[str, object] | None = None
 ) -> None:
-    """Set the final state of a file: TRANSMITTED, PROCESSED or REFUSED. A completed file stays unchanged."""
+    """Set the final state of a file: TRANSMITTED, PROCESSED or REFUSED. A completed file is not changed."""
     report_text = None if report is None else msgspec.json.encode(report).decode()
     await conn.execute(_FINISH, file_id, state, report_text, now)
 
@@ -115,23 +115,23 @@ async def _save(
 
 
 def seal_content(data_key: DataKey, file_id: UUID, plain: bytes) -> SealedContent:
-    """Return the content of a file as it is stored."""
+    """Return the content of a file as stored."""
     return SealedContent(data_key.seal(plain, _place(data_key, file_id)), data_key.digest(plain))
 
 
 def open_content(data_key: DataKey, file_id: UUID, stored: bytes) -> bytes:
-    """Return the content of a file. Raises InvariantError when it was altered or moved."""
+    """Return the content of a file. Raises InvariantError if it was altered or moved."""
     return data_key.open(stored, _place(data_key, file_id))
 
 
 async def read_content(bank: Bank, file_id: UUID) -> bytes:
-    """Return the content of a file. Raises NotFound, and InvariantError when it was altered or moved."""
+    """Return the content of a file. Raises NotFound, and InvariantError if it was altered or moved."""
     stored = await get_content(bank.pool, file_id)
     return await asyncio.to_thread(open_content, await bank_key(bank), file_id, stored)
 
 
 def is_content_of(data_key: DataKey, file: RailFile, plain: bytes) -> bool:
-    """Tell whether a file has this content."""
+    """Return whether a file has this content."""
     return file.digest == data_key.digest(plain)
 
 

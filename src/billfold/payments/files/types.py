@@ -1,4 +1,4 @@
-"""Files of the rails, and why one is refused or not completed."""
+"""Files of the rails, and the reasons to refuse or not to complete one."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -8,11 +8,11 @@ from uuid import UUID
 import msgspec
 
 MISTAKES_MAX = 100
-"""Maximum mistakes reported of one file."""
+"""Maximum number of errors reported per file."""
 
 
 class SealedContent(NamedTuple):
-    """The content of a file as it is stored, and the keyed digest by which the plain content is recognized."""
+    """The content of a file as stored, and the keyed digest that identifies the plain content."""
 
     content: bytes
     digest: bytes
@@ -41,14 +41,14 @@ class DuplicateFile(Exception):
 
 
 class OversizedFile(Exception):
-    """A file is larger than what is read into memory."""
+    """A file is too large to be read into memory."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"The file is larger than {limit // 2**20} MiB.")
 
 
 class InvalidFile(ValueError):
-    """A file is refused as a whole. `mistakes` lists the first hundred, in the form of its rail."""
+    """A file is refused as a whole. `mistakes` lists the first hundred errors, in the format of its rail."""
 
     def __init__(self, mistakes: Sequence[Any]) -> None:
         self.mistakes = tuple(mistakes[:MISTAKES_MAX])
@@ -68,11 +68,11 @@ class StuckLine(msgspec.Struct, frozen=True):
 
 
 RETRY_FIELDS = frozenset({"tries", "again_at"})
-"""The fields of a report that it has only while its file waits."""
+"""The fields that a report has only while its file waits."""
 
 
 class RetryState(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a file is not completed: stuck lines, or an error of the whole file."""
+    """The reason why a file is not completed: stuck lines, or an error of the whole file."""
 
     tries: int
     again_at: datetime
@@ -89,4 +89,4 @@ class RetryState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SETTLEMENT_LOOKBACK = timedelta(days=14)
-"""How far back trades that missed the close of their day are searched."""
+"""Search window for trades that missed the close of their day."""

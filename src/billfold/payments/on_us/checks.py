@@ -1,4 +1,4 @@
-"""On-us transfers: each equals what its commands left, and what the transactions moved."""
+"""Checks of on-us transfers: each equals its commands' outcomes and its transactions."""
 
 from billfold.ledger.checks import TrackedTable, creation_checks, directory_checks
 from billfold.payments.on_us.commands import TransferOnUs

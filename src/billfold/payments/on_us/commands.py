@@ -26,7 +26,7 @@ class PendingTransfer(NamedTuple):
     to_pocket_id: UUID | None
 
     def touches(self, pocket_id: UUID) -> bool:
-        """Tell whether it moves money of this pocket."""
+        """Return whether it moves money of this pocket."""
         return pocket_id in self
 
 
@@ -53,7 +53,7 @@ class TransferOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     @property
     def in_kind(self) -> bool:
-        """Tell whether bills are moved instead of money."""
+        """Return whether bills are moved instead of money."""
         return self.transfer_type == "SECURITY_TRANSFER"
 
 
@@ -84,11 +84,11 @@ class TransferRow(OnUsTransferRow, frozen=True):
 
 
 class TransferOnUs(Command, frozen=True, kw_only=True):
-    """Move `amount` cents (None: the whole balance, net of fees) between two pockets of the bank, `at_most` so many.
+    """Move `amount` cents (None: the whole balance, net of fees) between two pockets of the bank, up to `at_most`.
 
     `customers` is (payer,) or (payer, payee). With `later` the transfer is only recorded, and a
     second command with `accepted` executes it. `addresses` are the network addresses of the two
-    pockets; a counterparty whose own takes no payments any more has none, and is not paid. If the
+    pockets; a counterparty that no longer accepts payments has none, and is not paid. If the
     transfer was `approved` before, it is executed at once, and a refusal makes it REJECTED.
     """
 

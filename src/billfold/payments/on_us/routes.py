@@ -53,7 +53,7 @@ class PeerLookup:
         return Peer(peer.customer_id, peer.pocket_id, (peer.payer_address, peer.payee_address))
 
     async def close(self) -> None:
-        """Wait for the look-ups in progress."""
+        """Wait for the lookups in progress."""
         await self._batcher.settle()
 
     async def _find(self, links: Sequence[PeerKey]) -> list[PeerRow | None]:
@@ -118,14 +118,14 @@ async def create_on_us_transfer(
 async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: UUID) -> schemas.OnUsTransfer:
     """Get on-us transfer
 
-    A transfer with its status.
+    Returns a transfer with its status.
     """
     owner, own_id = await caller.owned(bank, "transfer", transfer_id)
     return schemas.render_transfer(await on_us_store.get_transfer(bank.pool, owner, own_id))
 
 
 def check_fields(data: schemas.CreateTransfer) -> None:
-    """Raise InvalidInput if fields are missing or do not go together."""
+    """Raise InvalidInput if fields are missing or incompatible."""
     peer = data.type == "PEER_TO_PEER"
     _check_presence(data, "counterparty_id", peer)
     _check_presence(data, "to_account", not peer)
@@ -139,7 +139,7 @@ def check_fields(data: schemas.CreateTransfer) -> None:
 
 
 def _without_default(data: schemas.CreateTransfer) -> schemas.CreateTransfer:
-    """Return a request without the transfer type that it has anyway: the same transfer, said or not."""
+    """Return a request without a default transfer type, which is the same transfer whether stated or not."""
     return msgspec.structs.replace(data, transfer_type=None) if data.transfer_type == "BANK_TRANSFER" else data
 
 

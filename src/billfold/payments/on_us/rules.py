@@ -59,7 +59,7 @@ class _Transfer(NamedTuple):
 
     @property
     def is_internal(self) -> bool:
-        """Whether both pockets are of one customer."""
+        """True if both pockets belong to one customer."""
         return self.payer is self.payee
 
 
@@ -97,7 +97,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
 
 
 def _require_movable(payer: Book, origin: PocketBook, payee: Book, *, cmd: TransferOnUs, ctx: Context) -> PocketBook:
-    """Return the destination if both pockets may take part; else refuse, or reject what was accepted before."""
+    """Return the destination if both pockets may be used; else refuse, or reject a transfer accepted before."""
     try:
         _require_may_pay(payer, origin, payee, ctx=ctx)
         if cmd.references:
@@ -127,7 +127,7 @@ def _require_at_most(cmd: TransferOnUs, amount: int) -> None:
 
 
 def _require_linked(payer: Book, cmd: TransferOnUs) -> None:
-    """Refuse a counterparty that screening stops, or that was unlinked or changed in the meantime."""
+    """Refuse a counterparty that is stopped by screening, or was unlinked or changed in the meantime."""
     named = cmd.order.counterparty_id
     seen: Payee | None = payer.referenced.get(named) if named else None
     if seen is not None:
@@ -180,7 +180,7 @@ def _move_money(transfer: _Transfer) -> int:
 
 
 def _pay(transfer: _Transfer, group: UUID) -> tuple[Withdrawn, datetime]:
-    """Post the debit of the payer in an entry that stays open; return what it paid and when that settles."""
+    """Post the debit of the payer in an entry that stays open; return the amount paid and its settlement time."""
     cmd, ctx, _, payer, origin, _, destination = transfer
     internal = transfer.is_internal
     terms = _reallocation_terms(ctx, destination) if internal else ctx.same_day
@@ -199,11 +199,11 @@ def _pay(transfer: _Transfer, group: UUID) -> tuple[Withdrawn, datetime]:
 
 
 def _reallocation_terms(ctx: Context, destination: PocketBook) -> SaleTerms:
-    """Return on which terms bills are sold for another pocket of the same customer.
+    """Return the terms for selling bills for another pocket of the same customer.
 
-    For the next day, when the bills that it buys settle. No transfer lets more be paid out today than before: where
-    the new bill loses less than the old one by being sold today, the old one sells for so much less. What repays an
-    overdraft is used today.
+    The sale is for the next day, when the new bills settle. A transfer must not increase what can be paid out today: if
+    the new bill loses less than the old one in a same-day sale, the old one sells for that much less. Money that repays
+    an overdraft is used today.
     """
     if overdraft_of(destination):
         return ctx.same_day
@@ -223,10 +223,10 @@ def _begin(book: Book, ctx: Context, settles_on: date) -> None:
 
 
 def _move_bills(transfer: _Transfer) -> int:
-    """Move whole bills worth at least the amount at the mark, shortest maturity first, but for matured ones.
+    """Move whole bills worth at least the amount at the mark, shortest maturity first, except matured ones.
 
     Returns the value moved in cents. Cash is not moved. Lots keep acquisition date and tax basis;
-    their earnings basis becomes the value at the transfer, so that neither pocket earns by it.
+    their earnings basis becomes the value at the transfer, so that neither pocket gains by it.
     """
     cmd, ctx, _, book, origin, _, destination = transfer
     roll_business_day(book, origin, ctx)

@@ -1,4 +1,4 @@
-"""On-us transfers as the Partner API takes and shows them: the request and its status."""
+"""On-us transfers as the Partner API accepts and returns them: the request and its status."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
@@ -68,13 +68,13 @@ Ordered = TypeVar("Ordered", bound="_OfAmount")
 
 
 def with_amount(data: Ordered) -> Ordered:
-    """Return a request with its amount in `amount`, however spelled. Raises InvalidInput unless there once."""
+    """Return a request with its amount in `amount`, in either spelling. Raises InvalidInput unless given once."""
     if (data.amount is None) == (data.amount_usdc is None):
         raise InvalidInput.at("body", "amount", msg="exactly one of amount and amount_usdc")
     if data.amount_usdc is None:
         return data
     requested = RequestedAmount(amount_usdc=data.amount_usdc)
-    # A protocol cannot say that it is a struct.
+    # A protocol cannot require a struct.
     return msgspec.structs.replace(data, amount=requested, amount_usdc=None)  # type: ignore[type-var]
 
 
@@ -111,7 +111,7 @@ class OnUsTransfer(msgspec.Struct, kw_only=True):
 
 
 def render_transfer(row: TransferRow) -> OnUsTransfer:
-    """Return a transfer from its row."""
+    """Return a transfer for display."""
     outcome = {"status": row.status, "reason": row.reason, "amount": row.amount}
     pockets = (row.from_pocket_id, row.to_pocket_id)
     return render_ordered(row.order, outcome, transfer_id=row.transfer_id, kind=row.type, pockets=pockets)
@@ -120,7 +120,7 @@ def render_transfer(row: TransferRow) -> OnUsTransfer:
 def render_ordered(
     order: TransferOrder, outcome: Mapping[str, Any], *, transfer_id: UUID, kind: str, pockets: tuple[UUID, UUID | None]
 ) -> OnUsTransfer:
-    """Return a transfer from its order and the outcome of its command."""
+    """Return a transfer for display, from its order and the outcome of its command."""
     origin, destination = pockets
     to = None if order.counterparty_id else destination
     within = kind == "INTERNAL_REALLOCATION"

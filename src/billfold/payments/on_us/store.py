@@ -51,7 +51,7 @@ async def list_pending(conn: Db, *, limit: int = 100, except_for: Collection[UUI
 
 
 async def load_pending(conn: Connection, books: Mapping[UUID, Book]) -> None:
-    """Load the pending transfers of these books, by customer, custody transfers among them."""
+    """Load the pending transfers of these books, by customer, including custody transfers."""
     for row in await conn.fetch(_PENDING_OF_CUSTOMERS, list(books)):
         customer_id, transfer_id, *pockets = row
         books[customer_id].pending[transfer_id] = PendingTransfer(*pockets)

@@ -42,7 +42,7 @@ async def execute_pending(bank: Bank, row: TransferRow) -> Answer:
 
 
 async def execute_all_pending(bank: Bank) -> int:
-    """A task of the worker: execute recorded transfers; return how many. One that fails keeps no other from it."""
+    """Execute recorded transfers: a task of the worker; return how many. A failure does not block the others."""
     now = wall_now()
     failed: dict[str, Exception] = {}
     executed = 0
@@ -62,7 +62,7 @@ async def execute_all_pending(bank: Bank) -> int:
 
 
 async def execute_if_pending(bank: Bank, customer_id: UUID, transfer_id: UUID) -> None:
-    """Execute a transfer recorded just now; a worker executes it if this process stops."""
+    """Execute a transfer that was just recorded; a worker executes it if this process stops."""
     row = await on_us_store.find_transfer(bank.pool, customer_id, transfer_id)
     if row is not None and row.status == "PENDING":
         await execute_pending(bank, row)

@@ -1,4 +1,4 @@
-"""Suspense: every item equals what its commands left, and the account is the sum of what is held."""
+"""Checks of suspense: every item equals its commands' outcomes, and the account is the sum of held items."""
 
 from billfold.ledger.checks import TrackedTable, account_total, outcome_checks
 from billfold.payments.suspense import rules
@@ -7,7 +7,7 @@ from billfold.platform.database.checks import Certainty, Check
 CHECKS = (
     *outcome_checks(
         TrackedTable("suspense_item", "item_id", (rules.HoldInSuspense,), created_at="created_at"),
-        # Outcomes are never rewritten: they keep the name that the column had before.
+        # Outcomes are never rewritten: they keep the old name of the column.
         columns={name: name for name in rules.RECORDED} | {"entry_no": "journal_no"},
         ended_by=(
             rules.ReturnFromSuspense,

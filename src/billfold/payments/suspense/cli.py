@@ -51,7 +51,7 @@ async def return_to_sender(
 ) -> str:
     """Propose to return an item to its sender. The rail's message is created when another operator confirms it.
 
-    By hand no message is created: that is for items that none of ours returns.
+    With --by-hand no message is created: for items that no message of ours can return.
     """
     return said_of(await propose_return(bank, item_id, reason=reason, by_hand=by_hand, by=_operator(bank)))
 
@@ -60,7 +60,7 @@ async def return_to_sender(
 async def write_off(
     bank: Bank, item_id: ItemId, *, reason: Annotated[str, typer.Option(help="Why, for the audit log.")]
 ) -> str:
-    """Propose to book a debit that nobody owes to the bank's losses."""
+    """Propose to write off a debit that nobody owes to the bank's losses."""
     return said_of(await propose_write_off(bank, item_id, reason=reason, by=_operator(bank)))
 
 

@@ -32,7 +32,7 @@ _IDENTIFICATION = "individual_identification_number"
 
 
 async def details_for_owner(bank: Bank, item: rules.SuspenseItem, owner: UUID) -> dict[str, Any]:
-    """Return the details of an item, sealed for the customer whom it is assigned to."""
+    """Return the details of an item, sealed for the customer to whom it is assigned."""
     keys = await PaymentKeys.prepare(bank, (owner,))
     details: dict[str, Any] = msgspec.json.decode(item.details)
     own = keys.of(owner)
@@ -59,9 +59,9 @@ _RETURN_CODE = re.compile(r"R\d\d$")
 async def propose_return(
     bank: Bank, item_id: UUID, *, reason: str, by: Operator, by_hand: bool = False
 ) -> FreezeProposal:
-    """Propose to return an item to its sender, under a reason of its rail.
+    """Propose to return an item to its sender, with a return reason of its rail.
 
-    `by_hand` is for what no message of ours returns: people have returned it, and `reason` says how.
+    `by_hand` is for items that no message of ours can return: operators have returned it, and `reason` states how.
 
     Raises NotFound, InvalidInput, Refused.
     """
@@ -69,7 +69,7 @@ async def propose_return(
     item = await get_item(bank.pool, item_id)
     if item.rail == Rail.ACH and not by_hand:
         _require_return_code(item, reason)
-    how = "Say that people have returned" if by_hand else "Return"
+    how = "Record the return by hand of" if by_hand else "Return"
     words = f"{how} {_amount_of(item)} in suspense to the sender by {item.rail}"
     fields = {"reason": reason, "by_hand": by_hand}
     return await _propose(bank, rules.ReturnFromSuspense, item, words=words, why=reason, by=by, **fields)
@@ -133,7 +133,7 @@ async def _propose(
 
 
 def _require_return_code(item: rules.SuspenseItem, reason: str) -> None:
-    """Refuse a code that is none of returns, and any for a return of ours that dishonors another."""
+    """Refuse a code that is not a return reason, and any other code for a dishonored return."""
     answer = msgspec.json.decode(item.details).get("answer")
     if answer is None or not _RETURN_CODE.match(reason) or reason == answer["reason"]:
         return

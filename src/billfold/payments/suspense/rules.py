@@ -105,7 +105,7 @@ class ReturnFromSuspense(Command, frozen=True, kw_only=True):
 class AssignFromSuspense(Command, frozen=True, kw_only=True):
     """Assign an item to a portal of its owner. `customers` are the bank and the owner.
 
-    `details` are those of the item, sealed for the owner; None: as the item has them.
+    `details` are those of the item, sealed for the owner; None: unchanged.
     """
 
     reference_kinds = (Reference.SUSPENSE_ITEM,)
@@ -129,7 +129,7 @@ class ReleaseFromSuspense(Command, frozen=True, kw_only=True):
 
 
 class WriteOffFromSuspense(Command, frozen=True, kw_only=True):
-    """Post an item of the card rail, or a debit, to `losses`: it has no owner, and nobody takes it back."""
+    """Post an item of the card rail, or a debit, to `losses`: it has no owner and cannot be returned."""
 
     reference_kinds = (Reference.SUSPENSE_ITEM,)
     audit = AuditedAction("suspense", "written_off", fields=("item_id", "reason"))
@@ -168,10 +168,10 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
 
 @decides(ReturnFromSuspense)
 def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) -> Outcome:
-    """Post the item from suspense to its rail, which sends the return unless people have sent it by hand.
+    """Post the item from suspense to its rail, which sends the return unless operators have sent it by hand.
 
     Refuses: suspense-item-settled, suspense-item-stays if no message can return it, suspense-item-returnable if
-    one can and it is to be returned by hand.
+    one can but it is to be returned by hand.
     """
     book = book_of(books, cmd.customers[0])
     item = _held_item(book, cmd.item_id)
@@ -190,7 +190,7 @@ def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) ->
 def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) -> Outcome:
     """Book the item to a portal of its owner.
 
-    Refuses: suspense-item-settled, suspense-item-stays of a debit or a card, no-open-portal.
+    Refuses: suspense-item-settled, suspense-item-stays for a debit or a card item, no-open-portal.
     """
     book, owner = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[1])
     item = _held_item(book, cmd.item_id)
@@ -314,9 +314,9 @@ def _held_item(book: Book, item_id: UUID) -> SuspenseItem:
 def _post(
     book: Book, ctx: Context, item: SuspenseItem, *, settles_on: date | None = None, released: bool = False
 ) -> int:
-    """Post an item from its rail to suspense, or back once it is released; return the journal entry.
+    """Post an item from its rail to suspense, or back on release; return the journal entry.
 
-    It is booked on the open business date of the bank: only the day end moves on to the next.
+    It is booked on the bank's open business date: only the day end moves on to the next.
     """
     settles_on = settles_on or ctx.business_date
     entry_no = book.begin(JournalKind.SUSPENSE, ctx, settles_on=settles_on, business_date=book.business_date)

@@ -1,4 +1,4 @@
-"""Payments that cannot be booked are held in suspense; ACH payments are returned a banking day later.
+"""Holds payments that cannot be booked in suspense; ACH payments are returned a banking day later.
 
 Until then the operator can assign them to their owner.
 """
@@ -28,7 +28,7 @@ RETURN_REFUSED_REASON = (
     "The other bank refuses our return of it. Settle that with the bank (billfold suspense return --by-hand), credit "
     "it to whom it was for (billfold suspense assign), or write a debit off (billfold suspense write-off)."
 )
-"""Why money in suspense cannot be returned by an entry."""
+"""The reason why money in suspense cannot be returned by an entry."""
 RETURN_TIME = time(12)
 """The time of the return (ET), on the next banking day: the time frame of a return is two days."""
 
@@ -36,7 +36,7 @@ RETURN_TIME = time(12)
 class UnclaimedPayment(NamedTuple):
     """A payment that cannot be booked. Amount in cents.
 
-    `details` holds the fields of its rail: of ACH its `answer`, the return entry, or why it `stays`.
+    `details` has the fields of its rail: for ACH its `answer`, the return entry, or why it `stays`.
     """
 
     item_id: UUID
@@ -82,7 +82,7 @@ async def return_item(bank: Bank, item_id: UUID, reason: str, caller: str) -> No
 
 
 def return_due_at(now: datetime, calendars: Calendars) -> datetime:
-    """Return when a payment received now is returned."""
+    """Return when to return a payment received now."""
     return et_instant(calendars.next_fed_day(et_date(now)), RETURN_TIME)
 
 

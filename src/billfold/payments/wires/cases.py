@@ -27,8 +27,8 @@ from billfold.platform.errors import InvariantError, NotFound, Refused
 async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
     """Request the return of a wire that we sent (camt.056); return the case id.
 
-    It can be requested again, as a new case: after a refusal, and when the request was accepted and the
-    money, or the rest of it, has not come by the next Fedwire day. Refuses: wire-not-completed,
+    It can be requested again as a new case after a refusal, and when the request was accepted but the
+    money, or the rest of it, has not arrived by the next Fedwire day. Refuses: wire-not-completed,
     wire-already-returned, wire-already-recalled.
     """
     wire = await get_wire(bank, wire_id)
@@ -63,7 +63,7 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
 
 
 def _expect_answered(requests: Sequence[CaseRow], today: date) -> None:
-    """Raise Refused if an earlier request is open, or was accepted today: its money is on its way."""
+    """Raise Refused if an earlier request is open, or was accepted today so that its money is in transit."""
     for case in requests:
         if case.status == "OPEN":
             detail = f"Case {case.case_id} is open: wait for its answer."
@@ -74,7 +74,7 @@ def _expect_answered(requests: Sequence[CaseRow], today: date) -> None:
 
 
 async def carry_out_return(bank: Bank, command: ReturnWire) -> Outcome:
-    """Return a received wire (pacs.004), and accept its recall where one is open. It may be repeated.
+    """Return a received wire (pacs.004), and accept its recall if one is open. Safe to repeat.
 
     Refuses: wire-not-completed, wire-already-returned.
     """

@@ -50,7 +50,7 @@ async def recall(bank: Bank, wire_id: WireId, reason: Reason = "CUST") -> str:
 
 @group.command(f"return {EXAMPLE_ID} --reason FOCR")
 async def return_wire(bank: Bank, wire_id: WireId, reason: Reason = "FOCR") -> str:
-    """Propose to return an incoming wire in full; what the Pocket cannot cover becomes its overdraft."""
+    """Propose to return an incoming wire in full; any amount that the Pocket cannot cover becomes its overdraft."""
     wire = await wire_cases.get_wire(bank, wire_id)
     return await propose_as_operator(
         bank,

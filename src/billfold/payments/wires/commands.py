@@ -80,21 +80,21 @@ class WireRow(Row, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether it is still to be settled by the network, or rejected."""
+        """True if it is still to be settled by the network, or rejected."""
         in_process = self.status in {WireStatus.PENDING, WireStatus.PROCESSING}
         return in_process and self.direction == WireDirection.OUTGOING
 
     @property
     @override
     def lasting(self) -> tuple[object, ...]:
-        # An incoming wire has the IMAD of its sender; an outgoing one gets it with its message.
+        # An incoming wire has the IMAD of its sender; an outgoing one gets it when its message is numbered.
         return (*super().lasting, self.imad if self.direction == WireDirection.INCOMING else None)
 
 
 class ReferencedWire(NamedTuple):
     """A wire as a rule sees it.
 
-    `outstanding` are the cents that have not come back. `booked_journal_no` is the latest journal entry
+    `outstanding` are the cents that have not been returned. `booked_journal_no` is the latest journal entry
     that booked its money: its own, or the reversal of a rejected return.
     """
 
@@ -127,7 +127,7 @@ class QueuedMessage(Row, frozen=True, kw_only=True):
     key_column = "message_id"
     fingerprinted = True
     changing = frozenset({"send_at"})
-    # Recalls and their answers move no customer's money; nor do the bank's own returns.
+    # Recalls and their answers, and the bank's own returns, move no customer's money.
     proof_needed = "t.kind LIKE 'pacs.%' AND t.customer_id <> (SELECT bank_customer_id FROM bank)"
 
     message_id: UUID
@@ -139,7 +139,7 @@ class QueuedMessage(Row, frozen=True, kw_only=True):
 
 
 class SendWire(Command, frozen=True, kw_only=True):
-    """Pay `amount` cents (None: the whole balance, net of fees) to a counterparty by wire, `at_most` so many.
+    """Pay `amount` cents (None: the whole balance, net of fees) to a counterparty by wire, up to `at_most`.
 
     `wire_instructions` override the counterparty's, sealed as those are; `request` is the JSON text of the request. If
     the wire was `approved` before, a refusal raises `wire.rejected` and becomes the outcome.
@@ -204,8 +204,8 @@ class ReturnWire(WireCommand, frozen=True, kw_only=True):
 class ReceiveWireReturn(WireCommand, frozen=True, kw_only=True):
     """Receive the return of the sent wire `original_id`.
 
-    `wire_id` is the id of the return. `amount` is the returned amount, `charges` what banks
-    deducted on its way. `code` is the ISO 20022 return reason, `message` the JSON text of the message.
+    `wire_id` is the id of the return. `amount` is the returned amount, `charges` the deductions by banks
+    on its way. `code` is the ISO 20022 return reason, `message` the JSON text of the message.
     """
 
     former_names = ("TakeBackWire",)

@@ -1,4 +1,4 @@
-"""Messages as they are stored: accounts, addresses and free text of the parties are sealed, the rest stays legible.
+"""Messages as stored: accounts, addresses and free text of the parties are sealed, the rest stays legible.
 
 Sealed fields of a message are kept as one text, `sealed`, next to its fields: rules do not read it.
 """
@@ -34,7 +34,7 @@ async def queue_about(
 ) -> None:
     """Queue a message about a wire: one of a kind per wire and case.
 
-    Call it in a transaction: the message and its scheduled job belong together.
+    Call it in a transaction, so that the message and its scheduled job are stored together.
     """
     messages.expect_sendable(kind, terms)
     now = await bank.now()
@@ -68,7 +68,7 @@ def message_to_send(bank: Bank, ring: KeyRing, waiting: PendingMessage, imad: st
 
 
 async def message_sent(bank: Bank, sent: SentMessage) -> Message:
-    """Return a message as it was sent, without what was destroyed since."""
+    """Return a message as it was sent, without fields destroyed since."""
     terms: MessageFields = msgspec.json.decode(sent.terms)
     if messages.PAYEE in terms:
         ring = await bank.ports[DataKeys].load(bank.pool, (sent.customer_id,))
@@ -92,7 +92,7 @@ _PARTIES: Final = ("debtor", "creditor", "creator")
 
 
 def seal_message(data_key: DataKey, message: Message) -> dict[str, Any]:
-    """Return a message as it is stored, in JSON-ready values."""
+    """Return a message as stored, in JSON-ready values."""
     fields: dict[str, Any] = msgspec.to_builtins(message)
     sealed = {name: fields.pop(name) for name in _FIELDS if fields.get(name) is not None}
     for name in _PARTIES:
@@ -105,7 +105,7 @@ def seal_message(data_key: DataKey, message: Message) -> dict[str, Any]:
 
 
 def open_message(keys: PaymentKeys, customer_id: UUID, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a stored message in JSON-ready values; what was destroyed with its key is left out."""
+    """Return a stored message in JSON-ready values; fields destroyed with their key are omitted."""
     fields = {name: value for name, value in stored.items() if name != _SEALED}
     sealed = stored.get(_SEALED)
     plain = None if sealed is None else keys.open(PartyField.TEXT, customer_id, sealed)
@@ -126,7 +126,7 @@ def seal_payment(data_key: DataKey, message: CreditTransfer, omad: str | None) -
 def payment_details(
     data_key: DataKey, message: CreditTransfer, description: str | None, omad: str | None
 ) -> dict[str, Any]:
-    """Return the details of a payment that is held: what returns it, and what books it later."""
+    """Return the details of a held payment: those for its return, and those for booking it later."""
     remittance, documents = seal_remittance(data_key, message)
     return {
         "description": seal_text(data_key, description),
@@ -139,11 +139,11 @@ def payment_details(
 
 
 def seal_remittance(data_key: DataKey, message: CreditTransfer) -> tuple[str | None, str | None]:
-    """Return lines and documents of a payment, each sealed as one text; None for none."""
+    """Return lines and documents of a payment, each sealed as one text; None if there are none."""
     documents = msgspec.json.encode(message.documents).decode() if message.documents else None
     return seal_text(data_key, message.remittance), seal_text(data_key, documents)
 
 
 def seal_text(data_key: DataKey, text: str | None) -> str | None:
-    """Return a text sealed, None for none."""
+    """Return a text sealed, None for None."""
     return PartyField.TEXT.seal(data_key, text) if text else None

@@ -86,7 +86,7 @@ async def list_wires(
 ) -> SearchedList[Wire]:
     """List wires
 
-    Wires in both directions, newest first.
+    Returns wires in both directions, newest first.
     """
     owner, owner_id = "partner_id", caller.partner_id
     if isinstance(caller, CustomerCaller):
@@ -108,7 +108,7 @@ async def list_wires(
 async def get_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID, customer_id: UUID | None = None) -> Wire:
     """Get wire
 
-    A wire and its status.
+    Returns a wire and its status.
     """
     owner = caller.customer_id if isinstance(caller, CustomerCaller) else (await caller.owned(bank, "wire", wire_id))[0]
     if customer_id not in {None, owner}:
@@ -128,7 +128,7 @@ async def _find_existing(caller: Caller, bank: Bank, wire_id: UUID | None, reque
 
 
 async def _sealed(bank: Bank, owner: UUID, data: CreateWire) -> CreateWire:
-    """Return a wire to send as it is stored: its instructions may name an account or a person."""
+    """Return a wire to send as stored: its instructions are sealed, because they may name an account or a person."""
     if not data.wire_instructions:
         return data
     data_key = await bank.ports[DataKeys].of(bank.pool, owner)
@@ -140,6 +140,6 @@ async def _read(bank: Bank, owner: UUID, wire_id: UUID) -> Wire:
 
 
 async def _rendered(bank: Bank, rows: Sequence[WireRow]) -> list[Wire]:
-    """Return wires as they are shown, opened with the keys of their customers."""
+    """Return wires for display, decrypted with the keys of their customers."""
     keys = await PaymentKeys.load(bank, {row.customer_id for row in rows})
     return [render_wire(row, keys) for row in rows]

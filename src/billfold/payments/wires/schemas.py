@@ -1,4 +1,4 @@
-"""Wires as both APIs take and show them."""
+"""Wires as both APIs accept and return them."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -32,7 +32,7 @@ class CreateWire(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class WireFilters(msgspec.Struct, frozen=True, kw_only=True):
-    """Which wires to list. A filter that is None is not applied."""
+    """Filter of wires; None does not filter."""
 
     pocket_id: Annotated[UUID | None, Query()] = None
     customer_id: Annotated[UUID | None, Query()] = None
@@ -47,7 +47,7 @@ class WireFee(msgspec.Struct, kw_only=True):
 
 
 class Wire(msgspec.Struct, kw_only=True):
-    """A wire. `original_wire_id` is set for a RETURN only, `reason` for a REJECTED wire."""
+    """A wire. `original_wire_id` is set only for a RETURN, `reason` only for a REJECTED wire."""
 
     id: UUID
     pocket_id: UUID
@@ -79,7 +79,7 @@ class Wire(msgspec.Struct, kw_only=True):
 
 
 def render_wire(row: WireRow, keys: PaymentKeys) -> Wire:
-    """Return a wire from its row, with the keys that open it."""
+    """Return a wire for display, with the keys that decrypt it."""
 
     def plain(stored: str | None) -> str | None:
         return stored and keys.open(PartyField.TEXT, row.customer_id, stored)
@@ -101,7 +101,7 @@ def render_wire(row: WireRow, keys: PaymentKeys) -> Wire:
 
 
 def _remittance(row: WireRow, keys: PaymentKeys) -> dict[str, Any] | None:
-    """Return what the message of an incoming payment says it is for; of an outgoing one its description says so."""
+    """Return the remittance information in an incoming payment's message, or an outgoing payment's description."""
     if row.message is None:
         own = row.description if row.direction == WireDirection.OUTGOING else None
         text = keys.open(PartyField.TEXT, row.customer_id, own) if own else None

@@ -1,4 +1,4 @@
-"""Queries of wires, and of the numbers of messages that were received."""
+"""Queries of wires, and of the numbers of received messages."""
 
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -54,12 +54,12 @@ async def open_case(conn: Db, case: CaseRow) -> bool:
 async def close_case(
     conn: Db, direction: str, case_id: str, status: str, *, now: datetime, information: str | None = None
 ) -> None:
-    """Close a case as ACCEPTED or REFUSED. A closed case stays unchanged."""
+    """Close a case as ACCEPTED or REFUSED. A closed case is not changed."""
     await conn.execute(_CLOSE_CASE, direction, case_id, status, now, information)
 
 
 async def find_open_cases(conn: Db, case_ids: Sequence[str]) -> frozenset[str]:
-    """Return our cases among these that wait for an answer."""
+    """Return our cases among these that await an answer."""
     return frozenset(row["case_id"] for row in await conn.fetch(_OPEN_CASES, case_ids))
 
 
@@ -156,7 +156,7 @@ class SentMessage(msgspec.Struct, frozen=True):
 
 
 async def list_pending_customers(conn: Db, now: datetime, limit: int) -> list[UUID]:
-    """Return whose messages are due next."""
+    """Return the customers whose messages are due next."""
     return [row["customer_id"] for row in await conn.fetch(_PENDING_CUSTOMERS, now, limit)]
 
 
@@ -166,7 +166,7 @@ async def claim_pending(conn: Connection, now: datetime, limit: int) -> list[Pen
 
 
 async def list_stopped(conn: Db, now: datetime) -> list[tuple[UUID, UUID, bool]]:
-    """Return customer and id of the wires that are due and may not leave, and whether the customer is frozen."""
+    """Return customer and id of the due wires that must not leave, and whether the customer is frozen."""
     rows = await conn.fetch(_TO_REJECT, now)
     return [(row["customer_id"], row["wire_id"], row["is_frozen"]) for row in rows]
 
@@ -200,12 +200,12 @@ async def find_last_sent(conn: Db, wire_id: UUID, kinds: Sequence[str]) -> SentM
 
 
 async def enqueue(conn: Db, message: QueuedMessage) -> None:
-    """Queue a message. A message with this id that exists stays unchanged."""
+    """Queue a message. An existing message with this id is not changed."""
     await conn.execute(_QUEUE, *msgspec.structs.astuple(message))
 
 
 async def expedite(conn: Db, wire_id: UUID, now: datetime) -> bool:
-    """Make queued messages about a wire due now; tell whether there were any."""
+    """Make queued messages about a wire due now; return whether there were any."""
     return str(await conn.execute(_EXPEDITE, wire_id, now)) != "UPDATE 0"
 
 
@@ -258,7 +258,7 @@ SELECT w.customer_id, w.wire_id, w.direction, w.status, w.amount, w.uetr, w.imad
 
 
 class MatchedWire(NamedTuple):
-    """A wire that a message may refer to, and what of it has not come back."""
+    """A wire that a message may refer to, and its amount not returned."""
 
     customer_id: UUID
     wire_id: UUID
@@ -273,7 +273,7 @@ class MatchedWire(NamedTuple):
 async def load_references(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, ReferencedWire]]:
-    """Return the wires of these customers among the ids, as rules see them."""
+    """Return the wires of these customers among the ids, for rules."""
     referenced = []
     for row in await conn.fetch(_REFERENCED, customer_ids, ids):
         wire = _wires.read(row)
@@ -298,7 +298,7 @@ async def find_wire(conn: Db, wire_id: UUID) -> WireRow | None:
 
 
 async def get_outstanding(conn: Db, wire: WireRow) -> int:
-    """Return the cents of a wire that have not come back."""
+    """Return the cents of a wire that have not been returned."""
     outstanding: int = await conn.fetchval(_GET_OUTSTANDING, wire.customer_id, wire.wire_id)
     return outstanding
 

@@ -1,6 +1,6 @@
 """Background work in the database: claimed by one process at a time, and retried after a failure.
 
-A claim is renewed as long as the work continues. Of a process that died it ends by itself, and the next one
+A claim is renewed as long as the work continues. The claim of a dead process expires, and the next one
 continues. Work must bear being done twice: a claim only saves the effort. An item that fails takes no other along.
 Delays are wall time: they pass even when the bank's clock stands still.
 """
@@ -18,7 +18,7 @@ from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.shortage import error_summary, is_shortage
 
 LASTS = timedelta(seconds=15)
-"""How long a claim holds unless it is renewed."""
+"""Lifetime of a claim unless it is renewed."""
 _RENEWED_PER_CLAIM = 5
 _POLL_SECONDS = 0.05
 
@@ -33,9 +33,9 @@ _RELEASE = "DELETE FROM work_claim WHERE name = $1 AND owner_id = $2"
 
 @asynccontextmanager
 async def claimed(pool: Pool, name: str, *, wait: timedelta | None = None) -> AsyncIterator[bool]:
-    """Have some work to oneself: False when another process has it.
+    """Claim some work exclusively: False if another process has it.
 
-    With `wait` another's claim is awaited for so long. Raises TimeoutError after that.
+    With `wait` another's claim is awaited for so long, and then TimeoutError is raised.
     """
     owner_id = ids.new()
     if not await _claim(pool, name, owner_id):
@@ -63,7 +63,7 @@ async def _claim(pool: Pool, name: str, owner_id: UUID) -> bool:
 async def _renew(pool: Pool, name: str, owner_id: UUID) -> None:
     while True:
         await asyncio.sleep(LASTS.total_seconds() / _RENEWED_PER_CLAIM)
-        with suppress(Exception):  # the work itself meets the error, too
+        with suppress(Exception):  # the work itself hits the same error
             await _claim(pool, name, owner_id)
 
 
@@ -83,7 +83,7 @@ _LIST = "SELECT kind, item, tries, error, failed_at, again_at FROM failed_work O
 
 
 class FailedItem(NamedTuple):
-    """One item that was put aside."""
+    """One failed item."""
 
     kind: str
     item: str
@@ -99,12 +99,12 @@ class PutAside(NamedTuple):
     kind: str
     waiting: frozenset[str]
     due: Mapping[str, int]
-    """How often each was tried."""
+    """Number of attempts of each."""
 
     async def record(self, conn: Connection | Pool, failed: Mapping[str, Exception], now: datetime) -> None:
-        """Put aside what failed now. What was due again and is not among it is done and forgotten.
+        """Record the items that failed now. A due item that is not among them is done and removed.
 
-        A shortage of the database is no failure of an item.
+        A shortage of the database is not a failure of an item.
         """
         if done := [item for item in self.due if item not in failed]:
             await forget(conn, self.kind, done)
@@ -115,21 +115,21 @@ class PutAside(NamedTuple):
 async def put_aside(
     conn: Connection | Pool, kind: str, item: str, error: Exception, *, now: datetime, tries: int
 ) -> None:
-    """Put an item aside that failed for so many times, unless only the database is wanting.
+    """Record the failure of an item, with its number of attempts, unless only the database is unavailable.
 
-    What the system says of other connections and files counts: a mail server, a custodian, a folder.
+    Other connections and files count as failures: a mail server, a custodian, a folder.
     """
     if isinstance(error, OSError) or not is_shortage(error):
         await conn.execute(_NOTE, kind, item, tries, error_summary(error), now, now + retry_delay(tries))
 
 
 async def forget(conn: Connection | Pool, kind: str, items: Sequence[str]) -> None:
-    """Forget items that are done."""
+    """Remove items that are done."""
     await conn.execute(_FORGET, kind, items)
 
 
 async def retry_now(conn: Connection | Pool, now: datetime) -> None:
-    """Let what was put aside be tried again at once: what it lacked may be there."""
+    """Make a failed item due at once: its cause may be fixed."""
     await conn.execute(_RETRY, now)
 
 
@@ -141,11 +141,11 @@ async def read_put_aside(conn: Connection | Pool, kind: str, now: datetime) -> P
 
 
 async def list_failed(conn: Connection | Pool) -> list[FailedItem]:
-    """Return every item that failed and was not done since, the longest ago first."""
+    """Return every item that failed and was not done since, the oldest failure first."""
     return [FailedItem(*row) for row in await conn.fetch(_LIST)]
 
 
 def retry_delay(tries: int) -> timedelta:
-    """Return the delay after so many tries: doubled each time, one hour at most."""
+    """Return the delay after a number of attempts: doubled each time, one hour at most."""
     seconds = RETRY_MIN_SECONDS << min(tries - 1, _DOUBLINGS_MAX)
     return timedelta(seconds=min(seconds, RETRY_MAX_SECONDS))

@@ -14,7 +14,7 @@ _READ = "select business_anchor, wall_anchor, frozen from clock"
 HOLD_CLOCK = f"""
 select business_anchor, wall_anchor, frozen from pg_advisory_xact_lock_shared({_LOCK}) left join clock on true
 """
-"""The clock, which nobody sets until the transaction ends: one row, of nulls when the bank runs on wall time."""
+"""The clock, locked until the transaction ends: one row, of nulls if the bank runs on wall time."""
 
 
 _WRITE = """
@@ -30,9 +30,9 @@ returning true
 
 
 async def read_clock(conn: Connection, *, hold: bool = False) -> ClockState | None:
-    """Return the settable clock, or None when the bank runs on wall time.
+    """Return the settable clock, or None if the bank runs on wall time.
 
-    `hold` keeps others from setting it until the transaction ends: what is booked by it is never
+    `hold` keeps others from setting it until the transaction ends: bookings made by it are never
     more than one step behind it.
     """
     row = await conn.fetchrow(HOLD_CLOCK if hold else _READ)
@@ -44,14 +44,14 @@ def clock_of_row(
     wall_anchor: datetime | None,
     frozen: bool | None,  # noqa: FBT001 - as columns
 ) -> ClockState | None:
-    """Return the clock of its columns, which are null when the bank runs on wall time."""
+    """Return the clock of its columns, which are null if the bank runs on wall time."""
     if business_anchor is None or wall_anchor is None or frozen is None:
         return None
     return ClockState(business_anchor, wall_anchor, frozen)
 
 
 async def write_clock(conn: Connection, state: ClockState) -> None:
-    """Make this the bank's clock. Raises ClockWouldGoBack when another was set further on."""
+    """Make this the bank's clock. Raises ClockWouldGoBack if another was set further ahead."""
     anchors = (state.business_anchor, state.wall_anchor, state.frozen)
     written = await conn.fetchval(_WRITE, *anchors, _LOCK)
     if written is None:

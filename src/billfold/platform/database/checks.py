@@ -1,4 +1,4 @@
-"""What `verify` is made of: checks that are queries, the findings they yield, and the report.
+"""The framework of `verify`: checks that are queries, the findings they yield, and the report.
 
 A part of the bank declares its checks as `CHECKS` in its `checks.py`; the runner finds them there.
 """
@@ -14,13 +14,13 @@ from uuid import UUID
 from billfold.platform.database.connection import Connection
 
 MAX_FINDINGS = 1_000
-"""How many findings a report holds: a bank whose every customer is damaged fits into memory."""
+"""Maximum number of findings in a report: a bank whose every customer is damaged fits into memory."""
 STATEMENT_TIMEOUT_SECONDS = 3_600.0
-"""How long one statement of a verification may take."""
+"""Timeout of one statement of a verification."""
 
 
 class Certainty(IntEnum):
-    """How surely a finding names the damaged row itself, surest first.
+    """The certainty with which a finding names the damaged row itself, surest first.
 
     A row that differs from the chain is the damage; a wrong sum may only follow from it.
     """
@@ -41,7 +41,7 @@ class Finding(NamedTuple):
     message: str
 
     def __str__(self) -> str:  # type: ignore[explicit-override]  # Python 3.11 has no `override`
-        """The finding as one line."""
+        """Return the finding as one line."""
         key = ", ".join(f"{name}={value}" for name, value in self.key.items())
         return f"{self.table}({key}): {self.message}"
 
@@ -56,7 +56,7 @@ class Report(NamedTuple):
 
     @property
     def is_clean(self) -> bool:
-        """Is every row as it should be?"""
+        """Return whether every row is intact."""
         return self.first is None
 
 
@@ -92,15 +92,15 @@ class Findings:
             self._omitted += 1
 
     def report(self) -> Report:
-        """Return everything that was found."""
+        """Return all findings."""
         first = self._first[2] if self._first else None
         return Report(dict(self.checked), tuple(self._found), first, left_out=self._omitted)
 
 
 class Check(NamedTuple):
-    """A query that returns bad rows: columns that the message quotes are values, the others are the key.
+    """A query that returns bad rows: columns quoted in the message are values, the others are the key.
 
-    Its rows stand in the table, unless the certainty is MISSING: then they may be rows that should.
+    Its rows exist in the table, unless the certainty is MISSING: then they may be rows that should exist.
     """
 
     table: str
@@ -121,7 +121,7 @@ def declared(*parts: Declared) -> Iterator[Check]:
 
 
 async def run_checks(conn: Connection, findings: Findings, checks: Iterable[Check]) -> None:
-    """Report the first hundred rows of every check; one statement finds out which checks have any.
+    """Report the first hundred rows of every check; one statement determines which checks have any.
 
     Planning a check costs more than running it on an empty table, so only those that can fail are planned.
     """
@@ -138,33 +138,33 @@ async def run_checks(conn: Connection, findings: Findings, checks: Iterable[Chec
 
 
 async def any_rows(conn: Connection, queries: Sequence[str]) -> Iterable[bool]:
-    """Tell for each query whether it has any row, in one statement."""
+    """Return for each query whether it has any row, in one statement."""
     exists = ", ".join(f"EXISTS ({sql})" for sql in queries)
     return await conn.fetchrow(f"SELECT {exists}", timeout=STATEMENT_TIMEOUT_SECONDS * len(queries)) or ()
 
 
 async def count_rows(conn: Connection, findings: Findings, tables: Iterable[str]) -> None:
-    """Report how many rows these tables have."""
+    """Report the number of rows of these tables."""
     counts = ", ".join(f"(SELECT count(*) FROM {table}) AS {table}" for table in tables)
     counted = await conn.fetchrow(f"SELECT {counts}", timeout=STATEMENT_TIMEOUT_SECONDS)
     findings.checked.update(dict(counted or {}))
 
 
 class NamedCommand(Protocol):
-    """A class of commands, as far as its rows name it."""
+    """The part of a command class that its rows name."""
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """Return the names under which its rows are stored."""
+        """Return the class names of its rows."""
 
 
 def names_in_sql(*kinds: type[NamedCommand]) -> str:
-    """Return the names of commands as their rows have them, for an IN."""
+    """Return the names of commands as stored in their rows, for an IN."""
     return ", ".join(f"'{name}'" for kind in kinds for name in kind.names())
 
 
 def _key_value(name: str, value: object) -> object:
-    """Return the id in a text of an outcome: ids in JSON are compared as text, since they may be damaged too."""
+    """Return the id in a text of an outcome: ids in JSON are compared as text, because they may be damaged too."""
     if not (name.endswith("_id") and isinstance(value, str)):
         return value
     try:

@@ -1,4 +1,4 @@
-"""The types of a connection, of the pool of them, and of either: what runs one statement takes `Db`."""
+"""The types of a connection, of a pool, and of either: functions that run one statement take `Db`."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ _PORT = 5432
 _READ_ONLY = "default_transaction_read_only"
 _TARGET = "target_session_attrs"
 _NOT_THERE = (
-    OSError,  # a timeout too
+    OSError,  # timeouts included
     asyncpg.InternalClientError,
     asyncpg.CannotConnectNowError,
     asyncpg.ConnectionDoesNotExistError,  # it accepts and hangs up, as a proxy without a server does
 )
-"""What is raised for a host that is passed over. A login that is refused is not: the next host would refuse it too."""
+"""Errors for which the next host is tried. A refused login is not one: the next host would refuse it too."""
 _SOCKET_OPTIONS: Mapping[str, int] = {
     "TCP_KEEPIDLE": 5,
     "TCP_KEEPINTVL": 3,
     "TCP_KEEPCNT": 3,
     "TCP_USER_TIMEOUT": 14_000,
 }
-"""After 14 seconds without a sign of life the other machine is gone; the system would wait for a quarter of an hour."""
+"""After 14 seconds of silence the other machine is considered gone; the system would wait for a quarter of an hour."""
 
 Host = tuple[str, int]
 if TYPE_CHECKING:
     _DriverConnection = asyncpg.Connection[asyncpg.Record]
-else:  # it has a parameter for type checkers alone
+else:  # it has a parameter for type checkers only
     _DriverConnection = asyncpg.Connection
 
 
 class WatchedConnection(_DriverConnection):
-    """A connection that ends when the machine at its other end is gone without a word."""
+    """A connection that ends when the machine at its other end disappears silently."""
 
     __slots__ = ()
 
@@ -64,7 +64,7 @@ class WatchedConnection(_DriverConnection):
 
 
 class Connector:
-    """Connects to whichever host is the primary, or of the kind asked for; the one of the last time is tried first."""
+    """Connects to the primary, or to the requested kind of host; the last one used is tried first."""
 
     def __init__(self) -> None:
         self._last: Host | None = None
@@ -72,11 +72,11 @@ class Connector:
     async def connect(
         self, dsn: str, *, timeout: float = CONNECT_SECONDS, **options: Any
     ) -> asyncpg.Connection[asyncpg.Record]:
-        """Return a connection. Raises what the driver does; of several hosts that which the last one tried did."""
+        """Return a connection. Raises the driver's error; with several hosts that of the last one tried."""
         options = {"connection_class": WatchedConnection, **options, "timeout": timeout}
         reads_only = _READ_ONLY in options.get("server_settings", {})
         if _TARGET not in options and (reads_only or _TARGET not in parse_qs(urlsplit(dsn).query)):
-            # A session that itself says not to write would look like a server that takes no writes.
+            # A session that is read-only by its own setting would look like a server that accepts no writes.
             options[_TARGET] = "primary" if reads_only else "read-write"
         hosts = sorted(hosts_of(dsn), key=lambda host: host != self._last)
         for host in hosts[:-1]:
@@ -98,12 +98,12 @@ class Connector:
 
 
 async def connect(dsn: str, **options: Any) -> asyncpg.Connection[asyncpg.Record]:
-    """Return a connection to the primary of a database. Raises what the driver does."""
+    """Return a connection to the primary of a database. Raises the driver's error."""
     return await Connector().connect(dsn, **options)
 
 
 def hosts_of(dsn: str) -> list[Host]:
-    """Return the hosts of an address that names several, and none of one that names one."""
+    """Return the hosts of an address with several, and none of an address with one."""
     parts = urlsplit(dsn)
     query = parse_qs(parts.query)
     if "host" in query:
@@ -124,7 +124,7 @@ SELECT session_user, pg_has_role(session_user, (SELECT relowner FROM pg_class WH
 
 
 async def find_owner(conn: Connection, table: str) -> str | None:
-    """Return who has logged in if it owns a table or can become its owner, else None."""
+    """Return the login role if it owns a table or can become its owner, else None."""
     row = await conn.fetchrow(_MAY_BECOME_OWNER, table)
     return row[0] if row and row[1] else None
 
@@ -134,7 +134,7 @@ _FIND = "SELECT rolcanlogin FROM pg_roles WHERE rolname = $1"
 
 
 async def ensure_login(dsn: str, role: str) -> None:
-    """Let there be a role that may log in, and may do nothing else until it is granted something."""
+    """Create a role that may log in, and may do nothing else until it is granted something."""
     conn = await connect(dsn)
     try:
         async with conn.transaction():

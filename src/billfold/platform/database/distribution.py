@@ -1,4 +1,4 @@
-"""Whether the customers of this bank lie on the nodes of a Citus cluster, and how a batch is sent to a shard there.
+"""Tells whether the customers of this bank lie on the nodes of a Citus cluster, and sends batches to a shard there.
 
 ADRs 0093 and 0107.
 """
@@ -6,10 +6,10 @@ ADRs 0093 and 0107.
 from billfold.platform.database.connection import Connection, Pool
 
 HEADS_LOCKED = "ledger_heads_locked"
-"""The function that locks heads there, which `migrate up --distributed` creates: by it a distributed bank is known."""
+"""The function that locks heads there, created by `migrate up --distributed`: it marks a distributed bank."""
 
 SHARD_BATCH = "shard_batch"
-"""The table into which a batch inserts one row per shard; a trigger writes what that carries into the tables beside."""
+"""The table into which a batch inserts one row per shard; a trigger writes its contents into the other tables."""
 
 SHARD_PARTS = {
     "head": "ledger_head_move",
@@ -24,13 +24,13 @@ SHARD_PARTS = {
     "transfer": "transfer",
     "card_authorization": "card_authorization",
 }
-"""What a row of it carries, by the type of the database whose columns it has: how rows move, then new rows by table.
+"""The columns of a row, by the database type that has them: how rows move, then new rows by table.
 
 Each column of each is an array, since Citus sends arrays of built-in types as they are and composite types as text.
 """
 
 GATHER = "tables_gathered"
-"""The function that copies all that lies in shards to the coordinator, into tables that one transaction reads."""
+"""The function that copies all shards to the coordinator, into tables that one transaction reads."""
 _GATHER_SECONDS = 3_600.0
 
 
@@ -40,9 +40,9 @@ async def is_distributed(conn: Connection | Pool) -> bool:
 
 
 async def gather_tables(conn: Connection) -> None:
-    """Copy all that lies in shards to the coordinator, as tables that this transaction alone reads from now on.
+    """Copy all shards to the coordinator, as tables that only this transaction reads from now on.
 
-    For a verification, which compares everything with everything: Citus joins only what lies together.
+    For a verification, which compares all rows with each other: Citus joins only co-located tables.
     """
     await conn.execute(f"SELECT {GATHER}()", timeout=_GATHER_SECONDS)
 

@@ -1,8 +1,8 @@
 """The PostgreSQL server that comes with Billfold, started under a state directory.
 
-Every `start` takes a shared lock on one file and `stop` lets go; the last to let go stops the
+Every `start` takes a shared lock on one file and `stop` releases it; the last to release it stops the
 server. The kernel drops the lock of a process that dies, so no count is left wrong by a crash: the
-server then runs on until the next user of the directory attaches and stops. It listens on a Unix
+server then keeps running until the next user of the directory attaches and stops. It listens on a Unix
 socket only, never on TCP, and only its owner (and root) may connect.
 """
 
@@ -38,7 +38,7 @@ DEFAULT_SETTINGS: Mapping[str, str] = {
     "effective_cache_size": "1GB",
     "max_connections": "60",
     "max_wal_size": "2GB",
-    # Where it is archived to is said without a restart: `billfold backup --continuous`.
+    # The archive destination is set without a restart: `billfold backup --continuous`.
     "archive_mode": "on",
     "archive_command": "true",
     "checkpoint_timeout": "15min",
@@ -72,7 +72,7 @@ _DATABASE_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running server somebody holds. Give it to `stop` when done."""
+    """A running server and its lock. Pass it to `stop` when done."""
 
     data_dir: Path
     socket_dir: Path
@@ -85,7 +85,7 @@ class Server:
         return self.dsn_for("postgres")
 
     def dsn_for(self, database: str, user: str = SUPERUSER) -> str:
-        """Return the address of `database`, for asyncpg and libpq; neither it nor the user need exist yet."""
+        """Return the address of `database`, for asyncpg and libpq; neither it nor the user need exist."""
         return _address(self.socket_dir, database, user)
 
     async def create_database(self, name: str, *, template: str = "template1") -> str:
@@ -96,7 +96,7 @@ class Server:
         connection = await asyncpg.connect(self.dsn)
         try:
             with suppress(asyncpg.DuplicateDatabaseError, asyncpg.UniqueViolationError):
-                # By files, not through the log: ten times quicker for a database without rows.
+                # By files, not through the log: ten times faster for a database without rows.
                 await connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY')
         finally:
             await connection.close()
@@ -110,11 +110,11 @@ def start(
     progress: Callable[[str], None] | None = None,
     seconds: int = _START_SECONDS,
 ) -> Server:
-    """Start the server of `state_dir`, or attach to it when it runs already, and return it ready.
+    """Start the server of `state_dir`, or attach to it if it is running, and return it once it is ready.
 
     The first start creates the cluster (about a second). After a crash of the server, or of the
-    machine, the start recovers. `settings` (postgresql.conf names) are laid over DEFAULT_SETTINGS
-    and take effect when the server starts only. Blocks, for `seconds` at most. Raises EmbeddedPostgresError.
+    machine, the start recovers. `settings` (postgresql.conf names) override DEFAULT_SETTINGS
+    and take effect only when the server starts. Blocks, for `seconds` at most. Raises EmbeddedPostgresError.
     """
     report = progress or _ignore_progress
     state_dir = state_dir.expanduser().resolve()
@@ -151,10 +151,10 @@ def find_running(state_dir: Path, database: str, user: str = SUPERUSER) -> str |
 
 
 def stop(server: Server) -> bool:
-    """Let go of `server`; the last to let go stops it (a fast shutdown, nothing is lost).
+    """Release `server`; the last to release it stops it (a fast shutdown, nothing is lost).
 
-    Return whether nobody uses the server any more. Does nothing the second time. Blocks. Raises
-    EmbeddedPostgresError when the server does not end.
+    Return whether it has no more users. Does nothing the second time. Blocks. Raises
+    EmbeddedPostgresError if the server does not end.
     """
     state_dir = server.data_dir.parent
     if not server.hold.is_held or not state_dir.exists():
@@ -163,13 +163,13 @@ def stop(server: Server) -> bool:
         if not _release(server.data_dir, server.hold):
             return False
         if server.socket_dir != server.data_dir:
-            with suppress(OSError):  # a later start makes it again
+            with suppress(OSError):  # a later start creates it again
                 server.socket_dir.rmdir()
     return True
 
 
 def _release(data_dir: Path, hold: "_SharedLock") -> bool:
-    """Give the hold up; stop the server unless others use it; tell whether none do."""
+    """Release the lock; stop the server unless others use it; tell whether none do."""
     try:
         if not hold.is_last():
             return False
@@ -196,7 +196,7 @@ def _address(socket_dir: Path, database: str, user: str) -> str:
 
 
 class _SharedLock:
-    """A shared lock that says: this process uses the server of this state directory."""
+    """A shared lock which shows that this process uses the server of this state directory."""
 
     def __init__(self, state_dir: Path) -> None:
         self._file: int | None = os.open(state_dir / "postgres.users", os.O_RDWR | os.O_CREAT, 0o600)
@@ -207,7 +207,7 @@ class _SharedLock:
         return self._file is not None
 
     def is_last(self) -> bool:
-        """Try to hold it alone. Either way the share is given up."""
+        """Try to lock it exclusively. Either way the shared lock is released."""
         if self._file is None:
             return False
         try:
@@ -226,7 +226,7 @@ class _SharedLock:
 
 @dataclass(frozen=True, slots=True)
 class _Postmaster:
-    """What the lock file of a running, ready server says."""
+    """The contents of the lock file of a running, ready server."""
 
     pid: int
     socket_dir: Path
@@ -238,14 +238,14 @@ def _ignore_progress(_: str) -> None:
 
 @contextmanager
 def _exclusive(state_dir: Path) -> Iterator[None]:
-    """Hold off every other start and stop of this directory in the meantime."""
+    """Lock out every other start and stop of this directory for the duration of the block."""
     with (state_dir / "postgres.lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _create_cluster(data_dir: Path, owner: ServerUser, *, durable: bool, report: Callable[[str], None]) -> None:
-    """Make the cluster beside its place and move it there, so half a cluster is never used."""
+    """Create the cluster next to its place and move it there, so a partial cluster is never used."""
     report("Creating the database cluster")
     incomplete = data_dir.with_name("postgres.unfinished")
     shutil.rmtree(incomplete, ignore_errors=True)
@@ -306,7 +306,7 @@ def _write_settings(data_dir: Path, owner: ServerUser, settings: Mapping[str, st
         "cluster_name": _cluster_name(data_dir),
     }
     quoted = {name: value.replace("\\", "\\\\").replace("'", "''") for name, value in {**settings, **overrides}.items()}
-    lines = ["# Written at every start; settings belong into Billfold's own.\n"]
+    lines = ["# Written at every start; use Billfold's settings instead.\n"]
     lines += [f"{name} = '{value}'\n" for name, value in quoted.items()]
     path = data_dir / "postgresql.conf"
     path.write_text("".join(lines), encoding="utf-8")
@@ -315,7 +315,7 @@ def _write_settings(data_dir: Path, owner: ServerUser, settings: Mapping[str, st
 
 
 def _socket_dir(data_dir: Path, owner: ServerUser) -> Path:
-    """Return the cluster's own folder, or one in the temporary folder when its name is too long."""
+    """Return the cluster's own folder, or one in the temporary folder if its name is too long."""
     socket = os.fsencode(data_dir / f".s.PGSQL.{PORT}.lock")
     if len(socket) <= _SOCKET_PATH_BYTES and b"," not in socket:  # a comma separates folders
         return data_dir
@@ -348,15 +348,15 @@ def _find_postmaster(data_dir: Path) -> _Postmaster | None:
 
 
 def _read_pid_file(path: Path) -> str:
-    """The file names folders, in whatever encoding they have."""
+    """The file names folders, in their own encoding."""
     return path.read_text(encoding="utf-8", errors="surrogateescape")
 
 
 def _clear_stale_pid(lock_file: Path) -> None:
-    """Let the server take over a lock file whose pid by now is another program's, or a zombie's.
+    """Make the server take over a lock file whose pid now belongs to another program, or to a zombie.
 
-    It would refuse to start. It ignores a pid that is its grandparent's, ours, and continues to
-    check all else: whether shared memory is in use, or another server runs on the same files.
+    It would refuse to start. It ignores a pid that is its grandparent's, ours, and still
+    checks everything else: whether shared memory is in use, or another server runs on the same files.
     """
     try:
         pid, rest = _read_pid_file(lock_file).split("\n", 1)
@@ -369,9 +369,9 @@ def _clear_stale_pid(lock_file: Path) -> None:
 
 
 def _belongs_to(data_dir: Path, pid: int) -> bool:
-    """Tell whether the process belongs to the server of `data_dir`, by what it calls itself.
+    """Tell whether the process belongs to the server of `data_dir`, by its command line.
 
-    Its folder would be surer, but in a container root may not look at another user's process.
+    Its folder would be more reliable, but in a container root may not inspect another user's process.
     """
     try:
         arguments = psutil.Process(pid).cmdline()
@@ -381,7 +381,7 @@ def _belongs_to(data_dir: Path, pid: int) -> bool:
 
 
 def _kill_orphans(data_dir: Path) -> None:
-    """Wait for the children of a dead server to notice; end those that do not."""
+    """Wait until the children of a dead server notice; kill those that do not."""
     orphans = [pid for pid in psutil.pids() if _belongs_to(data_dir, pid)]
     orphans = _wait_for_exit(data_dir, orphans, _ORPHAN_SECONDS)
     for pid in orphans:
@@ -392,7 +392,7 @@ def _kill_orphans(data_dir: Path) -> None:
 
 
 def _wait_for_exit(data_dir: Path, pids: list[int], seconds: float) -> list[int]:
-    """Wait for the processes to end; one that nobody reaps has ended too."""
+    """Wait for the processes to end; one that nobody reaps counts as ended."""
     deadline = time.monotonic() + seconds
     while pids and time.monotonic() < deadline:
         time.sleep(0.02)

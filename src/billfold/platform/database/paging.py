@@ -1,7 +1,7 @@
 """Pages of a list: sealed cursors, and the pages cut from rows.
 
 A cursor is sealed (AES-SIV) and bound to the list and the filters it was made for: nobody can
-read it, alter it or carry it to another caller's list. Equal places give equal cursors.
+read it, alter it or use it for another caller's list. Equal positions give equal cursors.
 """
 
 import base64
@@ -26,7 +26,7 @@ from billfold.platform.errors import FieldError, InvalidInput
 Row = TypeVar("Row")
 Direction = Literal["next", "prev"]
 SortKey = tuple[str | int | bool, ...]
-"""Where a row stands in its list: the values it is sorted by, unique together."""
+"""The position of a row in its list: the values it is sorted by, unique together."""
 
 LIMIT_DEFAULT = 30
 LIMIT_MAX = 100
@@ -51,14 +51,14 @@ class InvalidCursor(InvalidInput):
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True):
-    """Which way to go from a place: "next" is further down the list, "prev" back up."""
+    """The direction from a position: "next" is further down the list, "prev" back up."""
 
     direction: Direction
     place: SortKey
 
 
 class Stop(NamedTuple):
-    """Where a search for rows ended before there were enough of them, and when what is there was booked."""
+    """The row at which a search stopped early, and when it was booked."""
 
     place: SortKey
     at: datetime
@@ -66,7 +66,7 @@ class Stop(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Row]):
-    """Some rows of a list in its order, and cursors to both sides where there is more.
+    """Some rows of a list in its order, and cursors in both directions where there is more.
 
     A page with a `stop` may be short, or empty: the search for its rows continues from there with the cursor.
     """
@@ -78,7 +78,7 @@ class Page(Generic[Row]):
 
 
 class Pager:
-    """Makes and reads cursors under one key (16 bytes or more) of the bank."""
+    """Creates and reads cursors under one key (16 bytes or more) of the bank."""
 
     __slots__ = ("_cipher",)
 
@@ -88,16 +88,16 @@ class Pager:
         self._cipher = AESSIV(hashlib.blake2b(key, person=b"billfold.cursors").digest())
 
     def seal(self, scope: str, filters: Mapping[str, object], direction: Direction, place: SortKey) -> str:
-        """Return the cursor that continues from a place, URL-safe.
+        """Return the cursor that continues from a position, URL-safe.
 
-        `scope` names the list and whose it is; `filters` is everything that chooses its rows.
+        `scope` names the list and its owner; `filters` is everything that selects its rows.
         """
         plain = msgspec.msgpack.encode(Position(direction, place))
         sealed = self._cipher.encrypt(plain, _associated_data(scope, filters))
         return _encode_token(sealed)
 
     def open(self, scope: str, filters: Mapping[str, object], token: str) -> Position:
-        """Return where a cursor continues from. Raises BadCursor for anything not sealed for this."""
+        """Return the position of a cursor. Raises BadCursor for anything not sealed for this list."""
         try:
             if len(token) > _TOKEN_CHARS_MAX:
                 raise InvalidCursor
@@ -120,17 +120,17 @@ class Pager:
         sort_key_of: Callable[[Row], SortKey],
         stop: Stop | None = None,
     ) -> Page[Row]:
-        """Return the page made of the up to `limit` + 1 rows that were read on from `start`.
+        """Return the page made of the up to `limit` + 1 rows that were read from `start`.
 
-        The one row too many tells that there is more; so does a `stop`, from where the search for rows continues. Rows
-        read backwards ("prev") arrive in backward order and leave in the order of the list.
+        The extra row tells that there is more; so does a `stop`, from which the search for rows continues. Rows
+        read backwards ("prev") arrive in reverse order and are returned in the order of the list.
         """
         has_more, items = len(rows) > limit, list(rows[:limit])
         backwards = start is not None and start.direction == "prev"
         if backwards:
             items.reverse()
         stop = None if has_more else stop
-        # The way back from a page without rows begins where the page does: not before what it has searched through.
+        # The way back from a page without rows starts at the page's start, not before the rows it has searched.
         behind = None if start is None else start.place
         first, last = (sort_key_of(items[0]), sort_key_of(items[-1])) if items else (behind, behind)
         if stop is not None:
@@ -155,7 +155,7 @@ def _associated_data(scope: str, filters: Mapping[str, object]) -> list[bytes]:
 
 RowType = TypeVar("RowType")
 Place = tuple[Any, ...]
-"""Where a row stands in its list: its values in the columns of the order."""
+"""The position of a row in its list: its values in the columns of the order."""
 _READERS: Mapping[str, Callable[[Any], object]] = {
     "timestamptz": datetime.fromisoformat,
     "uuid": UUID,
@@ -170,28 +170,28 @@ _BEYOND: Mapping[str, tuple[str, str]] = {
     "smallint": (str(-(2**15)), str(2**15 - 1)),
     "boolean": ("false", "true"),
 }
-"""Below and above what a column of the order holds."""
+"""Values below and above any value of an order column."""
 BY_CREATION: Mapping[str, str] = {"created_at": "timestamptz", "written_no": "bigint"}
 BY_OPENING: Mapping[str, str] = {"opened_at": "timestamptz", "written_no": "bigint"}
 SEARCHED_MAX: Final = 25_000
-"""Through how many rows a page of a filtered list looks at most: 10 to 20 ms of an idle core."""
+"""Maximum number of rows that a page of a filtered list searches: 10 to 20 ms of an idle core."""
 _NUMBER_MAX: Final = 2**63 - 1
 
 
 class Found(NamedTuple, Generic[RowType]):
-    """Rows of a list with their places, and where the search for them ended if it did not go through the whole list."""
+    """Rows of a list with their positions, and where the search for them stopped if it did not cover the whole list."""
 
     rows: list[tuple[RowType, SortKey]]
     stop: Stop | None = None
 
 
 class KeysetList(Generic[RowType]):
-    """A list: its statement, how a row is read, and the columns of its order with their SQL types.
+    """A list: its statement, the conversion of a row, and the columns of its order with their SQL types.
 
     $1, $2 and so on in the statement are the values it filters by. `{page}` becomes the condition on the
-    place, the order and the limit; `{order}` the order and the limit alone, for a query around that one.
+    position, the order and the limit; `{order}` only the order and the limit, for an enclosing query.
     The statement selects the columns of the order, which identify a row; the list begins with the greatest.
-    Rows of one instant of business time, which may stand still, are in the order in which they were written:
+    Rows of one instant of business time, which may be stopped, are in the order in which they were written:
     `written_no`, which `BY_CREATION` and `BY_OPENING` end with.
     """
 
@@ -211,7 +211,7 @@ class KeysetList(Generic[RowType]):
         descending: bool = True,
         limit: int,
     ) -> list[RowType]:
-        """Return up to `limit` rows on from a place; not `descending` the least come first."""
+        """Return up to `limit` rows from a position; if not `descending`, the least come first."""
         placed = await self.placed_rows(conn, *values, after=after, descending=descending, limit=limit)
         return [row for row, _ in placed]
 
@@ -223,7 +223,7 @@ class KeysetList(Generic[RowType]):
         descending: bool = True,
         limit: int,
     ) -> list[tuple[RowType, SortKey]]:
-        """Return the same rows, each with its place as cursors hold it."""
+        """Return the same rows, each with its position as cursors hold it."""
         place = after or (None,) * len(self._columns)
         rows = await conn.fetch(self.statements[descending], *values, *place, limit)
         return [(self._read(row), msgspec.to_builtins(tuple(row[name] for name in self.order))) for row in rows]
@@ -236,18 +236,18 @@ class KeysetList(Generic[RowType]):
         descending: bool = True,
         limit: int,
     ) -> Found[RowType]:
-        """Return the same rows for a page; a list that reads no more than so many rows says where it stopped."""
+        """Return the same rows for a page; a list that limits its search also returns where it stopped."""
         return Found(await self.placed_rows(conn, *values, after=after, descending=descending, limit=limit))
 
     def place_of(self, sort_key: SortKey) -> Place:
-        """Return the place that a cursor holds."""
+        """Return the position in a cursor."""
         return tuple(_READERS[kind](value) for kind, value in zip(self._columns.values(), sort_key, strict=True))
 
     def _fill(self, statement: str, *, descending: bool) -> str:
         first = 1 + max(int(number) for number in re.findall(r"\$(\d+)", statement))
         than, way = ("<", "DESC") if descending else (">", "ASC")
-        # Without a place the list is read from beyond all rows. `$1 IS NULL OR` would do for a plan that knows the
-        # values; the one that PostgreSQL keeps for any would read all rows before the place, too.
+        # Without a position the list is read from beyond all rows. `$1 IS NULL OR` would work for a plan that knows the
+        # values; the generic plan that PostgreSQL caches would also read all rows before the position.
         place = [
             f"coalesce(${number}::{kind}, '{_BEYOND[kind][descending]}')"
             for number, kind in enumerate(self._columns.values(), first)
@@ -258,9 +258,9 @@ class KeysetList(Generic[RowType]):
 
 
 class Along(NamedTuple):
-    """The rows among which filters of a list choose: `FROM` and `WHERE` as its index serves them.
+    """The rows that the filters of a list select from: `FROM` and `WHERE` as its index serves them.
 
-    $1 and so on are the values of the list at these places.
+    $1 and so on are the values of the list in this order.
     """
 
     rows: str
@@ -268,9 +268,9 @@ class Along(NamedTuple):
 
 
 class BoundedList(KeysetList[RowType]):
-    """A list by time and number of which a page with filters looks through SEARCHED_MAX rows, and no further.
+    """A list by time and number of which a page with filters searches at most SEARCHED_MAX rows.
 
-    Every value that does not lead `along` the list is a filter. What is of one instant is looked at as a whole.
+    Every value that does not lead `along` the list is a filter. Rows of one instant are searched together.
     """
 
     __slots__ = ("_along", "_places")
@@ -303,7 +303,7 @@ class BoundedList(KeysetList[RowType]):
         limit: int,
         is_filtered: bool | None = None,
     ) -> Found[RowType]:
-        """Return the same rows, by filters as far as a page looks; `is_filtered` is for values that do not tell."""
+        """Return the same rows, filtered within the search limit; `is_filtered` is for values that do not tell."""
         if is_filtered is None:
             is_filtered = any(value is not None for place, value in enumerate(values) if place not in self._places)
         seen_to: datetime | None = None

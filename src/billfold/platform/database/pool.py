@@ -1,7 +1,7 @@
 """The pool of database connections, how its sessions are set up, and batched round trips.
 
-Values of type json and jsonb stay text: whoever reads them decides what to decode. Ids and instants
-are written and read by the thousand, so they come and go in the shape the driver is quickest with.
+Values of type json and jsonb stay text: the caller decides what to decode. Ids and instants
+are written and read by the thousand, so they have the types that the driver handles fastest.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _MICROSECOND = timedelta(microseconds=1)
 _INSTANT_CACHE_SIZE = 4096
 
 APP_ROLE = "billfold_app"
-"""The role of the application: it uses the tables and owns none. Some it may only add to."""
+"""The role of the application: it uses the tables and owns none. Some of them are append-only for it."""
 _STATEMENT_CACHE_SIZE = 1024
 _COMMAND_SECONDS = 60.0
 _SESSION = {
     "application_name": "billfold",
     "timezone": "UTC",
 }
-"""What a pooler keeps for each of its clients."""
+"""The settings that a pooler keeps for each of its clients."""
 _OWN_SESSION = {
-    # Compiling a plan costs more than any statement of ours takes.
+    # Compiling a plan costs more than any of our statements takes.
     "jit": "off",
 }
 _READ_ONLY = ("in_hot_standby", "default_transaction_read_only")
-"""What a server says of itself, unasked."""
-# The driver writes its own without looking into them: a third of the time of others.
+"""Parameters that a server reports without being asked."""
+# The driver writes its own type without inspection: a third of the time of others.
 ids.set_uuid_factory(pgproto.UUID)
 
 
@@ -54,9 +54,9 @@ async def create_pool(
 ) -> Pool:
     """Return an open pool of `min_size` to `max_size` connections whose sessions speak UTC.
 
-    `role` is whose rights the sessions have. `by_pooler`: each transaction may have another session, so that nothing
-    is set or prepared in one. Raises what the driver raises when the database does not answer. Once open it waits for
-    a database that is away, and raises Unavailable when it stays away.
+    `role` is the role whose rights sessions have. `by_pooler`: each transaction may have another session, so nothing
+    is set or prepared in one. Raises the driver's error if the database does not answer. Once open, it waits for
+    an unavailable database, and raises Unavailable if it stays so.
     """
     session = _SESSION if by_pooler else {**_SESSION, **_OWN_SESSION, **({} if role is None else {"role": role})}
     connector = _PatientConnector()
@@ -86,10 +86,10 @@ def create_replica_pool(
     init: Callable[[Connection], Awaitable[None]],
     setup: Callable[[Connection], Coroutine[Any, Any, None]],
 ) -> Pool:
-    """Return a pool of connections to replicas, none of which is made before it is asked for.
+    """Return a pool of connections to replicas, which makes no connection until one is requested.
 
-    `init` looks at each new connection, `setup` at each that is lent: one of which they raise is closed. No server that
-    is away is waited for.
+    `init` checks each new connection, `setup` each that is acquired: if they raise, it is closed. It does not
+    wait for unavailable servers.
     """
 
     async def begin(conn: asyncpg.Connection[asyncpg.Record]) -> None:
@@ -118,11 +118,11 @@ def create_replica_pool(
 
 
 async def _leave(_: Connection) -> None:
-    """Reset nothing: nobody changes a session for longer than a transaction."""
+    """Reset nothing: no session is changed for longer than a transaction."""
 
 
 class _PatientConnector:
-    """Makes the connections of one pool. Once that is open, a database that goes away is waited for."""
+    """Makes the connections of one pool. Once the pool is open, it waits for an unavailable database."""
 
     def __init__(self) -> None:
         self.is_open = False
@@ -137,7 +137,7 @@ class _PatientConnector:
             except Exception as error:
                 if not self.is_open:
                     raise
-                # Whatever the network says, somebody may mend it.
+                # Whatever the network error, it may be fixed soon.
                 away = ConnectionError(repr(error)) if isinstance(error, OSError) else error
                 await self._patience.wait(away)
             else:
@@ -146,18 +146,18 @@ class _PatientConnector:
 
 
 def uuid_array(ids: Iterable[UUID]) -> str:
-    """Return ids as the text of an array, for statements on the way of money.
+    """Return ids as the text of an array, for statements that book money.
 
-    The driver looks into every element of an array twice, which costs more than text. It is read by
+    The driver inspects every element of an array twice, which costs more than text. It is read by
     `unnest($1::text::uuid[])` or `ANY((SELECT $1::text::uuid[])::uuid[])`: bare in a
-    condition it may be read again for every row that is looked at.
+    condition it may be parsed again for every row that is checked.
     """
     return f"{{{','.join(map(str, ids))}}}"
 
 
 @asynccontextmanager
 async def in_transaction(conn: Connection | Pool) -> AsyncIterator[Connection]:
-    """Lend a connection, one of the pool when it is a pool, in a transaction."""
+    """Yield a connection, one of the pool if it is a pool, in a transaction."""
     if isinstance(conn, asyncpg.Pool):
         async with conn.acquire() as acquired, acquired.transaction():
             yield acquired
@@ -167,7 +167,7 @@ async def in_transaction(conn: Connection | Pool) -> AsyncIterator[Connection]:
 
 
 async def _set_timestamp_codec(conn: asyncpg.Connection[asyncpg.Record]) -> None:
-    """Write and read timestamptz by way of a memory of instants: a batch has but a few."""
+    """Encode and decode timestamptz through a cache of instants: a batch has only a few."""
     await conn.set_type_codec(
         "timestamptz", schema="pg_catalog", format="tuple", encoder=_encode_timestamp, decoder=_decode_timestamp
     )
@@ -185,13 +185,13 @@ def _decode_timestamp(since_epoch: tuple[int]) -> datetime:
 
 
 async def _drop_read_only(conn: Connection) -> None:
-    """Keep no connection to a server that takes no writes any more: the next one looks for the primary.
+    """Drop a connection to a server that no longer accepts writes: the next one finds the primary.
 
-    Nobody changes a session for longer than a transaction: resetting it would cost a round trip.
+    No session is changed for longer than a transaction, so resetting it would only cost a round trip.
     """
     session = conn.get_settings()
     if "on" in {getattr(session, name, "off") for name in _READ_ONLY}:
-        asyncio.get_running_loop().call_soon(conn.terminate)  # once the pool has it back
+        asyncio.get_running_loop().call_soon(conn.terminate)  # after its return to the pool
 
 
 Item = TypeVar("Item")
@@ -203,7 +203,7 @@ BATCH_MAX = 500
 class Batcher(Generic[Item, Result]):
     """Runs items as batches, one batch at a time, in order.
 
-    While one batch runs the next gathers; there is no timer, and a single caller is served at once.
+    While one batch runs the next is collected; there is no timer, and a single caller is served at once.
     """
 
     __slots__ = ("_limit", "_run", "_task", "_waiting")
@@ -215,7 +215,7 @@ class Batcher(Generic[Item, Result]):
         self._task: asyncio.Task[None] | None = None
 
     def ask(self, item: Item) -> asyncio.Future[Result]:
-        """Return what will hold the answer. An error of the batch is everybody's error."""
+        """Return a future for the answer. An error of the batch is the error of all its items."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
         self._waiting.append((item, future))
@@ -224,7 +224,7 @@ class Batcher(Generic[Item, Result]):
         return future
 
     async def settle(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until no batch is running."""
         while self._task is not None and not self._task.done():
             await asyncio.wait([self._task])
 

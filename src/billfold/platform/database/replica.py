@@ -1,6 +1,6 @@
-"""Streaming replicas, read only while they show everything that was committed before a document was begun.
+"""Streaming replicas, read only while they show everything committed before a document was started.
 
-What a document needs is a position of the primary's log: no clock of another machine is compared.
+The criterion is a position in the primary's log: clocks of other machines are not compared.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from billfold.platform.database.shortage import error_summary
 log = structlog.get_logger(__name__)
 
 CAUGHT_UP_SECONDS = 1.0
-"""How long a document waits for a replica to replay what it shows."""
+"""Maximum time that a document waits for a replica to replay the rows it shows."""
 RETRY_SECONDS = 10.0
-"""How long the primary is read before an unavailable replica is tried again."""
+"""Time for which the primary is read before an unavailable replica is tried again."""
 _POLL_SECONDS = 0.05
-# Everything visible has been flushed, and a replica receives what is flushed.
+# Everything visible has been flushed, and a replica receives everything flushed.
 FLUSHED = "SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint"
 REPLAYED = """
 SELECT CASE WHEN pg_is_in_recovery() THEN pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::bigint END
@@ -33,7 +33,7 @@ SELECT system_identifier, (SELECT oid::bigint FROM pg_database WHERE datname = c
 
 
 class ReplicaBehind(Exception):
-    """A server is not a replica of the database, or has not replayed what is read."""
+    """A server is not a replica of the database, or has not replayed the rows to read."""
 
 
 class Replica:
@@ -48,7 +48,7 @@ class Replica:
         )
 
     async def catch_up(self) -> bool:
-        """Wait until a replica shows everything that is committed now; return whether one does in time."""
+        """Wait until a replica shows everything committed so far; return whether one does in time."""
         if monotonic() < self._retry_at:
             return False
         position: int = await self._primary.fetchval(FLUSHED)
@@ -60,19 +60,19 @@ class Replica:
             log.warning("replica_unavailable", error=error_summary(error))
             self._retry_at = monotonic() + RETRY_SECONDS
             return False
-        # Raised only now: documents under way would otherwise wait for rows that they do not show.
+        # Raised only now: documents in progress would otherwise wait for rows that they do not show.
         self._position = max(self._position, position)
         return True
 
     async def _check_identity(self, conn: Connection) -> None:
         if await conn.fetchrow(IDENTITY) != await self._primary.fetchrow(IDENTITY):
-            raise ReplicaBehind("It is no replica of the database.")
+            raise ReplicaBehind("It is not a replica of the database.")
 
     async def _check_position(self, conn: Connection) -> None:
         """Refuse a connection whose server is behind: several replicas may share one address."""
         replayed = await conn.fetchval(REPLAYED)
         if replayed is None or replayed < self._position:
-            raise ReplicaBehind("It has not replayed what is read.")
+            raise ReplicaBehind("It has not replayed the rows to be read.")
 
 
 @asynccontextmanager
@@ -83,4 +83,4 @@ async def open_replica(primary: Pool, dsn: str, *, most: int, role: str | None) 
     try:
         yield replica
     finally:
-        replica.pool.terminate()  # nobody waits for a server that does not answer
+        replica.pool.terminate()  # do not wait for an unavailable server

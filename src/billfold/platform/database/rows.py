@@ -1,13 +1,13 @@
 """Rows of tables, and how stores read and write them.
 
-A row class names its table, its key and what one is called:
+A row class names its table, its key and its noun:
 
     class CardRow(Row, frozen=True, kw_only=True):
         table = "card"
         key_column = "card_id"
         fingerprinted = True
 
-Its store asks `Table(CardRow)`, made once, at import. A read that only passes on is the bound method:
+Its store uses `Table(CardRow)`, created once, at import. A read that only forwards its arguments is the bound method:
 
     _cards = Table(CardRow)
     _OF_POCKET = f"SELECT {_cards.columns('c')} FROM card c WHERE c.customer_id = $1 AND c.pocket_id = $2"
@@ -18,8 +18,8 @@ Its store asks `Table(CardRow)`, made once, at import. A read that only passes o
     async def list_of_pocket(conn: Db, customer_id: UUID, pocket_id: UUID) -> list[CardRow]:
         return await _cards.all(conn, _OF_POCKET, customer_id, pocket_id)
 
-Statements by hand use `one` (or NotFound), `first` (or None), `all`, `select` and `columns`; a `KeysetList` takes
-`read`. `Table(X, "x", key=("x_id",), noun="thing")` does the same for a struct that is no `Row`.
+Handwritten statements use `one` (or NotFound), `first` (or None), `all`, `select` and `columns`; a `KeysetList` takes
+`read`. `Table(X, "x", key=("x_id",), noun="thing")` does the same for a struct that is not a `Row`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,11 +41,11 @@ StructType = TypeVar("StructType", bound=msgspec.Struct)
 class Row(msgspec.Struct, frozen=True, gc=False):
     """A row of `table`: its fields are the columns, in their order.
 
-    `key_column` is the column by which a row is found among its customer's; None where there is
-    one row per customer. `noun` is what one is called, by default the table's name.
+    `key_column` is the column by which a row is found among its customer's; None if there is
+    one row per customer. `noun` is the word for a row, by default the table's name.
 
-    Of `fingerprinted` rows the outcome of each command that leaves one keeps the `proof`, which `billfold verify`
-    compares. The fields in `changing` are no part of it. `proof_needed` is the condition, on a row `t`, that some
+    For `fingerprinted` rows the outcome of each command that leaves one keeps the `proof`, which `billfold verify`
+    compares. The fields in `changing` are not part of it. `proof_needed` is the condition, on a row `t`, that some
     command has left one.
     """
 
@@ -58,12 +58,12 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def lasting(self) -> tuple[object, ...]:
-        """The values of which the proof is made."""
+        """The values that the proof covers."""
         return _lasting_values(type(self))(self)
 
     @property
     def proof(self) -> str:
-        """The fingerprint of what lasts."""
+        """The fingerprint of the unchanging fields."""
         return fingerprint(self.lasting)
 
 
@@ -83,7 +83,7 @@ def fingerprinted_rows() -> Iterator[type[Row]]:
 
 
 def reads(struct: type[StructType]) -> Callable[[Record], StructType]:
-    """Return how a record becomes a struct: field by field, whatever else is selected."""
+    """Return the conversion of a record into a struct: field by field, whatever else is selected."""
     names = struct.__struct_fields__
     if len(names) > 1 and struct.__match_args__ == names:
         values = itemgetter(*names)
@@ -92,7 +92,7 @@ def reads(struct: type[StructType]) -> Callable[[Record], StructType]:
 
 
 class Table(Generic[StructType]):
-    """The rows of a class, as stores read and write them."""
+    """The rows of a class, for reading and writing by stores."""
 
     __slots__ = ("_get", "_key_column", "_of_customers", "insertion", "noun", "read", "row", "select")
 
@@ -100,7 +100,7 @@ class Table(Generic[StructType]):
         self, row: type[StructType], table: str = "", *, key: Sequence[str] = (), noun: str | None = None
     ) -> None:
         names = row.__struct_fields__
-        table = table or getattr(row, "table")  # noqa: B009 -- a struct that is no Row has none
+        table = table or getattr(row, "table")  # noqa: B009 -- a struct that is not a Row has none
         key = key or [each for each in ("customer_id", getattr(row, "key_column", None)) if each]
         self.row = row
         self._key_column = key[-1] if key else ""
@@ -166,9 +166,9 @@ def stored_name(table: str) -> str:
 
 
 def proof_of(row: Record, columns: Iterable[str]) -> str:
-    """Return the fingerprint of all these columns: an empty column is left out.
+    """Return the fingerprint of all these columns, omitting empty ones.
 
-    So a column that is added later changes nothing, until something is in it. Nor is its place among
-    the rows of the table part of a row.
+    So a column that is added later changes nothing until it has a value. The physical place among
+    the rows of the table is not part of a row either.
     """
     return fingerprint([(n, row[n]) for n in sorted(columns) if n != "written_no" and row[n] is not None])

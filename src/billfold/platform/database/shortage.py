@@ -1,4 +1,4 @@
-"""A database that is away, full or exhausted is not a bug: what was tried is tried again, and then answered 503."""
+"""An unavailable, full or exhausted database is not a bug: the attempt is repeated, and then answered with 503."""
 
 import asyncio
 import errno
@@ -15,15 +15,15 @@ log = structlog.get_logger(__name__)
 Result = TypeVar("Result")
 
 PATIENCE_SECONDS = 20.0
-"""How long a request waits for a database that is away before it is given up."""
+"""Maximum time that a request waits for an unavailable database."""
 RETRY_AFTER_SECONDS = 1
 PAUSE_SECONDS = 0.2
-"""How long it is left alone between two attempts."""
+"""Pause between two attempts."""
 _SUMMARY_CHARS_MAX = 300
 
 _SHORTAGES = (
     Unavailable,
-    # SQLSTATE classes 08, 53 and 57P: not reachable, no room or no connection left, shut down.
+    # SQLSTATE classes 08, 53 and 57P: not reachable, no disk space or connection left, shut down.
     asyncpg.PostgresConnectionError,
     asyncpg.InsufficientResourcesError,
     asyncpg.AdminShutdownError,
@@ -34,7 +34,7 @@ _SHORTAGES = (
     # 25006 and 57014: a standby that is not the primary yet, a statement longer than the server allows.
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.QueryCanceledError,
-    # What the driver says of a connection that ended, also when the server's last words came between two statements.
+    # The driver's messages for a connection that ended, also if the server's last message came between two statements.
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
     ConnectionError,
@@ -44,7 +44,7 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, er
 
 
 class Patience:
-    """Waits out a shortage, for everybody who shares it together: who comes later does not begin again."""
+    """Waits out a shortage for all callers together: later callers do not start over."""
 
     __slots__ = ("_since",)
 
@@ -52,12 +52,12 @@ class Patience:
         self._since: float | None = None
 
     async def wait(self, error: Exception) -> None:
-        """Wait before the next attempt. Raises Unavailable when there were enough, and what is no shortage."""
+        """Wait before the next attempt. Raises Unavailable after too many, and any error that is not a shortage."""
         if isinstance(error, Unavailable) or not is_shortage(error):
             try:
                 raise error
             finally:
-                del error  # its traceback has this frame: a cycle, which only the collector would find
+                del error  # its traceback has this frame: a cycle, which only the garbage collector would free
         if self._since is None:
             self._since = monotonic()
             log.warning("database_unavailable", error=error_summary(error))
@@ -66,12 +66,12 @@ class Patience:
         await asyncio.sleep(PAUSE_SECONDS)
 
     def end(self) -> None:
-        """Note that the database does what it is to do."""
+        """Record that the database works."""
         self._since = None
 
 
 async def patiently(work: Callable[[], Awaitable[Result]]) -> Result:
-    """Do what may be done twice, again and again while the database is short of something."""
+    """Run an idempotent action, repeating it while the database has a shortage."""
     patience = Patience()
     while True:
         try:
@@ -87,15 +87,15 @@ def error_summary(error: BaseException) -> str:
 
 
 def database_unavailable() -> Unavailable:
-    """Return the refusal of what cannot be done for the moment."""
-    return Unavailable("The database does not answer, or has no room left.", retry_after_seconds=RETRY_AFTER_SECONDS)
+    """Return the error for an action that is impossible at the moment."""
+    return Unavailable("The database is unavailable, or its disk is full.", retry_after_seconds=RETRY_AFTER_SECONDS)
 
 
 def is_shortage(error: BaseException) -> bool:
-    """Tell whether the same may succeed later: the database or the disk is away, full or exhausted."""
+    """Tell whether a retry may succeed: the database or the disk is unavailable, full or exhausted."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_shortage, error.exceptions))
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
         return True
-    # The driver's own errors that are of values as well are about what it was to send.
+    # The driver's errors that are also ValueErrors concern its arguments.
     return isinstance(error, _SHORTAGES) and not isinstance(error, ValueError)

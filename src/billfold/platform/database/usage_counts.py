@@ -1,4 +1,4 @@
-"""Counts what limits allow so often, in the database: durably, and each of many at once for itself. Wall time."""
+"""Counts uses against limits in the database: durable, and independent for concurrent callers. Wall time."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -31,7 +31,7 @@ async def count_usage(
 ) -> None:
     """Count uses, by limit and subject: all of them, or none and Refused `code`.
 
-    They are counted in one order, and kept only if the caller's transaction is.
+    They are counted in a fixed order, and kept only if the caller's transaction is.
     """
     async with conn.transaction():
         for (name, subject), more in sorted(uses.items()):
@@ -40,7 +40,7 @@ async def count_usage(
             forgotten = forgotten_at(name, wall)
             counted = await conn.fetchrow(_COUNT, subject, name, more, forgotten, wall)
             assert counted is not None
-            if counted["used"] > limits[name]:  # what is refused puts nothing off
+            if counted["used"] > limits[name]:  # refused uses do not extend the limit
                 open_at = counted["open_at"] or forgotten
                 raise _refused(limits, name, code, seconds=(open_at - wall).total_seconds())
 
@@ -48,19 +48,19 @@ async def count_usage(
 async def require_unused(
     conn: Connection | Pool, limits: Mapping[str, int], name: str, subject: UUID, wall: datetime
 ) -> None:
-    """Refuse what a limit has closed, without counting. Raises Refused."""
+    """Refuse a use above its limit, without counting it. Raises Refused."""
     found = await conn.fetchrow(_FIND, subject, name, wall)
     if found is not None and found["used"] >= limits[name]:
         raise _refused(limits, name, LIMIT_REACHED, seconds=(found["expires_at"] - wall).total_seconds())
 
 
 async def forget_usage(conn: Connection | Pool, name: str, subject: UUID) -> None:
-    """Forget what was counted: the last of the tries was right."""
+    """Reset the count: the last of the tries was right."""
     await conn.execute("DELETE FROM usage_count WHERE subject = $1 AND kind = $2", subject, name)
 
 
 def hashed_subject(vault: Vault, text: str, purpose: str) -> UUID:
-    """Return the subject that stands for a text: nothing that is stored tells what it was."""
+    """Return the subject for a text; nothing stored reveals the text."""
     return UUID(bytes=vault.blind_index(text, purpose)[-16:])
 
 

@@ -1,4 +1,4 @@
-"""The register of everything the APIs can answer that is an error.
+"""The register of all error responses of the APIs.
 
 Owns code, status, title, meaning and remedy of each, and the page that explains it.
 Never raises anything itself and knows no framework: the APIs look a code up and render it.
@@ -11,6 +11,6 @@ from billfold.platform.problems.requests import REQUESTS, SANDBOX
 from billfold.platform.problems.states import STATES
 
 PROBLEMS: dict[str, Problem] = {each.code: each for each in (*ACCESS, *REQUESTS, *TRANSFERS, *STATES, *SANDBOX)}
-"""Every problem under its code."""
+"""Every problem by its code."""
 
 __all__ = ["ACCESS", "PROBLEMS", "REQUESTS", "SANDBOX", "STATES", "TRANSFERS", "Problem"]

@@ -16,7 +16,7 @@ ACCESS = (
         401,
         "Not logged in",
         meaning="There is no access token, or it is unknown, expired, revoked, or belongs to another "
-        "partner than the one the host name stands for.",
+        "partner than that of the host name.",
         remedy="Get a token at the login or token endpoint and send it as `Authorization: Bearer "
         "<token>` (`DPoP <token>` when it is bound to a key). Partner tokens last one hour: log in "
         "again, and use the host name you were given.",
@@ -25,7 +25,7 @@ ACCESS = (
         "invalid-credentials",
         401,
         "Wrong user name or password",
-        meaning="The user name and the password do not belong together, or the user may not log in.",
+        meaning="The user name or the password is wrong, or the user may not log in.",
         remedy="Check both and try again. After several failures the login is locked for a while.",
     ),
     Problem(

@@ -1,4 +1,4 @@
-"""Problems of money on its way: funds, counterparties, approvals, rails, cards."""
+"""Problems of payments: funds, counterparties, approvals, rails, cards."""
 
 from billfold.platform.problems.problem import Problem
 
@@ -8,7 +8,7 @@ TRANSFERS = (
         503,
         "No current market data",
         meaning="The bank has no prices of today for T-bills, so it neither buys nor sells any. Nothing was "
-        "done. Money that arrives meanwhile is kept as cash and invested when there are prices again.",
+        "done. Money that arrives in the meantime is kept as cash and invested when there are prices again.",
         remedy="Send the identical request under the same idempotency key after `Retry-After`.",
         retryable=True,
     ),
@@ -23,7 +23,7 @@ TRANSFERS = (
         "wallet-not-payable",
         422,
         "The wallet is not paid",
-        meaning="The address is one of this bank, or the contract of a token, where what is sent is lost.",
+        meaning="The address is one of this bank, or the contract of a token, where funds would be lost.",
         remedy="Pay a Pocket of this bank by an on-us transfer; add a counterparty with the payee's own address.",
     ),
     Problem(
@@ -39,7 +39,7 @@ TRANSFERS = (
         "The user must sign in at their bank again",
         meaning="The linking provider has no access to the account any more: a password or a consent has ended.",
         remedy="Create a link token with this `counterparty_id`, have the user sign in on the provider's pages, and "
-        "send the request again. When no token is created either, link the account anew.",
+        "send the request again. If no token is created either, link the account again.",
     ),
     Problem(
         "insufficient-funds",
@@ -48,13 +48,13 @@ TRANSFERS = (
         meaning="What the pocket can raise by now, less holds and money still at risk of return, does not "
         "cover the amount and its fees. Nothing was sold or moved.",
         remedy="Compare the amount with `liquidation_value_t0` of the pocket, lower it, or send "
-        "`FULL_WITHDRAWAL` to move everything there is.",
+        "`FULL_WITHDRAWAL` to move the whole balance.",
     ),
     Problem(
         "amount-not-allowed",
         422,
         "The amount is out of bounds",
-        meaning="The amount is zero, or beyond what the rail or the customer's limits let through; or a pocket whose "
+        meaning="The amount is zero, or above the limits of the rail or the customer; or a pocket whose "
         "full withdrawal was requested has received money since.",
         remedy="Send an amount within the bounds named in `detail`, or split the payment. Request a full "
         "withdrawal again.",
@@ -96,12 +96,12 @@ TRANSFERS = (
         409,
         "The counterparty has been unlinked",
         meaning="An unlinked counterparty stays so for good.",
-        remedy="Create the counterparty anew.",
+        remedy="Create a new counterparty.",
     ),
     Problem(
         "counterparty-not-pending",
         409,
-        "The counterparty does not wait for a decision",
+        "The counterparty is not awaiting a decision",
         meaning="Its verification is over, or it never needed one.",
         remedy="Read its `status` and its `verification`.",
     ),
@@ -118,13 +118,13 @@ TRANSFERS = (
         "The amounts do not match the deposits",
         meaning="The two amounts are not those that were sent. After three wrong tries the counterparty is unlinked.",
         remedy="Look up both deposits on the account's statement, in cents. `tries_left` says how often "
-        "they can still be named.",
+        "they can still be entered.",
     ),
     Problem(
         "amount-below-minimum",
         422,
         "The amount is too small",
-        meaning="What leaves as USDC costs the bank a transaction on the chain. `minimum_usdc` is the least, in cents.",
+        meaning="Each USDC payment costs the bank a transaction on the chain. `minimum_usdc` is the minimum, in cents.",
         remedy="Request a transfer of at least that amount.",
     ),
     Problem(
@@ -141,7 +141,7 @@ TRANSFERS = (
         409,
         "There are no micro deposits to confirm",
         meaning="The deposits were confirmed already, failed three times, or were never sent.",
-        remedy="Read the counterparty's `verification`. After three failures create it anew.",
+        remedy="Read the counterparty's `verification`. After three failures create a new one.",
     ),
     Problem(
         "no-open-portal",
@@ -162,7 +162,7 @@ TRANSFERS = (
         409,
         "The request is already decided",
         meaning="The change has been confirmed, denied, or has expired.",
-        remedy="Read the request; to make the change after all, request it anew.",
+        remedy="Read the request; to make the change after all, request it again.",
     ),
     Problem(
         "approval-out-of-order",
@@ -175,8 +175,8 @@ TRANSFERS = (
         "content-changed",
         409,
         "The content is not what was approved",
-        meaning="What is to be approved was changed since it was read, or stands for something else now.",
-        remedy="Read the request again and decide about what it says now.",
+        meaning="The content to be approved was changed since it was read, or means something else now.",
+        remedy="Read the request again and decide about its current content.",
     ),
     Problem(
         "already-reviewed",
@@ -190,12 +190,12 @@ TRANSFERS = (
         409,
         "The wire has left",
         meaning="The message of the wire has been transmitted; it is not transmitted again.",
-        remedy="Read the wire. What has left comes back only as a return.",
+        remedy="Read the wire. A transmitted wire can only be returned.",
     ),
     Problem(
         "wire-not-processing",
         409,
-        "The wire is not on its way",
+        "The wire is not in process",
         meaning="Only a wire that is `PROCESSING` settles or is rejected by the network.",
         remedy="Read the wire. One that is `PENDING` waits for its hour, others have ended.",
     ),
@@ -209,8 +209,8 @@ TRANSFERS = (
     Problem(
         "wire-already-returned",
         409,
-        "The wire has come back already",
-        meaning="A wire is returned once and whole. Its return is a wire of its own.",
+        "The wire has been returned already",
+        meaning="A wire is returned once and whole. Its return is a separate wire.",
         remedy="List the wires: the return names this one as `original_wire_id`.",
     ),
     Problem(
@@ -225,20 +225,20 @@ TRANSFERS = (
         409,
         "The origination is past its review",
         meaning="Only originations that are `PENDING` can be changed or cancelled.",
-        remedy="Read its status. What has left can only come back as a return or a new payment.",
+        remedy="Read its status. A transmitted entry can only be returned or paid back.",
     ),
     Problem(
         "ach-origination-not-sent",
         409,
         "The origination has not been sent",
-        meaning="Nothing comes back, and nothing is corrected, that is in no file yet.",
+        meaning="An entry that is not in a file yet cannot be returned or corrected.",
         remedy="Wait for its window, or let the sandbox submit it.",
     ),
     Problem(
         "ach-origination-not-reversible",
         409,
         "The origination cannot be reversed",
-        meaning="Only an entry that was sent and has not come back is reversed, once, and within five "
+        meaning="Only an entry that was sent and has not been returned can be reversed, once, and within five "
         "banking days of its settlement.",
         remedy="Read its status. Otherwise originate a payment the other way.",
     ),
@@ -246,15 +246,15 @@ TRANSFERS = (
         "ach-origination-not-returned",
         409,
         "The origination is not sent again",
-        meaning="Only a debit that came back for want of funds is sent again, twice at most.",
-        remedy="Read `return_code`. For another reason, put it right and originate anew.",
+        meaning="Only a debit returned for insufficient funds is sent again, twice at most.",
+        remedy="Read `return_code`. For another reason, correct it and create a new origination.",
     ),
     Problem(
         "ach-entry-not-returnable",
         409,
-        "The entry cannot go back",
-        meaning="It has gone back already, its pocket is closed, or the code's time is over.",
-        remedy="Use a code whose time still runs, or pay the sender.",
+        "The entry cannot be returned",
+        meaning="It has been returned already, its pocket is closed, or the time limit of the code has passed.",
+        remedy="Use a code within its time limit, or pay the sender.",
     ),
     Problem(
         "card-not-activated",
@@ -267,14 +267,14 @@ TRANSFERS = (
         "card-frozen",
         409,
         "The card is frozen",
-        meaning="The bank froze the card, and only the bank unfreezes it.",
+        meaning="The bank froze the card, and only the bank can unfreeze it.",
         remedy="Ask the bank, or close the card and create another.",
     ),
     Problem(
         "card-not-frozen",
         409,
         "The card is not frozen",
-        meaning="Only a frozen card is unfrozen.",
+        meaning="Only a frozen card can be unfrozen.",
         remedy="Read its status; its holder switches it on and off.",
     ),
     Problem(
@@ -289,13 +289,13 @@ TRANSFERS = (
         409,
         "The purchase cannot be charged back",
         meaning="It settled more than 120 days ago, or the amount is more than what was paid and not charged back.",
-        remedy="Charge back what is left of it, within its time.",
+        remedy="Charge back at most the rest of it, within the time limit.",
     ),
     Problem(
         "representment-not-possible",
         409,
         "The purchase cannot be represented",
-        meaning="The amount is more than what of the purchase is charged back.",
+        meaning="The amount is more than what has been charged back of the purchase.",
         remedy="Represent at most what is charged back.",
     ),
     Problem(

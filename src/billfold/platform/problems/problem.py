@@ -1,11 +1,11 @@
-"""One kind of problem: what an answer that is an error says, and what its page explains."""
+"""One kind of problem: the content of an error response, and of the page that explains it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A stable code, the HTTP status it is answered with, and what people need to know.
+    """A stable code, its HTTP status, and an explanation for people.
 
     `meaning` says what happened, `remedy` what the caller does next. `retryable` is true when
     the same request, sent again unchanged, may succeed.

@@ -37,16 +37,16 @@ REQUESTS = (
     Problem(
         "request-timeout",
         408,
-        "The body comes too slowly",
+        "The body arrives too slowly",
         meaning="The body stopped for ten seconds, or came more slowly than 32 KiB a second.",
-        remedy="Send the identical request under the same idempotency key again, over a better connection.",
+        remedy="Send the identical request under the same idempotency key again, over a faster connection.",
         retryable=True,
     ),
     Problem(
         "too-many-connections",
         429,
         "Too many connections",
-        meaning="As many requests of your network are being received as may be at once, and this was the slowest.",
+        meaning="Your network has reached its limit of concurrent requests, and this was the slowest.",
         remedy="Use fewer connections, keep them open, and send bodies without a pause.",
         retryable=True,
     ),
@@ -76,7 +76,7 @@ REQUESTS = (
         "unsupported-media-type",
         415,
         "The media type is not accepted here",
-        meaning="The `Content-Type` is not one this operation reads, or the content is something else than it claims.",
+        meaning="The `Content-Type` is not one this operation reads, or the content is not of the declared type.",
         remedy="Send JSON as `application/json`; upload PDF, PNG or JPEG under its true type.",
     ),
     Problem(
@@ -116,7 +116,7 @@ REQUESTS = (
         "usage-limit-reached",
         429,
         "Done too often",
-        meaning="What costs the bank or others is done so often on a day (UTC), for an account, a customer, a partner "
+        meaning="Actions that cost the bank or others are limited per day (UTC), for an account, a customer, a partner "
         "or a recipient: `limit` names which. After three wrong tries an account is not verified for seven days, "
         "whichever counterparty carries it.",
         remedy="Wait for the seconds in `Retry-After`, or ask the bank for a higher limit.",
@@ -126,7 +126,7 @@ REQUESTS = (
         "name-checks-exhausted",
         429,
         "Too many names did not match",
-        meaning="Today's names that were not those of the accounts' owners are as many as may be tried.",
+        meaning="Too many names tried today did not match the owners of the accounts.",
         remedy="Ask the payee for its registered name, and try again tomorrow.",
         retryable=True,
     ),
@@ -134,7 +134,7 @@ REQUESTS = (
         "too-many-streams",
         429,
         "Too many streams",
-        meaning="As many streams of events are open as may be open at once.",
+        meaning="The maximum number of event streams is open.",
         remedy="Close one that is no longer read. One stream carries every event: share it among your clients.",
         retryable=True,
     ),
@@ -149,7 +149,7 @@ REQUESTS = (
         "clock-would-go-back",
         409,
         "The clock cannot be set back",
-        meaning="The sandbox clock was to be set to an instant that has already been in this bank.",
+        meaning="The sandbox clock cannot be set to an instant in this bank's past.",
         remedy="Set it to an instant after the one in `now`, or start over with a fresh sandbox.",
     ),
     Problem(
@@ -162,24 +162,24 @@ REQUESTS = (
     Problem(
         "clock-stopped",
         409,
-        "The clock was stopped on its way",
+        "The clock was stopped while advancing",
         meaning="While the sandbox clock was moving, somebody froze it. What was due until `now` is done.",
-        remedy="Send the request again to go on from where it stopped.",
+        remedy="Send the request again to continue from where it stopped.",
     ),
     Problem(
         "nothing-ahead",
         409,
-        "Nothing of this kind is ahead",
+        "No event of this kind is due",
         meaning="The sandbox clock was to move to the next event of a kind, and none is due. It did not move.",
-        remedy="Let there be something first: money that is invested, or a payment.",
+        remedy="Create something first: an investment, or a payment.",
     ),
     Problem(
         "unavailable",
         503,
-        "Not available for the moment",
+        "Temporarily unavailable",
         meaning="Something the bank needs for this does not answer, or it is starting or shutting down.",
         remedy="Send the identical request under the same idempotency key after `Retry-After`, then at "
-        "growing intervals. Whatever the first one did is not done twice.",
+        "growing intervals. Nothing is done twice.",
         retryable=True,
     ),
     Problem(
@@ -198,7 +198,7 @@ SANDBOX = (
     Problem(
         "sandbox-busy",
         409,
-        "The sandbox is at another task",
+        "The sandbox is busy with another task",
         meaning="One fork, rewind, reset or scenario runs at a time, and waits for requests and commands under way.",
         remedy="Read `GET /api/v1/sandbox/tasks/` until nothing is RUNNING; freeze the clock if it is moving. Then send"
         " the request again under a new key.",
@@ -207,7 +207,7 @@ SANDBOX = (
     Problem(
         "fork-exists",
         409,
-        "There is a fork of this name",
+        "A fork with this name exists",
         meaning="A fork keeps what it holds; another one needs another name.",
         remedy="Choose another name, or remove the fork first.",
     ),
@@ -216,7 +216,7 @@ SANDBOX = (
         403,
         "Another partner started this sandbox",
         meaning="The clock, forks, resets and scenarios concern every partner of the bank. They belong to the first.",
-        remedy="Ask whoever started the sandbox, or start one of your own.",
+        remedy="Ask the person who started the sandbox, or start your own.",
     ),
     Problem(
         "fork-needed",
@@ -235,9 +235,9 @@ SANDBOX = (
     Problem(
         "fork-disk-full",
         409,
-        "There is no room for a copy of the bank",
+        "There is not enough disk space for a copy of the bank",
         meaning="A fork and a rewind copy the database and the files of the bank, and leave 256 MB of the disk free.",
-        remedy="Remove forks, or make room on the disk.",
+        remedy="Remove forks, or free space on the disk.",
     ),
     Problem(
         "fork-not-possible",

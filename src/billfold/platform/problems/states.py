@@ -1,4 +1,4 @@
-"""Problems of the state something is in: customers, pockets, portals, documents, people."""
+"""Problems of states: customers, pockets, portals, documents, people."""
 
 from billfold.platform.problems.problem import Problem
 
@@ -14,25 +14,25 @@ STATES = (
     Problem(
         "customer-changed",
         409,
-        "The customer was changed meanwhile",
-        meaning="Other requests changed the customer again and again while this one was being merged with it.",
+        "The customer was changed concurrently",
+        meaning="Other requests kept changing the customer while this one was being merged with it.",
         remedy="Send the request again under a new key.",
         retryable=True,
     ),
     Problem(
         "secret-changed",
         409,
-        "The signing secret was changed meanwhile",
+        "The signing secret has been changed",
         meaning="Somebody has made another signing secret since the page was shown, or the form was sent twice.",
-        remedy="Open the page again. The newest secret was shown to whoever made it.",
+        remedy="Open the page again. The newest secret was shown to the person who created it.",
     ),
     Problem(
         "agreement-not-accepted",
         409,
         "The agreements have not been accepted",
         meaning="The agreements changed, and the day has come by which the customer had to accept them. Until then"
-        " nothing is paid out and no pocket is opened; money comes in, and moves between the customer's own pockets.",
-        remedy="Let the customer read and accept the agreements in force, then send the request again. A partner"
+        " nothing is paid out and no pocket is opened; money comes in and moves between the customer's own pockets.",
+        remedy="Let the customer read and accept the current agreements, then send the request again. A partner"
         " reports it with `POST /api/v1/customers/{customer_id}/agreement-consent/`; an administrator accepts them on"
         " the bank's pages after signing in.",
     ),
@@ -47,7 +47,7 @@ STATES = (
         "customer-has-balance",
         422,
         "The customer still has money",
-        meaning="A customer can be closed only when all its pockets are empty and nothing is on its way.",
+        meaning="A customer can be closed only when all its pockets are empty and no payments are pending.",
         remedy="Transfer everything out, wait until it is settled, then close.",
     ),
     Problem(
@@ -61,50 +61,50 @@ STATES = (
         "bill-not-deliverable",
         422,
         "The bill cannot be transferred",
-        meaning="Bills go to another custodian and come from one while they are outstanding and settled.",
+        meaning="Only outstanding, settled bills can be transferred to or from another custodian.",
         remedy="Look at `detail`: the bill is unknown, has matured, or has not settled yet.",
     ),
     Problem(
         "delivery-ended",
         409,
         "The delivery has ended",
-        meaning="The other side has taken the bills, or refused them, already.",
+        meaning="The other side has already accepted or refused the bills.",
         remedy="Look at the trades of the pocket.",
     ),
     Problem(
         "already-corrected",
         409,
         "It has been corrected already",
-        meaning="A credit, an adjustment or a fee is taken back whole, and once.",
-        remedy="Look at the transaction of kind `GENERIC` that took it back.",
+        meaning="A credit, an adjustment or a fee is reversed as a whole, and only once.",
+        remedy="Look at the transaction of kind `GENERIC` that reversed it.",
     ),
     Problem(
         "suspense-item-settled",
         409,
         "The item is no longer held",
-        meaning="What was held for an unknown owner has been returned or booked to its owner already.",
-        remedy="Look at what is still held.",
+        meaning="The item held for an unknown owner has already been returned or booked to its owner.",
+        remedy="List the items that are still held.",
     ),
     Problem(
         "suspense-item-stays",
         409,
         "The item stays",
-        meaning="No message of ours returns what is held, or it is not of a kind that is assigned or written off.",
-        remedy="Look at `detail`: credit it to its owner (`billfold suspense assign`), say that people have returned "
-        "it (`billfold suspense return --by-hand`), or write a debit off (`billfold suspense write-off`).",
+        meaning="No message can return the item, or it is not of a kind that can be assigned or written off.",
+        remedy="Look at `detail`: credit it to its owner (`billfold suspense assign`), record that it was returned "
+        "by hand (`billfold suspense return --by-hand`), or write a debit off (`billfold suspense write-off`).",
     ),
     Problem(
         "suspense-item-returnable",
         409,
         "A message returns the item",
-        meaning="Only what no message of ours can return is returned by hand.",
+        meaning="Only items that no message can return are returned by hand.",
         remedy="Return it without `--by-hand`.",
     ),
     Problem(
         "file-not-waiting",
         409,
-        "The file does not wait",
-        meaning="Only an inbound file of which something could not be booked is closed.",
+        "The file is not pending",
+        meaning="Only an inbound file with unbooked items can be closed.",
         remedy="Look at its state and report: `billfold files show`.",
     ),
     Problem(
@@ -125,15 +125,15 @@ STATES = (
         "pocket-frozen",
         409,
         "The pocket is frozen",
-        meaning="The bank has frozen the pocket: it can be read and receives money, but none goes out.",
+        meaning="The bank has frozen the pocket: it can be read and receives money, but cannot send any.",
         remedy="Contact the operator, or pay from another pocket.",
     ),
     Problem(
         "pocket-not-empty",
         422,
-        "The pocket still holds something",
+        "The pocket is not empty",
         meaning="A pocket closes only when it holds no bills and less than $100 of cash, every trade has settled "
-        "and no transfer waits. Closing charges its fee and pays the rest into another pocket of the customer.",
+        "and no transfer waits. Closing charges its fee and pays the rest to another pocket of the customer.",
         remedy="Transfer what it holds to another pocket or payee, wait for the settlement, then close it.",
     ),
     Problem(
@@ -147,7 +147,7 @@ STATES = (
         "pocket-strategy-locked",
         409,
         "The strategy of this pocket is fixed",
-        meaning="The pocket runs on a strategy that the bank has set up for it.",
+        meaning="The bank has set the strategy of this pocket.",
         remedy="Leave the strategy out of the change, or open another pocket with the one you want.",
     ),
     Problem(
@@ -155,26 +155,26 @@ STATES = (
         412,
         "Already closed",
         meaning="The portal or card has been closed before, and closing cannot be undone.",
-        remedy="Nothing is left to do. Create another one.",
+        remedy="No action is needed. Create another one.",
     ),
     Problem(
         "already-approved",
         412,
         "Already approved",
         meaning="The document is approved, so its file can no longer be replaced.",
-        remedy="Nothing is left to do. For another document create a new one.",
+        remedy="No action is needed. For another document create a new one.",
     ),
     Problem(
         "document-in-review",
         409,
         "The document is in review",
-        meaning="The document has its file, which is reviewed; it can be replaced when it is `INVALID`.",
+        meaning="The file of the document is being reviewed; it can be replaced when it is `INVALID`.",
         remedy="Wait for the review, or upload another document.",
     ),
     Problem(
         "document-not-in-review",
         409,
-        "The document does not wait for a review",
+        "The document is not awaiting a review",
         meaning="It has no file yet, or its review is over.",
         remedy="Read its `status`; upload a file when it waits for one.",
     ),
@@ -183,7 +183,7 @@ STATES = (
         422,
         "The file cannot be used",
         meaning="The file is damaged, encrypted, contains scripts or other files, or has too many pages or pixels.",
-        remedy="Save it anew as a plain PDF, PNG or JPEG and upload that.",
+        remedy="Save it again as a plain PDF, PNG or JPEG and upload that.",
     ),
     Problem(
         "application-not-editable",
@@ -203,8 +203,8 @@ STATES = (
     Problem(
         "invite-limit-reached",
         429,
-        "Too many invites are mailed",
-        meaning="On a day so many invites are mailed to one address, for one application and for one customer. An "
+        "Too many invites were e-mailed",
+        meaning="The number of invites per day is limited for one address, one application and one customer. An "
         "application has at most 100 invites.",
         remedy="Wait until tomorrow (UTC), or remove invites that are not needed.",
         retryable=True,
@@ -219,8 +219,8 @@ STATES = (
     Problem(
         "application-not-in-review",
         409,
-        "The application does not wait for a decision",
-        meaning="Applications are decided after they were submitted, and once.",
+        "The application is not awaiting a decision",
+        meaning="An application is decided after it was submitted, and only once.",
         remedy="Read the `status` of the application.",
     ),
     Problem(
@@ -256,27 +256,27 @@ STATES = (
         "proposal-lapsed",
         409,
         "The proposal has lapsed",
-        meaning="A proposal can be confirmed for seven days, and while who made it is an operator who may propose.",
-        remedy="Propose it again: the proposal that lapsed is withdrawn by it.",
+        meaning="A proposal can be confirmed for seven days, and while its author is an operator who may propose.",
+        remedy="Propose it again: this withdraws the lapsed proposal.",
     ),
     Problem(
         "freeze-changed",
         409,
         "It was frozen again",
-        meaning="A proposal ends the freeze that was there when it was made. It has ended, and there is another one.",
+        meaning="A proposal ends the freeze that it names. That one has ended, and another is in force.",
         remedy="See why it is frozen now, and propose to end that freeze.",
     ),
     Problem(
         "freeze-changes-nothing",
         409,
         "It would change nothing",
-        meaning="What is frozen cannot be frozen again, and only a freeze that is there ends.",
-        remedy="Look at its state. An open proposal that changes nothing any more can be withdrawn.",
+        meaning="It cannot be frozen twice, and only an existing freeze can be ended.",
+        remedy="Look at its state. An open proposal that no longer changes anything can be withdrawn.",
     ),
     Problem(
         "movement-made",
         409,
-        "The movement was decided before",
+        "The movement has been decided already",
         meaning="A movement of money that operators propose counts once by its idempotency key.",
         remedy="See it with `billfold proposals list`. Use another key for another movement.",
     ),
@@ -313,7 +313,7 @@ STATES = (
         "invite-not-pending",
         409,
         "The invitation is no longer open",
-        meaning="The invitation was accepted: what there is now is a member.",
+        meaning="The invitation was accepted: the person is now a member.",
         remedy="Edit or deactivate the member instead.",
     ),
     Problem(
@@ -333,9 +333,9 @@ STATES = (
     Problem(
         "download-url-invalid",
         403,
-        "The download URL is not valid",
+        "The download URL is invalid",
         meaning="The URL of a report, statement or confirmation was altered or cut off.",
-        remedy="Use the URL exactly as it was answered, with all of its query, or ask for a new one.",
+        remedy="Use the URL exactly as returned, with its whole query, or ask for a new one.",
     ),
     Problem(
         "download-url-expired",
@@ -348,14 +348,14 @@ STATES = (
         "report-not-completed",
         409,
         "The report is not completed",
-        meaning="This format of the report is still being made, or could not be made.",
+        meaning="This format of the report is still being created, or could not be created.",
         remedy="Read the report until the format's `status` is COMPLETED, or wait for the event `reports.completed`.",
     ),
     Problem(
         "too-many-reports",
         429,
-        "Too many reports are being made",
-        meaning="At most 100 formats of reports of one customer wait or are made at once.",
+        "Too many reports are being created",
+        meaning="At most 100 formats of reports of one customer are pending at once.",
         remedy="Send the request again after `Retry-After`, when some of them are finished.",
         retryable=True,
     ),

@@ -1,6 +1,6 @@
-"""What a setting may be: each kind reads the text of an environment variable.
+"""Kinds of settings: each parses the text of an environment variable.
 
-A kind refuses with a ValueError; what it expects instead is written once, in `expected`.
+A kind raises ValueError for invalid text; the valid values are described once, in `expected`.
 """
 
 import base64
@@ -28,7 +28,7 @@ _LABEL_CHARS_MAX = 63
 _DISTINCT_BYTES_MIN = 12
 _SEED_BYTES_MAX = 64
 NO_ADAPTER = "none"
-"""What an adapter is set to where the bank has none: its operations are refused."""
+"""The value of an adapter that the bank does not have: its operations are refused."""
 PLAID = "plaid"
 """The linking provider that comes with Billfold."""
 _MASTER_KEY = re.compile(r"file|(aws-kms|vault-transit):[A-Za-z0-9/_.:=@-]{1,2000}")
@@ -44,19 +44,19 @@ _WEAK_PATTERNS = (b"change", b"default", b"secret", b"example", b"password", b"0
 
 @dataclass(frozen=True, slots=True)
 class SettingType(Generic[T]):
-    """A way to read a setting, and the words for what it accepts."""
+    """A parser of a setting, and the description of valid values."""
 
     expected: str
     read: Callable[[str], T]
 
     def read_line(self, raw: str) -> T:
-        """Read a setting, which is one line: what follows in a file of a secret is no part of it."""
+        """Read a setting, which is one line: later lines in a secret's file are ignored."""
         return self.read(_require(raw, raw.isprintable()))
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is declared of a setting beside its type and default."""
+    """The declaration of a setting besides its type and default."""
 
     kind: SettingType[Any]
     meaning: str
@@ -64,13 +64,13 @@ class Setting:
 
 
 def setting(kind: SettingType[T], meaning: str, default: Default, *, secret: bool = False) -> T | Default:
-    """Declare a setting: the field of a dataclass."""
+    """Declare a setting as the field of a dataclass."""
     declared: Any = field(default=default, repr=not secret, metadata={"setting": Setting(kind, meaning, secret)})
     return declared  # type: ignore[no-any-return]
 
 
 def text(expected: str = "some text", *, max_length: int = 200) -> SettingType[str]:
-    """Return the kind that takes any text up to a length."""
+    """Return the kind for any text up to a length."""
 
     def read(raw: str) -> str:
         return _require(raw, len(raw) <= max_length)
@@ -79,7 +79,7 @@ def text(expected: str = "some text", *, max_length: int = 200) -> SettingType[s
 
 
 def integer(minimum: int, maximum: int, unit: str = "") -> SettingType[int]:
-    """Return the kind that takes a whole number between two bounds, both included."""
+    """Return the kind for a whole number between two bounds, both included."""
 
     def read(raw: str) -> int:
         number = int(_require(raw, raw.isascii() and raw.isdigit()))
@@ -89,7 +89,7 @@ def integer(minimum: int, maximum: int, unit: str = "") -> SettingType[int]:
 
 
 def choice(*choices: str, normalize: Callable[[str], str] = str.lower) -> SettingType[str]:
-    """Return the kind that takes one of a few words, however they are capitalised."""
+    """Return the kind for one of a few words, in any capitalization."""
 
     def read(raw: str) -> str:
         return _require(normalize(raw), normalize(raw) in choices)
@@ -98,7 +98,7 @@ def choice(*choices: str, normalize: Callable[[str], str] = str.lower) -> Settin
 
 
 def list_of(item: SettingType[T]) -> SettingType[tuple[T, ...]]:
-    """Return the kind that takes items between commas; spaces around them do not count."""
+    """Return the kind for comma-separated items; spaces around them are ignored."""
 
     def read(raw: str) -> tuple[T, ...]:
         return tuple(item.read(part.strip()) for part in raw.split(",") if part.strip())
@@ -222,7 +222,7 @@ def _secret_key(raw: str) -> bytes:
 
 
 def is_dns_label(text: str) -> bool:
-    """Tell whether a text may be one part of a host name in ASCII; hyphens stand inside only."""
+    """Tell whether a text is a valid ASCII label of a host name; hyphens only inside."""
     return (
         0 < len(text) <= _LABEL_CHARS_MAX
         and text.replace("-", "a").isalnum()
@@ -232,9 +232,9 @@ def is_dns_label(text: str) -> bool:
 
 
 def is_hard_to_guess(key: bytes) -> bool:
-    """Tell whether a key looks random: no repeated pattern, no run, no word people put in.
+    """Tell whether a key looks random: no repeated pattern, no sequence, no placeholder word.
 
-    32 random bytes have fewer than 12 different ones about never.
+    32 random bytes practically never have fewer than 12 different ones.
     """
     steps = {(after - before) % 256 for before, after in pairwise(key)}
     return (

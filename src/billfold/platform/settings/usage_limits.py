@@ -1,7 +1,7 @@
-"""How often something may be done that costs the bank or a stranger: letters, deposits, questions to providers. Pure.
+"""Limits on actions that cost the bank or a third party: e-mails, deposits, requests to providers. Pure.
 
-A limit is named `<what>.<whose>`: whose it is, is a customer, a partner, an account at any bank (routing and account
-number, whichever counterparty carries it), or the recipient or sender of an e-mail. The wall clock counts.
+A limit is named `<what>.<whose>`: the subject is a customer, a partner, an account at any bank (routing and account
+number, whichever counterparty has it), or the recipient or sender of an e-mail. The wall clock counts.
 """
 
 from collections.abc import Mapping
@@ -32,15 +32,15 @@ USAGE_LIMITS: Final[Mapping[str, int]] = MappingProxyType(
         "emails.recipient": 200,
     }
 )
-"""How often each is done on a day (UTC). Settings change them (`BILLFOLD_USAGE_LIMITS`)."""
+"""Maximum number of each per day (UTC). Settings change them (`BILLFOLD_USAGE_LIMITS`)."""
 _CLOSED_FOR: Final = MappingProxyType(
     {"micro_deposits.account": timedelta(days=7), "verification_tries.account": timedelta(days=7)}
 )
-"""Limits that last longer than the day: for so long after what was counted last."""
+"""Limits that last longer than a day: this long after the last use."""
 
 
 def parse_limit(text: str) -> tuple[str, int]:
-    """Return the name and the number of `cards.customer=5`. Raises ValueError."""
+    """Return the name and the number in `cards.customer=5`. Raises ValueError."""
     name, _, number = (part.strip() for part in text.partition("="))
     if name not in USAGE_LIMITS or not (number.isascii() and number.isdigit()):
         raise ValueError(text)
@@ -48,7 +48,7 @@ def parse_limit(text: str) -> tuple[str, int]:
 
 
 def forgotten_at(name: str, wall: datetime) -> datetime:
-    """Return when what is counted now no longer counts, unless more is counted before."""
+    """Return when a use counted now expires, unless there is another before."""
     if name in _CLOSED_FOR:
         return wall + _CLOSED_FOR[name]
     return wall.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)

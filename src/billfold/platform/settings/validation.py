@@ -1,4 +1,4 @@
-"""What is wrong with settings: each by itself, and all of them together."""
+"""Validates settings: each one alone, and all of them together."""
 
 import stat
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ _SANDBOX_ONLY = (
 
 @dataclass(frozen=True, slots=True)
 class SettingMistake:
-    """One setting that is wrong: its variable, what it is now, what is expected."""
+    """One wrong setting: its variable, its value, and the expected value."""
 
     name: str
     value: str | None
@@ -45,7 +45,7 @@ class SettingMistake:
 
     @property
     def sentence(self) -> str:
-        """What is wrong, in one line."""
+        """Return the error in one line."""
         if self.unknown:
             return f"{self.name} is not a setting; expected {self.expected}"
         now = "is not set" if self.value is None else f"is {self.value!r}"
@@ -53,7 +53,7 @@ class SettingMistake:
 
 
 class SettingsError(Exception):
-    """The settings are wrong. Holds every mistake, secrets hidden."""
+    """The settings are wrong. Holds every error, secrets hidden."""
 
     def __init__(self, mistakes: list[SettingMistake]) -> None:
         self.mistakes = mistakes
@@ -66,7 +66,7 @@ def variable_name(name: str) -> str:
 
 
 def format_setting(value: object) -> str:
-    """Return a value as people write it."""
+    """Return a value in the form that people write."""
     if value is None or value == ():
         return "not set"
     if isinstance(value, tuple):
@@ -81,7 +81,7 @@ def format_setting(value: object) -> str:
 def find_conflicts(
     values: Mapping[str, Any], declared: Mapping[str, Setting], reported: set[str]
 ) -> list[SettingMistake]:
-    """Return what is wrong with the settings together, leaving out what is reported already."""
+    """Return errors in the combination of settings, leaving out those already reported."""
     found = _tls_mistakes(values) + _file_store_mistakes(values) + _linking_mistakes(values)
     if values.get("environment") == "production":
         found += _production_mistakes(values, declared)
@@ -183,7 +183,7 @@ _GROUP_OR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 def read_setting(
     name: str, declared: Setting, provided: Mapping[str, str], values: dict[str, Any], mistakes: list[SettingMistake]
 ) -> None:
-    """Read one setting into `values`, or what is wrong with it into `mistakes`."""
+    """Read one setting into `values`, or its error into `mistakes`."""
     variable = variable_name(name)
     raw = provided.get(variable)
     file_name = provided.get(variable + FILE_SUFFIX) if declared.secret else None

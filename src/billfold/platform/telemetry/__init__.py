@@ -1,1 +1,1 @@
-"""What a process lets its operator see: metrics and traces. Nothing of either is loaded before it is switched on."""
+"""Metrics and traces of a process. Neither is loaded before it is switched on."""

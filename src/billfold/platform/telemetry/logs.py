@@ -1,8 +1,8 @@
-"""The log: one record per line on standard error, in which no secret ever appears.
+"""The log: one record per line on standard error, without any secrets.
 
-A record has the fields of the OpenTelemetry log data model; what a call names are its attributes. Whatever carries
-a secret's name is left out, whatever looks like one is blotted out, wherever it stands. Libraries that log the usual
-way, warnings and what is printed come out the same way.
+A record has the fields of the OpenTelemetry log data model; the arguments of a call are its attributes. Fields with
+the name of a secret are left out, texts that look like one are masked, at any depth. Records of libraries,
+warnings and printed texts have the same form.
 """
 
 import io
@@ -28,7 +28,7 @@ from billfold.platform.telemetry.tracing import tracing
 from billfold.platform.text import REDACTED, is_card, redact_text
 
 _DEPTH_MAX = 8
-# They tell of every call: its whole address at INFO, its headers at DEBUG.
+# They log every call: its whole address at INFO, its headers at DEBUG.
 _NOISY_LOGGERS = ("httpx", "httpcore")
 _SECRET_NAMES = re.compile(
     r"passw|secret|token|assertion|authorization|cookie|signature|dpop|credential"
@@ -44,11 +44,11 @@ _ATTRIBUTE_NAMES = {
     "path": "url.path",
     "status": "http.response.status_code",
 }
-"""What calls name shortly, as the semantic conventions do."""
+"""Names that follow the semantic conventions, by the short names used in calls."""
 
 
 class LogFormat(StrEnum):
-    """How records are written."""
+    """The format of log records."""
 
     JSON = "json"
     TEXT = "text"
@@ -95,9 +95,9 @@ def configure_logging(
 
 
 def log_as_configured(environ: Mapping[str, str]) -> None:
-    """Log as BILLFOLD_LOG_LEVEL and BILLFOLD_LOG_FORMAT say. Other settings may be wrong, and that is logged so too.
+    """Configure the log from BILLFOLD_LOG_LEVEL and BILLFOLD_LOG_FORMAT, even if other settings are wrong.
 
-    With a format, all that this process writes becomes a record: prints, warnings, errors that end it.
+    With a format, all output of this process becomes a record: prints, warnings, fatal errors.
     """
     level = environ.get("BILLFOLD_LOG_LEVEL", "").strip().upper()
     level = level if level in logging.getLevelNamesMapping() else "INFO"
@@ -119,7 +119,7 @@ def _log_other_output() -> None:
 
 
 class _LoggedStream(io.TextIOBase):
-    """Standard output or error whose texts become records: one for each that is printed."""
+    """Standard output or error whose texts become records, one for each print."""
 
     encoding = "utf-8"
 
@@ -130,7 +130,7 @@ class _LoggedStream(io.TextIOBase):
 
     @override
     def write(self, text: str) -> int:
-        """Log what is whole: a line is printed in parts."""
+        """Log complete lines only: a line is printed in parts."""
         whole, ended, rest = (self._line_begun + text).rpartition("\n")
         self._line_begun = rest
         if ended and whole.strip():
@@ -155,7 +155,7 @@ def logger(name: str) -> structlog.stdlib.BoundLogger:
 
 
 def redact(_logger: object, _method: str, event: MutableMapping[str, object]) -> MutableMapping[str, object]:
-    """Blot every secret out of an event, at any depth; the event itself is not changed."""
+    """Mask every secret in an event, at any depth; the event itself is not changed."""
     return {key: _redacted(key, value, _DEPTH_MAX) for key, value in event.items()}
 
 
@@ -219,7 +219,7 @@ def _to_json(_logger: object, _method: str, record: MutableMapping[str, object])
 
 
 def _to_text(_logger: object, _method: str, record: MutableMapping[str, object]) -> str:
-    """Return a record as a person reads it: a line, below it the trace of an exception."""
+    """Return a record in human-readable form: a line, below it the trace of an exception."""
     scope, found = record["scope"], record.get("attributes")
     attributes = dict(found) if isinstance(found, dict) else {}
     trace = str(attributes.pop("exception.stacktrace", "")).rstrip()

@@ -1,4 +1,4 @@
-"""What a process counts for its operator: the instruments, by the names that Prometheus shows.
+"""Metrics of a process: the instruments, under the names that Prometheus shows.
 
 Nothing is counted, and no library is imported, until `start_metrics`. Labels have few values: operations, codes, kinds;
 never a path, an address or an id.
@@ -32,24 +32,24 @@ class Instrument:
         self._metric: Any = None
 
     def start(self, library: Any) -> None:  # noqa: ANN401 - a module
-        """Count from now on. Of several processes shown as one, a gauge is the sum of those that live."""
+        """Start the metric. For several processes shown as one, a gauge is the sum over those alive."""
         if self._metric is None:
             options: dict[str, Any] = {"multiprocess_mode": "livesum"} if self.kind == "Gauge" else {}
             options |= {} if self.buckets is None else {"buckets": self.buckets}
             self._metric = getattr(library, self.kind)(self.name, self.about, self.labels, **options)
 
     def add(self, *labels: str, by: float = 1) -> None:
-        """Count something."""
+        """Increase a counter."""
         if self._metric is not None:
             self._of(labels).inc(by)
 
     def observe(self, value: float, *labels: str) -> None:
-        """Take a value into a histogram."""
+        """Record a value in a histogram."""
         if self._metric is not None:
             self._of(labels).observe(value)
 
     def set(self, value: float, *labels: str) -> None:
-        """Say what a gauge shows now."""
+        """Set the value of a gauge."""
         if self._metric is not None:
             self._of(labels).set(value)
 
@@ -85,7 +85,7 @@ BATCH_SECONDS = Instrument(
     "Histogram", "billfold_batch_seconds", "Time in which a batch was planned and committed.", buckets=_SECONDS
 )
 WEBHOOK_DELIVERIES = Instrument(
-    "Counter", "billfold_webhook_deliveries_total", "Attempts to deliver an event, by what became of it.", "outcome"
+    "Counter", "billfold_webhook_deliveries_total", "Attempts to deliver an event, by outcome.", "outcome"
 )
 WEBHOOK_SECONDS = Instrument(
     "Histogram", "billfold_webhook_delivery_seconds", "Time that receivers took to answer.", buckets=_SECONDS
@@ -107,7 +107,7 @@ INSTRUMENTS = (
 
 
 def start_metrics() -> None:
-    """Count in this process; in the files of PROMETHEUS_MULTIPROC_DIR where its environment names a folder."""
+    """Count in this process; in the files of PROMETHEUS_MULTIPROC_DIR if its environment names a folder."""
     import prometheus_client  # noqa: PLC0415 - only where somebody reads it
 
     for each in INSTRUMENTS:

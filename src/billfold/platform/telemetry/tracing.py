@@ -1,7 +1,7 @@
 """Spans of requests, commands, batches, jobs and webhook deliveries, by OpenTelemetry where it is switched on.
 
-No library is imported before `start_tracing`; until then a span costs one look at a field. Spans name operations, kinds
-and hosts: no path, no query, no address of a caller, no id of a customer.
+No library is imported before `start_tracing`; until then a span costs one attribute access. Spans name operations,
+kinds and hosts: no path, no query, no address of a caller, no id of a customer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Tracing:
 
     @property
     def is_on(self) -> bool:
-        """Whether spans are recorded."""
+        """Return whether spans are recorded."""
         return self._tracer is not None
 
     def start(self, provider: TracerProvider) -> None:
@@ -43,7 +43,7 @@ class Tracing:
         self._propagator = TraceContextTextMapPropagator()
 
     def stop(self) -> None:
-        """Send what was recorded, and record no more."""
+        """Export the recorded spans and stop recording."""
         if self._provider is not None:
             self._provider.shutdown()
         self.__init__()  # type: ignore[misc]  # as it began
@@ -58,7 +58,7 @@ class Tracing:
         received: Mapping[str, str] | None = None,
         links: Iterable[Any] = (),
     ) -> Iterator[Any]:
-        """Record what happens in the context as a span; an error ends it as one. Call it only where `is_on`.
+        """Record the context as a span; an error ends it with an error. Call it only if `is_on`.
 
         Its parent is the span of the caller, or the one in the headers that were `received`.
         """
@@ -72,14 +72,14 @@ class Tracing:
             yield span
 
     def current(self) -> Any:  # noqa: ANN401 - of the library
-        """Return the context of the span of the caller, or None."""
+        """Return the context of the caller's span, or None."""
         if self._tracer is None:
             return None
         context = self._library.get_current_span().get_span_context()
         return context if context.is_valid else None
 
     def current_ids(self) -> dict[str, str]:
-        """Return trace and span of the caller as the log names them."""
+        """Return trace and span of the caller under the names of the log."""
         context = self.current()
         if context is None:
             return {}
@@ -92,11 +92,11 @@ class Tracing:
 
 
 tracing = Tracing()
-"""The one of this process, as there is one log."""
+"""The tracer of this process; there is only one."""
 
 
 def start_tracing(role: str) -> None:
-    """Send spans by OTLP to where the OTEL_ variables say. Raises ImportError with what to install."""
+    """Export spans by OTLP to the destination of the OTEL_ variables. Raises ImportError naming the missing package."""
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 - an extra
         from opentelemetry.sdk.resources import OTELResourceDetector, Resource  # noqa: PLC0415 - as above

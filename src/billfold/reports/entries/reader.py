@@ -1,7 +1,7 @@
-"""Reads what an account of a Pocket did: first its balances and totals, then its entries page by page.
+"""Reads the history of a Pocket's account: first its balances and totals, then its entries page by page.
 
-The brokerage account is valued at the prices of the day's close, which are recorded; while the day is not over, at
-the last price. What is due by then is done first, so that a day that is over stays as it is.
+The brokerage account is valued at the recorded closing prices of the day; before the day is over, at
+the last price. Work that is due by then is done first, so that a day that is over does not change.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -31,8 +31,8 @@ _SERIAL_DIGITS = 20
 class Wanted(NamedTuple):
     """An account of a Pocket over Eastern days, both included, as seen at an instant.
 
-    With a `position` the log is read up to there and no further. With `entries_after` it is read from that journal
-    entry on, whatever the day of it; a bank account only, which is empty on both sides.
+    With a `position` the log is read up to there. With `entries_after` it is read from that journal entry on, whatever
+    its day; only for a bank account, which is empty on both sides.
     """
 
     customer_id: UUID
@@ -46,10 +46,10 @@ class Wanted(NamedTuple):
 
 
 async def read_statement(bank: Bank, wanted: Wanted) -> types.AccountStatement:
-    """Return balances and totals of an account. Raises NotFound, InvariantError when they do not add up."""
+    """Return balances and totals of an account. Raises NotFound, InvariantError if they do not add up."""
     customer_id, pocket_id = wanted.customer_id, wanted.pocket_id
     period = rules.period_of(wanted.first_day, wanted.last_day, wanted.now)
-    # While the day is not over, what was booked at this very instant belongs to it.
+    # Before the day is over, entries booked at this very instant belong to it.
     end = period.ends_at if period.is_closed else period.ends_at + datetime.resolution
     position = wanted.position or await current_position(bank, customer_id, end)
     row = await store.get_account(bank.pool, customer_id, pocket_id, end)
@@ -85,7 +85,7 @@ async def read_statement(bank: Bank, wanted: Wanted) -> types.AccountStatement:
 async def list_entries(bank: Bank, statement: types.AccountStatement) -> AsyncIterator[list[types.AccountEntry]]:
     """Yield the entries of a statement in booking order, page by page, then its gains.
 
-    Raises InvariantError at the end when the entries were not those whose totals the statement shows.
+    Raises InvariantError at the end if the entries do not match the totals of the statement.
     """
     totals = types.EntryTotals()
     async for page in _pages(bank, statement):
@@ -99,12 +99,12 @@ async def list_entries(bank: Bank, statement: types.AccountStatement) -> AsyncIt
 
 
 async def current_position(bank: Bank, customer_id: UUID, end: datetime) -> types.LedgerPosition:
-    """Return the place of the customer's last journal entry before an instant, when what was due by then is done."""
+    """Return the position of the customer's last journal entry before an instant, after doing all work due by then."""
     return await store.position_of(bank.pool, customer_id, await current_entry(bank, customer_id, end))
 
 
 async def current_entry(bank: Bank, customer_id: UUID, end: datetime) -> int:
-    """Return the number of the customer's last journal entry before an instant, when what was due by then is done."""
+    """Return the number of the customer's last journal entry before an instant, after doing all work due by then."""
     due = await store.due_at(bank.pool, customer_id)
     if due is not None and due < end:
         await bank.engine.submit(CatchUp(caller="due", key=customer_id, customers=(customer_id,)))
@@ -152,7 +152,7 @@ async def _pages(bank: Bank, statement: types.AccountStatement) -> AsyncIterator
 
 
 async def _balance(bank: Bank, span: Span, at: datetime, *, day: date, real_time: bool | None = None) -> types.Balance:
-    """Return what is held after `span` at the prices of a day's close, or at the last price given `real_time`."""
+    """Return the holdings after `span` at the closing prices of a day, or at the last price given `real_time`."""
     snapshot = await store.snapshot_before(bank.pool, span, bank.calendars.business_date(at))
     later = await store.movements(bank.pool, span._replace(after=snapshot.entry_no))
     cash, units = rules.move(snapshot.cash, snapshot.positions, later)
@@ -166,7 +166,7 @@ async def _balance(bank: Bank, span: Span, at: datetime, *, day: date, real_time
 
 
 async def _closing_prices(bank: Bank, cusips: Iterable[str], day: date) -> dict[str, int]:
-    """Return prices in micros at the close of a day as they were recorded, else as the market has them."""
+    """Return closing prices of a day in micros as recorded, else from the market."""
     priced_on = bank.calendars.pricing_day(bank.calendars.closes_at(day))
     recorded = await store.closing_prices(bank.pool, priced_on, list(cusips))
     return {
@@ -182,9 +182,9 @@ Result = TypeVar("Result")
 
 
 async def read_current(bank: Bank, work: Callable[[Bank], Awaitable[Result]]) -> Result:
-    """Return what `work` reads: everything that is committed now. `work` is called again on the primary if it fails.
+    """Return the result of `work`, which reads everything committed so far. If it fails, it is repeated on the primary.
 
-    It submits no commands: the replica would not show what they write.
+    It must not submit commands, because the replica might not show their effects.
     """
     if bank.replica is not None and await bank.replica.catch_up():
         on_replica = copy(bank)
@@ -193,6 +193,6 @@ async def read_current(bank: Bank, work: Callable[[Bank], Awaitable[Result]]) ->
         on_replica.ports[DataKeys] = bank.ports[DataKeys].read_by(bank.pool)
         try:
             return await work(on_replica)
-        except Exception as error:  # noqa: BLE001 - the primary tells whether the replica caused it
+        except Exception as error:  # noqa: BLE001 - the primary shows whether the replica caused it
             log.warning("replica_read_failed", error=error_summary(error))
     return await work(bank)

@@ -34,7 +34,7 @@ class _Remittance(msgspec.Struct):
 
 
 class _Details(msgspec.Struct):
-    """What entries show of the details of a transaction, whatever its type."""
+    """The details of a transaction that entries show, for any type."""
 
     fee_type: str | None = None
     crypto_transfer_id: str | None = None
@@ -48,14 +48,14 @@ class _Details(msgspec.Struct):
 
     @property
     def other_party(self) -> str | None:
-        """Who paid or was paid; of what this bank originated by ACH the company is its own customer."""
+        """The payer or payee; the company of an ACH entry originated here is our own customer."""
         if isinstance(self.counterparty, dict):
             return self.counterparty.get("name")
         company = None if self.ach_direction == "ORIGINATION" else self.company_name
         return self.counterparty or self.counterparty_name or company
 
     def is_direct_debit(self, *, is_credit: bool) -> bool:
-        """Tell whether the payee began it: the bank collected by ACH, or another bank did."""
+        """Return whether the payee initiated it: the bank collected by ACH, or another bank did."""
         return self.ach_direction is not None and is_credit == (self.ach_direction == "ORIGINATION")
 
 
@@ -64,20 +64,20 @@ _read_remittance = msgspec.json.Decoder(_Remittance | None).decode
 
 
 def period_of(first_day: date, last_day: date, now: datetime) -> types.Period:
-    """Return these Eastern days as seen at an instant: closed when the last of them is over."""
+    """Return these Eastern days as of an instant: closed once the last of them is over."""
     over_at = et_instant(last_day + _ONE_DAY, 0)
     return types.Period(first_day, last_day, et_instant(first_day, 0), min(over_at, now), over_at <= now)
 
 
 def period_since(last_booked_at: datetime, period: types.Period) -> types.Period:
-    """Return a period as it begins where the entries before it ended, on the same day or earlier."""
+    """Return a period that begins where earlier entries ended, on the same day or before."""
     return msgspec.structs.replace(period, first_day=et_date(last_booked_at), starts_at=last_booked_at)
 
 
 def entries_of(
     listed: types.ListedTransaction, account: types.AccountType, calendars: Calendars
 ) -> Iterator[types.AccountEntry]:
-    """Yield what a transaction is on an account: a payment and its sweep, or an addition or the like."""
+    """Yield the entries of a transaction on an account: a payment and its sweep, or an addition or the like."""
     row = msgspec.structs.replace(listed.row, settles_at=listed.ach_settled_at or listed.row.settles_at)
     is_credit = row.direction == "CREDIT"
     details = _read_details(row.details)
@@ -124,7 +124,7 @@ def entries_of(
 
 
 def transfer_entry(row: types.TransferInKind, market: Market) -> types.AccountEntry:
-    """Return bills that moved in kind as an entry of the brokerage account, at their market value."""
+    """Return a transfer of bills in kind as an entry of the brokerage account, at market value."""
     booked_on = et_date(row.traded_at)
     return types.AccountEntry(
         kind=_IN_KIND[row.incoming],
@@ -141,7 +141,7 @@ def transfer_entry(row: types.TransferInKind, market: Market) -> types.AccountEn
 
 
 def security_of(cusip: str, market: Market) -> types.Security:
-    """Return what entries say of a bill."""
+    """Return the bill's description for entries."""
     bill = market.bill(cusip)
     return types.Security(cusip, bill.isin, bill.maturity)
 
@@ -176,7 +176,7 @@ def gains_of(
     trades: Iterable[types.TradeTotal],
     market: Market,
 ) -> Iterator[types.AccountEntry]:
-    """Yield what each bill gained or lost: its value at the end and what it brought, less what it was and cost."""
+    """Yield the gain or loss of each bill: its final value plus proceeds, less its initial value and cost."""
     cents: dict[str, int] = {}
     for balance, sign in ((opening, -1), (closing, 1)):
         for each in balance.holdings:
@@ -216,7 +216,7 @@ def totals_of(
 
 
 def require_balance(opening: types.Balance, closing: types.Balance, totals: types.EntryTotals, pocket_id: UUID) -> None:
-    """Raise InvariantError unless the value at the opening plus all entries is the value at the closing."""
+    """Raise InvariantError unless the opening value plus all entries is the closing value."""
     if opening.value + totals.net != closing.value:
         raise InvariantError(
             "An account's opening balance and its entries are not its closing balance.",
@@ -232,7 +232,7 @@ def _kind_of(row: TransactionRow, details: _Details) -> types.EntryKind:
 
 
 def _references(listed: types.ListedTransaction, details: _Details, structured: _Structured | None) -> types.References:
-    """Return what others call a payment. An entry of an ACH file has one name, its trace number."""
+    """Return the references of a payment. An entry of an ACH file has only its trace number."""
     told = listed.end_to_end_id or details.end_to_end_identification
     return types.References(
         instruction=details.reference_number,

@@ -1,4 +1,4 @@
-"""Reads of one Pocket's log between two journal entries: one indexed statement each, whatever came before or after."""
+"""Reads one Pocket's log between two journal entries: one indexed statement each, whatever came before or after."""
 
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -12,7 +12,7 @@ from billfold.platform.database.connection import Db
 from billfold.platform.database.rows import Table
 from billfold.reports.entries.types import LedgerPosition, ListedTransaction, Movements, TradeTotal, TransferInKind
 
-# Entries and commits are numbered without gaps and no instant goes back, so either is found by halving.
+# Entries and commits are numbered without gaps and their instants never decrease, so a binary search finds either.
 _ENTRY_BEFORE = """
 WITH RECURSIVE search(low, high) AS (
   SELECT 0::bigint, entry_no FROM ledger_head WHERE customer_id = $1
@@ -86,7 +86,7 @@ _CLOSING_PRICES = "SELECT cusip, mark_micros FROM closing_price WHERE business_d
 
 
 class AccountRow(msgspec.Struct, frozen=True):
-    """Whose a Pocket is and what it is called; the number of its first portal, if it has one."""
+    """The owner and name of a Pocket, and the number of its first portal, if it has one."""
 
     owner: str
     name: str
@@ -100,7 +100,7 @@ _accounts = Table(AccountRow, "pocket")
 
 
 class Span(NamedTuple):
-    """A Pocket, and journal entries of its customer: after one number up to another."""
+    """A Pocket, and a range of its customer's journal entries: after one number up to another."""
 
     customer_id: UUID
     pocket_id: UUID
@@ -109,7 +109,7 @@ class Span(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """What a Pocket held after a journal entry: cents, and units by CUSIP."""
+    """The holdings of a Pocket after a journal entry: cents, and units by CUSIP."""
 
     entry_no: int
     cash: int
@@ -122,7 +122,7 @@ async def last_entry_before(conn: Db, customer_id: UUID, at: datetime) -> int:
 
 
 async def position_of(conn: Db, customer_id: UUID, entry_no: int) -> LedgerPosition:
-    """Return the place of a journal entry in the customer's chain."""
+    """Return the position of a journal entry in the customer's chain."""
     row = await conn.fetchrow(_COMMIT_OF, customer_id, entry_no) if entry_no else None
     version, chain = row or (0, b"")
     return LedgerPosition(version, entry_no, chain.hex())
@@ -141,12 +141,12 @@ async def due_at(conn: Db, customer_id: UUID) -> datetime | None:
 
 
 async def get_account(conn: Db, customer_id: UUID, pocket_id: UUID, at: datetime) -> AccountRow:
-    """Return what a Pocket is known as, by portals opened before an instant. Raises NotFound."""
+    """Return owner, name and account number of a Pocket, with portals opened before an instant. Raises NotFound."""
     return await _accounts.one(conn, _ACCOUNT, customer_id, pocket_id, at)
 
 
 async def snapshot_before(conn: Db, span: Span, business_date: date) -> Snapshot:
-    """Return what the Pocket held at the end of the last day before a business date, `span.through` at the latest."""
+    """Return the holdings at the end of the last day before a business date, `span.through` at the latest."""
     row = await conn.fetchrow(_SNAPSHOT, span.customer_id, span.pocket_id, business_date, span.through)
     if row is None:
         return Snapshot(0, 0, {})
@@ -162,17 +162,17 @@ async def movements(conn: Db, span: Span) -> Movements:
 async def list_transactions(
     conn: Db, span: Span, after: tuple[int, int], limit: int, *, ends_at: datetime
 ) -> list[ListedTransaction]:
-    """Return up to `limit` transactions on from (entry_no, posting_no), as they were known when the period ended."""
+    """Return up to `limit` transactions from (entry_no, posting_no) on, as known when the period ended."""
     rows = await conn.fetch(_PAGE, span.customer_id, span.pocket_id, *after, span.through, limit, ends_at)
     return [ListedTransaction(_transactions.read(row), *row[len(TransactionRow.__struct_fields__) :]) for row in rows]
 
 
 async def list_transfers_in_kind(conn: Db, span: Span) -> list[TransferInKind]:
-    """Return bills that came or went in kind, in booking order."""
+    """Return the transfers of bills in kind, in booking order."""
     return [TransferInKind(*row) for row in await conn.fetch(_IN_KIND, *span)]
 
 
 async def closing_prices(conn: Db, day: date, cusips: Sequence[str]) -> dict[str, int]:
-    """Return the prices in micros that were recorded when the bank closed a day."""
+    """Return the prices in micros recorded when the bank closed a day."""
     rows = await conn.fetch(_CLOSING_PRICES, day, cusips) if cusips else []
     return {row["cusip"]: row["mark_micros"] for row in rows}

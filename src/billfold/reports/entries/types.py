@@ -16,18 +16,18 @@ import msgspec
 from billfold.accounts.transactions.settlement import SettledDocument, TransactionRow
 
 REFERENCE_MAX = 35
-"""The length of the longest reference of an entry, as ISO 20022 limits it."""
+"""Maximum length of an entry's reference, as in ISO 20022."""
 
 
 class AccountType(StrEnum):
-    """Which of the two accounts of a Pocket."""
+    """The two accounts of a Pocket."""
 
     BANK = "BANK"
     BROKERAGE = "BROKERAGE"
 
 
 class EntryKind(StrEnum):
-    """What an entry is: of the bank account a payment or a sweep; of the brokerage account one of the last four."""
+    """The kind of an entry: on the bank account a payment or a sweep; on the brokerage account one of the last four."""
 
     ACH = "ACH"
     CARD = "CARD"
@@ -45,10 +45,10 @@ class EntryKind(StrEnum):
 
 
 class LedgerPosition(msgspec.Struct, frozen=True):
-    """How far the log of a customer was read: its last journal entry, and the commit that contains it.
+    """A position in a customer's log: the last journal entry read, and the commit that contains it.
 
-    `chain` is the hash, in hex, of everything that the customer's log holds up to the end of that commit. All is zero
-    or empty before the first.
+    `chain` is the hash, in hex, over everything in the customer's log up to the end of that commit. All fields are zero
+    or empty before the first commit.
     """
 
     version: int
@@ -57,7 +57,7 @@ class LedgerPosition(msgspec.Struct, frozen=True):
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """An account as others know it. `number` is that of the Pocket's first portal, else one of its own."""
+    """An account for display. `number` is that of the Pocket's first portal, or else a number derived for it."""
 
     type: AccountType
     customer_id: UUID
@@ -71,14 +71,14 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def own_number(self) -> str:
-        """A number of its own: the two accounts of a Pocket have one, which some formats would take for one account."""
+        """A distinct number: both accounts of a Pocket share one, and some formats would take them for one account."""
         return self.number if self.type == AccountType.BANK else f"{self.number}-B"
 
 
 class Period(msgspec.Struct, frozen=True):
     """Eastern days, both included, from the first instant to the end, which is excluded.
 
-    Not closed, the last day is not over: the period ends with what was booked by `ends_at`.
+    If it is not closed, the last day is not over: the period ends with the entries booked by `ends_at`.
     """
 
     first_day: date
@@ -97,10 +97,10 @@ class Security(msgspec.Struct, frozen=True):
 
 
 class References(msgspec.Struct, frozen=True, kw_only=True):
-    """What others call a payment, of any length and in any characters.
+    """References to a payment used by others, of any length and in any characters.
 
-    `end_to_end` is the payer's, `instruction` that of his bank, `clearing` that of the network: an IMAD or a trace
-    number; `transaction` that of a chain.
+    `end_to_end` is the payer's, `instruction` that of the payer's bank, `clearing` that of the network: an IMAD or a
+    trace number; `transaction` that of a chain.
     """
 
     instruction: str | None = None
@@ -111,7 +111,7 @@ class References(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def all(self) -> tuple[str, ...]:
-        """All of them, each once, the payer's first."""
+        """All of them without duplicates, the payer's first."""
         found = self.end_to_end, self.clearing, self.instruction, self.transaction, self.uetr
         return tuple(dict.fromkeys(each for each in found if each))
 
@@ -120,7 +120,8 @@ class AccountEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One entry. `amount` is in cents, below zero for a debit, never zero.
 
     `reference` is unique within the account, up to 35 characters. `references`, `counterparty` and the texts come from
-    outside and hold any character. `documents` are those that the payment settles. `units` are those of bills that
+    outside and may hold any character. `documents` are the invoices that the payment settles. `units` are those of
+    bills that
     moved in kind.
     """
 
@@ -145,20 +146,20 @@ class AccountEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def note(self) -> str | None:
-        """The description, unless that is the remittance again."""
+        """The description, unless it repeats the remittance."""
         return None if self.description.split() == " ".join(self.remittance).split() else self.description
 
     @property
     def purpose(self) -> tuple[str, ...]:
-        """What the payment is for, each said once: description, remittance, and documents in words."""
+        """The purpose of the payment, without duplicates: description, remittance, and documents in words."""
         parts = (self.note, *self.remittance, *self.words_of_documents)
         return tuple(dict.fromkeys(each for each in parts if each))
 
     def own_reference(self, length: int) -> str:
-        """Return what tells the payment from others in this many characters.
+        """Return a reference that distinguishes the payment, with this maximum length.
 
-        Of a payment that the account owner made it is his reference, else that of the network, of which the end
-        differs within a day.
+        For a payment made by the account owner it is the owner's reference, otherwise that of the network, whose end
+        is unique within a day.
         """
         names = self.references
         if self.amount < 0:
@@ -170,7 +171,7 @@ class AccountEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words_of_documents(self) -> tuple[str, ...]:
-        """The documents that the payment settles, each in one line."""
+        """The documents that the payment settles, one line each."""
         return tuple(map(_in_words, self.documents))
 
 
@@ -181,7 +182,7 @@ def _in_words(document: SettledDocument) -> str:
 
 
 class EntryTotals(msgspec.Struct, frozen=True):
-    """How many entries there are on either side, and their sums in cents, both above zero."""
+    """The number of entries on either side, and their sums in cents, both positive."""
 
     credits: int = 0
     credited: int = 0
@@ -190,11 +191,11 @@ class EntryTotals(msgspec.Struct, frozen=True):
 
     @property
     def net(self) -> int:
-        """What the entries change."""
+        """The net change."""
         return self.credited - self.debited
 
     def add(self, *amounts: int) -> EntryTotals:
-        """Return the totals with these entries too."""
+        """Return the totals including these entries."""
         into = [each for each in amounts if each > 0]
         out = [-each for each in amounts if each < 0]
         return EntryTotals(
@@ -212,7 +213,7 @@ class Holding(msgspec.Struct, frozen=True):
 
 
 class Balance(msgspec.Struct, frozen=True):
-    """What an account is worth at an instant, in cents: cash and, of a brokerage account, bills."""
+    """The value of an account at an instant, in cents: cash and, for a brokerage account, bills."""
 
     cash: int = 0
     holdings: tuple[Holding, ...] = ()
@@ -224,11 +225,11 @@ class Balance(msgspec.Struct, frozen=True):
 
 
 class AccountStatement(msgspec.Struct, frozen=True, kw_only=True):
-    """An account over a period: the value at the opening plus all entries is the value at the closing, in cents.
+    """An account over a period: the opening value plus all entries is the closing value, in cents.
 
-    `position` is how far the log was read: read up to there, the statement is the same at any later time. Its own
-    entries come after the journal entry `entries_after`. `gains` are the entries that no payment caused: what each
-    bill gained or lost, realised and unrealised together.
+    `position` is the end of the log as read: read up to there, the statement is the same at any later time. Its
+    entries come after the journal entry `entries_after`. `gains` are the entries without a payment: the gain or loss of
+    each bill, realised and unrealised together.
     """
 
     account: Account
@@ -242,10 +243,10 @@ class AccountStatement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedTransaction(NamedTuple):
-    """A transaction, whether its journal entry reverses another, and of an ACH entry of this bank its other party.
+    """A transaction, whether its journal entry reverses another, and the counterparty of an ACH entry of this bank.
 
-    A payment by ACH counts as settled at `ach_settled_at`, by the window in which it went or is to go.
-    The others are what payer and network call a wire; one of ours has an IMAD if it was sent within the period.
+    A payment by ACH counts as settled at `ach_settled_at`, by its actual or planned window.
+    The other fields are references of a wire; an outgoing one has an IMAD if it was sent within the period.
     """
 
     row: TransactionRow
@@ -258,14 +259,14 @@ class ListedTransaction(NamedTuple):
 
 
 class Movements(NamedTuple):
-    """What a Pocket did: payments as count and cents by whether they are credits, and trades."""
+    """The activity of a Pocket: payments as count and cents by whether they are credits, and trades."""
 
     payments: dict[bool, tuple[int, int]]
     trades: list[TradeTotal]
 
 
 class TradeTotal(NamedTuple):
-    """Trades of one bill in one direction, paid for or in kind: their number, units, and cents."""
+    """Trades of one bill in one direction, for cash or in kind: their number, units, and cents."""
 
     cusip: str
     incoming: bool
@@ -276,7 +277,7 @@ class TradeTotal(NamedTuple):
 
 
 class TransferInKind(NamedTuple):
-    """Bills that came or went without being paid for, at their market value in cents."""
+    """Bills transferred without payment, at their market value in cents."""
 
     entry_no: int
     trade_id: UUID

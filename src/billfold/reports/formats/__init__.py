@@ -1,5 +1,5 @@
-"""Statements of accounts in the formats that programs read, each written entry by entry.
+"""Machine-readable formats of account statements, each written entry by entry.
 
-Every format shows the same statements and the same entries; none adds or leaves out a figure. Nothing here reads
-the database: what is written is what `entries` has read.
+Every format shows the same statements and the same entries; none adds or omits a figure. Nothing here reads
+the database: the input is what `entries` has read.
 """

@@ -21,7 +21,7 @@ class _Records:
         self.count = 0
 
     def write(self, fields: Iterable[str], text: str = "") -> None:
-        """Write a record, continued where its last field, a text, is too long for it."""
+        """Write a record, continued if its last field, a text, is too long for it."""
         lines = [",".join(fields) + (f",{text}" if text else "/")]
         if len(lines[0]) > _WIDTH:
             record = lines[0].removesuffix(text)
@@ -31,11 +31,11 @@ class _Records:
 
 
 async def write_bai2(file: StatementFile, output: IO[bytes]) -> None:
-    """Write statements in ASCII: other letters as they are written in Latin ones."""
+    """Write statements in ASCII; other characters are transliterated to Latin letters."""
     records = _Records(output)
     made_at, period = file.made_at.astimezone(ET), file.statements[0].period
     bank = file.statements[0].account.routing_number
-    # A file of this format is named by a number of up to 9 digits for its sender and day.
+    # BAI2 identifies a file by a number of up to 9 digits per sender and day.
     number = str(file.number % 10**9)
     stamp = f"{made_at:%y%m%d}", f"{made_at:%H%M}"
     records.write(["01", bank, bank, *stamp, number, "", "", "2"])

@@ -1,4 +1,4 @@
-"""camt.053, camt.052 and camt.054 in their versions 001.08: statement, report and notification of ISO 20022."""
+"""camt.053, camt.052 and camt.054, version 001.08: statement, report and notification of ISO 20022."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -16,7 +16,7 @@ _DOCUMENT_TYPES = frozenset(
         "CMCN", "SOAC", "DISP", "BOLD", "VCHR", "AROI", "TSUT", "PUOR",
     )
 )  # fmt: skip
-"""The codes of ISO 20022 for the type of a document; what is none stands as it is."""
+"""The document type codes of ISO 20022; any other type is written as text."""
 _INFORMATION_LINES = 3
 _ONE_SECOND = timedelta(seconds=1)
 
@@ -36,7 +36,7 @@ _CAMT054 = _Message("camt.054.001.08", "BkToCstmrDbtCdtNtfctn", "Ntfctn", has_ba
 
 
 async def write_camt052(file: files.StatementFile, output: IO[bytes]) -> None:
-    """Write account reports: what has happened so far, whether the day is over or not."""
+    """Write account reports: everything so far, whether the day is over or not."""
     await _write(_CAMT052, file, output)
 
 
@@ -46,7 +46,7 @@ async def write_camt053(file: files.StatementFile, output: IO[bytes]) -> None:
 
 
 async def write_camt054(file: files.StatementFile, output: IO[bytes]) -> None:
-    """Write notifications of credits and debits: the same entries without balances."""
+    """Write debit and credit notifications: the same entries without balances."""
     await _write(_CAMT054, file, output)
 
 
@@ -181,7 +181,7 @@ def _details(entry: AccountEntry) -> files.Xml:
 
 
 def _texts(name: str, *lines: str) -> list[files.Xml]:
-    """Return lines as elements of the length that remittance has."""
+    """Return lines as elements of the maximum length of remittance."""
     return [
         files.node(name, line[at : at + _REMITTANCE])
         for line in map(files.plain, lines)

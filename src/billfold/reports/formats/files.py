@@ -1,4 +1,4 @@
-"""A file of statements, what every format says of its entries, and texts made harmless for the format they go into."""
+"""A file of statements, the codes of its entries in every format, and escaping of texts for each format."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ from anyascii import anyascii
 
 from billfold.reports.entries.types import AccountEntry, AccountStatement, EntryKind
 
-# What XML 1.0 does not allow, controls, and marks that turn the direction of the text after them.
+# Characters that XML 1.0 does not allow, control characters, and bidirectional controls.
 _UNSAFE = re.compile(
     "[\\x00-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff\\ufffe\\uffff\\ud800-\\udfff]+"
 )
@@ -22,17 +22,17 @@ _BAI_DELIMITERS = str.maketrans({",": ";", "/": "-"})
 
 
 def plain(text: str) -> str:
-    """Return a text on one line, in any script, without controls."""
+    """Return a text on one line, in any script, without control characters."""
     return " ".join(_UNSAFE.sub(" ", text).split())
 
 
 def cut(text: str, length: int) -> str:
-    """Return the beginning of a text, on one line and without controls."""
+    """Return the beginning of a text, on one line and without control characters."""
     return plain(text)[:length].rstrip()
 
 
 def ascii_text(text: str) -> str:
-    """Return a text on one line in ASCII: other letters as they are written in Latin ones."""
+    """Return a text on one line in ASCII; other characters are transliterated to Latin letters."""
     text = plain(text)
     if not text.isascii():
         text = plain(_NOT_PRINTABLE.sub(" ", anyascii(unicodedata.normalize("NFKC", text))))
@@ -40,7 +40,7 @@ def ascii_text(text: str) -> str:
 
 
 def swift_text(text: str) -> str:
-    """Return a text in the character set x of SWIFT, on one line; what that has no sign for is a full stop."""
+    """Return a text in SWIFT's character set x, on one line; characters outside it become full stops."""
     return _NOT_SWIFT.sub(".", ascii_text(text).replace("&", "+").replace("_", "-"))
 
 
@@ -50,7 +50,7 @@ def swift_reference(text: str, length: int) -> str:
 
 
 def swift_lines(text: str, width: int, count: int) -> list[str]:
-    """Return a text as lines; none begins like a field or like the end of the message."""
+    """Return a text as lines, none of which begins like a field or like the end of the message."""
     lines: list[str] = []
     rest = swift_text(text)
     while rest and len(lines) < count:
@@ -73,7 +73,7 @@ def decimal(cents: int) -> str:
 
 
 class Xml(str):
-    """Text that is XML already."""
+    """Text that is already XML."""
 
     __slots__ = ()
 
@@ -82,28 +82,28 @@ NOTHING = Xml()
 
 
 def node(name: str, *content: str) -> Xml:
-    """Return an element with this text, which is escaped, or these elements.
+    """Return an element with this text, which is escaped, or with these elements.
 
-    Nothing is returned for one without content, which few schemas allow.
+    Returns an empty text for an element without content, which few schemas allow.
     """
     inside = "".join([each if each.__class__ is Xml else escape(each, quote=False) for each in content])
     return Xml(f"<{name}>{inside}</{name}>") if inside else NOTHING
 
 
 class StatementFile(NamedTuple):
-    """Statements of one type of account and one period, at least one, and how the entries of each are read."""
+    """Statements (at least one) of one type of account and one period, and how to read the entries of each."""
 
     statements: tuple[AccountStatement, ...]
     entries: Callable[[AccountStatement], AsyncIterator[list[AccountEntry]]]
 
     @property
     def made_at(self) -> datetime:
-        """The instant up to which the file says everything."""
+        """The instant up to which the file is complete."""
         return self.statements[0].period.ends_at
 
     @property
     def number(self) -> int:
-        """A number of 48 bits that no other file has but the same one made again."""
+        """A 48-bit number that is unique to the file, and the same when it is made again."""
         content = blake2b(digest_size=6, person=b"statement file")
         for each in self.statements:
             content.update(statement_reference(each).encode())
@@ -112,7 +112,7 @@ class StatementFile(NamedTuple):
 
     @property
     def reference(self) -> str:
-        """The same as 14 characters."""
+        """The number as 14 characters."""
         return f"{self.statements[0].account.type[:2]}{self.number:012X}"
 
 
@@ -130,9 +130,9 @@ def notification_reference(statement: AccountStatement) -> str:
 
 
 class EntryCodes(NamedTuple):
-    """What the formats call a kind of entry: of each pair the first is that of a credit.
+    """The codes of a kind of entry in each format: in each pair the first is for a credit.
 
-    `camt` are domain, family and sub-family of ISO 20022, `bai` type codes of BAI2, `swift` a type of field 61 of an
+    `camt` are domain, family and sub-family of ISO 20022, `bai` type codes of BAI2, `swift` a type in field 61 of
     MT940, `ofx` transaction types.
     """
 
@@ -164,11 +164,11 @@ _BILLS = EntryCodes(("SECU/SETT/OTHR",) * 2, ("249", "549"), "NSEC", ("OTHER", "
 
 
 def codes_of(entry: AccountEntry) -> EntryCodes:
-    """Return what the formats call an entry; bills that moved in kind are no sweep, and ACH also collects."""
+    """Return the codes of an entry; a transfer in kind is not a sweep, and ACH also collects."""
     if entry.units is not None:
         return _BILLS
     return _DIRECT_DEBIT if entry.is_direct_debit and entry.kind == EntryKind.ACH else ENTRY_CODES[entry.kind]
 
 
 Writer: TypeAlias = Callable[[StatementFile, IO[bytes]], Awaitable[None]]
-"""Writes a file to an open one, entry by entry."""
+"""Writes a file to an open stream, entry by entry."""

@@ -1,4 +1,4 @@
-"""MT940, the customer statement message of SWIFT, as banks hand it out in files: one message per statement."""
+"""MT940, the SWIFT customer statement message, as banks provide it in files: one message per statement."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -12,7 +12,7 @@ _END_OF_LINE = "\r\n"
 
 
 async def write_mt940(file: StatementFile, output: IO[bytes]) -> None:
-    """Write statements in the character set x: other letters as they are written in Latin ones."""
+    """Write statements in the character set x; other characters are transliterated to Latin letters."""
     for statement in file.statements:
         _write(output, _opening(statement, file.reference))
         async for page in file.entries(statement):
@@ -43,7 +43,7 @@ def _balance(cents: int, day: date) -> str:
 
 
 def _entry(entry: AccountEntry) -> Iterator[str]:
-    # The marks RC and RD of reversals are read as the wrong side by programs that know only C and D.
+    # Programs that know only C and D misread the marks RC and RD of reversals as the wrong side.
     mark = "C" if entry.amount > 0 else "D"
     own = swift_reference(entry.own_reference(_REFERENCE), _REFERENCE)
     line = f"{entry.value_on:%y%m%d}{entry.booked_on:%m%d}{mark}{_amount(entry.amount)}{codes_of(entry).swift}"
@@ -60,7 +60,7 @@ def _entry(entry: AccountEntry) -> Iterator[str]:
 
 
 def _bank_reference(entry: AccountEntry) -> str:
-    """Return the end of a reference, which is where those of one instant differ; of a gain it is its bill."""
+    """Return the end of a reference, which is unique within an instant; for a gain, its bill."""
     return entry.security.cusip if entry.security and entry.units is None else entry.reference[-_REFERENCE:]
 
 

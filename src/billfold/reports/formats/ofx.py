@@ -1,4 +1,4 @@
-"""OFX 2.2: bank statements, and of brokerage accounts investment statements with the bills held at the end."""
+"""OFX 2.2: bank statements, and for brokerage accounts investment statements with the bills held at the end."""
 
 from collections.abc import Iterator
 from datetime import date, datetime
@@ -42,7 +42,7 @@ async def write_ofx(file: StatementFile, output: IO[bytes]) -> None:
 
 
 def _bank_parts(statement: AccountStatement) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what stands before the transactions of a bank account, and what after."""
+    """Return the elements before and after the transactions of a bank account."""
     account = statement.account
     number = node("ACCTID", account.number)
     owner = node("BANKACCTFROM", node("BANKID", account.routing_number), number, node("ACCTTYPE", "CHECKING"))
@@ -63,7 +63,7 @@ def _bank_parts(statement: AccountStatement) -> tuple[tuple[str, ...], tuple[str
 
 
 def _brokerage_parts(statement: AccountStatement) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what stands before the transactions of a brokerage account, and what after."""
+    """Return the elements before and after the transactions of a brokerage account."""
     account, closing = statement.account, statement.closing
     as_of = _instant(statement.period.ends_at)
     owner = node("INVACCTFROM", node("BROKERID", account.routing_number), node("ACCTID", account.number))
@@ -111,7 +111,7 @@ def _balances(statement: AccountStatement) -> Iterator[Xml]:
 
 
 def _position(held: Holding, as_of: str) -> Xml:
-    """Return a position: of debt the units are dollars at face value, the price is per 100 of them."""
+    """Return a position: for debt the units are dollars of face value, and the price is per 100 of them."""
     dollars, micros = divmod(held.price_micros, _PRICE_MICROS)
     position = node(
         "INVPOS",
@@ -162,12 +162,12 @@ def _signed(cents: int) -> str:
 
 
 def _day(day: date) -> str:
-    """Return a day by its noon: whatever zone a reader is in, it is the same day."""
+    """Return a day as its noon, which is the same day in every time zone of a reader."""
     return _instant(et_instant(day, _NOON))
 
 
 def _instant(at: datetime) -> str:
-    """Return an instant in Eastern time, so that readers that drop the offset still see the day of the bank."""
+    """Return an instant in Eastern time, so that readers that drop the offset still see the bank's day."""
     at = at.astimezone(ET)
     hours = int(at.strftime("%z")[:3])
     return f"{at:%Y%m%d%H%M%S}.{at.microsecond // 1000:03d}[{hours}:{at:%Z}]"

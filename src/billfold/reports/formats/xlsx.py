@@ -1,4 +1,4 @@
-"""A workbook: balances on one sheet, entries on the next. Texts are texts, whatever they begin with."""
+"""A workbook: balances on one sheet, entries on the next. Texts are never interpreted as formulas."""
 
 import asyncio
 from datetime import UTC, date
@@ -34,9 +34,9 @@ Cell = str | int | float | date | None
 
 
 async def write_xlsx(file: StatementFile, output: IO[bytes]) -> None:
-    """Write statements; what is beyond the last row of a sheet continues on another."""
+    """Write statements; rows beyond the limit of a sheet continue on another."""
     workbook = Workbook(output, _OPTIONS)
-    # The same statements make the same file.
+    # The same statements give the same file.
     workbook.set_properties({"created": file.made_at.astimezone(UTC).replace(tzinfo=None)})
     sheets = _Sheets(workbook)
     sheets.begin("Balances", _BALANCE_COLUMNS)
@@ -47,12 +47,12 @@ async def write_xlsx(file: StatementFile, output: IO[bytes]) -> None:
         async for page in file.entries(statement):
             for entry in page:
                 sheets.write(_entry_row(statement, entry))
-    # All of it is compressed at the end: other work of this process continues in the meantime.
+    # Compression happens at the end, in a thread, so that other work of this process continues.
     await asyncio.to_thread(workbook.close)
 
 
 class _Sheets:
-    """Writes rows, on further sheets where one is full."""
+    """Writes rows, and continues on another sheet when one is full."""
 
     def __init__(self, workbook: Workbook) -> None:
         self._workbook = workbook
@@ -62,7 +62,7 @@ class _Sheets:
         self._number = 0
 
     def begin(self, name: str, columns: tuple[str, ...]) -> None:
-        """Begin a sheet with its head."""
+        """Begin a sheet with its header."""
         self._number = 0
         self._name, self._columns = name, columns
         self._next_sheet()
@@ -78,7 +78,7 @@ class _Sheets:
         self._row = 1
 
     def write(self, cells: tuple[Cell, ...]) -> None:
-        """Write a row: money is what is a float."""
+        """Write a row: floats are amounts of money."""
         if self._row == _ROWS_MAX:
             self._next_sheet()
         for column, cell in enumerate(cells):

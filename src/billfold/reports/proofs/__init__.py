@@ -1,4 +1,4 @@
-"""Proofs that the bank gives away: of each document, that it is as the bank made it, and of each day, what it owed.
+"""Proofs issued by the bank: that a document is unchanged, and what the bank owed on each day.
 
-Owns the key that signs them. Never needs the ledger to check one: a proof holds all that it is checked with.
+Owns the keys that sign them. Never needs the ledger to check a proof, which is self-contained.
 """

@@ -43,13 +43,13 @@ key_commands = CommandGroup(
 
 @key_commands.table("list", columns=("key", "signs from", "revoked"), empty="No document has been signed yet.")
 async def list_keys(conn: Connection) -> Iterable[Row]:
-    """List the keys, the oldest first. Each stays published."""
+    """List the keys, oldest first. Each stays published."""
     return await document_keys.list_keys(conn)
 
 
 @key_commands.command("rotate")
 async def rotate(bank: Bank) -> str:
-    """Make a new key; documents of the next hour are still signed with the present one."""
+    """Create a new key; documents of the next hour are still signed with the present one."""
     key_id = await document_keys.rotate_document_key(bank.pool, bank.vault, await bank.now())
     minutes = int(document_keys.PUBLICATION_LEAD.total_seconds() // 60)
     return f"{key_id} is published at {KEYS_PATH}, and signs in {minutes} minutes."
@@ -63,10 +63,10 @@ async def revoke(
     reason: Annotated[str, typer.Option(help="Why; it is kept with the key.", min=1)],
     since: Annotated[
         datetime | None,
-        typer.Option(parser=parse_instant_option, help="From when on, like 2025-06-02T09:00:00Z; by default now."),
+        typer.Option(parser=parse_instant_option, help="Since when, like 2025-06-02T09:00:00Z; by default now."),
     ] = None,
 ) -> str:
-    """Revoke a key for good: what it signed of a later time is not the bank's. Another signs at once."""
+    """Revoke a key for good: its signatures of later times are invalid. Another key signs at once."""
     now = await bank.now()
     revoked_at = now if since is None else since
     try:
@@ -79,7 +79,7 @@ async def revoke(
 
 
 def verify_files(files: Sequence[Path], key: Path | None) -> None:
-    """Verify documents with nothing but the public keys of the bank. Raises CliError, typer.Exit."""
+    """Verify documents with only the bank's public keys. Raises CliError, typer.Exit."""
     if key is None:
         raise CliError(
             "The public keys of the bank are missing.", f"Save {KEYS_PATH} of the bank, and name it by --key."
@@ -135,7 +135,7 @@ def _caution(found: FileVerdict) -> Iterable[tuple[str, str]]:
     if found.revoked_at is not None:
         yield (
             "Caution",
-            f"the key was revoked at {format_eastern(found.revoked_at)}; let the bank make the document again",
+            f"the key was revoked at {format_eastern(found.revoked_at)}; ask the bank to make the document again",
         )
 
 
@@ -149,7 +149,7 @@ _USE: Final = "Check it with tools/check_proof.py."
 
 @proof_commands.view(f"customer {EXAMPLE_ID} --day 2025-06-02 --out proof.json")
 async def customer(bank: Bank, customer_id: UUID, *, day: Day = None, out: Out = None) -> str | None:
-    """Write the proof of a customer's balance, which shows nothing of the others."""
+    """Write the proof of a customer's balance, which reveals nothing about other customers."""
     root = await store.get_root(bank.pool, day)
     proof = await prove_customer(bank.pool, bank, root, customer_id)
     return _write(msgspec.json.format(msgspec.json.encode(proof)), out)
@@ -157,20 +157,20 @@ async def customer(bank: Bank, customer_id: UUID, *, day: Day = None, out: Out =
 
 @proof_commands.view("backing --day 2025-06-02 --out backing.json")
 async def backing(bank: Bank, *, day: Day = None, out: Out = None) -> str | None:
-    """Write the proof that the custodian holds, or is to receive, as many bills as customers own."""
+    """Write the proof that the custodian holds, or will receive, as many bills as customers own."""
     root = await store.get_root(bank.pool, day)
     return _write(msgspec.json.format(msgspec.json.encode({"root": root.jws})), out)
 
 
 @proof_commands.view("root --day 2025-06-02 --out 2025-06-02.jws")
 async def root(bank: Bank, *, day: Day = None, out: Out = None) -> str | None:
-    """Write the signed root of a day, as it is published."""
+    """Write the signed root of a day, as published."""
     return _write((await store.get_root(bank.pool, day)).jws.encode(), out)
 
 
 @proof_commands.command("publish")
 async def publish(bank: Bank) -> str:
-    """Publish the root of the last closed day, after what did not balance was mended."""
+    """Publish the root of the last closed day, after an imbalance was corrected."""
     try:
         made = await publish_root(bank)
     except Unbalanced as unbalanced:

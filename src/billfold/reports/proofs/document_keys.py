@@ -1,6 +1,6 @@
-"""The keys that documents are signed with: sealed at rest, published for good, replaced without a gap.
+"""The keys that sign documents: sealed at rest, published for good, rotated without a gap.
 
-A document is signed with the key of its moment, so it is the same file when it is made again after a change of keys.
+A document is signed with the key of its time, so it is the same file when it is made again after a rotation.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ from billfold.platform.errors import InvalidInput, NotFound
 from billfold.reports.proofs.signatures import DocumentKey, PublicKey, thumbprint
 
 KEYS_PATH: Final = "/.well-known/document-keys.json"
-"""Where the public keys are, on the hosts of both APIs."""
+"""The path of the public keys, on the hosts of both APIs."""
 PUBLICATION_LEAD: Final = timedelta(hours=1)
-"""How long a new key is published before it signs: longer than the published keys are cached."""
+"""Time for which a new key is published before it signs: longer than the published keys are cached."""
 _KEYS = "document_key LEFT JOIN document_key_revocation USING (key_id)"
 _LIST_PUBLIC = f"SELECT key_id, public_key, revoked_at FROM {_KEYS} ORDER BY key_no"
 _LIST = f"SELECT key_id, active_at, revoked_at FROM {_KEYS} ORDER BY key_no"
@@ -43,9 +43,9 @@ VALUES (1, $1, $2, $3, $4, $5) ON CONFLICT DO NOTHING
 
 
 async def get_document_key(pool: Pool, vault: Vault, at: datetime) -> DocumentKey:
-    """Return the key that signs documents of a moment: the last one active by then, or the first.
+    """Return the key that signs documents of a given time: the last one active by then, or the first.
 
-    A key that was revoked by then signs none of them: the next one does. The first is made when it is needed. Load a
+    A key that was revoked by then signs none of them; the next one does. The first key is created on demand. Load a
     key before a transaction.
     """
     row = await pool.fetchrow(_FIND_OF, at)
@@ -58,7 +58,7 @@ async def get_document_key(pool: Pool, vault: Vault, at: datetime) -> DocumentKe
 
 
 async def list_public_keys(conn: Db) -> Sequence[PublicKey]:
-    """Return every key that ever was, the oldest first."""
+    """Return all keys ever created, oldest first."""
     return [
         PublicKey(row["key_id"], Ed25519PublicKey.from_public_bytes(row["public_key"]), row["revoked_at"])
         for row in await conn.fetch(_LIST_PUBLIC)
@@ -66,12 +66,12 @@ async def list_public_keys(conn: Db) -> Sequence[PublicKey]:
 
 
 async def list_keys(conn: Connection) -> list[tuple[str, datetime, datetime | None]]:
-    """Return the id of every key, since when it signs, and since when it does not, the oldest first."""
+    """Return the id of every key, when it began to sign, and when it was revoked, oldest first."""
     return [(row["key_id"], row["active_at"], row["revoked_at"]) for row in await conn.fetch(_LIST)]
 
 
 async def rotate_document_key(pool: Pool, vault: Vault, now: datetime) -> str:
-    """Make the next key, which signs after `PUBLICATION_LEAD`; return its id. `now` is business time."""
+    """Create the next key, which signs after `PUBLICATION_LEAD`; return its id. `now` is business time."""
     await get_document_key(pool, vault, now)
     return await _create_key(pool, vault, _NEW, now=now, active_at=now + PUBLICATION_LEAD)
 
@@ -79,9 +79,9 @@ async def rotate_document_key(pool: Pool, vault: Vault, now: datetime) -> str:
 async def revoke_document_key(
     pool: Pool, vault: Vault, key_id: str, *, revoked_at: datetime, reason: str, now: datetime
 ) -> str:
-    """Revoke a key for good, from an instant on that is not in the future; return the id of the one that signs now.
+    """Revoke a key for good, from an instant that is not in the future; return the id of the one that signs now.
 
-    A new key is made if there is no other, and signs at once. Raises InvalidInput, NotFound.
+    If there is no other key, a new one is created and signs at once. Raises InvalidInput, NotFound.
     """
     if revoked_at > now:
         raise InvalidInput.at("since", msg="a key is revoked as of now, or of an earlier time")

@@ -1,7 +1,7 @@
-"""Signatures of the bank: JWS in compact form (RFC 7515), Ed25519, by keys that are published as a JWKS.
+"""Signatures of the bank: JWS in compact form (RFC 7515), Ed25519, with keys published as a JWKS.
 
-The id of a key is its thumbprint, so it cannot stand for another key. `typ` tells what was signed: a proof of
-one kind is never taken for another.
+The id of a key is its thumbprint, so it cannot stand for another key. `typ` states what was signed, so that a proof of
+one kind is not accepted as another.
 """
 
 import base64
@@ -28,17 +28,17 @@ class Figure(msgspec.Struct, frozen=True, array_like=True):
 
 
 class NamedPocket(msgspec.Struct, frozen=True):
-    """A Pocket that a document is about."""
+    """A Pocket that a document covers."""
 
     id: UUID
     name: str
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a document says, without its layout.
+    """The content of a document, without its layout.
 
-    `document` names it ("Brokerage statement for October 2026"), `at` is the moment of its balances. `figures` are all
-    that it shows, in the order in which it shows them, so that a changed one can be named.
+    `document` names it ("Brokerage statement for October 2026"), `at` is the time of its balances. `figures` are all
+    figures shown, in display order, so that a changed one can be named.
     """
 
     bank: str
@@ -52,7 +52,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SignedBytes(msgspec.Struct, frozen=True, kw_only=True):
-    """A file without the proof in it: its SHA-256 in hex, and of a text 6 bytes of that of every few lines."""
+    """A file without its proof: its SHA-256 in hex, and for a text 6 bytes of that of every few lines."""
 
     sha256: str
     lines_per_mark: int = 0
@@ -60,16 +60,16 @@ class SignedBytes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SignedManifest(msgspec.Struct, frozen=True):
-    """The payload of the signature of a document."""
+    """The payload of a document's signature."""
 
     manifest: Manifest
     content: SignedBytes
 
 
 class PublicKey(NamedTuple):
-    """A key of the bank that signatures are checked with; its id is its thumbprint (RFC 7638).
+    """A key of the bank that verifies signatures; its id is its thumbprint (RFC 7638).
 
-    What is of `revoked_at` or later, and signed with it, is not the bank's.
+    Signatures of times from `revoked_at` on are not accepted.
     """
 
     key_id: str
@@ -78,7 +78,7 @@ class PublicKey(NamedTuple):
 
 
 class DocumentKey(NamedTuple):
-    """A key that signs from an instant of the business clock on, until the next one does."""
+    """A key that signs from an instant of the business clock until the next key does."""
 
     key_id: str
     active_at: datetime
@@ -86,7 +86,7 @@ class DocumentKey(NamedTuple):
 
     @property
     def public(self) -> PublicKey:
-        """What its signatures are checked with."""
+        """The public key that verifies its signatures."""
         return PublicKey(self.key_id, self.private.public_key())
 
 
@@ -98,15 +98,15 @@ Payload = TypeVar("Payload", bound=msgspec.Struct)
 
 
 class Unproven(Exception):
-    """What is said to be signed by the bank is not; the message is a sentence that says why."""
+    """A signature attributed to the bank is not valid; the message is a sentence with the reason."""
 
 
 class UnknownKey(Unproven):
-    """It is signed with a key that is not among those given."""
+    """The signing key is not among those given."""
 
 
 class RevokedKey(Unproven):
-    """It is of a time at which its key was revoked."""
+    """The key was revoked at the time of the signature."""
 
 
 def thumbprint(key: Ed25519PublicKey) -> str:
@@ -116,14 +116,14 @@ def thumbprint(key: Ed25519PublicKey) -> str:
 
 
 def to_jwk(key: Ed25519PublicKey, revoked_at: datetime | None = None) -> dict[str, object]:
-    """Return a public key as a JWK; a revocation is spelled as in the historical keys of OpenID Federation."""
+    """Return a public key as a JWK; a revocation is written as in the historical keys of OpenID Federation."""
     jwk: dict[str, object] = {"kty": "OKP", "crv": "Ed25519", "x": _encode(key.public_bytes_raw())}
     jwk |= {"kid": thumbprint(key), "alg": "EdDSA", "use": "sig"}
     return jwk if revoked_at is None else jwk | {"revoked": {"revoked_at": int(revoked_at.timestamp())}}
 
 
 def refuse_revoked(keys: Iterable[PublicKey], key_id: str, at: datetime) -> None:
-    """Raise RevokedKey for what is of an instant at which its key was revoked."""
+    """Raise RevokedKey if the key was revoked at an instant."""
     revoked_at = next((each.revoked_at for each in keys if each.key_id == key_id), None)
     if revoked_at is not None and at >= revoked_at:
         raise RevokedKey(
@@ -164,7 +164,7 @@ def sign(payload: msgspec.Struct, key: DocumentKey, typ: str) -> str:
 
 
 def verify(jws: str, keys: Iterable[PublicKey], typ: str, payload: type[Payload]) -> tuple[Payload, str]:
-    """Return what was signed and the id of the key. Raises Unproven."""
+    """Return the signed payload and the id of the key. Raises Unproven."""
     parts = jws.split(".")
     if len(parts) != _PARTS:
         raise Unproven("The proof is cut off.")

@@ -33,7 +33,7 @@ _XML_BEFORE, _XML_AFTER = b"\n<?" + MARKER, b"?>\n"
 
 
 class ReadFile(NamedTuple):
-    """A file as it was read: its proof, None if there is none, all bytes but those of the proof, and where that is."""
+    """A file as read: its proof, None if there is none, all bytes except those of the proof, and where the proof is."""
 
     proof: str | None
     content: bytes
@@ -41,7 +41,7 @@ class ReadFile(NamedTuple):
 
 
 def attach(content: bytes, manifest: Manifest, key: DocumentKey) -> bytes:
-    """Return a PDF or an XML document with its proof in it: the same arguments give the same bytes.
+    """Return a PDF or an XML document with its proof embedded: the same arguments give the same bytes.
 
     `key` comes from `get_document_key` for `manifest.at`. Other formats get a `side_file`.
     """
@@ -52,7 +52,7 @@ def attach(content: bytes, manifest: Manifest, key: DocumentKey) -> bytes:
 
 
 def append_to(file: BinaryIO, manifest: Manifest, key: DocumentKey) -> None:
-    """Append the proof to an XML file that is open for both, however long it is."""
+    """Append the proof to an XML file that is open for reading and writing, of any length."""
     length = file.seek(0, io.SEEK_END)
     file.write(_XML_BEFORE + _XML_AFTER)
     proof = _prove(file, manifest, key)
@@ -68,7 +68,7 @@ def side_file(content: BinaryIO, manifest: Manifest, key: DocumentKey) -> bytes:
 def read(content: bytes, beside: bytes | None = None) -> ReadFile:
     """Return the proof of a file, from the file itself or else from its proof file."""
     found = None
-    for found in _PROOF.finditer(content):  # noqa: B007 - the last one counts: what else is there is signed by it
+    for found in _PROOF.finditer(content):  # noqa: B007 - the last one counts: it signs any others
         pass
     if found is not None:
         return ReadFile(found[1].decode(), content[: found.start(1)] + content[found.end(1) :], is_inside=True)
@@ -77,7 +77,7 @@ def read(content: bytes, beside: bytes | None = None) -> ReadFile:
 
 
 def line_marks(content: BinaryIO, lines_per_mark: int) -> str:
-    """Return the first bytes of the SHA-256 of every so many lines, in hex."""
+    """Return the first bytes of the SHA-256 of every `lines_per_mark` lines, in hex."""
     marks, block = [], hashlib.sha256()
     content.seek(0)
     pending = 0
@@ -93,7 +93,7 @@ def line_marks(content: BinaryIO, lines_per_mark: int) -> str:
 
 
 def _attach_to_pdf(content: bytes, manifest: Manifest, key: DocumentKey) -> bytes:
-    # The proof is as long as one of other 32 bytes, which the update that is signed already names.
+    # The proof has the length of one with other 32 bytes, and the signed update already contains that length.
     signed = SignedManifest(manifest, SignedBytes(sha256="0" * 64))
     length = len(sign(signed, key, DOCUMENT))
     before, after = proof_update(content, MARKER, length, made_at=manifest.at)
@@ -136,7 +136,7 @@ _AFTER_OBJECT: Final = b"\nendobj\n"
 
 
 def proof_update(content: bytes, marker: bytes, length: int, *, made_at: datetime) -> tuple[bytes, bytes]:
-    """Return what comes before and after the proof in a PDF that holds it: a marker, then `length` characters."""
+    """Return the bytes before and after the proof in a PDF that holds it: a marker, then `length` characters."""
     previous = _START_OF_REFERENCES.search(content)
     if previous is None or not content[int(previous[1]) :].startswith(b"xref"):
         raise InvariantError("A PDF has no table of references that one more could follow.")
@@ -171,12 +171,12 @@ def proof_update(content: bytes, marker: bytes, length: int, *, made_at: datetim
 
 
 _BLOCKS_MAX: Final = 5
-"""How many changed places of a text are described at most."""
+"""Maximum number of changed places of a text to describe."""
 _PDF_ENDS: Final = 64
 
 
 class Verdict(IntEnum):
-    """What is known of a file; its value is the exit status of `billfold verify FILE`."""
+    """The result for a file; its value is the exit status of `billfold verify FILE`."""
 
     SIGNED = 0
     ALTERED = 1
@@ -189,7 +189,7 @@ _VERDICTS: Final = {signatures.UnknownKey: Verdict.FOREIGN, signatures.RevokedKe
 
 
 class FileVerdict(NamedTuple):
-    """What is known of a file, what the bank has signed about it, and what is wrong with it, in sentences."""
+    """The result for a file, the manifest that the bank signed, and the problems, in sentences."""
 
     verdict: Verdict
     manifest: signatures.Manifest | None
@@ -226,7 +226,7 @@ def _why_unsigned(content: bytes) -> str:
         return "The file ends in the middle of its proof, or the proof was overwritten."
     if content.startswith(b"%PDF-") and b"%%EOF" not in content[-_PDF_ENDS:]:
         return "The file is cut off: it has no end and no proof."
-    return "There is no proof in the file, nor in a file beside it."
+    return "There is no proof in the file or in a companion file."
 
 
 def _changed_figures(content: bytes, manifest: signatures.Manifest) -> Iterator[str]:
@@ -241,7 +241,7 @@ def _changed_figures(content: bytes, manifest: signatures.Manifest) -> Iterator[
 
 
 def _changed_lines(content: bytes, signed: signatures.SignedBytes) -> Iterator[str]:
-    """Name the lines of a text that differ, as far as no line was added or left out."""
+    """Name the changed lines of a text, if no line was added or removed."""
     if not signed.lines_per_mark:
         return
     width = 2 * MARK_BYTES
@@ -278,11 +278,11 @@ def _line(line: bytes) -> str:
 _NUMBER = re.compile(r"\d(?:[\d,.]*\d)?")
 _DIGITS: Final = b"0123456789"
 _BLOCK_BYTES_MAX: Final = 20_000
-"""In how long a text its original is searched: what is hashed grows with the square of it."""
+"""Maximum length of a text whose original is searched: the work grows with its square."""
 
 
 def changed_figures(text: str, figures: Sequence[signatures.Figure]) -> Iterator[str]:
-    """Name each signed figure that the text does not show where it should: they are in its order."""
+    """Name each signed figure that the text does not show in its place: they are in display order."""
     signed = [(each.label, number) for each in figures for number in _NUMBER.findall(each.value)]
     shown = _NUMBER.findall(text)
     matcher = SequenceMatcher(None, [number for _, number in signed], shown, autojunk=False)
@@ -300,7 +300,7 @@ def changed_figures(text: str, figures: Sequence[signatures.Figure]) -> Iterator
 
 
 def original_of(block: bytes, mark: str) -> bytes | None:
-    """Return the text that differs from this one in a digit, or in two that were exchanged, and has the mark."""
+    """Return the text that differs in one digit, or in two swapped ones, and matches the mark."""
     if len(block) > _BLOCK_BYTES_MAX:
         return None
     return next((each for each in _variants(block) if hashlib.sha256(each).hexdigest().startswith(mark)), None)
@@ -313,7 +313,7 @@ def _variants(block: bytes) -> Iterator[bytes]:
             if digit != block[at]:
                 yield block[:at] + bytes([digit]) + block[at + 1 :]
     for left, right in pairwise(places):
-        if right - left <= 2 and block[left] != block[right]:  # noqa: PLR2004 - a point may be between them
+        if right - left <= 2 and block[left] != block[right]:  # noqa: PLR2004 - a decimal point may be between them
             changed = bytearray(block)
             changed[left], changed[right] = block[right], block[left]
             yield bytes(changed)

@@ -1,5 +1,5 @@
-"""Reports that are requested, made by workers, and downloaded for 90 days.
+"""Reports: requested by customers, made by workers, and available for 90 days.
 
-Owns requests, the formats of their reports, and which renderer makes what. Never reads a clock while it makes one: a
-report shows the instant at which it was requested.
+Owns requests, the formats of reports, and their renderers. Never reads a clock while rendering: a
+report shows the state at the instant of its request.
 """

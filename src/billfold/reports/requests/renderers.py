@@ -1,9 +1,9 @@
 """The renderer of each type of report in each format, and the names of files.
 
-Nothing is kept in memory that grows with the customer. The security price report has a row for each bill and each day
-the bond market was open, when the day is over: prices as they were recorded when the bank closed the day (bid of the
-same day, ask of the next, and the price that holdings are valued at). Those of bills that nobody held are computed of
-the same published rates. Reports of trades and of positions are in files of their own.
+Memory does not grow with the customer's data. The security price report has a row for each bill and each finished day
+of the bond market: prices as recorded when the bank closed the day (same-day bid, next-day ask, and mark). Prices of
+bills that no Pocket held are computed from the same published rates. Reports of trades and of positions are in separate
+files.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
@@ -38,7 +38,7 @@ Prices = tuple[int, int, int]
 
 
 async def write_prices(source: types.ReportSource, output: IO[bytes]) -> None:
-    """Write the prices of the bills named; else of those on the run and those that the customer has traded."""
+    """Write the prices of the named bills; by default those on the run and those that the customer has traded."""
     bank, parameters = source.bank, source.request.parameters
     output.write(lines_of([COLUMNS]))
     request = source.request
@@ -51,7 +51,7 @@ async def write_prices(source: types.ReportSource, output: IO[bytes]) -> None:
 
 
 def _days(source: types.ReportSource) -> Iterator[date]:
-    """Yield the days of the range on which there are prices, as far as they were over at the request."""
+    """Yield the days of the range that have prices and were over at the time of the request."""
     calendars, market = source.bank.calendars, source.bank.market
     first, last = source.request.parameters.date_from, source.request.parameters.date_to
     assert first is not None
@@ -94,7 +94,7 @@ WRITERS: Final[Mapping[str, Writer]] = MappingProxyType(
 
 
 async def read_file(bank: Bank, wanted: Iterable[Wanted]) -> StatementFile:
-    """Return a file of these accounts, all of one type and period, whose balances have been read and agree.
+    """Return a file of these accounts, all of one type and period, whose balances have been read and verified.
 
     Raises NotFound, InvariantError.
     """
@@ -102,7 +102,7 @@ async def read_file(bank: Bank, wanted: Iterable[Wanted]) -> StatementFile:
 
 
 def in_format(writer: Writer) -> types.Renderer:
-    """Return what writes a statement report in the format of a writer."""
+    """Return a renderer that writes a statement report in the format of a writer."""
 
     async def write(source: types.ReportSource, output: IO[bytes]) -> None:
         file = await _statements(source)
@@ -120,7 +120,7 @@ def _balances(statements: Iterable[AccountStatement]) -> Iterator[Figure]:
 
 
 async def _statements(source: types.ReportSource) -> StatementFile:
-    """Return the statements of the day, or of what there was of it when the report was requested."""
+    """Return the statements of the day, up to the time of the request."""
     request = source.request
     day = request.parameters.date
     assert day is not None
@@ -164,14 +164,14 @@ RENDERERS: Final[Mapping[tuple[types.ReportType, types.ReportFormat], types.Rend
 
 
 def formats_of(type_: types.ReportType, parameters: types.ReportParameters) -> list[types.ReportFormat]:
-    """Return the formats in which a report is made; what continues after another has no balances to show."""
+    """Return the formats of a report; one that continues another has no balances to show."""
     if parameters.after_report_id is not None:
         return [types.ReportFormat.CAMT054]
     return [output_format for kind, output_format in RENDERERS if kind == type_]
 
 
 def file_name_of(request: types.ReportRequest, output_format: types.ReportFormat) -> str:
-    """Return the name of a file of a report: what it is and which days it shows."""
+    """Return the name of a report's file: its type and days."""
     parameters = request.parameters
     days = [
         each.isoformat() for each in (parameters.date, parameters.date_from, parameters.date_to) if each is not None

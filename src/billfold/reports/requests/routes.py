@@ -1,4 +1,4 @@
-"""Reports through both APIs: requested, listed, read, downloaded, and made in further formats."""
+"""Reports through both APIs: request, list, read, download, and add formats."""
 
 from collections.abc import Sequence
 from typing import Annotated, TypeAlias
@@ -36,7 +36,7 @@ Listed: TypeAlias = tuple[KeysetList[types.ReportRequest], UUID, UUID | None]
 
 
 class RequestQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which requests: every filter None lets all through."""
+    """Filter of requests; None does not filter."""
 
     types: Annotated[list[str] | None, texts_among("type[]", _TYPES)] = None
     statuses: Annotated[list[str] | None, texts_among("status[]", _STATUSES)] = None
@@ -50,8 +50,8 @@ async def create_report_request(
 ) -> schemas.ShownReportRequest:
     """Create report request.
 
-    The report is made in the background: read the request until its `status` is COMPLETED, or wait for the event
-    `reports.completed`. It shows the instant at which it was requested.
+    The report is made in the background: poll the request until its `status` is COMPLETED, or wait for the event
+    `reports.completed`. It shows the state at the time of the request.
     """
     parameters = schemas.parameters_of(data.parameters, None)
     _check(member, data, parameters)
@@ -66,9 +66,9 @@ async def create_customer_report_request(
 ) -> schemas.ShownReportRequest:
     """Create report request.
 
-    Of one customer: `customer_id` is needed unless Pockets are named. The report is made in the background: read the
-    request until its `status` is COMPLETED, or wait for the event `reports.completed`. It shows the instant at which it
-    was requested.
+    For one customer: `customer_id` is required unless Pockets are named. The report is made in the background: poll the
+    request until its `status` is COMPLETED, or wait for the event `reports.completed`. It shows the state at the time
+    of the request.
     """
     parameters = schemas.parameters_of(data.parameters, data.parameters.customer_id)
     _check(caller, data, parameters)
@@ -107,7 +107,7 @@ async def get_report_request(caller: Call, bank: Bank, report_request_id: UUID) 
 async def get_report(caller: Call, bank: Bank, report_id: UUID) -> schemas.Report:
     """Get report.
 
-    There is one when its request is COMPLETED, for 90 days.
+    A report exists once its request is COMPLETED, for 90 days.
     """
     row = await _report(caller, bank, report_id)
     return schemas.render_report(row, await _formats(bank, row))
@@ -120,7 +120,7 @@ async def download_report(
 ) -> schemas.ReportDownload:
     """Download report.
 
-    The answer names a URL that is valid for 10 minutes and needs no token. Fetch it at once, and do not store it.
+    Returns a URL that is valid for 10 minutes and needs no token. Fetch it at once, and do not store it.
     """
     row = await _report(caller, bank, report_id)
     chosen = _choose(await _formats(bank, row), None if data is None else data.output_format)
@@ -143,7 +143,7 @@ async def download_report(
 async def add_report_formats(caller: Caller, bank: Bank, report_id: UUID, data: schemas.AddFormats) -> schemas.Report:
     """Add report formats.
 
-    The report is made in further formats; it shows the same instant. Read the report until each is COMPLETED.
+    The report is made in further formats, for the same instant. Poll the report until each is COMPLETED.
     """
     row = await _report(caller, bank, report_id)
     if wrong := schemas.format_errors(row.type, data.output_formats, renderers.formats_of(row.type, row.parameters)):
@@ -159,7 +159,7 @@ async def add_report_formats(caller: Caller, bank: Bank, report_id: UUID, data: 
 
 
 def _check(caller: Call, data: schemas.CreateReport, parameters: types.ReportParameters) -> None:
-    """Raise InvalidInput with every mistake in a request."""
+    """Raise InvalidInput with every error in a request."""
     mistakes = [
         *schemas.parameter_errors(data.type, parameters, et_date(caller.now)),
         *schemas.format_errors(data.type, data.output_formats, renderers.formats_of(data.type, parameters)),
@@ -169,7 +169,7 @@ def _check(caller: Call, data: schemas.CreateReport, parameters: types.ReportPar
 
 
 async def _resolve_owner(caller: Caller, bank: Bank, parameters: types.ReportParameters) -> UUID:
-    """Return whose report it is: the customer that is named, or whose Pockets are. Raises NotFound, InvalidInput."""
+    """Return the report's owner: the named customer, or the owner of the Pockets. Raises NotFound, InvalidInput."""
     named = parameters.customer_id
     if named is not None:
         named = await caller.owner(bank, named)
@@ -217,7 +217,7 @@ async def _create(
         if await store.add_request(act.conn, request):
             await _add_formats(caller, act.conn, request, formats=request.output_formats, batch_id=request_id)
         else:
-            act.skip()  # the same request ran before and was cut off
+            act.skip()  # an earlier attempt of the same request was interrupted
     row = await store.get_request(bank.pool, request_id, caller.now)
     return schemas.render_request(row, await _formats(bank, row))
 
@@ -235,7 +235,7 @@ async def _entries_after(caller: Call, bank: Bank, owner: UUID, parameters: type
 
 
 def _check_cusips(bank: Bank, parameters: types.ReportParameters) -> None:
-    """Raise InvalidInput for a CUSIP that is not of a bill."""
+    """Raise InvalidInput for an unknown CUSIP."""
     for index, cusip in enumerate(parameters.cusips or ()):
         try:
             bank.market.bill(cusip)
@@ -251,7 +251,7 @@ async def _add_formats(
     formats: Sequence[types.ReportFormat],
     batch_id: UUID,
 ) -> int:
-    """Let formats be made; return how many there are to make. Raises `too-many-reports`."""
+    """Schedule formats; return how many are to be made. Raises `too-many-reports`."""
     tenant_id = caller.only_customer_id or caller.partner_id
     batch = {"batch_id": batch_id, "tenant_id": tenant_id}
     added = await store.add_formats(conn, request, formats, **batch, wall=caller.wall)
@@ -279,7 +279,7 @@ async def _report(caller: Call, bank: Bank, report_id: UUID) -> types.ReportRequ
 
 
 async def _check_owner(caller: Call, bank: Bank, row: types.ReportRequest, detail: str) -> None:
-    """Raise NotFound unless it is of the token's customer, or of one of the partner's."""
+    """Raise NotFound unless the report belongs to the token's customer, or to one of the partner's."""
     try:
         await caller.owned(bank, "customer", row.customer_id)
     except NotFound:
@@ -291,7 +291,7 @@ async def _formats(bank: Bank, row: types.ReportRequest) -> list[types.ReportedF
 
 
 def _choose(formats: Sequence[types.ReportedFormat], wanted: types.ReportFormat | None) -> types.ReportedFormat:
-    """Return the format to download, the only one if none is named. Raises InvalidInput."""
+    """Return the format to download, or the only one if none is named. Raises InvalidInput."""
     if wanted is None and len(formats) == 1:
         return formats[0]
     found = next((each for each in formats if each.output_format == wanted), None)

@@ -1,4 +1,4 @@
-"""Requests for reports, reports and downloads as both APIs show them, and what a request must say by its type."""
+"""Requests for reports, reports and downloads as returned by both APIs, and the parameters required by each type."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ Percent = Annotated[int, msgspec.Meta(ge=0, le=100, description="How much of it 
 
 
 class CustomerReportParameters(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """What the report is about. Which parameters there are depends on its type; days are Eastern."""
+    """The parameters of the report, which depend on its type; days are Eastern."""
 
     pocket_ids: Annotated[list[UUID], msgspec.Meta(min_length=1, max_length=types.POCKETS_MAX)] | None = None
     date: (
@@ -46,7 +46,7 @@ class CustomerReportParameters(msgspec.Struct, forbid_unknown_fields=True, kw_on
 
 
 class PartnerReportParameters(CustomerReportParameters, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """The same, and whose report it is: needed unless Pockets are named."""
+    """The same, with the report's owner, which is required unless Pockets are named."""
 
     customer_id: UUID | None = None
 
@@ -71,13 +71,13 @@ CreateReport: TypeAlias = CreateCustomerReport | CreatePartnerReport
 
 
 class AddFormats(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Further formats of a report. Those that it has already are ignored."""
+    """Additional formats of a report. Those that it already has are ignored."""
 
     output_formats: Formats
 
 
 class DownloadReport(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Which format; needed when the report has several."""
+    """The format to download; required if the report has several."""
 
     output_format: types.ReportFormat | None = None
 
@@ -101,7 +101,7 @@ class ShownReportRequest(msgspec.Struct, kw_only=True):
 
 
 class ShownFormat(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One format of a report. `size_bytes` is left out until it is completed."""
+    """One format of a report. `size_bytes` is omitted until it is completed."""
 
     output_format: types.ReportFormat
     status: types.ReportRequestStatus
@@ -111,7 +111,7 @@ class ShownFormat(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Report(msgspec.Struct, kw_only=True):
-    """A report and the formats it can be downloaded in until it expires."""
+    """A report and the formats in which it can be downloaded until it expires."""
 
     id: UUID
     report_request_id: UUID
@@ -125,7 +125,7 @@ class Report(msgspec.Struct, kw_only=True):
 
 
 class ReportDownload(msgspec.Struct, kw_only=True):
-    """Where a file can be downloaded without a token, for 10 minutes."""
+    """A URL to download a file without a token, for 10 minutes."""
 
     url: Annotated[str, msgspec.Meta(max_length=2083)]
     output_format: types.ReportFormat
@@ -134,7 +134,7 @@ class ReportDownload(msgspec.Struct, kw_only=True):
     proof: Annotated[
         str | None,
         msgspec.Meta(
-            description="The bank's signature of a file that has no place for it: kept beside the file as its name and"
+            description="The bank's signature of a file that has no place for it: saved next to it, under its name and"
             " `.proof`, it is checked by `billfold verify`. PDF and camt files hold theirs."
         ),
     ]
@@ -142,7 +142,7 @@ class ReportDownload(msgspec.Struct, kw_only=True):
 
 
 def parameters_of(data: CustomerReportParameters, owner: UUID | None) -> types.ReportParameters:
-    """Return parameters as they are stored; each Pocket and CUSIP once."""
+    """Return parameters as stored; each Pocket and CUSIP once."""
     given = {
         name: [*dict.fromkeys(each)] if isinstance(each, list) else each for name, each in to_builtins(data).items()
     }
@@ -150,7 +150,7 @@ def parameters_of(data: CustomerReportParameters, owner: UUID | None) -> types.R
 
 
 def render_request(row: types.ReportRequest, formats: Sequence[types.ReportedFormat]) -> ShownReportRequest:
-    """Return a request as the APIs show it."""
+    """Return a request for display."""
     is_completed = row.status == types.ReportRequestStatus.COMPLETED
     first = [each.progress for each in formats if each.output_format in row.output_formats]
     return ShownReportRequest(
@@ -170,7 +170,7 @@ def render_request(row: types.ReportRequest, formats: Sequence[types.ReportedFor
 
 
 def render_report(row: types.ReportRequest, formats: Sequence[types.ReportedFormat]) -> Report:
-    """Return a report as the APIs show it."""
+    """Return a report for display."""
     return Report(
         id=row.report_id,
         report_request_id=row.report_request_id,
@@ -220,7 +220,7 @@ _DAYS: Final = ("date", "date_from", "date_to")
 
 
 def parameter_errors(type_: types.ReportType, parameters: types.ReportParameters, today: types.Day) -> list[FieldError]:
-    """Return every mistake in the parameters of a report. `today` is Eastern."""
+    """Return every error in the parameters of a report. `today` is Eastern."""
     given = {name for name in parameters.__struct_fields__ if getattr(parameters, name) is not None}
     wrong = list(_misplaced(type_, given - {"customer_id"}))
     wrong += [
@@ -234,7 +234,7 @@ def parameter_errors(type_: types.ReportType, parameters: types.ReportParameters
 def format_errors(
     type_: types.ReportType, formats: Sequence[types.ReportFormat], valid: Collection[types.ReportFormat]
 ) -> list[FieldError]:
-    """Return a mistake for each format in which a report of this type is not made."""
+    """Return an error for each format that is not available for this type of report."""
     return [
         FieldError(("body", "output_formats", index), f"must be one of {', '.join(valid)} for a {type_}", "enum")
         for index, each in enumerate(formats)

@@ -108,7 +108,7 @@ def _security(bill: Bill) -> tuple[object, ...]:
 
 
 def _rates(bank: Bank, row: TradeRow, bill: Bill) -> tuple[Decimal, Decimal]:
-    """Return discount rate and investment rate of a price in percent; nothing on the day of maturity."""
+    """Return discount rate and investment rate of a price in percent; empty on the day of maturity."""
     since = priced_from(row, bank.calendars)
     days = (bill.maturity - since).days
     if days <= 0:
@@ -118,7 +118,7 @@ def _rates(bank: Bank, row: TradeRow, bill: Bill) -> tuple[Decimal, Decimal]:
 
 
 def _amounts(row: TradeRow) -> tuple[Decimal, ...]:
-    """Return gross amount, fees, net amount, cost and realised gain: nothing is charged for a trade."""
+    """Return gross amount, fees, net amount, cost and realised gain; a trade has no fees."""
     amount, cost = dollars(row.notional), dollars(row.tax_basis)
     gain = _NO_DOLLARS if row.incoming else dollars(row.notional - row.tax_basis)
     return amount, _NO_DOLLARS, amount, cost, gain
@@ -150,12 +150,12 @@ async def write_positions_csv(source: ReportSource, output: IO[bytes]) -> None:
 
 
 async def write_positions_pdf(source: ReportSource, output: IO[bytes]) -> None:
-    """Write the same table as a PDF, with its sums."""
+    """Write the same table as a PDF, with totals."""
     output.write(await _print(source, [each async for each in positions_of(source)]))
 
 
 async def positions_of(source: ReportSource) -> AsyncIterator[Position]:
-    """Yield what the Pockets held at the end of the day, or when the report was requested if that came before."""
+    """Yield the Pockets' holdings at the end of the day, or at the time of the request if that was earlier."""
     bank, request = source.bank, source.request
     day = request.parameters.date
     assert day is not None

@@ -1,8 +1,8 @@
 """Requests for reports as customers and partners read them, and the formats that workers claim, make and finish.
 
-`now` is business time: what has expired is gone. A claim is a row that one worker holds until an instant of wall time;
-it is renewed while the format is made. Of a worker that died it ends by itself, and the next one makes the format from
-its beginning. A tenant has its turn before those that had one later, so nobody waits for another's thousand reports.
+`now` is business time: expired requests are not found. A claim is a row that one worker holds until an instant of wall
+time; it is renewed while the format is made. The claim of a crashed worker expires, and the next worker starts the
+format over. Tenants take turns, so no tenant waits for all reports of another.
 """
 
 from collections.abc import Sequence
@@ -74,11 +74,11 @@ def _request_of(row: Record) -> types.ReportRequest:
 
 REQUESTS_OF_CUSTOMER = _list_of("customer_id = $1 AND $2::uuid IS NOT NULL")
 REQUESTS_OF_PARTNER = _list_of("partner_id = $1 AND ($2::uuid IS NULL OR customer_id = $2)")
-"""By (owner, customer_id, now, types, statuses, since, until); newest first."""
+"""Parameters: (owner, customer_id, now, types, statuses, since, until); newest first."""
 
 
 async def add_request(conn: Connection, request: types.ReportRequest) -> bool:
-    """Write down a request; tell whether it was new."""
+    """Insert a request; return whether it was new."""
     parameters = msgspec.json.encode(request.parameters).decode()
     values = [parameters if name == "parameters" else getattr(request, name) for name in _NAMES]
     return await conn.fetchval(_ADD, *values) is True
@@ -93,25 +93,25 @@ async def add_formats(
     tenant_id: UUID,
     wall: datetime,
 ) -> int:
-    """Let these formats be made, those too that failed before; return how many there are to make."""
+    """Schedule these formats, including those that failed before; return how many are to be made."""
     ids = (request.customer_id, request.report_id)
     done: str = await conn.execute(_ADD_FORMATS, *ids, list(formats), batch_id, tenant_id, wall)
     return int(done.rsplit(maxsplit=1)[-1])
 
 
 async def get_request(conn: Db, report_request_id: UUID, now: datetime) -> types.ReportRequest:
-    """Return a request of anybody. Raises NotFound."""
+    """Return a request of any customer. Raises NotFound."""
     return await _get(conn, "report_request_id = $1 AND expires_at > $2", report_request_id, now)
 
 
 async def get_report(conn: Db, report_id: UUID, now: datetime) -> types.ReportRequest:
-    """Return the request of a report of anybody that is completed. Raises NotFound."""
+    """Return the request of any customer's completed report. Raises NotFound."""
     completed = "report_id = $1 AND expires_at > $2 AND status = 'COMPLETED'"
     return await _get(conn, completed, report_id, now, noun="report")
 
 
 async def get_claimed(conn: Db, report_id: UUID) -> types.ReportRequest:
-    """Return the request of a report that is being made. Raises NotFound when it has expired."""
+    """Return the request of a report that is being made. Raises NotFound if it has expired."""
     return await _get(conn, "report_id = $1", report_id, noun="report")
 
 
@@ -132,13 +132,13 @@ async def list_formats(conn: Db, report_ids: Sequence[UUID]) -> dict[UUID, list[
 
 
 async def count_unfinished(conn: Db, customer_id: UUID) -> int:
-    """Return how many formats of a customer wait or are made."""
+    """Return the number of a customer's formats that wait or are being made."""
     count: int = await conn.fetchval(_UNFINISHED, customer_id)
     return count
 
 
 async def purge_expired(pool: Pool, now: datetime) -> int:
-    """Remove reports that have expired, with the rows of their files; return how many."""
+    """Delete expired reports, with the rows of their files; return how many."""
     removed = 0
     while True:
         async with pool.acquire() as conn, conn.transaction():
@@ -150,7 +150,7 @@ async def purge_expired(pool: Pool, now: datetime) -> int:
             return removed
 
 
-# A row is locked while it is claimed, and looked at once more then: another worker may have been quicker.
+# A claimed row is locked, and its condition is checked again then: another worker may have been quicker.
 _CLAIM = """
 WITH turn AS (
   SELECT tenant_id, report_id, output_format
@@ -205,7 +205,7 @@ SELECT r.customer_id, r.report_request_id, r.report_id, bool_or(f.status IN ('PE
 
 
 class Claim(NamedTuple):
-    """A format that one worker makes: whose, which, and how often it was begun."""
+    """A format claimed by a worker: its owner, its name, and how often it was started."""
 
     customer_id: UUID
     report_id: UUID
@@ -216,7 +216,7 @@ class Claim(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Formats that were requested at once."""
+    """Formats that were requested together."""
 
     customer_id: UUID
     report_request_id: UUID
@@ -226,32 +226,32 @@ class Batch(NamedTuple):
 
 
 async def claim_format(conn: Db, owner_id: UUID, *, wall: datetime, until: datetime) -> Claim | None:
-    """Claim the format whose turn it is; None when there is none to make."""
+    """Claim the next format in turn; None if there is none to make."""
     row = await conn.fetchrow(_CLAIM, wall, owner_id, until)
     return None if row is None else Claim(**{**row, "output_format": types.ReportFormat(row["output_format"])})
 
 
 async def begin(conn: Db, claim: Claim, now: datetime) -> None:
-    """Note that a request is being worked on."""
+    """Record that work on a request has begun."""
     await conn.execute(_BEGIN, claim.report_id, now)
 
 
 async def renew(conn: Db, claim: Claim, *, until: datetime, progress: int) -> None:
-    """Hold a claim longer; one that another worker has by now stays as it is."""
+    """Extend a claim; one that another worker has taken over is not changed."""
     await conn.execute(_RENEW, claim.report_id, claim.output_format, until, progress, claim.owner_id)
 
 
 async def retry_later(conn: Db, claim: Claim, due_at: datetime) -> None:
-    """Let a format be made again from an instant on."""
+    """Schedule another attempt at a format."""
     await conn.execute(_RETRY, claim.report_id, claim.output_format, claim.owner_id, due_at)
 
 
 async def finish(
     conn: Connection, claim: Claim, *, file_id: UUID | None, failure: types.FailureReason | None, now: datetime
 ) -> types.ReportRequestStatus | None:
-    """Finish a format; return what became of its batch when it was the last of it, in the caller's transaction.
+    """Finish a format; return the outcome of its batch if it was the last one, in the caller's transaction.
 
-    The request has the status of the formats that it asked for. Raises ClaimLost.
+    The request's status follows the formats that it asked for. Raises ClaimLost.
     """
     request = await conn.fetchrow(_LOCK, claim.report_id)
     status = types.ReportRequestStatus.FAILED if file_id is None else types.ReportRequestStatus.COMPLETED
@@ -269,10 +269,10 @@ async def finish(
 
 
 async def find_batch(conn: Db, batch_id: UUID) -> Batch | None:
-    """Return formats that were requested at once; None when they have expired."""
+    """Return formats that were requested together; None if they have expired."""
     row = await conn.fetchrow(_FIND_BATCH, batch_id)
     return None if row is None else Batch(*row)
 
 
 class ClaimLost(Exception):
-    """Another worker has the claim by now, or the report has expired."""
+    """Another worker has taken over the claim, or the report has expired."""

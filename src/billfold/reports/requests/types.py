@@ -1,4 +1,4 @@
-"""A request for a report, the formats in which a report is made, and whom it is about."""
+"""A request for a report, the formats of a report, and its subject."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,17 +21,17 @@ from billfold.reports.proofs.signatures import Figure
 
 Day: TypeAlias = date
 LIFETIME: Final = timedelta(days=90)
-"""How long a report is kept, in business time."""
+"""Lifetime of a report, in business time."""
 RANGE_DAYS_MAX: Final = 31
 POCKETS_MAX: Final = 100
 FINISHED_JOB: Final = "report.finished"
-"""Raises the event of formats that were requested at once; its object is their batch."""
+"""Raises the event of a batch of formats; its object is the batch."""
 UNFINISHED_MAX: Final = 100
-"""How many formats of one customer may wait or be made at once."""
+"""Maximum number of one customer's formats that wait or are being made."""
 
 
 class ReportType(StrEnum):
-    """What a report shows."""
+    """The content of a report."""
 
     BANK_STATEMENT_REPORT = "BANK_STATEMENT_REPORT"
     BROKERAGE_STATEMENT_REPORT = "BROKERAGE_STATEMENT_REPORT"
@@ -41,7 +41,7 @@ class ReportType(StrEnum):
 
 
 class ReportFormat(StrEnum):
-    """What a file of a report is."""
+    """The file format of a report."""
 
     CAMT053 = "CAMT053"
     CAMT052 = "CAMT052"
@@ -56,7 +56,7 @@ class ReportFormat(StrEnum):
 
 
 class ReportRequestStatus(StrEnum):
-    """Where a request stands, or one format of a report."""
+    """The status of a request, or of one format of a report."""
 
     PENDING = "PENDING"
     PROCESSING = "PROCESSING"
@@ -65,25 +65,25 @@ class ReportRequestStatus(StrEnum):
 
 
 class FailureReason(StrEnum):
-    """Why a report could not be made."""
+    """The reason why a report failed."""
 
     RENDERING_FAILED = "RENDERING_FAILED"
-    """It cannot be made of what is stored."""
+    """The stored data does not allow it."""
     STORAGE_UNAVAILABLE = "STORAGE_UNAVAILABLE"
-    """There was no room for the file, or the file store did not answer, several times."""
+    """There was not enough space for the file, or the file store did not answer, several times."""
     INTERRUPTED = "INTERRUPTED"
     """Workers stopped while making it, several times."""
 
 
 class DateType(StrEnum):
-    """Which date of a trade lies in the range of a trade report."""
+    """The date by which a trade report selects trades."""
 
     BOOK_DATE = "BOOK_DATE"
     SETTLEMENT_DATE = "SETTLEMENT_DATE"
 
 
 class FormatFacts(NamedTuple):
-    """How a file of a format is called and served."""
+    """The file extension and media type of a format."""
 
     extension: str
     media_type: str
@@ -106,7 +106,7 @@ FORMATS: Final[Mapping[ReportFormat, FormatFacts]] = MappingProxyType(
 
 
 class ReportParameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a report is about, as it was requested; days are Eastern. What its type does not take is None."""
+    """The parameters of a report, as requested; days are Eastern. Parameters that its type does not have are None."""
 
     customer_id: UUID | None = None
     pocket_ids: tuple[UUID, ...] | None = None
@@ -121,8 +121,8 @@ class ReportParameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 class ReportRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request as stored. Times are business time; `created_at` is the instant that the report shows.
 
-    `entry_no` is the customer's last journal entry at the request: the report shows none after it. `entries_after` is
-    the last one that an earlier notification showed, where the report continues from there.
+    `entry_no` is the customer's last journal entry at the time of the request: the report shows none after it.
+    `entries_after` is the last one shown by an earlier notification that this report continues.
     """
 
     customer_id: UUID
@@ -143,14 +143,14 @@ class ReportRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shown_at(self) -> datetime:
-        """The instant that the report shows: that of the request, or the end of its last day if that came before."""
+        """The instant that the report shows: that of the request, or the end of its last day if that was earlier."""
         day = self.parameters.date or self.parameters.date_to
         assert day is not None
         return min(self.created_at, et_instant(day + timedelta(days=1), 0))
 
 
 class ReportedFormat(msgspec.Struct, frozen=True, kw_only=True):
-    """One format of a report: where it stands, in percent, and its file when there is one."""
+    """One format of a report: its status, its progress in percent, and its file when finished."""
 
     output_format: ReportFormat
     status: ReportRequestStatus
@@ -161,11 +161,11 @@ class ReportedFormat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportSource(NamedTuple):
-    """What a renderer makes a file of.
+    """The input of a renderer.
 
-    All that it writes follows from what is stored of the customer up to `position`: no clock, no random ids, so that
-    the same file is made again. `position` is that of the request, or of the end of its last day if that came before.
-    `pocket_ids` are those that the report is about, in the order of the request.
+    Its output depends only on the customer's stored data up to `position`: no clock, no random ids, so that the same
+    file can be made again. `position` is that of the request, or of the end of its last day if that was earlier.
+    `pocket_ids` are those that the report covers, in the order of the request.
     """
 
     bank: Bank
@@ -173,13 +173,13 @@ class ReportSource(NamedTuple):
     pocket_ids: tuple[UUID, ...]
     position: LedgerPosition
     report_progress: Callable[[int], None]
-    """Call it with the percents that are done, as often as one likes."""
+    """Reports the progress in percent; may be called as often as needed."""
     figures: list[Figure]
-    """What the bank signs of the file besides its bytes, in the order in which the file shows it."""
+    """Figures that the bank signs in addition to the file's bytes, in display order."""
 
 
 Renderer = Callable[[ReportSource, IO[bytes]], Awaitable[None]]
-"""Writes a file of one type and format. What grows with the customer is written row by row, never in memory whole.
+"""Writes a file of one type and format. Data that grows with the customer is streamed row by row.
 
 Whatever it raises fails the report, except that what passes is tried again: a full disk, an unavailable database.
 """
@@ -209,13 +209,13 @@ class Entity(NamedTuple):
     pockets: Mapping[UUID, str]
 
     def distinct_name(self, pocket_id: UUID) -> str:
-        """Return the name of a Pocket; where several have the same, with the beginning of its id."""
+        """Return the name of a Pocket; if several share it, with the beginning of its id."""
         name = self.pockets[pocket_id]
         return name if Counter(self.pockets.values())[name] == 1 else f"{name} ({pocket_id.hex[:8]})"
 
 
 async def entity_of(bank: Bank, customer_id: UUID) -> Entity:
-    """Return a customer and its Pockets as they are called now. Raises NotFound."""
+    """Return a customer and its Pockets with their current names. Raises NotFound."""
     name = await bank.pool.fetchval(_CUSTOMER, customer_id)
     if name is None:
         raise NotFound("There is no such customer.")
@@ -225,7 +225,7 @@ async def entity_of(bank: Bank, customer_id: UUID) -> Entity:
 
 
 async def pockets_of(bank: Bank, request: ReportRequest) -> tuple[UUID, ...]:
-    """Return the Pockets that a report is about: those named, or all that were open when it was requested."""
+    """Return the Pockets that a report covers: those named, or all that were open at the time of the request."""
     named = request.parameters.pocket_ids
     if named is not None:
         return named

@@ -1,7 +1,7 @@
 """Makes reports: claims one format at a time, writes it, and finishes it once, even if several workers tried.
 
-Any number of workers may run. One that dies leaves its claim, which ends by itself; a report that cannot be made fails
-alone. What passes, such as a full disk, is waited for a few times.
+Any number of workers may run. The claim of a crashed worker expires; a report that cannot be made fails
+without affecting others. Temporary errors, such as a full disk, are retried a few times.
 """
 
 import asyncio
@@ -36,16 +36,16 @@ log = structlog.get_logger(__name__)
 
 CLAIM_LASTS: Final = timedelta(seconds=15)
 ATTEMPTS_MAX: Final = 6
-"""How often a format is begun before it fails."""
+"""Number of attempts at a format before it fails."""
 PARALLEL: Final = 3
-"""How many reports one process makes at once: a long one of one tenant delays no other tenant."""
+"""Number of reports one process makes at once: a long one of one tenant delays no other tenant."""
 _RENEWED_PER_CLAIM: Final = 5
 _PAUSE: Final = timedelta(seconds=2)
-"""How long the first attempt is followed by none; the pause doubles each time."""
+"""Pause after the first attempt; it doubles each time."""
 
 
 async def make_reports(bank: Bank) -> int:
-    """Make the report whose turn it is; return how many that was."""
+    """Make the next report in turn; return how many were made."""
     wall = wall_now()
     claim = await store.claim_format(bank.pool, ids.new(), wall=wall, until=wall + CLAIM_LASTS)
     if claim is None:
@@ -58,12 +58,12 @@ async def make_reports(bank: Bank) -> int:
 
 
 async def purge_reports(bank: Bank) -> int:
-    """Remove reports that have expired; return how many. Their files go with other files that nobody names."""
+    """Delete expired reports; return how many. Their files are deleted with other unreferenced files."""
     return await store.purge_expired(bank.pool, await bank.now())
 
 
 async def run_finished_job(bank: Bank, job: ScheduledJob) -> None:
-    """Raise the event of formats that were requested at once."""
+    """Raise the event of a batch of formats."""
     batch = await store.find_batch(bank.pool, job.object_id)
     if batch is None or batch.is_open:
         return
@@ -97,7 +97,7 @@ async def _make(bank: Bank, claim: Claim) -> None:
 
 
 async def _write(bank: Bank, claim: Claim) -> KeptFile:
-    """Write a format to a temporary file, and keep it in parts."""
+    """Write a format to a temporary file, and store it in parts."""
     request = await store.get_claimed(bank.pool, claim.report_id)
     pocket_ids = await types.pockets_of(bank, request)
     position = await position_of(bank.pool, request.customer_id, await types.last_entry_shown(bank, request))
@@ -109,7 +109,7 @@ async def _write(bank: Bank, claim: Claim) -> KeptFile:
 
 
 async def _write_source(bank: Bank, claim: Claim, source: types.ReportSource) -> KeptFile:
-    """Write what is read by the bank of the source; `bank` signs and keeps it."""
+    """Write a report that is read through the bank of the source; `bank` signs and stores it."""
     request = source.request
     with tempfile.TemporaryFile() as output:
         await RENDERERS[request.type, claim.output_format](source, output)
@@ -125,7 +125,7 @@ async def _write_source(bank: Bank, claim: Claim, source: types.ReportSource) ->
 
 
 async def _fail(bank: Bank, claim: Claim, error: Exception) -> None:
-    """Let a format be made again when what hindered it passes, or fail it."""
+    """Schedule another attempt after a temporary error, or fail the format."""
     facts = {"report_id": str(claim.report_id), "output_format": claim.output_format, "attempt": claim.attempts}
     passes = is_shortage(error)
     if passes and claim.attempts < ATTEMPTS_MAX:
@@ -169,7 +169,7 @@ async def _notify(conn: Connection, bank: Bank, request: types.ReportRequest) ->
 
 @asynccontextmanager
 async def _held(bank: Bank, claim: Claim) -> AsyncIterator[Callable[[int], None]]:
-    """Hold a claim, and yield what takes how far it is, in percent."""
+    """Hold a claim, and yield a function that takes the progress in percent."""
     done = 0
 
     def report_progress(percent: int) -> None:
@@ -179,7 +179,7 @@ async def _held(bank: Bank, claim: Claim) -> AsyncIterator[Callable[[int], None]
     async def renew() -> None:
         while True:
             await asyncio.sleep(CLAIM_LASTS.total_seconds() / _RENEWED_PER_CLAIM)
-            with suppress(Exception):  # the work itself meets the error, too
+            with suppress(Exception):  # the work itself runs into the error, too
                 await store.renew(bank.pool, claim, until=wall_now() + CLAIM_LASTS, progress=done)
 
     renewing = asyncio.create_task(renew())

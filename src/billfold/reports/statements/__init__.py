@@ -1,4 +1,4 @@
-"""Monthly statements of Pockets, and the list of every statement that a customer was given.
+"""Monthly statements of Pockets, and the list of every statement issued to a customer.
 
-Owns their rows and what they say. Made once a month is over; a corrected one is another version. It never moves money.
+Owns their rows and contents. Made once a month is over; a corrected one is a new version. It never moves money.
 """

@@ -28,7 +28,7 @@ _TRADES: Final = {"BUY": "Purchase", "SELL": "Sale", "MATURITY": "Maturity"}
 
 
 class _Line(NamedTuple):
-    """A line of the activity: what it moves, and how that changes the cash. Lines of one `subject` can be summed."""
+    """A line of the activity: its amount, and its effect on cash. Lines with one `subject` can be summed."""
 
     day: date
     kind: str
@@ -40,7 +40,7 @@ class _Line(NamedTuple):
 
 
 class _Sum(NamedTuple):
-    """Lines of a day, type and subject; `details` are those of the last."""
+    """Sum of the lines of a day, type and subject; `details` are those of the last line."""
 
     details: str = ""
     lines: int = 0
@@ -54,7 +54,7 @@ class _Sum(NamedTuple):
 
 
 class ActivityLines:
-    """The activity of a brokerage account, taken up page by page; `totals` are the amounts of all entries by kind."""
+    """The activity of a brokerage account, collected page by page; `totals` are the amounts of all entries by kind."""
 
     def __init__(self, calendars: Calendars) -> None:
         self._calendars = calendars
@@ -64,23 +64,23 @@ class ActivityLines:
         self._count = 0
 
     def add_entries(self, entries: Iterable[AccountEntry]) -> None:
-        """Take up entries in booking order; those without a journal entry are gains, and no lines."""
+        """Add entries in booking order; those without a journal entry are gains and have no line."""
         for each in entries:
             self.totals[each.kind] += each.amount
             if each.entry_no is not None:
                 self._add(each.entry_no, 0, _entry_line(each))
 
     def add_trades(self, trades: Iterable[TradeRow]) -> None:
-        """Take up trades in booking order."""
+        """Add trades in booking order."""
         for each in trades:
             if each.activity in _TRADES:
                 self._add(each.entry_no, each.trade_no, _trade_line(each, settles_on(each, self._calendars)))
 
     def table(self, statement: AccountStatement) -> PrintedTable:
-        """Return sweeps, fees, trades and maturities in their order, with the cash after each.
+        """Return sweeps, fees, trades and maturities in order, with the cash after each.
 
-        Of more than LINES_MAX there is one line per day, type, and bill or direction.
-        Raises InvariantError unless they lead from the cash at the opening to the cash at the closing.
+        More than LINES_MAX lines are condensed to one line per day, type, and bill or direction.
+        Raises InvariantError unless they lead from the opening cash to the closing cash.
         """
         cash, rows = statement.opening.cash, list[tuple[str, ...]]()
         for line in self._one_by_one() if self._count <= LINES_MAX else self._summed():
@@ -100,11 +100,11 @@ class ActivityLines:
             self._lines.append((entry_no, no, line))
 
     def _one_by_one(self) -> Iterable[_Line]:
-        # Of one journal entry, first what brings cash: it is raised before it is paid, and is never below zero.
+        # Within one journal entry, credits come first: cash is raised before it is paid, and is never below zero.
         return (line for *_, line in sorted(self._lines, key=lambda each: (each[0], each[2].cash < 0, each[1])))
 
     def _summed(self) -> Iterable[_Line]:
-        # Of one day, too.
+        # The same within one day.
         for (day, _, kind, subject), total in sorted(self._sums.items()):
             details = total.details
             if total.lines > 1:
@@ -155,7 +155,7 @@ writing what you reported orally, to protect your rights.
 
 
 class DayValue(NamedTuple):
-    """What a Pocket was worth at the end of a business day, and what its bills had earned that day, in cents."""
+    """The value of a Pocket at the end of a business day, and its bills' earnings of that day, in cents."""
 
     day: date
     value: int
@@ -163,7 +163,7 @@ class DayValue(NamedTuple):
 
 
 class IncomeStates(NamedTuple):
-    """A Pocket at the beginning of the year, of the month, and at its end."""
+    """A Pocket at the beginning of the year, at the beginning of the month, and at its end."""
 
     year: PocketState
     start: PocketState
@@ -173,7 +173,7 @@ class IncomeStates(NamedTuple):
 def day_values(
     market: Market, period: Period, days: Mapping[date, PocketState], states: IncomeStates
 ) -> list[DayValue]:
-    """Return the value at the closing price of every day, from the states at the end of some."""
+    """Return the value at the closing price of every day, from the states at the end of some days."""
     state, valued = states.start, []
     for number in range((period.last_day - period.first_day).days + 2):
         day = period.first_day + timedelta(days=number - 1)
@@ -186,7 +186,7 @@ def day_values(
 
 
 def summary(statement: AccountStatement, totals: Mapping[EntryKind, int]) -> list[tuple[str, str]]:
-    """Return the value at both ends and what changed it."""
+    """Return the value at both ends and the changes in between."""
     period = statement.period
     kinds = (
         ("Additions", EntryKind.ADDITION),
@@ -226,7 +226,7 @@ def holdings(statement: AccountStatement, costs: Mapping[str, int], market: Mark
 
 
 def income(statement: AccountStatement, states: IncomeStates) -> PrintedTable:
-    """Return what was earned in the month and the year. Raises InvariantError when it is not the gain of the bills."""
+    """Return the income of the month and the year. Raises InvariantError if it differs from the gain of the bills."""
     unrealised = sum(each.value for each in statement.closing.holdings) - states.end.earnings_basis
     before = sum(each.value for each in statement.opening.holdings) - states.start.earnings_basis
     realised = states.end.realised - states.start.realised
@@ -244,7 +244,7 @@ def income(statement: AccountStatement, states: IncomeStates) -> PrintedTable:
 
 
 def charts(statement: AccountStatement, days: Sequence[DayValue]) -> tuple[PrintedChart, ...]:
-    """Return the value and the earnings of each day, and what matures next."""
+    """Return charts of the value and the earnings of each day, and of upcoming maturities."""
     period = statement.period
     ends = short_day(period.first_day), short_day(period.last_day)
     values, earned = [each.value for each in days], [each.earned for each in days]
@@ -288,7 +288,7 @@ def _maturities(holdings: Iterable[Holding]) -> PrintedChart:
 
 
 def _flows(state: PocketState) -> int:
-    """Return what came in since the Pocket was opened, less what went out and fees."""
+    """Return the net inflow since the Pocket was opened, less fees."""
     return state.inflow - state.outflow - state.fees
 
 
@@ -316,7 +316,7 @@ def _holding(each: Holding, cost: int, rate: str) -> tuple[str, ...]:
 
 
 def _between(values: Sequence[int]) -> list[float]:
-    """Return values as fractions of a height that shows how they differ."""
+    """Return values as fractions of the chart's height, scaled to show their differences."""
     if not any(values):
         return []
     low, high = min(values), max(values)
@@ -329,6 +329,6 @@ def _base(values: Sequence[int]) -> float:
 
 
 def _around(values: Sequence[int]) -> list[float]:
-    """Return values as fractions of a height on which zero lies at the base."""
+    """Return values as fractions of the chart's height, with zero at the base."""
     low, high = min([0, *values]), max([0, *values])
     return [(each - low) / (high - low) for each in values] if high > low else []

@@ -1,4 +1,4 @@
-"""`billfold statements`: make the statements of a month now, correct those of a Pocket, list what was made."""
+"""`billfold statements`: make the statements of a month now, correct those of a Pocket, list statements."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -25,7 +25,7 @@ MonthKey = Annotated[str, typer.Option("--month", help="A month as YYYY-MM.")]
 
 @group.command("make --month 2026-01")
 async def make(bank: Bank, month: MonthKey) -> str:
-    """Make the statements that a month lacks. A worker does the same by itself; it may be stopped and begun again."""
+    """Make the missing statements of a month. A worker does the same automatically; it can be interrupted."""
     wanted = _month(month)
     if wanted.due_at > await bank.now():
         raise CliError(f"{month} is not over yet.", f"Its statements are made from {wanted.next.first_day} on.")
@@ -61,9 +61,9 @@ async def correct(
     bank: Bank,
     pocket: Annotated[UUID, typer.Argument(help="The Pocket whose statements are wrong.")],
     month: MonthKey,
-    reason: Annotated[str, typer.Option(help="A sentence that stands on the corrected statement.")],
+    reason: Annotated[str, typer.Option(help="A sentence printed on the corrected statement.")],
 ) -> Iterable[Row]:
-    """Make the statements of a month anew, as further versions, and later ones that begin elsewhere then."""
+    """Make new versions of the statements of a month, and of later ones whose opening changes."""
     entry = await bank.directory.find("pocket", pocket)
     if entry is None or not reason.strip():
         raise CliError("There is no such Pocket." if entry is None else "A correction needs a reason.", "Correct it.")

@@ -1,6 +1,6 @@
-"""A monthly statement as a document, from what was read of its account.
+"""Composes a monthly statement as a document from the entries of its account.
 
-That of a bank account shows each payment of the month, and the sweeps that leave the account at zero.
+A bank statement shows each payment of the month, and the sweeps that leave the account at zero.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ in error, so that you will have the use of the money while we investigate.
 
 
 class PaymentLines:
-    """The lines of a bank statement, taken up page by page; its totals are those of all payments."""
+    """The lines of a bank statement, collected page by page; its totals are those of all payments."""
 
     def __init__(self) -> None:
         self._payments: list[AccountEntry] = []
@@ -44,7 +44,7 @@ class PaymentLines:
         self.credited = self.debited = self.fees = 0
 
     def add(self, entries: Iterable[AccountEntry]) -> None:
-        """Take up entries in booking order; sweeps follow from the payments."""
+        """Add entries in booking order; sweeps are derived from the payments."""
         for each in entries:
             if each.kind == EntryKind.SWEEP:
                 continue
@@ -78,7 +78,7 @@ class PaymentLines:
         )
 
     def summary(self, statement: AccountStatement) -> list[tuple[str, str]]:
-        """Return balances and what lies between."""
+        """Return the balances and the totals between them."""
         period = statement.period
         sweeps = self.debited + self.fees - self.credited
         return [
@@ -120,7 +120,7 @@ _TITLES = {AccountType.BANK: "Bank statement", AccountType.BROKERAGE: "Brokerage
 
 
 class Issue(NamedTuple):
-    """Who issues a statement to whom, when, and what a corrected version replaces."""
+    """The issuer and recipient of a statement, its time, and the reason for a corrected version."""
 
     bank: printing.PrintedBank
     recipient: Sequence[str]
@@ -130,7 +130,7 @@ class Issue(NamedTuple):
 
 
 class BrokerageReading(NamedTuple):
-    """What a brokerage statement shows: its activity, costs by CUSIP, and states of the Pocket."""
+    """The contents of a brokerage statement: activity, costs by CUSIP, and states of the Pocket."""
 
     lines: ActivityLines
     costs: dict[str, int]
@@ -152,7 +152,7 @@ def compose_bank(statement: AccountStatement, lines: PaymentLines, issue: Issue)
 def compose_brokerage(
     statement: AccountStatement, reading: BrokerageReading, market: Market, *, issue: Issue
 ) -> printing.PrintedDocument:
-    """Return a brokerage statement. Raises InvariantError when its parts disagree."""
+    """Return a brokerage statement. Raises InvariantError if its parts disagree."""
     return _document(
         statement,
         issue,

@@ -23,7 +23,7 @@ from billfold.reports.statements.store import STATEMENTS, StatementFilters, Stat
 TYPES = {each.value: each for each in StatementType} | {
     each.value.replace("-", ""): each for each in StatementType if each.startswith("1099-")
 }
-"""Types by every spelling that a filter takes."""
+"""Types by every spelling that the filter accepts."""
 
 
 class Statement(msgspec.Struct, kw_only=True):
@@ -56,9 +56,9 @@ def _parse_key(name: str, text: str) -> str:
 
 
 class StatementQuery(OrderedQuery, frozen=True):
-    """The page a caller asks for: up to 150 statements."""
+    """Page parameters: up to 150 statements."""
 
-    limit: Annotated[int, msgspec.Meta(ge=1, le=LIMIT_MAX), Query(description="How many rows at most.")] = LIMIT_DEFAULT
+    limit: Annotated[int, msgspec.Meta(ge=1, le=LIMIT_MAX), Query(description="Maximum row count.")] = LIMIT_DEFAULT
 
 
 Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
@@ -89,7 +89,7 @@ async def list_customer_statements(
 ) -> CursorList[Statement]:
     """List statements.
 
-    Monthly statements and tax forms. The URLs are valid for 10 minutes.
+    Returns monthly statements and tax forms. The URLs are valid for 10 minutes.
     """
     owner = await caller.owner(bank, customer_id)
     pockets = None if account is None else await resolve_pockets(caller, bank, owner, requested=account)
@@ -109,7 +109,7 @@ async def list_account_statements(
 ) -> CursorList[Statement]:
     """List statements of an account.
 
-    Monthly statements and tax forms. The URLs are valid for 10 minutes.
+    Returns monthly statements and tax forms. The URLs are valid for 10 minutes.
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
     filters = StatementFilters(pockets=[pocket_id], types=type, key=key)

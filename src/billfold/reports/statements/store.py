@@ -1,4 +1,4 @@
-"""Rows of statements, the month that one covers, what is still to be made, and what it reads besides its entries."""
+"""Rows of statements, their month, the statements still to be made, and the data they read besides entries."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from billfold.platform.database.rows import Table
 from billfold.platform.dates import et_date, et_instant
 
 MADE_AT: Final = time(6)
-"""From when on (ET) the statements of a month are made, on the first day of the next: what it booked is committed."""
+"""Time (ET) on the first day of the next month from which statements are made: all entries are committed by then."""
 
 LINES_MAX: Final = 5_000
-"""How many lines of activity are printed one by one; of more there is one line per day and kind."""
+"""Maximum number of lines of activity printed one by one; if there are more, they are summed per day and kind."""
 
 
 class StatementType(StrEnum):
-    """What is listed as a statement."""
+    """Types of documents listed as statements."""
 
     BANK = "BANK"
     BROKERAGE = "BROKERAGE"
@@ -73,48 +73,48 @@ class Month(NamedTuple):
 
     @classmethod
     def of(cls, at: datetime) -> Month:
-        """Return the month that an instant is in."""
+        """Return the month of an instant."""
         return cls(et_date(at).replace(day=1))
 
     @classmethod
     def before(cls, at: datetime) -> Month:
-        """Return the last month whose statements are due by an instant."""
+        """Return the last month whose statements are due at an instant."""
         last = cls.of(at).previous
         return last if last.due_at <= at else last.previous
 
     @property
     def key(self) -> str:
-        """The month as statements name it."""
+        """The key of the month in statements, like 2026-01."""
         return f"{self.first_day:%Y-%m}"
 
     @property
     def name(self) -> str:
-        """The month as people name it: "January 2026"."""
+        """The name of the month: "January 2026"."""
         return f"{self.first_day:%B %Y}"
 
     @property
     def previous(self) -> Month:
-        """The month before."""
+        """The previous month."""
         return Month((self.first_day - timedelta(days=1)).replace(day=1))
 
     @property
     def next(self) -> Month:
-        """The month after."""
+        """The next month."""
         return Month((self.first_day + timedelta(days=31)).replace(day=1))
 
     @property
     def last_day(self) -> date:
-        """Its last day."""
+        """The last day of the month."""
         return self.next.first_day - timedelta(days=1)
 
     @property
     def starts_at(self) -> datetime:
-        """Its first instant, Eastern time."""
+        """The first instant of the month, Eastern time."""
         return et_instant(self.first_day, 0)
 
     @property
     def due_at(self) -> datetime:
-        """From when on its statements are made."""
+        """The instant from which its statements are made."""
         return et_instant(self.next.first_day, MADE_AT)
 
 
@@ -136,13 +136,13 @@ SELECT {_statements.columns("s")}, s.written_no FROM statement s
     _statements.read,
     **BY_CREATION,
 )
-"""Current versions of the statements of a customer, of some Pockets, types and of a month or a year; newest first."""
+"""Current statements of a customer, optionally of some Pockets, some types, and a month or year; newest first."""
 
 
 def is_of_month(starts_at: str, ends_at: str, key: str) -> str:
-    """Return the condition that a Pocket `p` gets statements of a month: it was open, or moved since its last one.
+    """Return the SQL condition that a Pocket `p` gets statements of a month: it was open, or active since its last one.
 
-    The arguments are SQL. What came after the last statement of a closed Pocket is little, and found by its index.
+    The arguments are SQL. A closed Pocket has little activity after its last statement, which an index finds.
     """
     return f"""
   p.opened_at < {ends_at} AND (p.closed_at IS NULL OR p.closed_at >= {starts_at} OR EXISTS (
@@ -156,7 +156,7 @@ def is_of_month(starts_at: str, ends_at: str, key: str) -> str:
           ORDER BY made.key DESC, made.version DESC LIMIT 1), 0)))"""
 
 
-# Who had a Pocket in the month, and lacks a statement of it.
+# Customers that had a Pocket in the month and lack a statement for it.
 _DUE = f"""
   FROM pocket p CROSS JOIN unnest($4::text[]) AS t(type)
  WHERE {is_of_month("$1", "$2", "$3")}
@@ -199,7 +199,7 @@ class DueStatement(NamedTuple):
 
 
 class StatementFilters(msgspec.Struct, frozen=True, kw_only=True):
-    """Which statements; None lets all through. A year as `key` stands for all of the year."""
+    """Filter of statements; None does not filter. A year as `key` selects all of that year."""
 
     pockets: list[UUID] | None = None
     types: list[str] | None = None
@@ -207,7 +207,7 @@ class StatementFilters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def add(conn: Connection, row: StatementRow) -> bool:
-    """Write down a version of a statement whose file is written down; tell whether it was new."""
+    """Insert a version of a statement whose file is already inserted; return whether it was new."""
     return await _statements.insert(
         conn, row, then="ON CONFLICT (customer_id, pocket_id, type, key, version) DO NOTHING"
     )
@@ -216,12 +216,12 @@ async def add(conn: Connection, row: StatementRow) -> bool:
 async def find_latest(
     conn: Db, customer_id: UUID, pocket_id: UUID, type_: StatementType, key: str
 ) -> StatementRow | None:
-    """Return the last version of a statement."""
+    """Return the latest version of a statement."""
     return await _statements.first(conn, _LATEST, customer_id, pocket_id, type_, key)
 
 
 async def get_latest(conn: Db, customer_id: UUID, pocket_id: UUID, type_: StatementType, key: str) -> StatementRow:
-    """Return the last version of a statement. Raises NotFound."""
+    """Return the latest version of a statement. Raises NotFound."""
     return await _statements.one(conn, _LATEST, customer_id, pocket_id, type_, key)
 
 
@@ -247,7 +247,7 @@ def _span(month: Month) -> tuple[object, ...]:
 
 
 async def list_unfinished(conn: Db, now: datetime) -> list[Month]:
-    """Return the months whose statements are due by an instant and not all made, the oldest first."""
+    """Return the months whose statements are due by an instant and not complete, oldest first."""
     opened_at: datetime | None = await conn.fetchval(_FIRST_OPENED)
     if opened_at is None:
         return []
@@ -261,18 +261,18 @@ async def list_unfinished(conn: Db, now: datetime) -> list[Month]:
 
 
 async def finish(conn: Db, month: Month, at: datetime) -> None:
-    """Note that every statement of a month is made."""
+    """Record that every statement of a month is made."""
     await conn.execute(_FINISH, month.key, at)
 
 
 async def costs(conn: Db, customer_id: UUID, pocket_id: UUID, through: int, cusips: Sequence[str]) -> dict[str, int]:
-    """Return what bills held after a journal entry cost for tax, in cents by CUSIP."""
+    """Return the tax cost of the bills held after a journal entry, in cents by CUSIP."""
     rows = await conn.fetch(_COSTS, customer_id, pocket_id, through, cusips) if cusips else []
     return {row["cusip"]: row["cost"] for row in rows}
 
 
 async def list_trades(conn: Db, key: tuple[UUID, UUID], after: int, through: int) -> AsyncIterator[list[TradeRow]]:
-    """Yield the trades of a customer's Pocket after one journal entry up to another, in their order, page by page."""
+    """Yield the trades of a customer's Pocket after one journal entry up to another, in order, page by page."""
     place = (after, _TRADE_NO_MAX)
     while page := await _trades.all(conn, _TRADES, *key, *place, through, _TRADES_PER_PAGE):
         yield page
@@ -280,7 +280,7 @@ async def list_trades(conn: Db, key: tuple[UUID, UUID], after: int, through: int
 
 
 async def day_states(conn: Db, customer_id: UUID, pocket_id: UUID, month: Month) -> dict[date, PocketState]:
-    """Return the states at the end of the business days of a month on which something happened."""
+    """Return the states at the end of a month's business days with activity."""
     rows = await conn.fetch(_DAY_STATES, customer_id, pocket_id, month.first_day, month.last_day)
     return {
         day: PocketState(tuple((cusip, units) for cusip, units in msgspec.json.decode(positions)), *totals)

@@ -1,7 +1,7 @@
-"""Makes the statements of months that are over, customer by customer, one process at a time.
+"""Makes the statements of finished months, customer by customer, one process at a time.
 
-A process that dies leaves nothing half made: statements of a customer are written down together, and what a month
-still lacks is what the next process makes.
+A crash leaves nothing half made: statements of a customer are inserted together, and the next
+process makes the missing ones.
 """
 
 import asyncio
@@ -44,20 +44,20 @@ _KIND: Final = "statements"
 
 
 class Progress(NamedTuple):
-    """How many statements of a month were made, and for how many customers that failed."""
+    """The number of statements of a month that were made, and of customers for whom it failed."""
 
     made: int
     failed: int
 
 
 class StatementMaker:
-    """A task of the worker. It looks for a month that is over now and then."""
+    """A task of the worker. It periodically checks for a finished month."""
 
     def __init__(self) -> None:
         self._next_at = 0.0
 
     async def __call__(self, bank: Bank) -> int:
-        """Make what is due; return how many statements."""
+        """Make the statements that are due; return how many."""
         if monotonic() < self._next_at:
             return 0
         made = 0
@@ -73,7 +73,7 @@ class StatementMaker:
 
 @asynccontextmanager
 async def claimed(bank: Bank) -> AsyncIterator[bool]:
-    """Tell whether this process is the one that makes statements, and stay it until the end."""
+    """Yield whether this process is the one that makes statements, and hold the lock until the end."""
     async with bank.pool.acquire() as conn:
         is_ours: bool = await conn.fetchval("SELECT pg_try_advisory_lock($1)", STATEMENTS_LOCK)
         try:
@@ -84,7 +84,7 @@ async def claimed(bank: Bank) -> AsyncIterator[bool]:
 
 
 async def make_month(bank: Bank, month: Month) -> AsyncIterator[Progress]:
-    """Make the statements that a month lacks, and say after each customer how far it is.
+    """Make the missing statements of a month, and yield the progress after each customer.
 
     A customer whose statements fail is deferred and tried again later; the others are not held up.
     """
@@ -129,7 +129,7 @@ _NAMED_MAX: Final = 100
 
 
 class Draft(NamedTuple):
-    """A version of a statement that is to be made."""
+    """A version of a statement to be made."""
 
     customer_id: UUID
     pocket_id: UUID
@@ -139,16 +139,16 @@ class Draft(NamedTuple):
 
 
 class MadeStatement(NamedTuple):
-    """A version of a statement, and its file before it is written down."""
+    """A version of a statement, with its file, before it is inserted."""
 
     row: StatementRow
     file: KeptFile
 
 
 async def make_statements(bank: Bank, customer_id: UUID, month: Month) -> int:
-    """Make the statements of a month that a customer lacks, and notify its team; return how many.
+    """Make the missing statements of a customer for a month, and notify its team; return how many.
 
-    Raises InvariantError when a statement does not begin where the last one ended: nothing is made then.
+    Raises InvariantError, and makes nothing, if a statement does not begin where the last one ended.
     """
     due = await store.list_due(bank.pool, customer_id, month)
     if not due:
@@ -161,7 +161,7 @@ async def make_statements(bank: Bank, customer_id: UUID, month: Month) -> int:
 async def correct_statements(
     bank: Bank, customer_id: UUID, pocket_id: UUID, *, month: Month, reason: str
 ) -> list[StatementRow]:
-    """Make another version of the statements of a month, and of the later ones that do not begin where it ends now."""
+    """Make a new version of the statements of a month, and of later ones that no longer begin where it ends."""
     rows = list[StatementRow]()
     latest = [await store.get_latest(bank.pool, customer_id, pocket_id, each, month.key) for each in MONTHLY]
     now = await bank.now()
@@ -182,7 +182,7 @@ async def correct_statements(
 
 
 async def print_again(bank: Bank, row: StatementRow) -> bytes:
-    """Return a monthly statement as it is printed of what the ledger says today, as far as the statement covers it."""
+    """Return a monthly statement printed from today's ledger, up to the statement's last entry."""
     issue = await _issue(bank, row.customer_id, row.created_at, version=row.version, reason=row.reason)
     position = await position_of(bank.pool, row.customer_id, row.entry_no)
     statement, document = await _compose(bank, _draft(row, issue), position)
@@ -206,7 +206,7 @@ def _draft(row: StatementRow, issue: Issue) -> Draft:
 
 
 async def _make(bank: Bank, draft: Draft) -> MadeStatement:
-    # Executes what is due by the end of the month, which a replica cannot.
+    # Executes work that is due by the end of the month, which a replica cannot.
     position = await current_position(bank, draft.customer_id, draft.month.next.starts_at)
     statement, document = await read_current(bank, lambda reading: _compose(reading, draft, position))
     await _require_continuity(bank, draft, statement.opening.value)
@@ -235,7 +235,7 @@ def statement_id(pocket_id: UUID, type_: str, key: str, version: int) -> UUID:
 
 
 async def keep_statement(bank: Bank, row: StatementRow, pdf: bytes, name: str) -> MadeStatement:
-    """Keep the file of a statement, before it is written down."""
+    """Store the file of a statement, before its row is inserted."""
     name += ".pdf" if row.version == 1 else f"-v{row.version}.pdf"
     ids = (row.customer_id, row.statement_id)
     return MadeStatement(row, await downloads.keep_file(bank, ids, pdf, name=name, media_type=PDF, at=row.created_at))
@@ -285,12 +285,12 @@ async def _read_brokerage(bank: Bank, statement: AccountStatement, month: Month)
 
 
 async def write_statements(bank: Bank, made: Sequence[MadeStatement], title: str) -> int:
-    """Write down statements of one customer, all of them or none, and notify its team; return how many were new."""
+    """Insert statements of one customer, all or none, and notify its team; return how many were new."""
     unwritten = list[KeptFile]()
     async with bank.pool.acquire() as conn, conn.transaction():
         for row, kept in made:
             if not (await downloads.add_file(conn, kept) and await store.add(conn, row)):
-                unwritten.append(kept)  # another process was quicker
+                unwritten.append(kept)  # another process was faster
         if len(unwritten) < len(made):
             await _notify(bank, conn, [row for row, kept in made if kept not in unwritten], title)
     for kept in unwritten:

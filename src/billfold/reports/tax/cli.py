@@ -33,9 +33,9 @@ _BOX_COLUMNS = ("Pocket", "Form", "Box", "Amount>", "Filing")
 
 @group.view(f"show {EXAMPLE_ID} --year 2025")
 async def show(bank: Bank, customer_id: CustomerId, *, year: Year) -> str | None:
-    """Show what a customer sold and redeemed in a year, and the boxes of its forms.
+    """Show a customer's sales and redemptions of a year, and the boxes of its forms.
 
-    There is never a Form 1099-DIV: bills pay interest, and no dividend.
+    There is never a Form 1099-DIV: bills pay interest, not dividends.
     """
     await _require_customer(bank, customer_id)
     reading = await read_tax_years(bank, customer_id, year)
@@ -56,7 +56,7 @@ async def show(bank: Bank, customer_id: CustomerId, *, year: Year) -> str | None
 
 @group.command("make --year 2025")
 async def make(bank: Bank, *, year: Year) -> str:
-    """Make the forms that a year lacks. A worker does the same by itself on January 15."""
+    """Make the missing forms of a year. A worker does the same automatically on January 15."""
     if year_bounds(year)[1] > await bank.now():
         raise CliError(f"The year {year} is not over.", "Make its forms next year.")
     async with claimed(bank) as is_ours:
@@ -74,9 +74,9 @@ async def correct(
     customer_id: CustomerId,
     *,
     year: Year,
-    reason: Annotated[str, typer.Option(help="A sentence that stands on the corrected forms.")],
+    reason: Annotated[str, typer.Option(help="A sentence printed on the corrected forms.")],
 ) -> str:
-    """Make a customer's forms of a year anew, as further versions with the box CORRECTED."""
+    """Make new versions of a customer's forms of a year, with the box CORRECTED."""
     await _require_customer(bank, customer_id)
     if not reason.strip():
         raise CliError("A correction needs a reason.", "Name it with --reason.")
@@ -100,7 +100,7 @@ async def file(
 ) -> str:
     """Write Forms 1099-INT and 1099-B of a year for the IRS (FIRE, Publication 1220).
 
-    In a sandbox it is a test file. It is readable by its owner alone; upload it, then delete it.
+    In a sandbox it is a test file. Only its owner can read it; upload it, then delete it.
     """
     if year >= et_date(await bank.now()).year:
         raise CliError(f"The year {year} is not over.", "File it next year.")
@@ -124,7 +124,7 @@ async def file(
 
 
 def _filed(written: WrittenFile, out: Path) -> str:
-    """Return what was written. Raises CliError with the customers that failed."""
+    """Return a summary of the file. Raises CliError with the customers that failed."""
     for customer_id in written.without_number:
         print_warning(f"Customer {customer_id} has no taxpayer identification number.")
     if written.failed:
@@ -147,9 +147,9 @@ async def status(
     withhold_from: Annotated[date | None, DayOption(help="The first day of backup withholding.")] = None,
     withhold_until: Annotated[date | None, DayOption(help="The first day without it.")] = None,
 ) -> str:
-    """Set what a customer is to the IRS; what is not named is as if it had never been set.
+    """Set a customer's tax status; options that are not given are reset to their defaults.
 
-    By default its type of business says whether it is exempt: corporations are.
+    By default its type of business decides whether it is exempt: corporations are.
     """
     await _require_customer(bank, customer_id)
     if withhold_until is not None and (withhold_from is None or withhold_until <= withhold_from):

@@ -12,7 +12,7 @@ from billfold.reports.tax.rules import Filing, TaxForm, TaxLine, TaxYear, boxes_
 from billfold.reports.tax.store import Recipient
 
 LINES_MAX: Final = 2_000
-"""How many parts of lots are printed one by one; of more there is one line per bill."""
+"""Maximum number of lot disposals printed one by one; if there are more, there is one line per bill."""
 _NAMES: Final = {TaxForm.INTEREST: "Interest Income", TaxForm.BROKER: "Proceeds From Broker Transactions"}
 _OMB_NUMBERS: Final = {TaxForm.INTEREST: "1545-0112", TaxForm.BROKER: "1545-0715"}
 _COLUMNS: Final = printing.columns("Treasury bill+", "Acquired", "Disposed", "Par>", "Proceeds>", "Cost>")
@@ -60,7 +60,7 @@ _NOTES: Final = {
 
 
 class FormIssue(NamedTuple):
-    """Who issues a form to whom, when, whether the IRS has it too, and why it corrects the one before."""
+    """Issuer and recipient of a form, its time, whether the IRS receives it, and the reason for a correction."""
 
     bank: printing.PrintedBank
     payer_tin: str

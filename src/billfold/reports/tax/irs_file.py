@@ -1,7 +1,7 @@
 """The file of Forms 1099-INT and 1099-B for the IRS (FIRE, Publication 1220): pure, record by record.
 
 T, then for each form A, B per payee or sale and C with the totals of its B records, then F. A record has 750
-positions, the first of which is 1. Numbers are filled with zeros from the left, texts with blanks from the right;
+positions, numbered from 1. Numbers are left-padded with zeros, texts right-padded with blanks;
 amounts are cents.
 """
 
@@ -16,14 +16,14 @@ from billfold.reports.tax.store import Recipient
 
 RECORD_LENGTH: Final = 750
 AMOUNT_CODES: Final = "123456789ABCDEFGHJ"
-"""The payment amounts in their order: each is a field of every B record, and a total of every C record."""
+"""The payment amount codes in order: each is a field of every B record, and a total of every C record."""
 _NOT_PRINTED = re.compile(r"[^A-Z0-9 &'./,#-]")
 _NOT_IN_CONTROL = re.compile(r"[^A-Z0-9&-]")
 _CONTROL_CHARS = 4
 
 
 class Field(NamedTuple):
-    """Where a field stands; positions begin with 1."""
+    """The position of a field, counted from 1."""
 
     at: int
     length: int
@@ -31,7 +31,7 @@ class Field(NamedTuple):
 
 
 Layout = Mapping[str, Field]
-"""The fields of a record by their names, without its first position, which is its kind."""
+"""The fields of a record by name, without its first position, which is its type."""
 
 
 def _amounts(prefix: str, at: int, length: int) -> dict[str, Field]:
@@ -39,7 +39,7 @@ def _amounts(prefix: str, at: int, length: int) -> dict[str, Field]:
 
 
 def _fields(text: str) -> dict[str, Field]:
-    """Return the fields "name at:length, ...", and the number of the record; those that end with "#" are numbers."""
+    """Parse the fields "name at:length, ..."; names that end with "#" are numbers. Adds the record number."""
     found = re.findall(r"(\w+) (\d+):(\d+)(#?)", f"{text}, sequence 500:8#")
     return {name: Field(int(at), int(length), is_number=bool(mark)) for name, at, length, mark in found}
 
@@ -67,9 +67,9 @@ END_OF_TRANSMISSION: Final[Layout] = _fields("payers 2:8#, zeros 10:21#, payees 
 
 
 def record(kind: str, layout: Layout, values: Mapping[str, str | int]) -> str:
-    """Return a record of 750 characters. Numbers that are not given are zero; a longer text is cut.
+    """Return a record of 750 characters. Missing numbers are zero; texts that are too long are truncated.
 
-    Raises ValueError for a number that does not fit, or is negative.
+    Raises ValueError for a number that does not fit or is negative.
     """
     line = [" "] * RECORD_LENGTH
     line[0] = kind
@@ -89,12 +89,12 @@ def _filled(field: Field, value: str | int) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text as the IRS reads it: Latin capital letters without accents; other scripts are transliterated."""
+    """Return a text in the IRS's format: Latin capital letters without accents; other scripts are transliterated."""
     return " ".join(_NOT_PRINTED.sub(" ", anyascii(text).upper()).split())
 
 
 def name_control(name: str, *, is_individual: bool) -> str:
-    """Return the first four characters of a last name, or of a business's name without its article."""
+    """Return the first four characters of a last name, or of a business name without its article."""
     words = printable(name).split()
     if not is_individual and len(words) > 1 and words[0] == "THE":
         del words[0]
@@ -111,7 +111,7 @@ _PAYER_IS_AGENT, _WRITTEN_IN_HOUSE = "0", "I"
 
 
 class Payer(NamedTuple):
-    """The bank as the IRS knows it: its number, and the code under which it transmits."""
+    """The bank as a payer: its number, and its transmitter control code."""
 
     tin: str
     control_code: str
@@ -122,7 +122,7 @@ class Payer(NamedTuple):
     email: str
 
     def fields(self) -> dict[str, str | int]:
-        """Return what the T and A records say of it. Raises ValueError for an address outside the United States."""
+        """Return the bank's fields in the T and A records. Raises ValueError for a foreign address."""
         where = _ADDRESS.fullmatch(self.address)
         if where is None:
             raise ValueError(f"an address reads like 1 Main Street, New York, NY 10001, not {self.address}")
@@ -138,7 +138,7 @@ class Payer(NamedTuple):
 
 
 class IrsFile:
-    """Writes records into a file that can be rewound: the first is written last, since it says how many payees follow.
+    """Writes records into a seekable file: the first is written last, because it contains the number of payees.
 
     With `line_ends` the last two positions of each record are CR and LF.
     """
@@ -154,7 +154,7 @@ class IrsFile:
         self._out.write(b" " * RECORD_LENGTH)
 
     def add(self, form: TaxForm, recipient: Recipient, year: TaxYear, *, corrected: bool = False) -> None:
-        """Add a Pocket's returns of a form, one for its interest or one per sale; those of a form follow each other."""
+        """Add a Pocket's returns of a form, one for its interest or one per sale; keep those of a form together."""
         if form != self._form:
             self._end_form()
             self._begin_form(form)
@@ -162,7 +162,7 @@ class IrsFile:
             self._add_payee(layout, values | {"corrected": _CORRECTED if corrected else ""})
 
     def end(self, *, test: bool, prior_year: bool) -> None:
-        """End the file; write its first record."""
+        """Finish the file by writing its first record."""
         self._end_form()
         self._write("F", END_OF_TRANSMISSION, {"payers": self._payers, "payees": self.payees})
         values: dict[str, str | int] = self._payer_fields | {
@@ -240,7 +240,7 @@ def _payee_fields(recipient: Recipient) -> dict[str, str | int]:
     state, zip_code = printable(address.state or ""), re.sub(r"\D", "", address.postal_code)
     if address.country == "US":
         return values | {"city": printable(address.city), "state": state, "zip": zip_code}
-    # Of a foreign address city, province, postal code and country are one text over the fields of all three.
+    # For a foreign address, city, province, postal code and country are one text across the fields of all three.
     abroad = " ".join(filter(None, (address.city, address.state, address.postal_code, address.country)))
     city, province, code = _split_at(printable(abroad).ljust(FOREIGN_CITY.length), 40, 42)
     return values | {"foreign": "1", "city": city, "state": province, "zip": code}

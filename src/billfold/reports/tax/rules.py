@@ -1,7 +1,7 @@
 """Tax forms: disposals of parts of lots, boxes and filing, from movements of lots. Pure.
 
-A bill held to maturity pays interest: par less cost. One sold before pays interest up to its straight-line share of the
-acquisition discount (IRC 1271(a)(3), 1283); what it brought above that is short-term capital gain.
+A bill held to maturity pays interest: par less cost. A bill sold before pays interest up to its straight-line share of
+the acquisition discount (IRC 1271(a)(3), 1283); any further gain is short-term capital gain.
 
 Amounts are cents, units bills of $100 face, dates Eastern calendar days.
 """
@@ -29,7 +29,7 @@ class TaxForm(StrEnum):
 class LotMovement(NamedTuple):
     """The bills of one posting: out of a lot, into one, or both; with their trade unless they stay with the customer.
 
-    `activity` is that of the trade, which has `trade_units` for `notional`, with `tax_basis` in all.
+    `activity` is that of the trade: `trade_units` for `notional`, with `tax_basis` in total.
     """
 
     entry_no: int
@@ -63,7 +63,7 @@ class Disposal(NamedTuple):
 
     @property
     def par(self) -> int:
-        """What the bills pay at maturity."""
+        """The amount the bills pay at maturity."""
         return cents_for(self.units, PRICE_PAR_MICROS)
 
     @property
@@ -80,7 +80,7 @@ class Disposal(NamedTuple):
 class TaxLine(NamedTuple):
     """A disposal, and how much of its gain is interest. The rest of a gain is capital gain; a loss is all capital.
 
-    `withheld` is the backup withholding of its proceeds, which a sale alone has.
+    `withheld` is the backup withholding of its proceeds, which only a sale has.
     """
 
     disposal: Disposal
@@ -89,7 +89,7 @@ class TaxLine(NamedTuple):
 
     @property
     def basis(self) -> int:
-        """The cost with the interest, which is reported on the other form: nothing is counted twice."""
+        """The cost including the interest, which is reported on the other form: nothing is counted twice."""
         return self.disposal.cost + self.interest
 
     @property
@@ -99,18 +99,18 @@ class TaxLine(NamedTuple):
 
     @property
     def account(self) -> str:
-        """What tells its return from the others of its recipient: 20 characters."""
+        """The account number that distinguishes its return from the recipient's others: 20 characters."""
         age = (self.disposal.disposed_on - self.disposal.acquired_on).days
         return f"{self.disposal.trade_id.hex[-16:].upper()}{age % 10_000:04d}"
 
     @property
     def is_sale(self) -> bool:
-        """Whether it belongs on Form 1099-B: a bill sold before maturity, or redeemed at less than it cost."""
+        """True if it belongs on Form 1099-B: a bill sold before maturity, or redeemed for less than its cost."""
         return not self.disposal.redeemed or self.gain < 0
 
 
 class TaxStatus(NamedTuple):
-    """What the bank knows of a customer for its forms: `exempt` None means that its type of business decides."""
+    """A customer's tax status: `exempt` None means that its type of business decides."""
 
     customer_id: UUID
     exempt: bool | None = None
@@ -118,13 +118,13 @@ class TaxStatus(NamedTuple):
     withholding_until: date | None = None
 
     def withholds_on(self, day: date) -> bool:
-        """Tell whether what is paid on a day is subject to backup withholding."""
+        """Return whether payments on a day are subject to backup withholding."""
         since, until = self.withholding_from, self.withholding_until
         return since is not None and since <= day and (until is None or day < until)
 
 
 class Filing(StrEnum):
-    """Whether a form goes to the IRS, or why it does not."""
+    """The filing status of a form: filed with the IRS, or the reason why not."""
 
     FILED = "FILED"
     EXEMPT = "EXEMPT"
@@ -133,7 +133,7 @@ class Filing(StrEnum):
 
 
 class TinType(StrEnum):
-    """The code of a taxpayer identification number in a file for the IRS: of an employer, or of a person."""
+    """The type code of a taxpayer identification number in an IRS file: employer or person."""
 
     EIN = "1"
     SSN = "2"
@@ -155,7 +155,7 @@ class TaxYear(NamedTuple):
 
     @property
     def account(self) -> str:
-        """The Pocket as the IRS knows it: 20 characters."""
+        """The Pocket's account number on the forms: 20 characters."""
         return self.pocket_id.hex[-20:].upper()
 
     @property
@@ -180,19 +180,19 @@ class TaxYear(NamedTuple):
 
     @property
     def forms(self) -> list[TaxForm]:
-        """The forms that there is something to say on."""
+        """The forms that have any figures."""
         has = {TaxForm.INTEREST: self.interest > 0, TaxForm.BROKER: bool(self.sales)}
         return [form for form in TaxForm if has[form]]
 
 
 INTEREST_MINIMUM_CENTS: Final = 10_00
-"""Less interest than this of one customer in a year need not be filed (IRC 6049(a))."""
+"""Interest of one customer below this amount in a year need not be filed (IRC 6049(a))."""
 WITHHOLDING_PERCENT: Final = 24
 _CLOSED_DAYS_MAX: Final = timedelta(days=15)
 _TERM_DAYS_MAX: Final = timedelta(days=52 * 7 + 15)
 _MADE_AT: Final = time(6)
 _MADE_ON: Final = (1, 15)
-"""When the forms of a year are made in the next: before the first due date (31 January)."""
+"""Month and day of the next year on which forms are made: before the first due date (31 January)."""
 DISPOSING: Final = ("SELL", "MATURITY")
 
 
@@ -202,20 +202,20 @@ def year_bounds(year: int) -> tuple[datetime, datetime]:
 
 
 def due_at(year: int) -> datetime:
-    """Return from when on the forms of a calendar year are made."""
+    """Return the instant from which the forms of a calendar year are made."""
     return et_instant(date(year + 1, *_MADE_ON), _MADE_AT)
 
 
 def is_relevant(maturity: date, year: int) -> bool:
-    """Tell whether a bill can have been sold or redeemed in a calendar year: one due before it began is gone.
+    """Return whether a bill can have been sold or redeemed in a calendar year: one that matured before it is gone.
 
-    Its lots were bought at most 52 weeks before its maturity, which is paid a few days later where that is closed.
+    Its lots were bought at most 52 weeks before its maturity, which is paid a few days later if that day is closed.
     """
     return maturity > date(year, 1, 1) - _CLOSED_DAYS_MAX
 
 
 def first_purchase(year: int) -> datetime:
-    """Return from when on lots of bills that are relevant for a calendar year can have been bought."""
+    """Return the earliest purchase of lots of bills that are relevant for a calendar year."""
     return et_instant(date(year, 1, 1) - _CLOSED_DAYS_MAX - _TERM_DAYS_MAX, time())
 
 
@@ -225,7 +225,7 @@ def years_due(first: int | None, finished: Container[int], now: datetime) -> lis
 
 
 class _Rest:
-    """Units and cents that are not used up yet; the parts that are taken add up to the whole."""
+    """Units and cents that are not used yet; the parts taken add up to the whole."""
 
     __slots__ = ("cents", "units")
 
@@ -240,7 +240,7 @@ class _Rest:
 
 
 class _TradeRest:
-    """A trade whose postings are met one by one: its money and its basis, and the cost of what was met."""
+    """A trade whose postings are processed one by one: its money, its basis, and the cost processed so far."""
 
     __slots__ = ("basis", "cost", "money")
 
@@ -251,7 +251,7 @@ class _TradeRest:
 
 
 class LotReplay:
-    """The lots of a customer, which are empty before the first movement that is played."""
+    """The lots of a customer, empty before the first movement is replayed."""
 
     def __init__(self, maturity_of: Callable[[str], date]) -> None:
         self._maturity_of = maturity_of
@@ -259,10 +259,10 @@ class LotReplay:
         self._trades: dict[UUID, _TradeRest] = {}
 
     def play(self, movement: LotMovement) -> Disposal | None:
-        """Return the disposal that a movement is, if it is one; movements come in the order of booking.
+        """Return the disposal made by a movement, if any; movements come in booking order.
 
         The bills take their share of the lot's remaining cost, as in the ledger, and of the trade's money by units.
-        Raises InvariantError where the parts of a trade do not add up to its basis.
+        Raises InvariantError if the parts of a trade do not add up to its basis.
         """
         proceeds, cost = self._move(movement)
         if movement.activity not in DISPOSING:
@@ -321,9 +321,9 @@ def _disposal(movement: LotMovement, proceeds: int, cost: int, maturity: date) -
 
 
 def tax_line(disposal: Disposal, status: TaxStatus | None = None) -> TaxLine:
-    """Return how much of a gain is interest: all of it at maturity, before that at most a share of the discount.
+    """Return the interest part of a gain: all of it at maturity, before that at most a share of the discount.
 
-    Of a sale 24 % of the gross proceeds are withheld while the customer is subject to it (26 CFR 31.3406(b)(3)-2).
+    On a sale 24 % of the gross proceeds are withheld while the customer is subject to it (26 CFR 31.3406(b)(3)-2).
     """
     gain = disposal.proceeds - disposal.cost
     discount = disposal.par - disposal.cost
@@ -335,7 +335,7 @@ def tax_line(disposal: Disposal, status: TaxStatus | None = None) -> TaxLine:
 
 
 def tax_years(year: int, disposed: Iterable[Disposal], status: TaxStatus) -> list[TaxYear]:
-    """Return the figures of every Pocket in which bills were sold or redeemed in a calendar year, by their ids."""
+    """Return the figures of every Pocket with sales or redemptions in a calendar year, in the order of their ids."""
     by_pocket: defaultdict[UUID, list[TaxLine]] = defaultdict(list)
     for each in disposed:
         if each.disposed_on.year == year:
@@ -347,9 +347,9 @@ def tax_years(year: int, disposed: Iterable[Disposal], status: TaxStatus) -> lis
 
 
 def withheld_of(lines: Sequence[TaxLine], status: TaxStatus) -> int:
-    """Return the backup withholding of interest: 24 % of what was paid while the customer was subject to it.
+    """Return the backup withholding on interest: 24 % of interest paid while the customer was subject to it.
 
-    The interest of a sale is part of its gross proceeds, of which tax is withheld already.
+    The interest of a sale is part of its gross proceeds, from which tax is already withheld.
     """
     subject = sum(
         line.interest for line in lines if not line.is_sale and status.withholds_on(line.disposal.disposed_on)
@@ -366,7 +366,7 @@ def filing_of(form: TaxForm, years: Sequence[TaxYear], filing: Filing) -> Filing
 
 
 def boxes_of(year: TaxYear, form: TaxForm) -> list[tuple[str, int]]:
-    """Return the boxes of a Pocket's form with their cents, as far as they may apply to bills."""
+    """Return the boxes of a Pocket's form with their cents, limited to those that can apply to bills."""
     if form == TaxForm.INTEREST:
         return [
             ("3 Interest on U.S. savings bonds and Treasury obligations", year.interest),

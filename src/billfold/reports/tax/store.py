@@ -55,19 +55,19 @@ class Recipient(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def masked_tin(self) -> str:
-        """The number as its owner may see it on a form: `XXX-XX-6789`, or `XX-XXX6789` of an employer."""
+        """The masked number for a form: `XXX-XX-6789`, or `XX-XXX6789` for an employer."""
         if not self.tin:
             return "not on file"
         return f"{'XX-XXX' if self.tin_type == TinType.EIN else 'XXX-XX-'}{self.tin[-4:]}"
 
     @override
     def __repr__(self) -> str:
-        """Return the id and nothing personal."""
+        """Return the id, without personal data."""
         return f"Recipient({self.customer_id})"
 
 
 async def open_recipient(bank: Bank, status: TaxStatus) -> Recipient:
-    """Return the recipient that a customer is. Raises NotFound."""
+    """Return a customer as a recipient. Raises NotFound."""
     row = await find_customer(bank.pool, status.customer_id)
     if row is None:
         raise NotFound("There is no such customer.")
@@ -86,7 +86,7 @@ async def open_recipient(bank: Bank, status: TaxStatus) -> Recipient:
 
 
 async def _find_form(bank: Bank, customer_id: UUID) -> AnyForm | None:
-    """Return what the customer said in its application; None where there was none, or it was destroyed."""
+    """Return the customer's application form; None if it has none, or if it was destroyed."""
     row = await application_store.find_by_applicant(bank.pool, customer_id)
     if row is None:
         return None
@@ -97,7 +97,7 @@ async def _find_form(bank: Bank, customer_id: UUID) -> AnyForm | None:
 
 
 class _Number(NamedTuple):
-    """The number a customer is known by: as it was written, of which kind, and the type of business."""
+    """A customer's number: as written, its kind, and the type of business."""
 
     written: str = ""
     kind: str = ""
@@ -108,7 +108,7 @@ class _Number(NamedTuple):
         return self.kind in _FOREIGN_NUMBERS
 
     def to_tin(self) -> tuple[str, TinType]:
-        """Return nine digits and what they are; nothing for what the IRS does not know."""
+        """Return nine digits and their type; empty for a number that the IRS does not know."""
         digits = re.sub(r"[ -]", "", self.written)
         if self.kind not in _TINS or not re.fullmatch("[0-9]{9}", digits):
             return "", TinType.UNKNOWN
@@ -182,22 +182,22 @@ class MadeForm(NamedTuple):
 async def stream_movements(
     conn: Connection, customer_id: UUID, after: int, through: int
 ) -> AsyncIterator[rules.LotMovement]:
-    """Return the movements of a customer's lots from after one journal entry up to another, a few at a time.
+    """Yield the movements of a customer's lots after one journal entry up to another, in batches.
 
-    In the order of booking. The connection is in a transaction.
+    In booking order. The connection must be in a transaction.
     """
     async for row in conn.cursor(_MOVEMENTS, customer_id, after, through, prefetch=_FETCHED_AT_ONCE):
         yield rules.LotMovement(*row)
 
 
 async def get_tax_status(conn: Db, customer_id: UUID) -> TaxStatus:
-    """Return what is known of a customer; nothing unless it was set."""
+    """Return a customer's tax status; the default if none was set."""
     row = await conn.fetchrow(_STATUS, customer_id)
     return TaxStatus(customer_id) if row is None else TaxStatus(*row)
 
 
 async def add_tax_status(conn: Connection, status: TaxStatus, now: datetime) -> Record:
-    """Store the next version of a customer's tax status; return its row."""
+    """Insert the next version of a customer's tax status; return its row."""
     (row,) = await conn.fetch(_INSERT_STATUS, *status, now)
     return row
 
@@ -218,18 +218,18 @@ async def list_forms(conn: Db, customer_id: UUID, year: int) -> dict[tuple[UUID,
 
 
 async def first_year(conn: Db) -> int | None:
-    """Return the year in which the first Pocket was opened, Eastern time; None before."""
+    """Return the year in which the first Pocket was opened, Eastern time, or None."""
     opened_at: datetime | None = await conn.fetchval(_FIRST_OPENED)
     return None if opened_at is None else et_date(opened_at).year
 
 
 async def list_finished(conn: Db) -> set[int]:
-    """Return the years of which every form is made."""
+    """Return the years whose forms are complete."""
     return {row["year"] for row in await conn.fetch(_FINISHED)}
 
 
 async def finish(conn: Db, year: int, at: datetime) -> None:
-    """Note that every form of a year is made."""
+    """Record that every form of a year is made."""
     await conn.execute(_FINISH, year, at)
 
 
@@ -242,7 +242,7 @@ class TaxReading(NamedTuple):
 
 
 async def read_tax_years(bank: Bank, customer_id: UUID, year: int) -> TaxReading:
-    """Return what a customer's Pockets have to report for a calendar year. What was due by its end is done first."""
+    """Return the reportable figures of a customer's Pockets for a calendar year, after doing work due by its end."""
     ends_at = rules.year_bounds(year)[1]
     position = await current_position(bank, customer_id, ends_at)
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
@@ -251,7 +251,7 @@ async def read_tax_years(bank: Bank, customer_id: UUID, year: int) -> TaxReading
         stream = stream_movements(conn, customer_id, after, position.entry_no)
         replay, disposals = rules.LotReplay(lambda cusip: bank.market.bill(cusip).maturity), list[rules.Disposal]()
         async for each in stream:
-            # Of a bill that was gone before the year began the lots may have been bought before the stream does.
+            # For a bill that matured before the year began, lots may have been bought before the stream begins.
             if rules.is_relevant(bank.market.bill(each.cusip).maturity, year):
                 disposal = replay.play(each)
                 disposals += [disposal] if disposal is not None else []
@@ -259,7 +259,7 @@ async def read_tax_years(bank: Bank, customer_id: UUID, year: int) -> TaxReading
 
 
 async def set_tax_status(bank: Bank, status: TaxStatus) -> None:
-    """Store it as the next version, in the audit log with its fingerprint."""
+    """Store a status as the next version, and record its fingerprint in the audit log."""
     async with audited(
         bank.pool,
         bank.vault,

@@ -36,7 +36,7 @@ _TAX_NUMBER = re.compile("[0-9]{2}-?[0-9]{7}")
 
 
 class WrittenFile(NamedTuple):
-    """How many returns a file has, which customers in it have no taxpayer identification number, and which failed."""
+    """The number of returns in a file, the customers without a taxpayer number, and those that failed."""
 
     returns: int
     without_number: list[UUID]
@@ -44,7 +44,7 @@ class WrittenFile(NamedTuple):
 
 
 def payer_of(settings: Settings) -> Payer:
-    """Return the bank as a payer. A sandbox, whose files are tests, has defaults. Raises InvalidInput."""
+    """Return the bank as a payer. A sandbox, which writes test files, has defaults. Raises InvalidInput."""
     values = {name: getattr(settings, name) for name in _TEST_VALUES}
     if not settings.is_production:
         values = {name: value or _TEST_VALUES[name] for name, value in values.items()}
@@ -75,10 +75,10 @@ async def write_irs_file(
     only: Collection[UUID] = (),
     line_ends: bool = False,
 ) -> WrittenFile:
-    """Write the returns of a calendar year into a file that can be rewound: all, those corrected since, or of some.
+    """Write the returns of a calendar year into a seekable file: all, corrected ones, or some customers'.
 
-    The forms of exempt and foreign recipients are not in it, nor is interest below the minimum. A customer whose
-    figures fail is left out and named. Raises InvalidInput.
+    The forms of exempt and foreign recipients are omitted, and so is interest below the minimum. A customer whose
+    figures fail is omitted and named. Raises InvalidInput.
     """
     try:
         file = IrsFile(out, payer_of(bank.settings), year, line_ends=line_ends)
@@ -95,7 +95,7 @@ async def write_irs_file(
 
 
 class _CustomerFiling:
-    """Adds the returns of customers to a file; notes who has no number."""
+    """Adds the returns of customers to a file, and collects those without a number."""
 
     def __init__(self, bank: Bank, file: IrsFile, year: int, corrected_since: datetime | None) -> None:
         self._bank, self._file, self._year, self._corrected_since = bank, file, year, corrected_since
@@ -105,7 +105,7 @@ class _CustomerFiling:
     async def add(self, form: TaxForm, customer_id: UUID) -> None:
         """Add a customer's returns of a form, if the IRS receives them.
 
-        All returns of both forms are figured before: a customer that fails has none in the file, and is named.
+        All returns of both forms are computed first: a customer that fails has none in the file, and is named.
         """
         if customer_id in self.failed:
             return
@@ -121,7 +121,7 @@ class _CustomerFiling:
             self._file.add(form, recipient, each, corrected=self._corrected_since is not None)
 
     async def _returns(self, customer_id: UUID) -> tuple[Recipient, dict[TaxForm, list[TaxYear]]]:
-        """Return the Pockets of a customer whose figures are filed by form. Raises ValueError if one fits no record."""
+        """Return the Pockets of a customer to be filed, by form. Raises ValueError if one does not fit a record."""
         reading = await read_tax_years(self._bank, customer_id, self._year)
         recipient = await open_recipient(self._bank, reading.status)
         found: dict[TaxForm, list[TaxYear]] = {}
@@ -155,7 +155,7 @@ class _Draft(NamedTuple):
 
 
 async def make_forms(bank: Bank, customer_id: UUID, year: int) -> int:
-    """Make the forms of a calendar year that a customer lacks, and notify its team; return how many."""
+    """Make the missing forms of a customer for a calendar year, and notify its team; return how many."""
     reading = await read_tax_years(bank, customer_id, year)
     made = await store.list_forms(bank.pool, customer_id, year)
     drafts = [_Draft(form, each) for each in reading.years for form in each.forms if (each.pocket_id, form) not in made]
@@ -163,7 +163,7 @@ async def make_forms(bank: Bank, customer_id: UUID, year: int) -> int:
 
 
 async def correct_forms(bank: Bank, customer_id: UUID, year: int, reason: str) -> list[StatementRow]:
-    """Make another version of every form of a customer's calendar year, of what is known today."""
+    """Make a new version of every form of a customer's calendar year, from current data."""
     reading = await read_tax_years(bank, customer_id, year)
     years = {each.pocket_id: each for each in reading.years}
     drafts = [
@@ -227,18 +227,18 @@ PAUSE_AFTER_FAILURE_SECONDS: Final = 600.0
 
 
 class TaxFormMaker:
-    """A task of the worker. It looks for a year that is over now and then."""
+    """A task of the worker. It periodically checks for a finished year."""
 
     def __init__(self) -> None:
         self._next_at = 0.0
         self._first_year: int | None = None
 
     async def __call__(self, bank: Bank) -> int:
-        """Make what is due; return how many forms."""
+        """Make the forms that are due; return how many."""
         if monotonic() < self._next_at:
             return 0
         made, pause = 0, PAUSE_SECONDS
-        # That of the first Pocket stays; to look for it takes a scan of all.
+        # Kept, because the first Pocket does not change and finding it takes a full scan.
         self._first_year = self._first_year or await store.first_year(bank.pool)
         finished = await store.list_finished(bank.pool)
         for year in years_due(self._first_year, finished, await bank.now()):
@@ -254,9 +254,9 @@ class TaxFormMaker:
 
 
 async def make_year(bank: Bank, year: int) -> tuple[int, int]:
-    """Make the forms that a calendar year lacks; return how many, and for how many customers that failed.
+    """Make the missing forms of a calendar year; return how many, and the number of customers that failed.
 
-    The year is finished when none failed: a customer whose forms fail holds up no other.
+    The year is finished if none failed: a customer whose forms fail does not delay the others.
     """
     made, failed = 0, dict[UUID, Exception]()
     async for customer_id in store.stream_customers(bank.pool):
@@ -275,7 +275,7 @@ async def make_year(bank: Bank, year: int) -> tuple[int, int]:
 
 
 async def _record_failures(bank: Bank, year: int, failed: Mapping[UUID, Exception]) -> None:
-    """Let the health of the bank show which customers failed, and no longer those that did before."""
+    """Replace the record of failed customers that the bank's health check shows."""
     tries = {each.item: each.tries for each in await list_failed(bank.pool) if each.kind == _FAILED_FORMS}
     items = {f"{year} {customer_id}": error for customer_id, error in failed.items()}
     done = [item for item in tries if item.startswith(f"{year} ") and item not in items]

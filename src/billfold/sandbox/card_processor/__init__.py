@@ -1,4 +1,4 @@
-"""A card processor that exists only in the sandbox, in a process of its own.
+"""A card processor that exists only in the sandbox, in a separate process.
 
-Owns card numbers, CVVs and PINs: sealed in its own file, under its own key. No other process holds one in plain text.
+Owns card numbers, CVVs and PINs: sealed in its own file, with its own key. No other process holds one in plain text.
 """

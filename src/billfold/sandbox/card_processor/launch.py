@@ -1,4 +1,4 @@
-"""The processes of the simulated card processor: its host is made ready for the network, its vault is called."""
+"""The processes of the simulated card processor: prepares its host for the network, and calls its vault."""
 
 import asyncio
 import base64
@@ -41,12 +41,12 @@ from billfold.sandbox.line_process import LineProcess
 log = structlog.get_logger(__name__)
 
 CARD_PROCESSOR = "card_processor"
-"""The folder of the processor in that of the bank's state."""
+"""The folder of the processor in the bank's state directory."""
 _BACKLOG = 64
 
 
 class CardNetwork(msgspec.Struct, frozen=True, kw_only=True):
-    """What a card network needs to talk to the processor in ISO 8583."""
+    """The connection data of a card network that talks ISO 8583 with the processor."""
 
     host: str
     port: int
@@ -58,9 +58,9 @@ class CardNetwork(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def listen_to_network(settings: Settings) -> socket.socket:
-    """Listen on the port of the network: the wanted one; if any will do, the usual one or a free one. Raises CliError.
+    """Listen on the network's port: the requested one, or by default the usual one or a free one. Raises CliError.
 
-    The process of the host inherits the socket: nobody else gets the port before it is there, or while it restarts.
+    The process of the host inherits the socket, so nobody else can take the port before it starts or while it restarts.
     """
     wanted = host_settings.read_options(os.environ, settings.state_dir / CARD_PROCESSOR).port
     for port in (wanted,) if wanted else (host_settings.DEFAULT_PORT, 0):
@@ -74,11 +74,11 @@ def listen_to_network(settings: Settings) -> socket.socket:
             listener.close()
             continue
         return listener
-    raise CliError(f"Port {wanted} of {settings.host} cannot be listened on.", f"Set {PREFIX}PORT to another.")
+    raise CliError(f"Port {wanted} of {settings.host} cannot be opened.", f"Set {PREFIX}PORT to another.")
 
 
 def prepare_card_host(settings: Settings, bank_key: bytes | None, *, trusted_ca: Path, port: int) -> CardNetwork:
-    """Write what the process of the host runs with, and return what a network must know. Raises CliError."""
+    """Write the settings of the host's process, and return the network's connection data. Raises CliError."""
     assert bank_key is not None  # a sandbox always has one
     options = host_settings.read_options(os.environ, settings.state_dir / CARD_PROCESSOR)
     host = host_settings.HostSettings(
@@ -104,7 +104,7 @@ def card_host_command(settings: Settings) -> Sequence[str]:
 
 
 def _may_be_reached(host: str) -> bool:
-    """Tell whether other machines may reach what listens on an address."""
+    """Tell whether other machines can reach a listening address."""
     return not ip_address(socket.getaddrinfo(host, None)[0][4][0]).is_loopback
 
 
@@ -117,20 +117,20 @@ class SimulatedCardProcessor:
         self._pin_key: str | None = None
 
     async def issue(self, card_id: UUID, *, on: date) -> IssuedCard:
-        """Issue a card, or return it as it was issued."""
+        """Issue a card, or return the one already issued."""
         return msgspec.convert(await self._call("issue", card_id=str(card_id), on=on.isoformat()), IssuedCard)
 
     async def encrypt_detail(self, card_id: UUID, public_key: str, padding: Padding) -> EncryptedDetail:
-        """Encrypt what is secret of a card to an RSA key in PEM. Raises PublicKeyError."""
+        """Encrypt a card's secrets to an RSA key in PEM. Raises PublicKeyError."""
         detail = await self._call("encrypt_detail", card_id=str(card_id), value=public_key, padding=padding)
         return msgspec.convert(detail, EncryptedDetail)
 
     async def order(self, order: CardOrderRow, shipping_address: str) -> None:
-        """Take an order; `POST /api/v1/sandbox/generate-card/` produces the card."""
+        """Accept an order; `POST /api/v1/sandbox/generate-card/` produces the card."""
         log.info("card_ordered", card_order_id=str(order.card_order_id), ships=bool(shipping_address))
 
     async def set_status(self, card_id: UUID, status: CardStatus) -> None:
-        """Take over the status of a card."""
+        """Update the status of a card."""
         await self._call("set_status", card_id=str(card_id), value=status)
 
     async def pin_key(self) -> str:
@@ -140,7 +140,7 @@ class SimulatedCardProcessor:
         return self._pin_key
 
     async def set_pin(self, card_id: UUID, encrypted_pin: bytes) -> None:
-        """Take the PIN of a card. Raises PinError."""
+        """Set the PIN of a card. Raises PinError."""
         await self._call("set_pin", card_id=str(card_id), value=base64.b64encode(encrypted_pin).decode())
 
     async def close(self) -> None:
@@ -161,9 +161,9 @@ def _fail(response: dict[str, str]) -> NoReturn:
 
 
 CYCLE_JOB: Final = "sandbox.card_cycle"
-"""The appointment at which the processor sends the file of a settlement date."""
+"""The scheduled job in which the processor sends the file of a settlement date."""
 CLEARING_JOB: Final = "sandbox.card_clearing"
-"""The appointment at which the merchant of a swipe claims its money; its object is the authorization."""
+"""The scheduled job in which the merchant of a swipe claims its money; its object is the authorization."""
 CLAIMED_AT: Final = time(4)
 SENT_AT: Final = time(5)
 _INTERCHANGE_BPS: Final = 150
@@ -174,13 +174,13 @@ _record: msgspec.json.Decoder[RecordOfCard] = msgspec.json.Decoder(RecordOfCard)
 
 
 def interchange_of(amount: int, direction: Direction) -> int:
-    """Return what the bank receives of a payment, in cents; of money that comes back it gives it back."""
+    """Return the amount that the bank receives for a payment, in cents; it pays back returned money."""
     cents = round_half_up(amount * _INTERCHANGE_BPS, _WHOLE)
     return cents if direction == Direction.DEBIT else -cents
 
 
 async def present(bank: Bank, record: RecordOfCard, settles_on: date) -> None:
-    """Keep a record for the file of its settlement date. The same record is sent once."""
+    """Store a record for the file of its settlement date. The same record is sent once."""
     await asyncio.to_thread(_append, _kept(bank, settles_on), msgspec.json.encode(record) + b"\n")
     at = et_instant(settles_on, SENT_AT)
     await jobs_store.schedule(
@@ -189,13 +189,13 @@ async def present(bank: Bank, record: RecordOfCard, settles_on: date) -> None:
 
 
 async def schedule_clearing(bank: Bank, customer_id: UUID, authorization_id: UUID, settles_on: date) -> None:
-    """Let a merchant claim a purchase on its settlement date."""
+    """Claim a purchase as its merchant on its settlement date."""
     job = ScheduledJob(CLEARING_JOB, authorization_id, customer_id, at=et_instant(settles_on, CLAIMED_AT))
     await jobs_store.schedule(bank.pool, [job])
 
 
 async def claim_swipe(bank: Bank, job: ScheduledJob) -> None:
-    """Clear a swipe, unless something else has become of it: a scheduled job."""
+    """Clear a swipe, unless it has changed since: a scheduled job."""
     assert job.customer_id is not None
     held = await get_authorization(bank.pool, job.customer_id, job.object_id)
     settles_on = bank.calendars.fed_on_or_after(et_date(job.at))
@@ -213,7 +213,7 @@ async def claim_swipe(bank: Bank, job: ScheduledJob) -> None:
 
 
 async def send_cycle(bank: Bank, job: ScheduledJob) -> None:
-    """Send the file of a settlement date, and let it be taken at once: a scheduled job."""
+    """Send the file of a settlement date, and have it processed at once: a scheduled job."""
     settles_on = et_date(job.at)
     lines = (await asyncio.to_thread(_kept(bank, settles_on).read_bytes)).splitlines()
     records = {each.record_id: each for each in map(_record.decode, lines)}

@@ -1,4 +1,4 @@
-"""The simulated card processor's own store: card numbers, sealed, and what proves a PIN."""
+"""The simulated card processor's own store: card numbers, sealed, and PIN verifiers."""
 
 import base64
 import hmac
@@ -30,7 +30,7 @@ from billfold.payments.cards.processor import PinError, PublicKeyError, load_det
 from billfold.sandbox.line_process import kept_file, serve_lines
 
 ISSUER_NUMBER: Final = "40000012"
-"""The first digits of every number, of a range that networks keep for tests."""
+"""The first digits of every number, from a range that networks reserve for tests."""
 _RANDOM_DIGITS: Final = 7
 _PIN_DIGITS: Final = 4
 _YEARS_VALID: Final = 4
@@ -58,12 +58,12 @@ class StoredCard(NamedTuple):
 
     @property
     def expiration(self) -> str:
-        """As it is printed: MM/YY."""
+        """The expiration as printed: MM/YY."""
         return self.expires_on.strftime("%m/%y")
 
 
 class CardVault:
-    """Card numbers in a folder: a database, and beside it the keys. Processes may share it, threads may take turns."""
+    """Card numbers in a folder: a database and its keys. Processes may share it, threads may take turns."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -80,7 +80,7 @@ class CardVault:
         self.database.execute(_TABLE)
 
     def issue(self, card_id: str, on: date) -> StoredCard:
-        """Return the card of this id, made now if there is none."""
+        """Return the card of this id, created now if there is none."""
         while (found := self.find(card_id)) is None:
             pan = _new_pan()
             last = date(on.year + _YEARS_VALID, on.month, monthrange(on.year + _YEARS_VALID, on.month)[1])
@@ -114,7 +114,7 @@ class CardVault:
         return self._pin_key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
     def set_pin(self, card_id: str, encrypted_pin: str) -> None:
-        """Keep what proves a PIN. Raises PinError, LookupError."""
+        """Store the verifier of a PIN. Raises PinError, LookupError."""
         try:
             pin = self._pin_key.decrypt(base64.b64decode(encrypted_pin), padding.PKCS1v15()).decode()
         except ValueError:
@@ -128,11 +128,11 @@ class CardVault:
         self.database.execute("UPDATE card SET pin_digest = ? WHERE card_id = ?", (digest, card_id))
 
     def set_status(self, card_id: str, status: str) -> None:
-        """Keep the status of a card."""
+        """Store the status of a card."""
         self.database.execute("UPDATE card SET status = ? WHERE card_id = ?", (status, card_id))
 
     def is_stopped(self, card_id: str) -> bool:
-        """Tell whether the bank said that a card may not pay."""
+        """Tell whether the bank has stopped payments of a card."""
         query = "SELECT 1 FROM card WHERE card_id = ? AND status <> 'ONLINE'"
         return self.database.execute(query, (card_id,)).fetchone() is not None
 
@@ -151,12 +151,12 @@ class CardVault:
         return hmac.compare_digest(row[0], self.digest(f"{card.pan}:{pin}"))
 
     def cvv(self, card: StoredCard) -> str:
-        """Return the three digits on the back: computed each time, kept nowhere (PCI DSS 3.3.1)."""
+        """Return the three digits on the back: computed each time, never stored (PCI DSS 3.3.1)."""
         digest = hmac.digest(self._cvv_key, f"{card.pan}{card.expiration}".encode(), "sha256")
         return f"{int.from_bytes(digest[:8]) % 1000:03}"
 
     def digest(self, text: str) -> bytes:
-        """Return what a text can be recognised by, and nothing else."""
+        """Return a digest by which a text can be recognized but not read."""
         return hmac.digest(self._digest_key, text.encode(), "sha256")
 
 
@@ -185,7 +185,7 @@ class VaultRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def answer(vault: CardVault, request: VaultRequest) -> dict[str, Any]:
-    """Return the response to a call: `result`, or `error` with what the caller may read."""
+    """Return the response to a call: `result`, or `error` with a message for the caller."""
     try:
         return {"result": _METHODS[request.method](vault, request)}
     except PublicKeyError as error:

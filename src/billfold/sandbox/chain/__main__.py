@@ -163,7 +163,7 @@ class Nodes:
         return hex(self._chain.height)
 
     def _reorganize(self, depth: int, keep: list[Any] | bool = False) -> str:  # noqa: FBT001, FBT002 - JSON
-        """Take off blocks and mine as many without their transactions, which `keep` returns to the pool."""
+        """Revert blocks and mine as many without their transactions, which `keep` returns to the pool."""
         self._chain.reorganize(depth, keep=bool(keep))
         for _ in range(depth):
             self._chain.mine_empty(_seconds())
@@ -185,7 +185,7 @@ class Nodes:
 
 
 def _lied(result: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return an answer with other hashes of blocks and larger amounts."""
+    """Return an answer with altered block hashes and larger amounts."""
     if isinstance(result, list):
         return [_lied(each) for each in result]
     if not isinstance(result, dict):
@@ -209,7 +209,7 @@ def _matches(topics: list[str], wanted: list[Any] | None) -> bool:
 
 def _evm_call(call: Mapping[str, Any]) -> dict[str, Any]:
     data = call.get("data") or call.get("input") or "0x"
-    # py-evm charges a call as it does a transaction, so that somebody must be able to pay for it.
+    # py-evm charges a call like a transaction, so its sender must be able to pay for it.
     caller = _address(call["from"]) if call.get("from") else faucet_address()
     found: dict[str, Any] = {"from": caller, "data": bytes.fromhex(data[2:]), "gas": CALL_GAS}
     if call.get("to"):
@@ -231,9 +231,9 @@ _BLOCK_SECONDS = 1.0
 
 
 def make_server(folder: Path | None, port: int = 0, wallet: str | None = None) -> ThreadingHTTPServer:
-    """Return a server of the chain in a folder; without one it is forgotten in the end.
+    """Return a server of the chain in a folder; without one the chain is discarded at the end.
 
-    A new chain has the test token, and gives the wallet what it pays with. Finality comes by itself.
+    A new chain has the test token, and funds the wallet. Finality comes automatically.
     """
     nodes = Nodes(_open_chain(folder, wallet))
 
@@ -260,7 +260,7 @@ def make_server(folder: Path | None, port: int = 0, wallet: str | None = None) -
             self.wfile.write(content)
 
         @override
-        def log_message(self, format: str, *args: object) -> None:  # a line per request helps nobody
+        def log_message(self, format: str, *args: object) -> None:  # no line per request
             return
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Requests)
@@ -283,7 +283,7 @@ def _open_chain(folder: Path | None, wallet: str | None) -> LocalChain:
 
 
 def _finalize(nodes: Nodes) -> None:
-    """Mine while a transaction is not final yet: nobody else makes blocks on this chain."""
+    """Mine while a transaction is not final yet: nothing else makes blocks on this chain."""
     while True:
         time.sleep(_BLOCK_SECONDS)
         nodes.finalize()

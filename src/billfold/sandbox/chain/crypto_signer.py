@@ -22,7 +22,7 @@ from billfold.platform.clock import wall_now
 from billfold.sandbox.line_process import LineProcess, kept_file, serve_lines
 
 SIGNER_FOLDER = "crypto_signer"
-"""Where the signer keeps its key, below the state directory."""
+"""The folder of the signer's key, below the state directory."""
 
 
 class SimulatedSigner:
@@ -67,7 +67,7 @@ CREATE TABLE IF NOT EXISTS signed (
 
 
 class SigningVault:
-    """Signs with one key. What was signed for a nonce once is signed for it again, and nothing else but nothing."""
+    """Signs with one key. A nonce for which a payment was signed can only be signed for it again, or for nothing."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -102,7 +102,7 @@ class SigningVault:
         return "0x" + bytes(signed.raw_transaction).hex()
 
     def _record(self, transaction: UnsignedTransaction, payment: Payment, *, today: date, units_per_day: int) -> None:
-        """Keep what is signed for a nonce, which counts once for its day. Raises SignerRefused."""
+        """Record the payment of a nonce, which counts once for its day. Raises SignerRefused."""
         named = (payment.token, payment.recipient, str(payment.units))
         with closing(self._open()) as database, database:
             database.execute("BEGIN IMMEDIATE")
@@ -149,7 +149,7 @@ class ChainPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Payment(msgspec.Struct, frozen=True):
-    """Whom a transaction pays, and how much of which token; `units` is 0 of one that pays nothing."""
+    """The recipient of a transaction, and how much of which token; `units` is 0 if it pays nothing."""
 
     token: str
     recipient: str
@@ -166,14 +166,14 @@ def read_policy(folder: Path) -> dict[int, ChainPolicy]:
 
 
 def write_policy(folder: Path, *chains: ChainPolicy) -> None:
-    """Give a signer its policy, unless it has one: an operator of a sandbox may have changed it."""
+    """Write a signer's policy, unless it has one: an operator of a sandbox may have changed it."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not (folder / POLICY).exists():
         (folder / POLICY).write_bytes(msgspec.json.format(msgspec.json.encode(chains)))
 
 
 def check(policy: ChainPolicy | None, transaction: UnsignedTransaction, *, wallet: str) -> Payment:
-    """Return what a transaction pays. Raises SignerRefused unless the policy allows it."""
+    """Return the payment of a transaction. Raises SignerRefused unless the policy allows it."""
     if policy is None:
         raise SignerRefused(f"The policy does not name chain {transaction.chain_id}.")
     _check_cost(policy, transaction)

@@ -1,4 +1,4 @@
-"""What a sandbox does on its chain: deploys the test token, mints it, sends it, gives ether. Works on anvil too."""
+"""Operations of a sandbox on its chain: deploy the test token, mint it, send it, give ether. Works on anvil too."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FAUCET_KEY = keccak(b"the faucet of a billfold sandbox")
 
 
 OTHER_KEY = keccak(b"who makes another token in a billfold sandbox")
-"""Of the account whose first transaction makes a token that the bank does not take."""
+"""The account whose first transaction creates a token that the bank does not accept."""
 
 
 def address_of(key: bytes) -> str:
@@ -32,12 +32,12 @@ def address_of(key: bytes) -> str:
 
 
 def first_contract_of(address: str) -> str:
-    """Return the address of the contract that the first transaction of an account makes (RLP of address and zero)."""
+    """Return the address of the contract created by the first transaction of an account (RLP of address and zero)."""
     return checksum_address(keccak(b"\xd6\x94" + bytes.fromhex(address[2:]) + b"\x80")[-20:])
 
 
 def faucet_address() -> bytes:
-    """Return the address that has all ether at first, and mints the test tokens."""
+    """Return the address that initially has all ether, and mints the test tokens."""
     return bytes.fromhex(address_of(FAUCET_KEY)[2:])
 
 
@@ -56,7 +56,7 @@ MAKER_WEI = 10**18
 
 
 class NodeFault(StrEnum):
-    """What is wrong with a node."""
+    """The fault of a node."""
 
     DOWN = "DOWN"
     LAG = "LAG"
@@ -70,15 +70,15 @@ class Faucet:
         self.rpc = JsonRpcClient(url)
 
     async def deploy_token(self) -> None:
-        """Deploy the test token, which a new chain of our own has already."""
+        """Deploy the test token, which a new chain of our own already has."""
         await self.rpc.call("eth_sendRawTransaction", signed_deployment(await self._chain_id()))
 
     async def mint(self, token: str, recipient: str, units: int, key: bytes = FAUCET_KEY) -> str:
-        """Make new units of the test token for an address; return the hash of the transaction."""
+        """Mint new units of the test token for an address; return the hash of the transaction."""
         return await self.send(token, call_data(MINT, recipient, units), key=key)
 
     async def mint_other(self, recipient: str, units: int) -> None:
-        """Make units of another token for an address; the first time the token too."""
+        """Mint units of another token for an address; the first time also create the token."""
         maker = address_of(OTHER_KEY)
         if await self.rpc.call("eth_getTransactionCount", maker, "latest") == "0x0":
             await self.give_ether(maker, MAKER_WEI)
@@ -104,11 +104,11 @@ class Faucet:
         return int(await self.rpc.call("eth_chainId"), 16)
 
     async def mine(self, blocks: int = 1) -> None:
-        """Make blocks."""
+        """Mine blocks."""
         await self.rpc.call("anvil_mine", hex(blocks))
 
     async def reorganize(self, depth: int, *, keep: bool = False) -> None:
-        """Replace the newest blocks by as many empty ones; on our chain `keep` lets the next block have the rest."""
+        """Replace the newest blocks by as many empty ones; on our chain `keep` moves their transactions on."""
         await self.rpc.call("anvil_reorg", depth, [keep] if keep else [])
 
     async def aclose(self) -> None:
@@ -122,13 +122,13 @@ def call_data(selector: str, *words: str | int) -> str:
 
 
 def signed_deployment(chain_id: int, key: bytes = FAUCET_KEY) -> str:
-    """Return the first transaction of an account, which makes a token whose address is always the same."""
+    """Return the first transaction of an account, which creates a token whose address is always the same."""
     code = resources.files(__package__).joinpath("TestToken.bin").read_text().strip()
     return _sign(key, {"chainId": chain_id, "nonce": 0, "to": b"", "value": 0, "data": code})
 
 
 def signed_funding(chain_id: int, wallet: str) -> tuple[str, str]:
-    """Return what gives a wallet a million test dollars and ten ether, right after the token was deployed."""
+    """Return the transactions that give a wallet a million test dollars and ten ether after the deployment."""
     token = {"to": TEST_DOLLAR, "data": call_data(MINT, wallet, WALLET_UNITS), "value": 0, "nonce": 1}
     ether = {"to": wallet, "data": "0x", "value": WALLET_WEI, "nonce": 2}
     return _sign(FAUCET_KEY, {"chainId": chain_id, **token}), _sign(FAUCET_KEY, {"chainId": chain_id, **ether})

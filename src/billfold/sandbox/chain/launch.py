@@ -1,4 +1,4 @@
-"""Starts the local chain of a sandbox: a process of its own, its token, and the file that tells the bank of it."""
+"""Starts the local chain of a sandbox: a separate process, its token, and the bank's configuration file for it."""
 
 import importlib.util
 import socket
@@ -12,7 +12,7 @@ from billfold.sandbox.chain.faucet import CHAIN_ID, CHAIN_NAME, DEPOSIT_XPUB, TE
 
 _DECIMALS = 6
 _TRANSACTION_CENTS, _DAY_CENTS, _GWEI_MAX = 250_000_00, 1_000_000_00, 2_000
-"""What the signer of a sandbox signs at most."""
+"""Limits of the signer of a sandbox."""
 
 
 def local_node_urls(port: int) -> tuple[str, str]:
@@ -21,7 +21,7 @@ def local_node_urls(port: int) -> tuple[str, str]:
 
 
 def local_chain_file(port: int) -> str:
-    """Return the file of chains that names the local chain alone."""
+    """Return the file of chains with only the local chain."""
     nodes = ", ".join(f'"{url}"' for url in local_node_urls(port))
     return f"""# Written when the sandbox starts its chain.
 [[chain]]
@@ -38,9 +38,9 @@ decimals = 6
 
 
 async def start_local_chain(supervisor: Supervisor, state_dir: Path) -> str:
-    """Start the chain of a state directory, which continues where it was, and say where it is.
+    """Start the chain of a state directory, which continues where it was, and return its address.
 
-    It answers some seconds later. Without its packages there is none.
+    It answers some seconds later. Without its packages there is no chain.
     """
     file = state_dir / LOCAL_CHAINS
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ async def start_local_chain(supervisor: Supervisor, state_dir: Path) -> str:
 
 
 async def provision_signer(state_dir: Path) -> str:
-    """Give the signer of a sandbox its policy for the local chain; return the address of its wallet."""
+    """Write the policy of a sandbox's signer for the local chain; return the address of its wallet."""
     folder = state_dir / SIGNER_FOLDER
     write_policy(
         folder,

@@ -1,7 +1,7 @@
-"""One chain of blocks in memory, kept in a file from which it is made again.
+"""A chain of blocks in memory, saved in a file from which it is rebuilt.
 
-Transactions wait in a pool and enter a block when one is mined. A reorganization takes blocks off, and what is mined
-then has other hashes.
+Transactions wait in a pool and enter a block when one is mined. A reorganization reverts blocks, and the blocks mined
+afterwards have other hashes.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from eth_utils.exceptions import ValidationError
 
 
 def hex_of(value: bytes) -> str:
-    """Return bytes as JSON-RPC writes them."""
+    """Return bytes in JSON-RPC format."""
     return "0x" + value.hex()
 
 
@@ -90,14 +90,14 @@ def render_receipt(receipt: dict[str, Any], first_log: int) -> dict[str, Any]:
 
 
 FINALITY_BLOCKS = 2
-"""How many blocks lie above one that this chain calls final."""
+"""Number of blocks above one that this chain calls final."""
 FAUCET_WEI = 10**24
 GENESIS_SECONDS = 1_700_000_000
 _BUMP_PERCENT = 110
 
 
 class ChainRefusal(Exception):
-    """A call that the chain refuses, as a node would."""
+    """A call that the chain refuses, like a real node."""
 
 
 class _Pooled(NamedTuple):
@@ -114,7 +114,7 @@ class _Pooled(NamedTuple):
 
 
 class _Step(msgspec.Struct, omit_defaults=True):
-    """What was done to the chain: a block with these transactions, or blocks taken off down to a number."""
+    """A step of the chain: a block with these transactions, or a revert down to a number."""
 
     at: int = 0
     transactions: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ class _Step(msgspec.Struct, omit_defaults=True):
 
 
 class LocalChain:
-    """A chain whose one rich account is `faucet`. `journal` makes it outlive its process."""
+    """A chain whose only funded account is `faucet`. With `journal` it outlives its process."""
 
     def __init__(self, chain_id: int, faucet: bytes, journal: Path | None = None) -> None:
         genesis = get_default_genesis_params(overrides={"timestamp": GENESIS_SECONDS, "gas_limit": 30_000_000})
@@ -143,7 +143,7 @@ class LocalChain:
 
     @property
     def chain_id(self) -> int:
-        """The number that transactions are signed for."""
+        """The chain id for which transactions are signed."""
         return int(self.backend.chain.chain_id)
 
     @property
@@ -152,7 +152,7 @@ class LocalChain:
         return len(self.blocks) - 1
 
     def send(self, raw: bytes, at: int) -> str:
-        """Take a signed transaction into the pool. Raises ChainRefusal."""
+        """Add a signed transaction to the pool. Raises ChainRefusal."""
         try:
             transaction = self.backend.chain.get_transaction_builder().decode(raw)
             sender, signed_for = transaction.sender, getattr(transaction, "chain_id", self.chain_id)
@@ -183,7 +183,7 @@ class LocalChain:
             raise ChainRefusal("replacement transaction underpriced")
 
     def mine(self, at: int) -> None:
-        """Make a block of what the pool has, dearest first and per sender in the order of nonces."""
+        """Mine a block from the pool, highest fee first and per sender in the order of nonces."""
         taken, progress = [], True
         while progress:
             progress = False
@@ -194,11 +194,11 @@ class LocalChain:
         self._close_block(at, taken)
 
     def mine_empty(self, at: int) -> None:
-        """Make a block of nothing, whatever the pool has."""
+        """Mine an empty block, regardless of the pool."""
         self._close_block(at, [])
 
     def _apply(self, place: tuple[bytes, int], pooled: _Pooled) -> bool:
-        """Put a transaction into the block being made; one that can never enter leaves the pool."""
+        """Add a transaction to the current block; one that can never enter leaves the pool."""
         sender, nonce = place
         chain = self.backend.chain
         expected = chain.get_vm().state.get_nonce(sender)
@@ -209,7 +209,7 @@ class LocalChain:
             return False
         try:
             chain.apply_transaction(pooled.transaction)
-        except ValidationError:  # too dear for the sender by now, or no room in this block
+        except ValidationError:  # the sender can no longer afford it, or the block is full
             self._forget(place)
             return False
         del self._pool[place]
@@ -237,7 +237,7 @@ class LocalChain:
         self._record(_Step(at=later_than_parent, transactions=tuple(pooled.raw.hex() for pooled in taken)))
 
     def reorganize(self, depth: int, *, keep: bool) -> None:
-        """Take off the newest blocks; `keep` returns their transactions to the pool."""
+        """Revert the newest blocks; `keep` returns their transactions to the pool."""
         if not 0 < depth <= self.height:
             raise ChainRefusal(f"the chain has {self.height} blocks")
         orphaned = [hash_ for block in self.blocks[-depth:] for hash_ in block["transactions"]]
@@ -258,7 +258,7 @@ class LocalChain:
         self._record(_Step(revert_to=number))
 
     def nonce(self, address: bytes, block: int | None) -> int:
-        """Return the next nonce of an account after a block; None counts what waits in the pool, too."""
+        """Return the next nonce of an account after a block; None includes the pool."""
         if block is not None:
             return int(self.backend.get_nonce(address, block))
         nonce = int(self.backend.get_nonce(address))

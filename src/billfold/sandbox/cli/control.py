@@ -61,9 +61,9 @@ def forks(context: CliContext) -> Iterable[Row]:
 
 @group.command("rewind before-the-wire")
 def rewind(context: CliContext, name: Name) -> str:
-    """Let the bank be what it was when the copy was made. What happened since is gone; the copy stays."""
+    """Restore the bank to the state of the copy. Later changes are lost; the copy stays."""
     run_task(context, f"/forks/{name}/rewind/")
-    return f"The bank is as it was in {name}."
+    return f"The bank is restored to {name}."
 
 
 @group.command("drop before-the-wire")
@@ -73,25 +73,25 @@ def drop(context: CliContext, name: Name) -> str:
         response = http.delete(f"{_PATH}/forks/{name}/")
         if response.is_error:
             raise ApiError(response)
-    return f"The fork {name} is gone."
+    return f"The fork {name} has been removed."
 
 
 @group.command("reset")
 def reset(context: CliContext) -> str:
-    """Let the bank be what it was after its opening story, or after its first start without one."""
+    """Restore the bank to its state after the opening story, or after its first start without one."""
     run_task(context, "/reset/")
-    return "The bank is as it was in the beginning."
+    return "The bank is restored to its initial state."
 
 
 @contextmanager
 def _partner(context: CliContext) -> Iterator[httpx.Client]:
-    """Lend the Partner API of the running sandbox. What fails inside is raised as CliError."""
+    """Yield the Partner API of the running sandbox. Errors inside are raised as CliError."""
     with cli_errors(), partner_http(require_sandbox_file(context.settings().state_dir)) as http:
         yield http
 
 
 def run_task(context: CliContext, path: str, body: dict[str, Any] | None = None) -> None:
-    """Start a task, print its steps as they come, and wait for its end. Raises CliError when it fails."""
+    """Start a task, print its steps as they end, and wait for it. Raises CliError if it fails."""
     with _partner(context) as http, console.status("") as status:
         content = None if body is None else msgspec.json.encode(body)
         headers = {} if body is None else {"content-type": "application/json"}
@@ -115,7 +115,7 @@ class _StepPrinter:
         self._printed = 0
 
     def show(self, task: SandboxTask) -> bool:
-        """Print what is new; return whether the task has ended."""
+        """Print new steps; return whether the task has ended."""
         for step in task.steps[self._printed :]:
             if step.status == TaskStatus.RUNNING:
                 self._update(step.title)
@@ -130,11 +130,11 @@ class _StepPrinter:
 
 clock_commands = CommandGroup(
     "clock",
-    "Show the bank's clock; in a sandbox, move it: due work on the way is done. Ctrl-C stops it on its way.",
+    "Show the bank's clock; in a sandbox, move it: due work on the way is done. Ctrl-C stops the walk.",
     example="advance --business-days 1",
 )
 _DAYS_MAX = 36_600
-"""A hundred years: further than any clock goes."""
+"""A hundred years: further than the clock can be set."""
 
 
 @clock_commands.view("show")
@@ -182,18 +182,18 @@ async def next_event(
 
 @clock_commands.command("freeze")
 async def freeze(bank: Bank) -> None:
-    """Stop the clock, also one that is on its way."""
+    """Stop the clock, even while it is moving."""
     print_clock(await ClockStepper(bank).freeze())
 
 
 @clock_commands.command("resume")
 async def resume(bank: Bank) -> None:
-    """Let the clock run, a second per second."""
+    """Let the clock run, one second per second."""
     print_clock(await ClockStepper(bank).resume())
 
 
 def print_clock(clock_face: ClockStatus) -> None:
-    """Print the clock, and what was done on the way."""
+    """Print the clock, and the work done on the way."""
     runs = "frozen" if clock_face.frozen else "running"
     rows: list[tuple[str, object]] = [
         ("Clock", f"{format_eastern(clock_face.now)} ({runs if clock_face.settable else 'real time'})"),
@@ -205,7 +205,7 @@ def print_clock(clock_face: ClockStatus) -> None:
 
 
 async def _walk(bank: Bank, move: Callable[[ClockStepper], Awaitable[ClockStatus]]) -> ClockStatus:
-    """Move the clock, showing how far it is; a signal ends the walk at the instant that it has reached."""
+    """Move the clock and show its progress; a signal ends the walk at the instant that it has reached."""
     stop = stop_on_signals()
     with console.status("") as progress:
 
@@ -217,7 +217,7 @@ async def _walk(bank: Bank, move: Callable[[ClockStepper], Awaitable[ClockStatus
 
 
 def _instant(text: str) -> datetime:
-    """Return the instant that a text names. Raises CliError, also for a time that New York skips or has twice."""
+    """Return the instant of a text. Raises CliError, also for a time that New York skips or has twice."""
     try:
         at = require_in_range(datetime.fromisoformat(text))
         first, second = (at if at.tzinfo else at.replace(tzinfo=ET, fold=fold) for fold in (0, 1))

@@ -54,10 +54,10 @@ def listen(
 ) -> None:
     """Show a sandbox's events as they happen, and forward them to your endpoint.
 
-    No tunnel and no subscription is needed: this reads the stream of events
+    No tunnel and no subscription is needed: this reads the event stream
     with the credentials of the sandbox of this folder.
 
-    What is forwarded looks like a delivery: the same body, and the headers
+    Forwarded events look like deliveries: the same body, and the headers
     webhook-id, webhook-timestamp and webhook-signature of Standard Webhooks,
     under a secret that is printed first and stays as long as the sandbox does.
     An event is sent once; the response is shown.
@@ -124,7 +124,7 @@ def listen_to(
 def with_banner(
     messages: Iterable[StreamMessage], forward: Forwarder | None, *, as_json: bool
 ) -> Iterator[StreamMessage]:
-    """Yield the events of a stream. Once it is open, print so, and the signing secret."""
+    """Yield the events of a stream. Once it is open, print that, and the signing secret."""
     is_open = False
     for message in messages:
         if not is_open and not as_json:
@@ -181,7 +181,7 @@ def check_secret(secret: str) -> str:
     try:
         webhook_key(secret)
     except ValueError:
-        raise CliError("What follows whsec_ is not base64.", "Leave --secret out.") from None
+        raise CliError("The text after whsec_ is not base64.", "Leave --secret out.") from None
     return secret
 
 
@@ -200,9 +200,9 @@ def trigger(context: CliContext, kind: Kind = None, *, fields: Fields = None, ev
     sandbox's customer, and `billfold listen` shows it. Nothing happens in the
     bank: no money moves, and the event has no sequence.
 
-    Without a kind this lists all kinds. For real events let
-    things happen: `billfold clock advance` lets bills mature, and a wire comes
-    by POST /api/v1/sandbox/wire/.
+    Without a kind this lists all kinds. For real events,
+    use simulations: `billfold clock advance` lets bills mature, and a wire arrives
+    with POST /api/v1/sandbox/wire/.
     """
     if kind is None:
         console.print(key_value_table((each.name, each.meaning) for each in KINDS.values()))

@@ -1,4 +1,4 @@
-"""The control of a running sandbox: tasks that concern the whole bank, done by the process that started it.
+"""The control of a running sandbox: tasks that concern the whole bank, run by the process that started it.
 
 Owns the tasks (fork, rewind, reset, play a scenario), one at a time, and the socket over which the servers of the
 sandbox request them.

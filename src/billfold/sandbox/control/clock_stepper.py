@@ -1,9 +1,9 @@
-"""The test clock: it never jumps, it walks from due instant to due instant.
+"""The test clock: it never jumps, it moves from due instant to due instant.
 
 At each instant customers are brought up to date first, then scheduled jobs run, then the bank closes
-its day if it is over, then the clock moves on. An interrupted walk resumes where it stopped: the
-clock shows the last instant reached, and what was due then is still due. Whoever freezes the clock
-ends a walk that is under way, in whichever process.
+its day if it is over, then the clock moves further. An interrupted walk resumes where it stopped: the
+clock shows the last instant reached, and work due then is still due. Freezing the clock
+ends a walk in progress, in any process.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from billfold.platform.errors import InvariantError, Refused, Unavailable
 _HELD_BILLS = "SELECT DISTINCT asset FROM account WHERE live AND kind = 'lot' AND credits > debits"
 _NEXT_TRADE = "SELECT min(settles_on) FROM trade WHERE settles_on > $1"
 _NEXT_PAYMENT = "SELECT min(settles_at) FROM transaction WHERE settles_at > $1 AND swept"
-# A Pocket that holds nothing is charged nothing; its date moves on when money comes.
+# A Pocket that holds nothing is not charged; its fee date moves when money arrives.
 _NEXT_FEE = """
 SELECT min(p.next_fee_date) FROM pocket p
  WHERE EXISTS (SELECT 1 FROM account a WHERE a.customer_id = p.customer_id AND a.pocket_id = p.pocket_id
@@ -38,8 +38,8 @@ _NEXT_JOB = "SELECT min(due_at) FROM scheduled_job WHERE kind = ANY($1::text[])"
 
 
 class EventKind(StrEnum):
-    """A kind of event: bills that mature, trades and payments that settle, the monthly fee, the end
-    of the bank's day, and what is next on a rail."""
+    """A kind of event: maturing bills, settling trades and payments, the monthly fee, the end
+    of the bank's day, and the next event of a rail."""
 
     MATURITY = "maturity"
     SETTLEMENT = "settlement"
@@ -50,7 +50,7 @@ class EventKind(StrEnum):
 
 
 async def next_event(bank: Bank, kind: EventKind, now: datetime) -> datetime | None:
-    """Return the next instant of this kind, or None if none is ahead."""
+    """Return the next instant of this kind, or None if there is none."""
     match kind:
         case EventKind.MATURITY:
             bills = [bank.market.bill(row["asset"]) for row in await bank.pool.fetch(_HELD_BILLS)]
@@ -77,15 +77,15 @@ async def _next_settlement(bank: Bank, now: datetime) -> datetime | None:
 
 
 BANK_DAY = "house-day"
-"""The kind under which a closed day of the bank is counted."""
+"""The kind of event under which a closed bank day is counted."""
 
 _LOCK_TIMEOUT_SECONDS = 50.0
-_STOP_LOCK = 0x73746F70  # "stop": shared by those who want the walk to end
-_REPEATS_MAX = 100  # at one instant; more means that something due is never done
+_STOP_LOCK = 0x73746F70  # "stop": held shared by processes that want the walk to end
+_REPEATS_MAX = 100  # at one instant; more means that due work is never completed
 
 
 class ClockStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What the bank's clock shows, and what happened on the way there, counted by kind."""
+    """The time of the bank's clock, and the work done on the way there, counted by kind."""
 
     now: datetime
     frozen: bool
@@ -96,7 +96,7 @@ class ClockStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClockStopped(Refused):
-    """The clock was frozen before it came to where it was to go."""
+    """The clock was frozen before it reached its target."""
 
     def __init__(self, now: datetime, wanted: datetime) -> None:
         super().__init__(
@@ -120,16 +120,16 @@ class ClockStepper:
         self._freezing = asyncio.Lock()
 
     async def show(self) -> ClockStatus:
-        """Return what the clock shows, without touching it."""
+        """Return the state of the clock, without changing it."""
         return await self._status(Counter())
 
     async def set_to(self, to: datetime) -> ClockStatus:
-        """Move the clock to an instant. Refused when it has been, or is too far away."""
+        """Move the clock to an instant. Refused if it is in the past, or too far ahead."""
         async with self._exclusive() as state:
             return await self._step_to(state.set(to, wall_now()).business_anchor)
 
     async def advance(self, by: timedelta) -> ClockStatus:
-        """Move the clock forward by a duration. Refused as `set_to` is."""
+        """Move the clock forward by a duration. Refused like `set_to`."""
         async with self._exclusive() as state:
             return await self._step_to(state.advance(by, wall_now()).business_anchor)
 
@@ -147,7 +147,7 @@ class ClockStepper:
             return await self._step_to(state.set(max(now, to), wall).business_anchor)
 
     async def advance_to_next_event(self, kind: EventKind | None = None) -> ClockStatus:
-        """Move the clock to the next instant at which something is due; stay when nothing is.
+        """Move the clock to the next instant at which work is due; stay if there is none.
 
         Refuses nothing-ahead if there is nothing of the kind.
         """
@@ -160,13 +160,13 @@ class ClockStepper:
             return await self._step_to(state.set(max(due or now, now), wall).business_anchor)
 
     async def freeze(self) -> ClockStatus:
-        """Let the clock stand still. A walk under way ends at the instant that it has reached."""
+        """Stop the clock. A walk in progress ends at the instant that it has reached."""
         async with self._stopping(), self._exclusive() as state:
             await self._store(state.freeze(wall_now()))
             return await self._status(Counter())
 
     async def resume(self) -> ClockStatus:
-        """Let the clock run on."""
+        """Let the clock run."""
         async with self._exclusive() as state:
             await self._store(state.resume(wall_now()))
             return await self._status(Counter())
@@ -180,7 +180,7 @@ class ClockStepper:
             instant = max(due, await self._now())
             repeats = repeats + 1 if instant == at else 0
             if repeats > _REPEATS_MAX:
-                raise InvariantError("Something stays due however often it is done.", due=due)
+                raise InvariantError("Due work stays due although it was done repeatedly.", due=due)
             at = instant
             await self._set(instant)
             happened += await self._run_due_at(instant)
@@ -190,7 +190,7 @@ class ClockStepper:
         return await self._status(happened)
 
     async def _run_due_at(self, instant: datetime) -> Counter[str]:
-        """Do what is due by `instant`: customers first, then scheduled jobs, then the bank's day end."""
+        """Do the work due by `instant`: customers first, then scheduled jobs, then the bank's day end."""
         catch_up = await scheduler.catch_up_due(self._bank, instant)
         for error in catch_up.failed.values():
             raise error
@@ -205,7 +205,7 @@ class ClockStepper:
         return min((due for due in due_times if due is not None), default=None)
 
     async def _set(self, to: datetime) -> None:
-        """Show `to`, unless a running clock has passed it by itself."""
+        """Show `to`, unless a running clock has already passed it."""
         state, wall = await self._read_state(), wall_now()
         if state.at(wall) < to:
             await self._store(state.set(to, wall))
@@ -218,7 +218,7 @@ class ClockStepper:
         async with self._bank.pool.acquire() as conn:
             state = await read_clock(conn)
         if state is None:
-            raise Refused("bad-request", "This bank runs on the real clock, which nobody sets or stops.")
+            raise Refused("bad-request", "This bank runs on the real clock, which cannot be set or stopped.")
         return state
 
     async def _now(self) -> datetime:
@@ -246,8 +246,8 @@ class ClockStepper:
 
     @asynccontextmanager
     async def _stopping(self) -> AsyncIterator[None]:
-        """End the walk that is under way, and those that wait for it."""
-        # One at a time: a walk needs connections to come to its end.
+        """End the walk in progress, and those that wait for it."""
+        # One at a time: a walk needs connections to finish.
         async with self._freezing, self._bank.pool.acquire() as conn, conn.transaction():
             await conn.execute("SELECT pg_advisory_xact_lock_shared($1)", _STOP_LOCK)
             yield
@@ -273,4 +273,4 @@ class ClockStepper:
 
 
 def _is_moving() -> Unavailable:
-    return Unavailable("The clock is moving already. Freeze it to end that.")
+    return Unavailable("The clock is moving already. Freeze it to stop it.")

@@ -1,6 +1,6 @@
 """The socket between the servers of a sandbox and the process that started them: a request and a response per line.
 
-What is requested are tasks that concern the whole bank, and its forks. A task and a fork are answered as they are kept.
+The requests are tasks that concern the whole bank, and its forks. Tasks and forks are returned as they are stored.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ log = structlog.get_logger(__name__)
 
 Result = TypeVar("Result")
 _PLACE = "control"
-"""The file that says where the socket is: a path in a state directory may be too long for one."""
+"""The file with the path of the socket, because a path in a state directory may be too long for one."""
 _LINE_MAX_BYTES = 1 << 20
 _TIMEOUT_SECONDS = 30.0
 _NOT_RUNNING = "Forks and scenarios need `billfold sandbox`, and its bank to be open."
 
 
 class TaskKind(StrEnum):
-    """What a task does to the bank."""
+    """The action of a task."""
 
     FORK = "FORK"
     REWIND = "REWIND"
@@ -40,7 +40,7 @@ class TaskKind(StrEnum):
 
 
 class TaskStatus(StrEnum):
-    """How far a task is."""
+    """The status of a task."""
 
     RUNNING = "RUNNING"
     COMPLETED = "COMPLETED"
@@ -48,7 +48,7 @@ class TaskStatus(StrEnum):
 
 
 class SandboxTaskStep(msgspec.Struct, kw_only=True):
-    """A step of a task, and what came of it."""
+    """A step of a task, and its result."""
 
     title: str
     status: Annotated[str, one_of(*TaskStatus)]
@@ -56,7 +56,7 @@ class SandboxTaskStep(msgspec.Struct, kw_only=True):
 
 
 class SandboxTask(msgspec.Struct, kw_only=True):
-    """A task that concerns the whole bank. `name` is that of the fork or scenario; `detail` says why it failed."""
+    """A task that concerns the whole bank. `name` is that of the fork or scenario; `detail` explains a failure."""
 
     id: UUID
     kind: Annotated[str, one_of(*TaskKind)]
@@ -70,7 +70,7 @@ class SandboxTask(msgspec.Struct, kw_only=True):
 
 
 class StartTask(msgspec.Struct, frozen=True, tag=True):
-    """Start a task; one of this id that is known is the answer."""
+    """Start a task; a known task with this id is returned."""
 
     id: UUID
     kind: TaskKind
@@ -95,7 +95,7 @@ ControlRequest = StartTask | ListTasks | ListForks | DropFork
 
 
 class ControlResponse(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The result of a request, or the problem that refuses it."""
+    """The result of a request, or the problem for which it was refused."""
 
     result: Any = None
     code: str | None = None
@@ -103,13 +103,13 @@ class ControlResponse(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SandboxControl:
-    """Requests of one process to that which started the sandbox of a state directory."""
+    """Requests of one process to the process that started the sandbox of a state directory."""
 
     def __init__(self, state_dir: Path) -> None:
         self._place = state_dir / _PLACE
 
     async def request(self, content: ControlRequest, returns: type[Result]) -> Result:
-        """Return the result of a request. Raises BillfoldError as the other process does, and Unavailable."""
+        """Return the result of a request. Raises BillfoldError like the other process, and Unavailable."""
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 line = await self._exchange(msgspec.json.encode(content) + b"\n")
@@ -136,7 +136,7 @@ class SandboxControl:
 
 @asynccontextmanager
 async def control_socket(state_dir: Path, answer: Callable[[ControlRequest], Awaitable[object]]) -> AsyncIterator[None]:
-    """Answer requests in the meantime."""
+    """Answer requests for the duration of the block."""
     folder = Path(tempfile.mkdtemp(prefix="billfold-"))  # its owner's alone
     place = state_dir / _PLACE
 
@@ -168,4 +168,4 @@ async def _respond(line: bytes, answer: Callable[[ControlRequest], Awaitable[obj
         return ControlResponse(code=error.code, detail=error.detail)
     except Exception as error:  # noqa: BLE001 - the other process has to say something
         log.warning("control_request_failed", error=error_summary(error))
-        return ControlResponse(code="unavailable", detail="The sandbox could not do it. See its output.")
+        return ControlResponse(code="unavailable", detail="The sandbox failed. See its output.")

@@ -1,4 +1,4 @@
-"""Does the tasks of a sandbox, one at a time, in the process that started it."""
+"""Runs the tasks of a sandbox, one at a time, in the process that started it."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from billfold.verify.runner import verify_bank
 log = structlog.get_logger(__name__)
 
 TASKS_MAX = 50
-"""How many tasks are remembered."""
+"""Maximum number of tasks that are remembered."""
 
 
 class Progress:
-    """Where a task writes how far it is."""
+    """Records the progress of a task."""
 
     def __init__(self, task: SandboxTask) -> None:
         self._task = task
@@ -53,26 +53,26 @@ class Progress:
         self._task.steps.append(socket.SandboxTaskStep(title=title, status=TaskStatus.RUNNING, detail=None))
 
     def note(self, detail: str) -> None:
-        """Say what came of the step under way."""
+        """Record the result of the current step."""
         self._task.steps[-1].detail = detail
 
     def end(self, status: TaskStatus) -> None:
-        """End the step under way, if there is one."""
+        """End the current step, if there is one."""
         if self._task.steps and self._task.steps[-1].status == TaskStatus.RUNNING:
             self._task.steps[-1].status = status
 
 
 class Surroundings(Protocol):
-    """What the tasks need of the process that runs the sandbox."""
+    """The services of the sandbox's process that tasks use."""
 
     def without_counterparts(self) -> AbstractAsyncContextManager[None]:
-        """Let the processes that have files of the bank open not run in the meantime."""
+        """Stop the processes that have files of the bank open for the duration of the block."""
 
     async def upgrade(self, dsn: str) -> None:
-        """Bring a database that an earlier release left to the shape of this one."""
+        """Migrate a database of an earlier release to this one."""
 
     def after_rewind(self) -> None:
-        """Write down what a client needs to know of the bank that is there now."""
+        """Write the client's data of the current bank."""
 
     async def play(self, name: str, progress: Progress) -> None:
         """Play a scenario to its end."""
@@ -100,7 +100,7 @@ class SandboxTasks:
         return list(reversed(self._tasks.values()))
 
     async def start(self, wanted: socket.StartTask) -> SandboxTask:
-        """Start a task and return it, or the one that was started under its id. Raises Refused, NotFound."""
+        """Start a task and return it, or the one already started with its id. Raises Refused, NotFound."""
         async with self._starting:
             if wanted.id in self._tasks:
                 return self._tasks[wanted.id]
@@ -131,17 +131,17 @@ class SandboxTasks:
             await self._copies.drop(name)
 
     async def close(self) -> None:
-        """End the task under way."""
+        """Cancel the current task."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)
 
     def _check_idle(self) -> None:
         if self._running is not None and not self._running.done():
-            raise Refused("sandbox-busy", "The sandbox is at another task. Wait until it has ended.")
+            raise Refused("sandbox-busy", "The sandbox is busy with another task. Wait until it has ended.")
 
     async def _work_of(self, wanted: socket.StartTask) -> Callable[[Progress], Awaitable[object]]:
-        """Return what a task does. Raises Refused, NotFound if it cannot be begun."""
+        """Return the function of a task. Raises Refused, NotFound if it cannot be started."""
         name = wanted.name
         if wanted.kind == socket.TaskKind.FORK:
             await self._copies.check_room(name)
@@ -158,7 +158,7 @@ class SandboxTasks:
         except Exception as error:
             log.warning("sandbox_task_failed", kind=task.kind, name=task.name, exc_info=error)
             task.detail = error.detail if isinstance(error, BillfoldError) else f"{type(error).__name__}: {error}"
-            with suppress(Exception):  # what it has left over is removed by the next task or start otherwise
+            with suppress(Exception):  # otherwise the next task or start removes its remains
                 await self._copies.recover()
             task.status = TaskStatus.FAILED
         else:
@@ -167,7 +167,7 @@ class SandboxTasks:
         task.ended_at = iso_z(wall_now())
 
     async def _fork(self, name: str, progress: Progress) -> None:
-        progress.begin("Waiting for requests under way")
+        progress.begin("Waiting for running requests")
         async with self._copies.pause():
             progress.begin("Copying the bank")
             await self._copies.copy(name)
@@ -175,7 +175,7 @@ class SandboxTasks:
     async def _rewind(self, name: str, progress: Progress) -> None:
         progress.begin("Copying the fork")
         await self._surroundings.upgrade(await self._copies.prepare(name))
-        progress.begin("Waiting for requests under way")
+        progress.begin("Waiting for running requests")
         async with self._copies.pause(), self._surroundings.without_counterparts():
             progress.begin("Replacing the bank")
             await self._copies.replace_bank(name)
@@ -226,17 +226,17 @@ class RunningSandbox:
         self._saved = saved
 
     def without_counterparts(self) -> AbstractAsyncContextManager[None]:
-        """Let the card processor and the local chain not run in the meantime."""
+        """Stop the card processor and the local chain for the duration of the block."""
         return self._supervisor.without(CARD_PROCESSOR, LOCAL_CHAIN)
 
     async def upgrade(self, dsn: str) -> None:
-        """Bring a database that an earlier release left to the shape of this one."""
-        # Also where nothing is pending: a copy has not the rights of the database itself.
+        """Migrate a database of an earlier release to this one."""
+        # Even if nothing is pending: a copy lacks the privileges of the database itself.
         if await with_connection(dsn, runner.up):
             await self._context.initialize_database(self._settings, dsn)
 
     def after_rewind(self) -> None:
-        """Give the credentials of the bank that is there now the addresses of this start."""
+        """Write the addresses of this start into the credentials of the current bank."""
         state_dir = self._settings.state_dir
         restored = read_sandbox_file(state_dir) or self._saved
         here = {name: getattr(self._saved, name) for name in _ADDRESSES}
@@ -254,17 +254,17 @@ class RunningSandbox:
         seed = await with_connection(self._database.dsn, lambda conn: conn.fetchval("SELECT seed FROM bank"))
         credentials = require_sandbox_file(self._settings.state_dir)
         await asyncio.to_thread(play, scenario, credentials, changes, bank_seed=seed, progress=progress)
-        progress.begin("The ledger is verified")
+        progress.begin("Verifying the ledger")
         progress.note(await self._verify())
 
     async def _change_market(self, work: Callable[..., Awaitable[None]], *values: object) -> None:
-        """Change the market, as the owner, while nobody has the bank open: every process reads it again."""
+        """Change the market, as the owner, while no process has the bank open: every process reads it again."""
         vault, owner = self._context.vault(self._settings), self._database.owner_dsn
         async with self._copies.pause(), await create_pool(owner, max_size=1) as pool, pool.acquire() as conn:
             await work(conn, vault, *values)
 
     async def _verify(self) -> str:
-        """Verify the ledger, say how much of it there is. Raises InvariantError."""
+        """Verify the ledger and report its size. Raises InvariantError."""
         async with self._context.bank(self._settings, self._database.dsn) as bank, bank.pool.acquire() as conn:
             report = await verify_bank(conn, vault=bank.vault, data_keys=bank.ports[DataKeys])
         if report.findings:
@@ -274,7 +274,7 @@ class RunningSandbox:
 
 @asynccontextmanager
 async def perform_tasks(state_dir: Path, copies: BankCopies, sandbox: RunningSandbox) -> AsyncIterator[None]:
-    """Do the tasks that are requested in the meantime."""
+    """Run the requested tasks for the duration of the block."""
     tasks = SandboxTasks(copies, sandbox)
     try:
         async with socket.control_socket(state_dir, tasks.answer):
@@ -284,12 +284,12 @@ async def perform_tasks(state_dir: Path, copies: BankCopies, sandbox: RunningSan
 
 
 async def _shift_rates(conn: Connection, vault: Vault, day: date, basis_points: int) -> None:
-    """Let the Treasury publish other rates for two weeks after a day. What was booked by rates until then stays."""
+    """Publish other Treasury rates for two weeks after a day. Bookings by earlier rates stay."""
     async with conn.transaction(), market_change(conn, vault, Origin.system()):
         await conn.execute(_SHIFT, day, basis_points * _MILLI_PER_BASIS_POINT, SHOCK_DAYS)
 
 
 async def _close_market(conn: Connection, vault: Vault, day: date, reason: str) -> None:
-    """Close the bond market on a day to come."""
+    """Close the bond market on a future day."""
     async with conn.transaction(), market_change(conn, vault, Origin.system()):
         await save_override(conn, CalendarOverride(day, "closed", None, None, reason))

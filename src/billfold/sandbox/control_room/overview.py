@@ -1,4 +1,4 @@
-"""The pages of the control room but its simulations: the clock, the forks, the tasks, the scenarios."""
+"""The pages of the control room except simulations: the clock, the forks, the tasks, the scenarios."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -60,7 +60,7 @@ async def show_first_page(room: InRoom) -> PageResponse:
 
 
 async def _show_overview(room: ControlRoom, *, wrong: FormError = "") -> PageResponse:
-    """Return the page; with a mistake in one of its forms, what was sent stays."""
+    """Return the page; with an error in one of its forms, the input is kept."""
     try:
         forks = (await room.api.get(control.list_forks)).items
         tasks = (await room.api.get(control.list_tasks)).items[:_TASKS_SHOWN]
@@ -86,7 +86,7 @@ async def _show_overview(room: ControlRoom, *, wrong: FormError = "") -> PageRes
 
 
 def _sign_ins(state_dir: Path) -> list[SimpleNamespace]:
-    """Return the people of a sandbox as its file names them, each with the code that their app shows now."""
+    """Return the people in the sandbox's file, each with the current code of their authenticator app."""
     saved = read_sandbox_file(state_dir)
     if saved is None:
         return []
@@ -104,7 +104,7 @@ async def _begin(
     sent: Awaitable[Any],
     shown: Callable[[Any], PageResponse] = lambda task: redirect(f"{PATH}/tasks/{task.id}"),
 ) -> PageResponse:
-    """Lead to what was begun, or say why it was not."""
+    """Redirect to the new task, or show why it was not started."""
     try:
         begun = await sent
     except (InvalidInput, Refused, Unavailable) as wrong:
@@ -114,7 +114,7 @@ async def _begin(
 
 @post(f"{PATH}/clock/{{move:str}}", opt=PUBLIC)
 async def move_clock(move: str, room: InRoom) -> PageResponse:
-    """Let the clock do what a button says; the next page says what happened on the way."""
+    """Move the clock as a button says; the next page shows the work done on the way."""
 
     def shown(moved: clock.Clock) -> PageResponse:
         happened = ",".join(f"{kind}.{count}" for kind, count in moved.happened.items())
@@ -141,14 +141,14 @@ async def _move(room: ControlRoom, move: str) -> clock.Clock:
 
 @post(f"{PATH}/forks", opt=PUBLIC)
 async def make_fork(room: InRoom) -> PageResponse:
-    """Begin a copy of the bank."""
+    """Start a copy of the bank."""
     name = room.page.form.get("name", "")
     return await _begin(room, room.api.send(control.fork, {"name": name}, key=room.page.form_key))
 
 
 @post(f"{PATH}/forks/{{name:str}}/rewind", opt=PUBLIC)
 async def rewind_to_fork(name: str, room: InRoom) -> PageResponse:
-    """Begin the return to a copy."""
+    """Start the return to a copy."""
     return await _begin(room, room.api.send(control.rewind, key=room.page.form_key, name=name))
 
 
@@ -161,13 +161,13 @@ async def drop_fork(name: str, room: InRoom) -> PageResponse:
 
 @post(f"{PATH}/reset", opt=PUBLIC)
 async def reset_bank(room: InRoom) -> PageResponse:
-    """Begin the return to the beginning."""
+    """Start the return to the initial state."""
     return await _begin(room, room.api.send(control.reset, key=room.page.form_key))
 
 
 @get(f"{PATH}/tasks/{{task_id:str}}", opt=PUBLIC)
 async def show_task(task_id: str, room: InRoom) -> PageResponse:
-    """Show how far a task is. Its page is read again until it has ended."""
+    """Show the progress of a task. Its page reloads until it has ended."""
     return room.render("control_room_task", task=await room.api.get(control.get_task, task_id=path_id(task_id)))
 
 
@@ -180,13 +180,13 @@ async def show_scenarios(room: InRoom) -> PageResponse:
 
 @post(f"{PATH}/scenarios/{{name:str}}/play", opt=PUBLIC)
 async def play_scenario(name: str, room: InRoom) -> PageResponse:
-    """Begin to play a scenario."""
+    """Start a scenario."""
     return await _begin(room, room.api.send(control.play_scenario, key=room.page.form_key, name=name))
 
 
 @get(f"{PATH}/components", opt=PUBLIC)
 async def show_components(room: InRoom) -> PageResponse:
-    """Show every component of the pages once, in all its states: for those who build pages."""
+    """Show every component of the pages once, in all its states, for page developers."""
     signed = (("CREDIT", 250_000_00), ("DEBIT", -1_500_00))
     return room.render(
         "control_room_components",

@@ -1,7 +1,7 @@
-"""One request to the control room: who may make it, and the Partner API as the sandbox's partner may use it.
+"""One request to the control room: its access check, and the Partner API with the sandbox's partner as caller.
 
-Whoever reaches a sandbox from its own machine owns it and need not sign in. What a page of another site sends is
-refused by the frame: it has another origin, no token of the form, or another host than that of the pages.
+Users on the sandbox's own machine own it and need not sign in. Requests from pages of another site are
+refused by the page stack: they have another origin, no form token, or another host than the pages.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _BEARER_CLIENT_ID = "sandbox-bearer"
 _ASSERTION_SECONDS = 60
 _KEY_HEADERS = ("x-service-idempotency", "idempotency-key")
 READ_BYTES_MAX = 128 * 1024
-"""How much of a response without a declared end is read."""
+"""Maximum number of bytes read of a response without a declared length."""
 EXAMPLE_FILE = (
     b"%PDF-1.4\n"
     b"1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n"
@@ -68,7 +68,7 @@ EXAMPLE_FILE = (
 
 
 class ServedApi(NamedTuple):
-    """An API of this process: its application, where it answers, and its OpenAPI document."""
+    """An API of this process: its application, its address, and its OpenAPI document."""
 
     app: Any
     origin: str
@@ -76,7 +76,7 @@ class ServedApi(NamedTuple):
 
 
 class SignedCalls:
-    """The APIs by the names that they have in the addresses of the documentation."""
+    """The APIs by the names that they have in the documentation's addresses."""
 
     def __init__(self, apis: Mapping[str, ServedApi], state_dir: Path) -> None:
         self._apis, self._state_dir = apis, state_dir
@@ -97,14 +97,14 @@ class SignedCalls:
 
     @property
     def credentials(self) -> SandboxFile:
-        """What the sandbox has published. Raises Unavailable where no sandbox has started this bank."""
+        """Return the credentials that the sandbox published. Raises Unavailable if no sandbox has started this bank."""
         box = read_sandbox_file(self._state_dir)
         if box is None:
             raise Unavailable("The sandbox has not written its credentials yet. Try again when it is open.")
         return box
 
     async def send(self, call: Call, *, key: str, client: str) -> httpx.Response:
-        """Send a call under an idempotency key, from the address of a browser; return what is answered."""
+        """Send a call with an idempotency key, from a browser's address; return the response."""
         operation = call.operation
         path = operation.path.format_map({name: quote(value, safe="") for name, value in call.variables.items()})
         transports = {
@@ -155,7 +155,7 @@ class SignedCalls:
 
 
 def _ended_early(app: Any) -> Any:  # noqa: ANN401 - any application of ASGI
-    """Return an application whose streams end after `READ_BYTES_MAX`: to it, the client has gone."""
+    """Return an application whose streams end after `READ_BYTES_MAX`: it sees a disconnected client."""
 
     async def serve(scope: Any, receive: Any, send: Send) -> None:  # noqa: ANN401 - of ASGI
         size, ended = 0, False
@@ -206,19 +206,19 @@ class ControlRoom:
         self.api = ApiClient(api, page, proofs=PROOFS, host=self.host, identify=self._identify)
 
     def render(self, name: str, **facts: Any) -> PageResponse:
-        """Return a page with what all pages of the control room show. Times are those of New York."""
+        """Return a page with the common data of the control room. Times are those of New York."""
         return self.page.render(name, clock=self.clock, zone=ET.key, **facts)
 
     async def _identify(self, operation: Operation, request: RawRequest) -> Identity:
         sent = request.header(b"idempotency-key")
         key = None if sent is None else command_id("control room", sent)
         identity = await self._authenticator.identity_of(self._credential, request, operation, key=key)
-        # Counted apart: whoever watches a task does not use up the requests of the partner's programs.
+        # Counted separately, so that watching a task does not use up the requests of the partner's programs.
         return replace(identity, admission=replace(identity.admission, kind="control room", per_minute=_PER_MINUTE))
 
 
 InRoom = SkipValidation[ControlRoom]
-"""What a page function takes as `room`."""
+"""The type of the parameter `room` of a page function."""
 
 
 def given_by(partner: PartnerApi, customer: CustomerApi, *, auth: AppWithLifespan) -> Mapping[str, Provide]:
@@ -249,7 +249,7 @@ def _room_of(api: PartnerApi, calls: SignedCalls) -> Callable[[PageContext], Awa
 
 
 def is_on_this_machine(client: str) -> bool:
-    """Tell whether an address is that of the machine itself."""
+    """Tell whether an address belongs to the machine itself."""
     try:
         address = ip_address(client)
     except ValueError:

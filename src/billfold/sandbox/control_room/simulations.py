@@ -29,13 +29,13 @@ from billfold.web.page_context import PUBLIC, FormError, PageResponse
 
 _ONE = f"{PATH}/simulations/{{name:str}}"
 _CLOCK = "clock"
-"""The area that the first page has buttons for."""
+"""The area whose simulations are buttons on the first page."""
 _TITLES = {"ach": "ACH", "card-money": "Card payments", "payments": "Incoming payments"}
 
 
 @get(f"{PATH}/simulations", opt=PUBLIC)
 async def show_simulations(room: InRoom) -> PageResponse:
-    """Show every simulation by area, with the values that its counterpart obeys."""
+    """Show every simulation by area, with the magic values of its counterpart."""
     areas: dict[str, list[SandboxSimulation]] = {}
     for each in simulations():
         if each.area != _CLOCK:
@@ -45,13 +45,13 @@ async def show_simulations(room: InRoom) -> PageResponse:
 
 @get(_ONE, opt=PUBLIC)
 async def show_simulation(name: str, room: InRoom) -> PageResponse:
-    """Show the form of a simulation; what can be known is filled in."""
+    """Show the form of a simulation, prefilled where possible."""
     return await _show(room, _simulation(name))
 
 
 @post(_ONE, opt=PUBLIC)
 async def run_simulation(name: str, room: InRoom) -> PageResponse:
-    """Let something happen, and show what the operation answered."""
+    """Run a simulation, and show the response."""
     simulation = _simulation(name)
     try:
         answer = await _run(room, simulation, _sent(simulation.parameters, room.page.form))
@@ -63,7 +63,7 @@ async def run_simulation(name: str, room: InRoom) -> PageResponse:
 
 
 async def _run(room: ControlRoom, simulation: SandboxSimulation, sent: dict[str, Any]) -> str:
-    """Return what a simulation answers. Raises what it answers when it is refused."""
+    """Return the response of a simulation. Raises its problem if it is refused."""
     operation = _operation(simulation.name)
     in_path = {name: sent.pop(name, "") for name in operation.path_names}
     body = sent if operation.body is not None and (sent or not operation.is_body_optional) else None
@@ -99,13 +99,13 @@ async def _show(
 
 
 def _sent(parameters: Sequence[SimulationParameter], form: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the fields of a form stand for, without those that are left out. Raises InvalidInput."""
+    """Return the values of a form's fields, without omitted ones. Raises InvalidInput."""
     values = {each.name: _value(each, form.get(each.name, "")) for each in parameters}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _sample(simulation: SandboxSimulation, fields: Sequence[Field]) -> str:
-    """Return the body that the form stands for, as far as it is right."""
+    """Return the body of the form, as far as it is valid."""
     in_body = [each for each in simulation.parameters if each.place == "body"]
     try:
         body = _sent(in_body, {each.name: each.value for each in fields})
@@ -115,7 +115,7 @@ def _sample(simulation: SandboxSimulation, fields: Sequence[Field]) -> str:
 
 
 def _value(parameter: SimulationParameter, text: str) -> Any:  # noqa: ANN401 - any JSON
-    """Return what a field of the form stands for; None is left out. Raises InvalidInput."""
+    """Return the value of a form field; None if omitted. Raises InvalidInput."""
     schema = _present(parameter.schema)
     kind = _kind_of(schema)
     if not text.strip():
@@ -148,11 +148,11 @@ def _operation(name: str) -> Operation:
 
 
 _CHOSEN = "event_id"
-"""An id that its sender chooses."""
+"""An id that the client chooses."""
 
 
 class Field(NamedTuple):
-    """A parameter as a form asks for it."""
+    """A parameter as a form field."""
 
     name: str
     kind: str
@@ -160,7 +160,7 @@ class Field(NamedTuple):
     value: str
     choices: list[str]
     known: list[tuple[str, str]]
-    """Ids that may be meant, each with what it stands for."""
+    """Selectable ids, each with a label."""
 
 
 async def field_of(
@@ -173,14 +173,14 @@ async def field_of(
     area: str = "",
     customer_id: UUID | None = None,
 ) -> Field:
-    """Return the field of a parameter, filled in with what was sent, what the address says, or a value.
+    """Return the field of a parameter, prefilled with the former input, the value in the address, or a default.
 
-    Ids are those of one customer, or of all; first is what suits an area.
+    Ids are those of one customer, or of all; those that match an area come first.
     """
     present, known = _present(schema), []
     if value is None:
         value = schema.get("default")
-    if present.get("format") == "uuid" and name != _CHOSEN:  # those of examples are of another bank
+    if present.get("format") == "uuid" and name != _CHOSEN:  # ids in examples belong to another bank
         known = await list_known(room.api, name, customer_id) if name in IDS else []
         known.sort(key=lambda each: area.upper() not in each[1])
         value = known[0][0] if known and (value is not None or is_required) else None
@@ -195,13 +195,13 @@ async def field_of(
 
 
 def _present(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a value that is there."""
+    """Return the schema of a value other than null."""
     found: dict[str, Any] = next(each for each in schema.get("anyOf", [schema]) if each.get("type") != "null")
     return found
 
 
 def _kind_of(schema: dict[str, Any]) -> str:
-    """Return the type of a value in JSON; `choice` where the values are given."""
+    """Return the JSON type of a value; `choice` if the values are given."""
     if "enum" in schema or schema.get("type") == "boolean":
         return "choice"
     return str(schema.get("type", "string"))
@@ -232,13 +232,13 @@ IDS: Mapping[str, tuple[Operation, str]] = MappingProxyType(
         "wire_id": (list_wires, "id"),
     }
 )
-"""Where ids are listed, and in which field."""
+"""The operations that list ids, and the field of the id."""
 _OF_EACH_CUSTOMER = ("card_id", "card_order_id", "counterparty_id", "portal_id", "transfer_id")
-"""Those that are listed for one customer at a time."""
+"""Objects that are listed for one customer at a time."""
 
 
 async def list_known(api: ApiClient, parameter: str, customer_id: UUID | None = None) -> list[tuple[str, str]]:
-    """Return the ids that a parameter may have, each with what it stands for: of one customer, or of all."""
+    """Return the possible ids of a parameter, each with a label: of one customer, or of all."""
     listed, id_field = IDS[parameter]
     if parameter not in _OF_EACH_CUSTOMER:
         items = (await api.get(listed, limit=_SHOWN)).items

@@ -1,7 +1,7 @@
-"""An operation of the API reference tried against this sandbox: a form made from its parameters, and what is answered.
+"""An operation of the API reference tried in this sandbox: a form made from its parameters, and the response.
 
-The requests are those of a program: signed with the credentials that the sandbox has published, limited and logged as
-all others. A form that is sent twice is one request under one idempotency key.
+The requests are like a program's: signed with the credentials that the sandbox has published, limited and logged like
+all others. A form that is sent twice is one request with one idempotency key.
 """
 
 import json
@@ -29,11 +29,11 @@ _ONE = f"{PATH}/try/{{api:str}}/{{operation_id:str}}"
 _SHOWN_CHARS = 30_000
 _OTHER_PATHS = frozenset({".", ".."})
 _UNSHOWN = frozenset({"content-length", "date", "server", "vary"})
-"""Headers that say nothing about the request."""
+"""Headers that carry no information about the request."""
 
 
 class Answer(NamedTuple):
-    """What was answered: the status in words, headers, and the body as text."""
+    """The response: the status in words, headers, and the body as text."""
 
     status: str
     headers: list[tuple[str, str]]
@@ -50,7 +50,7 @@ async def show_trial(api: str, operation_id: str, room: InRoom) -> PageResponse:
 
 @post(_ONE, opt=PUBLIC)
 async def try_operation(api: str, operation_id: str, room: InRoom) -> PageResponse:
-    """Send the request that the form stands for, and show it with what was answered."""
+    """Send the request of the form, and show it with the response."""
     operation = room.calls.find(api, operation_id)
     try:
         call = _call(operation, room.page.form)
@@ -99,7 +99,7 @@ async def _show(
 
 
 async def _of_this_bank(room: ControlRoom, value: Any, box: SandboxFile) -> Any:  # noqa: ANN401 - any JSON
-    """Return a recorded body with ids and credentials of this bank where those of another one are."""
+    """Return a recorded body with the ids and credentials of another bank replaced by this one's."""
     if isinstance(value, list):
         return [await _of_this_bank(room, each, box) for each in value]
     if not isinstance(value, dict):
@@ -116,7 +116,7 @@ _TYPED = {Content.JSON, Content.FORM}
 
 
 def _parameters(operation: ApiOperation) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return what a form asks for beside the body, each with its place."""
+    """Return the parameters of a form besides the body, each with its location."""
     return [(place, each) for place in ("path", "query") for each in operation.parameters_in(place)]
 
 
@@ -125,7 +125,7 @@ def _schema(operation: ApiOperation, parameter: Mapping[str, Any]) -> dict[str, 
 
 
 def _call(operation: ApiOperation, form: Mapping[str, str]) -> Call:
-    """Return the call that a form stands for. Raises InvalidInput."""
+    """Return the call of a form. Raises InvalidInput."""
     given: dict[str, dict[str, str]] = {"path": {}, "query": {}}
     for place, each in _parameters(operation):
         name, text = each["name"], form.get(each["name"], "").strip()
@@ -165,7 +165,7 @@ def _answer(response: httpx.Response) -> Answer:
 
 
 def _text(response: httpx.Response) -> str:
-    """Return a body as text: JSON with a line for each field, of a file what it is."""
+    """Return a body as text: JSON with a line for each field, or the description of a file."""
     kind = response.headers.get("content-type", "").partition(";")[0]
     size = len(response.content)
     if kind.endswith("json"):

@@ -1,5 +1,5 @@
-"""Named copies of a whole sandbox bank: its database, the folders beside it and its clock.
+"""Named copies of a whole sandbox bank: its database, files and clock.
 
-Owns how every process is made to close the bank, and how one bank takes the place of another. Never part of a
+Owns the way every process is made to close the bank, and the replacement of one bank by another. Never part of a
 production bank.
 """

@@ -1,7 +1,7 @@
-"""Makes forks and rewinds to them, so that a kill at any moment leaves the old bank or the new one.
+"""Creates forks and rewinds to them, so that a kill at any moment leaves the old bank or the new one.
 
-A fork is there once its folder has its name: the database and the files are complete before. A rewind is done once the
-databases have changed their names, which is one transaction; until the files have followed, the bank stays paused.
+A fork exists once its folder has its name: the database and the files are complete before. A rewind is done once the
+databases are renamed, which is one transaction; until the files have followed, the bank stays paused.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Databases:
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
         self.bank = unquote(urlsplit(dsn).path.lstrip("/"))
-        self._prefix = f"{self.bank}_sandbox_"  # a server may have databases of others
+        self._prefix = f"{self.bank}_sandbox_"  # a server may have other databases
         self.next, self.previous = f"{self._prefix}next", f"{self._prefix}previous"
         self._application = f"forks of {self.bank}"[:_NAME_BYTES]
 
     def of_fork(self, name: str) -> str:
-        """Return the name of a fork's database. Raises Refused when the server has no names so long."""
+        """Return the name of a fork's database. Raises Refused if it is too long for the server."""
         found = f"{self._prefix}fork_{name}"
         if len(found.encode()) > _NAME_BYTES:
             raise Refused("fork-not-possible", f"The database {found} would have a name that is too long.")
@@ -72,7 +72,7 @@ class Databases:
         await self._alone(source, f'CREATE DATABASE "{target}" TEMPLATE "{source}" STRATEGY WAL_LOG')
 
     async def swap(self) -> None:
-        """Let the bank be the previous one, and the next one be the bank: both or nothing."""
+        """Rename the bank to the previous one, and the next one to the bank: both or nothing."""
         await self._alone(
             self.bank,
             f'ALTER DATABASE "{self.bank}" RENAME TO "{self.previous}"',
@@ -80,13 +80,13 @@ class Databases:
         )
 
     async def drop(self, *databases: str) -> None:
-        """Remove databases, if they are there."""
+        """Remove databases, if they exist."""
         async with self._server() as conn:
             for each in databases:
                 await conn.execute(f'DROP DATABASE IF EXISTS "{each}" WITH (FORCE)')
 
     async def end_orphans(self) -> None:
-        """End what a killed process has left running: the server would complete its copies."""
+        """End the statements of a killed process: the server would complete its copies."""
         async with self._server() as conn:
             await conn.execute(_END_ORPHANS, self._application)
 
@@ -101,7 +101,7 @@ class Databases:
             return int(await conn.fetchval("SELECT pg_database_size($1::text)", database))
 
     async def _alone(self, database: str, *statements: str) -> None:
-        """Do what needs a database without sessions: those of tools that do not know of pauses are ended."""
+        """Run an action that needs a database without sessions: those of tools that ignore pauses are ended."""
         async with self._server() as conn:
             for attempt in range(_ATTEMPTS):
                 await conn.execute(_END_SESSIONS, database)
@@ -134,7 +134,7 @@ _SQLITE_COMPANIONS = ("-wal", "-shm")
 
 
 class BankFiles:
-    """The files of one bank by the names that their copies have. What is missing is copied as empty."""
+    """The files of one bank by the names of their copies. Missing ones are copied as empty."""
 
     def __init__(self, *, folders: Mapping[str, Path], files: Mapping[str, Path]) -> None:
         self._folders, self._places = frozenset(folders), {**folders, **files}
@@ -146,14 +146,14 @@ class BankFiles:
             self._copy(name, place, target / name)
 
     def stage(self, copies: Path) -> None:
-        """Put what a folder of copies has beside the files that it is to replace."""
+        """Stage the files of a folder of copies next to those they will replace."""
         self.discard()
         for name, place in self._places.items():
             place.parent.mkdir(parents=True, exist_ok=True)
             self._copy(name, copies / name, _next(place))
 
     def swap(self) -> None:
-        """Put what was staged into place. What an interrupted swap left over is completed."""
+        """Replace the files by the staged ones. Completes an interrupted swap."""
         for place in self._places.values():
             if not _next(place).exists():
                 continue
@@ -164,13 +164,13 @@ class BankFiles:
             _next(place).replace(place)
 
     def discard(self) -> None:
-        """Remove what was staged."""
+        """Remove the staged files."""
         for place in self._places.values():
             with suppress(FileNotFoundError):
                 _next(place).unlink() if _next(place).is_file() else shutil.rmtree(_next(place))
 
     def size(self) -> int:
-        """Return the bytes of everything."""
+        """Return the total number of bytes."""
         files = [each for place in self._places.values() for each in (place, *place.rglob("*")) if each.is_file()]
         return sum(each.stat().st_size for each in files)
 
@@ -199,7 +199,7 @@ def _copy_file(source: Path, target: Path) -> None:
 
 
 OPENING: Final = "opening"
-"""The fork that a reset returns to: the bank as its first start left it."""
+"""The fork that a reset returns to: the bank after its first start."""
 FORKS_MAX: Final = 20
 
 NAME_PATTERN: Final = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*\Z"
@@ -214,16 +214,16 @@ ForkName = Annotated[
     ),
 ]
 FREE_BYTES_MIN = 256 * 1024 * 1024
-"""What stays free on the disk."""
+"""Bytes that stay free on the disk."""
 _DATABASE_GONE = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
 _DATABASE_SECONDS, _RETRY_SECONDS = 60.0, 0.5
 _FOLDER, _RECORD, _FILES, _NEW = "forks", "fork.json", "files", ".new"
-# A clock that runs shows after the rewind what it showed in the fork.
+# A running clock shows the fork's time after the rewind.
 _SHIFT_CLOCK = "UPDATE clock SET wall_anchor = wall_anchor + ($1::timestamptz - $2::timestamptz)"
 
 
 class SandboxFork(msgspec.Struct, kw_only=True):
-    """A copy of the whole bank: what its clock showed, when it was made, and its bytes on the disk."""
+    """A copy of the whole bank: the time of its clock, when it was made, and its bytes on the disk."""
 
     name: str
     now: str
@@ -233,7 +233,7 @@ class SandboxFork(msgspec.Struct, kw_only=True):
 
 
 class BankCopies:
-    """The forks of the bank of one state directory. `obstacle`: why there can be none."""
+    """The forks of the bank of one state directory. `obstacle`: the reason why there can be none."""
 
     def __init__(self, state_dir: Path, databases: Databases, files: BankFiles, *, obstacle: str | None = None) -> None:
         self._state_dir = state_dir
@@ -259,7 +259,7 @@ class BankCopies:
         return self._read(self._folder / name)
 
     async def check_room(self, name: str) -> None:
-        """Raise Refused unless a fork of this name may be made."""
+        """Raise Refused unless a fork with this name can be created."""
         if self._obstacle:
             raise Refused("fork-not-possible", self._obstacle)
         known = [each.name for each in self.list_forks()]
@@ -277,7 +277,7 @@ class BankCopies:
             return await self.copy(name)
 
     async def copy(self, name: str) -> SandboxFork:
-        """Copy the bank under a name. Nobody may have it open."""
+        """Copy the bank under a name. No process may have it open."""
         database, folder = self._databases.of_fork(name), self._folder / f"{name}{_NEW}"
         shutil.rmtree(folder, ignore_errors=True)
         self._folder.mkdir(mode=0o700, exist_ok=True)
@@ -294,7 +294,7 @@ class BankCopies:
         return fork
 
     async def prepare(self, name: str) -> str:
-        """Put a copy of a fork beside the bank; return the address of its database, which `replace_bank` takes."""
+        """Prepare a copy of a fork next to the bank; return the address of its database for `replace_bank`."""
         fork = self.get(name)
         await self._check_disk(fork.size)
         await self._databases.drop(self._databases.previous)
@@ -303,7 +303,7 @@ class BankCopies:
         return self._databases.address(self._databases.next)
 
     async def replace_bank(self, name: str) -> None:
-        """Let what was prepared be the bank. Nobody may have it open."""
+        """Make the prepared copy the bank. No process may have it open."""
         made_at = datetime.fromisoformat(self.get(name).created_at)
         async with _connected(self._databases.address(self._databases.next)) as conn:
             await conn.execute(_SHIFT_CLOCK, wall_now(), made_at)
@@ -330,7 +330,7 @@ class BankCopies:
         shutil.rmtree(folder, ignore_errors=True)
 
     async def recover(self) -> None:
-        """Complete or undo what was interrupted. May be repeated, also while the bank is open and whole."""
+        """Complete or undo an interrupted operation. May be repeated, also while the bank is open and intact."""
         await self._databases.end_orphans()
         databases = await self._databases.list_own()
         if self._databases.previous in databases:
@@ -357,14 +357,14 @@ class BankCopies:
 
     @asynccontextmanager
     async def pause(self) -> AsyncIterator[None]:
-        """Let nobody have the bank open in the meantime. Raises Refused `sandbox-busy`."""
+        """Keep the bank closed for the duration of the block. Raises Refused `sandbox-busy`."""
         async with paused(self._state_dir, is_whole=lambda: self._is_whole):
             yield
 
     async def _check_disk(self, needed: int) -> None:
         free = shutil.disk_usage(self._state_dir).free
         if free < needed + FREE_BYTES_MIN:
-            taken = f"A copy takes {needed:,} bytes besides a reserve of {FREE_BYTES_MIN:,}"
+            taken = f"A copy takes {needed:,} bytes, plus a reserve of {FREE_BYTES_MIN:,}"
             raise Refused("fork-disk-full", f"{taken}; {free:,} are free.")
 
     def _read(self, folder: Path) -> SandboxFork:

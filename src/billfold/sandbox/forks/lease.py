@@ -1,7 +1,7 @@
-"""Who has the bank of a state directory open, and how they are made to close it.
+"""Tracks which processes have the bank of a state directory open, and makes them close it.
 
-Whoever opens the bank of a sandbox holds a shared lock on one file. The sandbox pauses the bank by writing another
-file, upon which they close it, and then takes the lock alone. The kernel drops the lock of a process that dies.
+Each process that opens the bank of a sandbox holds a shared lock on one file. The sandbox pauses the bank by writing
+another file, upon which they close it, and takes the lock exclusively. The kernel drops the lock of a dead process.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from billfold.platform.errors import Refused
 
 POLL_SECONDS = 0.05
 PAUSE_SECONDS = 20.0
-"""How long a pause waits for those who have the bank open."""
+"""Maximum time that a pause waits for processes that have the bank open."""
 SANDBOX_LOCK = "sandbox.lock"
-"""Held by the running sandbox of a state directory."""
+"""Locked by the running sandbox of a state directory."""
 _LOCK, _PAUSED = "bank.lock", "bank.paused"
 
 
 def is_paused(state_dir: Path) -> bool:
-    """Tell whether whoever has the bank open is to close it."""
+    """Tell whether processes that have the bank open should close it."""
     return (state_dir / _PAUSED).exists()
 
 
 @asynccontextmanager
 async def bank_lease(state_dir: Path) -> AsyncIterator[None]:
-    """Hold the bank open; a pause is waited for. Raises CliError when whoever paused the bank is gone."""
+    """Hold the bank open, after any pause. Raises CliError if the process that paused the bank is gone."""
     state_dir.mkdir(parents=True, exist_ok=True)
     while True:
         while is_paused(state_dir):
@@ -60,7 +60,7 @@ async def bank_lease(state_dir: Path) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def until_paused(state_dir: Path, stop: asyncio.Event) -> AsyncIterator[asyncio.Event]:
-    """Yield an event that is set when `stop` is, or when the bank is to be closed."""
+    """Yield an event that is set when `stop` is, or when the bank must be closed."""
     ended = asyncio.Event()
 
     async def watch() -> None:
@@ -78,7 +78,7 @@ async def until_paused(state_dir: Path, stop: asyncio.Event) -> AsyncIterator[as
 
 @asynccontextmanager
 async def paused(state_dir: Path, *, is_whole: Callable[[], bool]) -> AsyncIterator[None]:
-    """Let nobody have the bank open in the meantime. Raises Refused `sandbox-busy` when somebody does not close it.
+    """Keep the bank closed for the duration of the block. Raises Refused `sandbox-busy` if a process does not close it.
 
     The pause continues afterwards unless the bank `is_whole`: the next start of the sandbox completes it.
     """
@@ -94,7 +94,7 @@ async def paused(state_dir: Path, *, is_whole: Callable[[], bool]) -> AsyncItera
 
 
 def end_pause(state_dir: Path) -> None:
-    """Let the bank be opened again, also after a sandbox that was killed during a pause."""
+    """Allow the bank to be opened again, also after a sandbox that was killed during a pause."""
     (state_dir / _PAUSED).unlink(missing_ok=True)
 
 
@@ -103,7 +103,7 @@ async def _lock_alone(path: Path) -> int:
     while (file := _try_lock(path, fcntl.LOCK_EX)) is None:
         if monotonic() > deadline:
             raise Refused(
-                "sandbox-busy", f"Something that uses the bank did not end within {PAUSE_SECONDS:.0f} seconds."
+                "sandbox-busy", f"A process that uses the bank did not end within {PAUSE_SECONDS:.0f} seconds."
             )
         await asyncio.sleep(POLL_SECONDS)
     return file
@@ -143,13 +143,13 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 WAIT_SECONDS = 15.0
-"""How long a request waits for the bank."""
+"""Maximum time that a request waits for the bank."""
 _RETRY_SECONDS = 1.0
 _CLOSED = "The sandbox is making or restoring a copy of the bank. Retry after 1 second."
 
 
 class ReopeningApp:
-    """ASGI: serves the bank of a state directory as long as it is not paused, one bank after the other."""
+    """ASGI: serves the bank of a state directory while it is not paused, one bank after the other."""
 
     def __init__(self, open_app: OpenApp, state_dir: Path) -> None:
         self._open_app = open_app
@@ -177,7 +177,7 @@ class ReopeningApp:
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Open the bank; close it in the end."""
+        """Open the bank; close it at the end."""
         first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(self._run(first))
         await first
@@ -204,10 +204,10 @@ class ReopeningApp:
                 await asyncio.sleep(_RETRY_SECONDS)
             finally:
                 self._close()
-                gc.unfreeze()  # what was kept for good belonged to a bank that is closed
+                gc.unfreeze()  # the frozen objects belonged to a bank that is closed
 
     async def _serve(self, app: AppWithLifespan, streams: EventBroadcaster) -> None:
-        """Serve until the end, or until the bank is paused and no request is under way."""
+        """Serve until the end, or until the bank is paused and no request is running."""
         while not self._stop.is_set():
             async with until_paused(self._state_dir, self._stop) as ended:
                 await ended.wait()

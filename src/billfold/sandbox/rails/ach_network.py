@@ -33,11 +33,11 @@ from billfold.platform.errors import Refused
 from billfold.platform.ids import digits
 
 SIMULATED_ANSWER = "sandbox.ach"
-"""The appointment at which the simulated banks answer a file."""
+"""The scheduled job in which the simulated banks answer a file."""
 
 
 class SimulatedAchNetwork:
-    """Everybody else on the network of one sandbox."""
+    """All other banks on the network of one sandbox."""
 
     def __init__(self) -> None:
         self._processor = AchFileProcessor()
@@ -48,33 +48,33 @@ class SimulatedAchNetwork:
         await jobs_store.schedule(bank.pool, [ScheduledJob(SIMULATED_ANSWER, file.file_id, None, at=at)])
 
     async def answer(self, bank: Bank, at: ScheduledJob) -> None:
-        """Answer a file of ours as its receiving banks do, and let the answer arrive."""
+        """Answer a file of ours like its receiving banks, and deliver the answer."""
         file = await files_store.find_file(bank.pool, at.object_id)
         exchange = _network_side(bank)
         content = await exchange.read(file.name)
         content = content or await read_content(bank, file.file_id)
-        # As of when it is due: who answers once more, after a crash, says the same.
+        # As of its due time: a repeated answer, after a crash, is the same.
         answer_file = returns_for(read_file(content), _to_minute(at.at))
         if answer_file is not None:
             await self._deliver(bank, f"RETURNS-{file.name}", answer_file)
         await exchange.archive(file.name, report=b"{}")
 
     async def return_entry(self, bank: Bank, key: UUID, ach_id: UUID, code: str) -> None:
-        """Let an entry that we sent come back now."""
+        """Return an entry that we sent, now."""
         sent = await _sent_entry(bank, ach_id)
         ours = bank.settings.bank_routing_number
         answer_file = return_file([(sent, code)], ours, await _clock(bank))
         await self._deliver(bank, f"RETURN-{key}.ach", answer_file)
 
     async def change_entry(self, bank: Bank, key: UUID, ach_id: UUID, code: str, corrected: str) -> None:
-        """Let the bank of an entry that we sent say what to put right."""
+        """Send a notification of change for an entry that we sent."""
         sent = await _sent_entry(bank, ach_id)
         ours = bank.settings.bank_routing_number
         answer_file = noc_file(sent, code, corrected, to=ours, at=await _clock(bank))
         await self._deliver(bank, f"CHANGE-{key}.ach", answer_file)
 
     async def send_entry(self, bank: Bank, key: UUID, order: EntryOrder) -> None:
-        """Let an entry of another bank reach us now; its numbers are derived from the key."""
+        """Receive an entry of another bank now; its numbers are derived from the key."""
         numbered = order._replace(
             identification=digits(bank.seed, key, 1, count=10), number=int(digits(bank.seed, key, 0, count=7))
         )
@@ -93,7 +93,7 @@ def _network_side(bank: Bank) -> ExchangeFolders:
 
 
 async def _clock(bank: Bank) -> datetime:
-    """Return the time as the network writes it: minutes of Eastern time, no offset."""
+    """Return the time in the network's format: minutes of Eastern time, no offset."""
     return _to_minute(await bank.now())
 
 
@@ -102,7 +102,7 @@ def _to_minute(now: datetime) -> datetime:
 
 
 async def _sent_entry(bank: Bank, ach_id: UUID) -> SentEntry:
-    """Return an entry as our file says it. Raises Refused when it has not gone."""
+    """Return an entry as it is in our file. Raises Refused if it was not sent."""
     entry = await ach_entries.get_entry(bank.pool, ach_id)
     sent = None
     if entry.file_id is not None and entry.way == AchWay.ORIGINATION:
@@ -129,7 +129,7 @@ class SentEntry(NamedTuple):
 
 
 class EntryOrder(NamedTuple):
-    """An entry that another bank is to send us. `amount` in cents."""
+    """An entry that another bank will send us. `amount` in cents."""
 
     routing_number: str
     account_number: str
@@ -156,7 +156,7 @@ def ach_credit(seed: bytes, ach_id: UUID, to: Mapping[str, str], *, amount: int,
 
 
 def entries_of(file: AchFile) -> Iterator[SentEntry]:
-    """Yield the entries of a file that pay or take; answers are not answered."""
+    """Yield the entries of a file that pay or collect; answers are not answered."""
     for batch in file.batches:
         for entry in batch.entries:
             if entry.transaction_code[1] not in "16":
@@ -164,19 +164,19 @@ def entries_of(file: AchFile) -> Iterator[SentEntry]:
 
 
 def returns_for(file: AchFile, at: datetime) -> AchFile | None:
-    """Return the file of returns that a file of ours calls forth, None when all is well."""
+    """Return the file of returns that answers a file of ours, None if there are none."""
     returns = [(sent, code) for sent in entries_of(file) if (code := _code(sent)) is not None]
     return return_file(returns, file.immediate_origin, at) if returns else None
 
 
 def return_file(returns: Iterable[tuple[SentEntry, str]], to: str, at: datetime) -> AchFile:
-    """Return a file in which these entries come back."""
+    """Return a file that returns these entries."""
     answers = [(sent, _return(sent, code)) for sent, code in returns]
     return _file_of(answers, to, at)
 
 
 def noc_file(sent: SentEntry, code: str, corrected: str, to: str, at: datetime) -> AchFile:
-    """Return a file that says what to put right about an entry."""
+    """Return a file with a notification of change for an entry."""
     addendum = nacha_types.NocAddenda(
         change_code=code,
         original_entry_trace_number=sent.entry.trace_number,

@@ -1,4 +1,4 @@
-"""The simulated Fedwire behind a sandbox: it reads what we hand over and answers with files.
+"""The simulated Fedwire of a sandbox: reads the files that we transmit and answers with files.
 
 Every answer goes through the inbox and the gate, like one of the real service.
 """
@@ -28,7 +28,7 @@ from billfold.platform.errors import InvalidInput, InvariantError, Refused
 from billfold.sandbox.rails.simulated_fedwire import SimulatedFed
 
 WIRE_ANSWER = "sandbox.wire_answer"
-"""The appointment at which the simulated service answers a file of ours."""
+"""The scheduled job in which the simulated service answers a file of ours."""
 ANSWERS_AFTER = timedelta(seconds=5)
 _OPEN_STATUSES: Final = frozenset({"PENDING", "PROCESSING"})
 
@@ -49,14 +49,14 @@ class Sender(NamedTuple):
 
 
 class Returned(NamedTuple):
-    """What comes back of a wire in cents, None for all that is outstanding, and what banks keep of it."""
+    """The amount in cents that is returned of a wire, None for all that is outstanding, and the charges of banks."""
 
     amount: int | None = None
     charges: int = 0
 
 
 class SimulatedFedwire:
-    """What the other side of Fedwire does, at its own instants or when an operation requests it.
+    """Simulates the other side of Fedwire, at its own instants or when an operation requests it.
 
     `sender` and `gate` are the bank's own side of the service, in this process.
     """
@@ -65,10 +65,10 @@ class SimulatedFedwire:
         self.sender = FedwireSender(schedule_answer)
         self.gate = FedwireFileProcessor()
 
-    # -- by itself ------------------------------------------------------------------------
+    # -- automatic ------------------------------------------------------------------------
 
     async def answer(self, bank: Bank, appointment: ScheduledJob) -> None:
-        """Answer every message of a file of ours that is not answered yet."""
+        """Answer every pending message of a file of ours."""
         content = await read_content(bank, appointment.object_id)
         sent = [wire for _, wire in read_messages(content, "outgoing")]
         unanswered = [wire for wire in sent if await _is_unanswered(bank, wire)]
@@ -79,7 +79,7 @@ class SimulatedFedwire:
     # -- on request -----------------------------------------------------------------------
 
     async def submit(self, bank: Bank, customer_id: UUID, wire_id: UUID) -> None:
-        """Let the message of a wire go before its hour, or see that it has gone. Refuses: wire-not-pending."""
+        """Send the message of a wire before its hour, or do nothing if it was sent. Refuses: wire-not-pending."""
         wire = await get_wire(bank.pool, customer_id, wire_id)
         if wire.status == "PENDING":
             await store.expedite(bank.pool, wire_id, await bank.now())
@@ -89,10 +89,10 @@ class SimulatedFedwire:
             raise Refused("wire-not-pending", f"The wire is {wire.status}.")
 
     async def settle(self, bank: Bank, customer_id: UUID, wire_id: UUID, code: str | None) -> None:
-        """Let a wire settle, or be rejected for a code. Refuses: wire-not-processing."""
+        """Settle a wire, or reject it with a code. Refuses: wire-not-processing."""
         wire = await get_wire(bank.pool, customer_id, wire_id)
         if wire.direction == WireDirection.OUTGOING and wire.status == "COMPLETED" and code is None:
-            return  # by itself, while the request was on its way
+            return  # automatically, during this request
         if wire.direction != WireDirection.OUTGOING or wire.status != "PROCESSING":
             raise Refused("wire-not-processing", f"The wire is {wire.status}.")
         message = await _sent_message(bank, wire)
@@ -109,20 +109,20 @@ class SimulatedFedwire:
         information: str,
         returned: Returned | None = None,
     ) -> None:
-        """Let the receiver of a wire of ours send it, or a part of it, back. Refuses: wire-not-completed."""
+        """Return a wire of ours, or a part of it, from its receiver. Refuses: wire-not-completed."""
         wire = await get_wire(bank.pool, customer_id, wire_id)
         _expect_completed(wire, WireDirection.OUTGOING)
         returned, outstanding = returned or Returned(), await get_outstanding(bank.pool, wire)
         if outstanding <= 0:
-            raise Refused("wire-already-returned", "The wire has come back already.")
+            raise Refused("wire-already-returned", "The wire has been returned already.")
         message = await _sent_message(bank, wire)
         if not isinstance(message, CreditTransfer):
-            raise Refused("wire-not-completed", "A return does not come back.")
+            raise Refused("wire-not-completed", "A return cannot be returned.")
         if returned.charges >= outstanding:
-            raise InvalidInput.at("body", "charges_usdc", msg="must be less than what is outstanding of the wire")
+            raise InvalidInput.at("body", "charges_usdc", msg="must be less than the outstanding amount of the wire")
         amount = returned.amount or outstanding - returned.charges
         if amount + returned.charges > outstanding:
-            raise InvalidInput.at("body", "amount_usdc", msg="must be what is outstanding of the wire, or less")
+            raise InvalidInput.at("body", "amount_usdc", msg="must not exceed the outstanding amount of the wire")
         now = await bank.now()
         return_message = SimulatedFed(bank.settings.bank_routing_number).payment_return(
             message,
@@ -141,7 +141,7 @@ class SimulatedFedwire:
         wire = await get_wire(bank.pool, customer_id, wire_id)
         _expect_completed(wire, WireDirection.INCOMING)
         if wire.wire_type != WireType.PAYMENT or wire.message is None:
-            raise Refused("wire-not-completed", "Only a payment that arrived can be requested back.")
+            raise Refused("wire-not-completed", "Only the return of an incoming payment can be requested.")
         now = await bank.now()
         request = SimulatedFed(bank.settings.bank_routing_number).return_request(
             messages.payment_message_of(wire), now, _day(bank, now), reason=reason
@@ -149,7 +149,7 @@ class SimulatedFedwire:
         await self._deliver(bank, f"fed-request-{wire_id}.xml", [request])
 
     async def pay(self, bank: Bank, payment_name: UUID, to: DestinationAccount, amount: int, sender: Sender) -> bool:
-        """Let a payment arrive; tell whether it was booked. The same name arrives once."""
+        """Deliver a payment; tell whether it was booked. A payment of the same name is delivered once."""
         now = await bank.now()
         wire = SimulatedFed(to.routing_number).payment(
             str(payment_name),
@@ -168,7 +168,7 @@ class SimulatedFedwire:
         return booked is not None and booked.status == "COMPLETED"
 
     async def _deliver(self, bank: Bank, name: str, answers: Sequence[FedwireMessage]) -> None:
-        """Put a file into the inbox and let it be taken at once."""
+        """Put a file into the inbox and process it at once."""
         if answers:
             content = write_messages(answers, "incoming")
             exchange = bank.ports[RailExchanges].wire
@@ -184,7 +184,7 @@ async def schedule_answer(bank: Bank, file_id: UUID) -> None:
 
 
 async def _is_unanswered(bank: Bank, wire: FedwireMessage) -> bool:
-    """Is this message of ours not answered yet?"""
+    """Return whether this message of ours is still unanswered."""
     message = wire.message
     if isinstance(message, ReturnRequest):
         return bool(await store.find_open_cases(bank.pool, [message.case_id]))

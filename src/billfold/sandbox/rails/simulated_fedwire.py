@@ -1,7 +1,7 @@
 """The Federal Reserve, the correspondent and the banks behind them, for the sandbox.
 
-What they answer is real files. An amount that ends in 01 is refused by the bank of whoever is
-paid; every other payment settles. Numbers follow from what is answered, so the same question has
+Their answers are real files. An amount that ends in 01 is refused by the payee's
+bank; every other payment settles. Numbers derive from the answered message, so the same request has
 the same answer to the last digit.
 """
 
@@ -15,20 +15,20 @@ from billfold.payments.wires.iso20022 import types as iso20022_types
 from billfold.payments.wires.iso20022.types import CreditTransfer, FedwireMessage, Party, PaymentReturn, ReturnRequest
 
 SENDER = "026009593"
-"""The routing number of the bank that sends, unless another is named."""
+"""The routing number of the sending bank, unless another is named."""
 ACCOUNT_CLOSED = "AC04"
 _REFUSED_CENTS = 1
 _SOURCE = "SIMFED01"
 
 
 class SimulatedFed:
-    """Makes the messages that reach the bank of this routing number."""
+    """Creates the messages that reach the bank of this routing number."""
 
     def __init__(self, routing_number: str) -> None:
         self._routing_number = routing_number
 
     def answers(self, wires: Sequence[FedwireMessage], now: datetime, day: date) -> list[FedwireMessage]:
-        """Return what becomes of the messages of one of our files."""
+        """Return the outcomes of the messages in one of our files."""
         answers = []
         for wire in wires:
             message = wire.message
@@ -41,7 +41,7 @@ class SimulatedFed:
         return answers
 
     def status(self, message: CreditTransfer | PaymentReturn, now: datetime, code: str | None) -> FedwireMessage:
-        """Return that a message has settled, or was rejected for a code."""
+        """Return the message that a payment has settled, or was rejected with a code."""
         number = _digits(f"status:{message.message_id}:{code}", 6)
         return self._wire(
             iso20022_types.PaymentStatus,
@@ -96,7 +96,7 @@ class SimulatedFed:
         charges: int = 0,
         outstanding: int | None = None,
     ) -> FedwireMessage:
-        """Return that the receiver of a payment of ours sends it back, or what is outstanding of it, less charges."""
+        """Return the message by which the payee of a payment of ours returns it, or the rest of it, less charges."""
         nth = "" if outstanding in {None, payment_message.amount} else f":{outstanding}"
         settled = payment_message.amount - charges if amount is None else amount
         return self._wire(
@@ -120,7 +120,7 @@ class SimulatedFed:
     def return_request(
         self, payment_message: CreditTransfer, now: datetime, day: date, *, reason: str
     ) -> FedwireMessage:
-        """Return that the sender of a payment to us asks for it back."""
+        """Return the message by which the sender of a payment to us requests its return."""
         return self._wire(
             ReturnRequest,
             now,
@@ -177,7 +177,7 @@ class SimulatedFed:
 
 
 def original_of(message: CreditTransfer | PaymentReturn) -> iso20022_types.OriginalMessage:
-    """Return what an answer says of the message it answers."""
+    """Return the reference of an answer to the message it answers."""
     is_payment = isinstance(message, CreditTransfer)
     return iso20022_types.OriginalMessage(
         message_id=message.message_id,

@@ -1,4 +1,4 @@
-"""What happens to ACH entries outside the bank, or in it by a person's hand: one move each."""
+"""Simulated moves of ACH entries, outside the bank or by an operator: one move each."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -41,11 +41,11 @@ _PORTAL = """
 SELECT routing_number, account_number FROM portal WHERE customer_id = $1 AND portal_id = $2
 """
 _LOOKAHEAD = timedelta(days=30)
-"""Whatever waits for a window of the coming weeks is sent at once when somebody submits."""
+"""Entries that wait for a window in this period are sent at once when an operation submits them."""
 
 
 class AchMove(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """One move of an entry. `code` goes with return, give-back (R..) and change (C..), `corrected`
+    """One move of an entry. `code` belongs to return, give-back (R..) and change (C..), `corrected`
     with change: the 29 characters that its code reads, blank where it corrects nothing.
     """
 
@@ -55,7 +55,7 @@ class AchMove(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class AchEntryRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """An entry of some company for a portal: a DEBIT takes money out of its Pocket."""
+    """An entry of some company for a portal: a DEBIT collects money from its Pocket."""
 
     portal_id: UUID
     direction: Literal["CREDIT", "DEBIT"]
@@ -86,7 +86,7 @@ async def send_entry(caller: Caller, bank: Bank, network: SimulatedAchNetwork, d
 
 @sandbox_post("ach/submit/", name="sandbox_ach_submit", moves_money=True)
 async def submit(caller: Caller, bank: Bank) -> None:
-    """Send what waits for a window now, in a file of its own."""
+    """Send the entries that wait for a window now, in a separate file."""
     at = caller.now + _LOOKAHEAD
     await run_job(bank, ScheduledJob(ACH_WINDOW, request_id(caller), None, at=at))
 
@@ -105,7 +105,7 @@ async def submit(caller: Caller, bank: Bank) -> None:
     ),
 )
 async def move(caller: Caller, bank: Bank, transfer_id: UUID, network: SimulatedAchNetwork, data: AchMove) -> None:
-    """Decide about an entry, let it come back or be corrected, reverse it, send it once more."""
+    """Decide about an entry, return or correct it, reverse it, send it once more."""
     ach_id = transfer_id
     owner = await bank.pool.fetchrow(_ENTRY, ach_id)
     if owner is None or owner["partner_id"] != caller.partner_id:

@@ -1,4 +1,4 @@
-"""Payments by card as the network would send them, one operation for each thing that can happen; cards are produced."""
+"""Card payments as the network would send them, one operation for each event; and card production."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -67,7 +67,7 @@ class CardPurchase(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class CardIncrement(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """More for a purchase that is held."""
+    """An incremental amount for a held purchase."""
 
     card_id: UUID
     network_reference: NetworkReference
@@ -75,7 +75,7 @@ class CardIncrement(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class CardReversal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Less for a purchase that is held; without an amount nothing."""
+    """A lower amount for a held purchase; without an amount, all of it is released."""
 
     card_id: UUID
     network_reference: NetworkReference
@@ -90,7 +90,7 @@ class CardHold(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class CardClearing(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What a merchant claims. Without a `network_reference` it is forced: no hold belongs to it."""
+    """A claim of a merchant. Without a `network_reference` it is forced: no hold belongs to it."""
 
     card_id: UUID
     amount_usdc: Cents
@@ -100,7 +100,7 @@ class CardClearing(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class CardRefund(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What a merchant gives back."""
+    """A refund by a merchant."""
 
     card_id: UUID
     amount_usdc: Cents
@@ -108,7 +108,7 @@ class CardRefund(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class CardDispute(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """All of a purchase that was cleared, by the `record_id` of its clearing, or a part."""
+    """The refund of a cleared purchase, by the `record_id` of its clearing, in full or in part."""
 
     card_id: UUID
     record_id: UUID
@@ -116,13 +116,13 @@ class CardDispute(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class GenerateCard(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The order of which the card is produced."""
+    """The order whose card is produced."""
 
     card_order_id: UUID
 
 
 class CardDecision(msgspec.Struct, kw_only=True):
-    """What the bank decided, and the reference under which the purchase goes on."""
+    """The decision of the bank, and the reference under which the purchase continues."""
 
     decision: Annotated[str, one_of(*authorization_types.Decision)]
     approved_amount: int
@@ -131,7 +131,7 @@ class CardDecision(msgspec.Struct, kw_only=True):
 
 
 class BookedCardRecord(msgspec.Struct, kw_only=True):
-    """What was booked."""
+    """The record that was booked."""
 
     record_id: UUID
     transaction_id: UUID
@@ -139,7 +139,7 @@ class BookedCardRecord(msgspec.Struct, kw_only=True):
 
 @sandbox_post("card-swipe/", name="sandbox_card_swipe", moves_money=True, refuses=("not-found", "card-type-mismatch"))
 async def swipe_card(caller: Caller, bank: Bank, data: CardSwipe) -> CardDecision:
-    """Swipe a virtual card. What is approved is cleared after two business days; an amount that ends in 04 is rejected.
+    """Swipe a virtual card. An approved purchase is cleared after two business days; amounts ending in 04 are rejected.
 
     `card-clearing` with the `network_reference` of the answer clears it before.
     """
@@ -175,7 +175,7 @@ async def reverse(caller: Caller, bank: Bank, data: CardReversal) -> CardDecisio
 
 @sandbox_post("card-hold-expiry/", name="sandbox_card_hold_expiry", moves_money=True, refuses=("not-found",))
 async def expire(caller: Caller, bank: Bank, data: CardHold) -> None:
-    """Let the time of a hold be over."""
+    """Expire a hold."""
     owner, card_id = await caller.owned(bank, "card", data.card_id)
     held = await store.find_authorization(bank.pool, owner, card_id, data.network_reference)
     if held is None:
@@ -185,7 +185,7 @@ async def expire(caller: Caller, bank: Bank, data: CardHold) -> None:
 
 @sandbox_post("card-clearing/", name="sandbox_card_clearing", moves_money=True, refuses=("not-found",))
 async def clear(caller: Caller, bank: Bank, data: CardClearing) -> BookedCardRecord:
-    """Clear a purchase: for what is held, less, more, in parts, late, or without any hold."""
+    """Clear a purchase: the held amount, less, more, in parts, late, or without any hold."""
     return await _book(caller, bank, Presentment, data.card_id, **_fields_of(data))
 
 
@@ -213,7 +213,7 @@ async def charge_back(caller: Caller, bank: Bank, data: CardDispute) -> BookedCa
     refuses=("not-found", "representment-not-possible"),
 )
 async def represent(caller: Caller, bank: Bank, data: CardDispute) -> BookedCardRecord:
-    """Let the merchant prove a purchase that was charged back."""
+    """Represent a purchase that was charged back."""
     return await _dispute(caller, bank, Representment, data)
 
 
@@ -235,7 +235,7 @@ async def _send(
 
 
 def _fields_of(data: msgspec.Struct) -> dict[str, Any]:
-    """Return what a request says of a payment, by the names of messages and records; its card apart."""
+    """Return the payment in a request, under the names of messages and records; without its card."""
     names = (name for name in data.__struct_fields__ if name not in {"card_id", "is_advice"})
     return {name.removesuffix("_usdc"): getattr(data, name) for name in names}
 
@@ -252,7 +252,7 @@ async def _dispute(
 async def _book(
     caller: Caller, bank: Bank, kind: type[RecordOfCard], named: UUID, *, amount: int, **fields: Any
 ) -> BookedCardRecord:
-    """Book a record at once; the processor states it in the file of its settlement date."""
+    """Book a record at once; the processor lists it in the file of its settlement date."""
     owner, card_id = await caller.owned(bank, "card", named)
     settles_on = bank.calendars.add_fed_days(et_date(caller.now), SETTLES_AFTER)
     record = kind(

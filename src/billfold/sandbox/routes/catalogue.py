@@ -1,4 +1,4 @@
-"""Makes the catalogue: each operation that simulates something, with its parameters and the events it has raised."""
+"""Builds the catalog: each operation that simulates something, with its parameters and the events it has raised."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -29,11 +29,11 @@ _AREAS = {
     "wire/": "payments",
     "wires/": "wires",
 }
-"""How the paths of simulations begin; other operations concern the sandbox as a whole."""
+"""Path prefixes of simulations; other operations concern the sandbox as a whole."""
 
 
 class SimulationParameter(msgspec.Struct, kw_only=True):
-    """A parameter; `schema` is JSON Schema, with nothing to look up elsewhere."""
+    """A parameter; `schema` is self-contained JSON Schema."""
 
     name: str
     place: Literal["path", "body"]
@@ -42,7 +42,7 @@ class SimulationParameter(msgspec.Struct, kw_only=True):
 
 
 class SandboxSimulation(msgspec.Struct, kw_only=True):
-    """Something that can be let happen. `events` are the kinds that it raised when its example was recorded."""
+    """A simulation. `events` are the kinds that it raised when its example was recorded."""
 
     name: str
     area: str
@@ -57,7 +57,7 @@ class SandboxSimulation(msgspec.Struct, kw_only=True):
 
 
 class SandboxMagicValue(msgspec.Struct):
-    """A value by which a simulated counterpart decides, and what it does then."""
+    """A magic value of a simulated counterpart, and its effect."""
 
     area: str
     field: str
@@ -66,7 +66,7 @@ class SandboxMagicValue(msgspec.Struct):
 
 
 class SandboxCatalogue(msgspec.Struct, kw_only=True):
-    """All that a sandbox simulates."""
+    """All simulations of a sandbox."""
 
     items: list[SandboxSimulation]
     magic_values: list[SandboxMagicValue]
@@ -107,7 +107,7 @@ def simulations() -> tuple[SandboxSimulation, ...]:
 
 
 def magic_values() -> list[SandboxMagicValue]:
-    """Return the values that the simulated counterparts obey."""
+    """Return the magic values of the simulated counterparts."""
     return [SandboxMagicValue(*each) for each in _MAGIC_VALUES]
 
 
@@ -142,7 +142,7 @@ def _parameters(operation: Operation) -> Iterator[SimulationParameter]:
 
 
 def _schema(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - any type
-    """Return the JSON Schema of a type with what it refers to in its place."""
+    """Return the JSON Schema of a type with its references inlined."""
     (schema,), components = msgspec.json.schema_components([kind])
     inlined: dict[str, Any] = _inlined(schema, components)
     return inlined

@@ -1,7 +1,7 @@
-"""The bank's clock over HTTP: shown, set forward, stopped and let run.
+"""The bank's clock in the API: shown, advanced, stopped and started.
 
-Setting it forward answers when everything that was due on the way has been done. Meanwhile the clock
-shows how far it is, and freezing it ends the walk.
+Advancing it returns when all due work on the way has been done. In the meantime the clock
+shows the progress, and freezing it ends the walk.
 """
 
 from datetime import date, datetime, timedelta
@@ -26,7 +26,7 @@ _FIELDS = ("seconds", "business_days", "until")
 
 
 class AdvanceRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """How far: exactly one of seconds, business days (same time of day) or an instant."""
+    """The distance: exactly one of seconds, business days (same time of day) or an instant."""
 
     seconds: Annotated[int, msgspec.Meta(ge=0, le=ADVANCE_MAX_SECONDS)] | None = None
     business_days: Annotated[int, msgspec.Meta(ge=1, le=ADVANCE_MAX_DAYS)] | None = None
@@ -34,7 +34,7 @@ class AdvanceRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class SetRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The instant the clock is to show, with its offset."""
+    """The instant to set the clock to, with its offset."""
 
     now: datetime
 
@@ -46,7 +46,7 @@ class NextEventRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True)
 
 
 class Clock(msgspec.Struct, kw_only=True):
-    """What the clock shows, and what was done on the way there, counted by kind."""
+    """The time of the clock, and the work done on the way there, counted by kind."""
 
     now: str
     frozen: bool
@@ -57,7 +57,7 @@ class Clock(msgspec.Struct, kw_only=True):
 
 
 def render_clock(clock_state: ClockStatus) -> Clock:
-    """Return the clock as it is answered."""
+    """Return the clock as the API returns it."""
     return Clock(
         now=iso_z(clock_state.now),
         frozen=clock_state.frozen,
@@ -69,7 +69,7 @@ def render_clock(clock_state: ClockStatus) -> Clock:
 
 @get("/api/v1/sandbox/clock/", TOKEN, name="sandbox_clock", tag="sandbox")
 async def show(stepping: ClockStepper) -> Clock:
-    """Show the bank's time, its business date and the next instant at which something is due."""
+    """Show the bank's time, its business date and the next instant at which work is due."""
     return render_clock(await stepping.show())
 
 
@@ -91,7 +91,7 @@ async def advance(caller: Caller, bank: Bank, stepping: ClockStepper, data: Adva
 
 @sandbox_post("clock/set/", name="sandbox_clock_set", status=200, refuses=(*_OWN, *_MOVES))
 async def set_clock(caller: Caller, bank: Bank, stepping: ClockStepper, data: SetRequest) -> Clock:
-    """Set the clock to an instant that has not been yet."""
+    """Set the clock to a later instant."""
     await require_first_partner(bank, caller)
     return render_clock(await stepping.set_to(instant_in_body("now", data.now)))
 
@@ -105,7 +105,7 @@ async def set_clock(caller: Caller, bank: Bank, stepping: ClockStepper, data: Se
 async def advance_to_next_event(
     caller: Caller, bank: Bank, stepping: ClockStepper, data: NextEventRequest | None
 ) -> Clock:
-    """Move the clock to the next instant at which anything in the bank is due.
+    """Move the clock to the next instant at which any work in the bank is due.
 
     With a `kind`, to the next event of that kind; everything due before it happens first.
     """
@@ -115,13 +115,13 @@ async def advance_to_next_event(
 
 @sandbox_post("clock/freeze/", name="sandbox_clock_freeze", status=200, refuses=_OWN)
 async def freeze(caller: Caller, bank: Bank, stepping: ClockStepper) -> Clock:
-    """Let the clock stand still at what it shows; a walk that is under way ends there."""
+    """Stop the clock at its current time; a walk in progress ends there."""
     await require_first_partner(bank, caller)
     return render_clock(await stepping.freeze())
 
 
 @sandbox_post("clock/resume/", name="sandbox_clock_resume", status=200, refuses=_OWN)
 async def resume(caller: Caller, bank: Bank, stepping: ClockStepper) -> Clock:
-    """Let the clock run on, a second per second."""
+    """Let the clock run, one second per second."""
     await require_first_partner(bank, caller)
     return render_clock(await stepping.resume())

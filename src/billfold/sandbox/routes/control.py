@@ -1,6 +1,6 @@
 """Forks of the bank, scenarios, and the tasks that concern it as a whole.
 
-A task is answered at once and done by the process that runs the sandbox. Meanwhile other requests wait, or get 503.
+A task is answered at once and done by the process that runs the sandbox. Other requests wait until then, or get 503.
 """
 
 from typing import Literal
@@ -23,7 +23,7 @@ _BUSY = ("sandbox-of-another-partner", "sandbox-busy", "unavailable")
 
 
 class ForkRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The name of the copy that is to be made."""
+    """The name of the new copy."""
 
     name: ForkName
 
@@ -74,7 +74,7 @@ async def fork(caller: Caller, bank: Bank, control: SandboxControl, data: ForkRe
 
 @sandbox_post("forks/{name}/rewind/", name="sandbox_rewind", refuses=("not-found", "fork-disk-full", *_BUSY))
 async def rewind(caller: Caller, bank: Bank, control: SandboxControl, name: str) -> SandboxTask:
-    """Let the bank be what it was when this copy was made. What happened since is gone; the copy stays."""
+    """Restore the bank to the state of this copy. Later changes are lost; the copy stays."""
     await require_first_partner(bank, caller)
     return await _start(caller, control, TaskKind.REWIND, name)
 
@@ -94,7 +94,7 @@ async def drop_fork(caller: Caller, bank: Bank, control: SandboxControl, name: s
 
 @sandbox_post("reset/", name="sandbox_reset", refuses=("not-found", "fork-disk-full", *_BUSY))
 async def reset(caller: Caller, bank: Bank, control: SandboxControl) -> SandboxTask:
-    """Let the bank be what it was after its opening story, or after its first start without one."""
+    """Restore the bank to its state after the opening story, or after its first start without one."""
     await require_first_partner(bank, caller)
     return await _start(caller, control, TaskKind.RESET, OPENING)
 
@@ -109,7 +109,7 @@ async def list_tasks(control: SandboxControl) -> SandboxTasks:
     "/api/v1/sandbox/tasks/{task_id}/", TOKEN, name="sandbox_task", tag="sandbox", refuses=("not-found", "unavailable")
 )
 async def get_task(control: SandboxControl, task_id: UUID) -> SandboxTask:
-    """Show how far a task is."""
+    """Get the progress of a task."""
     for each in await control.request(socket.ListTasks(), list[SandboxTask]):
         if each.id == task_id:
             return each
@@ -133,7 +133,7 @@ async def list_scenarios() -> SandboxScenarios:
     refuses=("not-found", *_BUSY),
 )
 async def play_scenario(caller: Caller, bank: Bank, control: SandboxControl, name: str) -> SandboxTask:
-    """Play a scenario with a customer of its own: real objects, real events, the clock goes on. It ends verified."""
+    """Play a scenario with its own customer: real objects, real events, a moving clock. It ends with a verification."""
     await require_first_partner(bank, caller)
     if name not in SCENARIOS:
         raise NotFound("There is no such scenario. GET /api/v1/sandbox/scenarios/ lists them.")
@@ -142,10 +142,10 @@ async def play_scenario(caller: Caller, bank: Bank, control: SandboxControl, nam
 
 @get("/api/v1/sandbox/simulations/", TOKEN, name="sandbox_simulations", tag="sandbox")
 async def list_simulations() -> SandboxCatalogue:
-    """List what can be simulated: the operations with their parameters and events, and the magic values."""
+    """List the simulations: the operations with their parameters and events, and the magic values."""
     return SandboxCatalogue(items=list(simulations()), magic_values=magic_values())
 
 
 async def _start(caller: Caller, control: SandboxControl, kind: TaskKind, name: str) -> SandboxTask:
-    """Start a task under the id of its request."""
+    """Start a task with the id of its request."""
     return await control.request(socket.StartTask(id=request_id(caller), kind=kind, name=name), SandboxTask)

@@ -1,4 +1,4 @@
-"""What happens on the local chain: tokens are sent to a portal, blocks are made and taken back, nodes fail."""
+"""Simulates the local chain: sends tokens to a portal, makes and reverts blocks, makes nodes fail."""
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
@@ -24,7 +24,7 @@ _PORTAL = "SELECT wallet_address FROM portal WHERE customer_id = $1 AND portal_i
 
 
 class DepositKind(StrEnum):
-    """Of what is sent: the test dollar, a token that the bank does not take, or a log of a transfer that was none."""
+    """The kind of deposit: the test dollar, a token that the bank does not accept, or a false transfer log."""
 
     TRANSFER = "TRANSFER"
     OTHER_TOKEN = "OTHER_TOKEN"  # noqa: S105 - a kind
@@ -32,7 +32,7 @@ class DepositKind(StrEnum):
 
 
 class CryptoDepositRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Tokens for a crypto portal: `units` are millionths of a dollar. A sender's address derives from its name."""
+    """Tokens for a crypto portal: `units` are millionths of a dollar. The sender's address is derived from its name."""
 
     portal_id: UUID
     units: Annotated[int, msgspec.Meta(ge=1, le=UNITS_MAX)]
@@ -41,20 +41,20 @@ class CryptoDepositRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=T
 
 
 class MineRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """How many blocks are made. A block is final when two others lie above it."""
+    """The number of blocks to make. A block is final when two others lie above it."""
 
     blocks: Annotated[int, msgspec.Meta(ge=1, le=BLOCKS_MAX)] = 2
 
 
 class ReorgRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """How many blocks are replaced. Their transactions are gone, or enter the next block that is made."""
+    """The number of blocks to replace. Their transactions are gone, or enter the next block that is made."""
 
     depth: Annotated[int, msgspec.Meta(ge=1, le=BLOCKS_MAX)]
     keeps_transactions: bool = False
 
 
 class NodeRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What is wrong with one of the two nodes from now on; without a fault it is whole again."""
+    """The fault of one of the two nodes from now on; without a fault it works again."""
 
     node: Annotated[int, msgspec.Meta(ge=1, le=2)]
     fault: NodeFault | None = None
@@ -62,11 +62,11 @@ class NodeRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @sandbox_post("crypto/deposit/", name="sandbox_crypto_deposit", refuses=("not-found", "rail-not-available"))
 async def send_tokens(caller: Caller, bank: Bank, data: CryptoDepositRequest) -> None:
-    """Send test tokens to the address of a crypto portal, be it closed. They are credited when their block is final."""
+    """Send test tokens to the address of a crypto portal, even a closed one. They are credited at finality."""
     customer_id, portal_id = await caller.owned(bank, "portal", data.portal_id)
     address = await bank.pool.fetchval(_PORTAL, customer_id, portal_id)
     if address is None:
-        raise InvalidInput.at("body", "portal_id", msg="is no crypto portal")
+        raise InvalidInput.at("body", "portal_id", msg="is not a crypto portal")
     token = TEST_DOLLAR
     async with _faucet(bank) as faucet:
         if data.kind == DepositKind.OTHER_TOKEN:
@@ -84,7 +84,7 @@ async def send_tokens(caller: Caller, bank: Bank, data: CryptoDepositRequest) ->
 
 @sandbox_post("crypto/mine/", name="sandbox_crypto_mine", refuses=("rail-not-available",))
 async def mine(caller: Caller, bank: Bank, data: MineRequest) -> None:
-    """Make blocks on the local chain."""
+    """Mine blocks on the local chain."""
     del caller
     async with _faucet(bank) as faucet:
         await faucet.mine(data.blocks)
@@ -100,7 +100,7 @@ async def reorganize(caller: Caller, bank: Bank, data: ReorgRequest) -> None:
 
 @sandbox_post("crypto/node/", name="sandbox_crypto_node", refuses=("rail-not-available",))
 async def set_fault(caller: Caller, bank: Bank, data: NodeRequest) -> None:
-    """Let one of the local chain's two nodes be down, lag or lie, or make it whole."""
+    """Make one of the local chain's two nodes unavailable, lag or lie, or repair it."""
     del caller
     async with _faucet(bank) as faucet:
         await faucet.rpc.call("sandbox_setFault", data.node, data.fault)
@@ -108,7 +108,7 @@ async def set_fault(caller: Caller, bank: Bank, data: NodeRequest) -> None:
 
 @asynccontextmanager
 async def _faucet(bank: Bank) -> AsyncIterator[Faucet]:
-    """The faucet of the local chain. Refuses: rail-not-available where there is none, or it cannot do that."""
+    """Return the faucet of the local chain. Refuses: rail-not-available if there is none, or it cannot do that."""
     chain = next((each for each in bank.ports[Chains].values() if each.chain_id == CHAIN_ID), None)
     if chain is None:
         raise Refused("rail-not-available", "This sandbox runs no local chain.")

@@ -1,4 +1,4 @@
-"""Customers without onboarding, decisions on applications and counterparties, and what else the operator does."""
+"""Customers without onboarding, decisions on applications and counterparties, and other operator actions."""
 
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -31,7 +31,7 @@ Reason = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 class CreateSandboxCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A customer as far as the sandbox needs him.
+    """The data of a customer that the sandbox needs.
 
     The name of an INDIVIDUAL is an object, or one line with a first and a last name.
     """
@@ -41,7 +41,7 @@ class CreateSandboxCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=
 
 
 class EnrolledCustomer(msgspec.Struct, kw_only=True):
-    """The customer that was made; his first Pocket opens his account."""
+    """The new customer; their first Pocket opens the account."""
 
     id: UUID
     name: Name | str
@@ -51,7 +51,7 @@ class EnrolledCustomer(msgspec.Struct, kw_only=True):
 
 
 class CustomerState(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """FROZEN freezes the customer, OPEN lifts it; the reason stands in the audit log."""
+    """FROZEN freezes the customer, OPEN unfreezes it; the reason is kept in the audit log."""
 
     status: Literal["OPEN", "FROZEN"]
     reason: Annotated[str, msgspec.Meta(min_length=1, max_length=REASON_CHARS_MAX)]
@@ -66,7 +66,7 @@ class ChangedCustomer(msgspec.Struct, kw_only=True):
 
 
 class PocketState(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What to change; at least one of both."""
+    """The fields to change; at least one of the two."""
 
     status: Literal["OPEN", "FROZEN"] | None = None
     real_time_yield: bool | None = None
@@ -83,7 +83,7 @@ class ChangedPocket(msgspec.Struct, kw_only=True):
 
 @sandbox_post("customers/", name="sandbox_customer", status=201)
 async def create_customer(caller: Caller, bank: Bank, data: CreateSandboxCustomer) -> EnrolledCustomer:
-    """Make a customer without an application. An idempotency key makes the call repeatable."""
+    """Create a customer without an application. An idempotency key makes the call repeatable."""
     name, profile = _name_and_profile(data)
     customer_id = derived_id(bank, caller)
     await bank.engine.submit(
@@ -101,7 +101,7 @@ async def create_customer(caller: Caller, bank: Bank, data: CreateSandboxCustome
 
 
 def _consent(caller: Caller, bank: Bank) -> Consent | None:
-    """Return that he accepted the agreements in force: there was no application to ask him in."""
+    """Return the acceptance of the current agreements: there was no application to ask for it."""
     version = bank.terms.agreements.in_force(et_date(caller.now))
     if version is None:
         return None
@@ -116,12 +116,12 @@ def _consent(caller: Caller, bank: Bank) -> Consent | None:
 
 
 def _name_and_profile(data: CreateSandboxCustomer) -> tuple[Name | str, dict[str, Any]]:
-    """Return the name as the customer's kind has it, and what of it the profile keeps."""
+    """Return the name in the form of the customer's kind, and the part that the profile keeps."""
     if data.type == "INDIVIDUAL":
         name = parse_person_name(data.name) if isinstance(data.name, str) else data.name
         return name, {"name": msgspec.to_builtins(name)}
     if not isinstance(data.name, str):
-        raise InvalidInput.at("body", "name", msg="of a business is a text")
+        raise InvalidInput.at("body", "name", msg="must be a text for a business")
     return data.name, {}
 
 
@@ -130,7 +130,7 @@ _STATE_REFUSES = ("customer-not-open", "sanctions-hit-open")
 
 @sandbox_post("customers/{customer_id}/", name="sandbox_customer_state", status=200, refuses=_STATE_REFUSES)
 async def set_customer(caller: Caller, bank: Bank, customer_id: UUID, data: CustomerState) -> ChangedCustomer:
-    """Do what only the operator does: freeze a customer, and unfreeze it."""
+    """Freeze a customer, or unfreeze it, as the operator would."""
     row = await caller.customer(bank, customer_id)
     answer = await bank.engine.submit(
         SetCustomerState(
@@ -145,7 +145,7 @@ async def set_customer(caller: Caller, bank: Bank, customer_id: UUID, data: Cust
 
 @sandbox_post("pockets/{pocket_id}/", name="sandbox_pocket", status=200, refuses=("pocket-not-open",))
 async def set_pocket(caller: Caller, bank: Bank, pocket_id: UUID, data: PocketState) -> ChangedPocket:
-    """Do what only the operator does: freeze, unfreeze, switch `real_time_yield`."""
+    """Freeze or unfreeze a Pocket, or switch `real_time_yield`, as the operator would."""
     if data.status is None and data.real_time_yield is None:
         raise InvalidInput([FieldError(("body",), "needs status or real_time_yield", "value_error")])
     customer_id, own_id = await caller.pocket(bank, pocket_id)
@@ -163,7 +163,7 @@ async def set_pocket(caller: Caller, bank: Bank, pocket_id: UUID, data: PocketSt
 
 
 class ApplicationDecision(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """How an application that was submitted shall be decided."""
+    """The decision about a submitted application."""
 
     application_id: UUID
     status: Literal["APPROVED", "REJECTED", "MANUAL_REVIEW", "DOCUMENTS_NEEDED"]
@@ -176,7 +176,7 @@ class ApplicationDecision(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tr
     refuses=("not-found", "application-not-in-review", "application-incomplete"),
 )
 async def decide_application(caller: Caller, bank: Bank, data: ApplicationDecision) -> None:
-    """Decide an application of the partner, or of one of its customers, whatever its check would find."""
+    """Decide an application of the partner, or of one of its customers, regardless of its check."""
     row = await store.get_partner_application(bank.pool, caller.partner_id, data.application_id)
     needed = NEEDED_OF_BUSINESS if row.kind == ApplicationKind.BUSINESS else NEEDED_OF_INDIVIDUAL
     result = CheckResult(
@@ -188,7 +188,7 @@ async def decide_application(caller: Caller, bank: Bank, data: ApplicationDecisi
 
 
 class VerificationRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """How the verification of a counterparty that is PENDING shall end."""
+    """The result of the verification of a counterparty that is PENDING."""
 
     counterparty_id: UUID
     status: Literal["APPROVED", "REJECTED", "EXPIRED"]
@@ -201,7 +201,7 @@ class VerificationRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tr
     refuses=("not-found", "counterparty-not-pending", "document-not-in-review"),
 )
 async def end_verification(caller: Caller, bank: Bank, data: VerificationRequest) -> None:
-    """Approve or reject what a counterparty waits with, or let its time run out."""
+    """Approve or reject the pending step of a counterparty, or let it expire."""
     owner, own_id = await caller.owned(bank, "counterparty", data.counterparty_id)
     row = await counterparty_store.get_counterparty(bank.pool, owner, own_id)
     if data.status == "EXPIRED":

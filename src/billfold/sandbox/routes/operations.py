@@ -1,4 +1,4 @@
-"""How operations of the sandbox are declared, and the ids they derive from a request."""
+"""Declares operations of the sandbox, and derives ids from a request."""
 
 from typing import Unpack
 from uuid import UUID
@@ -18,13 +18,13 @@ from billfold.sandbox.rails.fedwire import SimulatedFedwire
 
 
 def sandbox_post(path: str, **options: Unpack[Options]) -> Declare:
-    """Declare an operation below `/api/v1/sandbox/`, called with a token alone and answered with 202."""
+    """Declare an operation below `/api/v1/sandbox/`, called with only a token and answered with 202."""
     usual: Options = {"tag": "sandbox", "status": 202}
     return post(f"/api/v1/sandbox/{path}", TOKEN, **(usual | options))
 
 
 async def require_first_partner(bank: Bank, caller: Caller) -> None:
-    """Raise Refused `sandbox-of-another-partner` unless the caller is of the bank's first partner."""
+    """Raise Refused `sandbox-of-another-partner` unless the caller belongs to the bank's first partner."""
     if caller.partner_id != await get_first_partner_id(bank.pool):
         raise Refused("sandbox-of-another-partner", "The clock and the forks of a sandbox belong to its first partner.")
 
@@ -35,7 +35,7 @@ def request_id(caller: Caller) -> UUID:
 
 
 def derived_id(bank: Bank, caller: Caller, nth: int = 0) -> UUID:
-    """Return the id of the nth thing that a request creates."""
+    """Return the id of the nth object that a request creates."""
     return derive(bank.seed, request_id(caller), nth)
 
 
@@ -45,12 +45,12 @@ def sandbox_operations() -> list[Operation]:
 
 
 def build_sandbox_app() -> PartnerApi:
-    """Return the Partner API with the sandbox's operations, and no bank behind it yet."""
+    """Return the Partner API with the sandbox's operations, without a bank yet."""
     return PartnerApi(partner_operations(sandbox_operations()))
 
 
 def open_sandbox(api: PartnerApi, bank: Bank, broadcaster: EventBroadcaster | None = None) -> None:
-    """Let such an API serve a bank and its simulated world."""
+    """Connect such an API to a bank and its simulators."""
     api.open_bank(
         bank,
         broadcaster,

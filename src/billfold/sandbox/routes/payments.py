@@ -1,4 +1,4 @@
-"""Simulated incoming payments: ACH credits and wires, and bills that come from another custodian or go to one."""
+"""Simulated incoming payments: ACH credits and wires, and bills from or to another custodian."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from billfold.sandbox.routes.operations import derived_id, sandbox_post
 FUND_MAX_CENTS = 4_999_999
 FUND_MAX_COUNT = 9
 WIRE_MAX_CENTS = 999_999_999_999
-"""The most a Fedwire message can say: $9,999,999,999.99."""
+"""The maximum of a Fedwire message: $9,999,999,999.99."""
 
 _OPEN_PORTAL = """
 SELECT routing_number, account_number FROM portal
@@ -51,7 +51,7 @@ class FundRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class WireRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """One wire from anybody, to a portal or to any account number, be it closed or nobody's."""
+    """One wire from anybody, to a portal or to any account number, even a closed or unknown one."""
 
     portal_id: UUID | None = None
     account_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4,17}\Z")] | None = None
@@ -63,7 +63,7 @@ class WireRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @sandbox_post("fund/", name="sandbox_fund", moves_money=True, refuses=("not-found", "no-open-portal"))
 async def fund(caller: Caller, bank: Bank, data: FundRequest) -> None:
-    """Let up to nine ACH credits arrive at the first open portal of a Pocket."""
+    """Receive up to nine ACH credits at the first open portal of a Pocket."""
     customer_id, pocket_id = await caller.pocket(bank, data.account_id)
     to = await _address(bank.pool, _OPEN_PORTAL, customer_id, of=pocket_id)
     for nth in range(data.count):
@@ -74,7 +74,7 @@ async def fund(caller: Caller, bank: Bank, data: FundRequest) -> None:
 
 @sandbox_post("wire/", name="sandbox_wire", moves_money=True, refuses=("not-found", "no-open-portal"))
 async def wire(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, data: WireRequest) -> None:
-    """Let a wire arrive. What cannot be booked goes back to its sender."""
+    """Receive a wire. If it cannot be booked it is returned to its sender."""
     to = await _wire_to(bank, caller, data)
     sender = Sender(data.sender_name, data.sender_account_number, data.sender_routing_number)
     await fedwire.pay(bank, derived_id(bank, caller), to, data.amount_usdc, sender)
@@ -92,7 +92,7 @@ async def _wire_to(bank: Bank, caller: Caller, data: WireRequest) -> Destination
 async def _address(pool: Pool, query: str, customer_id: UUID, of: UUID) -> DestinationAccount:
     row = await pool.fetchrow(query, customer_id, of)
     if row is None:
-        raise Refused("no-open-portal", "There is no open portal this payment could arrive at. Open one.")
+        raise Refused("no-open-portal", "There is no open portal for this payment. Open one.")
     return DestinationAccount(*row)
 
 
@@ -129,9 +129,9 @@ class SecurityTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_onl
     ),
 )
 async def security_transfer(caller: Caller, bank: Bank, data: SecurityTransferRequest) -> None:
-    """Let bills arrive from another custodian, or leave for one.
+    """Receive bills from another custodian, or deliver them to one.
 
-    A `counterparty_name` with REFUSE in it takes none: they come back. Either has happened when this answers.
+    A `counterparty_name` with REFUSE in it refuses the bills: they come back. The result is final when this returns.
     """
     customer_id, pocket_id = await caller.pocket(bank, data.account_id)
     data_key = (await PaymentKeys.prepare(bank, (customer_id,))).of(customer_id)
@@ -149,6 +149,6 @@ async def security_transfer(caller: Caller, bank: Bank, data: SecurityTransferRe
         return
     for name in ("acquired_on", "cost_usdc"):
         if getattr(data, name) is not None:
-            raise InvalidInput.at("body", name, msg="is only taken with IN")
+            raise InvalidInput.at("body", name, msg="is only allowed with IN")
     await bank.engine.submit(DeliverBills(**common))
     await run_job(bank, ScheduledJob(DELIVERY, common["transfer_id"], customer_id, at=caller.now))

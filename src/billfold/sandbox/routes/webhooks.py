@@ -17,11 +17,11 @@ from billfold.ledger.bank import Bank
 from billfold.platform.errors import FieldError, InvalidInput
 from billfold.sandbox.routes.operations import sandbox_post
 
-Ignored = Annotated[int | str | None, msgspec.Meta(description="May be there, as in any envelope; is not read.")]
+Ignored = Annotated[int | str | None, msgspec.Meta(description="Optional, as in any envelope; ignored.")]
 
 
 class SimulatedEvent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """An envelope. Some kinds are only for customers: these need `customer_id`."""
+    """An envelope. Some kinds are only for customers and need `customer_id`."""
 
     event_id: UUID
     event_type: str
@@ -70,7 +70,7 @@ def _event(data: SimulatedEvent) -> EventSimulation:
 
 
 def _payload(kind: str, sent: dict[str, Any]) -> str:
-    """Return the payload as a flow would write it."""
+    """Return the payload in the form a flow would write."""
     shape = KINDS[kind].payload
     extra = sorted(sent.keys() - set(shape.__struct_fields__))
     mistakes = [FieldError(("body", name), "is not a field of this payload", "extra_forbidden") for name in extra]

@@ -1,4 +1,4 @@
-"""What the other side of Fedwire does, at once instead of at its own instants."""
+"""Operations that make the other side of Fedwire act now instead of at its own instants."""
 
 from typing import Annotated
 from uuid import UUID
@@ -20,15 +20,15 @@ class Nothing(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Rejection(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Why the wire is rejected."""
+    """The reason a wire is rejected."""
 
     reason: Code = "AC04"
 
 
 class ReturnRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Why the wire comes back, what the banks on its way keep of it, and what comes, in cents.
+    """The reason a wire is returned, the charges of the banks on its way, and the amount, in cents.
 
-    Without an amount all that is outstanding comes; the rest of a smaller one can come later.
+    Without an amount, all that is outstanding is returned; the rest of a smaller one can be returned later.
     """
 
     reason: Code = "AC04"
@@ -38,28 +38,28 @@ class ReturnRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Why the sender asks for his wire."""
+    """The reason the sender requests the return of their wire."""
 
     reason: Code = "DUPL"
 
 
 @sandbox_post("wires/{wire_id}/submit/", name="sandbox_submit_wire", refuses=("wire-not-pending",))
 async def submit(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: Nothing) -> None:
-    """Hand the message of a PENDING wire over before its hour: it is PROCESSING then, also if it was already."""
+    """Send the message of a PENDING wire before its hour: it becomes PROCESSING, if it was not already."""
     del data
     await fedwire.submit(bank, *await caller.owned(bank, "wire", wire_id))
 
 
 @sandbox_post("wires/{wire_id}/acknowledge/", name="sandbox_acknowledge_wire", refuses=("wire-not-processing",))
 async def acknowledge(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: Nothing) -> None:
-    """Let a PROCESSING wire settle (pacs.002, ACSC): it is COMPLETED then, also if it was already."""
+    """Settle a PROCESSING wire (pacs.002, ACSC): it becomes COMPLETED, if it was not already."""
     del data
     await fedwire.settle(bank, *await caller.owned(bank, "wire", wire_id), code=None)
 
 
 @sandbox_post("wires/{wire_id}/reject/", name="sandbox_reject_wire", refuses=("wire-not-processing",))
 async def reject(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: Rejection) -> None:
-    """Let a PROCESSING wire be rejected (pacs.002, RJCT): the money is back then."""
+    """Reject a PROCESSING wire (pacs.002, RJCT): the money is refunded."""
     await fedwire.settle(bank, *await caller.owned(bank, "wire", wire_id), code=data.reason)
 
 
@@ -69,7 +69,7 @@ async def reject(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id:
 async def return_wire(
     caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: ReturnRequest
 ) -> None:
-    """Let a COMPLETED wire of ours come back (pacs.004), as a wire of the type RETURN."""
+    """Return a COMPLETED wire of ours (pacs.004), as a wire of the type RETURN."""
     wire = await caller.owned(bank, "wire", wire_id)
     returned = Returned(data.amount_usdc, data.charges_usdc)
     await fedwire.give_back(bank, *wire, reason=data.reason, information=data.information, returned=returned)
@@ -77,5 +77,5 @@ async def return_wire(
 
 @sandbox_post("wires/{wire_id}/request-return/", name="sandbox_request_wire_return", refuses=("wire-not-completed",))
 async def request_return(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: Request) -> None:
-    """Let the sender of a wire that arrived ask for it (camt.056); the operator decides."""
+    """Request the return of an incoming wire as its sender (camt.056); the operator decides."""
     await fedwire.ask_for(bank, *await caller.owned(bank, "wire", wire_id), reason=data.reason)

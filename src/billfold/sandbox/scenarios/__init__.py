@@ -1,5 +1,5 @@
 """Scenarios that play a story in a running sandbox: a bad week of a business, a month of cards, a payday.
 
-Owns what happens in them, in which order. Everything goes through the Partner API, as a partner would do it; the market
-alone is changed behind it.
+Owns the steps of the stories and their order. Everything goes through the Partner API, like a real partner; only the
+market is changed directly.
 """

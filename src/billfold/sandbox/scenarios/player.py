@@ -1,7 +1,7 @@
-"""The scenarios there are, and how one is played: through the Partner API, as a partner would do it.
+"""The available scenarios, and the player: it uses the Partner API, like a real partner.
 
-A scenario is a file of steps. A step does requests of `requests.json`, and what the functions of a `Player` do. Names
-in braces stand for what was given or kept before: `{pocket}`, or `{{payee}}` for what is kept under a payee's name.
+A scenario is a file of steps. A step sends requests of `requests.json`, and calls functions of a `Player`. Names
+in braces refer to values given or kept before: `{pocket}`, or `{{payee}}` for the value kept under a payee's name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from billfold.sandbox.scenarios.story import CLOCK, RecordingClient
 
 
 class Progress(Protocol):
-    """Where a scenario reports how far it is."""
+    """The interface to which a scenario reports its progress."""
 
     def begin(self, title: str) -> None:
         """Begin the next step; the one before it is completed."""
@@ -39,14 +39,14 @@ _NAME: Final = re.compile(r"\{([^{}]+)\}")
 
 
 class MarketChanges(NamedTuple):
-    """What a scenario changes of the market: rates by basis points from the day after a day, and a closed day."""
+    """Market changes of a scenario: rates by basis points from the day after a day, and a closed day."""
 
     shift_rates: Callable[[date, int], None]
     close_market: Callable[[date, str], None]
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A request, and what is kept of its answer: names, each with a place in it."""
+    """A request, and the values kept from its answer: names, each with a place in it."""
 
     get: str = ""
     post: str = ""
@@ -55,7 +55,7 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What is done, each with its values, and what is said of it afterwards."""
+    """A step: the operations with their values, and the text shown afterwards."""
 
     title: str
     do: list[tuple[str, dict[str, Any]]]
@@ -63,7 +63,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Scenario(msgspec.Struct, frozen=True):
-    """A story that can be played again and again, each time by a customer of its own."""
+    """A story that can be played repeatedly, each time by a new customer."""
 
     name: str
     description: str
@@ -80,7 +80,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType({each.name: each for
 
 
 class Player:
-    """One playing of a scenario. `kept` is what it was given and has made, by names of its own."""
+    """One play of a scenario. `kept` holds its parameters and results, by names of its own."""
 
     def __init__(self, client: RecordingClient, market: MarketChanges, name: str) -> None:
         self._client, self._market = client, market
@@ -88,7 +88,7 @@ class Player:
         self._monday = date.min
 
     def play(self, step: Step) -> str:
-        """Do a step; return what came of it."""
+        """Run a step; return its result."""
         for name, values in step.do:
             if name in _REQUESTS:
                 self._send(_REQUESTS[name], values)
@@ -128,11 +128,11 @@ class Player:
         self._market.close_market(self._kept["closed"], reason)
 
     def shift_rates(self, basis_points: int) -> None:
-        """Let rates be others from tomorrow on."""
+        """Change rates from tomorrow on."""
         self._market.shift_rates(et_date(self._now()), basis_points)
 
     def unread_key(self) -> None:
-        """Make a public key that nobody has the private one of: nobody reads the number of the card."""
+        """Create a public key without a private one: nobody can read the number of the card."""
         digest = hashlib.shake_256(self._kept["customer"].encode()).digest(KEY_BITS // 8)
         key = rsa.RSAPublicNumbers(65_537, int.from_bytes(digest) | 1 << KEY_BITS - 1 | 1).public_key()
         self._kept["public_key"] = key.public_bytes(Encoding.PEM, PublicFormat.PKCS1).decode()
@@ -142,7 +142,7 @@ class Player:
 
 
 def _filled(value: Any, known: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
-    """Return a value with what the names in braces stand for: alone in a text, as it is; else in words."""
+    """Return a value with names in braces replaced: unchanged if alone in a text, else as words."""
     if isinstance(value, dict):
         return {_filled(name, known): _filled(each, known) for name, each in value.items()}
     while isinstance(value, str) and (found := _NAME.search(value)):
@@ -157,9 +157,9 @@ def _filled(value: Any, known: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any 
 def play(
     scenario: Scenario, credentials: SandboxFile, market: MarketChanges, *, bank_seed: bytes, progress: Progress
 ) -> None:
-    """Play a scenario; blocks. Raises CliError when the bank refuses something.
+    """Play a scenario; blocks. Raises CliError if the bank refuses something.
 
-    What it creates is named after how often this bank has seen it, and derived from that: the same in the same bank.
+    Names and ids of its objects derive from the number of times this bank has played it, so they are reproducible.
     """
     with partner_http(credentials) as http:
         title = scenario.name.replace("-", " ").capitalize()

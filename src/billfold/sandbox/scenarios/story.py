@@ -1,7 +1,7 @@
 """The opening story: a customer's money becomes bills, moves, settles, matures and is bought again.
 
-It is played through the public API only, by a client that writes every answer to a file byte for byte. Every figure
-that it prints is read from an answer and noted with its place, so that anybody can look it up in the transcript.
+It is played only through the public API, by a client that writes every answer to a file byte for byte. Every printed
+figure is read from an answer and recorded with its place, so that anybody can look it up in the transcript.
 """
 
 import time as clock
@@ -58,7 +58,7 @@ _RETRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer of the bank. `text` is the body as it came."""
+    """One answer of the bank. `text` is the body as received."""
 
     number: int
     method: str
@@ -68,7 +68,7 @@ class Answer:
     body: Any = field(repr=False)
 
     def at(self, where: str) -> Any:  # noqa: ANN401 - whatever the bank answered
-        """Return what stands at a place like `items.0.amount.formatted`."""
+        """Return the value at a path like `items.0.amount.formatted`."""
         found = self.body
         for part in where.split("."):
             found = found[int(part)] if isinstance(found, list) else found[part]
@@ -76,7 +76,7 @@ class Answer:
 
 
 class RecordingClient:
-    """Calls with an httpx client that signs, which it closes. Use it as a context."""
+    """Calls with a signing httpx client, which it closes. Use it as a context manager."""
 
     def __init__(self, http: httpx.Client, *, seed: bytes, transcript: Path | None = None) -> None:
         self._http = http
@@ -95,7 +95,7 @@ class RecordingClient:
             self._transcript.close()
 
     def get(self, path: str) -> Answer:
-        """Read; the path may carry a query."""
+        """Read; the path may include a query."""
         return self._call("GET", path, b"")
 
     def post(self, path: str, body: dict[str, Any] | None = None) -> Answer:
@@ -124,7 +124,7 @@ class RecordingClient:
         return answer
 
     def _send(self, method: str, path: str, **request: Any) -> httpx.Response:
-        """Send a request, again when it is asked to come later: its key lets it do nothing twice."""
+        """Send a request, and repeat it when told to retry later: its key makes it idempotent."""
         try:
             response = self._http.request(method, path, **request)
             for _ in range(_RETRIES):
@@ -138,7 +138,7 @@ class RecordingClient:
 
 
 class Figure(NamedTuple):
-    """A figure that was printed: the number of the answer, the place in it, the text shown."""
+    """A printed figure: the number of the answer, the path in it, the text shown."""
 
     answer: int
     where: str
@@ -147,7 +147,7 @@ class Figure(NamedTuple):
 
 @dataclass(slots=True)
 class Story:
-    """One playing of the story by one client."""
+    """One play of the story by one client."""
 
     client: RecordingClient
     console: Console
@@ -155,7 +155,7 @@ class Story:
     _names: dict[str, str] = field(default_factory=dict)
 
     def play(self) -> tuple[UUID, UUID]:
-        """Play it from the first line to the last; return its Pockets. Raises CliError when a request is refused."""
+        """Play it from start to end; return its Pockets. Raises CliError if a request is refused."""
         customer = self._customer()
         self._begin()
         first = self._open(customer, "Operating reserve", "UST-4W")
@@ -179,7 +179,7 @@ class Story:
     # -- what happens ------------------------------------------------------------------
 
     def _begin(self) -> None:
-        """Wait for the next business day where the clock shows a weekend or a holiday."""
+        """Wait for the next business day if the clock shows a weekend or a holiday."""
         clock = self.client.get(CLOCK)
         today = et_date(datetime.fromisoformat(clock.at("now")))
         if clock.at("business_date") != today.isoformat():
@@ -294,7 +294,7 @@ class Story:
         self._pairs(response, _EARNED)
 
     def _next_business_day(self, today: date) -> date:
-        """Go to the morning of the next day on which the bank is open."""
+        """Advance to the morning of the next day on which the bank is open."""
         day = today + timedelta(days=1)
         while self._clock(day, _OPENS).at("business_date") != day.isoformat():
             day += timedelta(days=1)
@@ -312,7 +312,7 @@ class Story:
     # -- how it is printed -----------------------------------------------------------------
 
     def _show(self, response: Answer, where: str) -> str:
-        """Return a figure for printing, and note where it was read."""
+        """Return a figure for printing, and record where it was read."""
         found = response.at(where)
         if found is None:
             return "-"

@@ -1,7 +1,7 @@
 """Due work of a pocket: closing days, charging fees, maturities, and investing waiting cash.
 
 Anything that must happen later has a due instant. A customer is brought up to date before
-its next command is decided, so a late worker can never make a wrong decision.
+its next command is decided, so a late worker can never cause a wrong decision.
 """
 
 from collections.abc import Callable
@@ -25,14 +25,14 @@ from billfold.treasury.rules.overdraft import recover_overdraft_from_cash
 
 
 class InvestWaitingCash(Command, frozen=True, kw_only=True):
-    """Invest what waits for an opening of the market, before it comes. Leaves no command row."""
+    """Invest cash that waits for the market to open, ahead of that instant. Leaves no command row."""
 
     is_recorded = False
     needs_identifiers = False
 
 
 class RescheduleDueWork(Command, frozen=True, kw_only=True):
-    """Let the heads of these customers say when work is due by the calendars of now. Leaves no command row."""
+    """Recompute when work of these customers is due by the current calendars. Leaves no command row."""
 
     is_recorded = False
     needs_identifiers = False
@@ -41,7 +41,7 @@ class RescheduleDueWork(Command, frozen=True, kw_only=True):
 def mature(book: Book, pocket: PocketBook, ctx: Context) -> None:
     """Redeem every lot whose maturity has come and reinvest the proceeds, in one journal entry.
 
-    A pocket without a reinvestment strategy keeps the proceeds as cash that is left alone.
+    A pocket without a reinvestment strategy keeps the proceeds as uninvested cash.
     """
     matures_at = ctx.calendars.matures_at
     gone = [lot for lot in pocket.lots if matures_at(lot.maturity) <= ctx.now]
@@ -97,11 +97,11 @@ Step = Callable[["Book", "PocketBook", "Context"], None]
 
 
 def catch_up(book: Book, ctx: Context) -> int:
-    """Do everything that was due by `ctx.now`, in order; return how many things were done.
+    """Do everything that was due by `ctx.now`, in order; return the number of things done.
 
-    Each is booked at its own due instant and named after it, so it does not matter who
-    brings the customer up to date or when. The bank closes its own days by a command,
-    since it needs to see all trades.
+    Each is booked at its due instant and has an id derived from it, so it does not matter which
+    process catches up or when. The bank closes its own days by a command,
+    because it needs to see all trades.
     """
     done = 0
     if book.role == BANK_ROLE:
@@ -110,7 +110,7 @@ def catch_up(book: Book, ctx: Context) -> int:
         due = refresh_due(book, ctx.calendars)
         if due is None or due > ctx.now:
             if not done and due != book.due_at:
-                # The calendar has changed since the head was written: it says when from now on.
+                # The calendar has changed since the head was written: update its due instant.
                 book.draft.touched_pockets.update(book.pockets)
             return done
         then = ctx.at(max(due, book.booked_at))
@@ -141,7 +141,7 @@ def _charge(book: Book, pocket: PocketBook, ctx: Context) -> None:
 
 @decides(InvestWaitingCash)
 def invest_waiting_cash(books: Books, cmd: InvestWaitingCash, ctx: Context) -> Outcome:
-    """Invest what waits for an opening, now that there is market data."""
+    """Invest cash that waits for an opening, now that there is market data."""
     book = book_of(books, cmd.customers[0])
     for pocket in book.pockets.values():
         if pocket.invest_at is not None:
@@ -151,7 +151,7 @@ def invest_waiting_cash(books: Books, cmd: InvestWaitingCash, ctx: Context) -> O
 
 @decides(RescheduleDueWork)
 def reschedule_due_work(books: Books, cmd: RescheduleDueWork, ctx: Context) -> Outcome:
-    """Write down when something is due, if the calendars have changed since that was written."""
+    """Update the due instants if the calendars have changed since they were written."""
     for customer_id in cmd.customers:
         book = book_of(books, customer_id)
         if refresh_due(book, ctx.calendars) != book.due_at:
@@ -170,13 +170,13 @@ def _invest(book: Book, pocket: PocketBook, ctx: Context) -> None:
 
 
 def _close(book: Book, pocket: PocketBook, ctx: Context) -> None:
-    """End the date on which the pocket moved; emptied lots of matured bills leave the book."""
+    """Close the day on which the pocket moved; emptied lots of matured bills leave the book."""
     matures_at = ctx.calendars.matures_at
     book.retire_lots(pocket, [lot for lot in pocket.emptied if matures_at(lot.maturity) <= ctx.now])
     close_day(book, pocket)
 
 
-# In the order in which things of one instant happen.
+# In the order in which simultaneous steps happen.
 _STEPS: tuple[tuple[str, Callable[[PocketBook, Calendars, datetime], bool], Step], ...] = (
     ("close", lambda p, c, due: p.last_activity_date is not None and c.closes_at(p.last_activity_date) <= due, _close),
     ("charge", lambda p, c, due: fee_due(p, c) <= due, _charge),

@@ -1,4 +1,4 @@
-"""A pocket's day: what moved is kept as a snapshot, and the fee for holding accrues.
+"""A pocket's end of day: movements are kept as a snapshot, and the fee for holding accrues.
 
 An untouched pocket costs nothing: a snapshot is written only for dates on which the pocket
 moved, and the fee of the days in between is computed when the pocket moves or is charged.
@@ -22,7 +22,7 @@ ONE_DAY = timedelta(days=1)
 def roll_business_day(book: Book, pocket: PocketBook, ctx: Context) -> None:
     """Call before money moves in a pocket: closes its earlier day and accrues up to this one.
 
-    The fee is that of calendar days: what comes on a Saturday, whose business day is Monday, pays
+    The fee follows calendar days: money that arrives on a Saturday, whose business day is Monday, pays
     for Saturday and Sunday.
     """
     book.touch(pocket)
@@ -32,7 +32,7 @@ def roll_business_day(book: Book, pocket: PocketBook, ctx: Context) -> None:
         return
     close_day(book, pocket)
     if pocket.next_fee_date <= today and not (pocket.lots or pocket.cash.balance or pocket.fee_accrued):
-        # Of the months in which it held nothing there is nothing to charge.
+        # No fee accrues for months without a holding.
         pocket.next_fee_date = fees.fee_charge_date(today, ctx.calendars)
     pocket.last_activity_date = today
 
@@ -77,10 +77,10 @@ def accrue(pocket: PocketBook, ctx: Context, *, through: date) -> None:
 
 
 def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> None:
-    """Take the accrued whole cents in the open journal entry; the fraction is carried on.
+    """Take the accrued whole cents in the open journal entry; the fraction is carried forward.
 
-    Residual cash pays first, else bills are sold. What the pocket cannot pay stays accrued, and
-    so does what bills would have to be sold for without current market data.
+    Residual cash pays first, else bills are sold. What the pocket cannot pay stays accrued, and so does the
+    part that would need a sale of bills without current market data.
     """
     whole, _ = fees.split_accrued_fee(pocket.fee_accrued)
     has_prices = ctx.market.is_current(ctx.now)
@@ -107,7 +107,7 @@ def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> None:
 
 
 def pay_fee(book: Book, pocket: PocketBook, ctx: Context, cents: int) -> int:
-    """Pay a fee out of cash over the bank account, in the open journal entry; return the posting's number."""
+    """Pay a fee from cash through the bank account, in the open journal entry; return the posting's number."""
     unsettled.pay_from_cash(book, pocket, ctx, cents)
     pocket.fees += cents
     return book.post(pocket.bank, book.internal_account(AccountKind.FEES), cents)

@@ -12,9 +12,9 @@ from billfold.treasury.rules.unsettled import take_unsettled
 
 
 def plan_purchase(pocket: PocketBook, ctx: Context, *, weeks: int | None = None) -> tuple[Bill, int, int] | None:
-    """Return the bill that the pocket's free cash buys now, its price and how many units; None for none.
+    """Return the bill to buy with the pocket's free cash, its price and the units; None if nothing is bought.
 
-    Outside investing hours and without current market data the cash waits as a due thing for the
+    Outside investing hours and without current market data the cash becomes due work for the
     next opening; cash below the price of one bill stays, and so does matured money of a pocket
     without reinvestment.
     """
@@ -24,7 +24,7 @@ def plan_purchase(pocket: PocketBook, ctx: Context, *, weeks: int | None = None)
         return None
     offer = ctx.find_offer(weeks or pocket.deposit_weeks) if ctx.investing else None
     if offer is None:
-        # It may have come to nothing: a day that was to be open has been declared closed.
+        # The opening may have been canceled: a day that was to be open has been declared closed.
         if pocket.invest_at is None or pocket.invest_at <= ctx.now:
             pocket.invest_at = ctx.calendars.next_open(ctx.now)
         return None

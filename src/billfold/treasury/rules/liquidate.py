@@ -14,7 +14,7 @@ from billfold.treasury.rules.unsettled import Proceeds, add_unsettled, free_cash
 
 
 def liquidation_value(pocket: PocketBook, terms: SaleTerms) -> int:
-    """Cents the pocket would have in cash if every bill were sold on these terms."""
+    """Return the cents of cash that the pocket would have if every bill were sold on these terms."""
     cash, price_of = free_cash(pocket, terms), terms.price_of
     lots = pocket.lots
     if len(lots) == 1:
@@ -25,8 +25,8 @@ def liquidation_value(pocket: PocketBook, terms: SaleTerms) -> int:
 def raise_cash(book: Book, pocket: PocketBook, ctx: Context, need: int, *, terms: SaleTerms) -> bool:
     """Sell until the pocket's free cash covers `need` cents on these terms, in the open journal entry.
 
-    Settled cash is used first, then cash that settles later, then bills. Returns False, having changed
-    nothing, when all together do not reach.
+    Settled cash is used first, then cash that settles later, then bills. Returns False, and changes
+    nothing, if all of it is not enough.
     """
     early = pocket.unsettled_after(terms.cash_on)
     missing = need - (pocket.cash.balance - pocket.cash.reserved - early)
@@ -48,7 +48,7 @@ def raise_cash(book: Book, pocket: PocketBook, ctx: Context, need: int, *, terms
 
 
 def _proceeds(sales: list[Sale[Lot]], ctx: Context, terms: SaleTerms) -> Proceeds:
-    """Return the cash of a sale for a later day: its discount is what a sale for today would bring less."""
+    """Return the cash of a sale for a later day: its discount is the shortfall of a same-day sale."""
     cents = sum(sale.proceeds_cents for sale in sales)
     today = sum(cents_for(sale.units, ctx.t0_bid(sale.cusip)) for sale in sales)
     return Proceeds(cents, max(0, cents - today), terms.cash_on)

@@ -1,8 +1,8 @@
 """The overdraft of a pocket: money claimed back, and recovered from what arrives.
 
-A clawback is never refused. What the pocket has is sold, the bank advances the rest on the
-pocket's account `owed`, and whatever arrives later recovers that first, bills that are redeemed included. So a pocket
-that owes holds nothing, but matured bills and what is reserved for payments by card.
+A clawback is never refused. The pocket's bills are sold, the bank advances the rest on the
+pocket's account `owed`, and everything that arrives later recovers that first, redeemed bills included. So an
+overdrawn pocket holds only matured bills and cash reserved for card payments.
 The customer sees both as transactions of kind GENERIC.
 """
 
@@ -16,7 +16,7 @@ from billfold.treasury.rules.unsettled import free_cash, pay_from_cash
 
 
 def overdraft_of(pocket: PocketBook) -> int:
-    """Cents that the pocket owes."""
+    """Return the cents that the pocket owes."""
     return -pocket.owed.balance if pocket.owed is not None else 0
 
 
@@ -31,7 +31,7 @@ def recover_overdraft(book: Book, pocket: PocketBook, ctx: Context, amount: int)
 
 
 def recover_overdraft_from_cash(book: Book, pocket: PocketBook, ctx: Context) -> None:
-    """Recover what the pocket owes as far as its settled cash reaches, in the open journal."""
+    """Recover the overdraft from settled cash as far as it reaches, in the open journal entry."""
     settled = pocket.cash.balance - pocket.cash.reserved - pocket.unsettled_after(ctx.pricing_day)
     due = min(overdraft_of(pocket), settled)
     if due > 0:
@@ -48,7 +48,7 @@ _TITLES = {
 def record_overdraft(
     book: Book, pocket: PocketBook, ctx: Context, posting_no: int, direction: Direction, cents: int
 ) -> None:
-    """Record a transaction of what the pocket owes."""
+    """Record a transaction for an overdraft or its recovery."""
     group = ctx.ids.next_group()
     title, description = _TITLES[direction]
     record.transaction(
@@ -88,7 +88,7 @@ def advance(book: Book, pocket: PocketBook, ctx: Context, *, cents: int) -> None
 
 
 def recover_overdraft_by_selling(book: Book, pocket: PocketBook, ctx: Context) -> None:
-    """Sell bills that arrived in kind as far as the pocket owes, in the open journal."""
+    """Sell bills that arrived in kind to recover the overdraft, in the open journal entry."""
     owed = overdraft_of(pocket)
     due = min(owed, liquidation_value(pocket, ctx.same_day)) if owed else 0
     if due > 0:
@@ -97,7 +97,7 @@ def recover_overdraft_by_selling(book: Book, pocket: PocketBook, ctx: Context) -
 
 
 def _extend_overdraft(book: Book, pocket: PocketBook, ctx: Context, cents: int) -> None:
-    """The bank advances the rest and keeps the claim."""
+    """Advance the rest from the bank and record the claim."""
     pocket.inflow += cents
     posting_no = book.post(book.owed_account(pocket), pocket.bank, cents)
     record_overdraft(book, pocket, ctx, posting_no=posting_no, direction=Direction.CREDIT, cents=cents)

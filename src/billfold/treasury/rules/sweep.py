@@ -11,7 +11,7 @@ from billfold.treasury.rules.unsettled import Proceeds, add_unsettled
 def sweep_and_invest(
     book: Book, pocket: PocketBook, ctx: Context, amount: int, *, unsettled: Proceeds | None = None
 ) -> None:
-    """Repay the overdraft, sweep the rest into cash, and invest the cash in bills; `unsettled` is among the amount."""
+    """Repay the overdraft, sweep the rest into cash, and invest it; `unsettled` is part of the amount."""
     pocket.inflow += amount
     if pocket.owed is not None:
         amount -= recover_overdraft(book, pocket, ctx, amount=amount)

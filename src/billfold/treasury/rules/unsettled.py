@@ -1,8 +1,8 @@
-"""Cash that settles later: the proceeds of a sale for the next day, until that day.
+"""Unsettled cash: the proceeds of a next-day sale, until that day.
 
-It buys bills that settle no earlier, and pays what leaves no earlier. Before that it is worth what the
-sale would have brought for the same day, so its discount is charged as a fee to those who use it early.
-Without it a transfer between two pockets after the close would earn interest on money that is already spent.
+It buys bills that settle no earlier, and pays for payments that leave no earlier. Until then it is worth what the
+sale would have brought for the same day, so early use costs its discount as a fee.
+Otherwise a transfer between two pockets after the close would earn interest on money that is already spent.
 """
 
 from datetime import date
@@ -23,7 +23,7 @@ _BPS = 10_000
 
 
 class Proceeds(NamedTuple):
-    """Cents that settle on a day, and how many of them it costs to use them now."""
+    """Cents that settle on a day, and the cost in cents of using them now."""
 
     cents: int
     discount: int
@@ -37,7 +37,7 @@ def free_cash(pocket: PocketBook, terms: SaleTerms) -> int:
 
 
 def add_unsettled(book: Book, pocket: PocketBook, ctx: Context, proceeds: Proceeds) -> None:
-    """Cash has arrived in the pocket that settles later; what settled in the meantime is forgotten."""
+    """Add cash that settles later to the pocket, and drop proceeds that have settled by now."""
     book.alter(pocket)
     if not pocket.unsettled_after(ctx.pricing_day):
         pocket.unsettled, pocket.unsettled_discount, pocket.unsettled_on = 0, 0, proceeds.settles_on
@@ -48,7 +48,7 @@ def add_unsettled(book: Book, pocket: PocketBook, ctx: Context, proceeds: Procee
 
 
 def take_unsettled(book: Book, pocket: PocketBook, ctx: Context, at_most: int) -> Proceeds | None:
-    """Take up to so many unsettled cents away, with their part of the discount; None if there are none."""
+    """Take at most `at_most` unsettled cents with their share of the discount; None if there are none."""
     cents = min(at_most, pocket.unsettled_after(ctx.pricing_day))
     if cents <= 0:
         return None
@@ -61,7 +61,7 @@ def take_unsettled(book: Book, pocket: PocketBook, ctx: Context, at_most: int) -
 
 
 def pay_from_cash(book: Book, pocket: PocketBook, ctx: Context, cents: int) -> Proceeds | None:
-    """Move cash to the bank account, settled cash first; return the unsettled cash that is among it."""
+    """Move cash to the bank account, settled cash first; return the unsettled cash among it."""
     book.post(pocket.cash, pocket.bank, cents)
     pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
     left = pocket.cash.balance - pocket.cash.reserved
@@ -69,9 +69,9 @@ def pay_from_cash(book: Book, pocket: PocketBook, ctx: Context, cents: int) -> P
 
 
 def settle_early(book: Book, pocket: PocketBook, ctx: Context, need: int) -> int:
-    """Make unsettled cash settled, for a fee in the open journal entry, until it covers the need.
+    """Settle cash early, for a fee in the open journal entry, until it covers the need.
 
-    Return the cents settled, net of the fee; fewer than needed if there are no more.
+    Return the cents settled, net of the fee; fewer than needed if there is no more.
     """
     settles_on = pocket.unsettled_on
     all_cents, all_discount = pocket.unsettled, pocket.unsettled_discount
@@ -90,9 +90,9 @@ def settle_early(book: Book, pocket: PocketBook, ctx: Context, need: int) -> int
 
 
 def arriving(cents: int, ctx: Context, settles_on: date) -> Proceeds | None:
-    """Return money that has arrived and settles on a day; None if it has settled.
+    """Return money that has arrived as unsettled cash; None if it has settled.
 
-    Its discount is the most that using it before can be worth: no bill loses more by it than at the highest rate.
+    Its discount is the most that early use can gain: the loss of a bill at the highest rate.
     """
     days = (settles_on - ctx.pricing_day).days
     if days <= 0:

@@ -1,4 +1,4 @@
-"""Money leaves a pocket: bills become cash, cash goes over the bank account to the recipient."""
+"""Withdrawals from a pocket: bills become cash, and cash is paid over the bank account to the recipient."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ class InsufficientFunds(Exception):
 
 
 class Withdrawn(NamedTuple):
-    """The cents paid, the number of the posting that pays them, and what of them settles later."""
+    """The cents paid, the number of the posting that pays them, and the part that settles later."""
 
     amount: int
     posting_no: int
@@ -26,7 +26,7 @@ class Withdrawn(NamedTuple):
 
 
 def require_at_most(most: int | None, amount: int) -> None:
-    """Refuse an amount beyond what those who approved a full withdrawal could expect. Raises Refused."""
+    """Refuse an amount above what the approvers of a full withdrawal could expect. Raises Refused."""
     if most is not None and amount > most:
         raise Refused(
             "amount-not-allowed",
@@ -35,12 +35,12 @@ def require_at_most(most: int | None, amount: int) -> None:
 
 
 def payable_cents(pocket: PocketBook, ctx: Context) -> int:
-    """Return the most that a payment can raise of the pocket today: not accrued fees, nor what is held."""
+    """Return the most that a payment can raise from the pocket today, without accrued fees and holds."""
     return max(liquidation_value(pocket, ctx.same_day) - _kept_cents(pocket, ctx), 0)
 
 
 def _kept_cents(pocket: PocketBook, ctx: Context) -> int:
-    """Return what a payment leaves behind: accrued fees, and what may not leave yet."""
+    """Return the cents that a payment leaves in the pocket: accrued fees and holds."""
     kept = fees.split_accrued_fee(pocket.fee_accrued)[0]
     return kept + pocket.held_cents(ctx.now, ctx.calendars) if pocket.liens else kept
 
@@ -57,8 +57,8 @@ def withdraw(
 ) -> Withdrawn:
     """Pay `amount` cents (None: everything, net of fees) to `to`, in the open journal entry.
 
-    Accrued fees and holds stay behind. `fee_reserve` cents are raised besides and stay in cash, for a fee that
-    the caller takes in the same journal entry. Raises InsufficientFunds when the pocket cannot raise it.
+    Accrued fees and holds stay in the pocket. `fee_reserve` cents are raised in addition and stay in cash, for a
+    fee that the caller takes in the same journal entry. Raises InsufficientFunds when the pocket cannot raise it.
     """
     if amount is None:
         sell_all(book, pocket, ctx, terms=terms)

@@ -17,7 +17,7 @@ _WRONG_PASSWORD = InvalidInput.at("current", msg="is not right")
 
 @get("/account")
 async def show_account(page: PageContext) -> PageResponse:
-    """Show what there is."""
+    """Show the account page."""
     return await _show(page)
 
 
@@ -26,7 +26,7 @@ async def end_session(session_id: str, page: PageContext) -> PageResponse:
     """Sign another browser out."""
     ended = path_id(session_id)
     if not await sessions.end_one_session(page.pool, page.user.user_id, ended):
-        raise NotFound("This browser is not signed in any more.")
+        raise NotFound("This browser is no longer signed in.")
     await grants.revoke_session_tokens(page.pool, ended)
     return redirect("/account#browsers", done="signed-out")
 
@@ -40,7 +40,7 @@ async def end_other_sessions(page: PageContext) -> PageResponse:
 
 @post("/account/authenticator/remove", opt=RECENT_AUTHENTICATION)
 async def remove_authenticator(page: PageContext) -> PageResponse:
-    """Delete the authenticator app, unless nothing would be left."""
+    """Delete the authenticator app, unless it is the last second factor."""
     factors = await user_store.get_factors(page.pool, page.user.user_id)
     if not factors.passkeys:
         return await _show(page, _LAST_FACTOR)
@@ -52,13 +52,13 @@ async def remove_authenticator(page: PageContext) -> PageResponse:
 
 @post("/account/passkeys/{passkey_id:str}/remove", opt=RECENT_AUTHENTICATION)
 async def remove_passkey(passkey_id: str, page: PageContext) -> PageResponse:
-    """Delete a passkey, unless nothing would be left."""
+    """Delete a passkey, unless it is the last second factor."""
     factors = await user_store.get_factors(page.pool, page.user.user_id)
     if factors.passkeys == 1 and factors.authenticator_since is None:
         return await _show(page, _LAST_FACTOR)
     async with page.pool.acquire() as conn, conn.transaction():
         if not await passkeys.remove_passkey(conn, page.user.user_id, path_id(passkey_id)):
-            raise NotFound("This passkey is gone already.")
+            raise NotFound("This passkey has already been removed.")
         await record_factor_change(conn, page, "a passkey was removed")
     return redirect("/account", done="factor-removed")
 

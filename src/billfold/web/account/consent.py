@@ -1,4 +1,4 @@
-"""Consent to OAuth clients: given, listed and revoked."""
+"""Consent to OAuth clients: granted, listed and revoked."""
 
 from urllib.parse import quote, urlsplit
 from uuid import UUID
@@ -28,7 +28,7 @@ async def ask_consent(page: PageContext) -> PageResponse:
 
 @post("/consent")
 async def answer_consent(page: PageContext) -> PageResponse:
-    """Grant or refuse it, and go back to the application either way."""
+    """Grant or deny the request, and redirect to the application either way."""
     wanted = await _pending(page, page.form.get("request", ""))
     if page.form.get("decision") != "grant":
         async with page.pool.acquire() as conn:
@@ -46,7 +46,7 @@ async def answer_consent(page: PageContext) -> PageResponse:
 
 @get("/applications")
 async def list_applications(page: PageContext) -> PageResponse:
-    """List what was granted."""
+    """List the grants."""
     grants = await grants_module.list_grants(page.pool, page.user.user_id)
     return page.render("applications", grants=grants)
 
@@ -116,7 +116,7 @@ async def _show(page: PageContext, wanted: PendingRequest, wrong: FormError = ""
 
 
 def _reauthentication(page: PageContext, wanted: PendingRequest) -> PageResponse | None:
-    """Return where to go when the request demands a later authentication than the session's, or None."""
+    """Return the sign-in page if the request demands a more recent authentication than the session's, or None."""
     authenticated_at = page.own_session.authenticated_at
     if authenticated_at >= wanted.created_at:
         return None

@@ -1,4 +1,4 @@
-"""Passkeys: the only pages that need a script, since only a script may ask a browser for one.
+"""Passkeys: the only pages that need a script, because only a script can ask a browser for one.
 
 The script asks for options, passes them to the browser, and sends back its response.
 """
@@ -24,7 +24,7 @@ _NOT_ACCEPTED = "This passkey was not accepted. Try again, or sign in another wa
 
 
 class PasskeyAnswer(msgspec.Struct, frozen=True):
-    """What the script sends back: the browser's answer, and where the page wants to go next."""
+    """The request of the script: the browser's answer, and the next page."""
 
     credential: msgspec.Raw
     next: str = ""
@@ -89,7 +89,7 @@ async def _add_passkey(page: PageContext, made: passkeys.NewPasskey) -> bool:
 
 
 async def verify_passkey(page: PageContext, credential: str, *, over: bytes | None = None) -> Passkey | None:
-    """Return the passkey an answer comes from when it holds, and answers the challenge `over` if there is one."""
+    """Return the passkey of a valid answer, which answers the challenge `over` if there is one."""
     challenge = await _consume_challenge(page, credential)
     credential_id = passkeys.parse_credential_id(credential)
     if challenge is None or credential_id is None or over not in {None, challenge}:
@@ -104,7 +104,7 @@ async def verify_passkey(page: PageContext, credential: str, *, over: bytes | No
 
 
 async def _consume_challenge(page: PageContext, credential: str) -> bytes | None:
-    """Return the challenge of an answer when it was ours for this browser and still good."""
+    """Return the challenge of an answer if it was made for this browser and is still valid."""
     challenge = passkeys.parse_challenge(credential)
     if challenge is None:
         return None
@@ -113,16 +113,16 @@ async def _consume_challenge(page: PageContext, credential: str) -> bytes | None
 
 
 def _read(page: PageContext) -> tuple[str, str]:
-    """Return the browser's answer and where to go next. Raises `bad-request`."""
+    """Return the browser's answer and the next page. Raises `bad-request`."""
     try:
         answer = msgspec.json.decode(page.request.body, type=PasskeyAnswer)
     except msgspec.MsgspecError:
-        raise BillfoldError("bad-request", "The answer of the browser cannot be read.") from None
+        raise BillfoldError("bad-request", "The browser's answer cannot be read.") from None
     return bytes(answer.credential).decode(), page.local_path(answer.next)
 
 
 def _as_json(redirected: PageResponse) -> PageResponse:
-    """Return a redirect as the script follows it."""
+    """Return a redirect in the form that the script follows."""
     body = msgspec.json.encode({"go": redirected.headers["location"]})
     return _json(body, cookies=redirected.cookies)
 

@@ -1,4 +1,4 @@
-"""Pages behind mailed links: a first password, or a new one; and asking for such a link."""
+"""Pages behind e-mailed links: a first password, or a new one; and the request for such a link."""
 
 from litestar import get, post
 from litestar.background_tasks import BackgroundTask
@@ -17,14 +17,14 @@ from billfold.web.page_context import HOME, PUBLIC, PageContext, PageResponse
 
 @get("/password", opt=PUBLIC)
 async def show_new_password(page: PageContext) -> PageResponse:
-    """Show the form for a new password. Loading it does not use the link up: mail clients do that."""
+    """Show the form for a new password. Loading it does not use up the link, because e-mail clients load it too."""
     user = await links.find_link_user(page.pool, page.vault, page.link, now=page.now)
     return _link_expired(page) if user is None else page.render("new_password", link=page.link, user=user)
 
 
 @post("/password", opt=PUBLIC)
 async def set_new_password(page: PageContext) -> PageResponse:
-    """Set the password and use the link up; the second factor is next.
+    """Set the password and use up the link; the second factor is next.
 
     The old password may be known to others: every session ends, and every token.
     """
@@ -49,7 +49,7 @@ async def set_new_password(page: PageContext) -> PageResponse:
 
 @get("/forgot", opt=PUBLIC)
 async def show_forgot(page: PageContext) -> PageResponse:
-    """Ask for the address to send a link to."""
+    """Show the form that requests a link by e-mail."""
     return page.render("forgot", sent_to="")
 
 

@@ -24,14 +24,14 @@ LOGIN = "user.login"
 
 
 async def send_email(conn: Connection | Pool, page: PageContext, user: User, *, notice: EmailContent) -> None:
-    """Write an e-mail to a user."""
+    """Send an e-mail to a user."""
     await outbox.queue_email(conn, page.vault, user.email, notice=notice, now=page.now)
 
 
 def record_failed_login(answer: PageResponse, page: PageContext, user: User | None, factor: str) -> PageResponse:
-    """Return the answer; when it is out, a failed sign-in is recorded.
+    """Return the answer; a failed sign-in is recorded after it is sent.
 
-    After it, so that response time does not reveal whether the address is known.
+    This keeps the response time from revealing whether the address is known.
     """
     SIGN_IN_FAILURES.add(factor)
     if user is not None:
@@ -107,7 +107,7 @@ async def _record_credential_change(
 
 
 async def _alert_teams(conn: Connection, page: PageContext, user: User, *, sentence: str) -> None:
-    """Send a security alert to everybody of the user's teams who gets them."""
+    """Send a security alert to the recipients in the user's teams."""
     for team in await user_store.list_user_memberships(conn, user.user_id, only_active=True):
         await notification_notify.notify(
             conn,
@@ -123,6 +123,6 @@ async def _alert_teams(conn: Connection, page: PageContext, user: User, *, sente
 
 
 async def record_wrong_factor(page: PageContext, user: User, factor: str) -> None:
-    """Record that a factor of a user was wrong."""
+    """Record a wrong factor of a user."""
     async with page.pool.acquire() as conn, conn.transaction():
         await record_for_teams(conn, page, user, action=LOGIN, wrong=factor, failed=True)

@@ -71,18 +71,18 @@ async def reauthenticate(page: PageContext, auth_method: AuthMethod, to: str) ->
 
 
 def redirect_to_sign_in(to: str) -> PageResponse:
-    """Redirect a browser whose session has ended; it comes back to `to`."""
+    """Redirect a browser whose session has ended; after sign-in it returns to `to`."""
     return redirect(f"/sign-in?next={quote(to, safe='')}")
 
 
 async def password_subject(page: PageContext, email: str, user: User | None) -> AttemptSubject:
-    """Return the subject of a password given on a page: a browser that the user has signed in with is one itself."""
+    """Return the subject of a password entered on a page: a browser that the user has signed in with counts alone."""
     is_own = user is not None and await sessions.is_known_device(page.pool, user.user_id, page.device)
     return lockout.password_subject(page.vault, email, page.device if is_own else None)
 
 
 async def check_lockout(page: PageContext, subject: AttemptSubject, user: User | None) -> LockedOut | None:
-    """Count an attempt. Return why none is accepted now, or None; the user learns of a lock by e-mail."""
+    """Count an attempt. Return why none is accepted now, or None; the user is notified of a lock by e-mail."""
     async with page.pool.acquire() as conn:
         from_here = await lockout.begin_attempt(conn, lockout.ip_subject(page.request.client), page.now)
         if from_here.wait_seconds:
@@ -98,7 +98,7 @@ async def check_lockout(page: PageContext, subject: AttemptSubject, user: User |
 
 
 async def clear_lockout(page: PageContext, subject: AttemptSubject) -> None:
-    """Take back what was counted for a try that was right."""
+    """Undo the count of a correct attempt."""
     for each in (subject, lockout.ip_subject(page.request.client)):
         await lockout.clear_attempts(page.pool, each)
 
@@ -114,7 +114,7 @@ async def _finish_sign_in(page: PageContext, user: User, cookie: str, *, to: str
 
 
 async def _by_way_of_agreements(page: PageContext, user: User, to: str) -> str:
-    """Return where to go first: to the agreements while a company of an administrator has not accepted them."""
+    """Return the first page: the agreements, as long as a company of an administrator has not accepted them."""
     bank = page.server.bank
     version = bank.terms.agreements.in_force(et_date(await bank.now()))
     company = version and await find_unaccepted(page.pool, user.user_id, version)
@@ -127,7 +127,7 @@ _WRONG_CREDENTIALS = InvalidInput.at("password", msg="does not belong to this em
 
 @get("/sign-in", opt=PUBLIC)
 async def show_sign_in(page: PageContext) -> PageResponse:
-    """Ask for address and password."""
+    """Show the sign-in form."""
     if page.is_signed_in:
         return redirect(page.next_path)
     return page.render("sign_in", next=page.next_path, email=page.query.get("email", ""))
@@ -157,7 +157,7 @@ async def sign_in(page: PageContext) -> PageResponse:
 
 @get("/sign-out", opt=PUBLIC)
 async def show_sign_out(page: PageContext) -> PageResponse:
-    """Ask whether to sign out: a link alone does not do it."""
+    """Ask whether to sign out: a link is not enough."""
     leaving = await _logout_target(page, page.query)
     if page.session is None:
         return page.render("signed_out", leaving=leaving)
@@ -176,7 +176,7 @@ async def sign_out(page: PageContext) -> PageResponse:
 
 
 class LogoutTarget(NamedTuple):
-    """Where a client wants its user to be when they have signed out, `state` and all."""
+    """The URL to which a client sends its user after sign-out, with `state`."""
 
     name: str
     client_id: str
@@ -186,7 +186,7 @@ class LogoutTarget(NamedTuple):
 
 
 async def _logout_target(page: PageContext, sent: Mapping[str, str]) -> LogoutTarget | None:
-    """Return where to lead on to, or None. Raises `bad-request` where it is not registered."""
+    """Return the target of the redirect, or None. Raises `bad-request` if it is not registered."""
     target = sent.get("post_logout_redirect_uri")
     if not target:
         return None
@@ -203,7 +203,7 @@ _WRONG = InvalidInput.at("code", msg="is wrong, or was used already; wait for th
 
 @get("/second-factor", opt=FIRST_FACTOR)
 async def ask_for_code(page: PageContext) -> PageResponse:
-    """Ask for a code or a passkey; who has neither sets one up."""
+    """Ask for a code or a passkey; a user who has neither sets one up."""
     return redirect(page.next_path) if page.is_signed_in else await _ask(page)
 
 
@@ -238,13 +238,13 @@ async def _ask(page: PageContext, wrong: FormError = "") -> PageResponse:
 
 
 async def _refuse_code(page: PageContext) -> PageResponse | None:
-    """Return the page that says what is wrong with a code, or None when it is right."""
+    """Return the page with the error of a code, or None if it is right."""
     used = await use_code(page)
     return None if isinstance(used, int) else await _ask(page, used)
 
 
 async def use_code(page: PageContext) -> int | FormError:
-    """Use up the code of a form; return its time step, or what is wrong with it. Wrong ones count, and are recorded."""
+    """Use up the code of a form; return its time step, or its error. Wrong codes are counted and recorded."""
     user = page.user
     subject = lockout.totp_subject(user.user_id)
     locked = await check_lockout(page, subject, user)

@@ -18,13 +18,13 @@ _WRONG = InvalidInput.at("code", msg="is not the one your app shows for this key
 
 @get("/set-up", opt=FIRST_FACTOR)
 async def show_secret(page: PageContext) -> PageResponse:
-    """Show a key to be read by an app, and ask for the first code."""
+    """Show a key for an app to read, and ask for the first code."""
     return await redirect_from_set_up(page, page.next_path) or await _show(page)
 
 
 @post("/set-up", opt=FIRST_FACTOR)
 async def confirm_app(page: PageContext) -> PageResponse:
-    """Take the app into use when it shows the right code."""
+    """Activate the app if it shows the right code."""
     next_path = page.next_path
     redirected = await redirect_from_set_up(page, next_path)
     if redirected is not None:
@@ -40,9 +40,9 @@ async def confirm_app(page: PageContext) -> PageResponse:
 
 
 async def redirect_from_set_up(page: PageContext, next_path: str) -> PageResponse | None:
-    """Return where to go instead of adding a factor, or None.
+    """Return the page to show instead of adding a factor, or None.
 
-    A user with a second factor must present it first; only one without any begins with a password.
+    A user with a second factor must present it first; only a user without one starts with a password.
     """
     if page.is_fresh:
         return None
@@ -58,7 +58,7 @@ async def _show(page: PageContext, wrong: FormError = "") -> PageResponse:
     if secret is None:
         secret = totp.new_secret()
         if not await totp.store_pending_authenticator(pool, vault, user_id, secret=secret, now=page.now):
-            # There is an app already: what can be added is a passkey.
+            # There already is an app: only a passkey can be added.
             return page.render("set_up", next=page.next_path, picture="", secret="")
     return page.render(
         "set_up",

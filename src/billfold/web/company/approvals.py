@@ -63,7 +63,7 @@ _UNSHOWN = frozenset(
 
 
 class Fact(NamedTuple):
-    """A field of a change: what it is now, None where it is new, and what it would be."""
+    """A field of a change: its current value, None if it is new, and its proposed value."""
 
     name: str
     before: str | None
@@ -71,7 +71,7 @@ class Fact(NamedTuple):
 
 
 def sentence_of_change(request: AuthorizationRequest) -> str:
-    """Return what a change is called."""
+    """Return the name of a change."""
     change = request.change
     named = next((each for each in change.values() if isinstance(each, Mapping)), change)
     name = named.get("name") or named.get("email") or _name_in(named.get("counterparty_name")) or ""
@@ -79,7 +79,7 @@ def sentence_of_change(request: AuthorizationRequest) -> str:
 
 
 def facts_of_change(request: AuthorizationRequest, before: Mapping[str, Any]) -> list[Fact]:
-    """Return every field of a change as it is approved, with what it is now as far as that is known."""
+    """Return every field of a change in the approved content, with its current value if known."""
     change = request.change
     inner = next((each for each in change.values() if isinstance(each, Mapping)), {})
     flat = {**{name: each for name, each in change.items() if not isinstance(each, Mapping)}, **dict(_flat(inner))}
@@ -92,7 +92,7 @@ def facts_of_change(request: AuthorizationRequest, before: Mapping[str, Any]) ->
 
 
 def _label(name: str) -> str:
-    """Return what a field is called; one of an amount says so by what is in it."""
+    """Return the label of a field; that of an amount follows from its value."""
     return name.removesuffix("_usdc").replace("_", " ").capitalize()
 
 
@@ -139,7 +139,7 @@ class View(StrEnum):
 
 
 class Item(NamedTuple):
-    """A request as the queue shows it: where its page is, and whether the visitor may decide."""
+    """A request in the queue: the path of its page, and whether the visitor may decide it."""
 
     path: str
     sentence: str
@@ -153,7 +153,7 @@ class Item(NamedTuple):
 
 @get("/companies/{customer_id:str}/approvals")
 async def show_approvals(company: InCompany) -> PageResponse:
-    """Show the queue, what waits longest first."""
+    """Show the queue, oldest first."""
     sent = company.page.query.get("view", "")
     view = View(sent) if sent in set(View) else View.MINE
     transfers = (await company.api.get(list_transfer_requests, status="PENDING", limit=_SHOWN_MAX)).items
@@ -170,7 +170,7 @@ async def show_approvals(company: InCompany) -> PageResponse:
 
 
 def may_decide(company: Company, request: Waiting) -> bool:
-    """Tell whether the visitor could decide about a request, as far as it says who may."""
+    """Tell whether the visitor could decide a request, as far as its content tells."""
     own = company.own.member_id
     is_named = not isinstance(request, ShownTransferRequest) or (
         not request.reviewers or own in {each.member_id for each in request.reviewers}
@@ -223,19 +223,19 @@ _NOT_ACCEPTED = "The passkey was not accepted for this decision. Read the reques
 
 
 class SignedDecision(NamedTuple):
-    """What is decided, about which request, with which content: its SHA-256 in hexadecimal."""
+    """A decision, its request, and the content: its SHA-256 in hexadecimal."""
 
     request_id: UUID
     decision: str
     content_hash: str
 
     def challenge(self, nonce: str) -> bytes:
-        """Return what a passkey signs."""
+        """Return the challenge that a passkey signs."""
         return challenge_of(nonce, self.request_id, self.decision, self.content_hash)
 
 
 async def request_options(page: PageContext, decision: SignedDecision) -> tuple[str, str]:
-    """Return a nonce, and the JSON options by which a browser lets a passkey of the visitor sign a decision."""
+    """Return a nonce, and the JSON options with which a browser asks the visitor's passkey to sign a decision."""
     nonce = secrets.token_urlsafe(_NONCE_BYTES)
     known = await user_store.list_passkeys(page.pool, page.user.user_id)
     challenge = decision.challenge(nonce)
@@ -244,7 +244,7 @@ async def request_options(page: PageContext, decision: SignedDecision) -> tuple[
 
 
 async def confirm(company: Company, decision: SignedDecision) -> FormError | None:
-    """Check the factor that came with a decision; None when it holds, and counts as authenticated now."""
+    """Check the factor of a decision; None if it is valid, and counts as an authentication now."""
     page = company.page
     if credential := page.form.get("credential"):
         nonce = page.form.get("nonce", "")
@@ -267,7 +267,7 @@ _DONE = {"APPROVED": "request-approved", "DENIED": "request-denied"}
 
 
 class _ToSign(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the script is about to let a passkey sign."""
+    """The decision that the script is about to have signed by a passkey."""
 
     decision: str
     content_hash: str
@@ -275,7 +275,7 @@ class _ToSign(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @get("/companies/{customer_id:str}/approvals/transfers/{request_id:str}")
 async def show_transfer(company: InCompany, request_id: str) -> PageResponse:
-    """Show a transfer that waits."""
+    """Show a pending transfer."""
     return await _transfer_page(company, path_id(request_id, _NO_SUCH))
 
 
@@ -290,7 +290,7 @@ async def decide_transfer(company: InCompany, request_id: str) -> PageResponse:
 
 @get("/companies/{customer_id:str}/approvals/changes/{request_id:str}")
 async def show_change(company: InCompany, request_id: str) -> PageResponse:
-    """Show a sensitive change that waits."""
+    """Show a pending sensitive change."""
     return await _change_page(company, path_id(request_id, _NO_SUCH))
 
 
@@ -308,7 +308,7 @@ async def decide_change(company: InCompany, request_id: str) -> PageResponse:
 
 @post("/companies/{customer_id:str}/approvals/{request_id:str}/passkey-options")
 async def show_passkey_options(company: InCompany, request_id: str) -> PageResponse:
-    """Return what a browser needs to let a passkey sign a decision."""
+    """Return the data for signing a decision with a passkey in the browser."""
     try:
         wanted = msgspec.json.decode(company.page.request.body, type=_ToSign)
     except msgspec.MsgspecError:
@@ -320,7 +320,7 @@ async def show_passkey_options(company: InCompany, request_id: str) -> PageRespo
 
 
 async def _decide(company: Company, request: Waiting, operation: Any, **names: UUID) -> FormError | None:  # noqa: ANN401 - an operation
-    """Decide as the form says; return what stands against it, None when it is decided."""
+    """Decide according to the form; return the obstacle, None if it is decided."""
     if request.status != "PENDING":
         return Refused("already-reviewed", f"It is decided already: {request.status}.")
     form = company.page.form
@@ -377,7 +377,7 @@ async def _page(company: Company, name: str, *, request: Any, **facts: Any) -> P
 
 
 async def _read_now(company: Company, request: AuthorizationRequest) -> dict[str, Any]:
-    """Return what a change is about as it is now, empty when it is not there yet."""
+    """Return the current state of a change's subject, empty if it does not exist yet."""
     found = None
     if request.resource_id is None:
         return {}

@@ -1,4 +1,4 @@
-"""The audit log of a company, filtered by the address, and as a CSV file."""
+"""The audit log of a company, filtered by the query, and as a CSV file."""
 
 import msgspec
 from litestar import get
@@ -15,7 +15,7 @@ _SPAN = {"from": "timestamp_from", "to": "timestamp_to"}
 
 @get("/companies/{customer_id:str}/audit-log")
 async def show_audit_log(company: InCompany) -> PageResponse:
-    """Show what was done, the newest first."""
+    """Show the log, newest first."""
     member = company.page.query.get("member", "").strip()
     operation, names = list_audit_logs, _SPAN
     if member:
@@ -38,7 +38,7 @@ async def download_audit_log(company: InCompany) -> PageResponse:
 
 
 async def _members(company: Company) -> dict[str, str]:
-    """Return the names of all who are, or were, of the team by their ids."""
+    """Return the names of all current and former members of the team, by their ids."""
     team = await company.api.get(get_team)
     return {
         str(each.member_id): f"{each.first_name} {each.last_name}".strip()

@@ -85,14 +85,14 @@ async def show_counterparties(company: InCompany) -> PageResponse:
 
 @get("/companies/{customer_id:str}/counterparties/new")
 async def show_new(company: InCompany) -> PageResponse:
-    """Show the form of a new counterparty; the address says of which kind."""
+    """Show the form of a new counterparty; the query gives its kind."""
     company.require(SCOPE)
     return new_page(company, company.page.query.get("type", "wire"))
 
 
 @post("/companies/{customer_id:str}/counterparties/new")
 async def add(company: InCompany) -> PageResponse:
-    """Add a counterparty; a rule of the team may let another member approve it first."""
+    """Add a counterparty; a rule of the team may require another member's approval first."""
     company.require(SCOPE)
     page = company.page
     kind = page.form.get("type", "")
@@ -165,12 +165,12 @@ def new_page(company: Company, kind: str, wrong: FormError = "") -> PageResponse
 
 
 def kind_of(sent: str) -> str:
-    """Return the kind of counterparty that an address names, or the first one."""
+    """Return the kind of counterparty in the query, or the first one."""
     return sent if sent in KINDS else "wire"
 
 
 def sent_documents(sent: str) -> list[str]:
-    """Return the ids of documents in an address or a form, separated by commas."""
+    """Return the ids of documents in a query or a form, separated by commas."""
     return [each for each in sent.split(",") if is_uuid(each)]
 
 
@@ -193,7 +193,7 @@ async def upload_for_new(company: InCompany) -> PageResponse:
 
 @post("/companies/{customer_id:str}/counterparties/{counterparty_id:str}/documents/{document_id:str}", opt=_TAKES_FILE)
 async def upload_again(company: InCompany, counterparty_id: str, document_id: str) -> PageResponse:
-    """Upload the file of a document that waits for one."""
+    """Upload the file of a document that lacks one."""
     company.require(SCOPE)
     key = path_id(counterparty_id)
     try:
@@ -209,6 +209,6 @@ async def _upload(company: Company, operation: Operation, **names: object) -> An
 
 
 def _at_file(wrong: InvalidInput | Refused) -> InvalidInput:
-    """Return what is wrong with a file at its field."""
+    """Return the error of a file at its field."""
     said = wrong.errors[0].msg if isinstance(wrong, InvalidInput) else wrong.detail
     return InvalidInput.at("file", msg=f"was not taken: {said.rstrip('.')}")

@@ -1,4 +1,4 @@
-"""Pages that say how an amount came about: of a Pocket, of all, of earnings, of a price."""
+"""Pages that explain an amount: of a Pocket, of all, of earnings, of a price."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _UNITS = {
 
 
 class Reader(NamedTuple):
-    """For whom an explanation is shown: where the company's pages are, whose Pocket it is, the reader's time zone."""
+    """The reader of an explanation: the base of the company's pages, the owner of the Pocket, the time zone."""
 
     base: str
     pocket_id: str
@@ -49,7 +49,7 @@ class Reader(NamedTuple):
 
 
 class ShownRow(NamedTuple):
-    """A row that an amount goes back to. Without a page of its own it has no `path`."""
+    """A row that an amount is derived from. Without a separate page it has no `path`."""
 
     label: str
     path: str
@@ -69,7 +69,7 @@ class ShownValue(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """An explanation, or the head of one (`is_whole` false) that has a page of its own, under `place`."""
+    """An explanation, or the head of one (`is_whole` false) that has a separate page, under `place`."""
 
     place: str
     symbol: str
@@ -86,7 +86,7 @@ class Outline(NamedTuple):
 
 
 def part_at(whole: Explanation, place: str) -> Explanation:
-    """Return the part under a place like "2.0": the first part of the third. Raises NotFound."""
+    """Return the part at a position like "2.0": the first part of the third. Raises NotFound."""
     found = whole
     for each in filter(None, place.split(".")):
         if not (each.isascii() and each.isdigit() and len(each) <= 4 and int(each) < len(found.parts)):  # noqa: PLR2004 - digits
@@ -96,7 +96,7 @@ def part_at(whole: Explanation, place: str) -> Explanation:
 
 
 def outline(found: Explanation, reader: Reader, place: str = "", inputs_from: int = 0) -> Outline:
-    """Return how an explanation is shown, with the parts of its parts if they are few."""
+    """Return the view of an explanation, with the parts of its parts if they are few."""
     depth = next(n for n in (3, 2, 1) if n == 1 or _count(found, n) <= _PARTS_MAX)
     return _outlined(found, reader, place, depth=depth, inputs_from=inputs_from)
 
@@ -164,7 +164,7 @@ def _row(row: Row, reader: Reader) -> ShownRow:
 
 
 def _path(row: Row, reader: Reader) -> str:
-    """Return where a row is shown: trades, transactions and Pockets have pages, prices explanations."""
+    """Return the page of a row: trades, transactions and Pockets have pages, prices explanations."""
     if row.kind == RowKind.TRADE and reader.pocket_id:
         return f"{reader.base}/pockets/{reader.pocket_id}/trades/{row.id}"
     if row.kind == RowKind.TRANSACTION:
@@ -205,7 +205,7 @@ async def explain_price(company: InCompany, cusip: str) -> PageResponse:
 
 
 async def _page(company: InCompany, operation: Operation, *, pocket_id: str = "", cusip: str = "") -> PageResponse:
-    """Show an explanation, or the part of it that the address names."""
+    """Show an explanation, or the part of it that the query names."""
     query, pocket = company.page.query, None
     names: dict[str, object] = {}
     if pocket_id:

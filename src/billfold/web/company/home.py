@@ -1,4 +1,4 @@
-"""The first page of a company: what it is worth now, what is available, what falls due, what waits."""
+"""The first page of a company: its current value, the available amount, maturities, pending requests."""
 
 from decimal import Decimal
 
@@ -16,7 +16,7 @@ _RECENT = 8
 
 @get("/")
 async def choose_company(page: PageContext) -> PageResponse:
-    """Lead to the visitor's company, partner or bank; the menu of its name leads to the others."""
+    """Redirect to the visitor's company, partner or bank; the menu of its name has the others."""
     found = await page.memberships()
     to = found[0].path if found else ACCOUNT
     done = page.query.get("done", "")

@@ -54,13 +54,13 @@ async def show_transfer_requests(company: InCompany) -> PageResponse:
 
 @get("/companies/{customer_id:str}/transfer-requests/{request_id:str}")
 async def show_transfer_request(company: InCompany, request_id: str) -> PageResponse:
-    """Show one request with all that has become of it."""
+    """Show one request with its history."""
     return await _page(company, path_id(request_id, _NO_SUCH))
 
 
 @post("/companies/{customer_id:str}/transfer-requests/{request_id:str}/cancel")
 async def cancel(company: InCompany, request_id: str) -> PageResponse:
-    """Cancel a request that waits."""
+    """Cancel a pending request."""
     key = path_id(request_id, _NO_SUCH)
     try:
         await company.api.send(cancel_transfer_request, key=company.page.form_key, transfer_id=key)
@@ -83,7 +83,7 @@ async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageRespo
 
 
 async def read_around(company: Company, request: ShownTransferRequest) -> dict[str, Any]:
-    """Return what a request names: Pockets, the counterparty as it is now, and the rule that applies."""
+    """Return the objects of a request: Pockets, the current counterparty, and the rule that applies."""
     transfer = request.transfer
     details = transfer.details or {}
     to = details.get("destination_pocket_id")
@@ -97,7 +97,7 @@ async def read_around(company: Company, request: ShownTransferRequest) -> dict[s
 
 
 async def find_rule(company: Company, rule_id: UUID | None) -> Any:  # noqa: ANN401 - the rule as the API shows it
-    """Return an approval rule; None for the default, and for one that is removed."""
+    """Return an approval rule; None for the default, and for a removed one."""
     if rule_id is None:
         return None
     try:
@@ -109,7 +109,7 @@ async def find_rule(company: Company, rule_id: UUID | None) -> Any:  # noqa: ANN
 _SCOPE = "transfers.write"
 _SHOWN_MAX = 100
 PAYABLE = {"on_us": "ON_US", "wire": "WIRE", "international_wire": "WIRE", "crypto_wallet_address": "USDC"}
-"""Kinds of counterparties that a transfer request pays, and its type."""
+"""Kinds of counterparties that a transfer request can pay, and its type."""
 _CHOSEN = ("origin", "to", "amount", "all", "in_kind", "reference", "description", "wire_instructions")
 """Fields that the form adds to those of the request, or that are kept from one step to the next."""
 _FIELD_OF = {
@@ -133,25 +133,25 @@ class _Transfer(NamedTuple):
 
     @property
     def type(self) -> str:
-        """The type of the transfer request. Raises InvalidInput for a counterparty that none pays."""
+        """The type of the transfer request. Raises InvalidInput for a counterparty that cannot be paid."""
         if self.counterparty is None:
             return "ON_US"
         found = PAYABLE.get(self.counterparty.type)
         if found is None:
-            raise InvalidInput.at("to", msg="is an ACH account, which transfer requests do not pay")
+            raise InvalidInput.at("to", msg="is an ACH account, which transfer requests cannot pay")
         return found
 
 
 @get("/companies/{customer_id:str}/move-money")
 async def show_move_money(company: InCompany) -> PageResponse:
-    """Show the form; the address may choose the Pocket and the counterparty."""
+    """Show the form; the query may preselect the Pocket and the counterparty."""
     company.require(_SCOPE)
     return await _form(company, company.page.query)
 
 
 @post("/companies/{customer_id:str}/move-money")
 async def move_money(company: InCompany) -> PageResponse:
-    """Preview what the form says, or request it, or let it be changed."""
+    """Preview the form, request the transfer, or go back to the form."""
     company.require(_SCOPE)
     page, form = company.page, company.page.form
     if form.get("step") == "change":

@@ -72,7 +72,7 @@ async def show_pocket(company: InCompany, pocket_id: str) -> PageResponse:
 
 @get("/companies/{customer_id:str}/pockets/{pocket_id:str}/portals/{portal_id:str}")
 async def show_funding_instructions(company: InCompany, pocket_id: str, portal_id: str) -> PageResponse:
-    """Show how to pay into a portal, to be printed or sent to who pays."""
+    """Show how to pay into a portal, to be printed or sent to the payer."""
     key = path_id(pocket_id, "There is no such Pocket.")
     portal = path_id(portal_id, "There is no such portal.")
     found = await company.api.get(get_funding_instructions, pocket_id=key, portal_id=portal)
@@ -97,7 +97,7 @@ def _appreciation(pocket: Pocket) -> Decimal:
 
 
 def _labelled(instruction: Instruction) -> list[tuple[str, str]]:
-    """Return the fields of an instruction that say something, by their names."""
+    """Return the non-empty fields of an instruction, by their names."""
     fields = msgspec.structs.asdict(instruction)
     texts = {name: each.formatted if isinstance(each, Amount) else each for name, each in fields.items()}
     return [(_LABELS.get(name, name.replace("_", " ").capitalize()), text) for name, text in texts.items() if text]

@@ -25,7 +25,7 @@ from billfold.web.page_context import FormError, PageResponse, path_id, redirect
 
 
 class Wanted:
-    """Which parameters a kind of report takes."""
+    """The parameters of a report type."""
 
     def __init__(self, kind: str) -> None:
         self.required = REQUIRED[ReportType(kind)] if kind else frozenset()
@@ -41,7 +41,7 @@ _FILTERS = {"type": "type[]", "status": "status[]"}
 
 @get("/companies/{customer_id:str}/reports")
 async def show_reports(company: InCompany) -> PageResponse:
-    """Show the reports that were requested, the newest first."""
+    """Show the requested reports, newest first."""
     listing = await read_listing(company, list_report_requests, _FILTERS, limit=_PAGE)
     return company.render("reports", listing=listing, types=list(ReportType))
 
@@ -67,7 +67,7 @@ async def request_report(company: InCompany) -> PageResponse:
 
 @get("/companies/{customer_id:str}/reports/{request_id:str}")
 async def show_report(company: InCompany, request_id: str) -> PageResponse:
-    """Show a report: what it is about, and its files when they are made."""
+    """Show a report: its parameters, and its files once they are created."""
     request, report = await _read(company, request_id)
     names = await names_of_pockets(company, request.parameters.pocket_ids or ())
     return company.render("report", request=request, report=report, names=names, keys_url=keys_url(company))
@@ -75,7 +75,7 @@ async def show_report(company: InCompany, request_id: str) -> PageResponse:
 
 @get("/companies/{customer_id:str}/reports/{request_id:str}/{output_format:str}")
 async def download_file(company: InCompany, request_id: str, output_format: str) -> PageResponse:
-    """Lead to the file of a format, or send the proof that lies beside it."""
+    """Redirect to the file of a format, or send the separate proof."""
     _, report = await _read(company, request_id)
     if report is None or output_format not in {str(each.output_format) for each in report.formats}:
         raise NotFound("The report has no such file.")
@@ -83,7 +83,7 @@ async def download_file(company: InCompany, request_id: str, output_format: str)
     if "proof" not in company.page.query:
         return redirect(found.url)
     if found.proof is None:
-        raise NotFound("The file holds its proof.")
+        raise NotFound("The file contains its proof.")
     headers = {"content-disposition": f'attachment; filename="{found.file_name}.proof"', **page_headers()}
     return Response(found.proof, media_type="text/plain", headers=headers)
 

@@ -39,7 +39,7 @@ async def show_statements(company: InCompany) -> PageResponse:
 
 @get("/companies/{customer_id:str}/pockets/{pocket_id:str}/statements/{period:str}/{statement_id:str}")
 async def download_statement(company: InCompany, pocket_id: str, period: str, statement_id: str) -> PageResponse:
-    """Lead to a statement, a PDF. The API lists it with an address that is new each time, and lives ten minutes."""
+    """Redirect to a statement, a PDF. The API lists it with a new address each time, which is valid for ten minutes."""
     filters = {"account[]": path_id(pocket_id), "key": period}
     listed = await company.api.get(list_customer_statements, **filters, limit=_OF_ONE_MONTH)
     key = path_id(statement_id)
@@ -50,7 +50,7 @@ async def download_statement(company: InCompany, pocket_id: str, period: str, st
 
 
 def keys_url(company: InCompany) -> str:
-    """Return where the keys are that documents are verified with."""
+    """Return the address of the keys that verify documents."""
     return f"{company.page.server.bank.settings.customer_origin}/.well-known/document-keys.json"
 
 
@@ -59,7 +59,7 @@ _LATEST = "latest"
 
 @get("/proofs/{day:str}", opt=PUBLIC)
 async def show_daily_root(day: str, page: PageContext) -> PageResponse:
-    """Show what the bank has signed of a day, or of the latest, and how anybody checks it."""
+    """Show the bank's signed root of a day, or the latest, and how anybody can check it."""
     stored = await store.get_root(page.pool, None if day == _LATEST else _day(day))
     settings = page.server.bank.settings
     return page.render(

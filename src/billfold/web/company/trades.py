@@ -1,4 +1,4 @@
-"""The trades of a company, filtered by the address; as a CSV file; one of them with its confirmation."""
+"""The trades of a company, filtered by the query; as a CSV file; one of them with its confirmation."""
 
 from litestar import get
 
@@ -56,13 +56,13 @@ async def show_trade(company: InCompany, pocket_id: str, trade_id: str) -> PageR
 
 @get("/companies/{customer_id:str}/pockets/{pocket_id:str}/trades/{trade_id:str}/confirmation")
 async def download_confirmation(company: InCompany, pocket_id: str, trade_id: str) -> PageResponse:
-    """Lead to the confirmation of a trade, a PDF."""
+    """Redirect to the confirmation of a trade, a PDF."""
     names = {"account_id": path_id(pocket_id), "trade_id": path_id(trade_id, "There is no such trade.")}
     return redirect(await company.api.location_of(redirect_to_confirmation, **names))
 
 
 def _price_field(trade: Trade) -> PriceField | None:
-    """Return which price of the bill the trade was made at; None for what has no price of its own."""
+    """Return the kind of price of a trade; None if it has no price."""
     if isinstance(trade, Buy):
         return PriceField.ASK
     if not isinstance(trade, Sell):

@@ -1,4 +1,4 @@
-"""The transactions of a company, filtered by the address; as a CSV file; one of them."""
+"""The transactions of a company, filtered by the query; as a CSV file; one of them."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ async def show_transaction(company: InCompany, transaction_id: str) -> PageRespo
 
 
 def _facts(transaction: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - any variant
-    """Return what a variant says beside what all have, and its remittance information, by name."""
+    """Return the fields of a variant besides the common ones, and its remittance information, by name."""
     own = {name: value for name, value in msgspec.structs.asdict(transaction).items() if name not in _HIDDEN}
     found = {**own, **_flat(transaction.remittance_information)}
     return [

@@ -31,7 +31,7 @@ from billfold.platform.errors import (
 from billfold.web.page_context import PageContext, PageResponse
 
 Identify = Callable[[Operation, RawRequest], Awaitable[Identity]]
-"""Says who sends a request."""
+"""Authenticates the sender of a request."""
 _ACCEPTED = 202
 _FIRST_ERROR = 400
 _INVALID = 422
@@ -60,7 +60,7 @@ class ApiClient:
         return await self._call(operation, names, body=body, key=key)
 
     async def send_file(self, operation: Operation, file: RawRequest, /, *, key: str, **names: object) -> Any:  # noqa: ANN401 - as above
-        """Send a file, the body and headers of a request, under the key of its form."""
+        """Send a file, the body and headers of a request, with the key of its form."""
         return await self._call(operation, names, file=file, key=key)
 
     async def download(self, operation: Operation, /, **names: object) -> PageResponse:
@@ -99,7 +99,7 @@ class ApiClient:
         return _value_of(offered, found) if isinstance(found, HttpResponse) else found
 
     def _offered(self, operation: Operation) -> Operation:
-        """Return a function's operation as this API offers it; the other API may have it under another path."""
+        """Return a function's operation in this API; the other API may have it under another path."""
         found: Operation | None = operation
         while found is not None and found.access_by(self._proofs) is None:
             found = found.also

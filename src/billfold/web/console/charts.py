@@ -1,4 +1,4 @@
-"""Pictures of figures as SVG: coordinates only, the templates draw them. Pure; amounts are integer cents."""
+"""Charts of figures as SVG: coordinates only, the templates draw them. Pure; amounts are integer cents."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -12,7 +12,7 @@ _POINTS_MIN = 2
 
 
 class Rung(NamedTuple):
-    """What falls due on a date, and how long its bar is beside the longest, in percent."""
+    """The amount that matures on a date, and the length of its bar relative to the longest, in percent."""
 
     date: date
     cents: int
@@ -20,12 +20,12 @@ class Rung(NamedTuple):
 
     @property
     def formatted(self) -> str:
-        """The amount as people read it."""
+        """The formatted amount."""
         return format_usd(self.cents)
 
 
 def maturity_ladder(face: Sequence[tuple[date, int]]) -> list[Rung]:
-    """Return what falls due by date, from amounts of single holdings."""
+    """Return maturing amounts by date, from amounts of single holdings."""
     totals: dict[date, int] = {}
     for when, cents in face:
         totals[when] = totals.get(when, 0) + cents
@@ -34,7 +34,7 @@ def maturity_ladder(face: Sequence[tuple[date, int]]) -> list[Rung]:
 
 
 class LineChart(NamedTuple):
-    """Amounts over time as one line: the points of an SVG of 1000 by 300, and what its axes say."""
+    """Amounts over time as one line: the points of an SVG of 1000 by 300, and the labels of its axes."""
 
     points: str
     area: str
@@ -43,7 +43,7 @@ class LineChart(NamedTuple):
 
 
 def line_chart(values: Sequence[int]) -> LineChart | None:
-    """Return the chart of amounts in cents at even distances; None for fewer than two."""
+    """Return the chart of amounts in cents at even intervals; None for fewer than two."""
     if len(values) < _POINTS_MIN:
         return None
     low, high = _bounds(min(values), max(values))

@@ -28,14 +28,14 @@ async def _show(partner: Partner, *, secret: str = "", wrong: FormError = "") ->
 
 @get(_PATH, opt=RECENT_AUTHENTICATION)
 async def show_credentials(partner: InPartner) -> PageResponse:
-    """Show which secrets and keys are in force."""
+    """Show the valid secrets and keys."""
     return await _show(partner)
 
 
 @post(f"{_PATH}/secret", opt=RECENT_AUTHENTICATION)
 @shown_again(_show, unless="forbidden")
 async def rotate_secret(partner: InPartner) -> PageResponse:
-    """Replace the signing secret and show the new one, this once."""
+    """Replace the signing secret and show the new one, only now."""
     number = partner.page.form.get("secret_no", "")
     return await _show(partner, secret=await administration.rotate_secret(partner.change, replaces=number))
 

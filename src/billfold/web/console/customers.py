@@ -53,7 +53,7 @@ async def _show(partner: Partner, customer_id: str, *, wrong: FormError = "") ->
 
 @get("/partners/{slug:str}")
 async def show_partner(partner: InPartner) -> PageResponse:
-    """Show what is new and what has failed."""
+    """Show news and failures."""
     api, since = partner.api, (partner.page.now - _GROUPED).isoformat()
     customers = (await api.get(list_customers, limit=_NEWEST)).items
     return partner.render(
@@ -78,7 +78,7 @@ _NOBODY = "There is no such customer."
 
 @get(_PATH)
 async def show_customers(partner: InPartner) -> PageResponse:
-    """Show customers, the newest first; an id in the place of a name leads to its customer."""
+    """Show customers, newest first; an id in place of a name leads to its customer."""
     wanted = partner.page.query.get("name", "").strip()
     if is_uuid(wanted):
         return redirect(f"{partner.path}/customers/{wanted}")
@@ -133,7 +133,7 @@ async def show_individual_applications(partner: InPartner) -> PageResponse:
 
 @get(f"{_APPLICATIONS}/{{application_id:str}}")
 async def show_application(partner: InPartner, application_id: str) -> PageResponse:
-    """Show an application and what is missing before it can be submitted."""
+    """Show an application and the requirements that are missing before it can be submitted."""
     key, api = path_id(application_id, _NONE), partner.api
     return partner.render(
         "partner_application",
@@ -145,7 +145,7 @@ async def show_application(partner: InPartner, application_id: str) -> PageRespo
 
 @get(f"{_APPLICATIONS}/persons/{{application_id:str}}")
 async def show_individual_application(partner: InPartner, application_id: str) -> PageResponse:
-    """Show the application of a person, and what the bank still needs."""
+    """Show the application of a person, and the bank's open requirements."""
     found = await partner.api.get(get_individual_application, application_id=path_id(application_id, _NONE))
     return partner.render("partner_person", application=found, documents=found.documents)
 
@@ -187,7 +187,7 @@ async def show_cards(partner: InPartner) -> PageResponse:
 
 
 async def _names(partner: Partner, rows: Iterable[Any]) -> dict[UUID, str]:
-    """Return the names of the customers whose rows these are: of as many as a page has."""
+    """Return the names of the customers of these rows, at most as many as a page has."""
     wanted = sorted({each.customer_id for each in rows})
     if not wanted:
         return {}

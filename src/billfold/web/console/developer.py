@@ -18,7 +18,7 @@ _PROGRAMS = 10
 
 @get(paths_of("/developer"))
 async def show_developer(team: InTeam) -> PageResponse:
-    """Show what is there for programs."""
+    """Show the developer page."""
     return team.render(
         "developer",
         addresses=_addresses(team),

@@ -1,6 +1,6 @@
-"""A list whose filters stand in the address: they are those of an operation, by names of the page.
+"""A list whose filters are in the query: they are those of an operation, under the page's names.
 
-A filter that the operation refuses is shown again beside its mistake, as a form is.
+A filter that the operation refuses is shown again with its error, as in a form.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,9 +20,9 @@ _NOTHING: CursorList[Any] = CursorList(prev_page=None, next_page=None, items=[])
 
 
 class Listing(NamedTuple):
-    """A page of a list, the filters as they were sent, and what was wrong with them.
+    """A page of a list, the filters as they were sent, and their errors.
 
-    `backwards` says that the page was reached by the link to newer rows.
+    `backwards` is true if the page was reached by the link to newer rows.
     """
 
     rows: CursorList[Any]
@@ -32,14 +32,14 @@ class Listing(NamedTuple):
 
     @property
     def goes_on(self) -> bool:
-        """Whether there are pages beside this one."""
+        """Return whether there are other pages."""
         return bool(self.rows.next_page or self.rows.prev_page)
 
 
 async def read_listing(team: ApiTeam, operation: Operation, names: Mapping[str, str], limit: int) -> Listing:
-    """Return what an operation lists by the filters of the address.
+    """Return the list of an operation with the filters of the query.
 
-    `names` are those of its query by the names in the address. Amounts are dollars there, cents in the operation.
+    `names` maps the operation's parameters to the page's. Amounts are dollars in the query, cents in the operation.
     """
     sent = team.page.query
     filters = {name: sent[name].strip() for name in names if sent.get(name, "").strip()}
@@ -52,7 +52,7 @@ async def read_listing(team: ApiTeam, operation: Operation, names: Mapping[str, 
 
 
 def operation_filters(filters: Mapping[str, str], names: Mapping[str, str]) -> dict[str, object]:
-    """Return filters of the address as an operation takes them. Raises InvalidInput."""
+    """Return filters of the query in the form an operation takes. Raises InvalidInput."""
     return {
         names[name]: cents_of(name, text) if name.startswith("amount") else text
         for name, text in filters.items()
@@ -63,7 +63,7 @@ def operation_filters(filters: Mapping[str, str], names: Mapping[str, str]) -> d
 async def list_choices(
     company: Company, shown: Iterable[object], chosen: str = "", *, limit: int = _CHOICES_MAX
 ) -> dict[str, str]:
-    """Return the names of the newest Pockets by their ids, to be chosen from, and of those `shown` and `chosen`."""
+    """Return the names of the newest Pockets by their ids, as options, and of those `shown` and `chosen`."""
     listed = await company.api.get(list_own_pockets, limit=limit, omit="PORTFOLIO")
     names = {str(each.id): each.pocket_name for each in listed.items}
     wanted = {*map(str, shown), *([chosen.lower()] if is_uuid(chosen) else [])}
@@ -71,7 +71,7 @@ async def list_choices(
 
 
 async def names_of_pockets(company: Company, pocket_ids: Iterable[object]) -> dict[str, str]:
-    """Return the names of Pockets by their ids: of as many as a page of a list may be about. Raises NotFound."""
+    """Return the names of Pockets by their ids, at most as many as a page of a list has. Raises NotFound."""
     wanted = sorted({str(each) for each in pocket_ids})[:LIMIT_MAX]
     if not wanted:
         return {}
@@ -80,7 +80,7 @@ async def names_of_pockets(company: Company, pocket_ids: Iterable[object]) -> di
 
 
 def _in_address(wrong: InvalidInput, names: Mapping[str, str]) -> InvalidInput | str:
-    """Return the mistakes under the names of the address; those of no filter as a sentence."""
+    """Return the errors under the page's names; those that concern no filter as a sentence."""
     own = {operation_name: name for name, operation_name in names.items()}
     found = [
         FieldError((own.get(str(each.loc[1]), each.loc[1]),), each.msg, each.type)

@@ -1,4 +1,4 @@
-"""A partner in the console: the visitor as a member of the partner's own team, and the Partner API as they may use it.
+"""A partner in the console: the visitor as a member of the partner's own team, and the Partner API with their role.
 
 A page function takes it as `partner`; its path begins with `/partners/{slug:str}`.
 """
@@ -49,7 +49,7 @@ class Partner(ApiTeam):
 
     @override
     def may(self, scope: str) -> bool:
-        """Tell whether the member may read, or change as well."""
+        """Tell whether the member may read, or also make changes."""
         return scope.endswith(".read") or rules.may_change(self.own.role)
 
     @property
@@ -69,11 +69,11 @@ class Partner(ApiTeam):
 
 
 InPartner = SkipValidation[Partner]
-"""What a page function takes as `partner`."""
+"""The type of the parameter `partner` of a page function."""
 
 
 def partner_of(api: PartnerApi) -> Callable[[PageContext, str], Awaitable[Partner]]:
-    """Return what makes the `partner` of a request. It raises NotFound, for partners of others as well."""
+    """Return the function that creates the `partner` of a request. It raises NotFound, for other partners as well."""
 
     async def find_own_partner(page: PageContext, slug: str) -> Partner:
         visit = await visit_of(page, lambda each: each.partner_slug == slug, "partner")

@@ -30,7 +30,7 @@ from billfold.web.page_context import PageContext, PageResponse
 
 
 class PageClock(NamedTuple):
-    """What time it is in the bank; in a sandbox the clock can be set, and stopped."""
+    """The time of the bank; in a sandbox the clock can be set, and stopped."""
 
     now: datetime
     is_settable: bool
@@ -73,22 +73,22 @@ class TeamPage:
 
 
 class ApiTeam(TeamPage, ABC):
-    """A team that has an API: its member uses the operations as far as the role goes. `layout` frames its pages."""
+    """A team that has an API: its member uses the operations that the role includes. `layout` frames its pages."""
 
     layout: str
     api: ApiClient
 
     @abstractmethod
     def may(self, scope: str) -> bool:
-        """Tell whether the member's role includes what a scope stands for."""
+        """Tell whether the member's role includes a scope."""
 
 
 InTeam = SkipValidation[ApiTeam]
-"""What a page function takes as `team` whose pages companies and partners both have."""
+"""The type of the parameter `team` of page functions that companies and partners share."""
 
 
 def paths_of(ending: str) -> list[str]:
-    """Return where a page is that companies and partners both have."""
+    """Return the path of a page that companies and partners both have."""
     return [f"/companies/{{customer_id:str}}{ending}", f"/partners/{{slug:str}}{ending}"]
 
 
@@ -96,7 +96,7 @@ def team_of(
     company_of: Callable[[PageContext, str], Awaitable[ApiTeam]],
     partner_of: Callable[[PageContext, str], Awaitable[ApiTeam]],
 ) -> Callable[[Request[Any, Any, Any], PageContext], Awaitable[ApiTeam]]:
-    """Return what makes the `team` of a request: a company or a partner, as its path says."""
+    """Return the function that creates the `team` of a request: a company or a partner, according to its path."""
 
     async def find_team(request: Request[Any, Any, Any], page: PageContext) -> ApiTeam:
         names = request.path_params
@@ -106,7 +106,7 @@ def team_of(
 
 
 async def visit_of(page: PageContext, is_wanted: Callable[[Membership], bool], kind: str) -> Visit:
-    """Return the visitor in the team that is wanted. Raises NotFound, for teams of others as well."""
+    """Return the visitor in the requested team. Raises NotFound, for other teams as well."""
     found = await page.memberships()
     own = next(filter(is_wanted, found), None)
     if own is None:
@@ -130,12 +130,12 @@ class BankPage(TeamPage):
 
     @override
     def render(self, name: str, **facts: Any) -> PageResponse:
-        """Return a page with what all pages of the bank show."""
+        """Return a page with the common data of the bank's pages."""
         return super().render(name, operator=self, **facts)
 
 
 InBank = SkipValidation[BankPage]
-"""What a page function takes as `operator`."""
+"""The type of the parameter `operator` of a page function."""
 
 
 async def in_bank(page: PageContext) -> BankPage:
@@ -144,7 +144,7 @@ async def in_bank(page: PageContext) -> BankPage:
 
 
 CLIENT_ID = "console"
-"""What the audit log names the console among the clients of a company."""
+"""The name of the console among the clients of a company in the audit log."""
 _OAUTH = frozenset({Proof.OAUTH})
 _LIFETIME = timedelta(minutes=1)
 
@@ -166,7 +166,7 @@ class Company(ApiTeam):
 
     @override
     def may(self, scope: str) -> bool:
-        """Tell whether the member's role includes what a scope stands for."""
+        """Tell whether the member's role includes a scope."""
         return scope in self.token.scopes
 
     def require(self, scope: str) -> None:
@@ -175,12 +175,12 @@ class Company(ApiTeam):
             raise Refused("forbidden", f"The role {self.own.role} does not include {scope}.")
 
     def confirmed(self, confirmation: Confirmation) -> None:
-        """Let the rest of this request count as sent by a member who has just authenticated for it."""
+        """Count the rest of this request as sent by a member who has just authenticated for it."""
         self.token = replace(self.token, auth_time=self.page.now, confirmation=confirmation)
 
     @override
     def render(self, name: str, **facts: Any) -> PageResponse:
-        """Return a page with what all pages of a company show."""
+        """Return a page with the common data of a company's pages."""
         return super().render(name, company=self, **facts)
 
     async def _identify(self, operation: Operation, request: RawRequest) -> Identity:
@@ -190,13 +190,13 @@ class Company(ApiTeam):
 
 
 InCompany = SkipValidation[Company]
-"""What a page function takes as `company`."""
+"""The type of the parameter `company` of a page function."""
 
 
 def company_of(api: CustomerApi) -> Callable[[PageContext, str], Awaitable[Company]]:
-    """Return what makes the `company` of a request. It raises NotFound, for companies of others as well.
+    """Return the function that creates the `company` of a request. It raises NotFound, for other companies as well.
 
-    The bank itself and partners are no companies: their teams have pages of their own.
+    The bank itself and partners are not companies: their teams have pages of their own.
     """
 
     async def find_company(page: PageContext, customer_id: str) -> Company:
@@ -209,7 +209,7 @@ def company_of(api: CustomerApi) -> Callable[[PageContext, str], Awaitable[Compa
 
 
 def _token_of(page: PageContext, own: Membership) -> AccessToken:
-    """Return what an access token of the member would stand for that includes all that the role may do."""
+    """Return the subject of an access token of the member that includes everything the role may do."""
     session = page.own_session
     return AccessToken(
         client_id=CLIENT_ID,

@@ -41,7 +41,7 @@ async def _show(team: ApiTeam, subscription_id: str, *, wrong: FormError = "") -
 
 @get(paths_of(_EVENTS))
 async def show_events(team: InTeam) -> PageResponse:
-    """Show events, the newest first: all, or those that were queued for one subscription."""
+    """Show events, newest first: all, or those that were queued for one subscription."""
     query = team.page.query
     chosen = query.get("subscription", "")
     found = await team.api.get(
@@ -58,7 +58,7 @@ async def show_events(team: InTeam) -> PageResponse:
 
 @get(paths_of(f"{_EVENTS}/{{event_id:str}}"))
 async def show_event(team: InTeam, event_id: str) -> PageResponse:
-    """Show an event as programs receive it."""
+    """Show an event in the form that programs receive."""
     found = await team.api.get(get_event, event_id=path_id(event_id, "There is no such event."))
     subscriptions = await team.api.get(list_subscriptions, limit=_SUBSCRIPTIONS)
     return team.render(
@@ -80,7 +80,7 @@ _SECRET_BYTES = 32
 
 @get(paths_of(f"{_PATH}/new"), opt=RECENT_AUTHENTICATION)
 async def show_new_subscription(team: InTeam) -> PageResponse:
-    """Show the form that creates a subscription, with a secret that nobody has seen."""
+    """Show the form that creates a subscription, with a new secret."""
     return await _form(team, {"shared_secret": _new_secret()})
 
 
@@ -104,7 +104,7 @@ async def show_subscription(team: InTeam, subscription_id: str) -> PageResponse:
 @post(paths_of(f"{_ONE}/{{step:str}}"), opt=RECENT_AUTHENTICATION)
 @shown_again(_show, NotFound, unless="forbidden")
 async def change_subscription(team: InTeam, subscription_id: str, step: str) -> PageResponse:
-    """Change a subscription, or let events be delivered to it again."""
+    """Change a subscription, or have events delivered to it again."""
     key = path_id(subscription_id, "There is no such subscription.")
     done = await _take(team, step, {"key": team.page.form_key, "subscription_id": key})
     if step == "delete":
@@ -113,7 +113,7 @@ async def change_subscription(team: InTeam, subscription_id: str, step: str) -> 
 
 
 async def _take(team: ApiTeam, step: str, names: dict[str, Any]) -> str:
-    """Take a step and return what was done."""
+    """Perform an action and return its result."""
     form, send = team.page.form, team.api.send
     match step:
         case "content":

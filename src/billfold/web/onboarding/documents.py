@@ -1,4 +1,4 @@
-"""The documents of an application, or of one person: which are waited for, and their files."""
+"""The documents of an application, or of one person: the required ones, and their files."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from billfold.web.page_context import PUBLIC, TAKES_FILE, PageContext, PageRespo
 from billfold.web.uploads import received_file
 
 _OF_FORMS = frozenset({"bad-request", "forbidden"})
-"""What concerns the form and not its file."""
+"""Errors of the form rather than its file."""
 _SERVER_ERROR = 500
 _STATUSES = {
     "PENDING_UPLOAD": "Needed",
@@ -26,7 +26,7 @@ _STATUSES = {
 
 
 class DocumentState(NamedTuple):
-    """A document as it is shown: whose it is, what is wrong with its file, and whether one may be sent."""
+    """A document with its owner, the error of its file, and whether one may be sent."""
 
     row: DocumentRow
     name: str
@@ -37,7 +37,7 @@ class DocumentState(NamedTuple):
 
 @get("/onboarding/{invite_id:str}/documents", opt=PUBLIC)
 async def show_documents(invite_id: str, page: PageContext) -> PageResponse:
-    """Show which documents are waited for."""
+    """Show the required documents."""
     visit = await _visit(page, invite_id)
     return _page(visit) if isinstance(visit, Visit) else visit
 
@@ -58,11 +58,11 @@ async def upload_document(invite_id: str, document_id: str, page: PageContext) -
         problem = PROBLEMS[wrong.code]
         if problem.status >= _SERVER_ERROR or isinstance(wrong, NotFound) or wrong.code in _OF_FORMS:
             raise
-        visit = await _visit(page, invite_id)  # what refused it may have changed more than this document
+        visit = await _visit(page, invite_id)  # the refusal may have changed more than this document
         sentence = wrong.errors[0].msg if isinstance(wrong, InvalidInput) else wrong.detail
         if not isinstance(visit, Visit):
             return visit
-        return _page(visit, {str(own_id): f"The file was not taken: {sentence}"}, status=problem.status)
+        return _page(visit, {str(own_id): f"The file was not accepted: {sentence}"}, status=problem.status)
     return redirect(f"{visit.base}/documents", done="uploaded")
 
 

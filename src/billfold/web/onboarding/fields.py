@@ -19,7 +19,7 @@ from billfold.web.forms import type_at
 
 
 class Kind(StrEnum):
-    """How a field is filled in."""
+    """The input type of a field."""
 
     TEXT = "text"
     LONG_TEXT = "long"
@@ -35,7 +35,7 @@ class Kind(StrEnum):
 
 
 class Field(NamedTuple):
-    """A field of a form; `path` is its place in the body of the API. Of `options` the words are shown."""
+    """A field of a form; `path` is its place in the body of the API. `options` map values to labels."""
 
     path: str
     label: str
@@ -60,7 +60,7 @@ class Step(NamedTuple):
     fields: tuple[Field, ...]
 
     def of(self, names: Iterable[str] | None) -> Step:
-        """Return the step with those of its fields alone that are asked for; None: with all."""
+        """Return the step with only the requested fields; None: with all."""
         return self if names is None else self._replace(fields=tuple(each for each in self.fields if each.top in names))
 
 
@@ -72,7 +72,7 @@ _KINDS: Final[Mapping[type[inspect.Type], Kind]] = {
     inspect.LiteralType: Kind.SELECT,
 }
 NO_CATEGORY: Final = "NONE"
-"""What is ticked to say that nothing of a list is so."""
+"""The checkbox for "none of these"."""
 _COUNTRIES: Final = MappingProxyType({each: each for each in ("US", *sorted(COUNTRIES - {"US"}))})
 
 
@@ -234,13 +234,13 @@ PERSON_STEPS: Final = (
 
 
 MERGED: Final = frozenset({"contact", "risk_info"})
-"""Of these a change replaces each field by itself; of other objects it replaces the whole."""
+"""In these objects a change replaces individual fields; other objects are replaced as a whole."""
 _PHONE_MARKS: Final = str.maketrans("", "", " ()-./\u00a0\u2011")
 _STATE_LETTERS: Final = 2
 
 
 def content_in(fields: Iterable[Field], form: Mapping[str, str], stored: Content) -> Content:
-    """Return what a form of these fields says, as a body of the API; null for what is empty.
+    """Return the values of a form of these fields, as a body of the API; null for empty ones.
 
     A number that is left empty stays as it is stored.
     """
@@ -265,7 +265,7 @@ def typed_in(fields: Iterable[Field], form: Mapping[str, str]) -> dict[str, str]
 
 
 def values_of(fields: Iterable[Field], content: Content) -> dict[str, str]:
-    """Return how the fields of a form are filled in with what is stored; numbers are left empty."""
+    """Return the values of a form's fields from stored data; numbers are left empty."""
     found: dict[str, str] = {}
     for each in fields:
         value = value_at(content, each.path)
@@ -281,12 +281,12 @@ def values_of(fields: Iterable[Field], content: Content) -> dict[str, str]:
 
 
 def shown_of(fields: Iterable[Field], content: Content) -> dict[str, str]:
-    """Return what is stored in words, by label; numbers are masked, and what is empty is left out."""
+    """Return stored data in words, by label; numbers are masked, and empty fields left out."""
     return {each.label: text for each in fields if (text := shown_at(each, content))}
 
 
 def shown_at(field: Field, content: Content) -> str:
-    """Return what is stored in a field in words, a number masked."""
+    """Return the stored value of a field in words, a number masked."""
     value = value_at(content, field.path)
     if value is None:
         return ""
@@ -300,7 +300,7 @@ def shown_at(field: Field, content: Content) -> str:
 
 
 def value_at(content: Content, path: str) -> Any:  # noqa: ANN401 - any value of a body
-    """Return what stands at a place of a body, None for nothing."""
+    """Return the value at a path of a body, or None."""
     value: Any = content
     for part in path.split("."):
         value = value.get(part) if isinstance(value, dict) else None
@@ -308,7 +308,7 @@ def value_at(content: Content, path: str) -> Any:  # noqa: ANN401 - any value of
 
 
 def drop(content: Content, loc: tuple[str | int, ...]) -> str | None:
-    """Take what is wrong out of a body; return its place, None if it is not there. `loc` begins with `body`."""
+    """Remove an invalid value from a body; return its path, None if it is not there. `loc` begins with `body`."""
     top, *more = [str(each) for each in loc[1:]] or [""]
     inner = content.get(top)
     if top in MERGED and more and isinstance(inner, dict) and more[0] in inner:
@@ -318,7 +318,7 @@ def drop(content: Content, loc: tuple[str | int, ...]) -> str | None:
 
 
 def field_of(fields: Iterable[Field], error: FieldError) -> Field | None:
-    """Return the field that a mistake is shown at."""
+    """Return the field at which an error is shown."""
     path = ".".join(str(each) for each in error.loc[1:] if isinstance(each, str))
     places = [each for each in fields if _covers(each.path, path)]
     return next((each for each in places if each.path == path), places[0] if places else None)
@@ -332,7 +332,7 @@ def _covers(path: str, other: str) -> bool:
 
 
 def names_of(field: Field) -> list[str]:
-    """Return the names under which a field is in a form: a list has one for each of its options."""
+    """Return the names of a field in a form: a list has one for each of its options."""
     return [f"{field.path}.{each}" for each in field.options] if field.kind == Kind.MANY else [field.path]
 
 
@@ -350,7 +350,7 @@ def _upper_state(text: str) -> str:
 
 
 def _share(percent: str) -> str:
-    """Return a percentage as a share: `51` is `0.51`. What is none stays as it is, for the API to refuse."""
+    """Return a percentage as a share: `51` is `0.51`. Other texts are unchanged, for the API to refuse."""
     try:
         share = Decimal(percent.removesuffix("%").strip().replace(",", ".")) / 100
     except InvalidOperation:
@@ -366,7 +366,7 @@ _READ: Final[Mapping[Kind, Callable[[str], Any]]] = {
     Kind.PHONE: lambda text: text.translate(_PHONE_MARKS),
     Kind.PERCENT: _share,
 }
-"""What is made of a text before it is sent to the API."""
+"""Conversions of form text before it is sent to the API."""
 
 
 def _percent(share: str) -> str:
@@ -375,7 +375,7 @@ def _percent(share: str) -> str:
 
 
 def _pruned(value: Any, *, is_merged: bool = False) -> Any:  # noqa: ANN401 - any value of a body
-    """Return a part of a body without what is empty in it; None where nothing is left."""
+    """Return a part of a body without empty values; None if nothing remains."""
     if not isinstance(value, dict):
         return value
     pruned = {name: _pruned(each) for name, each in value.items()}

@@ -31,11 +31,11 @@ from billfold.web.onboarding.visit import Visit, visit_of
 from billfold.web.page_context import PUBLIC, FormError, PageContext, PageResponse, path_id, redirect
 
 Save = Callable[[Content], Awaitable[object]]
-_SOME = "What is right is saved. Correct the marked fields now, or later."
+_SOME = "Valid fields are saved. Correct the marked fields now, or later."
 
 
 class Place(NamedTuple):
-    """A step of the business, or of a person: its page, the one after it, and what is stored there."""
+    """A step of the business, or of a person: its page, the next one, and the stored data."""
 
     step: Step
     party_id: UUID | None
@@ -61,9 +61,9 @@ class Outcome(NamedTuple):
 
 
 async def show_step(visit: Visit, place: Place) -> PageResponse:
-    """Show a step as it is stored, with what was typed and could not be stored.
+    """Show a step as it is stored, with input that could not be stored.
 
-    What somebody else has saved since stands in its place, and beside it what was typed.
+    Values that somebody else has saved since are shown, with the visitor's input next to them.
     """
     draft, content = visit.drafts.get(place.path, Draft()), visit.content(place.party_id)
     values, fields = values_of(place.step.fields, content), place.step.fields
@@ -99,7 +99,7 @@ async def save_step(visit: Visit, place: Place) -> PageResponse:
 
 
 async def save_right(content: Content, fields: Sequence[Field], save: Save) -> Outcome:
-    """Save what is right of a body, and return what is wrong with the rest. Raises as `save`, but InvalidInput."""
+    """Save the valid part of a body, and return the errors of the rest. Raises like `save`, except InvalidInput."""
     field_errors: dict[str, str] = {}
     while content:
         try:
@@ -125,7 +125,7 @@ async def keep_rest(visit: Visit, place: Place, outcome: Outcome, stored: Conten
 
 
 async def _save(visit: Visit, place: Place, content: Content) -> None:
-    """Save a body as the APIs do, unless the step has changed since it was shown."""
+    """Save a body like the APIs, unless the step has changed since it was shown."""
     check = unless_changed(
         visit.bank, visit.page.form.get("mark", ""), lambda found: _marked(place, _stored_in(found, place.party_id))
     )
@@ -141,17 +141,17 @@ def _stored_in(application: Application, party_id: UUID | None) -> Content:
     if party_id is None:
         return content_of(application.form)
     if party_id not in application.parties:
-        raise NotFound("There is no such person any longer.")
+        raise NotFound("This person no longer exists.")
     return content_of(application.parties[party_id])
 
 
 def _marked(place: Place, content: Content) -> dict[str, Any]:
-    """Return what a form of the step is marked with: the fields that are on it, as they are stored."""
+    """Return the version mark of a form of the step: its fields, as they are stored."""
     return {name: content[name] for name in sorted({each.top for each in place.step.fields}) if name in content}
 
 
 def show_new(visit: Visit, place: Place, outcome: Outcome) -> PageResponse:
-    """Show the form of a person who is not there yet; its key makes them one, however often it is sent."""
+    """Show the form of a new person; its key creates only one, however often it is sent."""
     wrong = outcome.problem or ("Correct the marked fields." if outcome.field_errors else "")
     key = visit.page.form.get("new_key") or str(ids.new())
     values = _typed(place.step.fields, visit.page.form)
@@ -165,7 +165,7 @@ def _content(view: invited.InvitedView, party_id: UUID | None) -> Content:
 
 
 async def show_conflict(visit: Visit, place: Place) -> PageResponse:
-    """Show the form as it was typed beside what somebody else has saved meanwhile; sent again it replaces that."""
+    """Show the input next to the values that somebody else has saved in the meantime; sent again it replaces them."""
     fields, form = place.step.fields, visit.page.form
     stored = _content(await invited.read(visit.bank, visit.invite), place.party_id)
     typed, there = _typed(fields, form), values_of(fields, stored)
@@ -223,12 +223,12 @@ def _problem(errors: Sequence[FieldError], fields: Sequence[Field]) -> str:
 
 
 def _part(values: Mapping[str, str], field: Field) -> dict[str, str]:
-    """Return what of the values of a form is of one field: a list has a value for each of its options."""
+    """Return the values of one field from a form: a list has a value for each of its options."""
     return {name: text for name, text in values.items() if name in names_of(field)}
 
 
 def _words_in(values: Mapping[str, str], field: Field) -> list[str]:
-    """Return what of the values of a form is of one field, in words."""
+    """Return the values of one field from a form, in words."""
     part = {name: text for name, text in _part(values, field).items() if text}
     if field.kind == Kind.MANY:
         return [field.options[name.rpartition(".")[2]] for name in part]
@@ -250,7 +250,7 @@ async def save_business_step(invite_id: str, step: str, page: PageContext) -> Pa
 
 
 def _business_place(visit: Visit, key: str) -> Place:
-    """Return a step of the business. Raises NotFound, also for who is not invited to fill it in."""
+    """Return a step of the business. Raises NotFound, also if the visitor is not invited to fill it in."""
     return find_place(visit.business_steps, key, "business")
 
 
@@ -263,7 +263,7 @@ async def show_new_person(invite_id: str, page: PageContext) -> PageResponse:
 
 @post("/onboarding/{invite_id:str}/people/new", opt=PUBLIC)
 async def add_person(invite_id: str, page: PageContext) -> PageResponse:
-    """Add a person under their name; what else is wrong is kept for later."""
+    """Add a person by name; other errors are kept for later."""
     visit = await visit_of(page, invite_id)
     if not isinstance(visit, Visit):
         return visit
@@ -315,7 +315,7 @@ async def remove_person(invite_id: str, party_id: str, page: PageContext) -> Pag
 
 
 async def _again(visit: Visit, party_id: UUID, content: Content) -> PageResponse:
-    """Go on after a form that adds a person and was sent twice; with other words it replaces nothing unseen."""
+    """Continue after a form that adds a person was sent twice; with different values it replaces nothing unseen."""
     place = _place(visit, str(party_id), visit.person_steps[0].key)
     fields = place.step.fields
     if values_of(fields, visit.content(party_id)) == values_of(fields, content):
@@ -324,14 +324,14 @@ async def _again(visit: Visit, party_id: UUID, content: Content) -> PageResponse
 
 
 def _new(visit: Visit) -> Place:
-    """Return the step that adds a person. Raises NotFound for who may not add one."""
+    """Return the step that adds a person. Raises NotFound if the visitor may not add one."""
     if visit.kind != InvitationType.COLLABORATOR:
         raise NotFound("There is no such page.")
     return Place(visit.person_steps[0], None, "people/new", "")
 
 
 def _place(visit: Visit, party_id: str, key: str) -> Place:
-    """Return a step of a person. Raises NotFound, also for another person than who is invited."""
+    """Return a step of a person. Raises NotFound, also for a person other than the invited one."""
     if visit.kind == InvitationType.AUTHORIZED_PERSON:
         raise NotFound("There is no such page.")
     own_id = _known(visit, party_id)

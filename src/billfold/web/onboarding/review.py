@@ -1,4 +1,4 @@
-"""The page of an authorized person: everything the application says, the agreements, and submitting it."""
+"""The page of an authorized person: the whole application, the agreements, and the submission."""
 
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ _SHOWN_AGAIN = frozenset({"content-changed", "application-incomplete", "usage-li
 
 
 class Section(NamedTuple):
-    """A part of the application as it is read: its title, and labels with what is stored."""
+    """A part of the application for review: its title, and labels with stored values."""
 
     title: str
     facts: dict[str, str]

@@ -28,7 +28,7 @@ _COOKIE = "__Host-invite-"
 
 @dataclass(frozen=True, kw_only=True)
 class Visit:
-    """A request of an invited person: the page, the invite, what it shows, and what is typed and not complete."""
+    """A request of an invited person: the page, the invite, its application, and incomplete input."""
 
     page: PageContext
     call: InvitedCall
@@ -47,12 +47,12 @@ class Visit:
 
     @property
     def kind(self) -> InvitationType:
-        """What they are invited for."""
+        """Return the type of the invite."""
         return self.invite.invitation_type
 
     @property
     def base(self) -> str:
-        """Where the pages of this invite are."""
+        """Return the base path of this invite's pages."""
         return f"/onboarding/{self.invite.invite_id}"
 
     @property
@@ -62,24 +62,24 @@ class Visit:
 
     @cached_property
     def business_steps(self) -> tuple[Step, ...]:
-        """The pages of the business that are filled in here."""
+        """The pages of the business that the visitor fills in."""
         return BUSINESS_STEPS if self.kind == InvitationType.COLLABORATOR else ()
 
     @cached_property
     def person_steps(self) -> tuple[Step, ...]:
-        """The pages of a person that are filled in here, with the fields that are asked for."""
+        """The pages of a person that the visitor fills in, with the requested fields."""
         names = own_fields(self.invite) if self.kind == InvitationType.RELATED_PARTY else None
         return tuple(step for each in PERSON_STEPS if (step := each.of(names)).fields)
 
     def name_of(self, party_id: UUID) -> str:
-        """Return the name of a person as it is shown; of a related party it may not be asked for."""
+        """Return the display name of a person; the form may not ask for that of a related party."""
         party = self.view.parties.get(party_id)
         if party is not None and party.name:
             return party.name.written
         return "Your details" if self.kind == InvitationType.RELATED_PARTY else "Without a name"
 
     def content(self, party_id: UUID | None) -> Content:
-        """Return what is stored of the business, or of a person; what is not there is empty."""
+        """Return the stored data of the business, or of a person; empty if there is none."""
         if party_id is None:
             return content_of(self.view.form)
         party = self.view.parties.get(party_id)
@@ -91,7 +91,7 @@ class Visit:
 
 
 async def visit_of(page: PageContext, invite_id: str, *, begins: bool = False) -> Visit | PageResponse:
-    """Return the visit of a browser that opened this invite, or the page that says why there is none.
+    """Return the visit of a browser that opened this invite, or the page that explains why there is none.
 
     Unless it `begins`, the invite must be accepted.
     """
@@ -125,24 +125,24 @@ async def visit_of(page: PageContext, invite_id: str, *, begins: bool = False) -
 
 
 def gone(page: PageContext) -> PageResponse:
-    """Return the page that says that a link opens nothing, or no longer."""
+    """Return the page for a link that is invalid, or no longer valid."""
     return page.render("onboarding_gone", status=404, home="#")
 
 
 def invite_cookie(invite_id: UUID, secret: str) -> Cookie:
-    """Return the cookie by which a browser is known that opened an invite; it goes with the browser."""
+    """Return the cookie by which a browser that opened an invite is recognized; it ends with the browser."""
     made = session_cookie(secret)
     made.key = _COOKIE + str(invite_id)
     return made
 
 
 def cookie_of(visit: Visit) -> str:
-    """Return the secret of the cookie that came."""
+    """Return the secret of the received cookie."""
     return parse_cookies(visit.page.request)[_COOKIE + str(visit.invite.invite_id)]
 
 
 class StepState(NamedTuple):
-    """A step on the overview: where it is, and what is missing in it."""
+    """A step on the overview: its path, and its missing parts."""
 
     title: str
     path: str
@@ -160,7 +160,7 @@ class PersonState(NamedTuple):
 
 @get("/onboarding", opt=PUBLIC)
 async def open_link(page: PageContext) -> PageResponse:
-    """Exchange the secret of a mailed link for a cookie, so that it does not stay in the address."""
+    """Exchange the secret of an e-mailed link for a cookie, so that it does not stay in the address."""
     await count_address(page.pool, page.request.client, page.now)
     opened = await invite_store.open_link(page.server.bank, page.link, wall=page.now)
     if opened is None:
@@ -171,7 +171,7 @@ async def open_link(page: PageContext) -> PageResponse:
 
 @get("/onboarding/{invite_id:str}", opt=PUBLIC)
 async def show_overview(invite_id: str, page: PageContext) -> PageResponse:
-    """Show what there is to fill in; before that, what the person is invited to."""
+    """Show the steps to fill in; before acceptance, the invite."""
     visit = await visit_of(page, invite_id, begins=True)
     if not isinstance(visit, Visit):
         return visit
@@ -193,7 +193,7 @@ async def show_overview(invite_id: str, page: PageContext) -> PageResponse:
 
 @post("/onboarding/{invite_id:str}/begin", opt=PUBLIC)
 async def begin(invite_id: str, page: PageContext) -> PageResponse:
-    """Accept the invite. Opening the link does not do it: mail programs open links too."""
+    """Accept the invite. Opening the link does not, because e-mail programs open links too."""
     visit = await visit_of(page, invite_id, begins=True)
     if not isinstance(visit, Visit):
         return visit
@@ -203,7 +203,7 @@ async def begin(invite_id: str, page: PageContext) -> PageResponse:
 
 @post("/onboarding/{invite_id:str}/leave", opt=PUBLIC)
 async def leave(invite_id: str, page: PageContext) -> PageResponse:
-    """Forget the invite in this browser; the mailed link opens it again."""
+    """Forget the invite in this browser; the e-mailed link opens it again."""
     visit = await visit_of(page, invite_id, begins=True)
     if isinstance(visit, Visit):
         await invite_store.leave(visit.bank, cookie_of(visit))
@@ -211,7 +211,7 @@ async def leave(invite_id: str, page: PageContext) -> PageResponse:
 
 
 def people_of(visit: Visit) -> list[PersonState]:
-    """Return the related parties that are shown, with what is missing of each."""
+    """Return the related parties that are shown, with the missing parts of each."""
     return [
         PersonState(
             party_id,
@@ -226,7 +226,7 @@ def people_of(visit: Visit) -> list[PersonState]:
 
 
 def missing_labels(visit: Visit) -> list[str]:
-    """Return in words what is missing before the application can be submitted."""
+    """Return in words the missing requirements for submitting the application."""
     names = {f"related_parties.{each.party_id}.": each.name for each in people_of(visit)}
     found = []
     for path in visit.view.missing:
@@ -252,7 +252,7 @@ _WORDS = {
     "roles": "Role",
 }
 _UNSAID = frozenset({"agreement_consent", "documents", "related_parties"})
-"""What the paths beside them say."""
+"""Fields without a label: the paths next to them suffice."""
 
 
 def _label_of(path: str, fields: list[Field]) -> str:

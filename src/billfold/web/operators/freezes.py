@@ -44,7 +44,7 @@ async def _show(operator: BankPage, wrong: FormError = "") -> PageResponse:
 
 @get("/bank/freezes")
 async def show_freezes(operator: InBank) -> PageResponse:
-    """Show what is proposed and what was done."""
+    """Show proposals and completed freezes."""
     return await _show(operator)
 
 
@@ -72,7 +72,7 @@ async def propose_freeze(operator: InBank) -> PageResponse:
 @post("/bank/freezes/{proposal_id:str}", opt=RECENT_AUTHENTICATION)
 @shown_again(_show)
 async def decide_freeze(operator: InBank, proposal_id: str) -> PageResponse:
-    """Confirm what another has proposed, or withdraw it."""
+    """Confirm another operator's proposal, or withdraw it."""
     wanted, verb = path_id(proposal_id), operator.page.form.get("decision")
     decide = {"confirm": decisions.confirm, "withdraw": decisions.withdraw}.get(verb or "")
     if decide is None:

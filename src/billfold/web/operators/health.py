@@ -1,4 +1,4 @@
-"""The first page of an operator: whether the bank is well."""
+"""The first page of an operator: the bank's health."""
 
 from litestar import get
 
@@ -11,7 +11,7 @@ from billfold.web.page_context import PageResponse
 
 @get("/bank")
 async def show_health(operator: InBank) -> PageResponse:
-    """Show what the doctor checks of the bank, what is late, what runs, and what was last proven."""
+    """Show the doctor's checks of the bank, late and running work, and the last verification."""
     bank = operator.bank
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         checks = await check_bank(conn, bank.settings, bank.market)

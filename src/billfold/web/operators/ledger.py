@@ -1,4 +1,4 @@
-"""The log of the ledger: searched by any id, read commit by commit, forwards and back."""
+"""The log of the ledger: searched by any id, read commit by commit, forwards and backwards."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -19,12 +19,12 @@ from billfold.web.page_context import PageResponse, path_id, redirect
 _COMMITS = 30
 _NUMBER_DIGITS_MAX = 15
 _TEXT_MAX = 100
-_UNKNOWN = "Nothing is known by it. Transactions, commands, entries and events are found within their customer."
+_UNKNOWN = "Nothing was found. Transactions, commands, entries and events are found within their customer."
 
 
 @get("/bank/ledger")
 async def search_ledger(operator: InBank) -> PageResponse:
-    """Lead to what an id stands for, or let search."""
+    """Redirect to the object of an id, or show the search."""
     sent = operator.page.query
     filters = {name: sent.get(name, "").strip()[:_TEXT_MAX] for name in ("id", "customer")}
     wrong = ""
@@ -53,7 +53,7 @@ async def show_customer(operator: InBank, customer_id: str) -> PageResponse:
 
 @get("/bank/ledger/{customer_id:str}/{version:str}")
 async def show_commit(operator: InBank, customer_id: str, version: str) -> PageResponse:
-    """Show one commit: its entries with their postings, its events, its link of the chain."""
+    """Show one commit: its entries with their postings, its events, its chain entry."""
     owner, number = path_id(customer_id), _number(version)
     if number is None:
         raise NotFound("There is no such commit.")
@@ -82,7 +82,7 @@ def _by_entry(rows: Iterable[Any]) -> Mapping[int, list[Any]]:
 
 
 async def _find(operator: BankPage, text: str, customer: str) -> str | None:
-    """Return the page of what a text names, within a customer where one is given."""
+    """Return the page of the object that a text names, within a customer if one is given."""
     async with operator.bank.pool.acquire() as conn:
         if customer:
             if not is_uuid(customer) or not await explorer.is_customer(conn, UUID(customer)):
@@ -97,7 +97,7 @@ async def _find(operator: BankPage, text: str, customer: str) -> str | None:
 
 
 async def _find_within(conn: Connection, customer_id: UUID, text: str) -> str | None:
-    """Return the page of a transaction, a command, `entry 7` or `event 7` of a customer; of itself without a text."""
+    """Return the page of a transaction, a command, `entry 7` or `event 7` of a customer; its own without a text."""
     if not text:
         return f"/bank/ledger/{customer_id}"
     place: Place | None = None

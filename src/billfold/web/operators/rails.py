@@ -1,4 +1,4 @@
-"""Files of the rails, in and out: what became of each, and its messages."""
+"""Files of the rails, in and out: the result of each, and its messages."""
 
 import asyncio
 import re
@@ -24,11 +24,11 @@ from billfold.web.console.team import BankPage, InBank
 from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect, shown_again
 
 MESSAGES_MAX = 50
-"""How many messages a page shows."""
+"""Maximum number of messages on a page."""
 
 
 class Message(NamedTuple):
-    """One message: its line in the file, what it is in a few words, and its fields by their names in the standard."""
+    """One message: its line in the file, a short description, and its fields by their names in the standard."""
 
     line: int
     title: str
@@ -36,7 +36,7 @@ class Message(NamedTuple):
 
 
 class MessagePage(NamedTuple):
-    """Some messages of a file, whether there are more, and why a file cannot be read; "" when it can."""
+    """Some messages of a file, whether there are more, and why a file cannot be read; "" if it can."""
 
     messages: list[Message]
     has_more: bool
@@ -80,7 +80,7 @@ def _fields(fields: object, skips: Iterable[str] = ()) -> Iterator[tuple[str, st
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN401 - what JSON knows
-    """Yield the fields of a value by their names, those inside others with both names; what is empty is left out."""
+    """Yield the fields of a value by their names, nested ones with both names; empty ones are left out."""
     if isinstance(value, dict):
         for key, each in value.items():
             yield from _flat(each, f"{name}.{key}".strip("."))
@@ -97,7 +97,7 @@ STATES = ("CREATED", "TRANSMITTED", "ARRIVED", "PROCESSED", "REFUSED")
 DIRECTIONS = {"IN": "In", "OUT": "Out"}
 _FILES_MAX = 50
 READ_BYTES_MAX = 1_000_000
-"""Of a larger file the command line shows the content."""
+"""The content of a larger file is shown only by the command line."""
 _FIRST_DIGITS_MAX = 7
 
 
@@ -123,7 +123,7 @@ async def _show(operator: BankPage, file_id: str, wrong: FormError = "") -> Page
 
 @get("/bank/rails")
 async def list_files(operator: InBank) -> PageResponse:
-    """List the newest files, by the filters of the address."""
+    """List the newest files, by the filters of the query."""
     sent, choices = operator.page.query, {"rail": RAILS, "direction": DIRECTIONS, "state": STATES}
     filters = {name: sent[name] for name, known in choices.items() if sent.get(name) in known}
     files = await files_store.list_files(operator.bank.pool, **filters, limit=_FILES_MAX)
@@ -148,7 +148,7 @@ async def show_file(operator: InBank, file_id: str) -> PageResponse:
 @post("/bank/rails/{file_id:str}/retry", opt=RECENT_AUTHENTICATION)
 @shown_again(_show)
 async def retry_file(operator: InBank, file_id: str) -> PageResponse:
-    """Let a worker process a file again that failed, without waiting for its next attempt."""
+    """Have a worker process a failed file again at once."""
     wanted, details = path_id(file_id), {"user_id": str(operator.page.user.user_id)}
     async with recorded(operator.bank, operator.by, "files.retry", ("files", wanted), **details):
         await retries.retry_as_operator(operator.bank, wanted, operator.by)
@@ -158,7 +158,7 @@ async def retry_file(operator: InBank, file_id: str) -> PageResponse:
 @post("/bank/rails/{file_id:str}/close", opt=RECENT_AUTHENTICATION)
 @shown_again(_show)
 async def close_file(operator: InBank, file_id: str) -> PageResponse:
-    """Propose to close a file that fails: another operator confirms it, and it is never tried again."""
+    """Propose to close a failing file: another operator confirms it, and it is never retried."""
     wanted = path_id(file_id)
     reason = operator.page.form.get("reason", "")
     await propose_close(operator.bank, wanted, reason=reason, by=operator.by)

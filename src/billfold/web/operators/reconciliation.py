@@ -1,4 +1,4 @@
-"""What the rails owe and are owed, what did not settle when it should, and the money that has no owner yet."""
+"""Reconciliation: balances with the rails, late settlements, and suspense."""
 
 import msgspec
 from litestar import get, post
@@ -39,7 +39,7 @@ async def _show(operator: BankPage, item_id: str, wrong: FormError = "") -> Page
 
 @get("/bank/reconciliation")
 async def show_reconciliation(operator: InBank) -> PageResponse:
-    """Show breaks by their age, what is in transit, and what suspense holds."""
+    """Show breaks by their age, payments in transit, and the items in suspense."""
     transit = await read_in_transit(operator.bank, limit=_PAYMENTS_MAX)
     held = await list_items(operator.bank.pool, status=SuspenseStatus.HELD, limit=_ITEMS_MAX)
     return operator.render(
@@ -49,7 +49,7 @@ async def show_reconciliation(operator: InBank) -> PageResponse:
 
 @get("/bank/suspense/{item_id:str}")
 async def show_item(operator: InBank, item_id: str) -> PageResponse:
-    """Show an item of suspense, and what can be done with it."""
+    """Show an item of suspense, and the actions on it."""
     return await _show(operator, item_id)
 
 
@@ -72,7 +72,7 @@ async def settle_item(operator: InBank, item_id: str) -> PageResponse:
 
 
 def _check(verb: str, given: dict[str, str]) -> None:
-    """Raise InvalidInput for a form that lacks something, or has more than it may."""
+    """Raise InvalidInput for a form that lacks a field, or has an excess one."""
     wanted = ("routing_number", "account_number") if verb == "assign" else ("reason",)
     if verb not in {"assign", "return", "by_hand", "write_off"}:
         raise InvalidInput.at("decision", msg="must be chosen")

@@ -1,4 +1,4 @@
-"""What waits for a decision by the bank: read, decided with a reason, and its documents downloaded."""
+"""Reviews by the bank: read, decided with a reason, and their documents downloaded."""
 
 import re
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ async def _show(operator: BankPage, kind: str, object_id: str, wrong: FormError 
 
 @get("/bank/reviews")
 async def list_reviews(operator: InBank) -> PageResponse:
-    """List what waits, the oldest first."""
+    """List pending reviews, the oldest first."""
     kind = operator.page.query.get("kind", "")
     kind = kind if kind in KINDS else ""
     waiting = await review_queue.list_waiting(operator.bank, SHOWN_MAX, kind or None)
@@ -55,7 +55,7 @@ async def list_reviews(operator: InBank) -> PageResponse:
 
 @get("/bank/reviews/{kind:str}/{object_id:str}")
 async def show_review(operator: InBank, kind: str, object_id: str) -> PageResponse:
-    """Show what is to be decided."""
+    """Show one review."""
     return await _show(operator, kind, object_id)
 
 
@@ -64,7 +64,7 @@ async def show_review(operator: InBank, kind: str, object_id: str) -> PageRespon
 async def decide_review(operator: InBank, kind: str, object_id: str) -> PageResponse:
     """Approve or reject it."""
     page, reviewed = operator.page, path_id(object_id)
-    await review_queue.describe(operator.bank, kind, reviewed)  # only what there is of this kind is decided
+    await review_queue.describe(operator.bank, kind, reviewed)  # only an existing item of this kind is decided
     verb, reason = _decision(page.form)
     verdict = ReviewDecision(approved=verb == "approve", reason=reason or None, by=operator.by)
     details = {"kind": kind, "reason": reason, "user_id": str(page.user.user_id)}
@@ -77,7 +77,7 @@ async def decide_review(operator: InBank, kind: str, object_id: str) -> PageResp
 
 @get("/bank/documents/{document_id:str}", opt=RECENT_AUTHENTICATION)
 async def download_document(operator: InBank, document_id: str) -> PageResponse:
-    """Send a document's file as an attachment that no browser shows: it comes from outside."""
+    """Send a document's file as an attachment that no browser displays, because it comes from outside."""
     operator.by.require(Power.DECIDE)
     row = await document_store.get_document(operator.bank.pool, path_id(document_id))
     details = {"type": row.type, "user_id": str(operator.page.user.user_id)}

@@ -1,4 +1,4 @@
-"""The treasury desk: what the bank holds per bill, what settles, what matures, and the liquidity of the coming days."""
+"""The treasury desk: positions per bill, settlements, maturities, and the liquidity of the coming days."""
 
 from typing import NamedTuple
 
@@ -25,14 +25,14 @@ _RUNGS = 20
 
 
 class Position(NamedTuple):
-    """What the bank holds of a bill for its customers, as the last daily root says."""
+    """The bank's holding of a bill for its customers, according to the last daily root."""
 
     bill: Bill
     line: BillLine
 
     @property
     def face(self) -> int:
-        """What all units are worth at maturity, in cents."""
+        """Return the value of all units at maturity, in cents."""
         return self.line.length * FACE_CENTS
 
 

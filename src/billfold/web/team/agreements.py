@@ -1,4 +1,4 @@
-"""The agreements in force, and the form by which an administrator accepts them for a company."""
+"""The current agreements, and the form by which an administrator accepts them for a company."""
 
 from collections.abc import Collection
 from datetime import date
@@ -45,14 +45,14 @@ async def _show(page: PageContext, by: Administrator, wrong: FormError = "") -> 
 
 @get(_PATH)
 async def show_agreements(page: PageContext, by: ByAdministrator) -> PageResponse:
-    """Show what is in force, what of it changed since the company accepted, and the form."""
+    """Show the current agreements, the changes since the company accepted, and the form."""
     return await _show(page, by)
 
 
 @post(_PATH)
 @shown_again(_show)
 async def accept_agreements(page: PageContext, by: ByAdministrator) -> PageResponse:
-    """Accept what was shown."""
+    """Accept the agreements that were shown."""
     consent = Consent(
         version=page.form.get("version", ""),
         accepted_at=by.now,
@@ -70,7 +70,7 @@ async def accept_agreements(page: PageContext, by: ByAdministrator) -> PageRespo
 
 
 def _grouped(current: Agreement, same: Collection[str]) -> list[tuple[str, list[AgreementDocument]]]:
-    """Return the documents by their titles: those that changed first, where some did and some did not."""
+    """Return the documents by their titles: changed ones first, if only some have changed."""
     documents = sorted(current.documents, key=lambda each: each.title)
     changed = [each for each in documents if each.type not in same]
     if not changed or not same:

@@ -1,4 +1,4 @@
-"""The page behind a mailed invitation: join a team, with an account or by making one."""
+"""The page behind an e-mailed invitation: join a team, with an existing account or a new one."""
 
 from urllib.parse import quote
 
@@ -18,7 +18,7 @@ from billfold.web.page_context import PUBLIC, FormError, PageContext, PageRespon
 
 @get("/invitation", opt=PUBLIC)
 async def show_invitation(page: PageContext) -> PageResponse:
-    """Show what the link invites to. Looking does not use it up."""
+    """Show the invitation. This does not use it up."""
     invitation = await _find(page)
     return _link_expired(page) if invitation is None else await _show(page, invitation)
 

@@ -30,9 +30,9 @@ ByAdministrator = SkipValidation[Administrator]
 
 
 async def get_membership(page: PageContext, customer_id: str) -> Membership:
-    """Return the visitor's membership of a team. Raises NotFound, for teams of others as well.
+    """Return the visitor's membership of a team. Raises NotFound, for other teams as well.
 
-    The bank and partners have teams, but are no companies: there are no pages of a company for them.
+    The bank and partners have teams, but are not companies: company pages do not exist for them.
     """
     needs_company = page.request.path.startswith("/companies/")
     for each in await page.memberships():
@@ -71,7 +71,7 @@ async def page_administrator(page: PageContext, customer_id: str) -> Administrat
 def respond(
     page: PageContext, by: Administrator, result: object | AuthorizationRequestRow, *, done: str, to: str = ""
 ) -> PageResponse:
-    """Redirect after a change, to a path of the team; or show that the change waits for another member's approval."""
+    """Redirect after a change, to a path of the team; or show that the change needs another member's approval."""
     if isinstance(result, AuthorizationRequestRow):
         return page.render("awaiting_approval", status=202, by=by, requested=result)
     return redirect(f"/team/{by.customer_id}{to}", done=done)
@@ -112,20 +112,20 @@ _NO_ROLE = InvalidInput.at("role", msg="must be chosen")
 async def _member_page(page: PageContext, by: Administrator, member_id: str, *, wrong: FormError = "") -> PageResponse:
     found = await team_store.get_member(by.pool, by.vault, by.customer_id, member_id=path_id(member_id), now=by.now)
     if found.is_service_user:
-        raise NotFound("This is a service user, who has a page of another kind.")
+        raise NotFound("This is a service user, which has a different page.")
     return page.render("team_member", wrong=wrong, by=by, member=found, roles=ROLE_DESCRIPTIONS)
 
 
 @get("/team")
 async def choose_team(page: PageContext) -> PageResponse:
-    """Lead to the only company's team, or let choose."""
+    """Redirect to the only company's team, or show a choice."""
     found = await page.memberships()
     return redirect(f"/team/{found[0].customer_id}") if len(found) == 1 else page.render("teams", memberships=found)
 
 
 @get("/team/{customer_id:str}")
 async def show_team(customer_id: str, page: PageContext) -> PageResponse:
-    """Show who is in the team."""
+    """Show the members of the team."""
     own = await get_membership(page, customer_id)
     found = await team_store.list_team(page.pool, page.vault, own.customer_id, now=await page.server.bank.now())
     groups = [(_HEADINGS[status], [m for m in found if m.status == status]) for status in STATUSES]
@@ -166,7 +166,7 @@ async def revoke(member_id: str, by: ByAdministrator) -> PageResponse:
 
 @get("/team/{customer_id:str}/members/{member_id:str}", opt=RECENT_AUTHENTICATION)
 async def show_member(member_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
-    """Show what can be changed of a member."""
+    """Show the editable fields of a member."""
     return await _member_page(page, by, member_id)
 
 

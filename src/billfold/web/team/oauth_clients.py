@@ -22,7 +22,7 @@ _ALL = "/companies/{customer_id:str}/applications"
 _ONE = f"{_ALL}/{{client_id:str}}"
 _FORM = "oauth_client_new"
 CLIENTS_MAX = 50
-"""How many active clients a company may have."""
+"""Maximum number of active clients of a company."""
 _ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _EMPTY = {"profile": PROFILES[0], "refreshes": "yes"}
 
@@ -61,7 +61,7 @@ async def show_client(client_id: str, page: PageContext, by: ByAdministrator) ->
 
 @post(f"{_ONE}/keys", opt=RECENT_AUTHENTICATION)
 async def add_key(client_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
-    """Accept one more key; the others continue until they are retired."""
+    """Add a key; the others stay valid until they are retired."""
     client = await _get_client(by, client_id, only_active=True)
     try:
         async with audited(by, "program.key_added", ("program", client.client_id)) as action:
@@ -77,7 +77,7 @@ async def add_key(client_id: str, page: PageContext, by: ByAdministrator) -> Pag
 
 @post(f"{_ONE}/keys/{{key_id:str}}/revoke", opt=RECENT_AUTHENTICATION)
 async def revoke_key(client_id: str, key_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
-    """Accept a key no longer. The only one stays."""
+    """Stop accepting a key. The last one cannot be removed."""
     client = await _get_client(by, client_id, only_active=True)
     try:
         async with audited(by, "program.key_retired", ("program", client.client_id), key_id=key_id) as action:
@@ -141,7 +141,7 @@ async def _show(page: PageContext, by: Administrator, client: Client, *, wrong: 
 
 
 async def _notify(conn: Connection, page: PageContext, by: Administrator, *, change: str) -> None:
-    """Write to the visitor what changed in their name."""
+    """Notify the visitor by e-mail of a change made in their name."""
     notice = templates.client_changed(page.user, by.customer_name, change, now=page.now)
     await send_email(conn, page, page.user, notice=notice)
 

@@ -1,4 +1,4 @@
-"""The service users of a company: created and given other keys by administrators."""
+"""The service users of a company: created and given new keys by administrators."""
 
 from litestar import get, post
 
@@ -60,7 +60,7 @@ async def show_service_user(member_id: str, page: PageContext, by: ByAdministrat
 @post(f"{_ONE}/keys", opt=RECENT_AUTHENTICATION)
 @shown_again(_show)
 async def add_key(member_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
-    """Accept one more key."""
+    """Add a key."""
     member_uuid = path_id(member_id)
     added = await service_users.add_service_user_key(by, member_uuid, page.form.get("public_key", ""))
     return respond(page, by, added, to=f"/service-users/{member_uuid}", done="key-added")
@@ -69,7 +69,7 @@ async def add_key(member_id: str, page: PageContext, by: ByAdministrator) -> Pag
 @post(f"{_ONE}/keys/{{key_id:str}}/revoke", opt=RECENT_AUTHENTICATION)
 @shown_again(_show)
 async def revoke_key(member_id: str, key_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:  # noqa: ARG001 - for _show
-    """Revoke a key; every token ends with it. The only one stays."""
+    """Revoke a key and all tokens. The last one cannot be revoked."""
     member_uuid = path_id(member_id)
     await service_users.revoke_service_user_key(by, member_uuid, key_id)
     return redirect(f"/team/{by.customer_id}/service-users/{member_uuid}", done="key-revoked")

@@ -18,9 +18,9 @@ from billfold.platform.problems import PROBLEMS
 from billfold.platform.settings.validation import SettingsError
 from billfold.wiring.cli_context import Wiring
 
-_NO_ACCESS = "Give this user access, or the disk room; BILLFOLD_STATE_DIR names another folder."
+_NO_ACCESS = "Give this user access, or free disk space; BILLFOLD_STATE_DIR names another folder."
 _FIRST_SERVER_ERROR = 500
-"""From this status on the caller cannot solve it."""
+"""From this status on the caller cannot solve the problem."""
 
 
 _COMMANDS: Mapping[str, str] = MappingProxyType(
@@ -70,7 +70,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "bench": "billfold.wiring.cli.bench",
     }
 )
-"""The module of each command: a process imports that of its own command alone."""
+"""The module of each command: a process imports only that of its own command."""
 _SANDBOX_COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "sandbox": "billfold.wiring.cli.sandbox",
@@ -79,11 +79,11 @@ _SANDBOX_COMMANDS: Mapping[str, str] = MappingProxyType(
         "trigger": "billfold.sandbox.cli.listen",
     }
 )
-"""Commands that a real bank does not have."""
+"""Commands that production does not have."""
 
 
 def build_app(context: Wiring, wanted: str = "") -> typer.Typer:
-    """Return the command line: with the command that is wanted, or with all when there is none of that name."""
+    """Return the command line: with the requested command, or with all if no command has that name."""
     app = typer.Typer(
         name="billfold",
         no_args_is_help=True,
@@ -137,7 +137,7 @@ def run(context: Wiring, arguments: Sequence[str] | None = None) -> int:
 def _explain(
     failure: CliError | BillfoldError | MigrationError | asyncpg.PostgresError | OSError, command: str
 ) -> tuple[str, str]:
-    """Return what is wrong, and what to do next."""
+    """Return the error, and the next step."""
     match failure:
         case CliError(next_step=next_step):
             return str(failure), next_step
@@ -153,8 +153,8 @@ def _explain(
 
 def _remedy(error: BillfoldError, command: str) -> str:
     """The next step: the remedy of a known problem, and `billfold doctor` for server errors."""
-    if isinstance(error, NotFound):  # the remedy of the API speaks to a customer
-        return f"Check it; `billfold {command} --help` names the commands that list what there is."
+    if isinstance(error, NotFound):  # the remedy in the API is meant for a customer
+        return f"Check it; `billfold {command} --help` names the commands that list ids."
     known = PROBLEMS.get(error.code)
     return known.remedy if known and known.status < _FIRST_SERVER_ERROR else "See `billfold doctor`."
 

@@ -26,7 +26,7 @@ group = CommandGroup(
     "audit", "Read the audit log, and seal it. `billfold verify` checks it.", example=f"list {EXAMPLE_ID}"
 )
 
-CustomerId = Annotated[UUID | None, typer.Argument(help="The customer's id; the bank's own log without it.")]
+CustomerId = Annotated[UUID | None, typer.Argument(help="The customer's id; if omitted, the bank's own log.")]
 _BANK = "SELECT bank_customer_id FROM bank"
 _HAS_LOG = "SELECT EXISTS (SELECT 1 FROM audit_chain_head WHERE customer_id = $1)"
 Since = Annotated[str | None, typer.Option("--from", help="From this instant, inclusive (RFC 3339).")]
@@ -63,7 +63,7 @@ async def export(
 ) -> None:
     """Print the log as lines of JSON, oldest first, each with its hash.
 
-    The hash covers `details` as they are stored. Where they hold sealed contact details, `opened_details` shows them.
+    The hash covers `details` as they are stored. If they hold sealed contact details, `opened_details` shows them.
     """
     vault = context.vault(context.settings())
     filters, cursor = await _filters(conn, customer_id, since=since, until=until), None

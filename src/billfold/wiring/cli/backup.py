@@ -1,4 +1,4 @@
-"""`billfold backup`, `billfold backups` and `billfold restore`: the embedded database with everything beside it."""
+"""`billfold backup`, `billfold backups` and `billfold restore`: the embedded database and the bank's files."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ def backup(
     *,
     continuous: Annotated[
         bool | None,
-        typer.Option("--continuous/--no-continuous", help="Archive the log there too, from now on or no more."),
+        typer.Option("--continuous/--no-continuous", help="Start or stop archiving the log there, too."),
     ] = None,
     keep: Annotated[int | None, typer.Option(min=1, help="Remove all but the newest backups.")] = None,
 ) -> str:
@@ -63,13 +63,13 @@ def backup(
             )
     if not made.has_key:
         print_warning("The encryption key is not in the backup: keep a copy of it elsewhere.")
-    gone = f" {len(removed)} older ones are removed." if removed else ""
+    gone = f" {len(removed)} older ones were removed." if removed else ""
     return f"Backup {made.label}: {made.size_bytes / 2**20:,.1f} MiB in {backups.path / made.label}.{gone}"
 
 
 @group.table("backups /mnt/backups", columns=("backup", "whole at", "MiB>", "release", "schema>", "key"))
 def backups(folder: Folder) -> Iterable[Row]:
-    """List the backups of a folder, and until when its archived log reaches."""
+    """List the backups of a folder, and the end of its archived log."""
     found = BackupFolder(folder)
     rows: list[Row] = [
         (
@@ -93,10 +93,10 @@ def restore(
     context: Wiring,
     folder: Folder,
     *,
-    to: Annotated[str | None, typer.Option(help="A moment with its offset; without it all there is.")] = None,
-    label: Annotated[str | None, typer.Option("--backup", help="Which backup; without it the newest fitting.")] = None,
+    to: Annotated[str | None, typer.Option(help="A moment with its offset; if omitted, the latest.")] = None,
+    label: Annotated[str | None, typer.Option("--backup", help="The backup; if omitted, the newest suitable.")] = None,
 ) -> str:
-    """Restore the bank into an empty state directory, as it was at a moment, and verify it. Overwrites nothing."""
+    """Restore the bank into an empty state directory, as of a moment, and verify it. Overwrites nothing."""
     settings = _embedded(context, "restored")
     configure_logging("ERROR")
     found = BackupFolder(folder)
@@ -123,11 +123,11 @@ def _moment(text: str) -> datetime:
     try:
         return parse_instant(text)
     except ValueError as error:
-        raise CliError(f"{text} is no date and time with an offset.", "Like --to 2026-11-23T14:05:00-05:00.") from error
+        raise CliError(f"{text} is not a time with an offset.", "Like --to 2026-11-23T14:05:00-05:00.") from error
 
 
 def _verify(context: Wiring, settings: Settings) -> None:
-    """Verify what was restored; say which documents came after the backup of the files. Raises CliError."""
+    """Verify the restored bank; list documents that are newer than the backup of the files. Raises CliError."""
     with context.database(settings, lambda _: None) as database:
 
         async def check(conn: Connection) -> None:

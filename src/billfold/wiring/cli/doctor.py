@@ -81,7 +81,7 @@ async def _check_machine(context: Wiring, settings: Settings) -> list[HealthChec
 
 
 async def _check_database(context: Wiring, settings: Settings, dsn: str, partners: list[str]) -> list[HealthCheck]:
-    """Look at the bank through a connection that cannot write."""
+    """Check the bank through a read-only connection."""
     conn = await connect(dsn, timeout=CONNECT_SECONDS, server_settings={"default_transaction_read_only": "on"})
     try:
         kind = "embedded PostgreSQL" if settings.database_url is None else "your PostgreSQL"
@@ -125,7 +125,7 @@ def _finding(what: str, error: Exception) -> HealthCheck:
 
 
 async def _disk(settings: Settings) -> HealthCheck:
-    """Files of the rails and uploads that do not fit are lost to nobody, but wait."""
+    """Check the disk: files of the rails and uploads that do not fit are not lost, but delayed."""
     free = {folder: shutil.disk_usage(there).free for folder, there in check_folders(settings).items()}
     tightest = min(free, key=free.__getitem__)
     found = f"{free[tightest] // 2**20:,} MiB are free in {tightest}"
@@ -145,7 +145,7 @@ async def _file_store(context: Wiring, settings: Settings) -> HealthCheck:
 
 
 async def _rights(settings: Settings, conn: Connection) -> HealthCheck:
-    """Whatever slips into a statement of a server may do what its user may: that of the owner, everything."""
+    """Check the database rights: an injected statement can do whatever its user may, as the owner everything."""
     owner = await find_owner(conn, "ledger_head")
     if owner is None:
         return HealthCheck("rights", "the application adds to the ledger and owns nothing")

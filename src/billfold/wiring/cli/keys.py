@@ -41,11 +41,11 @@ async def status(bank: Bank) -> Iterable[Row]:
 
 @group.command("rotate")
 async def rotate(bank: Bank, context: Wiring) -> str:
-    """Wrap all data keys by the current master key. Servers and workers must know it already.
+    """Wrap all data keys with the current master key. Servers and workers must know it already.
 
     Personal data of customers is not touched; contact details of users, and the secrets of partners, subscriptions,
     authenticators and ID tokens, are sealed with the current encryption key.
-    May be stopped and begun again.
+    Can be stopped and resumed.
     """
     progress = RotationProgress(0, (), 0)
     columns = (TextColumn("Wrapping data keys"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -61,11 +61,11 @@ async def rotate(bank: Bank, context: Wiring) -> str:
     if progress.damaged:
         named = ", ".join(map(str, progress.damaged[:_SHOWN]))
         raise CliError(
-            f"{len(progress.damaged)} data keys do not unwrap: {named}. {progress.done} are wrapped anew.",
+            f"{len(progress.damaged)} data keys do not unwrap: {named}. {progress.done} are rewrapped.",
             "Add their master key to the settings, or restore the table `data_key` from a backup.",
         )
     secrets = await context.reseal_secrets(bank, print_line)
     return (
         f"{progress.done} data keys are wrapped by {bank.ports[DataKeys].master.name};"
-        f" {secrets} secrets are sealed anew with the current encryption key."
+        f" {secrets} secrets are resealed with the current encryption key."
     )

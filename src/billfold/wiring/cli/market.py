@@ -68,7 +68,7 @@ async def import_files(bank: Bank, conn: Connection, rates: CsvFile = None, auct
 
 @market.table("status", columns=("market data", "newest", "state"))
 async def status(bank: Bank) -> Iterable[Row]:
-    """Show how old the market data is, and whether bills are bought and sold by it."""
+    """Show how old the market data is, and whether bills trade on it."""
     states = market_data_states(bank.market, await bank.now())
     return [(each.what, each.newest, each.problem or "in use") for each in states]
 
@@ -85,7 +85,7 @@ async def override(
     reason: Annotated[str, typer.Option(help="The reason, for later readers.")] = "",
     remove: Annotated[bool, typer.Option("--remove", help="Remove the override.")] = False,
 ) -> None:
-    """Override the calendars for one day. What is not named stays as it is.
+    """Override the calendars for one day. Fields that are not named stay as they are.
 
     Running processes use it some seconds later; nothing has to be restarted.
     """
@@ -119,7 +119,7 @@ async def _override(conn: Connection, named: CalendarOverride) -> CalendarOverri
         raise CliError(f"The close is not possible: {error}.", "Give --closes within 08:01 to 17:00.") from None
     except asyncpg.CheckViolationError:
         raise CliError(
-            "A closed market does not close early.", "Give --closes with --bond open, or --bond closed alone."
+            "A closed market does not close early.", "Give --closes with --bond open, or only --bond closed."
         ) from None
 
 

@@ -51,7 +51,7 @@ def up(
 ) -> str:
     """Apply pending migrations, and initialize the bank if there is none yet.
 
-    The bank may be in use, unless `billfold migrate plan` says that one needs a stop. May be stopped and begun again.
+    The bank may be in use, unless `billfold migrate plan` says that one needs a stop. Can be stopped and resumed.
     """
     settings = context.settings()
     configure_logging("ERROR")  # a command prints its own result
@@ -70,14 +70,14 @@ def up(
 
 
 def _warn_of_trial(settings: Settings) -> None:
-    """Say what a distributed bank cannot do. Raises CliError for one in production."""
+    """Warn of the limits of a distributed bank. Raises CliError in production."""
     if settings.is_production:
         raise CliError(_TRIAL, "Use one server in production.")
     print_warning(_TRIAL)
 
 
 async def _distribute(conn: Connection, *, wanted: bool) -> None:
-    """Distribute the database if that is wanted, or what has been added to one that is."""
+    """Distribute the database if requested, or the additions to a distributed one."""
     if not wanted and not await is_distributed(conn):
         return
     for name in await distribution.distribute(conn, print_line):
@@ -98,17 +98,17 @@ async def _migrate(conn: Connection, *, while_serving: bool) -> list[str]:
 
 
 async def _require_owner(conn: Connection) -> None:
-    """Raise CliError if something is pending and another user owns the tables: those to come would lack its grants."""
+    """Raise CliError if something is pending and another user owns the tables: new ones would lack its grants."""
     owner = await conn.fetchval(_OTHER_OWNER)
     if owner is not None and await runner.pending(conn):
         raise CliError(
-            f"The tables belong to {owner}: the application could not read those that another user makes.",
+            f"The tables belong to {owner}: the application could not read tables that another user creates.",
             f"Name {owner} in BILLFOLD_DATABASE_OWNER_URL, or ?role={owner} there if its user is a member of it.",
         )
 
 
 async def _announce_stop(conn: Connection, *, while_serving: bool) -> None:
-    """Say which migrations need a stop. Raises CliError when there are any and the bank is in use."""
+    """Report migrations that need a stop. Raises CliError if there are any and the bank is in use."""
     stopping = [step for step in await runner.plan(conn) if step.stop_reason]
     for step in stopping:
         print_warning(f"{step.name} needs a stop: {step.stop_reason}.")
@@ -116,7 +116,7 @@ async def _announce_stop(conn: Connection, *, while_serving: bool) -> None:
     if used_by and not while_serving:
         raise CliError(
             f"The bank is in use: {used_by} connections of `serve`, `worker` or a command are open.",
-            "Stop every process of the bank, then repeat; --while-serving goes on regardless.",
+            "Stop every process of the bank, then repeat; --while-serving continues regardless.",
         )
 
 
@@ -143,7 +143,7 @@ def down(
 
 @group.table("plan", columns=("migration", "the bank", "how"), empty="Nothing is pending.")
 def plan(context: Wiring) -> Iterable[Row]:
-    """List what `billfold migrate up` would do, and whether the bank may be in use meanwhile."""
+    """List what `billfold migrate up` would do, and whether the bank may be in use during it."""
     with context.database(context.settings(), lambda _: None) as database:
         steps = asyncio.run(with_connection(database.dsn, runner.plan))
     return [
@@ -164,7 +164,7 @@ def status(context: Wiring) -> str:
     for step in steps:
         console.print(f"pending: {step.name}{f' (needs a stop: {step.stop_reason})' if step.stop_reason else ''}")
     newest = runner.read_migrations()[-1].version
-    console.print(f"This release runs on schema {newest:04}, and on later ones that need no later release.")
+    console.print(f"This release runs on schema {newest:04}, and on later ones compatible with it.")
     if steps:
         raise CliError(f"{len(steps)} migrations are pending.", "Run `billfold migrate up`.")
     return "The database schema is up to date."

@@ -119,7 +119,7 @@ async def list_keys(conn: Connection, slug: Slug) -> Iterable[Row]:
 
 @keys.command("revoke 5d0c2a4e8f0080008000000000000e11")
 async def revoke_key(bank: Bank, kid: Annotated[str, typer.Argument(help="The key's id.")]) -> str:
-    """Take a key out of use at once. Tokens that its user holds end too."""
+    """Revoke a key at once. Tokens of its user end too."""
     key = await partner_store.find_partner_key(bank.pool, kid)
     if key is None:
         raise CliError(f"There is no key {kid!r} in use.", "See `billfold partner keys list`.")
@@ -153,14 +153,14 @@ async def disable(conn: Connection, slug: Slug, feature: Feature) -> str:
 
 @group.command("allow-ip acme 203.0.113.0/24", "allow-ip acme 2001:db8::7")
 async def allow_ip(conn: Connection, slug: Slug, network: Network) -> str:
-    """Accept a partner's requests from an address or a network; from then on from listed ones alone."""
+    """Accept a partner's requests from an address or a network; from then on only from listed ones."""
     partner, listed = await _partner(conn, slug), partner_rules.parse_network(network)
     return await _set_networks(conn, partner, {*partner.allowed_networks, listed})
 
 
 @group.command("disallow-ip acme 203.0.113.0/24")
 async def disallow_ip(conn: Connection, slug: Slug, network: Network) -> str:
-    """Take an address or a network from a partner's list; with the last one requests are accepted from anywhere."""
+    """Remove an address or a network from a partner's list; without any, requests are accepted from anywhere."""
     partner, listed = await _partner(conn, slug), partner_rules.parse_network(network)
     if listed not in partner.allowed_networks:
         raise CliError(f"{listed} is not listed for {slug}.", "See `billfold partner list`.")

@@ -1,7 +1,7 @@
 """`billfold sandbox`: a whole bank on this machine, and the story of its first customer.
 
 Starts the database, migrates it, initializes the bank, creates a partner and certificates, runs server
-and worker as processes of their own, plays the story once, and runs until a signal stops it.
+and worker as separate processes, plays the story once, and runs until a signal stops it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _POLL_SECONDS = 0.1
 _STORY_PLAYED = "The story has been played in this bank. `billfold sandbox --fresh` starts over and plays it again."
 _STORY_INTERRUPTED = (
     "The story was interrupted the last time and is not played again.",
-    "Start over with `billfold sandbox --fresh`, or go on without it.",
+    "Start over with `billfold sandbox --fresh`, or continue without it.",
 )
 
 Port = Annotated[int | None, typer.Option(min=1, max=65_535)]
@@ -77,13 +77,13 @@ class _Start(NamedTuple):
     exit_after_story: bool
 
     async def run(self, listener: socket.socket) -> None:
-        """Run it, with a management port where there is one."""
+        """Run it, with a management port if configured."""
         checked = manage_children(self.settings, self.database.dsn, partial(find_silent_port, self.settings))
         async with checked as (_, counting):
             await self._run_processes(listener, counting)
 
     async def _run_processes(self, listener: socket.socket, counting: Mapping[str, str]) -> None:
-        configure_logging("ERROR")  # its processes have logs of their own
+        configure_logging("ERROR")  # its processes have their own logs
         context, settings, database = self.context, self.settings, self.database
         stop = stop_on_signals()
         copies = context.copies(settings, database.owner_dsn)
@@ -111,7 +111,7 @@ class _Start(NamedTuple):
             await supervisor.stop()
 
     async def _prepare(self, card_port: int) -> SandboxFile:
-        """Bring the database up to date, and return whom to be in the bank."""
+        """Migrate the database, and return the operator's context of the bank."""
         context, settings, database, step = self.context, self.settings, self.database, self.step
         step("Migrating the database")
         await with_connection(database.owner_dsn, lambda conn: runner.up(conn, step))
@@ -120,7 +120,7 @@ class _Start(NamedTuple):
         return await prepare_sandbox(context, settings, database.dsn, card_port=card_port, report=step)
 
     async def _start_processes(self, supervisor: Supervisor, listener: socket.socket) -> str:
-        """Start every process of the sandbox; say where its chain is."""
+        """Start every process of the sandbox; write the address of its chain."""
         logs = self.settings.state_dir / "logs"
         chain = "the chains of BILLFOLD_CHAINS"
         if self.settings.chains is None:
@@ -136,7 +136,7 @@ class _Start(NamedTuple):
         return chain
 
     async def _play_story_once(self, copies: BankCopies, saved: SandboxFile) -> SandboxFile:
-        """Play the story once in the life of this bank, verify the ledger after it, and keep a fork for a reset."""
+        """Play the story once per bank, verify the ledger after it, and keep a fork for a reset."""
         if saved.story == "played":
             if self.exit_after_story:
                 print_success(_STORY_PLAYED)
@@ -148,7 +148,7 @@ class _Start(NamedTuple):
         _save_stage(self.settings, saved, "playing")
         async with self.context.bank(self.settings, self.database.dsn) as bank, bank.pool.acquire() as conn:
             pocket_ids = await asyncio.to_thread(_play, self.settings, saved, bank.seed)
-            console.rule("The ledger is verified", align="left", style="cyan")
+            console.rule("Verifying the ledger", align="left", style="cyan")
             print_report(await verify_with_progress(conn, vault=bank.vault, keys=bank.ports[DataKeys]))
         played = _save_stage(self.settings, saved, "played", *pocket_ids)
         print_success(f"The story took {monotonic() - began:.1f} seconds.")
@@ -199,21 +199,21 @@ def play(
     *,
     list_all: Annotated[bool, typer.Option("--list", help="List the scenarios.")] = False,
 ) -> str | None:
-    """Play a scenario: real objects and events of a customer of its own, while the clock goes on."""
+    """Play a scenario: real objects and events with its own customer, while the clock advances."""
     if list_all:
         console.print(key_value_table((each.name, each.description) for each in SCENARIOS.values()))
         return None
     if name not in SCENARIOS:
         raise CliError(f"There is no scenario {name!r}.", "See `billfold sandbox play --list`.")
     run_task(context, f"/scenarios/{name}/play/")
-    return f"{name} has been played. `billfold sandbox reset` returns to the bank of the beginning."
+    return f"{name} has been played. `billfold sandbox reset` returns to the initial bank."
 
 
 @group.command("simulations", "simulations --json")
 def list_simulations(
     *, as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, for programs.")] = False
 ) -> None:
-    """List what a sandbox simulates, and the values that its counterparts obey."""
+    """List the simulations of a sandbox, and the magic values of its counterparts."""
     items, values = simulations(), magic_values()
     if as_json:
         listed = [
@@ -243,14 +243,14 @@ def _save_stage(settings: Settings, saved_sandbox: SandboxFile, stage: StoryStag
 def _reset(context: Wiring, settings: Settings) -> None:
     if settings.database_url is not None:
         raise CliError(
-            "--fresh does not empty a database of your own.", "Drop and create it, or unset BILLFOLD_DATABASE_URL."
+            "--fresh does not empty an external database.", "Drop and create it, or unset BILLFOLD_DATABASE_URL."
         )
     context.delete_state(settings.state_dir, print_line)
 
 
 @contextmanager
 def _sandbox_lock(state_dir: Path) -> Iterator[None]:
-    """Be the only sandbox of a state directory: a second would overwrite the addresses of the first."""
+    """Lock the state directory: a second sandbox would overwrite the addresses of the first."""
     try:
         state_dir.mkdir(parents=True, exist_ok=True)
         file = (state_dir / SANDBOX_LOCK).open("a")
@@ -317,7 +317,7 @@ def _print_credentials(settings: Settings, saved_sandbox: SandboxFile, chain: st
 
 
 class _StepTimer:
-    """The step in progress, and how long the earlier ones took."""
+    """Shows the current step, and the duration of earlier ones."""
 
     def __init__(self) -> None:
         self._status = console.status("")

@@ -30,17 +30,17 @@ from billfold.wiring.cli_context import Wiring
 
 
 def check_folders(settings: Settings) -> dict[Path, Path]:
-    """Return what each configured folder is, or where it will be made. Raises CliError for what cannot be written."""
+    """Return the purpose and path of each configured folder. Raises CliError for one that cannot be written."""
     seals = settings.audit_seals
     folders = (settings.state_dir, settings.files_dir, settings.rails_dir, seals and seals.parent)
     found = {folder: _nearest(folder) for folder in folders if folder is not None}
     for folder, there in found.items():
         if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
-            raise CliError(f"{folder} is no folder that can be written to.", "Give this user access, or set another.")
+            raise CliError(f"{folder} is not a writable folder.", "Give this user access, or set another.")
     if seals is not None and seals.is_dir():
         raise CliError(f"{seals} is a folder.", "Set BILLFOLD_AUDIT_SEALS to the name of a file.")
     if seals is not None and not FileArchive(seals).is_own():
-        raise CliError(f"{seals} is no file of seals.", "Set BILLFOLD_AUDIT_SEALS to a new file, or to one of seals.")
+        raise CliError(f"{seals} is not a seal file.", "Set BILLFOLD_AUDIT_SEALS to a new file, or to one of seals.")
     return found
 
 
@@ -113,7 +113,7 @@ def check_extras(settings: Settings) -> None:
 
 
 def check_ports(settings: Settings) -> None:
-    """Raise CliError if the address or one of its ports cannot be listened on."""
+    """Raise CliError if the address or one of its ports cannot be opened."""
     if settings.port == settings.http_port:
         raise CliError(f"Port {settings.port} cannot serve https and plain http.", "Give another --http-port.")
     for port in (settings.port, settings.http_port):
@@ -124,7 +124,7 @@ def check_ports(settings: Settings) -> None:
                 probe.bind(address)
         except OSError as error:
             raise CliError(
-                f"Port {port} of {settings.host} cannot be listened on: {error.strerror}.",
+                f"Port {port} of {settings.host} cannot be opened: {error.strerror}.",
                 "Stop the process that listens there (another sandbox?), or set another port or BILLFOLD_HOST.",
             ) from None
 
@@ -169,7 +169,7 @@ async def _serve(context: Wiring, settings: Settings, database: Database) -> Non
 
 
 async def find_silent_port(settings: Settings) -> str:
-    """Return why nothing answers on the port of https, or ""."""
+    """Return why the https port does not answer, or ""."""
     host = _THIS_HOST.get(settings.host, settings.host)
     tls = None if settings.behind_proxy and settings.tls_certificate is None else _any_certificate()
     try:
@@ -180,13 +180,13 @@ async def find_silent_port(settings: Settings) -> str:
                 answered = (await reader.readline()).startswith(b"HTTP/1.1 ")
             finally:
                 writer.close()
-    except OSError as error:  # a timeout too
+    except OSError as error:  # timeouts included
         return f"port {settings.port} does not answer: {type(error).__name__}"
     return "" if answered else f"port {settings.port} does not answer"
 
 
 def _any_certificate() -> ssl.SSLContext:
-    """Return what trusts any certificate: it is our own port, and nothing secret is sent."""
+    """Return a TLS context that trusts any certificate: it is our own port, and nothing secret is sent."""
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     return tls

@@ -1,4 +1,4 @@
-"""`billfold verify`: the whole ledger recomputed from its log, and the first bad row named."""
+"""`billfold verify`: recomputes the whole ledger from its log, and reports the first bad row."""
 
 import asyncio
 from collections.abc import Sequence
@@ -36,8 +36,8 @@ def verify(
 ) -> None:
     """Verify the ledger and the audit log: sums, balances, lots, chains. The bank's audit log keeps the result.
 
-    With FILES verify that these are as the bank signed them; this needs no bank, only its public keys. The exit status
-    is 0 if all are, 1 if one was altered, 3 if one is not signed, 4 if one is signed with a key that is not given.
+    With FILES verify that they are as the bank signed them; this needs only its public keys, no bank. The exit status
+    is 0 if all are intact, 1 if one was altered, 3 if one is not signed, 4 if one is signed with an unknown key.
     """
     if files:
         verify_files(files, key)

@@ -169,7 +169,7 @@ def test_an_element_that_is_not_read_may_repeat():
 
 
 def test_an_unknown_message_or_a_file_of_the_other_direction_is_refused():
-    with pytest.raises(InvalidFile, match="no message that is known"):
+    with pytest.raises(InvalidFile, match="not a known message"):
         only_messages(WHOLE.replace(b"FedwireFundsPaymentReturn", b"FedwireFundsSomething"), "incoming")
     with pytest.raises(InvalidFile, match="is no FedwireFundsOutgoing"):
         only_messages(WHOLE, "outgoing")

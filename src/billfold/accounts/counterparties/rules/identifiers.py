@@ -1,6 +1,6 @@
-"""Numbers of banks and accounts: each check returns what is wrong in words, or None. Pure.
+"""Checks of bank and account numbers: each returns the error in words, or None. Pure.
 
-The check digits of routing numbers, IBANs and BICs are python-stdnum's, those of wallets ours.
+The check digits of routing numbers, IBANs and BICs are verified by python-stdnum, those of wallets here.
 """
 
 import re
@@ -70,7 +70,7 @@ def _turned(lane: int, by: int) -> int:
 
 _NINE_DIGITS = re.compile(r"[0-9]{9}")
 _PREFIXES = frozenset({*range(13), *range(21, 33), *range(61, 73), 80})
-"""How routing numbers begin: districts of the Federal Reserve, and traveller's cheques."""
+"""First two digits of routing numbers: Federal Reserve districts, thrifts, electronic, and traveler's checks."""
 _BIC = re.compile(r"[A-Z0-9]{4}([A-Z]{2})[A-Z0-9]{2}([A-Z0-9]{3})?")
 _BIC_COUNTRIES = COUNTRIES | {"XK"}
 _IBAN_LIKE = re.compile(r"([A-Z]{2})[0-9]{2}[A-Z0-9]{11,30}")
@@ -95,28 +95,28 @@ def routing_number_error(text: str) -> str | None:
 
 
 def bic_error(text: str) -> str | None:
-    """Check a BIC of ISO 9362: 8 or 11 characters, a country in the fifth and sixth."""
+    """Check a BIC of ISO 9362: 8 or 11 characters, a country code in the fifth and sixth."""
     match = _BIC.fullmatch(text)
     if match is None:
         return "must be a BIC of 8 or 11 capital letters and digits, like COBADEFFXXX"
     if match[1] not in _BIC_COUNTRIES:
-        return f"is not a BIC: {match[1]} is no country"
+        return f"is not a BIC: {match[1]} is not a country"
     return None
 
 
 def compact(text: str) -> str:
-    """Return a number as machines write it: capitals, without spaces."""
+    """Return a number in normal form: capitals, without spaces."""
     return text.replace(" ", "").upper()
 
 
 def has_iban_form(text: str) -> bool:
-    """Tell whether a number is written like an IBAN of a country that has them."""
+    """Return whether a number has the form of an IBAN of a country that uses them."""
     match = _IBAN_LIKE.fullmatch(compact(text))
     return match is not None and match[1] in _IBAN_COUNTRIES
 
 
 def iban_error(text: str) -> str | None:
-    """Check an IBAN of ISO 13616: country, length and form of its account, the check digits."""
+    """Check an IBAN of ISO 13616: country, length and format of its account, the check digits."""
     number = compact(text)
     if not _IBAN_LIKE.fullmatch(number):
         return "must be an IBAN, like DE89370400440532013000"
@@ -140,12 +140,12 @@ def account_number_error(text: str) -> str | None:
 
 
 def identifier_error(text: str) -> str | None:
-    """Check a number that may be an IBAN: what is written like one must be one."""
+    """Check a number that may be an IBAN: one in that form must be valid."""
     return iban_error(text) if has_iban_form(text) else account_number_error(text)
 
 
 def us_account_number_error(text: str) -> str | None:
-    """Check an account number as ACH entries carry them."""
+    """Check an account number in the format of ACH entries."""
     if not _US_ACCOUNT.fullmatch(text):
         return "must be an account number of 4 to 17 digits"
     return None
@@ -157,20 +157,20 @@ def wallet_error(chain: str, address: str) -> str | None:
 
 
 def _evm_error(address: str) -> str | None:
-    """Check an address of an Ethereum-like chain; its capitals are check digits (EIP-55)."""
+    """Check an address of an Ethereum-like chain; its capitalization is a checksum (EIP-55)."""
     if not _EVM.fullmatch(address):
         return "must be 0x and 40 hexadecimal digits"
     if int(address, 16) == 0:
-        return "is the address of nobody: what is sent there is lost"
+        return "has no owner: funds sent there are lost"
     digits = address[2:]
     mixed = digits not in {digits.lower(), digits.upper()}
     if mixed and address != to_checksum_address(address):
-        return "has a typing mistake: its capital letters do not fit its digits (EIP-55)"
+        return "has a typing mistake: its capitalization does not match its digits (EIP-55)"
     return None
 
 
 def to_checksum_address(address: str) -> str:
-    """Return an address of an Ethereum-like chain with the capitals that EIP-55 gives it."""
+    """Return an address of an Ethereum-like chain with its EIP-55 capitalization."""
     digits = address[2:].lower()
     mixed = keccak_256(digits.encode()).hex()
     capital = "89abcdef"

@@ -1,4 +1,4 @@
-"""Counterparties are linked, renamed and unlinked."""
+"""Linking, renaming and unlinking counterparties."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -37,9 +37,9 @@ _DEPOSIT_MOST = 99
 
 @decides(AddCounterparty)
 def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcome:
-    """LINKED at once where nothing is left to verify, UNLINKED where the name is not the owner's, else PENDING.
+    """LINKED at once if no verification is needed, UNLINKED if the name is not the owner's, else PENDING.
 
-    It is not paid before its names were screened (`settle_screening`).
+    It cannot be paid before its names are screened (`settle_screening`).
 
     Refuses: customer-not-open, name-checks-exhausted.
     """
@@ -116,14 +116,14 @@ def get_counterparty(book: Book, counterparty_id: UUID) -> Payee:
 
 
 def keep_counterparty(book: Book, payee: Payee) -> None:
-    """Update a counterparty in the book; `undo` reverts it."""
+    """Update a counterparty in the book; `undo` reverts that."""
     book.draft.add(Fingerprint(CounterpartyRow, payee.counterparty_id, payee.proof))
     book.put(book.counterparties, payee.counterparty_id, payee)
     book.put(book.referenced, payee.counterparty_id, payee)
 
 
 def schedule_deposits(book: Book, payee: Payee, ctx: Context) -> None:
-    """Have the micro-deposits sent that a verification waits for."""
+    """Schedule the micro-deposits that a verification waits for."""
     if payee.verification["type"] == "micro_deposits" and payee.status == CounterpartyStatus.PENDING:
         book.schedule(DEPOSITS_DUE, payee.counterparty_id, ctx.now)
 
@@ -136,13 +136,13 @@ def notification_of(payee: Payee, text: str, display_name: str | None = None) ->
 
 
 def _check_name(book: Book, cmd: AddCounterparty, ctx: Context) -> dict[str, str] | None:
-    """Return the check of a name against the account's owner, None where the account is not one of this bank."""
+    """Return the check of a name against the account's owner, None for an account at another bank."""
     if cmd.holder is None:
         return None
     today = ctx.now.date()
     if rules.failed_name_checks(book.counterparties.values(), today) >= rules.NAME_CHECKS_MAX:
         raise Refused(
-            "name-checks-exhausted", f"{rules.NAME_CHECKS_MAX} names of today were not those of the accounts' owners."
+            "name-checks-exhausted", f"{rules.NAME_CHECKS_MAX} names given today did not match the accounts' owners."
         )
     return rules.check_name(cmd.counterparty_name, cmd.holder, today)
 
@@ -169,7 +169,7 @@ def _verification(
 
 
 def _is_proven(book: Book, details: dict[str, Any], name: str) -> bool:
-    """Tell whether the customer already has a verified counterparty of this account and name."""
+    """Return whether the customer already has a verified counterparty with this account and name."""
     account = rules.account_of(details)
     return account is not None and any(
         payee.status == CounterpartyStatus.VERIFIED

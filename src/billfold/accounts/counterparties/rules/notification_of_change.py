@@ -1,6 +1,6 @@
 """Corrections of account data by notifications of change (NOC).
 
-Source: Nacha Operating Rules, Appendix Five: where each code puts what in the 29 characters.
+Source: Nacha Operating Rules, Appendix Five: the position of each code's data in the 29 characters.
 """
 
 import re
@@ -11,7 +11,7 @@ from stdnum.us import rtn
 
 
 class Correction(msgspec.Struct, frozen=True, kw_only=True):
-    """What to use from the next entry on; what is None is not said and stays as it was."""
+    """Values to use from the next entry on; None means unchanged."""
 
     routing_number: str | None = None
     account_number: str | None = None
@@ -20,7 +20,7 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def details(self) -> dict[str, str]:
-        """The details of a counterparty that it replaces."""
+        """The corrected details of a counterparty."""
         code = self.transaction_code
         given = {
             "routing_number": self.routing_number,
@@ -41,7 +41,7 @@ _READERS: Mapping[str, Callable[[str], str | None]] = {
     "account_number": _account,
     "transaction_code": lambda text: text if text in _TRANSACTION_CODES else None,
     "identification": str.strip,
-    "": lambda _: None,  # columns that are blank
+    "": lambda _: None,  # blank columns
 }
 _COLUMNS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
     "C01": (("account_number", 0, 17),),
@@ -53,22 +53,22 @@ _COLUMNS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
     "C09": (("identification", 0, 22),),
 }
 CORRECTING_CODES = frozenset(_COLUMNS)
-"""Codes that say in a known place what to use from now on."""
+"""Codes that give new values in a known position."""
 CHANGE_CODES = frozenset(f"C{number:02}" for number in range(1, 15))
 REFUSED_CHANGE_CODES = frozenset(f"C{number}" for number in range(61, 70))
-"""Codes under which an originator's bank refuses a notification of change."""
+"""Codes with which an originator's bank refuses a notification of change."""
 
 
 def correction_of(code: str, corrected: str) -> Correction:
-    """Return what the 29 characters of corrected data say under this code; what is blank is not corrected.
+    """Return the corrections in the 29 characters of corrected data under this code; blank parts are not corrected.
 
-    The correction is empty under a code that is noted alone (names, formats, entry classes), and when a
-    part is neither blank nor what it should be: then the others may stand in the wrong columns.
+    The correction is empty for a code that is only noted (names, formats, entry classes), and if a
+    part is neither blank nor valid: then the others may be in the wrong columns.
     """
     text, found = corrected.ljust(29), {}
     for name, first, end in _COLUMNS.get(code, ()):
         part = text[first:end]
-        if not part.strip(" 0"):  # some banks fill with zeros what they do not correct
+        if not part.strip(" 0"):  # some banks fill uncorrected parts with zeros
             continue
         value = _READERS[name](part)
         if value is None:

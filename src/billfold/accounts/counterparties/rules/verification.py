@@ -1,4 +1,4 @@
-"""Verifications of counterparties are decided (contract 2.3)."""
+"""Decisions on verifications of counterparties (contract 2.3)."""
 
 from typing import Any
 from uuid import UUID
@@ -29,9 +29,9 @@ from billfold.platform.errors import Refused
 
 @decides(ConfirmDeposits)
 def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcome:
-    """VERIFIED when the amounts are right; UNLINKED after three wrong tries.
+    """VERIFIED if the amounts are right; UNLINKED after three wrong attempts.
 
-    The outcome says whether they were `confirmed` and how many attempts are `left`. Refuses:
+    The outcome states whether they were `confirmed` and how many attempts are `left`. Refuses:
     micro-deposits-not-pending, micro-deposits-not-sent.
     """
     book = book_of(books, cmd.customers[0])
@@ -75,21 +75,21 @@ def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> 
 
 @decides(FailVerification)
 def fail_verification(books: Books, cmd: FailVerification, ctx: Context) -> Outcome:
-    """Reject what still waits; what is decided stays as it is."""
+    """Reject a pending verification; a decided one is not changed."""
     return _close_pending(books, cmd, ctx, status="REJECTED", text=cmd.reason)
 
 
 @decides(ExpireVerification)
 def expire_verification(books: Books, cmd: ExpireVerification, ctx: Context) -> Outcome:
-    """Give up waiting; what is decided stays as it is."""
+    """Expire a pending verification; a decided one is not changed."""
     return _close_pending(books, cmd, ctx, status="EXPIRED", text="No wire came from the account in time.")
 
 
 @decides(SettleLink)
 def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
-    """VERIFIED or UNLINKED when the provider is done; what is decided stays as it is.
+    """VERIFIED or UNLINKED once the provider has finished; a decided verification is not changed.
 
-    An account without its numbers waits on, whatever the provider says: nothing could be sent to it.
+    An account without its numbers keeps waiting, whatever the provider's status: it could not be paid.
     """
     book = book_of(books, cmd.customers[0])
     payee = manage.get_counterparty(book, cmd.counterparty_id)
@@ -109,7 +109,7 @@ def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
 
 @decides(SettleScreening)
 def settle_screening(books: Books, cmd: SettleScreening, ctx: Context) -> Outcome:
-    """Keep what screening found of the names; a CONFIRMED one is UNLINKED for good."""
+    """Store the screening result of the names; a CONFIRMED counterparty is UNLINKED permanently."""
     book = book_of(books, cmd.customers[0])
     payee = manage.get_counterparty(book, cmd.counterparty_id)
     before = payee.sanctions
@@ -128,7 +128,7 @@ def settle_screening(books: Books, cmd: SettleScreening, ctx: Context) -> Outcom
 
 @decides(CorrectAccount)
 def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
-    """Replace the old numbers by the corrected ones; the verification stays."""
+    """Replace the old numbers with the corrected ones; the verification stays."""
     book = book_of(books, cmd.customers[0])
     payee = manage.get_counterparty(book, cmd.counterparty_id)
     details = {**payee.details, **cmd.details}
@@ -139,9 +139,9 @@ def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
 
 
 def verify_by_wire(book: Book, ctx: Context, sender: Account, name: str) -> tuple[UUID | None, list[Any]]:
-    """Verify the counterparties that wait for a wire from this account, if its sender has their name.
+    """Verify the counterparties that wait for a wire from this account, if the sender's name is theirs.
 
-    One with another name stays in review. Returns the sender's counterparty, if one is known, and the notifications.
+    One with another name stays in review. Returns the sender's counterparty, if known, and the notifications.
     """
     found: UUID | None = None
     moves: list[Any] = []
@@ -165,7 +165,7 @@ def verify_by_wire(book: Book, ctx: Context, sender: Account, name: str) -> tupl
 def _close_pending(
     books: Books, cmd: FailVerification | ExpireVerification, ctx: Context, *, status: str, text: str
 ) -> Outcome:
-    """End the verification of a counterparty that still waits for it."""
+    """End the verification of a counterparty if it is still pending."""
     book = book_of(books, cmd.customers[0])
     payee = manage.get_counterparty(book, cmd.counterparty_id)
     if payee.status != CounterpartyStatus.PENDING:
@@ -208,7 +208,7 @@ def _save_details(book: Book, ctx: Context, payee: Payee) -> None:
 
 
 def _require_documents(book: Book, payee: Payee) -> None:
-    """Refuse to approve a verification one of whose documents has no valid file."""
+    """Refuse to approve a verification if one of its documents has no valid file."""
     seen = [book.referenced.get(UUID(each)) for each in payee.verification["document_ids"]]
     if any(each is not None and each.status in {"PENDING_UPLOAD", "INVALID"} for each in seen):
         raise Refused("document-not-in-review", "A document of the counterparty has no valid file.")

@@ -11,11 +11,11 @@ from billfold.accounts.counterparties.types import CounterpartyStatus, Payee, Sa
 from billfold.platform.errors import Refused
 
 CONFIRMATION_ATTEMPTS_MAX: Final = 3
-"""How often micro-deposits may be confirmed with other amounts before it is over."""
+"""Number of wrong attempts to confirm micro-deposits that end a verification."""
 WIRE_VERIFICATION_PERIOD: Final = timedelta(days=90)
-"""How long an incoming wire is waited for."""
+"""Time limit for an incoming wire."""
 ACCOUNT_KEY: Final = "account_key"
-"""Of sealed details, the account's number as machines write it, sealed: what accounts are compared by."""
+"""In sealed details, the normalized account number, sealed: accounts are compared by it."""
 
 RAILS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
@@ -25,7 +25,7 @@ RAILS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "WIRE": frozenset({"wire", "international_wire"}),
     }
 )
-"""Which types of counterparty a rail leads to."""
+"""Types of counterparty that each rail can reach."""
 
 _DESCRIPTIONS: Final = MappingProxyType(
     {
@@ -35,7 +35,7 @@ _DESCRIPTIONS: Final = MappingProxyType(
         "name_match": "The name is compared with that of the account's owner.",
         "pre_verified": "The account is known to belong to the counterparty.",
         "supporting_documents": "Documents that show whose account it is are reviewed.",
-        "unverified": "Nobody has verified whose account it is.",
+        "unverified": "The owner of the account has not been verified.",
     }
 )
 PROVIDER_STATUSES: Final[Mapping[str, str]] = MappingProxyType(
@@ -48,7 +48,7 @@ PROVIDER_STATUSES: Final[Mapping[str, str]] = MappingProxyType(
         "VERIFICATION_FAILED": "REJECTED",
     }
 )
-"""What a linking provider says, in the words of verifications."""
+"""Statuses of the linking provider, as verification statuses."""
 _SANCTIONS_TEXTS: Final[Mapping[SanctionsStatus, str]] = MappingProxyType(
     {
         SanctionsStatus.PENDING: "The counterparty's name is being compared with sanctions lists.",
@@ -57,13 +57,13 @@ _SANCTIONS_TEXTS: Final[Mapping[SanctionsStatus, str]] = MappingProxyType(
     }
 )
 SANCTION_SCREEN_FAILED: Final = "SANCTION_SCREEN_FAILED"
-"""Why a verification or a payment ends where a name is on a sanctions list (contract 1.7)."""
+"""The reason that ends a verification or a payment because of a sanctions list (contract 1.7)."""
 _REVIEWED_KINDS: Final = frozenset({"incoming_wire", "micro_deposits", "supporting_documents"})
 OTHER_SENDER: Final = "A wire came from the account under another name. The bank reviews the counterparty."
-"""Why a wire from the account did not verify a counterparty."""
+"""The reason why a wire from the account did not verify a counterparty."""
 _HEAD_OFFICE = "X" * 3
 NAME_CHECKS_MAX: Final = 20
-"""How many names that do not match may be tried a day: who may try on learns whose account it is."""
+"""Maximum number of mismatched names per day, because trial and error reveals the account's owner."""
 _CHECK_RESULTS: Final = MappingProxyType(
     {
         NameMatch.MATCH: ("APPROVED", "The name is that of the account's owner."),
@@ -74,23 +74,23 @@ _CHECK_RESULTS: Final = MappingProxyType(
 
 
 class Account(NamedTuple):
-    """An account anywhere, by its bank's number (ABA or BIC) and its own, compact; sealed where rules compare it."""
+    """An account anywhere, by its bank's number (ABA or BIC) and its own, normalized; sealed where rules compare it."""
 
     bank: str
     number: str
 
 
 def payment_refusal(payee: Payee, rail: str, *, unverified_wires: bool) -> str | None:
-    """Return why no money may move to or from a counterparty over a rail; None when it may.
+    """Return why no money may move to or from a counterparty over a rail; None if it may.
 
-    It must be LINKED or VERIFIED and not `unverified`; wires alone may go to an unverified one,
-    where the customer has the feature `unverified_wires` (contract 2.3).
+    It must be LINKED or VERIFIED and not `unverified`; only wires may go to an unverified one,
+    if the customer has the feature `unverified_wires` (contract 2.3).
     """
     if payee.type not in RAILS[rail]:
         return f"The counterparty is of type {payee.type}, which this payment cannot reach."
     if payee.status not in {"LINKED", "VERIFIED"}:
         return f"The counterparty is {payee.status}."
-    # A wallet is as its customer typed it, whatever earlier releases called that.
+    # A wallet address is as the customer typed it, whatever earlier releases called that.
     unverified = {"unverified", "pre_verified"} if rail == "USDC" else {"unverified"}
     if payee.verification["type"] in unverified and not (rail == "WIRE" and unverified_wires):
         return "The counterparty is unverified."
@@ -98,7 +98,7 @@ def payment_refusal(payee: Payee, rail: str, *, unverified_wires: bool) -> str |
 
 
 def check_sanctions(payee: Payee) -> None:
-    """Raise Refused `sanction-screen-failed` unless nothing stands against the counterparty's names."""
+    """Raise Refused `sanction-screen-failed` unless the counterparty's names are clear."""
     if payee.sanctions != SanctionsStatus.CLEAR:
         raise Refused("sanction-screen-failed", _SANCTIONS_TEXTS[payee.sanctions])
 
@@ -113,23 +113,23 @@ def check_payable(payee: Payee, rail: str, *, unverified_wires: bool) -> None:
 
 
 def account_of(details: Mapping[str, Any]) -> Account | None:
-    """Return the account that the details of a counterparty name; None for a wallet."""
+    """Return the account in a counterparty's details; None for a wallet."""
     number = details.get("identifier") or details.get("account_number")
     bank = details.get("routing_number")
     return Account(bank, details.get(ACCOUNT_KEY) or compact(number)) if bank and number else None
 
 
 def accounts_match(one: Account, other: Account) -> bool:
-    """Tell whether both are the same account. A BIC of 8 characters stands for the head office."""
+    """Return whether both are the same account. A BIC of 8 characters means the head office."""
     return one.number == other.number and _bank_key(one.bank) == _bank_key(other.bank)
 
 
 def new_verification(
     kind: str, verification_id: str, *, document_ids: Iterable[str] = (), **more: object
 ) -> dict[str, Any]:
-    """Return a verification as it begins.
+    """Return a new verification.
 
-    `more` is what its kind needs besides: `deposits` (two amounts in cents) and `failures` of
+    `more` has the other fields of its kind: `deposits` (two amounts in cents) and `failures` of
     micro-deposits, `account` of one that was linked at its bank.
     """
     return {
@@ -143,18 +143,18 @@ def new_verification(
 
 
 def check_name(name: Mapping[str, str], owner: str, on: date) -> dict[str, str]:
-    """Return what a verification keeps of a check against the owner's registered name, which it masks."""
+    """Return the stored part of a check against the owner's registered name, which is masked."""
     return {"outcome": match_payee(name, owner), "registered_name": mask_name(owner), "checked_on": on.isoformat()}
 
 
 def checked_verification(verification_id: str, check: Mapping[str, str]) -> dict[str, Any]:
-    """Return the verification by a check of the name, decided at once."""
+    """Return the verification by a name check, decided at once."""
     status, description = _CHECK_RESULTS[NameMatch(check["outcome"])]
     return close_verification(new_verification("name_match", verification_id), status, description)
 
 
 def failed_name_checks(payees: Iterable[Payee], on: date) -> int:
-    """Return how many names that did not match were tried that day."""
+    """Return how many mismatched names were tried that day."""
     checks = (payee.verification.get("name_check") for payee in payees)
     return sum(
         check is not None and check["checked_on"] == on.isoformat() and check["outcome"] != NameMatch.MATCH
@@ -169,7 +169,7 @@ def linked_verification(verification_id: str, account: Mapping[str, str]) -> dic
 
 
 def initial_status(verification: Mapping[str, Any]) -> CounterpartyStatus:
-    """Return where a counterparty stands at first: PENDING when something is still awaited."""
+    """Return the initial status of a counterparty: PENDING while its verification is."""
     if verification["status"] in {"REJECTED", "EXPIRED"}:
         return CounterpartyStatus.UNLINKED
     awaited = verification["status"] == "PENDING_REVIEW"
@@ -177,7 +177,7 @@ def initial_status(verification: Mapping[str, Any]) -> CounterpartyStatus:
 
 
 def close_verification(verification: Mapping[str, Any], status: str, description: str) -> dict[str, Any]:
-    """Return a verification that is over: APPROVED, REJECTED or EXPIRED."""
+    """Return a finished verification: APPROVED, REJECTED or EXPIRED."""
     return {**verification, "status": status, "description": description}
 
 

@@ -39,7 +39,7 @@ _NUMBER_FORMS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "PASSPORT": (r"[A-Za-z0-9]{5,20}", "5 to 20 letters and digits"),
     }
 )
-# The first digits of an EIN are those of an office of the IRS.
+# The first digits of an EIN are those of an IRS office.
 _GIVEN_OUT: Final[Mapping[str, Sequence[ModuleType]]] = MappingProxyType({"EIN": (ein,), "TIN": (ein, ssn, itin)})
 _OTHER_NUMBER: Final = (
     r"[A-Za-z0-9][A-Za-z0-9 ./-]{1,49}",
@@ -54,20 +54,20 @@ _Place = tuple[str | int, ...]
 
 
 def check_form(form: forms.AnyForm | RelatedPartyForm, *, now: datetime, wall: datetime) -> None:
-    """Raise InvalidInput at `body` with every mistake; `now` is business time, by which people age."""
+    """Raise InvalidInput at `body` with every error; `now` is business time, which determines ages."""
     found = [*_shared_mistakes(form), *_own_mistakes(form, today=et_date(now), latest=max(now, wall))]
     if found:
         raise InvalidInput(FieldError(("body", *each.loc), each.msg, each.type) for each in dict.fromkeys(found))
 
 
 def check_ownership(parties: Iterable[RelatedPartyForm]) -> None:
-    """Raise InvalidInput when the parties own more than the whole."""
+    """Raise InvalidInput if the parties own more than 100 %."""
     if sum((share_of(each) for each in parties), Decimal(0)) > 1:
         raise InvalidInput.at("body", "ownership_percentage", msg="of all related parties may come to at most 1")
 
 
 def share_of(party: RelatedPartyForm) -> Decimal:
-    """Return the share of the business that a related party owns, 0 where it is not said."""
+    """Return the share of the business that a related party owns, 0 if not given."""
     return Decimal(party.ownership_percentage or 0)
 
 
@@ -82,7 +82,7 @@ def with_e164_numbers(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def merge_content(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields after a change: null removes one; of `contact` and `risk_info` each field by itself."""
+    """Return the fields after a change: null removes one; in `contact` and `risk_info` each field separately."""
     merged = dict(content)
     for name, value in changes.items():
         if value is None:
@@ -203,7 +203,7 @@ def _pocket_mistakes(pocket: forms.FirstPocket) -> Iterator[FieldError]:
 
 
 def _shared_mistakes(form: forms.AnyForm | RelatedPartyForm) -> Iterator[FieldError]:
-    """Yield what is wrong with texts, countries, addresses, e-mail addresses and phone numbers, wherever they are."""
+    """Yield the errors in texts, countries, addresses, e-mail addresses and phone numbers, wherever they occur."""
     content = msgspec.to_builtins(form)
     for place, text in _texts(content, ()):
         if not text.isprintable():

@@ -14,9 +14,9 @@ from billfold.onboarding.applications.rules.fields import share_of
 from billfold.onboarding.applications.types import Role
 
 OWNER_SHARE: Final = Decimal("0.25")
-"""From this share on an owner is a beneficial owner."""
+"""Minimum share of a beneficial owner."""
 UNUSABLE: Final = frozenset({"PENDING_UPLOAD", "INVALID"})
-"""Statuses of a document of which there is no valid file."""
+"""Statuses of a document without a valid file."""
 _REQUIRED: Final = (
     "name",
     "entity_type",
@@ -62,14 +62,14 @@ Parties = Mapping[UUID, RelatedPartyForm]
 
 
 class DocumentRequest(NamedTuple):
-    """A document that is required: of the applicant, or of a related party."""
+    """A required document, of the applicant or of a related party."""
 
     related_party_id: UUID | None
     type: str
 
 
 def required_documents(form: AnyForm, parties: Parties, reviewed: Iterable[str] = ()) -> list[DocumentRequest]:
-    """Return what follows from the data, and what a review has required besides."""
+    """Return the documents that the data requires, and those that a review has requested in addition."""
     own = _of_business(form, parties) if isinstance(form, BusinessForm) else _of_individual(form)
     found = [DocumentRequest(None, each) for each in (*own, *reviewed)]
     for party_id, party in parties.items():
@@ -90,7 +90,7 @@ def missing_requirements(form: AnyForm, parties: Parties, documents: Iterable[Do
 
 
 def is_owner(party: RelatedPartyForm) -> bool:
-    """Tell whether a related party is a beneficial owner."""
+    """Return whether a related party is a beneficial owner."""
     return Role.BENEFICIAL_OWNER in (party.roles or ()) or share_of(party) >= OWNER_SHARE
 
 
@@ -102,7 +102,7 @@ def _missing_fields(form: BusinessForm) -> Iterator[str]:
             yield name
         else:
             for each in inner.get(name, ()):
-                # No category, and no enforcement, are answers.
+                # An empty list of categories and False are answers.
                 if (given := getattr(value, each)) is None or given is UNSET:
                     yield f"{name}.{each}"
     if form.industry and form.industry.industry == "OTHER" and not form.industry.other_industry:
@@ -152,7 +152,7 @@ def _of_individual(form: IndividualForm) -> tuple[str, ...]:
 
 
 def _identity_documents(kind: str) -> tuple[str, ...]:
-    """Return what proves a number of this type: of an SSN the identity check knows enough."""
+    """Return the documents that prove a number of this type; an SSN needs none, the identity check covers it."""
     if kind == "SSN":
         return ()
     return ("PASSPORT",) if kind == "PASSPORT" else ("ID_FRONT", "ID_BACK")

@@ -19,7 +19,7 @@ from billfold.platform.errors import Refused
 
 
 class ReportApplication(Command, frozen=True, kw_only=True):
-    """Raise the event of a status at `customers[0]`, who made the application. Its key is the move."""
+    """Raise the event of a status change at `customers[0]`, who made the application. Its key is the move's id."""
 
     needs_identifiers = False
 
@@ -39,7 +39,7 @@ EVENTS: Final[Mapping[ApplicationStatus, EventKind[ApplicationPayload]]] = Mappi
 
 @decides(ReportApplication)
 def report_application(books: Books, cmd: ReportApplication, ctx: Context) -> Outcome:
-    """Raise the event of a move."""
+    """Raise the event of a status change."""
     event(
         book_of(books, cmd.customers[0]), ctx, EVENTS[cmd.status], ApplicationPayload(application_id=cmd.application_id)
     )
@@ -47,10 +47,10 @@ def report_application(books: Books, cmd: ReportApplication, ctx: Context) -> Ou
 
 
 IDLE_LIMIT: Final = timedelta(days=90)
-"""After so long without a change a CREATED business application is closed."""
+"""A CREATED business application is closed after this time without a change."""
 EDITABLE: Final = frozenset({ApplicationStatus.CREATED, ApplicationStatus.DOCUMENTS_NEEDED})
 DECIDABLE: Final = frozenset({ApplicationStatus.SUBMITTED, ApplicationStatus.PENDING, ApplicationStatus.MANUAL_REVIEW})
-"""Where the identity check, or an operator in its place, decides."""
+"""Statuses in which the identity check, or an operator in its place, decides."""
 ENDED: Final = frozenset({ApplicationStatus.APPROVED, ApplicationStatus.REJECTED, ApplicationStatus.CLOSED})
 OUTDATED_AGREEMENT: Final = "AGREEMENT_VERSION_OUTDATED"
 INCOMPLETE: Final = "APPLICATION_INCOMPLETE"
@@ -80,7 +80,7 @@ def require_decidable(row: ApplicationRow) -> None:
 
 
 def require_complete(missing: list[str]) -> None:
-    """Refuses: application-incomplete, which names what is missing."""
+    """Refuses: application-incomplete, which names the missing items."""
     if missing:
         raise Refused(
             "application-incomplete", f"The application lacks {', '.join(missing)}.", missing_requirements=missing
@@ -88,7 +88,7 @@ def require_complete(missing: list[str]) -> None:
 
 
 def reviewed_result(result: CheckResult, form: AnyForm, *, agreement_version: str | None) -> CheckResult:
-    """Return the result of an identity check, after what only a person may approve."""
+    """Return the result of an identity check, adjusted for cases that only a person may approve."""
     if result.status != CheckStatus.APPROVED:
         return result
     reasons = []

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 WIDTH = 94
 BLOCK = 10
-"""Lines of a block; the last block is filled with lines of nines."""
+"""Lines per block; the last block is filled with lines of nines."""
 FILLER = "9" * WIDTH
 
 
 class FieldType(NamedTuple):
     """Reads and writes the columns of a field. Both raise ValueError with the reason.
 
-    `empty` is what stands for a value that cannot be read, where that is no reason to refuse a file.
+    `empty` replaces a value that cannot be read, if that is not a reason to refuse a file.
     """
 
     read: Callable[[str], Any]
@@ -53,7 +53,7 @@ class Record:
         return values
 
     def read_tolerantly(self, line: str) -> "tuple[dict[str, Any], list[InvalidField]]":
-        """Return the values by field name, that of an invalid field empty, and the invalid fields."""
+        """Return the values by field name, with invalid fields empty, and the invalid fields."""
         values: dict[str, Any] = {}
         mistakes = []
         for name, columns, read, empty in self._readers:
@@ -77,7 +77,7 @@ class Record:
 
 
 def _empty(field: Field) -> object:
-    # Zeros instead of digits that are none: what repeats them can be written.
+    # Zeros instead of invalid digits, so that a repetition of the field can be written.
     return "0" * (field.last - field.first + 1) if field.kind is DIGITS else field.kind.empty
 
 
@@ -173,7 +173,7 @@ def _read_bank_number(text: str) -> str:
 
 
 def one_of(*texts: str) -> FieldType:
-    """A field with one of these values."""
+    """Return a field type that allows one of these values."""
 
     def read(text: str) -> str:
         if text not in texts:
@@ -185,7 +185,7 @@ def one_of(*texts: str) -> FieldType:
 
 
 def constant(text: str) -> FieldType:
-    """A field with a fixed value."""
+    """Return a field type with a fixed value."""
     return FieldType(one_of(text).read, lambda *_: text)
 
 

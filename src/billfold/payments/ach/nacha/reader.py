@@ -1,7 +1,7 @@
-"""Reads NACHA files. A file whose form is wrong is refused with all mistakes by line.
+"""Reads NACHA files. A file with an invalid format is refused with all errors by line.
 
-What refuses a file, a batch or an entry: Nacha Operating Rules, Appendix Two. A batch or an entry that is
-wrong refuses no file: its mistake is told with its place, and the others are read.
+Reasons to refuse a file, a batch or an entry: Nacha Operating Rules, Appendix Two. An invalid batch or entry
+does not refuse the file: its error is reported with its place, and the others are read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -73,7 +73,7 @@ _ADDENDA: Mapping[str, tuple[Record, type[Addenda]]] = {
 }
 _OTHER_ADDENDA = frozenset({"02", *(str(number) for number in range(10, 19))})
 _NAME_OF_RECEIVER = "10"
-"""The addenda of an international entry whose text names its receiver."""
+"""The addenda of an international entry whose text is the receiver's name."""
 
 
 def _shared(struct: type[msgspec.Struct], record: Record) -> tuple[str, ...]:
@@ -84,9 +84,9 @@ def _shared(struct: type[msgspec.Struct], record: Record) -> tuple[str, ...]:
 _BATCH_FIELDS = _shared(Batch, layout.BATCH_HEADER)
 _FILE_HEADER_FIELDS = _shared(AchFile, layout.FILE_HEADER)
 _IN_BOTH = ("service_class_code", "company_identification", "originating_dfi_identification", "batch_number")
-"""Fields that the header of a batch and its control share."""
+"""Fields that a batch's header and control record share."""
 _ADDED = frozenset({"transaction_code", "routing_number", "amount"})
-"""Fields of an entry that the totals add up."""
+"""Fields of an entry that are part of the totals."""
 
 
 def read_file(raw: bytes) -> AchFile:
@@ -99,17 +99,17 @@ def read_file(raw: bytes) -> AchFile:
 
 
 def read_lines(raw: bytes) -> Iterator[EntryLine]:
-    """Yield every entry with the header of its batch, and with its mistake if it has one.
+    """Yield every entry with the header of its batch, and with its error if it has one.
 
-    Lines end in LF or CRLF, or the file has no line ends. Raises InvalidFile at the end if the form
-    of the file is wrong: a misplaced record, a wrong total, a truncated file. Until then the entries
+    Lines end in LF or CRLF, or the file has no line ends. Raises InvalidFile at the end if the format
+    of the file is invalid: a misplaced record, a wrong total, a truncated file. Until then the entries
     are not validated.
     """
     yield from _read(raw, _Reader())
 
 
 def read_batch_mistakes(raw: bytes) -> dict[int, str]:
-    """Return what is wrong with whole batches, by the lines of their headers. Raises as `read_lines` does."""
+    """Return the errors of whole batches, by the lines of their headers. Raises as `read_lines` does."""
     reader = _Reader()
     for _ in _read(raw, reader):
         pass
@@ -141,7 +141,7 @@ def read_header(raw: bytes) -> AchFile:
 class _Reader:
     """Reads line by line and checks the order of records.
 
-    `mistakes` refuse the file; `batch_mistakes` are those of whole batches, by the lines of their headers.
+    `mistakes` refuse the file; `batch_mistakes` are errors of whole batches, by the lines of their headers.
     """
 
     def __init__(self) -> None:
@@ -166,7 +166,7 @@ class _Reader:
         self._control_records = [layout.FILE_CONTROL]
 
     def take(self, line: str) -> EntryLine | None:
-        """Read one line; return the entry that the line before completed, if any."""
+        """Read one line; return the entry that the previous line completed, if any."""
         self._line += 1
         self._completed = None
         if not line.strip():
@@ -237,9 +237,9 @@ class _Reader:
         self._addenda, self._entry_at, self._entry_mistake = [], self._line, ""
         for each in invalid:
             self._mark_entry(str(each))
-            # What cannot be read cannot be added: of the totals only the count is compared.
+            # A value that cannot be read cannot be added, so only the count of the totals is compared.
             self._is_complete = self._is_complete and each.name not in _ADDED
-            if each.name == "transaction_code":  # nothing says which way the amount moves
+            if each.name == "transaction_code":  # the direction of the amount is unknown
                 self._entry["amount"] = 0
         self._check_entry(self._entry)
 
@@ -324,7 +324,7 @@ class _Reader:
     def _check_file(self, lines: int) -> None:
         """Compare the file control with its batches, with their controls, and with the batches that move money.
 
-        Any of them is what it may add up: what is wrong in one batch is told of that batch.
+        It may match any of them: an error in one batch is reported for that batch.
         """
         self._line = self._control_at
         blocks = -(-lines // layout.BLOCK)
@@ -356,7 +356,7 @@ def _differences(totals: Mapping[str, int], control: Mapping[str, Any]) -> Itera
 
 
 def _entry_records(batch: Batch) -> tuple[Record, ...]:
-    """Return how the entries of a batch may be laid out."""
+    """Return the possible layouts of the entries of a batch."""
     if batch.is_international:
         return (layout.IAT_ENTRY,)
     return (layout.ADV_ENTRY, layout.ENTRY) if batch.standard_entry_class_code == ADVICE else (layout.ENTRY,)
@@ -364,18 +364,18 @@ def _entry_records(batch: Batch) -> tuple[Record, ...]:
 
 _CONTROLS = (layout.BATCH_CONTROL,)
 _ADVICE_CONTROLS = (layout.ADV_BATCH_CONTROL, layout.BATCH_CONTROL)
-"""Advices have records of their own; some banks write them into the usual ones."""
+"""Advices have their own records; some banks use the regular ones for them."""
 
 
 def _read_as(records: tuple[Record, ...], line: str) -> tuple[dict[str, Any], list[InvalidField]]:
-    """Return what a line says as the first of these records that it can be read as."""
+    """Return the fields of a line, by the first of these records that can read it."""
     first, *others = (record.read_tolerantly(line) for record in records)
     return next((read for read in (first, *others) if not read[1]), first)
 
 
 def _entry_of(values: Mapping[str, Any], addenda: tuple[Addenda, ...]) -> Entry:
     fields = {name: values[name] for name in Entry.__struct_fields__ if name in values}
-    if "individual_name" not in fields:  # an international entry names its receiver in an addenda
+    if "individual_name" not in fields:  # an international entry has its receiver's name in an addenda
         others = (each for each in addenda if isinstance(each, OtherAddenda))
         texts = (each.text for each in others if each.addenda_type_code == _NAME_OF_RECEIVER)
         fields["individual_name"] = next(texts, "")[43:78].strip()

@@ -21,8 +21,8 @@ from billfold.payments.files.types import InvalidFile
 NOC_ENTRY_CLASS = "COR"
 """The standard entry class code of notifications of change."""
 INTERNATIONAL, ADVICE, DEATH_NOTICE = "IAT", "ADV", "DNE"
-"""Entry classes: international entries and accounting advices, whose entries are laid out in their own way, and
-notices of federal agencies that somebody has died."""
+"""Entry classes: international entries and accounting advices, whose entries have their own layouts, and
+notices of federal agencies that a person has died."""
 _INTERNATIONAL_NOC = "IATCOR"
 """The company name of a batch of notifications of change of international entries."""
 
@@ -55,7 +55,7 @@ class ReturnAddenda(msgspec.Struct, frozen=True, kw_only=True, tag="99"):
 
 
 class OtherAddenda(msgspec.Struct, frozen=True, kw_only=True, tag="other"):
-    """Any other addenda as it stands: 02 of terminals, 10 to 18 of international entries."""
+    """Any other addenda, unchanged: 02 of terminals, 10 to 18 of international entries."""
 
     addenda_type_code: str
     text: str  # from column 4 on
@@ -79,7 +79,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_debit(self) -> bool:
-        """Whether it debits the receiver's account; of an advice, whether it is about debits."""
+        """True if it debits the receiver's account; for an advice, if it is about debits."""
         way = self.transaction_code[1]
         return way in "2468" if self.transaction_code[0] == "8" else way >= "5"
 
@@ -104,7 +104,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_international(self) -> bool:
-        """Whether its entries are laid out as international ones."""
+        """True if its entries have the layout of international entries."""
         entry_class = self.standard_entry_class_code
         return entry_class == INTERNATIONAL or (
             entry_class == NOC_ENTRY_CLASS and self.company_name == _INTERNATIONAL_NOC
@@ -142,7 +142,7 @@ class AchFileMistake(NamedTuple):
 class EntryLine(NamedTuple):
     """An entry with its line number (from 1) and the header of its batch.
 
-    `mistake` says what of the entry cannot be read or contradicts itself; `batch_at` is the line of the header.
+    `mistake` is the error in the entry, if any; `batch_at` is the line of the header.
     """
 
     number: int
@@ -169,7 +169,7 @@ class EntryLine(NamedTuple):
 
     @property
     def code(self) -> str | None:
-        """The code under which it returns or corrects another."""
+        """The code with which it returns or corrects another."""
         if self.returned is not None:
             return self.returned.return_reason_code
         return None if self.changed is None else self.changed.change_code
@@ -220,7 +220,7 @@ class TotalsCounter:
 
     @property
     def service_class(self) -> str:
-        """200 for debits and credits, 220 for credits alone, 225 for debits alone."""
+        """200 for debits and credits, 220 for credits only, 225 for debits only."""
         if self._has_debits and self._has_credits:
             return "200"
         return "225" if self._has_debits else "220"
@@ -245,7 +245,7 @@ def normalize(raw: bytes) -> bytes:
 
 
 def lines_of(raw: bytes) -> Iterator[str]:
-    """Yield the lines one by one: a large file is not split at once. Raises InvalidFile if there are none."""
+    """Yield the lines one by one, without splitting a large file at once. Raises InvalidFile if there are none."""
     content = normalize(raw)
     if not content.strip():
         raise InvalidFile([AchFileMistake(0, None, "is empty")])
@@ -256,7 +256,7 @@ def lines_of(raw: bytes) -> Iterator[str]:
 def _text_of(line: bytes) -> str:
     """Return a line in printable ASCII, one character for each column.
 
-    A letter that is not ASCII is one byte, or several of UTF-8: whichever fills the columns.
+    A character outside ASCII is one byte, or several of UTF-8: whichever fills the columns.
     """
     text = line.decode("latin-1")
     if text.isascii() and text.isprintable():

@@ -19,7 +19,7 @@ _ADDENDA: Mapping[type[records.Addenda], layout.Record] = {
 
 
 class NachaWriter:
-    """Writes line after line: 94 columns and a line feed, in whole blocks of ten.
+    """Writes line by line: 94 columns and a line feed, in whole blocks of ten.
 
     Raises ValueError with record and field if a value does not fit; nothing is truncated. Use
     `to_ach_text` for names and descriptions first.

@@ -18,9 +18,9 @@ def dishonored_return(line: EntryLine, incoming: IncomingEntry, addenda: ReturnA
 
 
 def refusal_of(addenda: ReturnAddenda) -> str | None:
-    """Return what another bank says about a return: that it dishonors ours, or contests that we dishonored its own.
+    """Return another bank's answer to a return: it dishonors ours, or contests our dishonor of its own.
 
-    None of any other return. The columns are those of Appendix Four for these codes.
+    None for any other return. The columns are those of Appendix Four for these codes.
     """
     code, told = addenda.return_reason_code, addenda.addenda_information.ljust(_INFORMATION_WIDTH)
     returned = f"with trace number {told[3:18].strip()} under R{told[21:23]}, settled on day {told[18:21]}"

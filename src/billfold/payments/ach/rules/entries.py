@@ -83,7 +83,7 @@ def approve(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> dict[
 
 
 def approve_stored(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> None:
-    """Approve an entry that was recorded before, for a first or another window."""
+    """Approve an entry that is already recorded, for a first or another window."""
     approved = update_entry(book, entry, ctx, **approve(book, entry, times, ctx=ctx))
     book.keep_fingerprint(approved)
 
@@ -101,7 +101,7 @@ def window_at(due_at: datetime) -> UUID:
 def book_entry(
     book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context, *, settles_at: datetime | None
 ) -> AchEntry:
-    """Post what an entry moves: a deposit, or a debit at T+1. Raises InsufficientFunds."""
+    """Post the money of an entry: a deposit, or a debit at T+1. Raises InsufficientFunds."""
     roll_business_day(book, pocket, ctx)
     kind = JournalKind.ACH if entry.pays_out else JournalKind.DEPOSIT
     entry_no = book.begin(kind, ctx, settles_on=ctx.settles_on)
@@ -121,7 +121,7 @@ def book_entry(
 def reverse_booking(
     book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context, *, ending: str, trace_number: str | None = None
 ) -> None:
-    """Post the opposite of what an entry moved: a deposit, or a clawback and the end of its hold."""
+    """Reverse the posting of an entry: a deposit, or a clawback that also ends its hold."""
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.RETURN, ctx, settles_on=ctx.settles_on, reverses=entry.entry_no)
     rail = book.internal_account(AccountKind.RAIL_ACH)
@@ -145,7 +145,7 @@ def reverse_booking(
 
 
 def _unsettled(entry: AchEntry, ctx: Context) -> Proceeds | None:
-    """Return what comes back of a payment before the bills sold for it have settled."""
+    """Return the returned money of a payment as unsettled, if the bills sold for it have not settled."""
     settles_on = ctx.market.settles_on(entry.created_at)
     if entry.settles_at is not None:
         settles_on = max(settles_on, et_date(entry.settles_at))
@@ -198,7 +198,7 @@ def _release_hold(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context)
     if is_held and lien in pocket.liens:
         pocket.liens.remove(lien)
         until = book.booked_at
-        if calendars.settles_at(until) != until:  # no hold ends on a day that was declared closed
+        if calendars.settles_at(until) != until:  # a hold never ends on a day that was declared closed
             until = et_instant(calendars.fed_on_or_before(et_date(until)), time(23, 59))
         book.change(Hold, entry.ach_id, until=until)
 
@@ -223,7 +223,7 @@ def settle_entries(books: Books, cmd: SettleAch, ctx: Context) -> Outcome:
 def reschedule_entries(books: Books, cmd: RescheduleAch, ctx: Context) -> Outcome:
     """Move entries that missed their window, for example during an outage, to the next one.
 
-    A window whose day has been declared closed since is that of the next open day.
+    A window on a day that has since been declared closed moves to the next open day.
     """
     book = book_of(books, cmd.customers[0])
     late = [each for each in _entries(book, cmd.ach_ids) if _is_late(each, ctx)]
@@ -236,7 +236,7 @@ def _next_window(entry: AchEntry, ctx: Context) -> Schedule:
     times = None if entry.due_at is None else postponed(entry.due_at, ctx.calendars)
     if times is not None and times.settles_at > ctx.now:
         return times
-    # The bills that fund a credit were sold when it was accepted, and have settled since.
+    # The bills that fund a credit were sold when it was accepted, and have since settled.
     return schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False, cutoff=ctx.terms.ach_cutoff)
 
 

@@ -1,7 +1,7 @@
 """Origination: a credit debits the pocket at once, a debit credits it when it settles.
 
 Every entry is reviewed first: most are approved by rule and wait for their window, the others wait
-for an operator. Bills that fund a credit are sold for T+1 on acceptance, so that the money is there
+for an operator. Bills that fund a credit are sold for T+1 on acceptance, so that the money is available
 when it is sent; a credit that is rejected or returned becomes a deposit again.
 """
 
@@ -166,7 +166,7 @@ def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
 
 
 def _place_hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
-    """The hold has the id of the entry, so that a return finds it."""
+    """Place a hold with the id of the entry, so that a return finds it."""
     until = entry.held_until
     if until is not None and until > book.booked_at:
         pocket.liens.append((entry.amount, until))

@@ -27,15 +27,15 @@ from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 
 _EFFECTIVE_WITHIN = timedelta(days=7)
-"""How far the effective date that a sender names may be from the day an entry comes; else it says nothing."""
+"""Maximum distance of the sender's effective date from the day of receipt; otherwise it is ignored."""
 UNKNOWN_ENTRY, DUPLICATE_RETURN, UNTIMELY_RETURN = "R69", "R67", "R68"
-"""Why a return is not accepted: no matching entry, a duplicate return, or the time frame is over."""
+"""Reasons not to accept a return: no matching entry, a duplicate return, or an expired time frame."""
 _LIVE = frozenset({AchStatus.IN_TRANSIT, AchStatus.PROCESSED})
 
 
 @decides(ReceiveAchReturn)
 def receive_return(books: Books, cmd: ReceiveAchReturn, ctx: Context) -> Outcome:
-    """Reverse what the entry moved.
+    """Reverse the money of the entry.
 
     The outcome is FAILED; NOT_ACCEPTED with the code that dishonors the return; or NO_POCKET if
     the pocket of a credit is closed and the money has to be held in suspense.
@@ -89,7 +89,7 @@ def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
 
 
 def _settled_on(entry: AchEntry) -> date:
-    """Return when an entry settled: on its effective date, or on the day it came if its sender names another time."""
+    """Return when an entry settled: on its effective date, or on the day of receipt if that date is out of range."""
     came_on, named = et_date(entry.created_at), entry.effective_on
     if named is None or abs(named - came_on) > _EFFECTIVE_WITHIN:
         return came_on
@@ -129,7 +129,7 @@ def _objection(entry: AchEntry, cmd: ReceiveAchReturn, ctx: Context) -> str | No
 
 
 def _was_transmitted(entry: AchEntry) -> bool:
-    """Whether the entry is in a file, even if its transmission is not confirmed yet."""
+    """Return whether the entry is in a file, even if its transmission is not confirmed yet."""
     return entry.status in _LIVE or (entry.status == AchStatus.APPROVED and entry.file_id is not None)
 
 

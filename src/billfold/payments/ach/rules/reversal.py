@@ -40,7 +40,7 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
     if other == Direction.CREDIT:
         pocket = book.pockets[entry.pocket_id]
         new_entry = pay_out(book, pocket, ctx, entry=new_entry, settles_at=times.settled_at)
-    # The money that a reversal brings back is the customer's own: nothing is held.
+    # The money that a reversal returns is the customer's own, so nothing is held.
     approval = entries.approve(book, new_entry, times, ctx=ctx) | {"held_until": None}
     new_entry = msgspec.structs.replace(new_entry, **approval)
     entries.add_entry(book, new_entry)

@@ -1,6 +1,6 @@
 """Windows: when an originated entry is sent, when it settles, and when it counts as settled.
 
-Sources: FedACH processing schedule; which entry is sent on which day is a rule of the bank (contract 9).
+Sources: FedACH processing schedule; the day on which an entry is sent is a rule of the bank (contract 9).
 """
 
 from datetime import date, datetime, time
@@ -26,7 +26,7 @@ class Window(NamedTuple):
 
 SAME_DAY = (Window(time(10, 30), time(13)), Window(time(14, 45), time(17)), Window(time(16, 45), time(18)))
 NEXT_DAY = Window(time(2, 15), time(8, 30))
-"""Its deadline is in the night after the day of sending."""
+"""Its deadline is in the night after the sending day."""
 
 
 HELD_DAYS = {"CCD": 3, "PPD": 5, "WEB": 5}
@@ -38,7 +38,7 @@ REVERSAL_DAYS = 5
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """The schedule of one entry. `settled_at` is when the bank counts it as settled."""
+    """The schedule of one entry. `settled_at` is the time at which the bank counts it as settled."""
 
     due_at: datetime
     effective_on: date
@@ -71,7 +71,7 @@ def schedule(now: datetime, amount: int, calendars: Calendars, *, is_credit: boo
 
 
 def postponed(due_at: datetime, calendars: Calendars) -> Schedule | None:
-    """Return the schedule by the same window of the next open day, None unless that of the window has been closed."""
+    """Return the schedule for the same window on the next open day; None if the window's day has not been closed."""
     moved = calendars.settles_at(due_at)
     effective_on, deadline = et_date(moved), moved.astimezone(ET).time()
     window = next((each for each in (NEXT_DAY, *SAME_DAY) if each.deadline == deadline), None)
@@ -95,7 +95,7 @@ def _accepted_on(now: datetime, calendars: Calendars, cutoff: time) -> date:
 
 
 def _first_window(now: datetime, sent_on: date) -> Window:
-    """Return the first window of the day whose deadline is not over."""
+    """Return the first window of the day whose deadline has not passed."""
     for window in SAME_DAY:
         if now < et_instant(sent_on, window.deadline):
             return window
@@ -113,7 +113,7 @@ def reversible_until(effective_on: date, calendars: Calendars) -> date:
 
 
 def next_deadline(now: datetime, calendars: Calendars) -> datetime:
-    """Return the first deadline of any window strictly after `now`: returns are sent in any window."""
+    """Return the first deadline of any window strictly after `now`, because returns are sent in any window."""
     today = et_date(now)
     if calendars.is_fed_day(today):
         for window in (NEXT_DAY, *SAME_DAY):

@@ -1,4 +1,4 @@
-"""The money of cards: holds, clearings, refunds, chargebacks, and the limits of a card.
+"""Card money: holds, clearings, refunds, chargebacks, and card limits.
 
-Owns what a payment by card reserves and moves. Never settles with the processor: `payments/clearing` does.
+Owns the holds and movements of card payments. Never settles with the processor: `payments/clearing` does.
 """

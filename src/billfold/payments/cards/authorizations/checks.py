@@ -1,6 +1,6 @@
-"""Holds and card payments: rows equal the reservations and transactions that the ledger has of them.
+"""Checks of holds and card payments: their rows equal the reservations and transactions in the ledger.
 
-What was approved after it had been declined is reversed, or will be by a scheduled job.
+A message approved after it had been declined is reversed, or a scheduled job will reverse it.
 """
 
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks
@@ -100,7 +100,7 @@ SELECT d.customer_id, d.message_id, (c.outcome->>'approved_amount')::bigint AS c
 
 
 async def check_rows(conn: Connection, findings: Findings) -> None:
-    """Find messages that were declined as too late, and hold money all the same."""
+    """Find messages that were declined as too late but still hold money."""
     late = await conn.fetch(_LATE_MESSAGES)
     decided, reversals = (
         [command_id(who, each["message_id"]) for each in late] for who in (commands.PROCESSOR, commands.LATE)
@@ -108,9 +108,9 @@ async def check_rows(conn: Connection, findings: Findings) -> None:
     keys = [[each[name] for each in late] for name in ("customer_id", "message_id")]
     for each in await conn.fetch(_APPROVED, *keys, decided, reversals):
         if each["cents"] is None or (each["cents"] and each["reversed_by"] is None):
-            what = "nobody has decided" if each["cents"] is None else "nobody has reversed"
+            what = "was not decided" if each["cents"] is None else "was not reversed"
             key = {"customer_id": each["customer_id"], "message_id": each["message_id"]}
-            findings.add("card_late_message", key, f"it came too late, {what} it, and no job will")
+            findings.add("card_late_message", key, f"it came too late and {what}, and no job is scheduled to do it")
 
 
 COUNTED = (_AUTHORIZATION, _PAYMENT, _LIMITS)

@@ -1,4 +1,4 @@
-"""Commands about the money of cards. All reference the card, and the authorization or purchase that they are about."""
+"""Commands about card money. All reference the card, and the authorization or purchase concerned."""
 
 from datetime import date, datetime
 from enum import StrEnum
@@ -11,19 +11,19 @@ from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.platform.database.rows import Row
 
 EXPIRY_JOB: Final = "card.hold_expiry"
-"""Releases a hold that nobody cleared; its object is the authorization."""
+"""Releases a hold that was not cleared; its object is the authorization."""
 LATE_JOB: Final = "card.late"
-"""Reverses what was decided after the processor had its answer; its object is the message."""
+"""Reverses an approval that came after the processor had its answer; its object is the message."""
 PROCESSOR: Final = "card-processor"
-"""Who sends messages about cards, as the caller of commands."""
+"""The sender of card messages, as the caller of commands."""
 LATE: Final = "card-processor:late"
-"""Reverses what was approved too late, under the key of the message."""
+"""Reverses a late approval, under the key of the message."""
 CHARGEBACK_DAYS: Final = 120
-"""For how long after its settlement date a payment can be charged back."""
+"""Days after its settlement date within which a payment can be charged back."""
 
 
 class EntryMode(StrEnum):
-    """How the card was presented."""
+    """The way in which the card was presented."""
 
     CHIP = "CHIP"
     CONTACTLESS = "CONTACTLESS"
@@ -43,7 +43,7 @@ class Decision(StrEnum):
 
 
 class DeclineReason(StrEnum):
-    """Why the bank declines. TIMED_OUT: it decided too late, and reversed what it had approved."""
+    """The reason for a decline. TIMED_OUT: the bank decided too late, and reversed any approval."""
 
     AGREEMENT_NOT_ACCEPTED = "AGREEMENT_NOT_ACCEPTED"
     CARD_CLOSED = "CARD_CLOSED"
@@ -68,7 +68,7 @@ class DeclineReason(StrEnum):
 
 
 class AuthorizationStatus(StrEnum):
-    """PENDING while cash is held. A clearing that comes later posts all the same: then it is CLEARED."""
+    """PENDING while cash is held. A later clearing still posts: then it is CLEARED."""
 
     PENDING = "PENDING"
     CLEARED = "CLEARED"
@@ -78,7 +78,7 @@ class AuthorizationStatus(StrEnum):
 
 
 class CardPaymentKind(StrEnum):
-    """What a record of the processor's settlement moved."""
+    """The movement of a record in the processor's settlement."""
 
     PURCHASE = "PURCHASE"
     REFUND = "REFUND"
@@ -89,11 +89,11 @@ class CardPaymentKind(StrEnum):
 Text = Annotated[str, msgspec.Meta(max_length=100)]
 CategoryCode = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}\Z", max_length=4)]
 NetworkReference = Annotated[str, msgspec.Meta(min_length=1, max_length=40, pattern=r"^[!-~]+\Z")]
-"""What all messages of a purchase name."""
+"""The reference that all messages of a purchase share."""
 
 
 class Merchant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a card pays. `category_code` is that of ISO 18245, `country` and `state` are codes or null."""
+    """The merchant. `category_code` is that of ISO 18245, `country` and `state` are codes or null."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"\S")]
     category_code: CategoryCode
@@ -105,17 +105,17 @@ class Merchant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     acquirer_id: Annotated[str, msgspec.Meta(max_length=16)] | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError for texts that are not one printable line: some databases cannot hold them."""
+        """Raise ValueError for texts that are not one printable line, because some databases cannot hold them."""
         if not "".join(filter(None, msgspec.structs.astuple(self))).isprintable():
             raise ValueError("must be printable characters on one line")
 
 
 class AuthorizationRow(Row, frozen=True, kw_only=True):
-    """What a card may take for one purchase. Amounts are cents; `merchant` is JSON text.
+    """The authorization of a purchase. Amounts are cents; `merchant` is JSON text.
 
-    `remaining` is held in cash now; `hold_entry_no` is the journal entry that reserved it, and the `places`-th
-    member of `transaction_id` its transaction. `authorized_on` is the Eastern day on which it was raised last: limits
-    count on it what exceeds `spent_before`.
+    `remaining` is the cash held now; `hold_entry_no` is the journal entry that reserved it, and the `places`-th
+    member of `transaction_id` its transaction. `authorized_on` is the Eastern day on which it was last raised: limits
+    count the excess over `spent_before` on that day.
     """
 
     table = "card_authorization"
@@ -149,19 +149,19 @@ class AuthorizationRow(Row, frozen=True, kw_only=True):
 
     @property
     def spent(self) -> int:
-        """Cents that it took, or may still take."""
+        """Cents spent, or still held to be spent."""
         return max(self.approved - self.reversed, self.cleared)
 
     @property
     def spent_that_day(self) -> int:
-        """Cents that the limits of the card count on the day on which it was raised last."""
+        """Cents that the limits of the card count on the day on which it was last raised."""
         return max(self.spent - self.spent_before, 0)
 
 
 class CardPaymentRow(Row, frozen=True, kw_only=True):
-    """Money that a record of the processor's settlement moved, in cents.
+    """A payment from a record of the processor's settlement, in cents.
 
-    `original_id` is the purchase of a chargeback or representment; `disputed` is what of a purchase is charged back.
+    `original_id` is the purchase of a chargeback or representment; `disputed` is the part of a purchase charged back.
     """
 
     table = "card_payment"
@@ -187,7 +187,7 @@ class CardPaymentRow(Row, frozen=True, kw_only=True):
 
 
 class CardLimitsRow(Row, frozen=True, kw_only=True):
-    """What a card may spend in a day, in cents: in all, and by merchant category (JSON text). Zero blocks."""
+    """Daily limits of a card, in cents: in total, and by merchant category (JSON text). Zero blocks."""
 
     table = "card_limits"
     key_column = "card_id"
@@ -202,7 +202,7 @@ class CardLimitsRow(Row, frozen=True, kw_only=True):
 
 
 class LateMessageRow(Row, frozen=True, kw_only=True):
-    """A message of the processor, as JSON text, that was declined because the bank had not decided in time."""
+    """A message of the processor, as JSON text, that was declined because it was not decided in time."""
 
     table = "card_late_message"
     key_column = "message_id"
@@ -213,7 +213,7 @@ class LateMessageRow(Row, frozen=True, kw_only=True):
 
 
 class CardSpending(msgspec.Struct, frozen=True):
-    """The limits of a card, and what it spent by merchant category on the day it was used last."""
+    """The limits of a card, and its spending by merchant category on the day of its last use."""
 
     limits: CardLimitsRow | None
     day: date | None
@@ -221,7 +221,7 @@ class CardSpending(msgspec.Struct, frozen=True):
 
 
 def authorization_id_of(card_id: UUID, network_reference: str) -> UUID:
-    """Return the id of the authorization of a purchase: all its messages name the same reference."""
+    """Return the id of the authorization of a purchase, whose messages all have the same reference."""
     return uuid5(card_id, network_reference)
 
 
@@ -234,7 +234,7 @@ _SEEN = (Reference.CARD_AUTHORIZATION,)
 
 
 def references_of(card_id: UUID, network_reference: str | None = None, *others: UUID) -> tuple[UUID, ...]:
-    """Return what a command about a card references: itself, its limits, and the authorization of a purchase."""
+    """Return the references of a command about a card: itself, its limits, and the authorization of a purchase."""
     own = () if network_reference is None else (authorization_id_of(card_id, network_reference),)
     return (card_id, spending_id_of(card_id), *own, *others)
 
@@ -253,7 +253,7 @@ class CardMessage(Command, frozen=True, kw_only=True):
 
 
 class CardRequest(CardMessage, frozen=True, kw_only=True):
-    """Wants so many cents, `cash` of them paid out in cash; the flags say what the terminal can do with less."""
+    """A request for an amount in cents, `cash` of it as cash; the flags state what the terminal can do with less."""
 
     amount: int
     cash: int = 0
@@ -262,30 +262,30 @@ class CardRequest(CardMessage, frozen=True, kw_only=True):
 
 
 class AuthorizeCard(CardRequest, frozen=True, kw_only=True):
-    """Decide about a purchase of so many cents; an advice has been decided by others."""
+    """Decide about a purchase of this amount; an advice has already been decided by others."""
 
     is_advice: bool = False
 
 
 class IncrementAuthorization(CardRequest, frozen=True, kw_only=True):
-    """Decide about so many cents more for a purchase that is held."""
+    """Decide about an additional amount for a purchase that is held."""
 
 
 class ReverseAuthorization(CardMessage, frozen=True, kw_only=True):
-    """Release so many cents of a hold; None: all. `is_late`: the bank's own approval came too late."""
+    """Release an amount of a hold; None: all. `is_late`: the bank's own approval came too late."""
 
     amount: int | None = None
     is_late: bool = False
 
 
 class ExpireAuthorization(CardMessage, frozen=True, kw_only=True):
-    """Release a hold whose time is over by `due`."""
+    """Release a hold that expires by `due`."""
 
     due: datetime
 
 
 class InquireBalance(Command, frozen=True, kw_only=True):
-    """Ask what a card could pay now."""
+    """Return the amount that a card could pay now."""
 
     reference_kinds = (Reference.CARD,)
     needs_identifiers = False
@@ -296,7 +296,7 @@ class InquireBalance(Command, frozen=True, kw_only=True):
 
 
 class CardRecord(Command, frozen=True, kw_only=True):
-    """A record of the processor's settlement. `amount` and what the bank earns of it are cents."""
+    """A record of the processor's settlement. `amount` and the bank's earnings from it are cents."""
 
     reference_kinds = _SEEN
     needs_identifiers = False
@@ -312,32 +312,32 @@ class CardRecord(Command, frozen=True, kw_only=True):
 
 
 class ClearCard(CardRecord, frozen=True, kw_only=True):
-    """Take the money of a purchase. After the final record nothing more is held for it."""
+    """Debit a purchase. After the final record nothing more is held for it."""
 
     merchant: Merchant
     is_final: bool = True
 
 
 class RefundCard(CardRecord, frozen=True, kw_only=True):
-    """Credit what a merchant gives back."""
+    """Credit a merchant's refund."""
 
     merchant: Merchant
 
 
 class ChargeBack(CardRecord, frozen=True, kw_only=True):
-    """Credit a disputed purchase. References also the purchase."""
+    """Credit a disputed purchase. Also references the purchase."""
 
     original_id: UUID
 
 
 class Represent(CardRecord, frozen=True, kw_only=True):
-    """Take back what was charged back. References also the purchase."""
+    """Reverse a chargeback. Also references the purchase."""
 
     original_id: UUID
 
 
 class SetCardLimits(Command, frozen=True, kw_only=True):
-    """Set what a card may spend in a day, in cents: in all (None: no limit), and by merchant category."""
+    """Set the daily limits of a card, in cents: in total (None: no limit), and by merchant category."""
 
     reference_kinds = _SEEN
     audit = AuditedAction("card", "limited", fields=("daily", "categories"))

@@ -1,7 +1,7 @@
-"""Messages of the card processor become commands, and are answered in time.
+"""Turns messages of the card processor into commands, and answers them in time.
 
-The processor waits for two seconds. A message whose decision takes longer is kept before it is declined: whatever the
-bank decides of it is reversed by a job, and it is a decline whenever it is sent again.
+The processor waits for two seconds. A message whose decision takes longer is stored before it is declined: a later
+approval is reversed by a job, and the message is declined whenever it is sent again.
 """
 
 import asyncio
@@ -28,15 +28,15 @@ from billfold.platform.errors import InvalidInput, MarketDataStale, Refused, Una
 from billfold.platform.settings.settings import Settings
 
 DEADLINE_SECONDS: Final = 1.7
-"""Of the two seconds of the network; the rest is for the way."""
+"""Out of the network's two seconds; the rest is for transmission."""
 _KEEPING_SECONDS: Final = 0.2
-"""How long it may take to keep a message that is late."""
+"""Maximum time for storing a late message."""
 AMOUNT_MAX: Final = 999_999_999_999
 """Twelve digits, as in field 4 of ISO 8583."""
 
 
 class MessageType(StrEnum):
-    """What the processor wants. An advice is what it, or the network, has decided already."""
+    """The type of request. An advice reports a decision by the processor or the network."""
 
     AUTHORIZATION = "AUTHORIZATION"
     INCREMENT = "INCREMENT"
@@ -50,10 +50,10 @@ Cents = Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)]
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A message about a card. `amount` is cents: of a reversal what is released, null is all of it.
+    """A message about a card. `amount` is cents; for a reversal it is the amount to release, null for all of it.
 
-    `cash` is what of the amount is paid out in cash; at a cash machine it is all of it. `is_partial_allowed` and
-    `is_purchase_only_allowed` say what the terminal can do with less: with a part of a purchase, or without its cash.
+    `cash` is the part of the amount paid out in cash; at an ATM it is all of it. `is_partial_allowed` and
+    `is_purchase_only_allowed` state whether the terminal accepts a partial approval, or one without the cash.
     """
 
     message_id: UUID
@@ -72,7 +72,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class MessageAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The bank's decision. `approved_amount` is cents: of an inquiry what the card could pay now."""
+    """The bank's decision. `approved_amount` is cents; for an inquiry, the amount that the card could pay now."""
 
     decision: commands.Decision
     approved_amount: int = 0
@@ -86,11 +86,11 @@ _TIMED_OUT: Final = MessageAnswer(decision=commands.Decision.DECLINED, reason=co
 
 
 async def answer_message(bank: Bank, message: Message) -> MessageAnswer:
-    """Decide a message. Raises InvalidInput, Unavailable, and Refused for an id that another message has."""
+    """Decide a message. Raises InvalidInput, Unavailable, and Refused for an id that another message used."""
     entry = await bank.directory.find("card", message.card_id)
     if entry is None:
         return MessageAnswer(decision=commands.Decision.DECLINED, reason=commands.DeclineReason.CARD_NOT_FOUND)
-    if message.type == MessageType.REFUND:  # announced: its money comes by clearing
+    if message.type == MessageType.REFUND:  # only announced: the money comes by clearing
         return MessageAnswer(decision=commands.Decision.APPROVED, approved_amount=message.amount or 0)
     return await _decide(bank, message, command_of(message, entry.customer_id))
 
@@ -118,7 +118,7 @@ async def _decide(bank: Bank, message: Message, command: Command) -> MessageAnsw
 
 
 async def _keep_late(bank: Bank, message: Message, customer_id: UUID) -> None:
-    """Keep a message that is about to be declined. Raises Unavailable: then the processor must reverse it."""
+    """Store a message that is about to be declined. Raises Unavailable: then the processor must reverse it."""
     job = ScheduledJob(commands.LATE_JOB, message.message_id, customer_id, await bank.now())
     late = commands.LateMessageRow(
         message_id=message.message_id, customer_id=customer_id, message=msgspec.json.encode(message).decode()
@@ -164,7 +164,7 @@ def command_of(message: Message, customer_id: UUID) -> Command:
 
 
 def _fingerprint(message: Message) -> bytes:
-    """Return what tells one message from another with its id; the time of sending does not."""
+    """Return the fingerprint that distinguishes messages with the same id; it ignores the time of sending."""
     said = {name: getattr(message, name) for name in message.__struct_fields__ if name != "transmitted_at"}
     return hashlib.sha256(msgspec.json.encode(said)).digest()
 
@@ -174,7 +174,7 @@ _KEY_PERSON: Final = b"billfold.cards"
 
 
 def processor_key(settings: Settings, seed: bytes) -> bytes | None:
-    """Return the key of messages: the one of the settings, or of a sandbox's seed; None: there is no processor."""
+    """Return the key for messages: from the settings, or derived from a sandbox's seed; None: there is no processor."""
     if settings.card_processor_key is not None:
         return settings.card_processor_key
     return None if settings.is_production else hashlib.blake2b(seed, digest_size=32, person=_KEY_PERSON).digest()
@@ -195,7 +195,7 @@ async def decide_message(request: RawRequest, bank: Bank) -> MessageAnswer:
 
 
 def _require_signed(bank: Bank, request: RawRequest) -> None:
-    """Raise Refused invalid-signature unless the processor has just signed the body."""
+    """Raise Refused invalid-signature unless the body has a recent signature of the processor."""
     key = processor_key(bank.settings, bank.seed)
     timestamp, signature = request.header(b"x-timestamp") or "", request.header(b"x-signature") or ""
     is_recent = timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= len("9999999999")

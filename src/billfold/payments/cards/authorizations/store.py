@@ -1,4 +1,4 @@
-"""Queries of authorizations, card payments, and what cards spent."""
+"""Queries of authorizations, card payments, and card spending."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from billfold.platform.database.rows import Table
 _cards, _authorizations = Table(CardRow), Table(commands.AuthorizationRow)
 _payments, _limits = Table(commands.CardPaymentRow), Table(commands.CardLimitsRow)
 _late = Table(commands.LateMessageRow, key=("message_id",), noun="message")
-# One query, as a card waits for it: cards, authorizations, payments, limits with what was spent on the last day.
+# One query, for low latency: cards, authorizations, payments, limits with the spending of the last day.
 _REFERENCED = """
 WITH k AS MATERIALIZED (SELECT $1::text::uuid[] AS customers, $2::text::uuid[] AS ids)
 SELECT ARRAY(SELECT c FROM card c
@@ -55,12 +55,12 @@ async def find_authorization(
 
 
 async def keep_late(conn: Db, late: commands.LateMessageRow) -> None:
-    """Keep a message that was not decided in time; one that is kept stays."""
+    """Store a message that was not decided in time; an existing one is not changed."""
     await _late.insert(conn, late, "ON CONFLICT (message_id) DO NOTHING")
 
 
 async def is_late(conn: Db, message_id: UUID) -> bool:
-    """Tell whether a message was not decided in time."""
+    """Return whether a message was not decided in time."""
     return await _late.find(conn, message_id) is not None
 
 

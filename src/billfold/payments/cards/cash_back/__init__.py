@@ -1,4 +1,4 @@
-"""Cash back: what a partner's customers get back of a month's purchases by card.
+"""Cash back: a share of a month's card purchases, credited to a partner's customers.
 
-Owns the rules of partners and what was given by them. Never moves money but as a credit of `adjustments`.
+Owns the rules of partners and the cash back given. Moves money only as a credit of `adjustments`.
 """

@@ -1,15 +1,15 @@
-"""Cash back: every month is what the payments of a customer's cards and the rule in force make of it."""
+"""Checks of cash back: every month follows from the customer's card payments and the rule in force."""
 
 from billfold.ledger.checks import TrackedTable, creation_checks
 from billfold.payments.cards.cash_back.rules import CASH_BACK_JOB, NEVER_PURCHASES, GiveCashBack
 from billfold.platform.database.checks import Certainty, declared
 
 _CASH = ", ".join(f"'{each}'" for each in NEVER_PURCHASES)
-# What a rule `r` counts of a payment `p`.
+# The condition for a rule `r` to count a payment `p`.
 _IS_COUNTED = f"p.merchant->>'category_code' <> ALL(r.excluded_categories || ARRAY[{_CASH}])"
 _MONTH_OF = "to_char(({}) AT TIME ZONE 'America/New_York', 'YYYY-MM')"
 _NET = "purchases - refunds"
-# Rows with what is taken off each: the cards of a customer carry together.
+# Rows with the deduction of each: the cards of a customer share it.
 _CARRIED = f"""
 SELECT *, -least(greatest({_NET}, 0), greatest(open - lesser, 0)) AS carried
   FROM (SELECT t.*, coalesce(sum(greatest({_NET}, 0)) OVER (
@@ -41,7 +41,7 @@ SELECT customer_id, entry_no, pocket_id, amount, (details->>'card_id')::uuid AS 
 """
 _QUERIES = {
     ("cash_back", Certainty.DERIVED): {
-        "it is not what its card paid in the month by the rule in force": f"""
+        "it does not follow from its card's payments in the month and the rule in force": f"""
             SELECT x.customer_id, x.cash_back_id FROM ({_EXPECTED}) x
              WHERE (x.purchases, x.refunds, x.carried_in, x.rule_version, x.amount)
                    IS DISTINCT FROM (x.paid, x.refunded, x.carried, x.version, x.earned)""",
@@ -67,7 +67,7 @@ _QUERIES = {
                                                              = (p.customer_id, p.card_id, n.period))""",
     },
     ("cash_back_rule", Certainty.SUSPECT): {
-        "no job gives by it": f"""
+        "no scheduled job applies it": f"""
             SELECT r.customer_id, r.version FROM cash_back_rule r WHERE NOT EXISTS (
               SELECT 1 FROM scheduled_job j WHERE j.kind = '{CASH_BACK_JOB}' AND j.object_id = r.partner_id)"""
     },

@@ -1,4 +1,4 @@
-"""`billfold cash-back`: by which rule a partner's customers get back a share of what they pay by card."""
+"""`billfold cash-back`: rules by which a partner's customers get back a share of their card payments."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -30,7 +30,7 @@ async def set_partner_rule(
     cap: Annotated[int | None, typer.Option(help="The most per card and month, in cents.")] = None,
     from_month: Annotated[str | None, typer.Option("--from", help="The first month; this one if omitted.")] = None,
 ) -> str:
-    """Set a partner's rule from a month on. Months that are over keep theirs."""
+    """Set a partner's rule from a month on. Past months keep theirs."""
     partner = await _partner(bank.pool, slug)
     try:
         rule = await set_rule(
@@ -42,10 +42,10 @@ async def set_partner_rule(
 
 
 @group.table(
-    "rules acme", columns=("version", "from", "basis points>", "excluded", "cap>", "set"), empty="There is no rule."
+    "rules acme", columns=("version", "from", "basis points>", "excluded", "cap>", "set"), empty="No rules are set."
 )
 async def rules(conn: Connection, slug: Slug) -> Iterable[Row]:
-    """List the rules of a partner. Of those that hold from a month, the last one counts."""
+    """List the rules of a partner. If several start in the same month, the last one counts."""
     found = await store.list_rules(conn, (await _partner(conn, slug)).partner_id)
     return [
         (
@@ -66,7 +66,7 @@ async def rules(conn: Connection, slug: Slug) -> Iterable[Row]:
     empty="No card has cash back for this month.",
 )
 async def given(bank: Bank, period: Annotated[str, typer.Argument(help="A month as YYYY-MM.")]) -> Iterable[Row]:
-    """List the cash back of a month. Without a Pocket nothing was credited."""
+    """List the cash back of a month. A row without a Pocket was not credited."""
     return [
         (
             each.card_id,

@@ -18,9 +18,9 @@ from billfold.platform.errors import NotFound
 from billfold.platform.money import round_half_up
 
 CASH_BACK_JOB: Final = "card.cash_back"
-"""Gives the cash back of a month that is over; its object is the partner."""
+"""Gives the cash back of a past month; its object is the partner."""
 NEVER_PURCHASES: Final = ("6010", "6011")
-"""Categories of cash, over the counter and from a machine (ISO 18245): no rule counts them."""
+"""Cash categories, at a counter or an ATM (ISO 18245): no rule counts them."""
 BASIS_POINTS_MAX: Final = 1_000
 
 
@@ -40,7 +40,7 @@ class CashBackRule(msgspec.Struct, frozen=True, kw_only=True):
 class CardMonth(msgspec.Struct, frozen=True, kw_only=True):
     """Purchases and refunds of a card in a month, booked by its end.
 
-    `carried_in`, zero or below, is what refunds of the customer's other cards, and of months before, take off it.
+    `carried_in`, zero or below, is the deduction for refunds of the customer's other cards, and of earlier months.
     """
 
     customer_id: UUID
@@ -51,7 +51,7 @@ class CardMonth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CashBackRow(Row, frozen=True, kw_only=True):
-    """Cash back of a card for a month; without `entry_no` nothing was to be given, or no Pocket was open to get it."""
+    """Cash back of a card for a month; without `entry_no` it was zero, or no Pocket was open to receive it."""
 
     table = "cash_back"
     key_column = "cash_back_id"
@@ -93,14 +93,14 @@ _WHOLE = 10_000
 
 
 def cash_back_of(purchases: int, *, basis_points: int, cap: int | None) -> int:
-    """Return the cash back of purchases less refunds, half up to the cent; of a negative sum nothing."""
+    """Return the cash back for purchases less refunds, half up to the cent; zero for a negative sum."""
     amount = round_half_up(max(purchases, 0) * basis_points, _WHOLE)
     return amount if cap is None else min(amount, cap)
 
 
 @decides(GiveCashBack)
 def give_cash_back(books: Books, cmd: GiveCashBack, ctx: Context) -> Outcome:
-    """Credit a month's cash back to the card's Pocket; if that is closed, to the customer's oldest that is not.
+    """Credit a month's cash back to the card's Pocket; if that is closed, to the customer's oldest open one.
 
     Without such a Pocket it is forfeited.
     """

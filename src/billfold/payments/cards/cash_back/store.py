@@ -1,4 +1,4 @@
-"""Queries of the rules of cash back, of what cards paid in a month, and of what was given."""
+"""Queries of cash back rules, of cards' payments in a month, and of the cash back given."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ _IN_FORCE = f"""
 """
 _HAS_JOB = "SELECT EXISTS (SELECT 1 FROM scheduled_job WHERE kind = $1 AND object_id = $2)"
 _GIVEN = f"{_given.select} WHERE period = $1 ORDER BY customer_id, card_id LIMIT $2"
-# What a month counts of a payment `p`: nothing of an excluded category.
+# The amount of a payment `p` that counts for a month: nothing for an excluded category.
 COUNTED_MONTH = """
 SELECT p.customer_id, p.card_id,
        coalesce(sum(p.amount) FILTER (WHERE p.kind IN ('PURCHASE', 'REPRESENTMENT')), 0)::bigint AS purchases,
@@ -31,9 +31,9 @@ SELECT p.customer_id, p.card_id,
    AND p.merchant->>'category_code' <> ALL($4::text[])
  GROUP BY p.customer_id, p.card_id
 """
-# What refunds of a customer's cards exceed purchases by, in months before (`owed`) and in this one, is taken off the
-# cards that paid more than they got back, those with the least left first: a card above the cap would take it for
-# nothing.
+# The excess of refunds over purchases of a customer's cards, from earlier months (`owed`) and this one, is deducted
+# from the cards that paid more than they got back, lowest remainder first: a card above the cap would absorb it
+# without effect.
 _MONTHS = f"""
 SELECT customer_id, card_id, purchases, refunds, greatest(least(still, 0), least(-net, 0))::bigint AS carried_in
   FROM (SELECT n.*, owed + sum(least(net, 0)) OVER (PARTITION BY customer_id) - greatest(net, 0)
@@ -61,22 +61,22 @@ async def list_rules(conn: Db, partner_id: UUID) -> list[CashBackRule]:
 
 
 async def find_rule(conn: Db, partner_id: UUID, period: str) -> CashBackRule | None:
-    """Return the rule by which a partner gives cash back for a month."""
+    """Return a partner's cash back rule for a month."""
     return await _rules.first(conn, _IN_FORCE, partner_id, period)
 
 
 async def list_months(conn: Db, rule: CashBackRule, period: str, span: tuple[datetime, datetime]) -> list[CardMonth]:
-    """Return the cards of a partner that paid or got something back in a month, and have no cash back for it yet."""
+    """Return the cards of a partner with payments or refunds in a month that have no cash back for it yet."""
     excluded: Sequence[str] = [*NEVER_PURCHASES, *rule.excluded_categories]
     return [CardMonth(**row) for row in await conn.fetch(_MONTHS, rule.partner_id, *span, excluded, period)]
 
 
 async def list_given(conn: Db, period: str, *, limit: int = 1_000) -> list[CashBackRow]:
-    """Return what was given for a month."""
+    """Return the cash back given for a month."""
     return await _given.all(conn, _GIVEN, period, limit)
 
 
 async def has_job(conn: Db, job: ScheduledJob) -> bool:
-    """Tell whether a job of this kind is scheduled for this object, at whatever time."""
+    """Return whether a job of this kind is scheduled for this object, at any time."""
     is_scheduled: bool = await conn.fetchval(_HAS_JOB, job.kind, job.object_id)
     return is_scheduled

@@ -1,4 +1,4 @@
-"""Cash back of a month is given once the month is over: a scheduled job per partner, safe to repeat."""
+"""Gives the cash back of a month once the month is over: a scheduled job per partner, safe to repeat."""
 
 import re
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from billfold.platform.ids import command_id
 
 CALLER: Final = "cash-back"
 GIVEN_AT: Final = time(6)
-"""When it is given (ET), on the first day of the next month: what was booked before midnight is committed by then."""
+"""Time of giving (ET), on the first day of the next month: entries booked before midnight are committed by then."""
 
 
 async def give_month(bank: Bank, job: ScheduledJob) -> None:
-    """Give the cash back of the month before the job's, and schedule the next."""
+    """Give the cash back of the month before the job's, and schedule the next job."""
     begins, ends = month_before(et_date(job.at))
     period, partner_id = f"{begins:%Y-%m}", job.object_id
     rule = await store.find_rule(bank.pool, partner_id, period)
@@ -56,13 +56,13 @@ def _command(rule: rules.CashBackRule, period: str, month: rules.CardMonth) -> r
 
 
 def month_before(day: date) -> tuple[date, date]:
-    """Return the first days of the month before a day's, and of the day's own."""
+    """Return the first day of the previous month, and of the day's own month."""
     ends = day.replace(day=1)
     return (ends - timedelta(days=1)).replace(day=1), ends
 
 
 def next_job(partner_id: UUID, now: datetime) -> ScheduledJob:
-    """Return the job that gives the cash back of the month which `now` is in."""
+    """Return the job that gives the cash back of the current month."""
     first = (et_date(now).replace(day=1) + timedelta(days=31)).replace(day=1)
     return ScheduledJob(rules.CASH_BACK_JOB, partner_id, None, at=et_instant(first, GIVEN_AT))
 
@@ -81,7 +81,7 @@ async def set_rule(
     cap: int | None = None,
     from_month: str | None = None,
 ) -> rules.CashBackRule:
-    """Set the rule of a partner from a month on, by default this one; return it. Raises InvalidInput."""
+    """Set the rule of a partner from a month on, by default the current one; return it. Raises InvalidInput."""
     async with audited(
         bank.pool,
         bank.vault,
@@ -109,7 +109,7 @@ async def set_rule(
         action.resource_id = str(rule.version)
         action.proves("cash_back_rule", rule.version, fingerprint(columns))
         job = next_job(partner.partner_id, now)
-        if not await store.has_job(action.conn, job):  # one that is late keeps its month
+        if not await store.has_job(action.conn, job):  # a late job keeps its month
             await jobs_store.schedule(action.conn, [job])
     return rule
 

@@ -1,5 +1,5 @@
-"""Settlement files of the card processor: what it settles with the bank for a date, record by record.
+"""Settlement files of the card processor: its settlement with the bank for a date, record by record.
 
-Owns the files' format and their tables, interchange and the processor's fees. Never decides about a Pocket: records
-are booked by the commands of `authorizations`.
+Owns the file format and its tables, interchange and the processor's fees. Never decides about a Pocket:
+the commands of `authorizations` book the records.
 """

@@ -1,4 +1,4 @@
-"""Settlement files: their rows are what the stored files say, and every record is booked, or in suspense."""
+"""Checks of settlement files: their rows equal the stored files, and every record is booked, or in suspense."""
 
 import msgspec
 
@@ -13,8 +13,8 @@ from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
 
 FILES, RECORDS = "card_settlement_file", "card_settlement_record"
-# Records of a file that is processed; while it is not, they are on their way.
-# Of a file that operators have closed, what could not be booked is not.
+# Records of a processed file; before that, they are still in process.
+# If operators have closed a file, records that could not be booked stay so.
 _IS_BOOKED = "f.state = 'PROCESSED' AND f.report->'closed' IS NULL"
 _PROCESSED = f"{RECORDS} r JOIN rail_file f ON f.file_id = r.file_id AND {_IS_BOOKED}"
 _QUERIES = {
@@ -84,7 +84,7 @@ async def check_opened(conn: Connection, findings: Findings, bank_key: DataKey) 
         try:
             file = read_file(open_content(bank_key, file_id, row["content"]))
         except (InvariantError, InvalidFile):
-            continue  # the check of the file itself says so
+            continue  # the check of the file itself reports it
         if any(row[name] != value for name, value in msgspec.structs.asdict(file_row(file_id, file)).items()):
             findings.add(FILES, {"file_id": file_id}, "it differs from its file", certainty=Certainty.CHANGED)
         stored = {each.line: _compared(each) for each in await list_records(conn, file_id)}
@@ -96,5 +96,5 @@ async def check_opened(conn: Connection, findings: Findings, bank_key: DataKey) 
 
 
 def _compared(row: SettlementRecordRow) -> SettlementRecordRow:
-    """Return what of a record follows from its file alone: whether it is repeated follows from those before."""
+    """Return the record without `reason`, which does not follow from its file alone."""
     return msgspec.structs.replace(row, reason=None)

@@ -100,7 +100,7 @@ async def assign(
 async def write_off(
     bank: Bank, item_id: ItemId, reason: Annotated[str, typer.Option(help="Why, for the audit log.")]
 ) -> str:
-    """Propose to book a record to the bank's losses: it has no card, and the processor does not take it back."""
+    """Propose to book a record to the bank's losses: it has no card, and the processor does not accept it back."""
     await _record(bank, item_id)
     return said_of(
         await propose_write_off(bank, item_id, reason=reason, by=Operator.of_command_line(bank.settings.operator))

@@ -1,6 +1,7 @@
 """The settlement file: JSON lines (RFC 8259, UTF-8), a header, records, and a trailer with counts and sums.
 
-A line that is no record does not spoil the file: the trailer states what it comes to. `docs/reference` has the format.
+A line that is not a record does not invalidate the file: the trailer states the totals. `docs/reference` has the
+format.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -62,7 +63,7 @@ def trailer_of(records: Sequence[Record | Unreadable]) -> Trailer:
 
 
 def read_file(content: bytes) -> SettlementFile:
-    """Return what a file holds. Raises InvalidFile for one that is truncated or whose totals are wrong."""
+    """Return the content of a file. Raises InvalidFile for one that is truncated or has wrong totals."""
     lines = content.removesuffix(b"\n").split(b"\n")
     if len(lines) < _LINES_MIN:
         raise InvalidFile([SettlementMistake(0, "it has no header and trailer")])
@@ -88,7 +89,7 @@ def _read(line: bytes) -> Record | Unreadable:
 
 
 def _reconciled(records: list[NumberedRecord], trailer: Trailer, number: int) -> list[NumberedRecord]:
-    """Return the records, the first unreadable one with what the trailer leaves for all of them. Raises InvalidFile."""
+    """Return the records, with the trailer's remainder assigned to the first unreadable one. Raises InvalidFile."""
     unreadable = [nth for nth, (_, each) in enumerate(records) if isinstance(each, Unreadable)]
     found = trailer_of([each for _, each in records])
     left = {name: _difference(getattr(trailer, name), getattr(found, name)) for name in TOTALS.values()}
@@ -124,15 +125,15 @@ def _wrong_total(name: str, trailer: Trailer, found: Trailer) -> str:
 
 
 CALLER: Final = "card-settlement"
-"""Books records, under their own ids."""
+"""The caller that books records, under their own ids."""
 REPEATED: Final = "repeated"
-"""Why a record is held that another line has."""
+"""The reason for holding a record that occurs twice."""
 DIFFERS: Final = "differs-from-booked"
-"""Why one is held that was booked before, as something else."""
+"""The reason for holding a record that was booked before with other content."""
 
 
 def file_row(file_id: UUID, file: SettlementFile) -> SettlementFileRow:
-    """Return a file as it is stored."""
+    """Return a file as stored."""
     header, trailer = file.header, file.trailer
     return SettlementFileRow(
         file_id=file_id,
@@ -146,7 +147,7 @@ def file_row(file_id: UUID, file: SettlementFile) -> SettlementFileRow:
 
 
 def rows_of(file_id: UUID, records: Sequence[NumberedRecord], recorded: Collection[UUID]) -> list[SettlementRecordRow]:
-    """Return the records as they are stored; one that was `recorded` before, or stands twice, is not booked again."""
+    """Return the records as stored; one that was `recorded` before, or occurs twice, is not booked again."""
     seen, rows = {*recorded}, []
     for line, record in records:
         record_id = card_id = None

@@ -59,7 +59,7 @@ _COMMANDS: Final[Mapping[type[RecordOfCard], type[CardRecord]]] = MappingProxyTy
 async def book_record(bank: Bank, record: RecordOfCard, holder: UUID, settles_on: date) -> Outcome:
     """Book a record to its card; return the outcome.
 
-    Raises NotFound, and Refused when the rule refuses it or its Pocket is closed.
+    Raises NotFound, and Refused if the rule refuses it or its Pocket is closed.
     """
     command = _command_of(record, holder, settles_on, caller=CALLER, key=record.record_id)
     return _require_booked((await bank.engine.submit(command)).outcome)
@@ -69,7 +69,7 @@ async def assignment_of(bank: Bank, row: SettlementRecordRow, card_id: UUID) -> 
     """Return the command that books a record in suspense to a card; `carry_out_assignment` submits it.
 
     Raises NotFound for an unknown card. Refuses: suspense-item-settled, suspense-item-stays if it cannot be booked,
-    and what the rule refuses.
+    and the rule's refusals.
     """
     _require_held((await get_item(bank.pool, row.item_id)).status)
     holder = (await store.find_holders(bank.pool, [card_id])).get(card_id)
@@ -86,9 +86,9 @@ async def assignment_of(bank: Bank, row: SettlementRecordRow, card_id: UUID) -> 
 
 
 async def carry_out_assignment(bank: Bank, command: CardRecord, *, item_id: UUID) -> Outcome:
-    """Book a record to a card on the open business date, and release it from suspense. It may be repeated.
+    """Book a record to a card on the open business date, and release it from suspense. Safe to repeat.
 
-    Refuses: suspense-item-settled, and what the rule refuses.
+    Refuses: suspense-item-settled, and the rule's refusals.
     """
     holder, bank_id = command.customers[0], bank_customer_id(bank.seed)
     item = await get_item(bank.pool, item_id)
@@ -150,14 +150,14 @@ async def _read_record(bank: Bank, row: SettlementRecordRow) -> RecordOfCard:
     file = await asyncio.to_thread(read_file, await read_content(bank, row.file_id))
     record = dict(file.records)[row.line]
     if not isinstance(record, Presentment | Refund | Chargeback | Representment):
-        raise Refused("suspense-item-stays", f"The record is no payment of a card ({row.reason}). Write it off.")
+        raise Refused("suspense-item-stays", f"The record is not a card payment ({row.reason}). Write it off.")
     return record
 
 
 AHEAD_MAX: Final = timedelta(days=7)
-"""How far ahead of the open business date a file may settle."""
+"""Maximum distance of a file's settlement date from the open business date, into the future."""
 STUCK_RECORDS_MAX: Final = 100
-"""More than that, and the cause is not the records: the whole file is tried again."""
+"""If more records fail, they are not the cause: the whole file is tried again."""
 _CONCURRENT_RECORDS: Final = 200
 _STAYS = "Run `billfold card-settlement assign`, or `billfold card-settlement write-off`."
 
@@ -189,7 +189,7 @@ class CardSettlementFiles(InboundFiles):
 
 
 class _Booking:
-    """Books the records of one file, each type after those that it refers to."""
+    """Books the records of one file, each type after the types that it refers to."""
 
     def __init__(self, bank: Bank, file: records.SettlementFile, rows: Sequence[records.SettlementRecordRow]) -> None:
         self._bank, self._file, self._rows = bank, file, rows
@@ -201,7 +201,7 @@ class _Booking:
         self.stuck: list[StuckLine] = []
 
     async def run(self) -> None:
-        """Book everything; what fails otherwise than by a refusal is `stuck` and tried again later."""
+        """Book everything; records that fail other than by a refusal are `stuck` and tried again later."""
         await self._book_own()
         self._holders = await store.find_holders(self._bank.pool, {e.card_id for e in self._rows if e.card_id})
         self._booked = await store.find_payments(self._bank.pool, [e.record_id for e in self._rows if e.record_id])
@@ -257,7 +257,7 @@ class _Booking:
         if row.reason is not None or isinstance(record, records.Unreadable | records.Fee):
             return row.reason
         booked = self._booked.get(record.record_id)
-        if booked is not None:  # before the file, or by an attempt that was interrupted
+        if booked is not None:  # before the file, or by an interrupted attempt
             return None if booked == _as_booked(record) else DIFFERS
         holder = self._holders.get(record.card_id)
         if holder is None:
@@ -289,7 +289,7 @@ def _as_booked(record: records.RecordOfCard) -> store.BookedRecord:
 
 
 async def _accept(bank: Bank, file_id: UUID, file: records.SettlementFile) -> Sequence[records.SettlementRecordRow]:
-    """Return the records as they are stored. Raises InvalidFile; a file that was accepted stays so."""
+    """Return the records as stored. Raises InvalidFile; an accepted file stays accepted."""
     header = file.header
     known = await store.find_files(bank.pool, file_id, header.reference)
     if any(each.file_id == file_id for each in known):
@@ -310,7 +310,7 @@ def _mistakes(bank: Bank, header: records.Header, open_day: date, *, is_known: b
     if header.bank != bank.settings.bank_routing_number:
         yield f"it is for bank {header.bank}, not {bank.settings.bank_routing_number}"
     calendars = bank.calendars
-    # What was to settle on a day that has been declared closed since keeps that day, and settles later.
+    # A settlement date that has since been declared closed is kept, and settles later.
     if not calendars.is_fed_day(header.settles_on) and header.settles_on not in calendars.closures():
         yield f"nothing settles on {header.settles_on}"
     elif not open_day - SETTLEMENT_LOOKBACK <= header.settles_on <= open_day + AHEAD_MAX:

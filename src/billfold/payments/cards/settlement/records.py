@@ -1,4 +1,4 @@
-"""Records of a settlement file, as the format has them and as they are stored. Amounts are cents."""
+"""Records of a settlement file, in the file format and as stored. Amounts are cents."""
 
 from datetime import date, datetime
 from enum import StrEnum
@@ -35,7 +35,7 @@ class RecordType(StrEnum):
 
 
 class FeeKind(StrEnum):
-    """Who charges a fee."""
+    """The party that charges a fee."""
 
     PROCESSOR = "PROCESSOR"
     NETWORK = "NETWORK"
@@ -58,7 +58,7 @@ class Header(_Line, frozen=True, kw_only=True, tag="HEADER"):
 
 
 class _CardRecord(_Line, frozen=True, kw_only=True):
-    """What records of a card have. `interchange` is what the bank receives; what it gives back is negative."""
+    """Fields of card records. `interchange` is received by the bank; interchange that it returns is negative."""
 
     type: ClassVar[RecordType]
     direction: ClassVar[Direction]
@@ -71,7 +71,7 @@ class _CardRecord(_Line, frozen=True, kw_only=True):
 
     @property
     def paid(self) -> int:
-        """What the bank pays for it without interchange; negative: what it is paid."""
+        """The amount that the bank pays, without interchange; negative if it is paid."""
         return self.amount if self.direction == Direction.DEBIT else -self.amount
 
 
@@ -86,7 +86,7 @@ class Presentment(_CardRecord, frozen=True, kw_only=True, tag="PRESENTMENT"):
 
 
 class Refund(_CardRecord, frozen=True, kw_only=True, tag="REFUND"):
-    """A merchant gives money back."""
+    """A merchant's refund."""
 
     type = RecordType.REFUND
     direction = Direction.CREDIT
@@ -95,7 +95,7 @@ class Refund(_CardRecord, frozen=True, kw_only=True, tag="REFUND"):
 
 
 class Chargeback(_CardRecord, frozen=True, kw_only=True, tag="CHARGEBACK"):
-    """A disputed presentment, `original_record_id`, comes back, or a part of it."""
+    """A disputed presentment, `original_record_id`, is returned in full or in part."""
 
     type = RecordType.CHARGEBACK
     direction = Direction.CREDIT
@@ -105,7 +105,7 @@ class Chargeback(_CardRecord, frozen=True, kw_only=True, tag="CHARGEBACK"):
 
 
 class Representment(_CardRecord, frozen=True, kw_only=True, tag="REPRESENTMENT"):
-    """The merchant proves a presentment that was charged back, `original_record_id`, and is paid again."""
+    """The merchant proves a charged-back presentment, `original_record_id`, and is paid again."""
 
     type = RecordType.REPRESENTMENT
     direction = Direction.DEBIT
@@ -114,7 +114,7 @@ class Representment(_CardRecord, frozen=True, kw_only=True, tag="REPRESENTMENT")
 
 
 class Fee(_Line, frozen=True, kw_only=True, tag="FEE"):
-    """What the processor or the network charges the bank."""
+    """A fee that the processor or the network charges the bank."""
 
     type: ClassVar[RecordType] = RecordType.FEE
     interchange: ClassVar[int] = 0
@@ -126,12 +126,12 @@ class Fee(_Line, frozen=True, kw_only=True, tag="FEE"):
 
     @property
     def paid(self) -> int:
-        """What the bank pays."""
+        """The amount that the bank pays."""
         return self.amount
 
 
 class Unreadable(NamedTuple):
-    """A line that is no record, and why; `paid` is what the trailer leaves for it."""
+    """A line that is not a record, and why; `paid` is its remainder from the trailer."""
 
     reason: str
     paid: int = 0
@@ -140,14 +140,14 @@ class Unreadable(NamedTuple):
 
 
 class Total(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How many records of a type there are, and their sum."""
+    """The number of records of a type, and their sum."""
 
     count: int = 0
     amount: int = 0
 
 
 class Trailer(_Line, frozen=True, kw_only=True, tag="TRAILER"):
-    """The last line. A positive `net_settlement` is what the bank pays."""
+    """The last line. A positive `net_settlement` is paid by the bank."""
 
     records: int
     presentments: Total
@@ -165,7 +165,7 @@ NumberedRecord = tuple[int, Record | Unreadable]
 
 
 class SettlementFile(NamedTuple):
-    """A file that was read; records with their lines, which count from 1."""
+    """A file as read; records with their lines, counted from 1."""
 
     header: Header
     records: list[NumberedRecord]
@@ -173,7 +173,7 @@ class SettlementFile(NamedTuple):
 
 
 class SettlementMistake(NamedTuple):
-    """Why a file is refused; line 0 is the whole file."""
+    """The reason why a file is refused; line 0 is the whole file."""
 
     line: int
     reason: str
@@ -184,7 +184,7 @@ class SettlementMistake(NamedTuple):
 
 
 class SettlementFileRow(msgspec.Struct, frozen=True, kw_only=True):
-    """An accepted file with the totals that its trailer states."""
+    """An accepted file with the totals of its trailer."""
 
     file_id: UUID
     reference: str
@@ -202,7 +202,7 @@ class SettlementFileRow(msgspec.Struct, frozen=True, kw_only=True):
 class SettlementRecordRow(msgspec.Struct, frozen=True, kw_only=True):
     """A record of an accepted file. `item_id` is its item in suspense if it is not booked.
 
-    `reason` says why it cannot be, if the record itself is wrong.
+    `reason` is why it cannot be booked, if the record itself is wrong.
     """
 
     file_id: UUID

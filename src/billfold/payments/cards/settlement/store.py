@@ -35,7 +35,7 @@ _BUSINESS_DATE = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
 _DECISION = """
 SELECT accepted AND outcome->>'status' = 'POSTED' FROM command WHERE customer_id = $1 AND command_id = $2
 """
-# What is booked on the rail: records of cards, and journal entries of the bank ($1). Positive: the bank pays.
+# Bookings on the rail: records of cards, and journal entries of the bank ($1). Positive: the bank pays.
 _BOOKED = """
 SELECT settles_on, 'records' AS kind,
        CASE WHEN kind IN ('REFUND', 'CHARGEBACK') THEN -amount ELSE amount END AS paid
@@ -62,8 +62,8 @@ SELECT settles_on, coalesce(f.files, 0)::bigint AS files, coalesce(f.net, 0)::bi
                FROM clearing WHERE rail = 'CARD' GROUP BY 1) c USING (settles_on)
  ORDER BY settles_on DESC
 """
-# What of a date is stated and not booked, booked and not stated, or both with other amounts. Files that are not
-# processed yet have the first.
+# Differences between the files of a date and the booked records: not booked, not stated, or other amounts. Files that
+# are not processed yet have the first kind.
 _DIFFERENCES = """
 SELECT settles_on, record_id, coalesce(p.card_id, r.card_id) AS card_id, r.stated, p.booked
   FROM (SELECT f.settles_on, r.record_id, r.card_id,
@@ -83,7 +83,7 @@ SELECT settles_on, record_id, coalesce(p.card_id, r.card_id) AS card_id, r.state
 
 
 class BookedRecord(NamedTuple):
-    """A record as it is booked to a card."""
+    """A record as booked to a card."""
 
     record_id: UUID
     card_id: UUID
@@ -105,7 +105,7 @@ class RecordDifference(NamedTuple):
 class DateReconciliation(NamedTuple):
     """The totals of a settlement date in its files and in the books, in cents; positive: the bank pays.
 
-    `reserve` is what the reserve paid, once the bank has closed the date.
+    `reserve` is the amount paid from the reserve, once the bank has closed the date.
     """
 
     settles_on: date
@@ -137,14 +137,14 @@ class DateReconciliation(NamedTuple):
 async def save_file(
     conn: Connection, file: SettlementFileRow, records: Sequence[SettlementRecordRow], *, now: datetime
 ) -> None:
-    """Record an accepted file with its records. A file that is recorded stays unchanged."""
+    """Record an accepted file with its records. A file that is already recorded is not changed."""
     if await conn.fetchval(_INSERT_FILE, *astuple(file), now):
         names = SettlementRecordRow.__struct_fields__
         await conn.copy_records_to_table("card_settlement_record", columns=names, records=map(astuple, records))
 
 
 async def find_files(conn: Db, file_id: UUID, reference: str) -> list[SettlementFileRow]:
-    """Return the accepted file with this id, and that with this reference."""
+    """Return the accepted file with this id, and the one with this reference."""
     return await _files.all(conn, _FIND_FILES, file_id, reference)
 
 
@@ -159,30 +159,30 @@ async def list_records(conn: Db, file_id: UUID) -> list[SettlementRecordRow]:
 
 
 async def get_record(conn: Db, item_id: UUID) -> SettlementRecordRow:
-    """Return the record that is held in suspense as this item. Raises NotFound."""
+    """Return the record held in suspense as this item. Raises NotFound."""
     record = await _records.first(conn, _GET_RECORD, item_id)
     if record is None:
-        raise NotFound("This is no item of a card settlement file.")
+        raise NotFound("This item is not from a card settlement file.")
     return record
 
 
 async def list_held(conn: Db) -> list[tuple[SettlementRecordRow, str]]:
-    """Return the records that are held in suspense, each with the reason, oldest first."""
+    """Return the records held in suspense, each with the reason, oldest first."""
     return [(_records.read(row), row["held_for"]) for row in await conn.fetch(_HELD)]
 
 
 async def find_recorded(conn: Db, record_ids: Collection[UUID]) -> set[UUID]:
-    """Return the records among these that an accepted file has."""
+    """Return the given records that are in an accepted file."""
     return {row["record_id"] for row in await conn.fetch(_RECORDED, list(record_ids))}
 
 
 async def find_payments(conn: Db, record_ids: Collection[UUID]) -> dict[UUID, BookedRecord]:
-    """Return what is booked of these records."""
+    """Return the bookings of these records."""
     return {row["record_id"]: BookedRecord(*row) for row in await conn.fetch(_PAYMENTS, list(record_ids))}
 
 
 async def find_holders(conn: Db, card_ids: Collection[UUID]) -> dict[UUID, UUID]:
-    """Return the customers of these cards, as far as there are such cards."""
+    """Return the customers of these cards, for those that exist."""
     rows = await conn.fetch(_HOLDERS, [str(each) for each in card_ids])
     return {UUID(row["value"]): row["customer_id"] for row in rows}
 
@@ -194,16 +194,16 @@ async def get_business_date(conn: Db, bank_id: UUID) -> date:
 
 
 async def find_decision(conn: Db, customer_id: UUID, command_id: UUID) -> bool | None:
-    """Tell whether a command booked its record; None where there was no such command."""
+    """Return whether a command booked its record; None if there was no such command."""
     is_booked: bool | None = await conn.fetchval(_DECISION, customer_id, command_id)
     return is_booked
 
 
 async def reconcile(conn: Db, bank_id: UUID) -> list[DateReconciliation]:
-    """Compare the files with what is booked, per settlement date, newest first."""
+    """Compare the files with the bookings, per settlement date, newest first."""
     return [DateReconciliation(*row) for row in await conn.fetch(_RECONCILED, bank_id)]
 
 
 async def list_differences(conn: Db) -> list[RecordDifference]:
-    """Return the records that are stated and not booked, or booked and not stated; newest settlement date first."""
+    """Return the records stated but not booked, or booked but not stated; newest settlement date first."""
     return [RecordDifference(*row) for row in await conn.fetch(_DIFFERENCES)]

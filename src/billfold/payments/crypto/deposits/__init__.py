@@ -1,4 +1,4 @@
-"""Deposits of stablecoins: the watcher of chains, and what is credited, carried, held or taken back.
+"""Deposits of stablecoins: the watcher of chains, and crediting, carrying, holding or reversing deposits.
 
-Owns `crypto_deposit`, the tables `chain_*` and the addresses of portals. Never holds a key that spends.
+Owns `crypto_deposit`, the tables `chain_*` and the addresses of portals. Never holds a spending key.
 """

@@ -1,4 +1,4 @@
-"""Reorganizations of a chain: the bank bears what was credited in blocks that are gone, until the deposit is back."""
+"""Reorganizations of a chain: the bank bears credits from removed blocks until the deposit is on the chain again."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,11 +19,11 @@ from billfold.platform.ids import command_id
 log = structlog.get_logger(__name__)
 
 CALLER = "chain-watcher"
-REORG_TOO_DEEP = "the chain was reorganized deeper than the blocks that are kept: an operator must look"
+REORG_TOO_DEEP = "the chain was reorganized deeper than the blocks that are kept: an operator must check"
 
 
 async def walk_back(bank: Bank, votes: Nodes, agreed: Agreement, cursor: store.Cursor) -> store.Cursor | None:
-    """Return the cursor at a block that is still of the chain; what was booked above it is written off."""
+    """Return the cursor at a block that is still part of the chain; deposits booked above it are written off."""
     name = cursor.chain
     start = number = min(cursor.final_number, agreed.final.number)
     kept = {block.number: block.hash for block in await store.list_blocks(bank.pool, name)}
@@ -48,9 +48,9 @@ async def walk_back(bank: Bank, votes: Nodes, agreed: Agreement, cursor: store.C
 
 
 async def read_new_blocks(node: EvmNode, known: Sequence[Block], *, first: int, head: Block) -> tuple[int, list[Block]]:
-    """Return the newest known block that is still of the node's chain, and the blocks above it, some at most.
+    """Return the newest known block that is still on the node's chain, and the blocks above it, up to a limit.
 
-    Blocks up to `first` are final and not looked at again.
+    Blocks up to `first` are final and not checked again.
     """
     kept = {block.number: block.hash for block in known}
     ancestor = max((number for number in kept if number <= head.number), default=first)
@@ -59,7 +59,7 @@ async def read_new_blocks(node: EvmNode, known: Sequence[Block], *, first: int, 
         if found is not None and found.hash == kept.get(ancestor):
             break
         ancestor -= 1
-    # After a long pause only the end is followed block by block; what is final is read in any case.
+    # After a long pause only the end is followed block by block; final blocks are read in any case.
     start = max(ancestor, head.number - store.BLOCKS_KEPT)
     blocks: list[Block] = []
     for number in range(start + 1, head.number + 1):
@@ -71,7 +71,7 @@ async def read_new_blocks(node: EvmNode, known: Sequence[Block], *, first: int, 
 
 
 async def write_off_above(bank: Bank, chain: str, number: int) -> None:
-    """Let the bank bear what was booked in blocks above a number: they are not of the chain any more."""
+    """Write off the deposits in blocks above a number, which are no longer part of the chain."""
     failed: list[Exception] = []
     for row in await store.list_above(bank.pool, chain, number):
         try:
@@ -81,14 +81,14 @@ async def write_off_above(bank: Bank, chain: str, number: int) -> None:
             )
             await bank.engine.submit(command)
             log.error("deposit_reorged_after_credit", deposit_id=str(row.deposit_id), amount=row.amount)
-        except Exception as error:  # noqa: BLE001 - it is raised when the others are written off
+        except Exception as error:  # noqa: BLE001 - raised after the others are written off
             failed.append(error)
     if failed:
         raise failed[0]
 
 
 async def _is_assigned(bank: Bank, row: rules.CryptoDepositRow) -> bool:
-    """Take a held deposit out of suspense, unless an operator did; tell whether it was credited before."""
+    """Take a held deposit out of suspense, unless an operator did; return whether it was credited before."""
     command = ReturnFromSuspense(
         caller=CALLER,
         key=command_id("crypto-return", row.item_id),
@@ -105,7 +105,7 @@ async def _is_assigned(bank: Bank, row: rules.CryptoDepositRow) -> bool:
 
 
 async def find_written_off(bank: Bank, chain: str, transfer: TokenTransfer) -> rules.CryptoDepositRow | None:
-    """Return the deposit that was written off and that a transfer brings again, as it is held then."""
+    """Return the written-off deposit that a transfer brings back, or None."""
     for row in await store.list_written_off(bank.pool, chain, transfer.tx_hash):
         if (row.token, row.recipient, row.units) == (transfer.token, transfer.recipient, str(transfer.units)):
             is_held = row.reason == rules.DepositStatus.HELD
@@ -115,13 +115,13 @@ async def find_written_off(bank: Bank, chain: str, transfer: TokenTransfer) -> r
 
 
 async def restore(bank: Bank, row: rules.CryptoDepositRow, transfer: TokenTransfer) -> None:
-    """Take back the loss of a deposit that is on the chain again."""
+    """Reverse the loss of a deposit that is on the chain again."""
     place = {name: getattr(transfer, name) for name in ("block_number", "block_hash", "log_index")}
     await bank.engine.submit(rules.RestoreDeposit(**_about(bank, row, "crypto-restore", transfer.block_hash), **place))
 
 
 def _about(bank: Bank, row: rules.CryptoDepositRow, kind: str, block_hash: str) -> dict[str, Any]:
-    """Return what a command says of a deposit; a block causes it once."""
+    """Return the fields of a command on a deposit; each block causes it only once."""
     return {
         "caller": CALLER,
         "key": command_id(f"{kind}:{block_hash}", row.deposit_id),

@@ -32,7 +32,7 @@ class DepositStatus(StrEnum):
 
 
 class HoldReason(StrEnum):
-    """Why a deposit is not credited by itself."""
+    """The reason why a deposit is not credited automatically."""
 
     PORTAL_CLOSED = "PORTAL_CLOSED"
     OTHER_CHAIN = "OTHER_CHAIN"
@@ -45,7 +45,7 @@ class HoldReason(StrEnum):
 
 
 class ChainDeposit(msgspec.Struct, frozen=True, kw_only=True):
-    """A final transfer to a portal as the chain has it. `minimum_cents` is what is credited at least."""
+    """A final transfer to a portal as on the chain. `minimum_cents` is the smallest amount that is credited."""
 
     chain: str
     tx_hash: str
@@ -62,7 +62,7 @@ class ChainDeposit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CryptoDepositRow(Row, frozen=True, kw_only=True):
-    """A deposit: `amount` cents of it, and of what was carried before it, are booked."""
+    """A deposit: `amount` cents are booked from it and from units carried before."""
 
     table = "crypto_deposit"
     key_column = "deposit_id"
@@ -92,9 +92,9 @@ class CryptoDepositRow(Row, frozen=True, kw_only=True):
 
     @property
     def carried(self) -> int:
-        """Units that it brought and that are not booked; below 0 where it booked what others brought.
+        """Units that it brought and that are not booked; below 0 if it booked units of earlier deposits.
 
-        What it booked of others stays booked when its block is replaced.
+        Units of earlier deposits that it booked stay booked when its block is replaced.
         """
         unbooked = int(self.units) - units_of(self.amount, self.decimals)
         if self.status == DepositStatus.QUESTIONED:
@@ -103,7 +103,7 @@ class CryptoDepositRow(Row, frozen=True, kw_only=True):
 
     @property
     def item_id(self) -> UUID:
-        """The item of suspense that holds it: another one when it was written off and is back."""
+        """The item of suspense that holds it; a new one if it was written off and has returned."""
         if self.reason != HoldReason.REORGED:
             return self.deposit_id
         return command_id(f"crypto-held:{self.block_hash}", self.deposit_id)
@@ -150,16 +150,16 @@ class RecordUnbooked(ArrivedDeposit, frozen=True, kw_only=True):
 
 
 class WriteOffDeposit(DepositCommand, frozen=True, kw_only=True):
-    """A deposit's block is not of the chain any more: the bank bears what was credited. `customers` are owner and bank.
+    """Write off a deposit whose block is no longer on the chain, at the bank's cost. `customers` are owner and bank.
 
-    `is_released` tells that the deposit was held, and released by an operator.
+    `is_released` means that the deposit was held, and released by an operator.
     """
 
     is_released: bool = False
 
 
 class RestoreDeposit(DepositCommand, frozen=True, kw_only=True):
-    """A deposit that was written off is on the chain again, in this block. `customers` are owner and bank."""
+    """Restore a written-off deposit that is on the chain again, in this block. `customers` are owner and bank."""
 
     block_number: int
     block_hash: str
@@ -167,14 +167,14 @@ class RestoreDeposit(DepositCommand, frozen=True, kw_only=True):
 
 
 UNAVAILABLE = "UNAVAILABLE"
-"""The outcome of a credit to a portal that takes nothing, or not so much."""
+"""The outcome of a credit to a portal that cannot accept it, or not this amount."""
 CENTS_MAX = 999_999_999_999
-"""The most that one deposit brings, as of a wire: a token can mint any number of units."""
+"""The maximum of one deposit, as for a wire, because a token can mint any number of units."""
 
 
 @decides(CreditDeposit)
 def credit_deposit(books: Books, cmd: CreditDeposit, ctx: Context) -> Outcome:
-    """Credit a deposit with what is carried. Refuses: suspense-item-settled when an operator releases it twice."""
+    """Credit a deposit with the carried units. Refuses: suspense-item-settled when an operator releases it twice."""
     book = book_of(books, cmd.customers[0])
     known = book.referenced.get(cmd.deposit_id)
     if isinstance(known, CryptoDepositRow) and not (cmd.is_released and known.status == DepositStatus.QUESTIONED):
@@ -201,7 +201,7 @@ def credit_deposit(books: Books, cmd: CreditDeposit, ctx: Context) -> Outcome:
 
 @decides(RecordUnbooked)
 def record_unbooked(books: Books, cmd: RecordUnbooked, ctx: Context) -> Outcome:
-    """Record a deposit that is held in suspense by another command, or that nothing is booked of."""
+    """Record a deposit that another command holds in suspense, or of which nothing is booked."""
     book = book_of(books, cmd.customers[0])
     known = book.referenced.get(cmd.deposit_id)
     if isinstance(known, CryptoDepositRow):
@@ -212,7 +212,7 @@ def record_unbooked(books: Books, cmd: RecordUnbooked, ctx: Context) -> Outcome:
 
 @decides(WriteOffDeposit)
 def write_off_deposit(books: Books, cmd: WriteOffDeposit, ctx: Context) -> Outcome:
-    """Post what was credited to the bank's losses: the customer keeps it, the rail will not bring it."""
+    """Post the credited amount to the bank's losses: the customer keeps it, and the rail will not deliver it."""
     book, bank = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[1])
     known = _known(book, cmd.deposit_id)
     if known.status == DepositStatus.REORGED:
@@ -225,7 +225,7 @@ def write_off_deposit(books: Books, cmd: WriteOffDeposit, ctx: Context) -> Outco
 
 @decides(RestoreDeposit)
 def restore_deposit(books: Books, cmd: RestoreDeposit, ctx: Context) -> Outcome:
-    """Take the loss back: the deposit is on the chain again, with the status that it had."""
+    """Reverse the loss: the deposit is on the chain again, with its previous status."""
     book, bank = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[1])
     known = _known(book, cmd.deposit_id)
     if known.status != DepositStatus.REORGED:
@@ -261,7 +261,7 @@ def _payment(cmd: CreditDeposit, cents: int) -> ReceiveMoney:
 
 
 def details_of(deposit_id: UUID, deposit: ChainDeposit) -> dict[str, Any]:
-    """Return what the transaction of a deposit says of it."""
+    """Return the details for the transaction of a deposit."""
     shown = {name: getattr(deposit, name) for name in ("chain", "asset", "tx_hash", "sender")}
     return {"crypto_transfer_id": str(deposit_id), "wallet_address": deposit.recipient, **shown}
 
@@ -282,7 +282,7 @@ def _change(book: Book, known: CryptoDepositRow, ctx: Context, **columns: Any) -
 
 
 def _keep(book: Book, row: CryptoDepositRow, units: int) -> CryptoDepositRow:
-    """Keep a row for later commands, and count the units that it brought, or took, for the next one of its portal."""
+    """Store a row for later commands of the batch, and update the carried units of its portal."""
     book.keep_fingerprint(row)
     book.put(book.referenced, row.deposit_id, row)
     by_token = dict(_carried(book, row.portal_id))

@@ -1,4 +1,4 @@
-"""Deposits, what was seen on chains, and the addresses of portals."""
+"""Deposits, transfers seen on chains, and the addresses of portals."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ from billfold.platform.database.rows import Table
 
 
 class TransferStatus(StrEnum):
-    """Of a transfer on a chain: PENDING until its block is final, REORGED while its block is not of the chain."""
+    """The status of a transfer: PENDING until its block is final, REORGED while its block is not part of the chain."""
 
     PENDING = "PENDING"
     FINAL = "FINAL"
@@ -26,7 +26,7 @@ class TransferStatus(StrEnum):
 
 
 class Cursor(NamedTuple):
-    """How far a chain is read: by one node, and by all that must agree. `problems` by node."""
+    """Progress of reading a chain: by one node, and by the nodes that must agree. `problems` by node."""
 
     chain: str
     seen_number: int
@@ -37,7 +37,7 @@ class Cursor(NamedTuple):
 
 
 class Recipient(NamedTuple):
-    """Whose an address is."""
+    """The owner of an address."""
 
     customer_id: UUID
     portal_id: UUID
@@ -48,14 +48,14 @@ class Recipient(NamedTuple):
 
 BLOCKS_KEPT = 256
 WRONG_TOKENS_MAX = 20
-"""How many transfers of other tokens are kept per address: anybody can write such logs."""
+"""Maximum number of transfers of other tokens stored per address, because anyone can create such logs."""
 _deposits = Table(CryptoDepositRow, key=("deposit_id",))
 _LOOK_UP = f"{_deposits.select} WHERE customer_id = ANY($1::uuid[]) AND deposit_id = ANY($2::uuid[])"
 _UNBOOKED = "units::numeric - amount * 10::numeric ^ (decimals - 2)"
 CARRIED = f"""
 sum(CASE status WHEN 'QUESTIONED' THEN 0 WHEN 'REORGED' THEN least({_UNBOOKED}, 0) ELSE {_UNBOOKED} END)
 """
-"""Units that arrived and are not booked. What a deposit booked of others stays booked when its block is replaced."""
+"""Units that arrived and are not booked. Carried units booked with a deposit stay booked if its block is replaced."""
 _CARRIED = f"""
 SELECT customer_id, portal_id, token, {CARRIED} AS carried
   FROM crypto_deposit WHERE customer_id = ANY($1::uuid[]) AND portal_id = ANY($2::uuid[]) GROUP BY 1, 2, 3
@@ -122,7 +122,7 @@ SELECT chain, tx_hash, log_index, block_number, block_hash, token, sender, recip
 async def load_references(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
-    """Return the deposits among the ids, and per portal among them what is carried."""
+    """Return the deposits among the ids, and the carried units of the portals among them."""
     rows = await _deposits.all(conn, _LOOK_UP, customer_ids, ids)
     found: list[tuple[UUID, UUID, Any]] = [(row.customer_id, row.deposit_id, row) for row in rows]
     carried: dict[tuple[UUID, UUID], dict[str, int]] = {}
@@ -150,7 +150,7 @@ async def list_written_off(conn: Db, chain: str, tx_hash: str) -> list[CryptoDep
 
 
 async def is_booked(conn: Db, chain: str, transfer: TokenTransfer) -> bool:
-    """Tell whether a deposit has the place of a transfer."""
+    """Return whether a deposit has the position of a transfer."""
     return await conn.fetchval(_IS_BOOKED, chain, transfer.tx_hash, transfer.log_index) is True
 
 
@@ -171,12 +171,12 @@ async def list_failed_transfers(conn: Db, chain: str, names: Sequence[str]) -> l
 
 
 async def load_recipients(conn: Db) -> dict[str, Recipient]:
-    """Return every address that was ever given out, of any chain: tokens may be sent on another one."""
+    """Return every address ever allotted, on any chain, because tokens may be sent on another chain."""
     return {row[0]: Recipient(*row[1:]) for row in map(tuple, await conn.fetch(_RECIPIENTS))}
 
 
 async def find_cursor(conn: Db, chain: str) -> Cursor | None:
-    """Return how far a chain is read, None before the first time."""
+    """Return how far a chain is read, or None."""
     return next((each for each in await list_cursors(conn) if each.chain == chain), None)
 
 
@@ -192,59 +192,59 @@ async def save_cursor(conn: Db, cursor: Cursor) -> None:
 
 
 async def save_agreed(conn: Db, chain: str, now: datetime) -> None:
-    """Note that all final blocks are read."""
+    """Record that all final blocks are read."""
     await conn.execute(_SAVE_AGREED, chain, now)
 
 
 async def save_problems(conn: Db, chain: str, problems: Mapping[str, str]) -> None:
-    """Store what is wrong with the nodes of a chain."""
+    """Store the problems of a chain's nodes."""
     await conn.execute(_SAVE_PROBLEMS, chain, msgspec.json.encode(problems).decode())
 
 
 async def list_blocks(conn: Db, chain: str) -> list[Block]:
-    """Return the blocks that are kept, newest first."""
+    """Return the stored blocks, newest first."""
     return [Block(*row) for row in await conn.fetch(_BLOCKS, chain)]
 
 
 async def replace_blocks(conn: Connection, chain: str, ancestor: int, blocks: Sequence[Block]) -> None:
-    """Put these blocks above an ancestor, in the place of those that are there; the oldest are forgotten."""
+    """Replace the blocks above an ancestor, and delete the oldest."""
     newest = blocks[-1].number if blocks else ancestor
     await conn.execute(_DROP_BLOCKS, chain, ancestor, newest - BLOCKS_KEPT)
     await conn.executemany(_ADD_BLOCK, [(chain, *each) for each in blocks])
 
 
 async def orphan_transfers(conn: Connection, chain: str, ancestor: int) -> None:
-    """Mark what was seen in blocks above an ancestor as reorged."""
+    """Mark transfers in blocks above an ancestor as reorged."""
     await conn.execute(_ORPHAN, chain, ancestor)
 
 
 async def orphan_unconfirmed(conn: Db, chain: str, final: int) -> None:
-    """Mark what was seen by one node up to a final block, and is not in it, as reorged."""
+    """Mark transfers that one node saw, but that are not in the final blocks, as reorged."""
     await conn.execute(_ORPHAN_UNCONFIRMED, chain, final)
 
 
 async def save_transfers(
     conn: Db, chain: str, transfers: Iterable[TokenTransfer], *, status: TransferStatus, now: datetime
 ) -> None:
-    """Store transfers with a status, new ones and known ones."""
+    """Insert or update transfers with a status."""
     rows = [(chain, *each[:-1], str(each.units), status, now) for each in transfers]
     await conn.executemany(_ADD_TRANSFER, rows)
 
 
 async def save_wrong_tokens(conn: Db, chain: str, transfers: Iterable[TokenTransfer], now: datetime) -> None:
-    """Store transfers of tokens that the bank does not take, a few per address."""
+    """Store transfers of tokens that the bank does not accept, a few per address."""
     for each in transfers:
         if await conn.fetchval(_WRONG_TOKENS, each.recipient) < WRONG_TOKENS_MAX:
             await save_transfers(conn, chain, [each], status=TransferStatus.WRONG_TOKEN, now=now)
 
 
 async def list_transfers(conn: Db, statuses: Sequence[str], *, limit: int = 200) -> list[Record]:
-    """Return what was seen on chains with these statuses, newest first."""
+    """Return the transfers seen on chains with these statuses, newest first."""
     return await conn.fetch(_TRANSFERS, statuses, limit)
 
 
 class DepositAddresses:
-    """Gives out addresses on the configured chains. All chains share one sequence: keys may be the same."""
+    """Allots addresses on the configured chains. All chains share one sequence, because their keys may be the same."""
 
     def __init__(self, pool: Pool, chains: Chains) -> None:
         self._pool, self._chains = pool, chains
@@ -252,7 +252,7 @@ class DepositAddresses:
 
     @property
     def chains(self) -> tuple[str, ...]:
-        """The chains on which there are addresses."""
+        """The chains for which there are addresses."""
         return tuple(sorted(self._chains))
 
     async def allot(self, chain: str) -> Wallet:
@@ -268,5 +268,5 @@ class DepositAddresses:
         return Wallet(chain=chain, address=address, asset=asset, xpub_id=xpub_id, index=index)
 
     def minimum_cents(self, chain: str) -> int | None:
-        """Return the smallest deposit that is credited at once, None where the chain is not read any more."""
+        """Return the smallest deposit that is credited at once, None if the chain is no longer read."""
         return self._chains[chain].token.minimum_cents if chain in self._chains else None

@@ -1,7 +1,7 @@
 """The watcher of one chain reads and books deposits. An interrupted round is completed by the next one.
 
-Transfers are shown as PENDING as one node sees them, and credited when a majority of nodes calls their block final and
-reports the same transfers. The last 256 blocks are kept; where a parent does not fit, the watcher walks back.
+Transfers are shown as PENDING as soon as one node has them, and credited when a majority of nodes reports their block
+as final and the same transfers. The last 256 blocks are kept; if a parent does not match, the watcher walks back.
 """
 
 import asyncio
@@ -41,11 +41,11 @@ from billfold.screening.screening import CurrentList
 _UNBOOKED = frozenset(
     {HoldReason.BALANCE_DIFFERS, HoldReason.BALANCE_UNKNOWN, HoldReason.AMOUNT_TOO_LARGE, HoldReason.OWN_ADDRESS}
 )
-"""Reasons that leave it open whether anything arrived at all."""
+"""Reasons that leave open whether anything arrived."""
 
 
 class DepositBooking:
-    """Books what arrived on one chain."""
+    """Books the deposits of one chain."""
 
     def __init__(self, bank: Bank, votes: Nodes) -> None:
         self._bank, self._chain, self._votes = bank, votes.chain, votes
@@ -53,7 +53,7 @@ class DepositBooking:
     async def book_all(
         self, transfers: Sequence[TokenTransfer], recipients: Mapping[str, Recipient], nodes: Sequence[EvmNode]
     ) -> int:
-        """Book transfers that these nodes call final; return how many. Raises NodeUnavailable if too few answer.
+        """Book transfers that these nodes report as final; return how many. Raises NodeUnavailable if too few answer.
 
         One that fails is deferred and tried again later; the others are booked.
         """
@@ -64,7 +64,7 @@ class DepositBooking:
             try:
                 doubt = await self._doubt(at_place, nodes)
                 for transfer in at_place:
-                    # What one address of the bank sends another was credited when it came to the first.
+                    # A transfer between two of the bank's addresses was credited when it came to the first.
                     reason = HoldReason.OWN_ADDRESS if transfer.sender in recipients else doubt
                     await self._book(transfer, recipients[transfer.recipient], reason)
             except NodeUnavailable:
@@ -79,11 +79,11 @@ class DepositBooking:
         return len(transfers)
 
     async def _doubt(self, at_place: Sequence[TokenTransfer], nodes: Sequence[EvmNode]) -> HoldReason | None:
-        """Compare what the logs of a place say with its balance: a token can lie in its log."""
+        """Compare the logged transfers to an address with its balance, because a token's logs may be false."""
         logged = sum(each.units for each in at_place)
         received = await self._votes.ask(nodes, partial(_units_received, place=_place(at_place[0]), logged=logged))
         if len(received) < self._votes.quorum:
-            raise NodeUnavailable(self._chain.name, "too few nodes tell the balance of an address")
+            raise NodeUnavailable(self._chain.name, "too few nodes report the balance of an address")
         if None in received.values():
             return HoldReason.BALANCE_UNKNOWN
         has_less = min(each for each in received.values() if each is not None) < logged
@@ -147,7 +147,7 @@ class DepositBooking:
         )
 
     async def _new_id(self, transfer: TokenTransfer) -> UUID:
-        """Return the id of a deposit; one that was written off keeps its own when another has its place now."""
+        """Return the id of a deposit; a written-off one keeps its id if another has taken its position."""
         name = f"crypto-deposit:{self._chain.chain_id}:{transfer.tx_hash}"
         deposit_id = derive(self._bank.seed, command_id(name, str(transfer.log_index)), 0)
         if await store.find_deposit(self._bank.pool, deposit_id) is None:
@@ -156,9 +156,9 @@ class DepositBooking:
 
 
 async def _units_received(node: EvmNode, place: tuple[str, str, int], logged: int) -> int | None:
-    """Return how many units came to an address in a block by its balance, None where the node does not know.
+    """Return the units that an address received in a block, by its balance; None if the node does not know.
 
-    What left in the same block came too; it is only looked for where the balance grew by less than is `logged`.
+    Outgoing units of the same block are added; they are looked up only if the balance grew by less than `logged`.
     """
     token, address, block = place
     after, before = await node.balance(token, address, block), await node.balance(token, address, block - 1)
@@ -169,7 +169,7 @@ async def _units_received(node: EvmNode, place: tuple[str, str, int], logged: in
 
 
 def _by_place(transfers: Iterable[TokenTransfer]) -> Iterable[list[TokenTransfer]]:
-    """Group transfers by token, address and block: nodes tell the balance after a block alone."""
+    """Group transfers by token, address and block, because nodes report balances only per block."""
     places: defaultdict[tuple[str, str, int], dict[int, TokenTransfer]] = defaultdict(dict)
     for transfer in transfers:
         places[_place(transfer)][transfer.log_index] = transfer
@@ -185,16 +185,16 @@ BLOCKS_PER_ROUND = 500
 
 
 class ChainWatcher:
-    """Follows one chain over its nodes."""
+    """Follows one chain through its nodes."""
 
     def __init__(self, bank: Bank, chain: Chain, nodes: Sequence[EvmNode]) -> None:
         self._bank, self._chain, self._nodes = bank, chain, nodes
         self._votes = Nodes(chain, nodes)
-        # None until the first round: what an earlier process reported may be over.
+        # None until the first round: problems reported by an earlier process may be over.
         self._reported: dict[str, str] | None = None
 
     async def run_round(self) -> int:
-        """Read what is new; return how many deposits were booked."""
+        """Read new blocks; return how many deposits were booked."""
         try:
             return await self._round()
         except NodeUnavailable as error:
@@ -217,7 +217,7 @@ class ChainWatcher:
             return 0
         cursor = await store.find_cursor(self._bank.pool, self._chain.name)
         if cursor is None:
-            # No address is older than this block, so nothing was sent to one before.
+            # No address is older than this block, so none can have earlier transfers.
             final = agreed.final
             cursor = Cursor(self._chain.name, final.number, final.number, final.hash, wall_now(), {})
             await self._follow(cursor, agreed, since=agreed.final)
@@ -228,9 +228,9 @@ class ChainWatcher:
         return await self._book_final(await self._preview(on_chain, agreed), agreed)
 
     async def _preview(self, cursor: Cursor, agreed: Agreement) -> Cursor:
-        """Show what is not final yet; a node that cannot tell delays nothing that is."""
+        """Show transfers that are not final yet; a node that fails here does not delay final ones."""
         if agreed.head.number <= cursor.final_number:
-            return cursor  # nodes that fell behind say nothing of what was booked by them
+            return cursor  # nodes that lag say nothing about blocks booked before
         try:
             return await self._follow(cursor, agreed)
         except NodeUnavailable as error:
@@ -238,7 +238,7 @@ class ChainWatcher:
             return cursor
 
     async def _follow(self, cursor: Cursor, agreed: Agreement, *, since: Block | None = None) -> Cursor:
-        """Read blocks up to the head of one node, and show what they bring; orphaned blocks are taken back."""
+        """Read blocks up to the head of one node, and show their transfers; orphaned blocks are reverted."""
         node, name, pool = agreed.nodes[0], self._chain.name, self._bank.pool
         known = [since] if since else await store.list_blocks(pool, name)
         ancestor, blocks = await read_new_blocks(node, known, first=cursor.final_number, head=agreed.head)
@@ -258,7 +258,7 @@ class ChainWatcher:
         return cursor._replace(seen_number=max(newest, cursor.final_number))
 
     async def _note_wrong_tokens(self, node: EvmNode, first: int, last: int, recipients: Sequence[str]) -> None:
-        """Show transfers of other tokens. Anybody can flood these, so a node that cannot list them stops nothing."""
+        """Show transfers of other tokens. Anyone can flood these, so a node that cannot list them blocks nothing."""
         try:
             found = await node.list_transfers(first, last, recipients, None)
         except NodeUnavailable as error:
@@ -268,12 +268,12 @@ class ChainWatcher:
         await store.save_wrong_tokens(self._bank.pool, self._chain.name, others, wall_now())
 
     async def _book_final(self, cursor: Cursor, agreed: Agreement) -> int:
-        """Book what is final by now, some blocks at a time; fewer at a time where nodes refuse to list so many."""
+        """Book final blocks in batches, which become smaller if nodes refuse to list so many."""
         booked, span = 0, BLOCKS_PER_ROUND
         while cursor.final_number < agreed.final.number:
             last = min(agreed.final.number, cursor.final_number + span)
             block = await self._votes.agree_on_block(agreed.nodes, last)
-            # Read after the nodes agreed: what they call final cannot be to an address that is younger.
+            # Read after the nodes agreed, so that no final transfer is to an address that is missing here.
             recipients = await store.load_recipients(self._bank.pool)
             first, addresses = cursor.final_number + 1, list(recipients)
             transfers = await self._votes.agree_on_transfers(agreed.nodes, first, last, addresses) if addresses else ()
@@ -294,7 +294,7 @@ class ChainWatcher:
         return booked
 
     async def _report(self) -> None:
-        """Log problems of nodes once, and keep them for the operator."""
+        """Log each problem of a node once, and store it for the operator."""
         problems = self._votes.problems
         if problems != self._reported:
             for host, problem in problems.items():
@@ -310,13 +310,13 @@ _LOCK = 0x63686E
 
 
 async def record_returned(bank: Bank, at: ScheduledJob) -> None:
-    """Log a deposit that an operator returned: who has the keys of the address sends the tokens, not the bank."""
+    """Log a deposit that an operator returned: the holder of the address's keys sends the tokens, not the bank."""
     del bank
     log.warning("deposit_returned_outside", item_id=str(at.object_id))
 
 
 class ChainWatchers:
-    """The watchers of all chains of a bank. Of several workers one at a time watches a chain."""
+    """The watchers of all chains of a bank. Only one worker at a time watches a chain."""
 
     def __init__(self, poll_seconds: float = POLL_SECONDS) -> None:
         self._watchers: dict[str, ChainWatcher] = {}
@@ -324,7 +324,7 @@ class ChainWatchers:
         self._next_at = 0.0
 
     async def __call__(self, bank: Bank) -> int:
-        """Do one round of every chain; return how many deposits were booked."""
+        """Do one round for every chain; return how many deposits were booked."""
         if not bank.ports[Chains] or monotonic() < self._next_at:
             return 0
         booked = await asyncio.gather(*(self._watch(bank, chain) for chain in bank.ports[Chains].values()))
@@ -345,7 +345,7 @@ class ChainWatchers:
         try:
             async with asyncio.timeout(ROUND_SECONDS):
                 return await _run_alone(bank, chain, watcher)
-        except Exception as error:  # noqa: BLE001 - it is of this chain alone, and the next round may be better
+        except Exception as error:  # noqa: BLE001 - it affects only this chain, and the next round may succeed
             log.warning("chain_round_failed", chain=chain.name, error=error_summary(error))
             return 0
 

@@ -1,4 +1,4 @@
-"""Withdrawals get their nonces, once the wallet can pay them; what must not be paid is refused without one."""
+"""Reserves nonces for withdrawals once the wallet can pay them; those that must not be paid are refused without one."""
 
 from typing import Final
 
@@ -16,16 +16,16 @@ from billfold.payments.crypto.withdrawals.wallet import Blocked, Round, WalletNo
 from billfold.platform.money import format_usd
 
 IN_FLIGHT_MAX: Final = 16
-"""How many transactions of a wallet wait for their block at once: nodes keep few of one sender."""
+"""Maximum number of a wallet's transactions that wait for their block: nodes keep few per sender."""
 _CUSTOMER_FROZEN, _NOT_PAYABLE = "ACCOUNT_UNAVAILABLE", "INVALID_TRANSFER"
 _REASON_OF = {"sanction-screen-failed": SANCTION_SCREEN_FAILED}
 """Code of an objection -> the reason shown to the customer; others: INVALID_TRANSFER."""
 
 
 async def reserve_nonces(this: Round) -> int:
-    """Reserve nonces for waiting withdrawals, the oldest first; return how many were reserved or refused.
+    """Reserve nonces for waiting withdrawals, oldest first; return how many were reserved or refused.
 
-    Raises Blocked where the wallet cannot pay the next one: later and smaller ones wait behind it.
+    Raises Blocked if the wallet cannot pay the next one: later and smaller ones wait behind it.
     """
     outgoing = await store.list_outgoing(this.bank.pool, this.chain.name)
     waiting = await store.list_waiting(this.bank.pool, this.chain.name, IN_FLIGHT_MAX)
@@ -46,13 +46,13 @@ async def reserve_nonces(this: Round) -> int:
             done += await _reserve(this, each, address)
         except Blocked:
             raise
-        except Exception as error:  # noqa: BLE001 - it is of this withdrawal alone
+        except Exception as error:  # noqa: BLE001 - it affects only this withdrawal
             this.problems.append(this.blocked_by(error, each.row.withdrawal_id))
     return done
 
 
 async def _find_refusal(this: Round, waiting: WaitingWithdrawal, address: str | None) -> str | None:
-    """Return why a withdrawal is not paid any more, in the words of the APIs; None when it is."""
+    """Return why a withdrawal must not be paid any more, as an API reason; None if it may be."""
     if waiting.is_stopped:
         return _CUSTOMER_FROZEN if waiting.is_frozen else SANCTION_SCREEN_FAILED
     if address is None:
@@ -65,7 +65,7 @@ async def _reserve(this: Round, waiting: WaitingWithdrawal, address: str) -> boo
     row, token = waiting.row, this.chain.token
     fees = await current_fees(this)
     units = units_of(row.amount, token.decimals)
-    # Another process may have reserved some since.
+    # Another process may have reserved some in the meantime.
     outgoing = await store.list_outgoing(this.bank.pool, this.chain.name)
     await _check_nonce(this, outgoing)
     await _check_tokens(this, outgoing, token=token, row=row)
@@ -77,7 +77,7 @@ async def _reserve(this: Round, waiting: WaitingWithdrawal, address: str) -> boo
     if not usable:
         return await store.refuse(this.bank.pool, row, _NOT_PAYABLE, now=this.wall)
     if len(usable) < len(estimates):
-        raise Blocked(WalletProblem.NODES_DISAGREE, "One node says that the token would refuse a payment, another not.")
+        raise Blocked(WalletProblem.NODES_DISAGREE, "Nodes disagree on whether the token would refuse a payment.")
     gas_limit = rules.gas_limit_of(max(usable))
     await _check_gas(this, outgoing, fees=fees, gas_limit=gas_limit)
     async with this.bank.pool.acquire() as conn, conn.transaction():
@@ -85,7 +85,7 @@ async def _reserve(this: Round, waiting: WaitingWithdrawal, address: str) -> boo
 
 
 async def current_fees(this: Round) -> Fees:
-    """Return the fees of now: the highest that a node asks for."""
+    """Return the current fees: the highest that any node requires."""
     base_fees = await this.ask_available(lambda node: node.base_fee())
     priority_fees = await this.ask_available(lambda node: node.priority_fee())
     if not base_fees or not priority_fees:
@@ -109,7 +109,7 @@ async def _check_tokens(this: Round, outgoing: list[OutgoingTransaction], *, tok
         head = await node.head()
         held = await node.balance(token.address, this.wallet.address, head.number)
         if held is None:
-            raise NodeUnavailable(node.host, "does not tell the balance of the wallet")
+            raise NodeUnavailable(node.host, "does not report the balance of the wallet")
         return held
 
     promised = sum(units_of(each.cents, token.decimals) for each in outgoing if not each.is_mined)

@@ -1,7 +1,7 @@
-"""Withdrawals are booked in full when they are accepted; what is rejected comes back. Pure.
+"""Withdrawals are booked in full when they are accepted; rejected ones are returned. Pure.
 
-The rail account holds the money from then on. What the chain says arrives as commands: submitted, completed when a
-transaction that pays is final, rejected when none can be any more.
+From then on the rail account holds the money. The chain's results arrive as commands: submitted, completed when a
+paying transaction is final, rejected when none can be any more.
 """
 
 from datetime import datetime
@@ -31,7 +31,7 @@ from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
 
 
 class WithdrawalStatus(StrEnum):
-    """PENDING until a transaction that pays it was sent, PROCESSING until one is final."""
+    """PENDING until a transaction that pays it was sent, PROCESSING until such a transaction is final."""
 
     PENDING = "PENDING"
     PROCESSING = "PROCESSING"
@@ -45,8 +45,8 @@ UNDER_WAY = frozenset({WithdrawalStatus.PENDING, WithdrawalStatus.PROCESSING})
 class WithdrawalRow(Row, frozen=True, kw_only=True):
     """A withdrawal as stored. Its id is that of its transfer request; `wallet_address` is sealed, `amount` cents.
 
-    `transaction_hash` is that of the transaction that was final: what paid it, or what took its place. `entry_no` is
-    the journal entry that booked it, `return_entry_no` the one by which the money came back.
+    `transaction_hash` is that of the final transaction, which paid it or replaced the payment. `entry_no` is
+    the journal entry that booked it, `return_entry_no` the one that returned the money.
     """
 
     table = "crypto_withdrawal"
@@ -77,14 +77,14 @@ class WithdrawalRow(Row, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether it is still to be paid, or rejected."""
+        """True if it is still to be paid, or rejected."""
         return self.status in UNDER_WAY
 
 
 class Objection(msgspec.Struct, frozen=True):
-    """Why the address of a counterparty is not paid: the code of a problem, and a sentence.
+    """The reason why a counterparty's address is not paid: a problem code, and a sentence.
 
-    Who opens the sealed address finds it (`destination`); the rule applies it.
+    `destination`, which decrypts the address, determines it; the rule applies it.
     """
 
     code: str
@@ -118,19 +118,19 @@ class WithdrawalCommand(Command, frozen=True, kw_only=True):
 
 
 class SubmitWithdrawal(WithdrawalCommand, frozen=True, kw_only=True):
-    """Record that a node has a transaction that pays it."""
+    """Record that a node has a transaction that pays the withdrawal."""
 
 
 class CompleteWithdrawal(WithdrawalCommand, frozen=True, kw_only=True):
-    """Record that the transaction that pays it is final."""
+    """Record that the paying transaction is final."""
 
     transaction_hash: str
 
 
 class RejectWithdrawal(WithdrawalCommand, frozen=True, kw_only=True):
-    """Record that no transaction pays it any more, and why (`TransferStateReason`).
+    """Record that no transaction will pay the withdrawal, and why (`TransferStateReason`).
 
-    `transaction_hash` is the final transaction by which that is so; None where none was ever signed.
+    `transaction_hash` is the final transaction that proves this; None if none was ever signed.
     """
 
     reason: str
@@ -147,7 +147,7 @@ def send_usdc(books: Books, cmd: SendUsdc, ctx: Context) -> Outcome:
     """Book a withdrawal.
 
     Refuses: customer-not-open, agreement-not-accepted, pocket-not-open, pocket-frozen, counterparty-type-mismatch,
-    counterparty-not-verified, sanction-screen-failed, amount-below-minimum, insufficient-funds, and what stands against
+    counterparty-not-verified, sanction-screen-failed, amount-below-minimum, insufficient-funds, and any objection to
     the address. NotFound for a pocket or counterparty that is not the customer's. If it was approved before, a refusal
     raises the event of a rejected withdrawal and becomes the outcome.
     """
@@ -212,7 +212,7 @@ def _book(book: Book, pocket: PocketBook, cmd: SendUsdc, *, ctx: Context, payee:
 
 
 def require_minimum(amount: int, terms: BankPolicy) -> None:
-    """Refuse what is not worth its transaction on the chain. Raises Refused `amount-below-minimum`."""
+    """Refuse an amount that is not worth its transaction on the chain. Raises Refused `amount-below-minimum`."""
     least = terms.usdc_minimum_cents
     if amount < least:
         raise Refused("amount-below-minimum", f"At least {format_usd(least)} leave as USDC.", minimum_usdc=least)
@@ -220,7 +220,7 @@ def require_minimum(amount: int, terms: BankPolicy) -> None:
 
 @decides(SubmitWithdrawal)
 def submit_withdrawal(books: Books, cmd: SubmitWithdrawal, ctx: Context) -> Outcome:
-    """PENDING becomes PROCESSING. A later status stays."""
+    """PENDING becomes PROCESSING. A later status is kept."""
     book = book_of(books, cmd.customers[0])
     withdrawal = _referenced(book, cmd.withdrawal_id)
     if withdrawal.status == WithdrawalStatus.PENDING:
@@ -230,7 +230,7 @@ def submit_withdrawal(books: Books, cmd: SubmitWithdrawal, ctx: Context) -> Outc
 
 @decides(CompleteWithdrawal)
 def complete_withdrawal(books: Books, cmd: CompleteWithdrawal, ctx: Context) -> Outcome:
-    """PENDING or PROCESSING becomes COMPLETED. A final status stays."""
+    """PENDING or PROCESSING becomes COMPLETED. A final status is kept."""
     book = book_of(books, cmd.customers[0])
     withdrawal = _referenced(book, cmd.withdrawal_id)
     if not withdrawal.is_open:
@@ -242,7 +242,7 @@ def complete_withdrawal(books: Books, cmd: CompleteWithdrawal, ctx: Context) -> 
 
 @decides(RejectWithdrawal)
 def reject_withdrawal(books: Books, cmd: RejectWithdrawal, ctx: Context) -> Outcome:
-    """Reverse the withdrawal, and invest the money. A final status stays: it comes back once."""
+    """Reverse the withdrawal, and invest the money. A final status is kept: the money is returned only once."""
     book = book_of(books, cmd.customers[0])
     withdrawal = _referenced(book, cmd.withdrawal_id)
     if not withdrawal.is_open:
@@ -261,7 +261,7 @@ def reject_withdrawal(books: Books, cmd: RejectWithdrawal, ctx: Context) -> Outc
 
 
 def _change(book: Book, withdrawal: WithdrawalRow, ctx: Context, **columns: Any) -> WithdrawalRow:
-    """Change a withdrawal, for later commands of this batch too."""
+    """Change a withdrawal, also for later commands of this batch."""
     book.change(WithdrawalRow, withdrawal.withdrawal_id, updated_at=ctx.now, **columns)
     changed = msgspec.structs.replace(withdrawal, updated_at=ctx.now, **columns)
     book.put(book.referenced, withdrawal.withdrawal_id, changed)

@@ -1,6 +1,6 @@
 """The port of the signer, which holds the private key of the bank's wallet; the bank never does.
 
-A signer that signed something else than it was given, or for another wallet, must not make the bank send it.
+If a signer returns something other than it was given, or signs for another wallet, the bank must not send it.
 """
 
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -14,7 +14,7 @@ from billfold.payments.crypto.chains import checksum_address
 
 
 class UnsignedTransaction(msgspec.Struct, frozen=True, kw_only=True):
-    """A transaction of EIP-1559. Fees are wei per unit of gas, `value` is wei, `data` 0x and hexadecimal digits."""
+    """An EIP-1559 transaction. Fees are wei per unit of gas, `value` is wei, `data` 0x and hexadecimal digits."""
 
     chain_id: int
     nonce: int
@@ -32,16 +32,16 @@ class SignerRefused(Exception):
 
 @runtime_checkable
 class Signer(Protocol):
-    """Signs for one wallet. Calls may be repeated. Raises `platform.errors.Unavailable` when it does not answer."""
+    """Signs for one wallet. Calls may be repeated. Raises `platform.errors.Unavailable` if it does not answer."""
 
     async def address(self) -> str:
-        """Return the address of the wallet, in the form of EIP-55."""
+        """Return the address of the wallet, in EIP-55 form."""
 
     async def sign(self, transaction: UnsignedTransaction) -> str:
-        """Return the signed transaction as it is sent: 0x and hexadecimal digits. Raises SignerRefused."""
+        """Return the signed transaction ready to send: 0x and hexadecimal digits. Raises SignerRefused."""
 
     async def close(self) -> None:
-        """End what it keeps open; the bank closes."""
+        """Release open resources when the bank closes."""
 
 
 _DYNAMIC_FEE = b"\x02"
@@ -51,7 +51,7 @@ _FIELDS = rlp.sedes.List([*[_NUMBER] * 5, _TO, _NUMBER, _DATA, _NO_ACCESS, *[_NU
 
 
 class Signed(NamedTuple):
-    """A signed transaction as it is sent, and its hash."""
+    """A signed transaction ready to send, and its hash."""
 
     raw: str
     transaction_hash: str
@@ -62,17 +62,17 @@ async def sign_checked(signer: Signer, wallet: str, transaction: UnsignedTransac
     raw = await signer.sign(transaction)
     try:
         signed, by = read_signed(raw)
-    except Exception as error:  # whatever the parsers of libraries raise for foreign bytes
-        raise SignerRefused("The signer answers with no transaction of EIP-1559.") from error
+    except Exception as error:  # libraries' parsers may raise anything for foreign bytes
+        raise SignerRefused("The signer did not return an EIP-1559 transaction.") from error
     if signed != transaction or by != wallet:
         raise SignerRefused("The signer has signed something else, or with another key.")
     return Signed(raw, "0x" + keccak(bytes.fromhex(raw[2:])).hex())
 
 
 def read_signed(raw: str) -> tuple[UnsignedTransaction, str]:
-    """Return what a signed transaction of EIP-1559 says, and who signed it.
+    """Return the content of a signed EIP-1559 transaction, and its signer.
 
-    Raises ValueError, and what the parsers of libraries raise.
+    Raises ValueError, and whatever the libraries' parsers raise.
     """
     content = bytes.fromhex(raw.removeprefix("0x"))
     if content[:1] != _DYNAMIC_FEE:

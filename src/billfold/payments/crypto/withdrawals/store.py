@@ -1,4 +1,4 @@
-"""Queries of withdrawals, of the wallets, and of the transactions that pay."""
+"""Queries of withdrawals, of the wallets, and of the paying transactions."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -106,7 +106,7 @@ SELECT EXISTS (SELECT FROM crypto_withdrawal w WHERE w.chain = $1 AND w.status I
 
 
 class WaitingWithdrawal(NamedTuple):
-    """A withdrawal for which nothing was done yet.
+    """A withdrawal that has not been processed yet.
 
     `is_stopped`: its customer is frozen (`is_frozen`), or its counterparty is stopped by screening.
     """
@@ -131,7 +131,7 @@ async def get_withdrawal(conn: Db, withdrawal_id: UUID) -> WithdrawalRow:
 
 
 async def list_waiting(conn: Db, chain: str, limit: int) -> list[WaitingWithdrawal]:
-    """Return withdrawals of a chain for which nothing was done yet, the oldest first."""
+    """Return withdrawals of a chain that have not been processed yet, oldest first."""
     rows = await conn.fetch(_WAITING, chain, limit)
     return [WaitingWithdrawal(_withdrawals.read(each), each["is_stopped"], each["is_frozen"]) for each in rows]
 
@@ -147,32 +147,32 @@ find_wallet = _wallets.find
 
 
 async def has_work(conn: Db, chain: str) -> bool:
-    """Tell whether a withdrawal of a chain is in process."""
+    """Return whether a withdrawal of a chain is in process."""
     return await conn.fetchval(_HAS_WORK, chain) is True
 
 
 async def list_wallets(conn: Db) -> list[transactions.Wallet]:
-    """Return every wallet the bank pays from, or has paid from."""
+    """Return every wallet from which the bank pays, or has paid."""
     return await _wallets.all(conn, _WALLETS)
 
 
 async def list_blocked(conn: Db) -> list[transactions.Wallet]:
-    """Return the wallets that something keeps from paying, the longest first."""
+    """Return the wallets that are prevented from paying, longest first."""
     return await _wallets.all(conn, _PROBLEMS)
 
 
 async def sum_fees(conn: Db) -> dict[tuple[str, str], int]:
-    """Return what networks took for final transactions in wei, by chain and wallet."""
+    """Return the network fees of final transactions in wei, by chain and wallet."""
     return {(row["chain"], row["wallet"]): int(row["paid"]) for row in await conn.fetch(_FEES)}
 
 
 async def is_own_address(conn: Db, address: str) -> bool:
-    """Tell whether an address is that of a wallet of the bank, or of a portal, on whatever chain."""
+    """Return whether an address belongs to a wallet of the bank, or to a portal, on any chain."""
     return await conn.fetchval(_IS_OURS, address) is True
 
 
 async def add_wallet(conn: Db, chain: str, address: str, *, first_nonce: int) -> None:
-    """Record a wallet from now on; one that is recorded stays as it is."""
+    """Record a wallet from now on; one that is already recorded is not changed."""
     await conn.execute(_ADD_WALLET, chain, address, first_nonce)
 
 
@@ -184,20 +184,20 @@ async def set_problem(
     *,
     now: datetime,
 ) -> bool:
-    """Keep what keeps a wallet from paying; tell whether that is new."""
+    """Store the problem of a wallet; return whether it is new."""
     changed = await conn.execute(_SET_PROBLEM, wallet.chain, wallet.address, problem, detail, now)
     return changed != "UPDATE 0"
 
 
 async def skip_nonces(conn: Db, chain: str, wallet: str, next_nonce: int) -> None:
-    """Continue with a later nonce: those before it were used elsewhere."""
+    """Continue with a later nonce, because earlier ones were used elsewhere."""
     await conn.execute(_SKIP_NONCES, chain, wallet, next_nonce)
 
 
 async def reserve(
     conn: Connection, wallet: transactions.Wallet, row: WithdrawalRow, *, token: str, gas_limit: int, now: datetime
 ) -> bool:
-    """Give a withdrawal the next nonce, in a transaction; False when something is done for it already."""
+    """Give a withdrawal the next nonce, in a transaction; False if it is already being processed."""
     nonce: int = await conn.fetchval(_LOCK_NONCE, wallet.chain, wallet.address)
     reserved = wallet.address, nonce, token, gas_limit
     is_new = await conn.fetchval(_BEGIN, row.customer_id, row.withdrawal_id, None, now, *reserved) is True
@@ -207,13 +207,13 @@ async def reserve(
 
 
 async def refuse(conn: Db, row: WithdrawalRow, reason: str, *, now: datetime) -> bool:
-    """Record that no transaction will pay a withdrawal; False when something is being done for it."""
+    """Record that no transaction will pay a withdrawal; False if it is being processed."""
     key = row.customer_id, row.withdrawal_id
     return await conn.fetchval(_BEGIN, *key, reason, now, None, None, None, None) is True
 
 
 async def list_outgoing(conn: Db, chain: str) -> list[transactions.OutgoingTransaction]:
-    """Return the transactions of a chain that are not final, by their nonces."""
+    """Return the transactions of a chain that are not final, by nonce."""
     rows = await conn.fetch(_OUTGOING, chain)
     signatures = await list_signatures(conn, [(row["customer_id"], row["withdrawal_id"]) for row in rows])
     return [
@@ -232,7 +232,7 @@ async def list_outgoing(conn: Db, chain: str) -> list[transactions.OutgoingTrans
 async def list_signatures(
     conn: Db, keys: Sequence[tuple[UUID, UUID]]
 ) -> dict[tuple[UUID, UUID], list[transactions.Signature]]:
-    """Return everything that was signed for withdrawals, in order, by customer and withdrawal."""
+    """Return all signatures for withdrawals, in order, by customer and withdrawal."""
     found: dict[tuple[UUID, UUID], list[transactions.Signature]] = defaultdict(list)
     for each in await _signatures.all(conn, _SIGNATURES, [each for each, _ in keys], [each for _, each in keys]):
         found[each.customer_id, each.withdrawal_id].append(each)
@@ -240,7 +240,7 @@ async def list_signatures(
 
 
 async def keep_signature(conn: Connection, signature: transactions.Signature) -> bool:
-    """Store what was signed, in a transaction; False when another of the same attempt was stored before."""
+    """Store a signature, in a transaction; False if another one of the same attempt was stored before."""
     is_kept = await _signatures.insert(conn, signature, "ON CONFLICT (customer_id, withdrawal_id, attempt) DO NOTHING")
     if is_kept:
         await conn.execute(_SIGNED, signature.customer_id, signature.withdrawal_id, signature.signed_at)
@@ -248,7 +248,7 @@ async def keep_signature(conn: Connection, signature: transactions.Signature) ->
 
 
 async def mark_sent(conn: Db, signature: transactions.Signature, now: datetime) -> None:
-    """Record that a node has taken what was signed."""
+    """Record that a node has accepted a signed transaction."""
     await conn.execute(_SENT, signature.customer_id, signature.withdrawal_id, signature.attempt, now)
 
 
@@ -261,17 +261,17 @@ async def move(
     reason: str | None = None,
     now: datetime,
 ) -> bool:
-    """Record what nodes report of a transaction; a final one stays. Tell whether it changed."""
+    """Record what nodes report about a transaction; a final one is kept. Return whether it changed."""
     key = transaction.customer_id, transaction.withdrawal_id
     changed = await conn.execute(_MOVE, *key, state, *sighting[:4], reason, now)
     return changed != "UPDATE 0"
 
 
 async def request(conn: Db, row: WithdrawalRow, wanted: transactions.OperatorRequest, *, now: datetime) -> bool:
-    """Record what an operator wants of a transaction; False when it is final, or there is none."""
+    """Record an operator's request for a transaction; False if it is final, or there is none."""
     return await conn.fetchval(_REQUEST, row.customer_id, row.withdrawal_id, wanted, now) is True
 
 
 async def list_unreported(conn: Db, chain: str, limit: int) -> list[transactions.ChainTransaction]:
-    """Return transactions of a chain whose withdrawals do not say yet what became of them."""
+    """Return transactions of a chain whose outcome is not yet recorded with the withdrawal."""
     return await _transactions.all(conn, _UNREPORTED, chain, limit)

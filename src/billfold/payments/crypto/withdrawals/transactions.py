@@ -1,6 +1,6 @@
-"""Transactions of the wallet: what they say and cost, and what nodes report of them. Fees are in wei per unit of gas.
+"""Transactions of the wallet: their content and fees, and the nodes' reports. Fees are in wei per unit of gas.
 
-No node is believed alone about what is final.
+A single node is never trusted about what is final.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ from billfold.payments.crypto.withdrawals.signing import UnsignedTransaction
 class TransactionState(StrEnum):
     """The state of the transaction that pays a withdrawal.
 
-    REFUSED: there never is one. RESERVED: it has its nonce. SIGNED: it is stored. SUBMITTED: a node has it. MINED: it
+    REFUSED: there will be none. RESERVED: it has its nonce. SIGNED: it is stored. SUBMITTED: a node has it. MINED: it
     is in a block that may still be replaced. The others are final. CONFIRMED: it paid. REVERTED: the token refused it.
-    CANCELED: one of ours that pays nothing took its place. DISPLACED: one that the bank has not signed did.
+    CANCELED: one of ours that pays nothing replaced it. DISPLACED: one that the bank did not sign replaced it.
     """
 
     REFUSED = "REFUSED"
@@ -64,7 +64,7 @@ class WalletProblem(StrEnum):
 
 
 class Wallet(msgspec.Struct, frozen=True, kw_only=True):
-    """The wallet from which the bank pays on a chain, the next nonce that is free, and what keeps it from paying."""
+    """The wallet from which the bank pays on a chain, its next free nonce, and what prevents it from paying."""
 
     chain: str
     address: str
@@ -76,7 +76,7 @@ class Wallet(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reservation(NamedTuple):
-    """A nonce of a wallet, the contract of the token that is paid, and how much gas that takes at most."""
+    """A nonce of a wallet, the contract of the token to pay, and the maximum gas."""
 
     wallet: str
     nonce: int
@@ -87,7 +87,7 @@ class Reservation(NamedTuple):
 class ChainTransaction(msgspec.Struct, frozen=True, kw_only=True):
     """The transaction of a withdrawal on its chain.
 
-    Hash and block are those of the transaction that was mined, `fee_wei` what the network took for it. A REFUSED one
+    Hash and block are those of the mined transaction, `fee_wei` is its network fee. A REFUSED one
     has a reason and no nonce.
     """
 
@@ -108,7 +108,7 @@ class ChainTransaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
-    """A signed transaction of a withdrawal, the `attempt`-th. `raw` is sealed: 0x and the bytes as they are sent.
+    """A signed transaction of a withdrawal, the `attempt`-th. `raw` is sealed: 0x and the bytes to send.
 
     Fees are in wei per unit of gas.
     """
@@ -126,7 +126,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutgoingTransaction(msgspec.Struct, frozen=True, kw_only=True):
-    """A transaction that is not final yet, with what it is to pay and everything that was signed for it, in order.
+    """A transaction that is not final yet, with its payment and all of its signatures, in order.
 
     `is_stopped`: its customer was frozen, or its counterparty stopped by screening. `address` is sealed.
     """
@@ -140,12 +140,12 @@ class OutgoingTransaction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_mined(self) -> bool:
-        """Whether a block has it, which may still be replaced."""
+        """True if it is in a block, which may still be replaced."""
         return self.transaction.state == TransactionState.MINED
 
     @property
     def latest(self) -> Signature | None:
-        """The last that was signed."""
+        """The last signature."""
         return self.signatures[-1] if self.signatures else None
 
 
@@ -155,12 +155,12 @@ CANCEL_GAS = 21_000
 """Gas of a transaction that calls no contract."""
 _GAS_MARGIN_PERCENT = 130
 _BUMP_NUMERATOR, _BUMP_DENOMINATOR = 9, 8
-"""Nodes take a replacement from 10 % more on; some want 12.5 %."""
+"""Nodes accept a replacement from 10 % more on; some require 12.5 %."""
 _WORD_DIGITS = 64
 
 
 class Fees(NamedTuple):
-    """The most that is paid per unit of gas, and what of it the block's proposer gets."""
+    """The maximum fee per unit of gas, and the part of it for the block's proposer."""
 
     max_fee: int
     priority_fee: int
@@ -181,23 +181,23 @@ def payment(
 
 
 def cancellation(chain_id: int, nonce: int, *, wallet: str, fees: Fees) -> UnsignedTransaction:
-    """Return the transaction that pays nothing, and so takes the place of one that would pay."""
+    """Return a transaction that pays nothing, to replace one that would pay."""
     fields: dict[str, Any] = {"nonce": nonce, "to": wallet, "value": 0, "data": "0x", "gas_limit": CANCEL_GAS}
     return UnsignedTransaction(chain_id=chain_id, **fields, **fees._asdict())
 
 
 def gas_limit_of(estimate: int) -> int:
-    """Return the limit for an estimate of a node: what it leaves is not spent."""
+    """Return the gas limit for a node's estimate; unused gas is not spent."""
     return estimate * _GAS_MARGIN_PERCENT // 100
 
 
 def current_fees(base_fee: int, priority_fee: int) -> Fees:
-    """Return fees that are enough while the base fee does not double."""
+    """Return fees that suffice unless the base fee more than doubles."""
     return Fees(2 * base_fee + priority_fee, priority_fee)
 
 
 def fees_for_next(attempt: Signature | None, current: Fees, *, cap: int) -> Fees | None:
-    """Return the fees of the next attempt for a nonce: a replacement pays an eighth more. None: more than the cap."""
+    """Return the fees of the next attempt for a nonce: a replacement pays an eighth more. None: above the cap."""
     if attempt is None:
         return Fees(min(current.max_fee, cap), min(current.priority_fee, cap))
     least = Fees(*(-(-fee * _BUMP_NUMERATOR // _BUMP_DENOMINATOR) for fee in (attempt.max_fee, attempt.priority_fee)))
@@ -208,16 +208,16 @@ def fees_for_next(attempt: Signature | None, current: Fees, *, cap: int) -> Fees
 
 
 def intent_of_next(attempt: Signature | None, *, is_stopped: bool) -> Intent:
-    """Return what the next attempt does: what was cancelled once is never paid later."""
+    """Return the purpose of the next attempt: once canceled, it never pays later."""
     is_canceled = attempt is not None and attempt.intent == Intent.CANCEL
     return Intent.CANCEL if is_canceled or is_stopped else Intent.PAY
 
 
 class Sighting(NamedTuple):
-    """One node's view of a nonce: nothing while it is pending, else the transaction in a block. The fee is in wei.
+    """One node's view of a nonce: empty while it is pending, else the transaction in a block. The fee is in wei.
 
-    `outcome` is the state that a final one has. None: it succeeded, and its logs do not say that it paid; that money is
-    not returned before somebody has checked.
+    `outcome` is the state of a final one. None: it succeeded, but its logs do not show a payment; that money is
+    not returned before someone has checked.
     """
 
     transaction_hash: str | None = None
@@ -232,13 +232,13 @@ PENDING = Sighting()
 
 
 class Disagreement(Exception):
-    """Nodes report different ends of one nonce."""
+    """Nodes report different outcomes for one nonce."""
 
 
 def agreed(sightings: Sequence[Sighting], *, nodes: int) -> Sighting:
-    """Return what holds: final only when every node of the chain reports the same final transaction.
+    """Return the agreed view: final only if every node of the chain reports the same final transaction.
 
-    Raises Disagreement when two report different ones as final.
+    Raises Disagreement if two nodes report different final transactions.
     """
     final = [each for each in sightings if each.is_final]
     if len({(each.transaction_hash, each.outcome, each.block_hash) for each in final}) > 1:
@@ -250,14 +250,14 @@ def agreed(sightings: Sequence[Sighting], *, nodes: int) -> Sighting:
 
 
 def state_of(sighting: Sighting) -> TransactionState | None:
-    """Return the state that a sighting leads to; None where somebody must look first."""
+    """Return the state for a sighting; None if someone must check first."""
     if sighting == PENDING:
         return TransactionState.SUBMITTED
     return sighting.outcome if sighting.is_final else TransactionState.MINED
 
 
 def outcome_of(intent: Intent, *, is_success: bool, is_paid: bool) -> TransactionState | None:
-    """Return what a transaction of ours did, by its receipt; None where it succeeded and has not paid."""
+    """Return the outcome of our transaction from its receipt; None if it succeeded but did not pay."""
     if intent == Intent.CANCEL:
         return TransactionState.CANCELED
     if not is_success:

@@ -30,7 +30,7 @@ _LISTED = Objection("sanction-screen-failed", "The address is on a sanctions lis
 
 
 async def find_objection(bank: Bank, conn: Db, chain_name: str, address: str) -> Objection | None:
-    """Return why an address of a chain is not paid; None when it is."""
+    """Return why an address of a chain is not paid; None if it may be."""
     chain = bank.ports[Chains].get(chain_name)
     if chain is None or bank.ports.get(Signer) is None:
         return _UNAVAILABLE
@@ -42,7 +42,7 @@ async def find_objection(bank: Bank, conn: Db, chain_name: str, address: str) ->
 
 
 async def find_objection_to(bank: Bank, conn: Db, customer_id: UUID, details: Mapping[str, Any]) -> Objection | None:
-    """Return the same for the sealed details of a counterparty. In a transaction its key was loaded before."""
+    """Return the same for the sealed details of a counterparty. In a transaction, load its key before."""
     data_key = (await bank.ports[DataKeys].load(conn, (customer_id,))).get(customer_id)
     opened = open_details(data_key, details)
     if opened.get("wallet_address") is None:
@@ -51,17 +51,17 @@ async def find_objection_to(bank: Bank, conn: Db, customer_id: UUID, details: Ma
 
 
 class BankWallets:
-    """The addresses of the bank itself, for those who add counterparties."""
+    """The bank's own addresses, for callers that add counterparties."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
 
     def is_token(self, address: str) -> bool:
-        """Tell whether it is the contract of a token: what is sent there is lost."""
+        """Return whether it is the contract of a token: funds sent there are lost."""
         return any(chain.find_token(address) is not None for chain in self._ports[Chains].values())
 
     async def pays_from(self, address: str) -> bool:
-        """Tell whether the bank pays from this wallet. Raises Unavailable."""
+        """Return whether the bank pays from this wallet. Raises Unavailable."""
         signer = self._ports.get(Signer)
         return signer is not None and address.lower() == (await signer.address()).lower()
 
@@ -69,7 +69,7 @@ class BankWallets:
 _BARE, _WITH_TRANSACTIONS = False, True
 _REVERTED = 3
 _DEFAULT_PRIORITY_FEE = 1_500_000_000
-"""1.5 gwei, where a node makes no suggestion."""
+"""1.5 gwei, if a node makes no suggestion."""
 
 
 class Receipt(NamedTuple):
@@ -82,7 +82,7 @@ class Receipt(NamedTuple):
     logs: tuple[dict[str, object], ...]
 
     def has_transfer(self, token: str, sender: str, recipient: str, *, units: int) -> bool:
-        """Tell whether the token's contract says that it moved exactly these units."""
+        """Return whether the token's contract logged a transfer of exactly these units."""
         topics = [TRANSFER_TOPIC, topic_of(sender), topic_of(recipient)]
         return any(
             str(log.get("address")).lower() == token.lower()
@@ -93,7 +93,7 @@ class Receipt(NamedTuple):
 
 
 class SentTransaction(NamedTuple):
-    """A transaction of an address as a block has it."""
+    """A transaction of an address in a block."""
 
     transaction_hash: str
     to: str
@@ -101,10 +101,10 @@ class SentTransaction(NamedTuple):
 
 
 class WalletNode(EvmNode):
-    """Reads one node, and gives it signed transactions. Raises NodeUnavailable without a usable answer."""
+    """Reads from one node, and sends it signed transactions. Raises NodeUnavailable without a usable response."""
 
     async def transaction_count(self, address: str, block: int | None = None) -> int:
-        """Return how many transactions of an address are in blocks up to this one, or up to the newest."""
+        """Return the number of an address's transactions in blocks up to this one, or up to the newest."""
         return self._quantity(await self._read("eth_getTransactionCount", address, _tag(block)))
 
     async def native_balance(self, address: str) -> int:
@@ -117,14 +117,14 @@ class WalletNode(EvmNode):
         return self._quantity(block.get("baseFeePerGas") if isinstance(block, dict) else None)
 
     async def priority_fee(self) -> int:
-        """Return what a transaction should pay to be included soon, in wei per unit of gas."""
+        """Return the priority fee for quick inclusion, in wei per unit of gas."""
         try:
             return self._quantity(await self.rpc.call("eth_maxPriorityFeePerGas"))
         except NodeRefused:
             return _DEFAULT_PRIORITY_FEE
 
     async def estimate_gas(self, sender: str, transaction: signing.UnsignedTransaction) -> int | None:
-        """Return the gas that a transaction takes; None when it would be reverted."""
+        """Return the gas that a transaction takes; None if it would be reverted."""
         call = {"from": sender, "to": transaction.to, "data": transaction.data}
         try:
             return self._quantity(await self.rpc.call("eth_estimateGas", call))
@@ -134,7 +134,7 @@ class WalletNode(EvmNode):
             raise NodeUnavailable(self.host, f"eth_estimateGas: {refusal}") from None
 
     async def send(self, raw: str) -> str | None:
-        """Give the node a signed transaction; return its reason if it refuses it."""
+        """Send a signed transaction to the node; return its reason if it refuses it."""
         try:
             await self.rpc.call("eth_sendRawTransaction", raw)
         except NodeRefused as refusal:
@@ -142,11 +142,11 @@ class WalletNode(EvmNode):
         return None
 
     async def knows(self, transaction_hash: str) -> bool:
-        """Tell whether the node has a transaction, in a block or waiting for one."""
+        """Return whether the node has a transaction, in a block or waiting for one."""
         return await self._read("eth_getTransactionByHash", transaction_hash) is not None
 
     async def find_receipt(self, transaction_hash: str) -> Receipt | None:
-        """Return what became of a transaction, None unless it is in a block of the node's chain."""
+        """Return the receipt of a transaction, None unless it is in a block of the node's chain."""
         found = await self._read("eth_getTransactionReceipt", transaction_hash)
         if found is None:
             return None
@@ -172,7 +172,7 @@ class WalletNode(EvmNode):
         if await self.transaction_count(address, last) <= nonce:
             return None
         low, high, step = last, last, 1
-        # Nodes keep what was true in earlier blocks for the newest of them only.
+        # Nodes keep the state of recent blocks only.
         while low > 0 and await self.transaction_count(address, low) > nonce:
             low, high, step = max(low - step, 0), low, 2 * step
         while low < high:
@@ -203,7 +203,7 @@ Answer = TypeVar("Answer")
 
 
 class Blocked(Exception):
-    """A step cannot continue now; it is tried again in the next round."""
+    """A step cannot continue now; it is retried in the next round."""
 
     def __init__(self, problem: WalletProblem, detail: str) -> None:
         super().__init__(detail)
@@ -213,9 +213,9 @@ class Blocked(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """A round: the chain, its nodes, its wallet. `wall` is wall time.
+    """A round of work: the chain, its nodes, its wallet. `wall` is wall time.
 
-    `problems` are what it met; the first of them is shown to operators.
+    `problems` are those it ran into; the first one is shown to operators.
     """
 
     bank: Bank
@@ -226,11 +226,11 @@ class Round:
     problems: list[Blocked] = field(default_factory=list)
 
     async def ask_all(self, question: Callable[[WalletNode], Awaitable[Answer]]) -> list[Answer]:
-        """Return the answers of all nodes. Raises Blocked when one gives none."""
+        """Return the answers of all nodes. Raises Blocked if one gives none."""
         return await ask_all(self.nodes, question)
 
     async def ask_available(self, question: Callable[[WalletNode], Awaitable[Answer]]) -> list[Answer]:
-        """Return the answers of the nodes that give one, and note those that give none."""
+        """Return the answers of the available nodes, and record the others."""
         answers = await asyncio.gather(*map(question, self.nodes), return_exceptions=True)
         given: list[Answer] = []
         for answer in answers:
@@ -243,9 +243,9 @@ class Round:
         return given
 
     def blocked_by(self, error: Exception, withdrawal_id: UUID) -> Blocked:
-        """Return what nobody foresaw of one withdrawal as a problem of the wallet: the others continue.
+        """Return an unexpected error of one withdrawal as a problem of the wallet: the others continue.
 
-        Raises the error again where it is of a node or of the database.
+        Raises the error again if it comes from a node or the database.
         """
         if isinstance(error, Blocked):
             return error
@@ -254,7 +254,7 @@ class Round:
         return self.blocked(withdrawal_id, WalletProblem.UNEXPLAINED, error_summary(error))
 
     def blocked(self, withdrawal_id: UUID, problem: WalletProblem, detail: str) -> Blocked:
-        """Return what is wrong with a withdrawal in a sentence for operators, who may cancel it."""
+        """Return the problem of a withdrawal as a sentence for operators, who may cancel it."""
         return Blocked(problem, f"Withdrawal {withdrawal_id} on {self.chain.name}: {detail}")
 
     async def sign(self, transaction: signing.UnsignedTransaction, withdrawal_id: UUID) -> signing.Signed:
@@ -268,7 +268,7 @@ class Round:
 
 
 async def ask_all(nodes: Sequence[WalletNode], question: Callable[[WalletNode], Awaitable[Answer]]) -> list[Answer]:
-    """Return the answers of all nodes. Raises Blocked when one gives none."""
+    """Return the answers of all nodes. Raises Blocked if one gives none."""
     try:
         return await asyncio.gather(*map(question, nodes))
     except NodeUnavailable as error:

@@ -37,14 +37,14 @@ from billfold.platform.errors import BillfoldError, Unavailable
 
 
 async def send_transactions(this: Round) -> int:
-    """Sign what has a nonce, replace what is stuck, and see to it that nodes have it all; return what was signed."""
+    """Sign transactions with a nonce, replace stuck ones, and send all to the nodes; return how many were signed."""
     outgoing = await store.list_outgoing(this.bank.pool, this.chain.name)
     outgoing = [each for each in outgoing if each.reservation.wallet == this.wallet.address]
     if not outgoing:
         return 0
     ring = await this.bank.ports[DataKeys].load(this.bank.pool, {each.transaction.customer_id for each in outgoing})
     signed = 0
-    is_first = True  # of those that are in no block: the others wait for it whatever they pay
+    is_first = True  # of those not in a block: the others wait for it, whatever they pay
     for each in outgoing:
         if each.is_mined and each.transaction.requested is None:
             continue
@@ -55,7 +55,7 @@ async def send_transactions(this: Round) -> int:
                 latest = await _sign_next(this, each, data_key)
                 signed += 1
             await _send(this, each, latest, data_key=data_key)
-        except Exception as error:  # noqa: BLE001 - whatever it is, those before it were sent
+        except Exception as error:  # noqa: BLE001 - any error; those before it were sent
             this.problems.append(this.blocked_by(error, each.transaction.withdrawal_id))
             if each.latest is None:
                 break  # those after it cannot be mined before it
@@ -71,12 +71,13 @@ def _wants_another(this: Round, each: OutgoingTransaction, latest: Signature, *,
 
 
 async def _sign_next(this: Round, each: OutgoingTransaction, data_key: DataKey | None) -> Signature:
-    """Sign and store the next attempt; return the one that is stored. Raises Blocked."""
+    """Sign and store the next attempt; return the stored one. Raises Blocked."""
     cap = this.chain.fee_cap_gwei * 10**9
     fees = rules.fees_for_next(each.latest, await current_fees(this), cap=cap)
     if fees is None:
         _complain(this, each, WalletProblem.FEE_CAP_REACHED, f"A replacement would cost more than {cap} wei per gas.")
-    # Who is stopped between the nonce and the first signature is not paid: the nonce is used up by paying nobody.
+    # If the customer is stopped between the nonce and the first signature, a transaction that pays nothing uses the
+    # nonce.
     transaction, is_unsigned = each.transaction, each.latest is None
     is_canceled = transaction.requested == rules.OperatorRequest.CANCEL or (is_unsigned and each.is_stopped)
     intent = rules.intent_of_next(each.latest, is_stopped=is_canceled)
@@ -110,7 +111,7 @@ def _unsigned(
     recipient = PartyField.ACCOUNT.open(data_key, each.address)
     token = this.chain.find_token(reserved.token)
     if recipient is None or token is None:
-        detail = "Its address was destroyed, or its token is configured no more."
+        detail = "Its address was destroyed, or its token is no longer configured."
         _complain(this, each, WalletProblem.UNEXPLAINED, detail)
     units, gas_limit = units_of(each.cents, token.decimals), reserved.gas_limit
     to = {"token": token.address, "recipient": recipient}
@@ -118,7 +119,7 @@ def _unsigned(
 
 
 async def _send(this: Round, each: OutgoingTransaction, latest: Signature, *, data_key: DataKey | None) -> None:
-    """Give a transaction to the nodes that do not have it. Raises Blocked when none takes it."""
+    """Send a transaction to the nodes that do not have it. Raises Blocked if none accepts it."""
     raw = PartyField.TEXT.open(data_key, latest.raw)
     if raw is None:
         _complain(this, each, WalletProblem.UNEXPLAINED, "It was destroyed with its customer's data.")
@@ -127,7 +128,7 @@ async def _send(this: Round, each: OutgoingTransaction, latest: Signature, *, da
         if await node.knows(latest.transaction_hash):
             return None
         refusal = await node.send(raw)
-        # Nodes word it differently that they have it already.
+        # Nodes use different messages for a transaction that they already have.
         return refusal if refusal is None or not await node.knows(latest.transaction_hash) else None
 
     answers = await this.ask_available(give)
@@ -136,7 +137,7 @@ async def _send(this: Round, each: OutgoingTransaction, latest: Signature, *, da
         if each.transaction.state in {TransactionState.RESERVED, TransactionState.SIGNED}:
             await store.move(this.bank.pool, each.transaction, TransactionState.SUBMITTED, PENDING, now=this.wall)
     elif answers:
-        _complain(this, each, WalletProblem.NODE_REFUSES, f"No node takes it: {answers[0]}")
+        _complain(this, each, WalletProblem.NODE_REFUSES, f"No node accepts it: {answers[0]}")
 
 
 def _complain(this: Round, each: OutgoingTransaction, problem: WalletProblem, detail: str) -> NoReturn:
@@ -148,7 +149,7 @@ _REASONS: Final = {**_FAILED, TransactionState.CANCELED: "CANCELED"}
 
 
 async def watch_transactions(this: Round) -> int:
-    """Record what nodes report of what was signed; return how many transactions moved."""
+    """Record what nodes report about signed transactions; return how many changed."""
     outgoing = [each for each in await store.list_outgoing(this.bank.pool, this.chain.name) if each.signatures]
     if not outgoing:
         return 0
@@ -158,7 +159,7 @@ async def watch_transactions(this: Round) -> int:
         try:
             recipient = PartyField.ACCOUNT.open(ring.get(each.transaction.customer_id), each.address) or "0x"
             return await _see(this, node, each, recipient=recipient, final=final)
-        except Exception as error:  # noqa: BLE001 - it is of this withdrawal alone
+        except Exception as error:  # noqa: BLE001 - it affects only this withdrawal
             return this.blocked_by(error, each.transaction.withdrawal_id)
 
     async def see_all(node: WalletNode) -> list[Sighting | Blocked]:
@@ -171,7 +172,7 @@ async def watch_transactions(this: Round) -> int:
     for number, each in enumerate(outgoing):
         try:
             moved += await _settle(this, each, [view[number] for view in views])
-        except Exception as error:  # noqa: BLE001 - it is of this withdrawal alone
+        except Exception as error:  # noqa: BLE001 - it affects only this withdrawal
             this.problems.append(this.blocked_by(error, each.transaction.withdrawal_id))
     return moved
 
@@ -184,28 +185,28 @@ async def _settle(this: Round, each: OutgoingTransaction, seen: Sequence[Sightin
     try:
         found = rules.agreed(sightings, nodes=len(this.nodes))
     except rules.Disagreement:
-        detail = "nodes report different ends of it."
+        detail = "nodes report different outcomes of it."
         this.problems.append(this.blocked(transaction.withdrawal_id, WalletProblem.NODES_DISAGREE, detail))
         return False
     state = rules.state_of(found)
     if state is None:
-        detail = f"{found.transaction_hash} succeeded and has not paid what it says."
+        detail = f"{found.transaction_hash} succeeded but did not make its payment."
         this.problems.append(this.blocked(transaction.withdrawal_id, WalletProblem.UNEXPLAINED, detail))
         return False
     if found == PENDING and (not each.is_mined or not sightings):
-        return False  # where no node answers, what was known stays
+        return False  # if no node answers, the known state is kept
     return await store.move(this.bank.pool, transaction, state, found, reason=_REASONS.get(state), now=this.wall)
 
 
 async def _final_number(this: Round, node: WalletNode) -> int:
-    """Return the newest block that is final for the bank."""
+    """Return the number of the newest block that the bank considers final."""
     if this.chain.confirmations is None:
         return (await node.finalized()).number
     return (await node.head()).number - this.chain.confirmations
 
 
 async def _see(this: Round, node: WalletNode, each: OutgoingTransaction, *, recipient: str, final: int) -> Sighting:
-    """Return what one node has of a nonce."""
+    """Return one node's view of a nonce."""
     reserved = each.reservation
     token = this.chain.find_token(reserved.token)
     units = 0 if token is None else units_of(each.cents, token.decimals)
@@ -224,7 +225,7 @@ async def _see(this: Round, node: WalletNode, each: OutgoingTransaction, *, reci
             return sight(receipt, signature.transaction_hash, signature.intent)
     if final < 0 or await node.transaction_count(reserved.wallet) <= reserved.nonce:
         return PENDING
-    # The nonce is used, and not by what we signed. Until that is final, ours may come back.
+    # The nonce was used by a transaction that we did not sign. Until that is final, ours may return.
     found = await node.find_sent(reserved.wallet, reserved.nonce, last=final)
     if found is None or found.transaction_hash in {own.transaction_hash for own in each.signatures}:
         return PENDING
@@ -238,13 +239,13 @@ async def _see(this: Round, node: WalletNode, each: OutgoingTransaction, *, reci
 log = structlog.get_logger(__name__)
 
 ROUND_SECONDS: Final = 2.0
-"""How often the nodes of a chain are asked while something waits for them."""
+"""Polling interval for a chain's nodes while something waits for them."""
 _BATCH_SIZE: Final = 100
 _SENT = frozenset({TransactionState.SUBMITTED, TransactionState.MINED})
 
 
 async def report_transactions(this: Round) -> int:
-    """Complete, reject or submit the withdrawals that do not say yet what became of them; return how many."""
+    """Complete, reject or submit withdrawals whose transaction has an unrecorded outcome; return how many."""
     found = await store.list_unreported(this.bank.pool, this.chain.name, _BATCH_SIZE)
     answers = await this.bank.engine.submit_all([_command(each) for each in found])
     failed = [
@@ -279,7 +280,7 @@ _STEPS: Final = (
 
 
 class ChainSender:
-    """Sends the withdrawals of one chain. One process at a time does so; doing it twice sends nothing twice."""
+    """Sends the withdrawals of one chain. One process at a time does so; running twice sends nothing twice."""
 
     def __init__(self, chain: Chain, *, pause_seconds: float = ROUND_SECONDS) -> None:
         self._chain = chain
@@ -288,14 +289,14 @@ class ChainSender:
         self._next_at = 0.0
 
     async def __call__(self, bank: Bank) -> int:
-        """A task of the worker: do one round if it is time and there is something to do."""
+        """Do one round if it is due and there is work: a task of the worker."""
         if monotonic() < self._next_at:
             return 0
         self._next_at = monotonic() + self._pause_seconds
         return await self.work(bank)
 
     async def work(self, bank: Bank) -> int:
-        """Do one round; return how many things were done."""
+        """Do one round; return how much was done."""
         name = self._chain.name
         if bank.ports.get(Signer) is None or not await store.has_work(bank.pool, name):
             return 0
@@ -323,7 +324,7 @@ class ChainSender:
         return done
 
     async def _wallet(self, bank: Bank) -> Wallet | None:
-        """Return the wallet of the signer, which is recorded when it is used first; None while nobody answers."""
+        """Return the signer's wallet, which is recorded on first use; None if neither signer nor nodes answer."""
         try:
             address = await bank.ports[Signer].address()
             found = await store.find_wallet(bank.pool, self._chain.name, address)
@@ -346,7 +347,7 @@ class ChainSender:
         """Return how many transactions the wallet has sent. Raises Blocked unless all nodes agree."""
         counts = set(await ask_all(self._nodes, lambda node: node.transaction_count(address)))
         if len(counts) > 1:
-            raise Blocked(WalletProblem.NODES_DISAGREE, "Nodes count different transactions of the wallet.")
+            raise Blocked(WalletProblem.NODES_DISAGREE, "Nodes report different transaction counts of the wallet.")
         return counts.pop()
 
 

@@ -32,7 +32,7 @@ _TYPES_BY_ENVELOPE = {layout.envelope: message_type for message_type, layout in 
 def write_messages(wires: Sequence[FedwireMessage], way: FileDirection) -> bytes:
     """Return the file of these messages.
 
-    Raises ValueError if a value does not keep its pattern or length (`iso20022.types`).
+    Raises ValueError if a value does not match its pattern or length (`iso20022.types`).
     """
     namespace = f"urn:fedwirefunds:{way}:v001"
     name = f"FedwireFunds{way.capitalize()}"
@@ -42,7 +42,7 @@ def write_messages(wires: Sequence[FedwireMessage], way: FileDirection) -> bytes
         _validate(wire)
         layout = LAYOUTS[type(wire.message)]
         message_element = etree.SubElement(root, f"{{{namespace}}}{name}Message")
-        message_element.tail = "\n"  # a message each line, so that a line names a message
+        message_element.tail = "\n"  # one message per line, so that a line identifies a message
         wrapper = etree.SubElement(message_element, f"{{{namespace}}}{layout.envelope}")
         write_rows(_in_namespace(wrapper, _HEADER_NAME, "AppHdr"), HEADER, wire.header)
         document = _in_namespace(wrapper, wire.header.message_name, "Document")
@@ -54,8 +54,8 @@ def write_messages(wires: Sequence[FedwireMessage], way: FileDirection) -> bytes
 def read_messages(raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMessage]]:
     """Return the messages of a file in order, with the lines on which they begin.
 
-    Raises InvalidFile if any message is wrong: malformed or truncated XML, an unknown
-    message, a value that does not keep its pattern, another currency.
+    Raises InvalidFile if any message is invalid: malformed or truncated XML, an unknown
+    message, a value that does not match its pattern, another currency.
     """
     wires, unread = read_file(raw, way)
     if unread:
@@ -64,15 +64,15 @@ def read_messages(raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMess
 
 
 def mistakes_of(unread: UnreadMessage) -> tuple[FedwireMistake, ...]:
-    """Return the mistakes of a message that is not read; an unknown kind is one."""
-    unknown = FedwireMistake(unread.line, unread.name, "is no message that is known here")
+    """Return the errors of a message that is not read; an unknown kind is one."""
+    unknown = FedwireMistake(unread.line, unread.name, "is not a known message")
     return unread.mistakes or (unknown,)
 
 
 def read_file(raw: bytes, way: FileDirection) -> tuple[list[tuple[int, FedwireMessage]], list[UnreadMessage]]:
-    """Return the messages of a file with their lines, and those that are not read: of other kinds or with mistakes.
+    """Return the messages of a file with their lines, and those that are not read: unknown kinds or with errors.
 
-    Raises InvalidFile if the XML or the envelope is wrong. A message holds one header and one document with one
+    Raises InvalidFile if the XML or the envelope is invalid. A message holds one header and one document with one
     payment.
     """
     root = _parse(raw)
@@ -91,7 +91,7 @@ def read_file(raw: bytes, way: FileDirection) -> tuple[list[tuple[int, FedwireMe
             if etree.QName(wrapper).localname in _TYPES_BY_ENVELOPE:
                 try:
                     wires.append((line, _read_wire(wrapper)))
-                except InvalidFile as invalid:  # of this message alone
+                except InvalidFile as invalid:  # only for this message
                     own_name = _name_of(_TYPES_BY_ENVELOPE[etree.QName(wrapper).localname])
                     described = _describe(wrapper, line)
                     unread.append(described._replace(name=own_name, mistakes=tuple(invalid.mistakes)))
@@ -135,12 +135,12 @@ def _check_counts(wrapper: Element) -> None:
     """Check that a message holds one header and one document with one body. Raises InvalidFile if it holds more."""
     for parent, count in ((wrapper, 2), (wrapper.find("{*}Document"), 1)):
         if parent is not None and len(parent) > count:
-            reason = f"holds {len(parent)} elements, not {count}: send each payment in a message of its own"
+            reason = f"holds {len(parent)} elements, not {count}: send each payment in its own message"
             raise _invalid(parent, reason)
 
 
 def _describe(wrapper: Element, line: int) -> UnreadMessage:
-    """Return a message that is not read, by the name of its document and the number in its header."""
+    """Return a message that is not read, with the name of its document and the number in its header."""
     document = wrapper.find("{*}Document")
     namespace = "" if document is None else etree.QName(document).namespace or ""
     announced = wrapper.findtext(".//{*}AppHdr/{*}MsgDefIdr") or etree.QName(wrapper).localname
@@ -161,7 +161,7 @@ def _read_wire(wrapper: Element) -> FedwireMessage:
 
 
 def _child(parent: Element, message_name: str, name: str) -> Element:
-    """Return the child of a name. Raises InvalidFile if there is none."""
+    """Return the child with a name. Raises InvalidFile if there is none."""
     child = parent.find(f"{{{_ISO}{message_name}}}{name}")
     if child is None:
         raise _invalid(parent, f"has no {name} of {message_name}")
@@ -180,7 +180,7 @@ def _read_struct(element: Element, rows: Sequence[ElementMapping], message_type:
 
 
 def _to_mistake(element: Element, rows: Sequence[ElementMapping], error_text: str) -> FedwireMistake:
-    """Return the mistake of an invalid value, at its element."""
+    """Return the error for an invalid value, at its element."""
     missing, error_path = _MISSING.search(error_text), _ERROR_PATH.search(error_text)
     fields = error_path.group(1).split(".") if error_path else []
     names = _names_of(rows, [*fields, missing.group(1)] if missing else fields)

@@ -42,7 +42,7 @@ _DOCUMENT = (
 
 
 def _read_lines(first: Element) -> str | None:
-    """Return all lines beside the first one; None for none."""
+    """Return all lines after the first one; None if there are none."""
     return "\n".join(filter(None, map(_text, _siblings(first)))) or None
 
 
@@ -57,7 +57,7 @@ def _read_documents(first: Element) -> tuple[SettledDocument, ...] | None:
 
 
 def _documents_in(block: Element) -> Iterator[SettledDocument]:
-    """Yield the documents of a block. What it says of all of them stands with the first."""
+    """Yield the documents of a block. Fields for the whole block are in the first document."""
     amount = block.find("{*}RfrdDocAmt/{*}RmtdAmt")
     value, currency = ("", "") if amount is None else (_text(amount), amount.get("Ccy", ""))
     is_amount = _AMOUNT.fullmatch(value) and _CURRENCY.fullmatch(currency)
@@ -87,7 +87,7 @@ def _write_documents(first: Element, documents: Sequence[SettledDocument]) -> No
 
 
 def _repeat(first: Element, count: int) -> list[Element]:
-    """Return an element and as many of the same name after it as make `count`."""
+    """Return an element and further ones of the same name, `count` in total."""
     parent = first.getparent()
     assert parent is not None
     return [first, *(etree.SubElement(parent, first.tag) for _ in range(count - 1))]
@@ -138,7 +138,7 @@ _ACCOUNT: Table = (ElementMapping("Id/IBAN", "iban", TEXT), ElementMapping("Id/O
 
 
 def _bank(path: str, field: str) -> Table:
-    """A bank by routing number, after the code of the clearing system."""
+    """Return the table for a bank by routing number, after the code of the clearing system."""
     return (
         ElementMapping(f"{path}/FinInstnId/ClrSysMmbId/ClrSysId/Cd", field, constant("USABA")),
         ElementMapping(f"{path}/FinInstnId/ClrSysMmbId/MmbId", field, TEXT),

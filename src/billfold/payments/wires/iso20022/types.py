@@ -32,7 +32,7 @@ Text70 = Annotated[str, Meta(min_length=1, max_length=70)]
 Text105 = Annotated[str, Meta(min_length=1, max_length=105)]
 Text140 = Annotated[str, Meta(min_length=1, max_length=140)]
 RemittanceText = Annotated[str, Meta(pattern=r"^.{1,140}(\n.{1,140}){0,63}\Z")]
-"""Lines of up to 140 characters, together no more than Fedwire carries."""
+"""Lines of up to 140 characters, in total no more than Fedwire can carry."""
 
 
 class PostalAddress(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +109,7 @@ class CreditTransfer(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.008.00
 class PaymentReturn(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.004.001.10"):
     """A payment return (pacs.004). Debtor and creditor are those of the return.
 
-    `amount` is what settles; banks may have deducted `charges` from the original amount.
+    `amount` is the amount that settles; banks may have deducted `charges` from the original amount.
     """
 
     message_id: Imad
@@ -159,7 +159,7 @@ class ReturnRequest(msgspec.Struct, frozen=True, kw_only=True, tag="camt.056.001
 
 
 class ReturnRequestResponse(msgspec.Struct, frozen=True, kw_only=True, tag="camt.029.001.09"):
-    """The answer to a return request (camt.029): CNCL returned, RJCR not returned, PDCR pending."""
+    """The response to a return request (camt.029): CNCL returned, RJCR not returned, PDCR pending."""
 
     message_id: Text35
     created_at: datetime
@@ -199,7 +199,7 @@ class FedwireMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FedwireMistake(NamedTuple):
-    """One mistake: the line (from 1), the element and the reason."""
+    """One error: the line (from 1), the element and the reason."""
 
     line: int
     element: str
@@ -211,11 +211,11 @@ class FedwireMistake(NamedTuple):
 
 
 _WITHOUT_MONEY = ("admi.", "camt.", "pacs.002", "pacs.028", "pain.")
-"""Kinds of messages with which no money moves: of the service, of accounts and cases, of states, and requests."""
+"""Kinds of messages that move no money: of the service, of accounts and cases, of states, and requests."""
 
 
 class UnreadMessage(NamedTuple):
-    """A message of a kind that is not read here, or with mistakes: the line, its name and the number of its header."""
+    """A message of an unknown kind, or with errors: the line, its name and the number in its header."""
 
     line: int
     name: str
@@ -224,12 +224,12 @@ class UnreadMessage(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Return why it is not read: its mistakes, or that its kind is unknown."""
+        """Return why it is not read: its errors, or that its kind is unknown."""
         return "; ".join(map(str, self.mistakes)) or f"{self.name} is not read here"
 
     @property
     def carries_money(self) -> bool:
-        """Tell whether money may have moved with it, as with a kind that is unknown: a person decides about it."""
+        """Return whether it may have moved money, as with an unknown kind: an operator decides about it."""
         return not self.name.startswith(_WITHOUT_MONEY)
 
 

@@ -33,7 +33,7 @@ _REPEATABLE = frozenset(
         "Ustrd",
     )
 )
-"""Elements that ISO 20022 allows to repeat, `Othr` in a party. The first one is read, but charges are added up."""
+"""Elements that ISO 20022 allows to repeat, `Othr` in a party. Only the first one is read, but charges are added up."""
 
 _ADDRESS, _ADDRESS_MINIMUM = "PstlAdr", frozenset({"town", "country"})
 
@@ -48,8 +48,8 @@ class ElementCodec(NamedTuple):
 class ElementMapping(NamedTuple):
     """An element, by its path below its parent, and the field it holds.
 
-    A field without a value has no element. A nested table holds a struct. A constant is written
-    always, or only with the field named beside it.
+    A field without a value has no element. A nested table holds a struct. A constant is always written,
+    or only with the field named along with it.
     """
 
     path: str
@@ -70,7 +70,7 @@ def write_rows(parent: Element, rows: Iterable[ElementMapping], fields: object) 
 
 
 def read_rows(parent: Element, rows: Iterable[ElementMapping]) -> tuple[dict[str, Any], list[FedwireMistake]]:
-    """Return the fields below `parent`, and their mistakes."""
+    """Return the fields below `parent`, and their errors."""
     fields: dict[str, Any] = {}
     mistakes: list[FedwireMistake] = []
     namespace = etree.QName(parent).namespace
@@ -88,7 +88,7 @@ def read_rows(parent: Element, rows: Iterable[ElementMapping]) -> tuple[dict[str
             value, nested_mistakes = read_rows(element, row.form)
             mistakes += nested_mistakes
             if row.path == _ADDRESS and not value.keys() >= _ADDRESS_MINIMUM:
-                continue  # lines alone: the file keeps them, and no rule needs an address
+                continue  # only lines: the file keeps them, and no rule needs an address
         if row.field and value is not None:
             fields[row.field] = value
     return fields, mistakes
@@ -111,7 +111,7 @@ def _repeated_below(parent: Element, paths: list[list[str]]) -> Iterator[Fedwire
 
 
 def _is_of_account(number: Element) -> bool:
-    """Tell whether a number is that of an account, which has one; a party may have several."""
+    """Return whether a number belongs to an account, which has one; a party may have several."""
     holder = next(islice(number.iterancestors(), 1, None), None)
     return holder is not None and etree.QName(holder).localname.endswith("Acct")
 
@@ -125,12 +125,12 @@ def _paths_of(rows: Iterable[ElementMapping]) -> Iterator[list[str]]:
 
 
 def mistake_at(element: Element, reason: str) -> FedwireMistake:
-    """Return the mistake at an element."""
+    """Return the error at an element."""
     return FedwireMistake(element.sourceline or 0, etree.QName(element).localname, reason)
 
 
 def constant(text: str) -> ElementCodec:
-    """An element with a fixed value."""
+    """Return a codec for an element with a fixed value."""
 
     def read(element: Element) -> None:
         if _read_text(element) != text:
@@ -202,7 +202,7 @@ def _read_money(element: Element) -> int:
 
 
 def _read_charges(element: Element) -> int:
-    """Return the sum over all blocks of charges, in cents; each bank on the way adds its own."""
+    """Return the sum over all blocks of charges, in cents; each bank along the way adds its own."""
     block = element.getparent()
     assert block is not None
     others = block.itersiblings(etree.QName(block))
@@ -211,7 +211,7 @@ def _read_charges(element: Element) -> int:
 
 
 def _ignore(_: Element) -> None:
-    """Reads a repeated element once."""
+    """Ignore the value of an element."""
 
 
 def _read_member(element: Element) -> str | None:

@@ -28,17 +28,17 @@ CODE_OF = {
     "INSUFFICIENT_FUNDS": "AM04",
     "INVALID_TRANSFER": "NARR",
 }
-"""ISO 20022 codes for reasons of the bank."""
+"""ISO 20022 codes for the bank's own reasons."""
 
 
 def code_of(reason: str) -> str:
-    """Return the ISO 20022 code of a reason of the bank; a code is returned unchanged."""
+    """Return the ISO 20022 code of one of the bank's reasons; a code is returned unchanged."""
     known = CODE_OF.get(reason)
     return known or (reason if _CODE.fullmatch(reason) else CODE_OF["INVALID_TRANSFER"])
 
 
 def reason_of(code: str | None) -> str:
-    """Return the reason shown to the customer for a code of Fedwire or another bank."""
+    """Return the reason shown to the customer for a code from Fedwire or another bank."""
     return _REASON_OF.get(code or "", "INVALID_TRANSFER")
 
 

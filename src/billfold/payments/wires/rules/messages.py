@@ -23,11 +23,11 @@ _IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
 _UNSENDABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NO_REFERENCE = "NOTPROVIDED"
 PAYEE = "payee"
-"""Of the terms of a payment, what is sealed of its payee, in the words of the APIs: account, address, instructions."""
+"""The terms of a payment that are sealed for its payee, with API field names: account, address, instructions."""
 
 
 def fit_text(text: str | None, max_length: int) -> str | None:
-    """Return the text in the characters and length of an element; None if nothing is left."""
+    """Return the text restricted to the characters and length of an element; None if nothing remains."""
     if not text:
         return None
     return " ".join(_UNSENDABLE.sub(" ", text).split())[:max_length].strip() or None
@@ -36,8 +36,8 @@ def fit_text(text: str | None, max_length: int) -> str | None:
 def credit_transfer(wire: WireRow, payee: Payee, *, payer: str, bank: str, correspondent: str) -> MessageFields:
     """Return the terms of a pacs.008. `bank` and `correspondent` are routing numbers.
 
-    The routing number of an international payee is a BIC, and the payment goes through the correspondent. What is
-    sealed of the payee stands apart as it is: `with_payee` makes elements of it, once it is opened.
+    The routing number of an international payee is a BIC, and the payment goes through the correspondent. Sealed fields
+    of the payee are kept separately: `with_payee` turns them into elements once they are decrypted.
     """
     international, details = payee.type == "international_wire", payee.details
     return _without_none(
@@ -71,7 +71,7 @@ def credit_transfer(wire: WireRow, payee: Payee, *, payer: str, bank: str, corre
 
 
 def with_payee(terms: MessageFields, payee: Mapping[str, Any]) -> MessageFields:
-    """Return terms with what they keep of the payee, opened, as elements; what was destroyed is left out."""
+    """Return terms with the payee's decrypted fields as elements; destroyed fields are omitted."""
     identifier, address = payee.get("identifier"), address_of(payee.get("address"))
     return _without_none(
         {
@@ -90,7 +90,7 @@ def account_of(identifier: str) -> MessageFields:
 
 
 def address_of(address: Mapping[str, Any] | None) -> MessageFields | None:
-    """Return an address of the APIs as elements of a message."""
+    """Return an address of the APIs as message elements."""
     if not address:
         return None
     street = fit_text(" ".join(filter(None, map(address.get, ("street_address", "street_address2")))), 70)
@@ -167,7 +167,7 @@ def return_request(payment: iso.CreditTransfer, *, case_id: str, creator: str, r
 def return_request_response(
     request: iso.ReturnRequest, *, bank: str, creator: str, verdict: str, reason: str | None
 ) -> MessageFields:
-    """Return the terms of a camt.029: CNCL the payment is returned, RJCR it is not."""
+    """Return the terms of a camt.029: CNCL if the payment is returned, RJCR if it is not."""
     return _without_none(
         {
             "case_id": request.case_id,
@@ -195,7 +195,7 @@ _SAMPLE_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 def message_of(kind: str, terms: MessageFields, imad: str, at: datetime, day: date) -> iso.Message:
     """Return the message with these terms, its number, instant and settlement date.
 
-    Raises ValueError if a field does not keep its pattern or length.
+    Raises ValueError if a field does not match its pattern or length.
     """
     settlement = {"settles_on": day} if kind in _WITH_SETTLEMENT_DATE else {}
     shape = _MESSAGE_TYPES[kind]
@@ -204,8 +204,8 @@ def message_of(kind: str, terms: MessageFields, imad: str, at: datetime, day: da
 
 
 def expect_sendable(kind: str, terms: MessageFields) -> None:
-    """Raise InvariantError if the terms make no valid message: fail before the booking, not on sending."""
+    """Raise InvariantError if the terms make an invalid message: fail before the booking, not on sending."""
     try:
         message_of(kind, terms, _SAMPLE_IMAD, at=_SAMPLE_TIME, day=_SAMPLE_DAY)
     except ValueError as error:
-        raise InvariantError(f"A {kind} cannot say that: {error}") from None
+        raise InvariantError(f"A {kind} cannot hold these terms: {error}") from None

@@ -100,7 +100,7 @@ def add_wire(book: Book, wire: WireRow) -> None:
 def return_row(
     original: WireRow, ctx: Context, wire_id: UUID, direction: WireDirection, *, status: WireStatus, **fields: Any
 ) -> WireRow:
-    """Return the row of a return, a wire of its own."""
+    """Return the row of a return, which is a separate wire."""
     return WireRow(
         customer_id=original.customer_id,
         wire_id=wire_id,

@@ -1,6 +1,6 @@
-"""Returns of wires, each a wire of its own: one that comes back to us, and one that we return in full.
+"""Returns of wires, each a separate wire: returns to us, and full returns by us.
 
-What the pocket cannot cover of a return becomes its overdraft; the return itself is always in full.
+Any amount that the pocket cannot cover becomes its overdraft; the return itself is always in full.
 """
 
 from uuid import UUID
@@ -22,7 +22,7 @@ from billfold.treasury.rules.sweep import sweep_and_invest
 
 @decides(ReceiveWireReturn)
 def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> Outcome:
-    """Book the returned money: all of a wire, or a part whose rest stays claimed.
+    """Book the returned money: all of a wire, or a part whose remainder stays outstanding.
 
     Refuses: wire-already-returned if less is outstanding, wire-not-completed if the wire has not settled,
     pocket-not-open if its pocket is closed.
@@ -36,7 +36,7 @@ def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> O
     pocket = book.pockets[original.pocket_id]
     require_not_closed(pocket)
     roll_business_day(book, pocket, ctx)
-    reverses = original.entry_no if outstanding == original.amount else None  # the first return does
+    reverses = original.entry_no if outstanding == original.amount else None  # only the first return does
     book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=reverses)
     group = ctx.ids.next_group()
     wire = recording.return_row(
@@ -74,7 +74,7 @@ def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> O
 
 
 def _description(cmd: ReceiveWireReturn, outstanding: int) -> str:
-    """Return the return reason, the charges that banks deducted and what is still to come."""
+    """Return the return reason, the deducted charges and the amount still outstanding."""
     rest = outstanding - cmd.amount - cmd.charges
     parts = [cmd.information or cmd.code]
     parts += [f"less {format_usd(cmd.charges)} in charges"] if cmd.charges else []
@@ -136,7 +136,7 @@ def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
 
 
 def _returnable(book: Book, wire_id: UUID) -> tuple[WireRow, int | None]:
-    """Return a received payment with the journal entry that booked its money last. Raises Refused."""
+    """Return a received payment with the journal entry that last booked its money. Raises Refused."""
     original, outstanding, booked_journal_no = recording.referenced_wire(book, wire_id)
     if outstanding < original.amount:
         raise Refused("wire-already-returned", "The wire is already returned.")

@@ -1,7 +1,7 @@
 """Sending a wire: booked in full when it is accepted; its message is queued until Fedwire is open.
 
-The rail account holds the money from then on, so that it cannot be short on sending. Later the
-message is submitted, the wire completed, or rejected and reversed (`status`).
+From then on the rail account holds the money, so that it cannot be short on sending. Later the
+message is submitted, and the wire completed, or rejected and reversed (`status`).
 """
 
 from datetime import datetime
@@ -43,7 +43,7 @@ _UNDER_WAY = frozenset({WireStatus.PENDING, WireStatus.PROCESSING})
 
 @decides(SubmitWire)
 def submit_wire(books: Books, cmd: SubmitWire, ctx: Context) -> Outcome:
-    """PENDING becomes PROCESSING. A later status stays."""
+    """PENDING becomes PROCESSING. A later status is kept."""
     book = book_of(books, cmd.customers[0])
     wire = recording.referenced_wire(book, cmd.wire_id).row
     if wire.status != WireStatus.PENDING:
@@ -53,7 +53,7 @@ def submit_wire(books: Books, cmd: SubmitWire, ctx: Context) -> Outcome:
 
 @decides(CompleteWire)
 def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
-    """PENDING or PROCESSING becomes COMPLETED. A final status stays."""
+    """PENDING or PROCESSING becomes COMPLETED. A final status is kept."""
     book = book_of(books, cmd.customers[0])
     wire = recording.referenced_wire(book, cmd.wire_id).row
     if wire.status not in _UNDER_WAY:
@@ -65,7 +65,7 @@ def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
 
 @decides(RejectWire)
 def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
-    """Reverse the wire and its fee, and invest the money; one whose money has come back stays as it is.
+    """Reverse the wire and its fee, and invest the money; a wire whose money was already returned is not changed.
 
     The outcome has `no_pocket` if the pocket was closed in the meantime: the caller holds the money in
     suspense.
@@ -206,7 +206,7 @@ def _payable_counterparty(book: Book, cmd: SendWire) -> Payee:
 
 
 def _book(book: Book, pocket: PocketBook, wire: WireRow, cmd: SendWire, ctx: Context, *, send_at: datetime) -> WireRow:
-    """Post the payment and its fee; return the wire as it is booked."""
+    """Post the payment and its fee; return the wire as booked."""
     group = ctx.ids.next_group()
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date)

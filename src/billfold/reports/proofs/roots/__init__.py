@@ -1,4 +1,4 @@
-"""The daily root: what the bank owes every customer at the close of a day, signed as one hash.
+"""The daily root: the bank's liabilities to every customer at the close of a day, signed as one hash.
 
-Owns the trees under it and the proofs out of them. Never publishes a day on which bills are owed that nobody holds.
+Owns its trees and the proofs from them. Never publishes a day on which customers own more bills than are held.
 """

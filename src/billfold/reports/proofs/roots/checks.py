@@ -1,4 +1,4 @@
-"""Daily roots: pages lead to their root, roots follow one another, and leaves are commits of their customers."""
+"""Checks of daily roots: pages hash to their root, roots are chained, and leaves are commits of their customers."""
 
 import hashlib
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ _ROOTS_MAX: Final = 100_000
 
 
 async def check_rows(conn: Connection, findings: Findings) -> None:
-    """Verify every root that was published, oldest first."""
+    """Verify every published root, oldest first."""
     keys, purged = await list_public_keys(conn), await store.list_purged(conn)
     number, previous = 0, ""
     while roots := await store.list_roots(conn, number):
@@ -53,7 +53,7 @@ async def check_rows(conn: Connection, findings: Findings) -> None:
 def _check_signature(
     findings: Findings, root: StoredRoot, keys: Sequence[PublicKey], *, follows: tuple[int, str]
 ) -> DailyRoot | None:
-    """Return what was signed, unless it was not."""
+    """Return the signed content if the signature is valid."""
     key, (number, previous) = {"number": root.number}, follows
     try:
         signed, key_id = verify(root.jws, keys, ROOT, DailyRoot)
@@ -88,7 +88,7 @@ async def _check_pages(conn: Connection, findings: Findings, root: StoredRoot, *
 
 
 def _has_pages_below(page: Any, below: dict[tuple[str, int, int], bytes]) -> bool:  # noqa: ANN401 - a record
-    """Tell whether every tile that stands for a page has its hash; what is below is dropped, it is needed no more."""
+    """Return whether every tile that stands for a page has its hash; checked pages are removed from `below`."""
     begins, tiles, lower = page["page_no"] << page["height"], page["tiles"], page["height"] - 8
     for at in range(0, len(tiles), _TILE):
         if tiles[at] == lower:
@@ -112,7 +112,7 @@ async def _check_leaves(conn: Connection, findings: Findings, key: dict[str, obj
 
 
 async def check_opened(conn: Connection, findings: Findings, bank_key: DataKey) -> None:
-    """Compare the leaves of customers with the hashes that were signed."""
+    """Compare the leaves of customers with the signed hashes."""
     for root in await store.list_roots(conn, limit=_ROOTS_MAX):
         try:
             secret = bank_key.open(root.secret, store.secret_place(root.day))

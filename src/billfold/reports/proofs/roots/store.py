@@ -1,4 +1,4 @@
-"""Signed roots and the pages of their trees; the state of all customers, read in one snapshot."""
+"""Signed roots and the pages of their trees; the state of all customers, read from one snapshot."""
 
 from array import array
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -21,9 +21,9 @@ from billfold.reports.proofs.roots.types import StoredRoot
 from billfold.reports.proofs.signatures import payload_of
 
 CUSTOMERS: Final = "customers"
-"""The name of the tree of customers; those of bills have their CUSIP."""
+"""The name of the tree of customers; trees of bills are named by CUSIP."""
 _LOOKBACK: Final = timedelta(days=30)
-"""How far back trades may be that are not settled."""
+"""Maximum age of unsettled trades."""
 _LATE = """
 SELECT h.customer_id, coalesce(e.entry_no, 0) AS entry_no
   FROM ledger_head h
@@ -102,7 +102,7 @@ _PAGE_COLUMNS = ("number", "tree", "height", "page_no", "tiles", "leaves", "firs
 
 
 class Close(NamedTuple):
-    """The close of a business day, as it is read: customers with entries of later days, and their last one of it."""
+    """The close of a business day as read: customers with entries of later days, and their last entry of this one."""
 
     day: date
     at: datetime
@@ -110,13 +110,13 @@ class Close(NamedTuple):
 
 
 async def read_close(conn: Connection, day: date, at: datetime) -> Close:
-    """Return the close of a day. What is read of it belongs in the same transaction, of one snapshot."""
+    """Return the close of a day. Read its data in the same transaction, with one snapshot."""
     rows = await conn.fetch(_LATE, day, at, timeout=_SECONDS_MAX)
     return Close(day, at, ([row["customer_id"] for row in rows], [row["entry_no"] for row in rows]))
 
 
 async def read_balances(conn: Connection, close: Close) -> types.Balances:
-    """Return what the bank owed customers. Raises Unbalanced for less than nothing, and for one who is not there."""
+    """Return the bank's liabilities to customers. Raises Unbalanced for a negative one, or an unknown customer."""
     customers = [row[0] for row in await conn.fetch(_CUSTOMERS, close.at, timeout=_SECONDS_MAX)]
     cash, first_held, held = array("q", bytes(8 * len(customers))), array("q", [0]), array("H")
     number_of: dict[str, int] = {}
@@ -143,7 +143,7 @@ async def read_balances(conn: Connection, close: Close) -> types.Balances:
 
 
 async def read_bills(conn: Connection, close: Close) -> dict[str, tuple[int, int]]:
-    """Return by CUSIP the units that the custodian held, and those that trades which were not settled will bring."""
+    """Return by CUSIP the units that the custodian held, and those that unsettled trades will bring."""
     rows = await conn.fetch(_CUSTODIAN, _AT_CUSTODIAN, *close.late, timeout=_SECONDS_MAX)
     held = {row["asset"]: row["units"] for row in rows}
     rows = await conn.fetch(_TO_RECEIVE, close.day - _LOOKBACK, close.day, timeout=_SECONDS_MAX)
@@ -153,31 +153,31 @@ async def read_bills(conn: Connection, close: Close) -> dict[str, tuple[int, int
 
 
 async def read_heads(conn: Connection, close: Close, count: int) -> AsyncIterator[list[types.Head]]:
-    """Give how far the ledgers had come, of so many customers at a time, in the order of their ids."""
+    """Yield the ledger heads of up to `count` customers at a time, in the order of their ids."""
     cursor = await conn.cursor(_HEADS, close.at, *close.late, timeout=_SECONDS_MAX)
     while rows := await cursor.fetch(count, timeout=_SECONDS_MAX):
         yield [types.Head(*row) for row in rows]
 
 
 async def find_root(conn: Db, day: date | None = None) -> StoredRoot | None:
-    """Return the root of a day, or the last one."""
+    """Return the root of a day, or the latest."""
     row = await conn.fetchrow(f"{_ROOT} WHERE $1::date IS NULL OR day = $1 ORDER BY number DESC LIMIT 1", day)
     return None if row is None else StoredRoot(*row)
 
 
 async def list_roots(conn: Db, after: int = 0, *, limit: int = 1000) -> list[StoredRoot]:
-    """Return the roots that follow one, oldest first."""
+    """Return the roots after a number, oldest first."""
     rows = await conn.fetch(f"{_ROOT} WHERE number > $1 ORDER BY number LIMIT $2", after, limit)
     return [StoredRoot(*row) for row in rows]
 
 
 async def list_roots_since(conn: Db, made_at: datetime) -> list[StoredRoot]:
-    """Return the roots that were made from an instant on, oldest first."""
+    """Return the roots made at or after an instant, oldest first."""
     return [StoredRoot(*row) for row in await conn.fetch(f"{_ROOT} WHERE made_at >= $1 ORDER BY number", made_at)]
 
 
 async def get_root(conn: Db, day: date | None = None) -> StoredRoot:
-    """Return the root of a day, or the last one. Raises NotFound."""
+    """Return the root of a day, or the latest. Raises NotFound."""
     found = await find_root(conn, day)
     if found is None:
         raise NotFound(f"There is no root of {day}." if day else "There is no root yet.")
@@ -185,12 +185,12 @@ async def get_root(conn: Db, day: date | None = None) -> StoredRoot:
 
 
 async def insert_root(conn: Connection, root: StoredRoot, made_at: datetime) -> None:
-    """Keep a root, after its pages in the same transaction. Raises UniqueViolationError if the day has one."""
+    """Store a root, after its pages in the same transaction. Raises UniqueViolationError if the day has one."""
     await conn.execute(_NEW_ROOT, *root, made_at)
 
 
 async def insert_pages(conn: Connection, number: int, tree: str, pages: Iterable[types.Page]) -> None:
-    """Keep pages of a tree of bills, or those above the lowest of the tree of customers."""
+    """Store pages of a tree of bills, or those above the lowest level of the tree of customers."""
     rows = [(number, tree, *page, None, None) for page in pages]
     await conn.copy_records_to_table("daily_root_page", records=rows, columns=_PAGE_COLUMNS, timeout=_SECONDS_MAX)
 
@@ -198,7 +198,7 @@ async def insert_pages(conn: Connection, number: int, tree: str, pages: Iterable
 async def insert_lowest_pages(
     conn: Connection, number: int, pages: Iterable[types.Page], leaves: Sequence[tuple[UUID, bytes]]
 ) -> None:
-    """Keep pages of the tree of customers with their leaves, each page a line for each of its customers."""
+    """Store pages of the tree of customers with their leaves, each page as one line per customer."""
     rows, first = [], 0
     for page in pages:
         mine = leaves[first : first + (1 << page.height)]
@@ -208,17 +208,17 @@ async def insert_lowest_pages(
 
 
 async def record_refusal(conn: Db, day: date, reason: str, at: datetime) -> None:
-    """Record that nothing was published of a day."""
+    """Record that no root was published for a day."""
     await conn.execute(_REFUSED, day, reason, at)
 
 
 async def list_refusals(conn: Db) -> list[tuple[date, str]]:
-    """Return the days of which nothing was published, and of none after them, with the reason."""
+    """Return the days since the last root for which none was published, with the reason."""
     return [(row["day"], row["reason"]) for row in await conn.fetch(_LIST_REFUSED)]
 
 
 async def purge_pages(pool: Pool, now: datetime, retention: timedelta, *, limit: int) -> int:
-    """Remove the pages of roots that are old, so many at a time; return how many. The signed roots stay."""
+    """Delete the pages of old roots, up to `limit` at a time; return how many. The signed roots stay."""
     await pool.execute(_PURGE, now - retention, now)
     removed = 0
     while last := int((await pool.execute(_PURGE_PAGES, limit)).split()[-1]):
@@ -227,12 +227,12 @@ async def purge_pages(pool: Pool, now: datetime, retention: timedelta, *, limit:
 
 
 async def list_purged(conn: Db) -> dict[int, datetime]:
-    """Return the numbers of roots whose pages were removed, and when."""
+    """Return the numbers of roots whose pages were deleted, and when."""
     return {row["number"]: row["purged_at"] for row in await conn.fetch(_LIST_PURGED)}
 
 
 async def find_leaf(conn: Db, number: int, customer_id: UUID) -> tuple[int, bytes] | None:
-    """Return where the leaf of a customer is, and its text."""
+    """Return the position of a customer's leaf, and its text."""
     row = await conn.fetchrow(_PAGE_OF, number, customer_id)
     begins = f'{{"customer":"{customer_id}"'.encode()
     leaves = row["leaves"].split(b"\n") if row is not None else []
@@ -243,26 +243,26 @@ async def find_leaf(conn: Db, number: int, customer_id: UUID) -> tuple[int, byte
 async def read_pages(
     conn: Db, number: int, wanted: Iterable[tuple[str, int, int]]
 ) -> dict[tuple[str, int, int], bytes]:
-    """Return the tiles of pages by their tree, height and number."""
+    """Return the tiles of pages by tree, height and number."""
     columns = [list(each) for each in zip(*wanted, strict=True)]
     rows = await conn.fetch(_PAGES, number, *columns)
     return {(row["tree"], row["height"], row["page_no"]): row["tiles"] for row in rows}
 
 
 def secret_place(day: date) -> bytes:
-    """Return the one place where the secret of a day's salts opens, with the data key of the bank."""
+    """Return the associated data for sealing the secret of a day's salts with the bank's data key."""
     return associated_data("daily_root", "secret", day.isoformat(), tenant_id="")
 
 
 Place = tuple[str, int, int, int, str]
-"""A tree, its height, where a leaf begins, the power of two of its units, and its text."""
+"""A tree, its height, where a leaf begins, its size as a power of two, and its text."""
 
 
 async def prove_customer(conn: Db, bank: Bank, root: StoredRoot, customer_id: UUID) -> types.CustomerProof:
-    """Return the proof of a customer's balance. Raises NotFound for one who was not there, or of a day long ago."""
+    """Return the proof of a customer's balance. Raises NotFound for an unknown customer, or for a day long ago."""
     found = await find_leaf(conn, root.number, customer_id)
     if found is None:
-        raise await _gone(conn, root) or NotFound("The customer was not there on that day.")
+        raise await _gone(conn, root) or NotFound("The customer did not exist on that day.")
     index, text = found
     signed = payload_of(root.jws, types.DailyRoot)
     leaf = msgspec.json.decode(text, type=types.CustomerLeaf)

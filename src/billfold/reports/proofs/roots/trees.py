@@ -1,8 +1,8 @@
-"""Trees over units: each unit has one place, so none can be shown to two owners, and no sum can be made smaller.
+"""Trees over units: each unit has one position, so none can be shown to two owners, and no sum can be understated.
 
-The leaves of a tree tile the line of all units. A holding is cut into powers of two, each of which is one leaf at a
-place that a secret draws: a path shows neither whose the other units are nor how many belong to anybody. A tree is
-hashed from the lowest level up, a stretch of the line after the other, and kept in pages of eight levels.
+The leaves of a tree tile the line of all units. A holding is split into powers of two, each of which is one leaf at a
+position drawn with a secret: a path reveals neither the owners of other units nor the size of any holding. A tree is
+hashed from the lowest level up, one stretch of the line after the other, and stored in pages of eight levels.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from billfold.reports.proofs.roots.types import Page
 
 SALT_BYTES: Final = 32
 PAGE_LEVELS: Final = 8
-"""A page is as high as so many levels."""
+"""Number of levels in a page."""
 _TILE: Final = 1 + 32
 BEYOND_HASH: Final = hashlib.sha256(b"\x02").digest()
-"""Stands for places behind the last unit."""
+"""The hash of positions beyond the last unit."""
 _sha256 = hashlib.sha256
 Nodes = dict[tuple[int, int], bytes]
-"""Hashes by where they begin, and the power of two of their units."""
+"""Hashes by (first unit, size as a power of two)."""
 
 
 def leaf_hash(salt: bytes, leaf: bytes) -> bytes:
@@ -36,22 +36,22 @@ def leaf_hash(salt: bytes, leaf: bytes) -> bytes:
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
-    """Return the hash of two that are side by side."""
+    """Return the hash of two adjacent nodes."""
     return _sha256(b"\x01" + left + right).digest()
 
 
 def salt_of(secret: bytes, customer_id: UUID) -> bytes:
-    """Return what hides the leaves of a customer."""
+    """Return the salt that hides the leaves of a customer."""
     return hashlib.blake2b(customer_id.bytes, key=secret, digest_size=SALT_BYTES).digest()
 
 
 def height_of(length: int) -> int:
-    """Return how many levels a line of so many units needs."""
+    """Return the number of levels for a line of `length` units."""
     return max(length - 1, 0).bit_length()
 
 
 def pages_above(begins: int, power: int, height: int) -> list[tuple[int, int]]:
-    """Return height and number of the pages that a way up from a tile crosses, the lowest first."""
+    """Return height and number of the pages on the path from a tile to the root, lowest first."""
     top = max(1, -(-height // PAGE_LEVELS)) * PAGE_LEVELS
     lowest = min((power // PAGE_LEVELS + 1) * PAGE_LEVELS, top)
     return [(each, begins >> each) for each in range(lowest, top + 1, PAGE_LEVELS)]
@@ -68,7 +68,7 @@ def way_up(begins: int, power: int, height: int, *, pages: Sequence[Nodes]) -> l
 
 
 def root_of_page(tiles: bytes) -> bytes:
-    """Return the hash of all that a page covers."""
+    """Return the hash of everything that a page covers."""
     stack: list[tuple[int, bytes]] = []
     for at in range(0, len(tiles), _TILE):
         power, node = tiles[at], tiles[at + 1 : at + _TILE]
@@ -80,7 +80,7 @@ def root_of_page(tiles: bytes) -> bytes:
 
 
 def nodes_of(tiles: bytes, begins: int) -> Nodes:
-    """Return every node of a page, which begins there."""
+    """Return every node of a page that starts at `begins`."""
     nodes: Nodes = {}
     stack: list[tuple[int, int, bytes]] = []
     for at, tile in zip(range(1, len(tiles), _TILE), tiles[::_TILE], strict=True):
@@ -96,19 +96,19 @@ def nodes_of(tiles: bytes, begins: int) -> Nodes:
 
 
 SPLIT: Final = -1
-"""A node that has two below it; others have the number of their leaf."""
+"""A node that has two children; other nodes have the number of their leaf."""
 BEYOND: Final = -2
-"""A node behind the last unit."""
+"""A node beyond the last unit."""
 Numbers = array  # of int, a few bytes each: a tree may have tens of millions of nodes
 
 
 class Layout(NamedTuple):
     """The nodes of a tree.
 
-    `levels` has those of each level, the lowest first, in the order of the line. `split_at` is where nodes begin that
-    are split, of each level at which a page ends. Leaves are numbered by their owners, of each the largest first:
-    those of an owner begin at its index in `firsts`, and `places` is where each begins. The last ones, `free`, are
-    nobody's: where one begins, and the power of two of its units.
+    `levels` has the nodes of each level, lowest first, in the order of the line. `split_at` has the starts of split
+    nodes, for each level at which a page ends. Leaves are numbered by owner, largest first: an owner's leaves begin at
+    its index in `firsts`, and `places` has the start of each. The last ones, `free`, have no owner: where one begins,
+    and its size as a power of two.
     """
 
     levels: Sequence[Sequence[int]]
@@ -119,7 +119,7 @@ class Layout(NamedTuple):
 
 
 def lay_out(units: Sequence[int], length: int, secret: bytes) -> Layout:
-    """Return the tree over a line, the units of each owner at places of their own. Raises InvariantError."""
+    """Return the tree over a line, with distinct positions for the units of each owner. Raises InvariantError."""
     rest, height = sum(units), height_of(length)
     if rest > length or min(units, default=0) < 0:
         raise InvariantError("Units do not fit on the line.", units=rest, length=length)
@@ -150,7 +150,7 @@ def lay_out(units: Sequence[int], length: int, secret: bytes) -> Layout:
 
 
 def one_each(count: int) -> Layout:
-    """Return the tree over a line on which each owner has one unit, in their order."""
+    """Return the tree over a line on which each owner has one unit, in order."""
     levels, split_at, height = list[Sequence[int]](), dict[int, Sequence[int]](), height_of(count)
     for power in range(height + 1):
         begun = -(-count >> power)
@@ -174,7 +174,7 @@ def _leaves_by_power(units: Sequence[int], height: int) -> list[Numbers[int]]:
 
 
 def _draw(count: int, places: int, secret: bytes) -> Sequence[int]:
-    """Return so many of the places."""
+    """Draw `count` of the positions."""
     if not count:
         return ()
     drawn = hashlib.blake2b(b"place", key=hashlib.sha256(secret).digest(), digest_size=64).digest()
@@ -185,7 +185,7 @@ def _draw(count: int, places: int, secret: bytes) -> Sequence[int]:
 
 
 def _last_split(nodes: Sequence[int], end: int, count: int) -> list[int]:
-    """Return the last places before `end` that nobody has, so many of them, first to last."""
+    """Return the last `count` free positions before `end`, first to last."""
     found: list[int] = []
     while len(found) < count:
         end -= 1
@@ -195,11 +195,11 @@ def _last_split(nodes: Sequence[int], end: int, count: int) -> list[int]:
 
 
 _Hashed = tuple[list[bytes], list[bytes]]
-"""Hashes of nodes, and what a page above says of each: its tiles."""
+"""Hashes of nodes, and their tiles in the page above."""
 
 
 def pages_of(layout: Layout, leaf_hash: Callable[[int], bytes], *, level: int, count: int) -> Iterator[list[Page]]:
-    """Return the pages below so many nodes of a level at a time, and last those above, of which the top is the last.
+    """Yield the pages below `count` nodes of a level at a time, and finally those above, the top one last.
 
     `leaf_hash` returns the hash of a leaf by its number.
     """
@@ -219,7 +219,7 @@ def pages_of(layout: Layout, leaf_hash: Callable[[int], bytes], *, level: int, c
 
 
 class _Climb:
-    """Hashes nodes in the order of the line; each is used once."""
+    """Hashes nodes in the order of the line; each node is used once."""
 
     def __init__(self, layout: Layout, leaf_hash: Callable[[int], bytes]) -> None:
         self.height = len(layout.levels) - 1
@@ -230,7 +230,7 @@ class _Climb:
         self._paged = dict.fromkeys(layout.split_at, 0)
 
     def take(self) -> list[Page]:
-        """Return the pages that are full since it was last called."""
+        """Return the pages completed since the last call."""
         taken, self._pages = self._pages, []
         return taken
 
@@ -255,7 +255,7 @@ class _Climb:
         return hashes, tiles
 
     def _below(self, power: int, count: int) -> _Hashed:
-        """Return the next nodes of a level that are split, from those under them."""
+        """Return the next split nodes of a level, computed from their children."""
         if not count:
             return [], []
         hashes, tiles = self.nodes(power - 1, 2 * count)

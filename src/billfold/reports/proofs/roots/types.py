@@ -11,20 +11,20 @@ from billfold.data_keys.data_key import DataKey
 from billfold.reports.proofs.signatures import DocumentKey
 
 RETENTION_MIN: Final = timedelta(days=30)
-"""How long at least proofs can be made of a root."""
+"""Minimum time for which proofs can be made from a root."""
 
 
 class CustomersLine(msgspec.Struct, frozen=True):
-    """The tree of all customers: how many there are, and its root in hex."""
+    """The tree of all customers: their number, and the root in hex."""
 
     count: int
     root: str
 
 
 class BillLine(msgspec.Struct, frozen=True):
-    """The tree of one bill, a leaf for the units of each customer: whose are at most those that there are.
+    """The tree of one bill, with a leaf for each customer's units, which are at most those available.
 
-    `at_custodian` is what the custodian holds; `to_receive` what was bought and is not settled, less what was sold.
+    `at_custodian` is held by the custodian; `to_receive` is bought and not settled, less sold.
     """
 
     at_custodian: int
@@ -34,12 +34,12 @@ class BillLine(msgspec.Struct, frozen=True):
 
     @property
     def length(self) -> int:
-        """Units that may have an owner."""
+        """Number of units that can have an owner."""
         return self.at_custodian + self.to_receive
 
 
 class DailyRoot(msgspec.Struct, frozen=True, kw_only=True):
-    """What the bank signs of a day. `previous` is the SHA-256 of the signed root before it, empty for the first."""
+    """The signed content of a day's root. `previous` is the SHA-256 of the root before it, empty for the first."""
 
     bank: str
     number: int
@@ -51,16 +51,16 @@ class DailyRoot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Holding(msgspec.Struct, frozen=True):
-    """Units of a bill, and where in its tree they are: a leaf for each power of two."""
+    """Units of a bill, and their positions in its tree: a leaf for each power of two."""
 
     units: int
     at: tuple[int, ...]
 
 
 class CustomerLeaf(msgspec.Struct, frozen=True, kw_only=True):
-    """What the bank owes a customer: cents of cash, units of bills; and how far its ledger had come.
+    """The bank's liabilities to a customer: cents of cash and units of bills, and its ledger head.
 
-    `entry_no` is the last journal entry that counts; `version` and `chain` are of the last commit without a later one.
+    `entry_no` is the last journal entry included; `version` and `chain` are of the last commit that has no later entry.
     """
 
     customer: UUID
@@ -72,7 +72,7 @@ class CustomerLeaf(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BillLeaf(msgspec.Struct, frozen=True):
-    """Units of a bill that are a customer's."""
+    """A customer's units of a bill."""
 
     bill: str
     customer: UUID
@@ -88,7 +88,7 @@ class ProvenLeaf(msgspec.Struct, frozen=True):
 
 
 class CustomerProof(msgspec.Struct, frozen=True, kw_only=True):
-    """What proves that the bank owed a customer its balance at the close of a day: `tools/check_proof.py` checks it."""
+    """Proof that the bank owed a customer its balance at the close of a day: `tools/check_proof.py` checks it."""
 
     root: str
     salt: str
@@ -98,7 +98,7 @@ class CustomerProof(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Head(NamedTuple):
-    """How far the ledger of a customer had come."""
+    """The ledger head of a customer at the close."""
 
     customer_id: UUID
     version: int
@@ -107,16 +107,16 @@ class Head(NamedTuple):
 
 
 class Owners(NamedTuple):
-    """Who owns a bill, by their index among all customers, and how many units."""
+    """The owners of a bill, as indexes into all customers, and their units."""
 
     customers: MutableSequence[int]
     units: MutableSequence[int]
 
 
 class Balances(NamedTuple):
-    """What the bank owed each customer at the close of a day, in the order of their ids, in arrays: of millions.
+    """Liabilities to each customer at the close of a day, in the order of their ids, in arrays for millions.
 
-    `held` are the bills of customers, as indexes of `cusips`; a customer's begin at its index in `first_held`.
+    `held` are the customers' bills, as indexes into `cusips`; those of a customer begin at its index in `first_held`.
     """
 
     customers: Sequence[UUID]
@@ -128,7 +128,7 @@ class Balances(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A part of a tree: its tiles (a byte for the power of two of their units, 32 for their hash), first to last."""
+    """A part of a tree: its tiles (a byte for the size as a power of two, 32 for the hash), first to last."""
 
     height: int
     page_no: int
@@ -136,7 +136,7 @@ class Page(NamedTuple):
 
 
 class StoredRoot(NamedTuple):
-    """A signed root, and the sealed secret that its salts derive from."""
+    """A signed root, and the sealed secret from which its salts are derived."""
 
     number: int
     day: date
@@ -145,7 +145,7 @@ class StoredRoot(NamedTuple):
 
 
 class MakingKeys(NamedTuple):
-    """What a root is made with: the key that signs it, that of the bank which seals its secret, and the secret."""
+    """The keys for a root: the signing key, the bank's key that seals the secret, and the secret."""
 
     document: DocumentKey
     bank: DataKey
@@ -153,4 +153,4 @@ class MakingKeys(NamedTuple):
 
 
 class Unbalanced(Exception):
-    """More bills are owed than there are: nothing is published. The message says which."""
+    """More bills are owed than available: nothing is published. The message gives the details."""

@@ -42,18 +42,18 @@ _sha256 = hashlib.sha256
 _encode = msgspec.json.encode
 _CUSTOMER_PAGE, _BILL_PAGE = 8, 16
 _BILL_NODES = 64
-"""How many pages are above those of bills that are made at a time."""
+"""Number of pages of bills below which nodes are made at a time."""
 
 
 class GrownBill(NamedTuple):
-    """The tree of a bill: where its units are, and its pages, of which the top is the last."""
+    """The tree of a bill: the positions of its units, and its pages, the top one last."""
 
     layout: Layout
     pages: Sequence[types.Page]
 
 
 def check_covered(balances: types.Balances, available: Mapping[str, tuple[int, int]]) -> None:
-    """Raise Unbalanced if more of a bill is owed than there is: units at the custodian, and to receive."""
+    """Raise Unbalanced if more of a bill is owed than is available: units at the custodian, and to be received."""
     for cusip, owners in zip(balances.cusips, balances.owners, strict=True):
         owed, (held, coming) = sum(owners.units), available.get(cusip, (0, 0))
         if owed > held + coming:
@@ -63,7 +63,7 @@ def check_covered(balances: types.Balances, available: Mapping[str, tuple[int, i
 
 
 def grow_bill(cusip: str, customers: Sequence[bytes], units: Sequence[int], *, length: int, secret: bytes) -> GrownBill:
-    """Return the tree over so many units of a bill; those of customers by their ids."""
+    """Return the tree over `length` units of a bill, of which customers own `units`, in the order of their ids."""
     layout = lay_out(units, length, secret + cusip.encode())
     hashes: list[bytes] = []
     for id_bytes, owned in zip(customers, units, strict=True):
@@ -94,14 +94,14 @@ class CustomersTree:
         self._pages = pages_of(layout, self._hash_of, level=_CUSTOMER_PAGE, count=blocks)
 
     def add(self, heads: Sequence[types.Head]) -> tuple[list[tuple[UUID, bytes]], list[types.Page]]:
-        """Return the leaves of the next customers and their pages: none of a tree that has but one."""
+        """Return the leaves of the next customers and their pages; no pages if the tree has only one."""
         leaves = [(head.customer_id, _encode(self._leaf(head))) for head in heads]
         self._first += len(self._hashes)
         self._hashes = [leaf_hash(salt_of(self._secret, each), leaf) for each, leaf in leaves]
         return leaves, next(self._pages)
 
     def close(self) -> list[types.Page]:
-        """Return the pages above; the top is the last."""
+        """Return the pages above, the top one last."""
         return next(self._pages, [])
 
     def _hash_of(self, leaf: int) -> bytes:
@@ -111,7 +111,7 @@ class CustomersTree:
         balances, index = self._balances, self._index
         self._index += 1
         if balances.customers[index] != head.customer_id:
-            raise types.Unbalanced(f"The customer {head.customer_id} has no balance of its own.")
+            raise types.Unbalanced(f"The customer {head.customer_id} has no balance.")
         bills = {}
         for number in balances.held[balances.first_held[index] : balances.first_held[index + 1]]:
             layout, owner = self._layouts[number], self._next[number]
@@ -129,14 +129,14 @@ class CustomersTree:
 
 
 def _bill_prefix(cusip: str, customer_id: UUID) -> bytes:
-    """Return a leaf of a bill up to its units."""
+    """Return the part of a bill's leaf before its units."""
     return _encode(types.BillLeaf(cusip, customer_id, 0)).removesuffix(b"0}")
 
 
 _WORK_MEMORY = "SET LOCAL work_mem = '128MB'"
-"""What the database sorts balances in: those of a million customers."""
+"""The database's memory for sorting balances: enough for a million customers."""
 IN_THREAD_MAX = 50_000
-"""How many holdings of bills are hashed in this process, which does other work too."""
+"""Maximum number of bill holdings to hash in this process, which has other work too."""
 _PROCESSES: Final = 2
 _AHEAD: Final = _PROCESSES + 1
 _NO_OWNERS: Final = types.Owners([], [])
@@ -145,7 +145,7 @@ _NO_OWNERS: Final = types.Owners([], [])
 async def make_root(
     conn: Connection, bank: Bank, day: date, *, now: datetime, keys: types.MakingKeys
 ) -> types.StoredRoot:
-    """Return the root of a day, of all that was booked by its close. Raises Unbalanced, and keeps nothing then."""
+    """Return the root of a day, with all entries booked by its close. Raises Unbalanced, and then stores nothing."""
     async with conn.transaction(isolation="repeatable_read"):
         await conn.execute(_WORK_MEMORY)
         last = await store.find_root(conn)
@@ -173,7 +173,7 @@ async def make_root(
 async def _keep_bills(
     conn: Connection, balances: types.Balances, available: Mapping[str, tuple[int, int]], *, number: int, secret: bytes
 ) -> tuple[dict[str, types.BillLine], dict[str, Layout]]:
-    """Keep the pages of bills; return what is signed of each, and where its units are."""
+    """Store the pages of bills; return the signed line of each, and the positions of its units."""
     owners = dict(zip(balances.cusips, balances.owners, strict=True))
     with _growers(len(balances.held)) as executor:
 
@@ -188,7 +188,7 @@ async def _keep_bills(
         layouts: dict[str, Layout] = {}
         cusips = sorted({*balances.cusips, *available})
         growing = deque(map(begin, cusips[:_AHEAD]))
-        # While the database keeps one, the next are hashed.
+        # While the database stores one, the next are hashed.
         for cusip, after in zip_longest(cusips, cusips[_AHEAD:]):
             grown = await growing.popleft()
             if after is not None:
@@ -214,7 +214,7 @@ def _growers(holdings: int) -> Iterator[Executor | None]:
 
 
 def _end_with_parent() -> None:
-    """Let this process end when the one that began it is killed."""
+    """Let this process end when its parent is killed."""
 
     def end() -> None:
         if (parent := parent_process()) is not None:
@@ -225,7 +225,7 @@ def _end_with_parent() -> None:
 
 
 async def _keep_customers(conn: Connection, tree: CustomersTree, close: Close, number: int) -> str:
-    """Keep the leaves of customers and their pages; return the root."""
+    """Store the leaves of customers and their pages; return the root."""
     made: Sequence[types.Page] = ()
     leaves: Sequence[tuple[UUID, bytes]] = ()
     async for heads in store.read_heads(conn, close, CUSTOMERS_PER_BLOCK):
@@ -257,13 +257,13 @@ class DailyRootMaker:
         self._announced = 0
 
     async def run(self, bank: Bank, job: ScheduledJob) -> None:
-        """Publish the roots of the days that the bank has closed, unless they are. What does not balance is refused."""
+        """Publish the roots of the days that the bank has closed and that have none. An unbalanced day is refused."""
         async with self._lock:
             try:
                 await publish_root(bank)
             except Unbalanced as unbalanced:
                 log.error("daily_root_refused", reason=str(unbalanced))  # noqa: TRY400 - the sentence says it
-            # One that another worker made, and did not live to announce, is announced too.
+            # A root whose worker crashed before it was announced is announced too.
             for root in await store.list_roots_since(bank.pool, job.at):
                 if root.number > self._announced:
                     await _announce(bank, root)
@@ -271,9 +271,9 @@ class DailyRootMaker:
 
 
 async def publish_root(bank: Bank) -> StoredRoot:
-    """Return the root of the last closed day, made now if there is none, after those of the days before it.
+    """Return the root of the last closed day, made now if missing, after those of the days before it.
 
-    Raises Unbalanced, and records it: a day that does not balance has no root once a later one has.
+    Raises Unbalanced, and records it: an unbalanced day has no root once a later day has one.
     """
     open_day: date = await bank.pool.fetchval(_OPEN_DAY, bank_customer_id(bank.seed))
     refused: Unbalanced | None = None
@@ -299,7 +299,7 @@ async def publish_root(bank: Bank) -> StoredRoot:
 
 
 def _days_without(bank: Bank, last: StoredRoot | None, open_day: date) -> Iterator[date]:
-    """Give the closed days that follow the last root, the oldest first; without any root the last closed day."""
+    """Yield the closed days after the last root, oldest first; without any root the last closed day."""
     calendars = bank.calendars
     closed = calendars.settlement_on_or_before(open_day - open_day.resolution)
     day = closed if last is None else calendars.next_settlement_day(last.day)

@@ -1,4 +1,4 @@
-"""Decides each message about a card: by the bank while it answers, else by the rule for its absence.
+"""Decides each message about a card: by the bank while it answers, else by the stand-in rule.
 
 Messages of one purchase are decided one after the other, in the order of their arrival.
 """
@@ -29,11 +29,11 @@ PATH: Final = "/v1/messages/"
 CONNECTIONS_MAX: Final = 64
 CALL_SECONDS_MAX: Final = 30.0
 _NOT_DECIDED: Final = frozenset({DeclineReason.TIMED_OUT, DeclineReason.UNAVAILABLE})
-"""The bank says so itself that it decided nothing; what it approved too late it has reversed."""
+"""The bank itself says that it decided nothing; anything it approved too late it has reversed."""
 _ACCEPTED: Final = 200
 _CLIENT_ERRORS: Final = range(400, 500)
 _TRY_AGAIN: Final = frozenset({401, 403, 404, 408, 421, 429})
-"""A wrong key, a bank that does not know us yet, too many requests: the message itself is not to blame."""
+"""A wrong key, a bank that does not know us yet, too many requests: not an error of the message itself."""
 
 
 class BankAway(Exception):
@@ -45,7 +45,7 @@ class BankAway(Exception):
 
 
 class MessageRefused(Exception):
-    """The bank does not take the message, and will not."""
+    """The bank rejects the message permanently."""
 
 
 class BankClient:
@@ -61,7 +61,7 @@ class BankClient:
             headers={"host": url.netloc.decode(), "content-type": "application/json"},
             verify=ssl.create_default_context(cafile=settings.trusted_ca) if settings.trusted_ca else True,
             limits=httpx.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=CONNECTIONS_MAX),
-            timeout=CALL_SECONDS_MAX,  # each call has a deadline of its own
+            timeout=CALL_SECONDS_MAX,  # each call has its own deadline
             trust_env=False,
         )
 
@@ -91,7 +91,7 @@ class BankClient:
         try:
             answer = self._read.decode(body)
         except msgspec.MsgspecError:
-            raise BankAway("an answer that is none", may_have=True) from None
+            raise BankAway("an invalid answer", may_have=True) from None
         if answer.reason is not None and answer.reason in _NOT_DECIDED:
             raise BankAway(answer.reason, may_have=False)
         return answer
@@ -106,14 +106,14 @@ _PAUSE_MAX_SECONDS: Final = 30
 
 
 class Forwarder:
-    """Store and forward: what is stored is sent in order, of each purchase one message after the other."""
+    """Store and forward: stored messages are sent in order, those of each purchase one after the other."""
 
     def __init__(self, store: journal.Journal, bank: BankClient) -> None:
         self._journal, self._bank = store, bank
         self._wake = asyncio.Event()
 
     def wake(self) -> None:
-        """Look at once whether there is something to send."""
+        """Check at once whether there is a message to send."""
         self._wake.set()
 
     async def run(self) -> None:
@@ -124,7 +124,7 @@ class Forwarder:
             due = await self._journal.call(partial(journal.due_messages, now=now, limit=_AT_A_TIME))
             for owed in due:
                 if not await self._send(owed):
-                    break  # the bank is away; the others wait with it
+                    break  # the bank is unavailable; the others wait too
             else:
                 if due:
                     continue
@@ -155,9 +155,9 @@ class Forwarder:
 
 
 REPLY_SECONDS: Final = 2.0
-"""How long the network waits."""
+"""Time for which the network waits for a reply."""
 _OWN_SECONDS: Final = 0.1
-"""What of it the host keeps for itself, to keep the reply and to write it. The bank answers earlier than that."""
+"""Time that the host reserves for storing and writing the reply. The bank has to answer before."""
 _REASONS: Final[Mapping[DeclineReason | None, Outcome]] = MappingProxyType(
     {
         **dict.fromkeys((DeclineReason.CARD_CLOSED, DeclineReason.CARD_FROZEN), Outcome.RESTRICTED_CARD),
@@ -190,13 +190,13 @@ class AuthorizationHost:
         self.on_owed: Callable[[], None] = lambda: None
 
     async def respond(self, request: Request) -> Reply:
-        """Return the reply to a message; one that is sent again gets the same."""
+        """Return the reply to a message; a repeated message gets the same reply."""
         key = (request.message_id, request.pan, request.amount)
         task = self._under_way.get(key)
         if task is None:
             task = self._under_way[key] = asyncio.create_task(self._respond(request))
             task.add_done_callback(lambda _: self._under_way.pop(key))
-        # Whoever waits may be disconnected; the decision is made and kept all the same.
+        # A waiting client may disconnect; the decision is made and stored all the same.
         return await asyncio.shield(task)
 
     async def _respond(self, request: Request) -> Reply:
@@ -212,7 +212,7 @@ class AuthorizationHost:
         return kept.reply
 
     async def _decide(self, request: Request, found: journal.Found, until: float) -> Kept:
-        """Decide about a message that is new, and keep the decision."""
+        """Decide about a new message, and store the decision."""
         kept = _undecided(request, found)
         if found.reply is not None or request.is_declined:
             return await self._keep(request, kept._replace(reply=found.reply or Reply(Outcome.APPROVED)))
@@ -229,11 +229,11 @@ class AuthorizationHost:
 
     async def _ask_bank(self, message: BankMessage, until: float, *, is_owed: bool) -> MessageAnswer:
         if is_owed:
-            raise BankAway("earlier messages of the purchase are to come first", may_have=False)
+            raise BankAway("earlier messages of the purchase must come first", may_have=False)
         return await self._bank.send(message, until - monotonic())
 
     async def _decide_alone(self, request: Request, kept: Kept, message: BankMessage, *, may_have: bool) -> Kept:
-        """Decide without the bank: it gets what was decided later, and loses what it may have decided too late."""
+        """Decide without the bank: it is sent the decision later, and any approval made too late is reversed."""
         if kept.kind == MessageType.REVERSAL:
             return await self._keep(request, kept._replace(reply=Reply(Outcome.REVERSAL_ACCEPTED), owed=(message,)))
         code = _approval_code(request.message_id)
@@ -246,7 +246,7 @@ class AuthorizationHost:
             declined = declined._replace(owed=(_follow_up(message, MessageType.REVERSAL, amount=released),))
         if kept.kind != MessageType.AUTHORIZATION or request.entry_mode == EntryMode.ATM or request.cash:
             return await self._keep(request, declined)
-        # The bank holds what an advice says at least: no more, if it had approved the purchase after all.
+        # An advice states the minimum hold of the bank: no more, if it had approved the purchase after all.
         advice = _follow_up(message, MessageType.ADVICE, amount=request.amount)
         approved = approved._replace(owed=(advice,), stood_in=True)
         stand_in = partial(journal.stand_in, request=request, approved=approved, declined=declined)
@@ -257,7 +257,7 @@ class AuthorizationHost:
 
 
 def _undecided(request: Request, found: journal.Found) -> Kept:
-    """Return what a message is, seen from the earlier ones of its purchase."""
+    """Return the request of a message, in view of the earlier ones of its purchase."""
     earlier, kind = found.earlier, request.kind
     if earlier and kind == MessageType.AUTHORIZATION:
         kind = MessageType.INCREMENT

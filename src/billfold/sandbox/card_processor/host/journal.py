@@ -1,4 +1,4 @@
-"""What the host keeps in the processor's store: replies it gave, messages it owes the bank, and wrong PINs and CVVs.
+"""The host's tables in the processor's store: replies given, messages owed to the bank, wrong PINs and CVVs.
 
 One thread owns the connection, so that the event loop never waits for a disk.
 """
@@ -66,7 +66,7 @@ CREATE TABLE IF NOT EXISTS wrong_secret (
 
 
 class Reply(NamedTuple):
-    """What a message was answered: `amount` in cents is what was approved, or the balance."""
+    """The reply to a message: `amount` in cents is what was approved, or the balance."""
 
     outcome: Outcome
     amount: int = 0
@@ -82,7 +82,7 @@ class Earlier(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """A decision, and the messages that the bank must get because of it, in their order."""
+    """A decision, and the messages that it owes the bank, in order."""
 
     card_id: str
     kind: MessageType
@@ -94,7 +94,7 @@ class Kept(NamedTuple):
 
 
 class Owed(NamedTuple):
-    """A message that the bank must get."""
+    """A message that is owed to the bank."""
 
     n: int
     body: bytes
@@ -102,20 +102,20 @@ class Owed(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What is known of a message before the bank is asked."""
+    """The known facts about a message before the bank is asked."""
 
     reply: Reply | None = None
-    """The reply it had before, or that it has without the bank."""
+    """The reply it had before, or the one decided without the bank."""
     is_known: bool = False
-    """Whether that reply was given before."""
+    """True if that reply was given before."""
     card_id: str = ""
     earlier: Earlier | None = None
     is_owed: bool = False
-    """Whether the bank must get earlier messages of this purchase first."""
+    """True if the bank must get earlier messages of this purchase first."""
 
 
 class Journal:
-    """The store, from the event loop: each call is one transaction on the thread of the store."""
+    """The store, used from the event loop: each call is one transaction on the thread of the store."""
 
     def __init__(self, vault: CardVault) -> None:
         vault.database.executescript(_TABLES)
@@ -124,11 +124,11 @@ class Journal:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
 
     async def call(self, work: Callable[[CardVault], T]) -> T:
-        """Do work on the store, and return once it is on disk."""
+        """Run work on the store, and return once it is on disk."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, work)
 
     def close(self) -> None:
-        """End the thread once all is done, and close the store."""
+        """End the thread once all work is done, and close the store."""
         self._thread.shutdown()
         self._vault.database.close()
 
@@ -147,7 +147,7 @@ class Journal:
 def look_up(
     vault: CardVault, request: Request, find_wrong: Callable[[CardVault, Request, str], Outcome | None]
 ) -> Found:
-    """Find out whose card it is and what is known of the message. `find_wrong` checks its secrets."""
+    """Look up the card and the known facts of a message. `find_wrong` checks its secrets."""
     known = vault.database.execute(
         "SELECT content, outcome, amount, approval_code FROM exchange WHERE message_id = ?", (str(request.message_id),)
     ).fetchone()
@@ -190,7 +190,7 @@ def _earlier(vault: CardVault, request: Request, card_id: str) -> Earlier | None
 
 
 def keep(vault: CardVault, request: Request, kept: Kept) -> Kept:
-    """Keep the reply to a message, and what the bank must get because of it."""
+    """Store the reply to a message, and the messages it owes the bank."""
     vault.database.execute(
         "INSERT OR IGNORE INTO exchange VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -218,10 +218,10 @@ def keep(vault: CardVault, request: Request, kept: Kept) -> Kept:
 
 
 def stand_in(vault: CardVault, request: Request, approved: Kept, declined: Kept, most: int) -> Kept:
-    """Approve up to `most` cents a day (UTC) for a card in the bank's place, and keep that.
+    """Approve up to `most` cents a day (UTC) for a card in place of the bank, and store that.
 
-    Not for a card that the bank has stopped, nor where it declined the card's last message: whatever it had against
-    the card may still hold.
+    Not for a card that the bank has stopped, nor if it declined the card's last message, because the reason
+    may still apply.
     """
     last = vault.database.execute(
         "SELECT outcome FROM exchange WHERE card_id = ? AND by_bank ORDER BY received_at DESC LIMIT 1",
@@ -237,7 +237,7 @@ def stand_in(vault: CardVault, request: Request, approved: Kept, declined: Kept,
 
 
 def due_messages(vault: CardVault, now: float, limit: int) -> list[Owed]:
-    """Return messages that the bank must get now: of each purchase the oldest."""
+    """Return the messages that are due to be sent to the bank: the oldest of each purchase."""
     rows = vault.database.execute(
         "SELECT n, body, attempts FROM owed_message AS o WHERE refusal IS NULL AND due_at <= ? AND NOT EXISTS"
         " (SELECT 1 FROM owed_message AS e WHERE e.network_reference = o.network_reference AND e.n < o.n"
@@ -248,7 +248,7 @@ def due_messages(vault: CardVault, now: float, limit: int) -> list[Owed]:
 
 
 def settle_owed(vault: CardVault, n: int, *, refusal: str | None = None) -> None:
-    """Strike out a message that the bank has; one that it refuses is kept with the reason for whoever looks into it."""
+    """Remove a message that the bank has; a refused one is kept with the reason for an operator."""
     if refusal is None:
         vault.database.execute("DELETE FROM owed_message WHERE n = ?", (n,))
     else:
@@ -280,13 +280,13 @@ def _today() -> str:
 
 
 def _content(vault: CardVault, request: Request) -> bytes:
-    """Return what two transmissions of a message have in common, as a digest: it holds a card number."""
+    """Return the digest of the parts that two transmissions of a message share: it holds a card number."""
     return vault.digest(f"{request.pan} {request.kind} {request.amount} {request.released}")
 
 
 PIN_TRIES: Final = 3
 CVV_TRIES: Final = 5
-"""How many wrong ones a card has in a day (UTC) before even the right one is refused."""
+"""Wrong CVVs of a card per day (UTC) after which even the right one is refused."""
 _HALF: Final = 8
 _BLOCK_DIGITS: Final = 16
 _ACCOUNT_DIGITS: Final = 12
@@ -300,7 +300,7 @@ class SecretChecks:
         self._cipher = Cipher(TripleDES(pin_key + pin_key[:_HALF]), modes.ECB())  # noqa: S305 - of one block
 
     def find_wrong(self, vault: CardVault, request: Request, card_id: str) -> Outcome | None:
-        """Return what is wrong, or None. What cannot be declined any more is not checked."""
+        """Return the error, or None. Messages that can no longer be declined are not checked."""
         card = vault.find(card_id)
         if card is None or request.kind in {MessageType.REVERSAL, MessageType.ADVICE}:
             return None

@@ -54,26 +54,26 @@ LENGTH_MAX: Final = 4096
 
 
 class FormatError(Exception):
-    """A message that does not follow its layout. Its text names the data element, never what is in it."""
+    """A message that does not follow its layout. Its text names the data element, never its content."""
 
     def __init__(self, field: str, message: Message | None) -> None:
         super().__init__(f"data element {field}")
         self.message = message
-        """What could be read, if that is enough to reply to."""
+        """The part that could be read, if it is enough to reply to."""
 
 
 class Layout(NamedTuple):
-    """How the messages of a version are written."""
+    """The layout of the messages of a version."""
 
     year: int
     is_binary: bool
     spec: Mapping[str, Mapping[str, Any]]
     numbers: frozenset[str]
-    """The data elements that hold digits alone."""
+    """The data elements that hold only digits."""
 
 
 class Message(NamedTuple):
-    """A message: its type, four digits of which the first is the version, and its data elements by number."""
+    """A message: its type, four digits whose first is the version, and its data elements by number."""
 
     layout: Layout
     mti: str
@@ -81,7 +81,7 @@ class Message(NamedTuple):
 
     @property
     def is_1993(self) -> bool:
-        """Whether it follows the later standard."""
+        """Return whether it follows the later standard."""
         return self.mti[0] == "1"
 
     def response_type(self) -> str:
@@ -135,7 +135,7 @@ def _kind_of(raw: bytes) -> tuple[int, bool]:
 
 
 def _readable(layout: Layout, read: Mapping[str, str], failed: str) -> Message | None:
-    """Return what was read before the element that failed."""
+    """Return the elements that were read before the one that failed."""
     mti = read.get("t", "")
     if failed in {"t", "p", "1"} or not _MTI.fullmatch(mti):
         return None
@@ -149,7 +149,7 @@ def _layout(year: int, formats: str, *, is_binary: bool) -> Layout:
     bitmap = {"data_enc": "b" if is_binary else "ascii", "len_enc": "ascii", "len_type": 0, "max_len": 16, "desc": ""}
     spec: dict[str, Mapping[str, Any]] = {"h": {**bitmap, "max_len": 0}, "t": {**bitmap, "max_len": 4}}
     spec |= {"p": bitmap, "1": bitmap}
-    # What has no format is no element that may be sent: of length zero, and refused as numbers are without a digit.
+    # An element without a format cannot be sent: it has length zero, and is refused like a number without a digit.
     spec |= {str(nth): _element("n0", year, is_binary=is_binary) for nth in range(2, 129)}
     spec |= {field: _element(each, year, is_binary=is_binary) for field, each in by_field.items()}
     numbers = frozenset(str(nth) for nth in range(2, 129) if by_field.get(str(nth), "n0")[0] == "n")
@@ -157,7 +157,7 @@ def _layout(year: int, formats: str, *, is_binary: bool) -> Layout:
 
 
 def _element(written: str, year: int, *, is_binary: bool) -> Mapping[str, Any]:
-    """Return a format as the library describes it."""
+    """Return a format in the library's notation."""
     match = _FORMAT.fullmatch(written)
     assert match is not None
     kind, dots, length = match[1], len(match[2]), int(match[3])
@@ -176,7 +176,7 @@ def _element(written: str, year: int, *, is_binary: bool) -> Mapping[str, Any]:
         "len_type": dots and dots - 1,
         "len_count": "bytes" if kind == "b" else "nibbles" if packed else "bytes",
         "max_len": length,
-        # An odd number of digits is filled with a zero, as jPOS has it: before them only if of fixed length in 1987.
+        # An odd number of digits is padded with a zero, as in jPOS: before them only if of fixed length in 1987.
         "left_pad" if year == _1987 and not dots else "right_pad": "0",
         "desc": "",
     }
@@ -227,7 +227,7 @@ class MacKey:
         self._algorithm, self._key = algorithm, key
 
     def is_right(self, message: Message, raw: bytes) -> bool:
-        """Tell whether the MAC of a message is that of its bytes. It has one."""
+        """Tell whether the MAC of a message matches its bytes. The message must have one."""
         field = mac_field(message.fields)
         if field not in message.fields:  # in element 64 of a message that continues
             return False
@@ -235,7 +235,7 @@ class MacKey:
         return hmac.compare_digest(code.hex().upper(), message.fields[field].upper())
 
     def sealed(self, message: Message) -> bytes:
-        """Return a message with its MAC, written."""
+        """Return an encoded message with its MAC."""
         field = mac_field(message.fields)
         raw = encode(message._replace(fields={**message.fields, field: "0" * 2 * MAC_BYTES}))
         body = raw[: -mac_length(message.layout)]
@@ -244,7 +244,7 @@ class MacKey:
 
 
 class LengthPrefix(StrEnum):
-    """How the length is written: in two or four bytes, the most significant first, or in four digits."""
+    """The encoding of the length: in two or four bytes, the most significant first, or in four digits."""
 
     TWO_BYTES = "2-bytes"
     FOUR_BYTES = "4-bytes"
@@ -263,7 +263,7 @@ class LengthPrefix(StrEnum):
     async def read(self, stream: asyncio.StreamReader, *, idle_seconds: float, message_seconds: float) -> bytes:
         """Return the next message; one of length zero keeps a connection alive.
 
-        Raises LengthError, TimeoutError when nothing comes or a message does not end, EOFError at the end.
+        Raises LengthError, TimeoutError if nothing arrives or a message does not end, EOFError at the end.
         """
         async with asyncio.timeout(idle_seconds):
             first = await stream.readexactly(1)
@@ -281,4 +281,4 @@ class LengthPrefix(StrEnum):
 
 
 class LengthError(Exception):
-    """A length that no message has: where the next one begins is not known any more."""
+    """An impossible length: the start of the next message is no longer known."""

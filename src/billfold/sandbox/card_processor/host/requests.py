@@ -1,4 +1,4 @@
-"""What a message of the network requests, read from either standard."""
+"""Parses the request of a network message, in either standard."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from billfold.sandbox.card_processor.host.messages import FormatError, Message
 
 
 class Outcome(Enum):
-    """How a message ends: the response code of 1987 and the action code of 1993."""
+    """The result of a message: the response code of 1987 and the action code of 1993."""
 
     APPROVED = ("00", "000")
     APPROVED_IN_PART = ("10", "002")
@@ -43,7 +43,7 @@ class Outcome(Enum):
 
     @property
     def is_partial(self) -> bool:
-        """Whether less is approved than was requested."""
+        """Return whether less is approved than was requested."""
         return self in {Outcome.APPROVED_IN_PART, Outcome.APPROVED_WITHOUT_CASH}
 
     def code(self, *, is_1993: bool) -> str:
@@ -75,7 +75,7 @@ _SUPPLEMENTARY: Final = frozenset({"106", "107"})
 
 
 class NotSupported(Exception):
-    """A message that follows its layout and that the host does not serve."""
+    """A valid message that the host does not serve."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(outcome.name)
@@ -83,7 +83,7 @@ class NotSupported(Exception):
 
 
 class Request(NamedTuple):
-    """A message about a card. Amounts are cents; times are as the network writes them."""
+    """A message about a card. Amounts are cents; times are in the network's format."""
 
     kind: MessageType
     pan: str
@@ -92,35 +92,35 @@ class Request(NamedTuple):
     cvv: str | None
     amount: int
     released: int | None
-    """What a reversal releases; None for all."""
+    """The amount that a reversal releases; None for all."""
     cash: int
-    """What of the amount is paid out in cash; all of it where element 54 does not say."""
+    """The part of the amount that is paid out in cash; all of it if element 54 does not say."""
     is_partial_allowed: bool
     is_purchase_only_allowed: bool
     is_preauthorization: bool
     is_advice: bool
-    """Whether it says what happened, which nobody can decline."""
+    """True if it reports what has happened and cannot be declined."""
     is_declined: bool
-    """An advice that the network declined by itself: there is nothing to post."""
+    """An advice that the network itself declined: there is nothing to post."""
     entry_mode: EntryMode
     merchant: Mapping[str, str | None]
     acquirer: str
     stan: str
     rrn: str
     traced: str
-    """The time by which a reversal names this message."""
+    """The time by which a reversal identifies this message."""
     transmitted_at: datetime
     original: tuple[str, str, str] | None
     """The message that a reversal is about: its trace number, its time, and its acquirer."""
 
     @property
     def network_reference(self) -> str:
-        """What all messages of one purchase have in common: acquirer and retrieval reference number."""
+        """Return the reference that all messages of one purchase share: acquirer and retrieval reference number."""
         return f"{self.acquirer}-{self.rrn}"
 
     @property
     def message_id(self) -> UUID:
-        """The same for a message that is sent again, whether marked as a repeat or not."""
+        """The key of a message and its retransmissions, whether marked as a repeat or not."""
         return uuid5(NAMESPACE_OID, f"{self.acquirer} {self.stan} {self.rrn} {self.transmitted_at} {self.kind}")
 
 
@@ -201,7 +201,7 @@ def _amount(message: Message, kind: MessageType) -> tuple[int, bool]:
         amount, currency = fields.get("6", ""), fields.get("51", "")
     if currency != USD or not amount:
         raise NotSupported(Outcome.INVALID_TRANSACTION)
-    # What is left after a reversal may be nothing, and a purchase of nothing is a question whether the card is good.
+    # The rest after a reversal may be zero, and a purchase of zero asks whether the card is valid.
     if int(amount) == 0 and kind not in {MessageType.REVERSAL, MessageType.AUTHORIZATION}:
         raise NotSupported(Outcome.INVALID_AMOUNT)
     return int(amount), is_foreign
@@ -222,7 +222,7 @@ def _cash(message: Message, amount: int) -> int:
 
 
 def _released(message: Message, amount: int) -> int | None:
-    """Return what a partial reversal releases, None for all: what was authorised less what is left."""
+    """Return the amount that a partial reversal releases, None for all: the authorized amount less the rest."""
     fields = message.fields
     if message.is_1993:
         if fields.get("24") != "401":
@@ -240,7 +240,7 @@ def _released(message: Message, amount: int) -> int | None:
 
 
 def _original(message: Message) -> tuple[str, str, str] | None:
-    """Return what element 90 (1987) or 56 (1993) says of the message that is reversed."""
+    """Return the reference in element 90 (1987) or 56 (1993) to the reversed message."""
     if message.is_1993:
         elements = message.fields.get("56", "")
         named = elements[4:10], elements[10:22], elements[24:].lstrip("0")
@@ -262,7 +262,7 @@ def _track(message: Message) -> tuple[str, str | None]:
 
 
 def _private_elements(message: Message) -> dict[str, str]:
-    """Return the subelements of element 48: each two digits of number, two of length, and its value."""
+    """Return the subelements of element 48: each has two digits of number, two of length, and its value."""
     found: dict[str, str] = {}
     rest = message.fields.get("48", "")
     while rest:
@@ -311,12 +311,12 @@ def _merchant(message: Message) -> Mapping[str, str | None]:
 
 
 def _printable(text: str) -> str:
-    """Return a text without what is no text: an advice is not refused for it."""
+    """Return a text without characters that are not text: an advice is not refused for them."""
     return "".join(each if each.isprintable() else " " for each in text).strip()
 
 
 def _transmitted_at(message: Message, now: datetime) -> datetime:
-    """Return when a message was sent (MMDDhhmmss, UTC): in the year that brings it nearest to now."""
+    """Return when a message was sent (MMDDhhmmss, UTC), in the year that is nearest to now."""
     sent = _required(message, "7")
     for year in (now.year, now.year - 1, now.year + 1):
         try:

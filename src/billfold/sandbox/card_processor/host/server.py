@@ -1,4 +1,4 @@
-"""The TCP server: bounded connections, bounded messages under way on each, and an end to whoever is too slow."""
+"""The TCP server: limits connections and concurrent messages on each, and disconnects slow clients."""
 
 import asyncio
 import resource
@@ -33,12 +33,12 @@ _AVAILABLE_BALANCE, _ORIGINAL_AMOUNT = "02", "57"
 _MACS: Final = frozenset({"64", "128"})
 CONNECTIONS_MAX: Final = 32
 UNDER_WAY_MAX: Final = 32
-"""Messages of one connection that are decided at a time; the next is not read before one of them is."""
+"""Number of messages of one connection that are decided at a time; the next is not read until one of them is."""
 UNREADABLE_MAX: Final = 10
-"""So many in a row that are no messages, and the connection is closed."""
+"""Number of consecutive invalid messages after which the connection is closed."""
 IDLE_SECONDS: Final = 300.0
 MESSAGE_SECONDS: Final = 5.0
-"""How long a message may take to arrive, and a reply to be taken."""
+"""Maximum time for a message to arrive, and for a reply to be accepted."""
 
 
 class NetworkServer:
@@ -50,7 +50,7 @@ class NetworkServer:
         self._open = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection until it ends, by whatever end."""
+        """Serve one connection until it ends, for whatever reason."""
         if self._open >= CONNECTIONS_MAX:
             log.warning("network_connection_refused", open=self._open)
             writer.transport.abort()
@@ -68,7 +68,7 @@ class NetworkServer:
 
 
 class _Connection:
-    """One connection, whose messages are answered as they are decided, not in their order.
+    """One connection, whose messages are answered in the order of their decisions.
 
     It is signed on until it signs off. Sign-on and echo are answered here, messages about cards by the host.
     """
@@ -81,7 +81,7 @@ class _Connection:
         self._is_signed_on = True
 
     async def run(self, reader: asyncio.StreamReader) -> NoReturn:
-        """Read messages and start to answer each, until reading fails; what is under way is decided all the same."""
+        """Read messages and start to answer each, until reading fails; pending messages are still decided."""
         answers: set[asyncio.Task[None]] = set()
         while True:
             raw = await self._prefix.read(reader, idle_seconds=IDLE_SECONDS, message_seconds=MESSAGE_SECONDS)
@@ -110,13 +110,13 @@ class _Connection:
         try:
             async with asyncio.timeout(MESSAGE_SECONDS):
                 await self._writer.drain()
-        except (TimeoutError, OSError):  # it sends and does not read
+        except (TimeoutError, OSError):  # it sends but does not read
             self._writer.transport.abort()
 
     async def _response_to(self, raw: bytes) -> bytes | None:
-        """Return the response to a message, None where it requests none. Raises FormatError where nothing can be read.
+        """Return the response to a message, None if it requests none. Raises FormatError if nothing can be read.
 
-        A response has a MAC where the message had one.
+        A response has a MAC if the message had one.
         """
         try:
             message = decode(raw)
@@ -131,7 +131,7 @@ class _Connection:
             log.warning("network_message_malformed", type=error.message.mti, error=str(error))
             message, reply = error.message, Reply(Outcome.FORMAT_ERROR)
             has_mac = self._mac_required
-        if message.mti[2] not in _REQUESTS:  # a response, or what needs none
+        if message.mti[2] not in _REQUESTS:  # a response, or a message that needs none
             return None
         return self._written(_response(message, reply), has_mac=has_mac or self._mac_required)
 
@@ -152,7 +152,7 @@ class _Connection:
             return Reply(Outcome.SYSTEM_MALFUNCTION)
 
     def _manage(self, message: Message) -> Outcome:
-        """Sign on, sign off, or be there."""
+        """Handle sign-on, sign-off and echo."""
         code = message.fields.get("24" if message.is_1993 else "70", "")
         if code not in _SIGN_ON | _SIGN_OFF | _ECHO:
             return Outcome.INVALID_TRANSACTION
@@ -188,7 +188,7 @@ def _amount_element(kind: str, cents: int) -> str:
 
 
 async def run(folder: Path, settings: HostSettings, *, listener: socket.socket, stop: asyncio.Event) -> None:
-    """Serve the network on a socket until told to stop."""
+    """Serve the network on a socket until stopped."""
     options = settings.options
     store, bank = Journal(CardVault(folder)), BankClient(settings)
     checks = SecretChecks(bytes.fromhex(options.pin_key or ""))

@@ -1,4 +1,4 @@
-"""What the host can be set to, by variables of its own: CARD_PROCESSOR_*. None of the bank's is its."""
+"""Settings of the host, in variables of its own: CARD_PROCESSOR_*. It reads none of the bank's."""
 
 import secrets
 from collections.abc import Mapping
@@ -23,39 +23,39 @@ Key32 = Annotated[str, Meta(pattern=r"^[0-9A-Fa-f]{64}\Z")]
 
 
 class HostOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an operator may set."""
+    """The settings of an operator."""
 
     port: Annotated[int, Meta(ge=1, le=65_535)] | None = None
-    """Where it listens; if unset, 8583 or, where that is taken, a free one."""
+    """The port; if unset, 8583 or, if that is taken, a free one."""
     length_prefix: LengthPrefix = LengthPrefix.TWO_BYTES
     mac_algorithm: MacAlgorithm = MacAlgorithm.HMAC
     mac_required: bool | None = None
-    """Whether messages without a MAC are refused; if unset, unless this machine alone can send them.
+    """True if messages without a MAC are refused; if unset, they are refused unless only this machine can send them.
 
-    One that is there is checked always.
+    A MAC that is present is always checked.
     """
     mac_key: Key32 | None = None
-    """Hexadecimal digits; if unset, one is drawn and kept. So for the next."""
+    """Hexadecimal digits; if unset, a key is created and kept. The same applies to the next."""
     pin_key: Key16 | None = None
     stand_in_cents: Annotated[int, Meta(ge=0, le=100_000_00)] = 0
-    """What is approved for a card in a day while the bank does not answer. Zero: nothing."""
+    """Cents approved per card and day while the bank does not answer. Zero: nothing."""
 
 
 class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a host runs with."""
+    """The effective settings of a host."""
 
     mac_required: bool
     bank_url: str
     bank_address: str
-    """Where the bank listens, under whatever name."""
+    """The address on which the bank listens, under whatever name."""
     bank_key: str
-    """What messages to the bank are signed with: hexadecimal digits."""
+    """The key that signs messages to the bank: hexadecimal digits."""
     trusted_ca: str | None
     options: HostOptions
 
 
 def read_options(environ: Mapping[str, str], folder: Path) -> HostOptions:
-    """Return the options of an environment, with the keys that are kept in the folder. Raises CliError."""
+    """Return the options of an environment, with the keys stored in the folder. Raises CliError."""
     given = {
         name.removeprefix(PREFIX).lower(): value.strip()
         for name, value in environ.items()
@@ -77,10 +77,10 @@ def _drawn(size: int) -> bytes:
 
 
 def write_settings(folder: Path, settings: HostSettings) -> None:
-    """Put the settings where the process of the host reads them; nobody else may."""
+    """Write the settings for the process of the host, readable by nobody else."""
     write_private(folder / _FILE, msgspec.json.encode(settings))
 
 
 def read_settings(folder: Path) -> HostSettings:
-    """Return what `write_settings` wrote."""
+    """Return the settings that `write_settings` wrote."""
     return msgspec.json.decode((folder / _FILE).read_bytes(), type=HostSettings)

@@ -1,7 +1,7 @@
-"""Whether a card may pay: approved in full or in part, or declined with a reason.
+"""Authorization of a card payment: approved in full or in part, or declined with a reason.
 
-What is approved is held: exactly the bills that are needed are sold, and their cash is reserved. An advice is the
-decision of others, such as of the processor while the bank was away, and cannot be declined.
+An approved amount is held: exactly the bills needed are sold, and their cash is reserved. An advice is a
+decision by others, such as the processor while the bank was unavailable, and cannot be declined.
 """
 
 import msgspec
@@ -51,7 +51,7 @@ from billfold.treasury.rules.withdraw import payable_cents
 
 @decides(SetCardLimits)
 def set_card_limits(books: Books, cmd: SetCardLimits, ctx: Context) -> Outcome:
-    """Set the limits of a card in place of those it had. Refuses: already-closed."""
+    """Replace the limits of a card. Refuses: already-closed."""
     book = book_of(books, cmd.customers[0])
     card = card_of(book, cmd.card_id)
     require_not_closed(card)
@@ -74,7 +74,7 @@ def set_card_limits(books: Books, cmd: SetCardLimits, ctx: Context) -> Outcome:
 
 
 def find_exceeded(book: Book, card: CardRow, ctx: Context, *, category: str, cents: int) -> DeclineReason | None:
-    """Return which limit of its card a payment of today would exceed."""
+    """Return the card limit that a payment of today would exceed."""
     seen = _spending(book, card)
     if seen.limits is None:
         return None
@@ -99,13 +99,13 @@ _UNUSABLE = {
     CardStatus.CLOSED: DeclineReason.CARD_CLOSED,
 }
 CASH_CATEGORIES = frozenset({"6010", "6011"})
-"""Merchant categories of ISO 18245 under which cash is paid out, at a counter or by a machine."""
+"""Merchant categories of ISO 18245 for cash, at a counter or an ATM."""
 _FINISHED = frozenset({AuthorizationStatus.REVERSED, AuthorizationStatus.CLEARED, AuthorizationStatus.EXPIRED})
 
 
 @decides(AuthorizeCard)
 def authorize_card(books: Books, cmd: AuthorizeCard, ctx: Context) -> Outcome:
-    """Approve a purchase and hold its amount, or decline it. NotFound for a card that is not the customer's."""
+    """Approve a purchase and hold its amount, or decline it. NotFound for a card of another customer."""
     book = book_of(books, cmd.customers[0])
     card = card_of(book, cmd.card_id)
     earlier = find_authorization(book, cmd.card_id, cmd.network_reference)
@@ -117,7 +117,7 @@ def authorize_card(books: Books, cmd: AuthorizeCard, ctx: Context) -> Outcome:
     cents, reason = _decide(book, card, cmd, ctx, category=cmd.merchant.category_code)
     if reason is not None:
         return _decline(book, card, cmd, ctx, reason=reason)
-    if not cents:  # only whether the card is good
+    if not cents:  # only checks that the card is valid
         return decided(None, Decision.APPROVED, 0)
     row = new_authorization(card, cmd, ctx, status=AuthorizationStatus.PENDING, merchant=cmd.merchant)
     row = _hold(book, row, ctx, more=cents)
@@ -129,7 +129,7 @@ def authorize_card(books: Books, cmd: AuthorizeCard, ctx: Context) -> Outcome:
 
 @decides(IncrementAuthorization)
 def increment_authorization(books: Books, cmd: IncrementAuthorization, ctx: Context) -> Outcome:
-    """Hold more for a purchase, for as long again; or decline it and leave what is held."""
+    """Hold more for a purchase and extend the hold; or decline it and leave the hold unchanged."""
     book = book_of(books, cmd.customers[0])
     card = card_of(book, cmd.card_id)
     row = find_authorization(book, cmd.card_id, cmd.network_reference)
@@ -148,7 +148,7 @@ def increment_authorization(books: Books, cmd: IncrementAuthorization, ctx: Cont
 
 @decides(InquireBalance)
 def inquire_balance(books: Books, cmd: InquireBalance, ctx: Context) -> Outcome:
-    """Return what the card could pay now."""
+    """Return the amount that the card could pay now."""
     book = book_of(books, cmd.customers[0])
     card = card_of(book, cmd.card_id)
     reason = _unusable(book, card, cmd.entry_mode, ctx)
@@ -163,7 +163,7 @@ def inquire_balance(books: Books, cmd: InquireBalance, ctx: Context) -> Outcome:
 def _decide(
     book: Book, card: CardRow, cmd: CardRequest, ctx: Context, *, category: str
 ) -> tuple[int, DeclineReason | None]:
-    """Return how many cents are approved, or why none are."""
+    """Return the approved cents, or why nothing is approved."""
     reason = _unusable(book, card, cmd.entry_mode, ctx) or _stopped(
         book, card, ctx, category=category, cents=cmd.amount
     )
@@ -178,7 +178,7 @@ def _decide(
 
 
 def _in_part(cmd: CardRequest, payable: int, *, category: str) -> int:
-    """Return what is approved of more than the pocket can pay: never cash, and what the terminal can do."""
+    """Return the part to approve if the pocket cannot pay all: never cash, and only what the terminal allows."""
     is_cash = cmd.entry_mode == EntryMode.ATM or category in CASH_CATEGORIES
     purchase = 0 if is_cash else cmd.amount - cmd.cash
     if cmd.is_partial_allowed:
@@ -187,7 +187,7 @@ def _in_part(cmd: CardRequest, payable: int, *, category: str) -> int:
 
 
 def _unusable(book: Book, card: CardRow, entry_mode: EntryMode | None, ctx: Context) -> DeclineReason | None:
-    """Return why the card cannot pay anything now."""
+    """Return why the card cannot pay at all now."""
     if card.status in _UNUSABLE:
         return _UNUSABLE[card.status]
     if card.expires_on < ctx.today:
@@ -203,7 +203,7 @@ def _unusable(book: Book, card: CardRow, entry_mode: EntryMode | None, ctx: Cont
 
 
 def _stopped(book: Book, card: CardRow, ctx: Context, *, category: str, cents: int) -> DeclineReason | None:
-    """Return why this payment is not wanted, whatever the card has."""
+    """Return why this payment is not allowed, regardless of the balance."""
     if category in ctx.terms.card_blocked_categories:
         return DeclineReason.CATEGORY_BLOCKED
     if ctx.terms.screening.stops_card(cents):
@@ -223,7 +223,7 @@ def _decline(book: Book, card: CardRow, cmd: AuthorizeCard, ctx: Context, reason
 
 
 def _hold(book: Book, row: AuthorizationRow, ctx: Context, *, more: int) -> AuthorizationRow:
-    """Hold so many more cents, which the pocket has."""
+    """Hold an additional amount, which the pocket has."""
     pocket = pocket_of(book, row.pocket_id)
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.CARD, ctx, settles_on=ctx.business_date)
@@ -234,7 +234,7 @@ def _hold(book: Book, row: AuthorizationRow, ctx: Context, *, more: int) -> Auth
 
 
 def _raised(row: AuthorizationRow, ctx: Context, *, more: int) -> AuthorizationRow:
-    """Return an authorization of so many cents more: it lasts from now on, and today's limits count what is more."""
+    """Return an authorization raised by an amount: its time starts again, and today's limits count the increase."""
     return msgspec.structs.replace(
         row,
         approved=row.approved + more,
@@ -247,9 +247,9 @@ def _raised(row: AuthorizationRow, ctx: Context, *, more: int) -> AuthorizationR
 def _advise(
     book: Book, card: CardRow, cmd: AuthorizeCard, ctx: Context, *, earlier: AuthorizationRow | None
 ) -> Outcome:
-    """Hold what others have approved, at least; of what is finished, or of a closed pocket, nothing.
+    """Hold at least what others have approved; nothing if it is finished, or if the pocket is closed.
 
-    The bank advances what is missing.
+    The bank advances any shortfall.
     """
     row = earlier or new_authorization(card, cmd, ctx, status=AuthorizationStatus.PENDING, merchant=cmd.merchant)
     more = cmd.amount - (row.approved - row.reversed)
@@ -270,7 +270,7 @@ def _advise(
 
 
 def _raise_or_advance(book: Book, pocket: PocketBook, ctx: Context, *, cents: int) -> None:
-    """Raise so many cents of free cash in the open journal entry; the pocket owes what it cannot raise."""
+    """Raise this amount of free cash in the open journal entry; the shortfall becomes an overdraft of the pocket."""
     terms = ctx.same_day
     covered = cents if cents <= free_cash(pocket, terms) else min(cents, liquidation_value(pocket, terms))
     if covered > 0:

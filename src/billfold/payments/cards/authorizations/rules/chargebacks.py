@@ -24,9 +24,9 @@ from billfold.platform.errors import NotFound, Refused
 
 @decides(ChargeBack)
 def charge_back(books: Books, cmd: ChargeBack, ctx: Context) -> Outcome:
-    """Credit a purchase that its holder disputes, or part of it, until the merchant objects.
+    """Credit a purchase that the cardholder disputes, or part of it, until the merchant objects.
 
-    The status is POSTED, or NO_POCKET. NotFound for a purchase that is none of the card.
+    The status is POSTED, or NO_POCKET. NotFound for a purchase of another card.
     Refuses: chargeback-not-possible.
     """
     book = book_of(books, cmd.customers[0])
@@ -45,9 +45,9 @@ def charge_back(books: Books, cmd: ChargeBack, ctx: Context) -> Outcome:
 
 @decides(Represent)
 def represent(books: Books, cmd: Represent, ctx: Context) -> Outcome:
-    """Take back what was charged back: the merchant has proved the purchase. What the pocket cannot pay it owes.
+    """Reverse a chargeback: the merchant has proved the purchase. Any shortfall becomes the pocket's overdraft.
 
-    NotFound for a purchase that is none of the card. Refuses: representment-not-possible.
+    NotFound for a purchase of another card. Refuses: representment-not-possible.
     """
     book = book_of(books, cmd.customers[0])
     purchase = _purchase_of(book, cmd)

@@ -1,7 +1,7 @@
 """Clearing: the processor settles a purchase, and its money leaves the pocket.
 
-It always posts. It may take less than is held, and the rest is released; more, as with tips and fuel; come in
-parts; late, after the hold has ended; or without any hold. What the pocket cannot pay it owes.
+It always posts. It may be less than the hold, and the rest is released; more, as with tips and fuel; in
+parts; late, after the hold has ended; or without any hold. Any shortfall becomes the pocket's overdraft.
 """
 
 from datetime import time
@@ -29,7 +29,7 @@ SETTLES_AT: Final = time(8, 30)
 
 @decides(commands.ClearCard)
 def clear_card(books: Books, cmd: commands.ClearCard, ctx: Context) -> Outcome:
-    """Take the money of a purchase, out of its hold as far as it reaches. NotFound for a card of others."""
+    """Debit a purchase, from its hold as far as that reaches. NotFound for a card of another customer."""
     book = book_of(books, cmd.customers[0])
     card = holds.card_of(book, cmd.card_id)
     earlier = holds.find_authorization(book, cmd.card_id, cmd.network_reference)
@@ -112,7 +112,7 @@ def store_payment(
     authorization_id: UUID | None = None,
     original_id: UUID | None = None,
 ) -> Outcome:
-    """Store what a record moved, in the entry that was closed last; return the outcome."""
+    """Store the payment of a record, in the last closed entry; return the outcome."""
     payment = commands.CardPaymentRow(
         customer_id=book.customer_id,
         record_id=cmd.record_id,

@@ -1,7 +1,7 @@
 """The hold of an authorization: cash that is reserved, and the transaction that shows it.
 
-Each change of a hold gives all of it back and reserves the new amount, so that one posting, and the transaction
-of that posting, is the hold. Readers show only the transaction of the entry that the authorization names.
+Each change releases the whole hold and reserves the new amount, so that one posting, and its
+transaction, is the hold. Reads show only the transaction of the entry that the authorization names.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -45,11 +45,11 @@ from billfold.treasury.rules.overdraft import overdraft_of, recover_overdraft_by
 HOLD_DAYS: Final = 7
 LODGING_HOLD_DAYS: Final = 30
 _LODGING: Final = frozenset({*map(str, range(3351, 4000)), "7011", "7512", "7513", "7519"})
-"""Hotels and car rentals, as the networks number them."""
+"""Hotels and car rentals, by their merchant category codes."""
 _ATM: Final = "6011"
 _NOT_SETTLED: Final = datetime(2999, 12, 31, tzinfo=UTC)
 _PLACES_MAX: Final = 999
-"""Members of a transaction above are sweeps."""
+"""Higher members of a transaction are sweeps."""
 
 
 def card_of(book: Book, card_id: UUID) -> CardRow:
@@ -73,9 +73,9 @@ def find_authorization(book: Book, card_id: UUID, network_reference: str | None)
 def new_authorization(
     card: CardRow, cmd: CardMessage | CardRecord, ctx: Context, *, status: AuthorizationStatus, merchant: Merchant
 ) -> AuthorizationRow:
-    """Return the authorization that a message or a record is about, with nothing held or cleared.
+    """Return a new authorization for a message or a record, with nothing held or cleared.
 
-    A record without a reference has none that is stored; its transaction is made of this.
+    For a record without a reference it is not stored; it only serves to make its transaction.
     """
     reference = cmd.network_reference or ""
     return AuthorizationRow(
@@ -98,12 +98,12 @@ def new_authorization(
 
 
 def expiry_of(category: str, ctx: Context) -> datetime:
-    """Return when a hold of now ends that a merchant of this category does not claim."""
+    """Return when a hold placed now expires if a merchant of this category does not claim it."""
     return ctx.now + timedelta(days=LODGING_HOLD_DAYS if category in _LODGING else HOLD_DAYS)
 
 
 def store_authorization(book: Book, before: AuthorizationRow | None, row: AuthorizationRow, ctx: Context) -> None:
-    """Store an authorization, new or changed, count what it spends, and see to its expiry."""
+    """Store an authorization, new or changed, count its spending, and schedule its expiry."""
     row = msgspec.structs.replace(row, updated_at=ctx.now)
     if before is None:
         book.draft.add(row)
@@ -121,7 +121,7 @@ def store_authorization(book: Book, before: AuthorizationRow | None, row: Author
 
 
 def _count_spending(book: Book, row: AuthorizationRow, cents: int) -> None:
-    """Keep what later commands of this batch see of the card's day."""
+    """Update the card's spending of the day for later commands of this batch."""
     key = spending_id_of(row.card_id)
     seen: CardSpending | None = book.referenced.get(key)
     if seen is None or not cents:
@@ -136,9 +136,9 @@ def _count_spending(book: Book, row: AuthorizationRow, cents: int) -> None:
 
 
 def move_hold(book: Book, pocket: PocketBook, row: AuthorizationRow, ctx: Context, *, cents: int) -> AuthorizationRow:
-    """Hold so many cents for an authorization instead of what it held, in the open journal entry; 0 for none.
+    """Replace the hold of an authorization by a new amount, in the open journal entry; 0 for none.
 
-    The free cash of the pocket must cover what is more.
+    The free cash of the pocket must cover any increase.
     """
     rail = book.internal_account(AccountKind.RAIL_CARD)
     if row.remaining:
@@ -161,14 +161,14 @@ def move_hold(book: Book, pocket: PocketBook, row: AuthorizationRow, ctx: Contex
 
 
 def next_place(row: AuthorizationRow, ctx: Context) -> AuthorizationRow:
-    """Return the authorization with room for its next transaction."""
+    """Return the authorization with the next member number for a transaction."""
     if row.places == _PLACES_MAX:
         return msgspec.structs.replace(row, transaction_id=ctx.ids.next_group(), places=1)
     return msgspec.structs.replace(row, places=row.places + 1)
 
 
 def use_released(book: Book, pocket: PocketBook, ctx: Context) -> None:
-    """Let cash that is free again repay what the pocket owes, and buy bills, in the open journal entry."""
+    """Let released cash repay the pocket's overdraft, and buy bills, in the open journal entry."""
     if overdraft_of(pocket):
         recover_overdraft_by_selling(book, pocket, ctx)
     invest(book, pocket, ctx)
@@ -230,7 +230,7 @@ def _details(row: AuthorizationRow, merchant: Merchant) -> dict[str, Any]:
 def raise_card_event(
     book: Book, ctx: Context, kind: EventKind[CardTransactionPayload], *, card: CardRow, cents: int
 ) -> None:
-    """Raise an event of a payment by card."""
+    """Raise an event of a card payment."""
     payload = CardTransactionPayload(card_id=card.card_id, amount=cents, account_id=card.pocket_id)
     record.event(book, ctx, kind, payload)
 
@@ -238,7 +238,7 @@ def raise_card_event(
 def decided(
     row: AuthorizationRow | None, decision: Decision, cents: int, reason: DeclineReason | None = None
 ) -> Outcome:
-    """Return the outcome of a message: the decision, and the authorization as it is now."""
+    """Return the outcome of a message: the decision, and the current authorization."""
     return {
         "decision": decision,
         "approved_amount": cents,
@@ -249,10 +249,10 @@ def decided(
 
 @decides(ReverseAuthorization)
 def reverse_authorization(books: Books, cmd: ReverseAuthorization, ctx: Context) -> Outcome:
-    """Release what is held of a purchase, or part of it.
+    """Release the hold of a purchase, or part of it.
 
-    A reversal is never declined. One that comes before its authorization takes its place; one that comes after
-    the clearing releases nothing: the merchant pays back by a refund. One of nothing changes nothing.
+    A reversal is never declined. One that precedes its authorization takes its place; one after
+    the clearing releases nothing: the merchant pays back with a refund. A zero reversal changes nothing.
     """
     book = book_of(books, cmd.customers[0])
     card = card_of(book, cmd.card_id)
@@ -273,7 +273,7 @@ def reverse_authorization(books: Books, cmd: ReverseAuthorization, ctx: Context)
 
 @decides(ExpireAuthorization)
 def expire_authorization(books: Books, cmd: ExpireAuthorization, ctx: Context) -> Outcome:
-    """Release a hold whose time is over by `due`. One that was renewed or has ended stays as it is."""
+    """Release a hold that expires by `due`. One that was renewed or has ended is not changed."""
     book = book_of(books, cmd.customers[0])
     card = card_of(book, cmd.card_id)
     row = find_authorization(book, cmd.card_id, cmd.network_reference)
@@ -292,7 +292,7 @@ def _release(
     ends: AuthorizationStatus = AuthorizationStatus.REVERSED,
     is_late: bool = False,
 ) -> None:
-    """Release so many cents of a hold, and use them."""
+    """Release an amount of a hold, and use it."""
     pocket = pocket_of(book, row.pocket_id)
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.CARD, ctx, settles_on=ctx.settles_on)

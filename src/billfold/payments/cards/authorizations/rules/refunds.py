@@ -20,7 +20,7 @@ NO_POCKET = "NO_POCKET"
 
 @decides(commands.RefundCard)
 def refund_card(books: Books, cmd: commands.RefundCard, ctx: Context) -> Outcome:
-    """Credit what a merchant gives back. The status is POSTED, or NO_POCKET. NotFound for a card of others."""
+    """Credit a merchant's refund. The status is POSTED, or NO_POCKET. NotFound for a card of another customer."""
     book = book_of(books, cmd.customers[0])
     row = transaction_of(holds.card_of(book, cmd.card_id), cmd, ctx, merchant=cmd.merchant)
     return credit_card(book, row, cmd, ctx, kind=commands.CardPaymentKind.REFUND, title="Card refund")
@@ -44,7 +44,7 @@ def credit_card(
     title: str,
     original_id: UUID | None = None,
 ) -> Outcome:
-    """Credit what a record gives back, and invest it. The processor pays it on the day it settles."""
+    """Credit the money of a record, and invest it. The processor pays it on its settlement day."""
     pocket = pocket_of(book, row.pocket_id)
     if pocket.status == PocketStatus.CLOSED:
         return {"record_id": None, "status": NO_POCKET, "amount": cmd.amount}
