@@ -33,14 +33,14 @@ pytest_plugins = [
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Give every run a folder of its own: in pytest's common one each run closes what another's server must reach."""
+    """Give every run a folder of its own: in pytest's common one each run closes files that another's server needs."""
     if config.option.basetemp is None:
         config.option.basetemp = tempfile.mkdtemp(prefix="billfold-tests-")
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest, so that no process is left alone with them at the end."""
+    """Run the longest tests first, so that no process is left with only those at the end."""
     items.sort(key=lambda item: next((n for n, name in enumerate(LONGEST) if name in item.nodeid), len(LONGEST)))
 
 
@@ -94,7 +94,7 @@ def _run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def database_template(pg_server: embedded_postgres.Server) -> str:
-    """The name of a migrated database that nobody is connected to."""
+    """The name of a migrated database without connections."""
     template: str = asyncio.run(make_template(pg_server, "billfold_template", _migrate))
     return template
 
@@ -107,14 +107,14 @@ async def _migrate(dsn: str) -> None:
 
 @pytest.fixture
 async def database_dsn(pg_server: embedded_postgres.Server, database_template: str) -> AsyncIterator[str]:
-    """The address of a migrated database of this test alone, gone after it."""
+    """The address of a migrated database for one test, dropped after it."""
     async with fresh_database(pg_server, database_template) as dsn:
         yield dsn
 
 
 @pytest.fixture
 async def empty_database_dsn(pg_server: embedded_postgres.Server) -> AsyncIterator[str]:
-    """The address of a database of this test alone that was never migrated."""
+    """The address of a database for one test, without migrations."""
     async with fresh_database(pg_server, "template1") as dsn:
         yield dsn
 

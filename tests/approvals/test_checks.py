@@ -1,4 +1,4 @@
-"""What was approved by the wrong people, or not at all, is named by the proof."""
+"""Checks of approvals: `verify` names transfers that were approved by unauthorized members or not at all."""
 
 from datetime import timedelta
 from functools import partial
@@ -27,14 +27,14 @@ DAMAGES = {
 
 
 @pytest.fixture
-async def approved(customer_desk, manager, funded, other):
+async def approved_transfer(customer_desk, manager, funded, payroll_pocket):
     """A transfer that was approved and carried out."""
-    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     await decide(manager, made)
     return made
 
 
-async def test_verify_names_requests_without_their_approvals(customer_desk, approved):
+async def test_verify_reports_requests_without_their_approvals(customer_desk, approved_transfer):
     bank = customer_desk.bank
     async with bank.pool.acquire() as conn:
         for message, damage in DAMAGES.items():
@@ -71,7 +71,7 @@ NOBODY = {"first_name": "Ben", "last_name": "Ode", "email": "b@b.example", "role
 
 
 @pytest.fixture
-async def requested(customer_desk, customer_desks, manager, funded, other):
+async def requests_in_every_state(customer_desk, customer_desks, manager, funded, payroll_pocket):
     """A team that has left a row in each of these states."""
 
     async def ask(path, body):
@@ -82,9 +82,9 @@ async def requested(customer_desk, customer_desks, manager, funded, other):
         await manager.ask("PATCH", path, {"status": status}, status=200)
 
     async def transfer():
-        # Nobody may ask twice in a second.
+        # A member may make one request per second.
         asker = await customer_desks(customer_desk.team.customer)
-        return asker, await asker.post(REQUESTS, on_us(funded, 1_00, to=other))
+        return asker, await asker.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
 
     rule = {"name": "Roles", "actions": ["MEMBER_ROLE"], "required_approvals": 1}
     await transfer()
@@ -107,7 +107,7 @@ async def requested(customer_desk, customer_desks, manager, funded, other):
     asker, changed = await transfer()
     await ask_for_two(customer_desk)
     await decide(manager, changed)
-    body = on_us(funded, 2_00, to=other, request_id=changed["id"])
+    body = on_us(funded, 2_00, to=payroll_pocket, request_id=changed["id"])
     await asker.patch(path_of(changed), {"transfer": body["transfer"]})
     await require_mfa(customer_desk)
 
@@ -117,7 +117,7 @@ def proofs_of(table):
     return partial(check_fingerprints, tables=[each for each in AUDITED_TABLES if each.table == table])
 
 
-async def test_each_column_of_a_request_is_verified(bank_dsn, requested):
+async def test_changing_any_column_of_a_transfer_request_is_detected_by_verify(bank_dsn, requests_in_every_state):
     conn = await asyncpg.connect(bank_dsn)
     transaction = conn.transaction()
     await transaction.start()

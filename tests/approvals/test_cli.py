@@ -1,4 +1,4 @@
-"""`billfold approvals`: the operator sees what waits, and stands in for a second person."""
+"""`billfold approvals`: the operator lists pending requests and decides as the second person."""
 
 import asyncio
 import re
@@ -20,8 +20,8 @@ CONTENT = (
 )
 
 
-def ask(dsn, customer):
-    """Write down that Anna, who is alone, has asked for a rule."""
+def request_rule(dsn, customer):
+    """Add a pending request for an approval rule by Anna, the only member."""
 
     async def write():
         conn = await asyncpg.connect(dsn)
@@ -42,11 +42,11 @@ def ask(dsn, customer):
     asyncio.run(write())
 
 
-def test_the_operator_confirms_a_request_of_a_team_of_one(founded, database_dsn):
+def test_the_operator_confirms_a_request_of_a_single_member_team(founded, database_dsn):
     founded("partner", "create", "acme")
     own = str(partner_ids(SEED, "acme").sandbox_customer_id)
     founded("users", "add", *ANNA, "--customer", own, "--role", "admin")
-    ask(database_dsn, own)
+    request_rule(database_dsn, own)
     status, said = founded("approvals", "list", own)
     assert status == 0, said
     assert "approval_rule.create" in re.sub(r"\s+", " ", said)

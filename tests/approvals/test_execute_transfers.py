@@ -1,4 +1,4 @@
-"""What was approved is carried out, once, whoever is killed meanwhile."""
+"""Approved transfers are executed once, also when a process is killed meanwhile."""
 
 import asyncio
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ async def schedule_execution(customer_desk, made):
     await jobs_store.schedule(customer_desk.bank.pool, [job])
 
 
-async def test_a_wire_leaves_when_it_is_approved(customer_desk, manager, world, funded):
+async def test_a_wire_is_sent_when_it_is_approved(customer_desk, manager, world, funded):
     linked = await wire_counterparty(customer_desk)
     body = wire(funded, 2_000_00, linked, description="Invoice 77")
     made = await customer_desk.post(REQUESTS, body)
@@ -46,7 +46,7 @@ async def test_a_wire_leaves_when_it_is_approved(customer_desk, manager, world, 
     assert await pool.fetchval("SELECT count(*) FROM wire_message WHERE wire_id = $1::uuid", made["id"]) == 1
 
 
-async def test_a_wire_needs_a_counterparty_of_its_kind_that_is_verified(customer_desk, world, funded):
+async def test_a_wire_to_an_unverified_or_wrong_type_counterparty_is_refused(customer_desk, world, funded):
     on_us_one = await counterparty(world, customer_desk.team.customer, await world.pocket())
     pending = await wire_counterparty(customer_desk, verification="incoming_wire")
     for to, code in ((on_us_one, "counterparty-type-mismatch"), (pending, "counterparty-not-verified")):
@@ -54,16 +54,18 @@ async def test_a_wire_needs_a_counterparty_of_its_kind_that_is_verified(customer
         await customer_desk.refused("POST", REQUESTS, wire(funded, 1_00, to), status=422, code=code)
 
 
-async def test_nothing_is_carried_out_where_the_sandbox_is_set_so(customer_desk, manager, funded, other):
-    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+async def test_an_approved_request_is_not_executed_when_the_sandbox_disables_execution(
+    customer_desk, manager, funded, payroll_pocket
+):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     with not_executed(customer_desk.bank):
         done = await decide(manager, made)
     assert (done["status"], done["transfer"]["execution_status"]) == ("APPROVED", "NOT_STARTED")
 
 
 @pytest.mark.parametrize("decision", [None, "DENIED"])
-async def test_nothing_is_carried_out_that_was_not_approved(customer_desk, manager, funded, other, decision):
-    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+async def test_executing_an_unapproved_request_does_nothing(customer_desk, manager, funded, payroll_pocket, decision):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     if decision is not None:
         await decide(manager, made, decision)
     named = (customer_desk.bank, UUID(customer_desk.team.customer), UUID(made["id"]))
@@ -75,9 +77,9 @@ async def test_nothing_is_carried_out_that_was_not_approved(customer_desk, manag
 
 
 async def test_an_approved_request_is_executed_when_the_api_process_is_killed(
-    customer_desk, manager, world, funded, other
+    customer_desk, manager, world, funded, payroll_pocket
 ):
-    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     with not_executed(customer_desk.bank):
         await decide(manager, made)
     await schedule_execution(customer_desk, made)
@@ -87,7 +89,7 @@ async def test_an_approved_request_is_executed_when_the_api_process_is_killed(
     assert await status_of(customer_desk, made) == ("APPROVED", "COMPLETED")
 
 
-async def test_a_wire_that_is_out_stays_out_whatever_its_partner_may_by_now(customer_desk, manager, world, funded):
+async def test_re_executing_a_sent_wire_after_a_feature_change_sends_nothing(customer_desk, manager, world, funded):
     made = await customer_desk.post(REQUESTS, wire(funded, 2_000_00, await wire_counterparty(customer_desk)))
     await decide(manager, made)
     pool = customer_desk.bank.pool
@@ -98,7 +100,7 @@ async def test_a_wire_that_is_out_stays_out_whatever_its_partner_may_by_now(cust
     assert await pool.fetchval("SELECT count(*) FROM wire_message") == 1
 
 
-async def test_a_wire_that_can_no_longer_be_sent_is_reported_once(customer_desk, manager, funded):
+async def test_a_wire_that_became_unsendable_is_reported_once(customer_desk, manager, funded):
     linked = await wire_counterparty(customer_desk)
     made = await customer_desk.post(REQUESTS, wire(funded, 2_000_00, linked))
     with not_executed(customer_desk.bank):
@@ -116,7 +118,7 @@ async def test_a_wire_that_can_no_longer_be_sent_is_reported_once(customer_desk,
     assert not report.findings
 
 
-async def test_a_wire_to_an_unverified_payee_is_not_sent_once_its_partner_may_not_send_it(
+async def test_a_wire_to_an_unverified_payee_is_not_sent_after_the_partner_loses_the_feature(
     customer_desk, manager, funded
 ):
     pool = customer_desk.bank.pool
@@ -131,11 +133,11 @@ async def test_a_wire_to_an_unverified_payee_is_not_sent_once_its_partner_may_no
     assert await pool.fetchval("SELECT count(*) FROM wire_message") == 0
 
 
-async def test_requests_approved_at_once_are_carried_out_each_by_itself(customer_desk, manager, world, funded, other):
+async def test_concurrently_executed_requests_each_complete_once(customer_desk, manager, world, funded, payroll_pocket):
     linked = await wire_counterparty(customer_desk)
     bodies = [wire(funded, cents, linked) for cents in (1_00, 2_00, 3_00)]
     asked = []
-    for body in (*bodies, on_us(funded, 4_00, to=other)):
+    for body in (*bodies, on_us(funded, 4_00, to=payroll_pocket)):
         await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
         asked.append(await customer_desk.post(REQUESTS, body))
     with not_executed(customer_desk.bank):

@@ -30,20 +30,20 @@ def decides(given, type_, cents):
     return [each.name for each in rules.matching(given, "TRANSFER", type_=type_, amount=cents)]
 
 
-def test_the_highest_tier_that_the_amount_reaches_decides():
+def test_the_highest_tier_reached_by_the_amount_decides():
     tiers = [rule("small", 0), rule("large", 2, min_amount=10_000_00), rule("huge", 3, min_amount=100_000_00)]
     assert decides(tiers, "WIRE", 9_999_99) == ["small"]
     assert decides(tiers, "WIRE", 10_000_00) == ["large", "small"]
     assert decides(tiers, "ON_US", 100_000_00) == ["huge", "large", "small"]
 
 
-def test_a_rule_for_the_type_decides_before_one_for_all():
+def test_a_rule_for_the_transfer_type_takes_precedence_over_a_general_rule():
     given = [rule("all", 3), rule("wires", 1, transfer_types=("WIRE",))]
     assert decides(given, "WIRE", 1) == ["wires", "all"]
     assert decides(given, "USDC", 1) == ["all"]
 
 
-def test_the_stricter_decides_when_each_is_more_specific_in_something():
+def test_the_stricter_of_two_rules_with_different_specifics_decides():
     given = [rule("wires", 1, transfer_types=("WIRE",)), rule("large", 3, min_amount=1_000_00)]
     assert decides(given, "WIRE", 5_000_00) == ["large", "wires"]
 
@@ -59,7 +59,7 @@ def test_the_stricter_decides_when_each_is_more_specific_in_something():
         ({}, {}, ["other", "one"]),
     ],
 )
-def test_the_more_specific_decides_and_among_equals_the_stricter(fields, other, order):
+def test_the_more_specific_rule_decides_and_among_equals_the_stricter(fields, other, order):
     assert decides([rule("one", 1, **fields), rule("other", 2, **other)], "WIRE", 10) == order
 
 
@@ -67,20 +67,20 @@ def test_a_transfer_without_an_amount_reaches_no_tier():
     assert decides([rule("tier", 2, min_amount=1)], "WIRE", None) == []
 
 
-def test_a_requirement_is_the_rules_own_and_all_of_it():
+def test_an_approval_requirement_carries_all_terms_of_its_rule():
     one = rule("Wires", 2, approver_roles=("MANAGER",), approver_ids=(ANNA, BEN), ordered=True)
     assert rules.requirement_of(one) == ApprovalRequirement(
         rule_id=one.rule_id, rule_name="Wires", required=2, roles=("MANAGER",), ids=(ANNA, BEN), ordered=True
     )
 
 
-def test_rules_that_are_off_or_about_something_else_decide_nothing():
+def test_disabled_rules_and_rules_for_a_different_action_do_not_apply():
     given = [rule("off", 3, enabled=False), rule("roles", 2, actions=("MEMBER_ROLE",))]
     assert decides(given, "WIRE", 1) == []
     assert [each.name for each in rules.matching(given, "MEMBER_ROLE")] == ["roles"]
 
 
-def test_only_what_asks_for_more_takes_the_place_of_a_rule_without_room():
+def test_only_a_stricter_rule_replaces_a_rule_that_cannot_be_met():
     small, large = rule("small", 0), rule("large", 2, min_amount=100)
     assert rules.stricter([large, small], large) == []
     assert rules.stricter([small], small) == [DEFAULT_REQUIREMENT]
@@ -117,7 +117,7 @@ TEAM: dict[UUID, Role] = {ANNA: "MANAGER", BEN: "APPROVER"}
         ({"required": 2, "ids": (CLEO, BEN), "ordered": True}, 1, True),
     ],
 )
-def test_a_request_is_blocked_when_those_who_are_left_cannot_approve_it(terms, approvals, possible):
+def test_a_request_is_blocked_when_the_remaining_approvers_cannot_approve_it(terms, approvals, possible):
     blocker = rules.find_blocker(ApprovalRequirement(rule_name="Wires", **terms), TEAM, approvals=approvals)
     assert (blocker is None) == possible
     assert possible or "The rule 'Wires'" in str(blocker)
@@ -138,13 +138,13 @@ def test_a_request_is_blocked_when_those_who_are_left_cannot_approve_it(terms, a
         ({"actions": ("MEMBER_ROLE",), "transfer_types": ("WIRE",)}, ("transfer_types",), "value_error"),
     ],
 )
-def test_a_rule_that_cannot_be_met_is_refused(fields, place, kind):
+def test_an_approval_rule_that_the_team_cannot_meet_is_refused(fields, place, kind):
     with pytest.raises(InvalidInput) as wrong:
         rules.check_rule(rule("x", **fields), {ANNA, BEN})
     assert [(each.loc, each.type) for each in wrong.value.errors] == [(place, kind)]
 
 
-def test_each_mistake_of_a_rule_is_named():
+def test_every_error_in_an_approval_rule_is_reported():
     wrong = rule("x", approver_roles=("VIEWER",), actions=("MEMBER_ROLE",), min_amount=1)
     with pytest.raises(InvalidInput) as refused:
         rules.check_rule(wrong, set())
@@ -154,7 +154,7 @@ def test_each_mistake_of_a_rule_is_named():
     ]
 
 
-def test_a_rule_that_can_be_met_is_taken():
+def test_an_approval_rule_that_the_team_can_meet_is_accepted():
     rules.check_rule(rule("x", transfer_types=("WIRE",), min_amount=1, daily_cap=2), set())
     rules.check_rule(rule("x", 2, approver_ids=(ANNA, BEN)), {ANNA, BEN})
     rules.check_rule(rule("x", 2, approver_ids=(ANNA, BEN), ordered=True), {ANNA, BEN})

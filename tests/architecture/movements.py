@@ -1,4 +1,4 @@
-"""Every movement of money and of what stands around it, under its name in the tables of docs/domain/movements.md."""
+"""Every movement of money and its related rows, under its name in the tables of docs/domain/movements.md."""
 
 from datetime import UTC, date, datetime
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""What becomes of cards and card orders."""
+"""Movements of cards and card orders."""
 
 from datetime import date
 from uuid import UUID

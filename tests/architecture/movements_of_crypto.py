@@ -1,4 +1,4 @@
-"""What becomes of deposits on chains."""
+"""Movements of crypto deposits."""
 
 from typing import Any
 from uuid import UUID

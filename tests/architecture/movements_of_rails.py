@@ -1,4 +1,4 @@
-"""What becomes of wires and ACH entries: those we send and those that reach us."""
+"""Movements of wires and ACH entries, outgoing and incoming."""
 
 from uuid import UUID
 

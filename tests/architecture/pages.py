@@ -23,7 +23,7 @@ def text_of(name):
 
 
 def spans(page):
-    """What stands between single backquotes, code blocks left out."""
+    """Return the text between single backquotes outside code blocks."""
     return _SPAN.findall(_BLOCK.sub("", page.read_text()))
 
 

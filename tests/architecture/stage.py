@@ -1,4 +1,4 @@
-"""Every movement of money and of what stands around it, played in a bank in memory.
+"""Every movement of money and its related rows, played in a bank in memory.
 
 `play_all` names each as the tables of docs/domain/movements.md do.
 """
@@ -88,7 +88,7 @@ class Stage(Customers):
         return house
 
     def catch_up(self, customer, day, hour):
-        """Do at once what is due at an instant."""
+        """Run the work that is due at an instant."""
         self.bank.now = et_instant(day, hour)
         self.submit(CatchUp, customer)
 

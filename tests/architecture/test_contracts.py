@@ -15,7 +15,7 @@ def name_of(path):
     return str(path.relative_to(ROOT))
 
 
-def test_nothing_is_exempt_from_an_import_contract():
+def test_import_contracts_have_no_ignored_imports():
     contracts = tomllib.loads(text_of("pyproject.toml"))["tool"]["importlinter"]["contracts"]
     assert len(contracts) == 5
     assert not [each["name"] for each in contracts if "ignore_imports" in each]
@@ -34,7 +34,7 @@ def test_folders_of_the_package_are_small():
     assert not [name_of(each) for each in folders if len(list(each.glob("[!_]*.py"))) > FOLDER_FILES]
 
 
-def test_no_declared_pattern_lets_a_line_break_follow():
+def test_declared_patterns_do_not_accept_a_trailing_newline():
     """`$` matches before one: `\\Z` is the end of a text."""
     assert not [f"{name_of(path)} {each.value}" for path in SOURCES for each in patterns_of(path) if "$" in each.value]
 

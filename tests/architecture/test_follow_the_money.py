@@ -27,15 +27,15 @@ NAMED = set().union(*map(functions_of, ROWS.values()))
 
 
 @pytest.fixture(scope="module")
-def played():
+def played_movements():
     return play_all(NAMED)
 
 
-def test_every_movement_is_in_the_table_and_every_row_is_played(played):
-    assert sorted(ROWS) == sorted(played)
+def test_every_money_movement_has_a_table_row_and_every_row_is_executed(played_movements):
+    assert sorted(ROWS) == sorted(played_movements)
 
 
-def test_every_rule_is_in_the_table():
+def test_every_rule_has_a_row_in_the_movements_table():
     for each in pkgutil.walk_packages(billfold.__path__, "billfold."):
         if each.name.endswith(".commands"):
             import_module(each.name)
@@ -44,9 +44,9 @@ def test_every_rule_is_in_the_table():
 
 
 @pytest.mark.parametrize("movement", ROWS)
-def test_a_movement_calls_posts_and_writes_what_its_row_says(played, movement):
+def test_a_movement_matches_the_functions_postings_and_tables_of_its_row(played_movements, movement):
     _, postings, tables, *_ = ROWS[movement]
-    moved = played[movement]
+    moved = played_movements[movement]
     assert functions_of(ROWS[movement]) - moved.functions == set()
     posted = ", ".join(moved.postings) or "none"
     assert re.fullmatch(pattern_of(postings), posted), posted

@@ -23,36 +23,36 @@ OF_TESTS = "BILLFOLD_SCREENSHOTS"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_lead_somewhere(page):
+def test_links_of_the_documentation_resolve(page):
     assert [to for to in links(page) if not (page.parent / to).exists()] == []
 
 
 @pytest.mark.parametrize("page", CURRENT, ids=name_of)
-def test_commands_that_are_named_exist(page):
+def test_commands_mentioned_in_the_docs_exist(page):
     called = [found[1] for line in code(page) if (found := _CALL.search(line))]
     assert [words for words in called if not is_a_command(words)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_recipes_that_are_named_exist(page):
+def test_make_recipes_mentioned_in_the_docs_exist(page):
     recipes = set(re.findall(r"^([a-z]+):", text_of("Makefile"), re.MULTILINE))
     assert {name for line in code(page) for name in _RECIPE.findall(line)} <= recipes
 
 
 @pytest.mark.parametrize("page", CURRENT, ids=name_of)
-def test_settings_that_are_named_exist(page):
+def test_settings_mentioned_in_the_docs_exist(page):
     known = {variable_name(name) for name in declared_settings()}
     named = {name.removesuffix("_FILE") for name in _VARIABLE.findall(page.read_text())}
     assert named - {"BILLFOLD_", OF_TESTS} <= known
 
 
-def test_the_readme_has_python_that_is_python():
+def test_python_samples_of_the_readme_compile():
     blocks = re.findall(r"^```python\n(.*?)^```", text_of("README.md"), re.MULTILINE | re.DOTALL)
     assert blocks
     assert all(ast.parse(block) for block in blocks)
 
 
-def test_every_test_that_the_security_page_names_exists():
+def test_every_test_referenced_by_the_security_page_exists():
     there = {
         name
         for path in (ROOT / "tests").rglob("test_*.py")
@@ -61,7 +61,7 @@ def test_every_test_that_the_security_page_names_exists():
     assert set(re.findall(r"`(test_\w+)`", text_of("docs/security.md"))) <= there
 
 
-def test_the_licence_is_the_one_that_is_named():
+def test_the_license_file_matches_the_declared_license():
     named = tomllib.loads(text_of("pyproject.toml"))["project"]["license"]
     assert f"[{named}](LICENSE)" in text_of("README.md")
     assert "Apache License" in text_of("LICENSE")
@@ -78,7 +78,7 @@ def test_the_licence_is_the_one_that_is_named():
         ("nothing", False),
     ],
 )
-def test_a_command_is_known_by_its_words(words, there):
+def test_a_command_is_recognized_by_its_words(words, there):
     assert is_a_command(words) is there
 
 

@@ -85,7 +85,7 @@ def _worth() -> dict[str, str]:
 
 
 def _sold() -> dict[str, str]:
-    """A payment of $60,000.00 to somebody else, and the same within the customer."""
+    """A payment of $60,000.00 to a different customer, and the same within the customer."""
     found: dict[str, str] = {}
     for name, price in (("payment", MARKET.t0_bid(BILL, NINE)), ("reallocation", MARKET.t1_bid(BILL, NINE))):
         need = 60_000_00 - (DEPOSIT - COST)

@@ -1,4 +1,4 @@
-"""Whatever happens to a row of the audit log, the proof names the first bad one."""
+"""Checks of the audit log: `verify` names the first damaged row."""
 
 from datetime import UTC, datetime
 
@@ -26,16 +26,16 @@ async def log(database_dsn):
     conn = await asyncpg.connect(database_dsn)
     async with conn.transaction():
         for number in range(5):
-            await audit_record.record_all(conn, VAULT, [of(ANNA, number), of(BERT, number)], now=NOW)
+            await audit_record.record_all(conn, VAULT, [new_entry(ANNA, number), new_entry(BERT, number)], now=NOW)
         await seals.seal_heads(conn, VAULT, now=NOW)
-        await audit_record.record(conn, VAULT, of(ANNA, 5), now=NOW)
+        await audit_record.record(conn, VAULT, new_entry(ANNA, 5), now=NOW)
     await conn.execute("ALTER TABLE audit_entry DISABLE TRIGGER ALL")
     await conn.execute("ALTER TABLE audit_seal DISABLE TRIGGER ALL")
     yield conn
     await conn.close()
 
 
-def of(customer_id, number):
+def new_entry(customer_id, number):
     return NewEntry(
         customer_id=customer_id,
         origin=Origin.operator(),
@@ -56,12 +56,12 @@ async def carried_out(conn):
     return await seals.list_seal_lines(conn, 0)
 
 
-def place(report):
+def place_of_first_finding(report):
     assert report.first is not None
     return report.first.table, *report.first.key.values()
 
 
-async def test_a_log_as_it_was_written_is_clean(log):
+async def test_an_unmodified_audit_log_verifies_clean(log):
     report = await prove(log, copy=await carried_out(log))
     assert report.is_clean, report.findings
     assert report.checked == {"audit_entry": 11, "audit_seal": 1}
@@ -95,14 +95,14 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("damage", DAMAGED)
-async def test_the_first_row_that_was_altered_deleted_or_swapped_is_named(log, damage):
+async def test_verify_reports_the_first_altered_deleted_or_swapped_audit_row(log, damage):
     statements, *row = DAMAGED[damage]
     for statement in statements:
         await log.execute(statement)
-    assert place(await prove(log)) == ("audit_entry", *row)
+    assert place_of_first_finding(await prove(log)) == ("audit_entry", *row)
 
 
-async def test_a_row_of_another_customer_is_named(log):
+async def test_verify_reports_an_audit_row_moved_to_a_different_customer(log):
     await log.execute(delete(BERT, "= 5"))
     await log.execute(update(f"customer_id = '{BERT}'", ANNA, 5))
     named = {finding.key.get("entry_no") for finding in (await prove(log)).findings}
@@ -124,62 +124,62 @@ async def cut(log, customer_id, after):
 
 
 @pytest.mark.parametrize("after", [0, 3])
-async def test_a_tail_that_was_cut_off_with_its_head_is_missed_by_the_seal(log, after):
+async def test_a_truncated_audit_log_is_detected_by_its_seal(log, after):
     await cut(log, BERT, after)
-    assert place(await prove(log)) == ("audit_entry", BERT, after + 1)
+    assert place_of_first_finding(await prove(log)) == ("audit_entry", BERT, after + 1)
 
 
-async def test_a_tail_is_missed_by_the_copy_when_the_seals_are_gone_too(log):
+async def test_a_truncated_audit_log_without_seals_is_detected_by_the_archive(log):
     copy = await carried_out(log)
     await cut(log, BERT, 3)
     await log.execute("DELETE FROM audit_seal")
-    assert place(await prove(log))[0] == "audit_chain_head"
+    assert place_of_first_finding(await prove(log))[0] == "audit_chain_head"
     await log.execute("UPDATE audit_chain_head SET sealed_no = 0")
     assert (await prove(log)).is_clean
     report = await prove(log, copy=copy)
     assert {finding.table for finding in report.findings} == {"audit_entry", "audit_seal"}
 
 
-async def test_a_seal_that_was_altered_is_named(log):
+async def test_verify_reports_an_altered_seal(log):
     line = (await carried_out(log))[0]
     altered = line.replace('"entry_no":5', '"entry_no":4')
     await log.execute("UPDATE audit_seal SET line = $1", altered)
-    assert place(await prove(log)) == ("audit_seal", 1)
-    assert place(await prove(log, copy=[line])) == ("audit_seal", 1)
+    assert place_of_first_finding(await prove(log)) == ("audit_seal", 1)
+    assert place_of_first_finding(await prove(log, copy=[line])) == ("audit_seal", 1)
 
 
-async def test_a_seal_under_the_banks_own_key_that_does_not_follow_is_named(log):
+async def test_verify_reports_a_validly_signed_seal_that_breaks_the_chain(log):
     async with log.transaction():
-        await audit_record.record(log, VAULT, of(ANNA, 6), now=NOW)
+        await audit_record.record(log, VAULT, new_entry(ANNA, 6), now=NOW)
         seal = await seals.seal_heads(log, VAULT, now=NOW)
     assert seal is not None
     assert seal.seal_no == 2
     assert (await prove(log)).is_clean
     forged = seals.format_seal(msgspec.structs.replace(seal, previous="0" * 64), VAULT)
     await log.execute("UPDATE audit_seal SET line = $1 WHERE seal_no = 2", forged)
-    assert place(await prove(log)) == ("audit_seal", 2)
+    assert place_of_first_finding(await prove(log)) == ("audit_seal", 2)
 
 
-async def test_a_head_that_counts_as_sealed_and_is_not_is_named(log):
+async def test_verify_reports_a_chain_head_falsely_marked_as_sealed(log):
     await log.execute("UPDATE audit_chain_head SET sealed_no = entry_no WHERE customer_id = $1", ANNA)
-    assert place(await prove(log)) == ("audit_chain_head", ANNA)
+    assert place_of_first_finding(await prove(log)) == ("audit_chain_head", ANNA)
 
 
-async def test_a_seal_with_another_number_is_named(log):
+async def test_verify_reports_a_renumbered_seal(log):
     await log.execute("UPDATE audit_seal SET seal_no = 2")
-    assert place(await prove(log)) == ("audit_seal", 1)
+    assert place_of_first_finding(await prove(log)) == ("audit_seal", 1)
 
 
-async def test_a_head_that_knows_less_or_else_is_named(log):
+async def test_verify_reports_a_chain_head_that_is_behind_altered_or_missing(log):
     await log.execute("UPDATE audit_chain_head SET entry_no = 5 WHERE customer_id = $1", ANNA)
-    assert place(await prove(log)) == ("audit_entry", ANNA, 6)
+    assert place_of_first_finding(await prove(log)) == ("audit_entry", ANNA, 6)
     await log.execute(r"UPDATE audit_chain_head SET entry_no = 6, hash = '\x00' WHERE customer_id = $1", ANNA)
-    assert place(await prove(log)) == ("audit_chain_head", ANNA)
+    assert place_of_first_finding(await prove(log)) == ("audit_chain_head", ANNA)
     await log.execute("DELETE FROM audit_chain_head WHERE customer_id = $1", ANNA)
-    assert place(await prove(log)) == ("audit_chain_head", ANNA)
+    assert place_of_first_finding(await prove(log)) == ("audit_chain_head", ANNA)
 
 
-async def test_every_entry_fails_under_another_key_and_only_numbers_are_checked_without_one(log):
+async def test_audit_entries_fail_under_a_different_key_and_only_numbers_are_checked_without_one(log):
     report = await prove(log, vault=Vault(bytes(32)))
     assert not report.is_clean
     assert (await prove(log, vault=None)).is_clean

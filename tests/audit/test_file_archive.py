@@ -4,7 +4,7 @@ from billfold.audit.seals import FileArchive
 from billfold.platform.errors import InvariantError
 
 
-async def test_lines_stay_in_their_order_and_are_added_once(tmp_path):
+async def test_archive_lines_keep_their_order_and_are_added_once(tmp_path):
     one, other = (FileArchive(tmp_path / "there" / "lines.txt", beginning="") for _ in range(2))
     assert await one.lines() == []
     assert await one.add(["a", "b"], after=0) == 2
@@ -16,7 +16,7 @@ async def test_lines_stay_in_their_order_and_are_added_once(tmp_path):
 @pytest.mark.parametrize(
     ("left", "line", "after", "whole"), [("a\nhal", "half", 1, "a\nhalf\n"), ("a lo", "a", 0, "a\n")]
 )
-async def test_a_line_that_was_cut_short_is_written_again(tmp_path, left, line, after, whole):
+async def test_a_truncated_archive_line_is_rewritten(tmp_path, left, line, after, whole):
     path = tmp_path / "lines.txt"
     path.write_text(left)
     assert await FileArchive(path, beginning="").add([line], after=after) == after + 1
@@ -25,7 +25,7 @@ async def test_a_line_that_was_cut_short_is_written_again(tmp_path, left, line, 
 
 
 @pytest.mark.parametrize("foreign", ["root:x:0:0\n", "an unfinished line"])
-async def test_a_file_of_something_else_is_left_as_it_is(tmp_path, foreign):
+async def test_a_foreign_file_is_refused_and_left_unchanged(tmp_path, foreign):
     path = tmp_path / "lines.txt"
     path.write_text(foreign)
     with pytest.raises(InvariantError, match="is not a seal file"):

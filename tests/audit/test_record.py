@@ -80,7 +80,7 @@ async def test_concurrent_writers_leave_one_chain_without_a_gap(pool):
         assert checksum_matches(rows)
 
 
-async def test_time_never_runs_backwards_within_a_log(pool):
+async def test_timestamps_never_decrease_within_an_audit_log(pool):
     customer = ids.new()
     await record(pool, entry(customer))
     await record(pool, entry(customer), now=NOW - timedelta(seconds=5))
@@ -88,7 +88,7 @@ async def test_time_never_runs_backwards_within_a_log(pool):
     assert first.recorded_at == second.recorded_at == NOW
 
 
-async def test_what_is_rolled_back_leaves_nothing(pool):
+async def test_a_rolled_back_entry_leaves_no_gap_in_the_audit_log(pool):
     customer = ids.new()
     async with pool.acquire() as conn:
         transaction = conn.transaction()
@@ -101,7 +101,7 @@ async def test_what_is_rolled_back_leaves_nothing(pool):
 
 @pytest.mark.parametrize("table", ["audit_entry", "audit_seal"])
 @pytest.mark.parametrize("change", ["UPDATE {} SET {}", "DELETE FROM {}", "TRUNCATE {}"])
-async def test_nobody_changes_what_was_recorded_not_even_the_owner(pool, conn, table, change):
+async def test_changing_an_audit_entry_is_denied_even_to_the_table_owner(pool, conn, table, change):
     await record(pool, entry(ids.new()))
     columns = {"audit_entry": "outcome = 'FAILURE'", "audit_seal": "line = ''"}
     statement = change.format(table, columns[table])
@@ -122,13 +122,13 @@ async def test_the_application_cannot_change_the_schema(pool):
             await pool.execute(statement)
 
 
-async def test_a_later_table_is_the_applications_as_well(pool, conn):
+async def test_the_application_role_has_access_to_tables_created_later(pool, conn):
     await conn.execute("CREATE TABLE later (n int)")
     await pool.execute("INSERT INTO later VALUES (1)")
     assert await pool.fetchval("SELECT n FROM later") == 1
 
 
-async def test_an_audited_action_is_recorded_with_details_added_inside_it(pool):
+async def test_an_audited_action_is_recorded_with_the_details_added_during_it(pool):
     customer, made = ids.new(), ids.new()
     async with audited(pool, customer) as action:
         action.resource_id = made
@@ -148,7 +148,7 @@ async def test_a_refused_action_is_rolled_back_and_recorded_as_a_failure(pool):
     assert await pool.fetchval("SELECT count(*) FROM clock") == 0
 
 
-async def test_an_action_that_changes_nothing_leaves_no_entry(pool):
+async def test_a_skipped_action_leaves_no_audit_entry(pool):
     customer = ids.new()
     async with audited(pool, customer) as action:
         action.skip()

@@ -19,7 +19,7 @@ def row_of(*, vault=VAULT, previous=CHAIN_START, **fields):
     return build_entry(entry, 1, previous, at=NOW, name="operator", vault=vault)
 
 
-def test_a_row_is_known_as_it_was_written():
+def test_an_unmodified_row_matches_its_chain_hash():
     row = row_of()
     assert is_chained_to(CHAIN_START, row, VAULT)
     assert not is_chained_to(b"another", row, VAULT)
@@ -34,11 +34,11 @@ CHANGES = (
 
 
 @pytest.mark.parametrize("column", CHANGES)
-def test_a_row_is_not_known_when_anything_in_it_was_changed(column):
+def test_a_row_with_any_changed_column_fails_its_chain_hash(column):
     assert not is_chained_to(CHAIN_START, msgspec.structs.replace(row_of(), **{column: CHANGES[column]}), VAULT)
 
 
-def test_a_row_is_known_under_a_retired_key_and_not_under_a_strangers():
+def test_a_row_verifies_under_a_retired_key_but_not_under_an_unknown_key():
     row, new_key = row_of(), bytes(reversed(range(32)))
     assert is_chained_to(CHAIN_START, row, Vault(new_key, retired=[bytes(range(32))]))
     assert not is_chained_to(CHAIN_START, row, Vault(new_key))
@@ -58,11 +58,11 @@ def test_a_row_is_known_under_a_retired_key_and_not_under_a_strangers():
         ({"id": "5d0c2a4e-8f00-4000-8000-0000000000e1"}, {"id": "5d0c2a4e-8f00-4000-8000-0000000000e1"}),
     ],
 )
-def test_secrets_and_numbers_of_cards_and_people_are_not_kept(given, kept):
+def test_secrets_card_numbers_and_tax_ids_are_redacted_from_audit_details(given, kept):
     assert redact(given) == kept
 
 
-def test_contact_details_are_sealed_and_open_in_their_own_entry_alone():
+def test_contact_details_are_encrypted_and_decrypt_only_in_their_own_entry():
     given = {
         "email": "anna@b.example",
         "invited": [{"phone_number": "+12025550123", "role": "VIEWER"}],
@@ -77,18 +77,18 @@ def test_contact_details_are_sealed_and_open_in_their_own_entry_alone():
     assert open_details(moved, VAULT) == msgspec.json.decode(other.details)
 
 
-def test_details_stay_small():
+def test_oversized_audit_details_are_left_out():
     row = row_of(details={str(n): "x" * 500 for n in range(100)})
     assert "left_out" in row.details
     assert len(row.details) < 100
 
 
-def test_an_action_without_a_verb_is_a_bug():
+def test_an_audit_action_without_a_verb_raises_an_error():
     with pytest.raises(InvariantError):
         row_of(action="created")
 
 
-def test_a_zero_character_does_not_break_the_row():
+def test_a_nul_character_in_an_audited_user_agent_is_removed():
     row = row_of(origin=Origin(kind="CLIENT", user_agent="a\0b" + "x" * 900))
     assert row.user_agent is not None
     assert row.user_agent.startswith("ab")

@@ -32,7 +32,7 @@ async def record(bank, count=1):
         await audit_record.record_all(conn, bank.vault, entries, now=NOW)
 
 
-async def test_seals_are_made_every_hour_and_carried_out(bank, clock, tmp_path):
+async def test_seals_are_made_hourly_and_archived(bank, clock, tmp_path):
     archive = FileArchive(tmp_path / "seals.txt")
     sealer = AuditSealer(archive, clock)
     assert await sealer(bank) == 1  # of the market
@@ -49,7 +49,7 @@ async def test_seals_are_made_every_hour_and_carried_out(bank, clock, tmp_path):
     assert len(await archive.lines()) == 3
 
 
-async def test_another_worker_carries_out_what_the_first_did_not(bank, clock, tmp_path):
+async def test_a_second_worker_archives_seals_that_the_first_left_unarchived(bank, clock, tmp_path):
     await record(bank)
     await AuditSealer(FileArchive(tmp_path / "lost.txt"), clock)(bank)
     archive = FileArchive(tmp_path / "seals.txt")
@@ -57,7 +57,7 @@ async def test_another_worker_carries_out_what_the_first_did_not(bank, clock, tm
     assert len(await archive.lines()) == 1
 
 
-async def test_every_end_that_moved_is_sealed_once_whatever_their_number(bank, monkeypatch):
+async def test_every_advanced_chain_head_is_sealed_once_in_batches(bank, monkeypatch):
     monkeypatch.setattr(seals, "HEADS_MAX", 2)
     await record(bank, 4)  # besides that of the market and the bank's own
     assert await seal_audit_log(bank, NOW) == 3
@@ -68,7 +68,7 @@ async def test_every_end_that_moved_is_sealed_once_whatever_their_number(bank, m
     assert sealed[1].previous == seals.fingerprint(lines[0])
 
 
-async def test_seals_are_carried_out_once_each_though_one_was_cut_short(bank, tmp_path):
+async def test_seals_are_archived_once_after_an_interrupted_write(bank, tmp_path):
     path = tmp_path / "seals.txt"
     archive = FileArchive(path)
     for count in (1, 1, 1):

@@ -1,4 +1,4 @@
-"""A bank in use is backed up, and restored to a moment between two transfers; what cannot be restored is refused."""
+"""A bank in use is backed up and restored to a moment between two transfers; invalid backups are refused."""
 
 import asyncio
 import base64
@@ -52,7 +52,7 @@ async def amounts(dsn):
 
 @pytest.fixture
 def billfold(tmp_path, capsys):
-    """Run a command on the bank of a folder; return (status, what was said)."""
+    """Run a command on the bank of a folder; return (status, output)."""
 
     def call(*words, into=tmp_path / "state", **more):
         status = run(Wiring(environment(into, **more)), arguments=[*map(str, words)])
@@ -62,7 +62,7 @@ def billfold(tmp_path, capsys):
     return call
 
 
-def test_a_bank_is_restored_to_a_moment_between_two_transfers(billfold, tmp_path):
+def test_a_bank_is_restored_to_a_point_in_time_between_two_transfers(billfold, tmp_path):
     state, backups = tmp_path / "state", tmp_path / "backups"
     assert billfold("migrate", "up")[0] == 0
     assert "There is no bank" in billfold("backup", backups, into=tmp_path / "none")[1]
@@ -106,7 +106,7 @@ def test_a_bank_is_restored_to_a_moment_between_two_transfers(billfold, tmp_path
     assert not [*tmp_path.glob("refused*")]
 
 
-def test_a_folder_that_would_be_copied_into_itself_is_refused(billfold, tmp_path):
+def test_a_backup_folder_inside_the_backed_up_folders_is_refused(billfold, tmp_path):
     state, documents = tmp_path / "state", tmp_path / "documents"
     (state / "postgres").mkdir(parents=True)
     for folder in (state / "backups", documents / "backups", tmp_path):
@@ -138,7 +138,7 @@ def make_backup(folder, number):
     return about.label
 
 
-def test_half_a_backup_counts_as_none_and_goes_with_the_next_and_files_of_others_stay(tmp_path, monkeypatch):
+def test_an_incomplete_backup_is_ignored_and_later_removed_without_touching_foreign_files(tmp_path, monkeypatch):
     folder = BackupFolder(tmp_path)
     (tmp_path / "photos.partial").mkdir()
     labels = [make_backup(folder, number) for number in (1, 2, 3)]
@@ -157,7 +157,7 @@ def test_half_a_backup_counts_as_none_and_goes_with_the_next_and_files_of_others
     assert {each.name for each in tmp_path.iterdir()} == {"photos.partial", labels[2], newest}
 
 
-def test_a_log_of_many_days_may_take_hours_to_be_replayed(tmp_path, monkeypatch):
+def test_wal_replay_of_many_days_is_given_hours(tmp_path, monkeypatch):
     data_dir, ran = tmp_path / "postgres", []
     data_dir.mkdir()
     (data_dir / "PG_VERSION").write_text(f"{MAJOR}\n")

@@ -1,4 +1,4 @@
-"""A place for throwaway servers: in memory where there is room, as no figure is looked at."""
+"""A folder for throwaway servers: in memory where there is room, as no measurement is made."""
 
 import tempfile
 from collections.abc import Iterator

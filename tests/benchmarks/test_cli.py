@@ -1,4 +1,4 @@
-"""Every benchmark at the smallest size: that it runs, counts, and says what it measured."""
+"""Every benchmark at the smallest size runs, counts and reports its measurements."""
 
 import msgspec
 import pytest
@@ -38,7 +38,7 @@ TINY = 0.001
         ),
     ],
 )
-def test_figures_stand_beside_their_baselines(name, compared, state_dir, capsys):
+def test_benchmark_figures_are_compared_with_their_baselines(name, compared, state_dir, capsys):
     found = bench.run([name], scale=TINY, runs=1, state_dir=state_dir)
     assert list(state_dir.iterdir()) == [], "it cleans up"
     printed = capsys.readouterr()
@@ -52,7 +52,7 @@ def test_figures_stand_beside_their_baselines(name, compared, state_dir, capsys)
     assert all(f"| {each} |" in printed.out for each in figures)
 
 
-def test_figures_are_written_into_a_file_when_one_is_named(tmp_path, state_dir, monkeypatch):
+def test_figures_are_written_to_the_output_file_when_given(tmp_path, state_dir, monkeypatch):
     result = Result(name="reads", setting={}, figures=[], peak_memory_mib={})
     monkeypatch.setitem(bench.BENCHMARKS, "reads", lambda _: result)
     path = tmp_path / "figures.json"
@@ -62,7 +62,7 @@ def test_figures_are_written_into_a_file_when_one_is_named(tmp_path, state_dir, 
     assert (found["scale"], found["benchmarks"]["reads"]["figures"]) == (0.1, [])
 
 
-def test_command_line_names_the_benchmarks_when_it_does_not_know_one():
+def test_an_unknown_benchmark_is_refused_with_the_list_of_benchmarks():
     answer = CliRunner().invoke(bench.app, ["engines"])
     assert answer.exit_code == 2
     assert "day_end" in answer.output
@@ -72,7 +72,7 @@ def test_command_line_names_the_benchmarks_when_it_does_not_know_one():
     ("names", "chosen"),
     [(["all"], list(bench.BENCHMARKS)), (["day-end", "reads"], ["reads", "day_end"])],
 )
-def test_benchmarks_run_in_their_own_order(names, chosen):
+def test_benchmarks_run_in_their_defined_order(names, chosen):
     assert bench.chosen_of(names) == chosen
 
 
@@ -92,10 +92,10 @@ def test_report_warns_when_the_machine_was_busy():
     assert "80 % busy" in as_markdown(result)
 
 
-def test_customers_stay_even_when_scaled_since_they_are_paired():
+def test_the_scaled_number_of_customers_is_always_even():
     assert all(sizes_at(n / 997).customers % 2 == 0 for n in range(1, 100))
 
 
-def test_history_is_shared_out_evenly():
+def test_history_is_distributed_evenly():
     assert shared_out(10, 4) == [2, 3, 2, 3]
     assert sum(shared_out(1_000_000, 240)) == 1_000_000

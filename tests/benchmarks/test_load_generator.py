@@ -25,15 +25,15 @@ class Wire(asyncio.Transport):
             loop.call_soon(self.connection.data_received, piece)
 
 
-async def run(requests, pieces):
+async def run_load(requests, pieces):
     load_run = LoadRun(requests, None)
     connection = _Connection(load_run)
     connection.connection_made(Wire(connection, pieces))
     return await load_run.run([connection])
 
 
-async def test_answer_is_put_together_when_it_comes_in_pieces():
-    outcome = await run([b"1", b"2", b"3"], [OK[:5], OK[5:39], OK[39:]])
+async def test_a_response_in_chunks_is_reassembled():
+    outcome = await run_load([b"1", b"2", b"3"], [OK[:5], OK[5:39], OK[39:]])
     assert outcome.timing.done == 3
 
 
@@ -44,12 +44,12 @@ async def test_answer_is_put_together_when_it_comes_in_pieces():
         (b"HTTP/1.1 200 OK\r\n\r\n", "without length"),
     ],
 )
-async def test_run_fails_at_the_first_answer_that_is_not_good(answer, why):
+async def test_a_load_run_fails_at_the_first_bad_response(answer, why):
     with pytest.raises(WorkloadError, match=why):
-        await run([b"1"], [answer])
+        await run_load([b"1"], [answer])
 
 
-async def test_run_fails_when_the_server_hangs_up():
+async def test_a_load_run_fails_when_the_server_closes_the_connection():
     load_run = LoadRun([b"1"], None)
     connection = _Connection(load_run)
     connection.connection_made(Wire(connection, []))

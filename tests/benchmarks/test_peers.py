@@ -1,4 +1,4 @@
-"""Ledgers beside the bank: each is driven through its own API, and what it refuses is counted."""
+"""Other ledgers in the benchmark: each is driven through its own API, and its refusals are counted."""
 
 import json
 import threading
@@ -79,7 +79,7 @@ class PlainLedger:
 
 
 @contextmanager
-def served(ledger, *, chunked):
+def serve_ledger(ledger, *, chunked):
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         wbufsize = 65536
@@ -115,10 +115,10 @@ def served(ledger, *, chunked):
         server.server_close()
 
 
-def test_every_ledger_is_measured_from_one_client_to_hundreds_and_ours_stands_beside(state_dir):
+def test_peer_ledgers_and_billfold_are_measured_from_1_to_256_connections(state_dir):
     formance, blnk = PlainLedger(), PlainLedger()
     blnk.refuse_every = 50
-    with served(formance, chunked=True) as first, served(blnk, chunked=False) as second:
+    with serve_ledger(formance, chunked=True) as first, serve_ledger(blnk, chunked=False) as second:
         ledgers: list[Ledger] = [Formance(Address(url=first)), Blnk(Address(url=second, key="a key"))]
         found = bench.run(["peers"], ledgers=ledgers, scale=TINY, runs=1, state_dir=state_dir)
     figures = {each["name"]: each for each in found["benchmarks"]["peers"]["figures"]}
@@ -136,12 +136,12 @@ def test_every_ledger_is_measured_from_one_client_to_hundreds_and_ours_stands_be
 
 
 @pytest.mark.parametrize("ledger", [Formance, Blnk])
-def test_an_address_where_nothing_answers_is_named(ledger):
+def test_an_unreachable_peer_address_is_reported(ledger):
     with pytest.raises(WorkloadError, match=r"http://127.0.0.1:9 does not answer POST"):
         ledger(Address(url="http://127.0.0.1:9")).open_accounts(2)
 
 
-def test_peers_need_an_address_over_http():
+def test_a_peer_address_without_http_is_refused():
     assert "--formance" in CliRunner().invoke(bench.app, ["peers"]).output
     answer = CliRunner().invoke(bench.app, ["peers", "--blnk", "https://127.0.0.1:5001"])
     assert answer.exit_code == 1

@@ -1,4 +1,4 @@
-"""Processes that run workloads: what they answer, and what becomes of their failures."""
+"""Processes that run workloads: their results, and how their failures are reported."""
 
 import asyncio
 import os
@@ -41,20 +41,20 @@ def child():
         yield made
 
 
-def test_worker_answers_calls_from_a_process_of_its_own(child):
+def test_a_benchmark_worker_answers_calls_from_a_separate_process(child):
     assert child.call("step", 2) != os.getpid()
     assert run_together([child], "run") == [3]
     assert child.call("run") == 5
     assert child.peak_memory_mib() > 0
 
 
-def test_worker_tells_why_a_call_failed_and_answers_the_next(child):
+def test_a_benchmark_worker_reports_a_failed_call_and_answers_the_next(child):
     child.call("step", 1)
     with pytest.raises(WorkloadError, match="cannot count down"):
         child.call("step", -1)
     assert child.call("run") == 2
 
 
-def test_worker_that_cannot_open_tells_why():
+def test_a_benchmark_worker_that_fails_to_start_reports_the_reason():
     with pytest.raises(WorkloadError, match="cannot begin below zero"):
         Worker(open_counter, start=-1)

@@ -13,7 +13,7 @@ def test_a_real_bill_has_a_valid_check_digit(cusip):
 
 
 @pytest.mark.parametrize("cusip", ["912797PE2", "912797uz8", "912797UZ", "912797UZ81", " 912797UZ8", ""])
-def test_a_cusip_is_refused_when_one_character_is_off(cusip):
+def test_a_cusip_with_one_wrong_character_is_refused(cusip):
     assert not bill_types.is_valid_cusip(cusip)
 
 
@@ -35,17 +35,17 @@ def test_a_simulated_cusip_encodes_one_maturity():
 
 
 @pytest.mark.parametrize("cusip", ["912797UZ8", "SIM26B190", "SIM", "SIMXXXXX0"])
-def test_there_is_no_simulated_maturity_in_any_other_number(cusip):
+def test_a_real_cusip_has_no_simulated_maturity(cusip):
     assert bill_types.simulated_maturity(cusip) is None
 
 
-def test_there_is_no_simulated_maturity_when_the_digits_are_no_day():
+def test_a_simulated_cusip_with_an_invalid_date_has_no_maturity():
     with_check_digit = next(f"SIM26299{digit}" for digit in range(10) if bill_types.is_valid_cusip(f"SIM26299{digit}"))
 
     assert bill_types.simulated_maturity(with_check_digit) is None
 
 
 @pytest.mark.parametrize("day", [date(1999, 12, 31), date(2100, 1, 1)])
-def test_a_simulated_cusip_is_refused_when_two_digits_cannot_name_the_year(day):
+def test_a_simulated_cusip_for_a_year_outside_two_digits_is_refused(day):
     with pytest.raises(ValueError, match="2000 to 2099"):
         bill_types.simulated_cusip(day)

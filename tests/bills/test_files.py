@@ -1,4 +1,4 @@
-"""The Treasury's files, and what is said about broken ones."""
+"""The Treasury's files, and the errors of malformed ones."""
 
 from datetime import date
 
@@ -18,7 +18,7 @@ def mistakes_of(caught: pytest.ExceptionInfo[InvalidInput]) -> list[tuple[object
     return [mistake.loc for mistake in caught.value.errors]
 
 
-def test_rates_are_read_under_treasurys_names_and_dates():
+def test_rates_are_parsed_with_the_column_names_and_dates_of_the_treasury():
     text = (
         "\ufeffDate,4 WEEKS BANK DISCOUNT,4 WEEKS COUPON EQUIVALENT,52 WEEKS BANK DISCOUNT,"
         "52 WEEKS COUPON EQUIVALENT,EXTRA\r\n"
@@ -35,7 +35,7 @@ def test_rates_are_read_under_treasurys_names_and_dates():
     assert [(quote.weeks, quote.coupon_milli) for quote in newer.quotes] == [(4, 4_290), (52, 4_130)]
 
 
-def test_every_mistake_in_a_rate_file_is_named_by_line_and_column():
+def test_every_error_in_a_rate_file_is_reported_with_line_and_column():
     text = (
         "Date,4 WEEKS BANK DISCOUNT,4 WEEKS COUPON EQUIVALENT\n"
         "2025-06-31,4.21,4.29\n"
@@ -81,14 +81,14 @@ def test_every_mistake_in_a_rate_file_is_named_by_line_and_column():
 @pytest.mark.parametrize(
     "text", ["", "Day,4 WEEKS BANK DISCOUNT\n", "Date,Rate\n", "Date,4 WEEKS BANK DISCOUNT,Date\n"]
 )
-def test_a_rate_file_is_refused_when_its_header_is_another(text):
+def test_a_rate_file_with_a_wrong_header_is_refused(text):
     with pytest.raises(InvalidInput) as caught:
         parse_daily_rates(text)
 
     assert mistakes_of(caught)[0][:2] == ("line", 1)
 
 
-def test_auctions_are_read_and_other_securities_are_passed_over():
+def test_bill_auctions_are_parsed_and_those_of_other_securities_skipped():
     note = "91282CAA1,Note,2-Year,No,No,x,x,x,x,x,x,x\n"
     unpriced = "912797VS3,Bill,13-Week,No,Yes,null,2026-10-05,2026-10-08,2027-01-07,null,null,null\n"
 
@@ -115,14 +115,14 @@ def test_auctions_are_read_and_other_securities_are_passed_over():
         ("98.172417", "-1", "price_per100"),
     ],
 )
-def test_a_wrong_cell_of_an_auction_is_named(before, after, column):
+def test_an_invalid_auction_cell_is_reported(before, after, column):
     with pytest.raises(InvalidInput) as caught:
         parse_auctions(AUCTION_HEADER + UZ8.replace(before, after, 1))
 
     assert mistakes_of(caught) == [("line", 2, column)]
 
 
-def test_an_auction_is_refused_when_the_file_has_it_twice():
+def test_a_duplicate_auction_in_a_file_is_refused():
     with pytest.raises(InvalidInput) as caught:
         parse_auctions(AUCTION_HEADER + UZ8 + UZ8)
 
@@ -130,7 +130,7 @@ def test_an_auction_is_refused_when_the_file_has_it_twice():
     assert caught.value.errors[0].msg == "repeats line 2"
 
 
-def test_our_own_column_says_where_a_rate_is_from():
+def test_the_rate_basis_column_accepts_only_known_values():
     header = AUCTION_HEADER.strip() + ",high_investment_rate_basis\n"
 
     assert parse_auctions(header + UZ8.strip() + ",derived\n")[0].basis == "derived"
@@ -139,14 +139,14 @@ def test_our_own_column_says_where_a_rate_is_from():
     assert mistakes_of(caught) == [("line", 2, "high_investment_rate_basis")]
 
 
-def test_missing_columns_are_all_named():
+def test_all_missing_columns_are_reported():
     with pytest.raises(InvalidInput) as caught:
         parse_auctions("cusip,security_term\n")
 
     assert [loc[-1] for loc in mistakes_of(caught)] == ["auction_date", "issue_date", "maturity_date"]
 
 
-def test_reading_stops_when_a_file_is_nothing_but_mistakes():
+def test_parsing_an_auction_file_stops_after_fifty_errors():
     with pytest.raises(InvalidInput) as caught:
         parse_auctions(AUCTION_HEADER + UZ8.replace("UZ8", "UZ7") * 1_000)
 

@@ -24,7 +24,7 @@ NEW = Auction(
 )
 
 
-async def test_the_market_from_its_tables_is_the_packaged_one(conn):
+async def test_the_market_loaded_from_its_tables_equals_the_bundled_market(conn):
     await load_bundled_market(conn)
     calendars = Calendars()
     loaded, direct = await load_market(conn), Market.packaged(calendars)
@@ -37,14 +37,14 @@ async def test_the_market_from_its_tables_is_the_packaged_one(conn):
             assert loaded.mark(bill, at) == direct.mark(bill, at)
 
 
-async def test_nothing_is_loaded_again_when_there_is_a_market(conn):
+async def test_loading_the_bundled_market_into_an_existing_market_changes_nothing(conn):
     await load_bundled_market(conn)
     await conn.execute("DELETE FROM bill_rate WHERE day > '2023-01-05'")
     await load_bundled_market(conn)
     assert await conn.fetchval("SELECT max(day) FROM bill_rate") == date(2023, 1, 5)
 
 
-async def test_rates_of_new_days_are_added_and_known_ones_passed_over(conn):
+async def test_importing_rates_adds_new_days_and_skips_known_days(conn):
     await load_bundled_market(conn)
     new = DailyRates(NEW_DAY, (Quote(4, 3950, 4010), Quote(26, 3700, 3800)))
     done = await import_rates(conn, (*packaged.rates()[-3:], new), today=NEW_DAY)
@@ -52,7 +52,7 @@ async def test_rates_of_new_days_are_added_and_known_ones_passed_over(conn):
     assert await conn.fetchval("SELECT count(*) FROM bill_rate WHERE day = $1", NEW_DAY) == 2
 
 
-async def test_rates_are_refused_whole_when_one_day_contradicts_the_record(conn):
+async def test_a_rate_import_with_one_contradicting_day_is_refused_as_a_whole(conn):
     await load_bundled_market(conn)
     last = packaged.rates()[-1]
     other = replace(last, quotes=(Quote(4, 1, 1),))
@@ -61,20 +61,20 @@ async def test_rates_are_refused_whole_when_one_day_contradicts_the_record(conn)
     assert await conn.fetchval("SELECT max(day) FROM bill_rate") == last.day
 
 
-async def test_rates_of_a_day_to_come_are_refused(conn):
+async def test_rates_of_a_future_day_are_refused(conn):
     await load_bundled_market(conn)
     with pytest.raises(InvalidInput, match="is after today"):
         await import_rates(conn, [DailyRates(NEW_DAY, (Quote(4, 3950, 4010),))], today=NEW_DAY - timedelta(days=1))
 
 
-async def test_a_new_auction_brings_its_bill(conn):
+async def test_importing_a_new_auction_adds_its_bill(conn):
     await load_bundled_market(conn)
     assert await import_auctions(conn, [NEW]) == (1, 0)
     bill = (await load_market(conn)).bill(NEW.cusip)
     assert (bill.maturity, bill.original_term) == (NEW.maturity, "4-Week")
 
 
-async def test_a_result_is_filled_in_when_the_auction_was_on_record_without(conn):
+async def test_an_auction_result_completes_an_auction_recorded_without_one(conn):
     await load_bundled_market(conn)
     await import_auctions(conn, [NEW])
     result = replace(NEW, price_micros=99_690_000, high_rate_milli=3985, basis="published")
@@ -85,7 +85,7 @@ async def test_a_result_is_filled_in_when_the_auction_was_on_record_without(conn
 
 
 @pytest.mark.parametrize("change", [{"price_micros": 99_000_000}, {"term": "8-Week"}])
-async def test_an_auction_is_refused_when_it_contradicts_the_record(conn, change):
+async def test_an_auction_that_contradicts_the_record_is_refused(conn, change):
     await load_bundled_market(conn)
     result = replace(NEW, price_micros=99_690_000, high_rate_milli=3985, basis="published")
     await import_auctions(conn, [result])
@@ -93,7 +93,7 @@ async def test_an_auction_is_refused_when_it_contradicts_the_record(conn, change
         await import_auctions(conn, [replace(result, **change)])
 
 
-async def test_an_auction_is_refused_when_its_bill_matures_on_another_day(conn):
+async def test_an_auction_with_a_different_maturity_for_its_bill_is_refused(conn):
     await load_bundled_market(conn)
     await import_auctions(conn, [NEW])
     again = replace(NEW, issue_date=date(2026, 12, 1), maturity=date(2026, 12, 29))

@@ -1,4 +1,4 @@
-"""What ships in the package is complete and consistent."""
+"""The packaged market data is complete and consistent."""
 
 from datetime import date
 
@@ -17,7 +17,7 @@ def test_every_business_day_has_rates_without_a_gap():
     assert (first.weeks, first.discount_milli, first.coupon_milli) == (4, 3_960, 4_030)
 
 
-def test_auctions_of_both_files_are_there_once():
+def test_bundled_auctions_of_both_files_are_loaded_once():
     auctions = packaged.auctions()
 
     assert len(auctions) == 2_393 + 216
@@ -26,7 +26,7 @@ def test_auctions_of_both_files_are_there_once():
     assert {row.basis for row in auctions} == {"published", "derived", "none"}
 
 
-def test_every_bill_is_there_once_with_its_first_known_issue():
+def test_every_bundled_bill_is_unique_with_its_first_known_issue():
     bills = packaged.securities()
 
     assert len({bill.cusip for bill in bills}) == len(bills)

@@ -1,4 +1,4 @@
-"""The vocabulary answers for itself."""
+"""Auctions and their terms."""
 
 from datetime import date
 
@@ -11,7 +11,7 @@ from billfold.bills.types import Auction
     ("term", "cash_management", "weeks"),
     [("4-Week", False, 4), ("52-Week", False, 52), ("42-Day", True, None), ("6-Week", True, None)],
 )
-def test_only_a_regular_auction_has_weeks(term, *, cash_management, weeks):
+def test_an_auction_has_a_term_in_weeks_only_when_regular(term, *, cash_management, weeks):
     row = Auction(
         cusip="912797UZ8",
         term=term,

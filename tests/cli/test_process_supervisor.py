@@ -35,7 +35,7 @@ async def until(holds, seconds=10):
     raise AssertionError("it did not come to that")
 
 
-async def test_a_child_is_started_again_when_it_is_killed(supervisor, monkeypatch):
+async def test_a_killed_child_is_restarted(supervisor, monkeypatch):
     monkeypatch.setattr(supervision, "RESTART_SECONDS", 0.05)
     child = await supervisor.start("sleeper", SLEEPER)
     first = child.process.pid
@@ -53,13 +53,13 @@ async def test_a_child_writes_to_its_log(supervisor, tmp_path):
     await until(lambda: log.exists() and "here" in log.read_text())
 
 
-async def test_every_child_is_gone_when_the_supervisor_stops(supervisor):
+async def test_stopping_the_supervisor_ends_every_child(supervisor):
     children = [await supervisor.start(f"sleeper {n}", SLEEPER) for n in range(2)]
     await supervisor.stop()
     assert not any(psutil.pid_exists(child.process.pid) for child in children)
 
 
-async def test_a_child_that_does_not_listen_is_killed(supervisor, monkeypatch):
+async def test_a_child_that_ignores_sigterm_is_killed(supervisor, monkeypatch):
     monkeypatch.setattr(supervision, "STOP_SECONDS", 0.5)
     child = await supervisor.start("stubborn", STUBBORN)
     await asyncio.sleep(0.5)  # until it ignores the signal
@@ -67,7 +67,7 @@ async def test_a_child_that_does_not_listen_is_killed(supervisor, monkeypatch):
     assert not psutil.pid_exists(child.process.pid)
 
 
-async def test_the_watch_continues_after_it_failed(monkeypatch):
+async def test_the_supervisor_watch_continues_after_an_error(monkeypatch):
     monkeypatch.setattr(supervision, "WATCH_SECONDS", 0.01)
     watched: list[int] = []
     told: list[str] = []
@@ -120,7 +120,7 @@ def test_a_process_exits_when_its_parent_is_killed(tmp_path, before, after):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-async def test_a_signal_that_ends_processes_stops_the_server(number):
+async def test_a_termination_signal_stops_the_server(number):
     stop = stop_on_signals()
     os.kill(os.getpid(), number)
     await asyncio.wait_for(stop.wait(), 10)

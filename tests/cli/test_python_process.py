@@ -44,23 +44,23 @@ def run(command, folder):
     return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=True).stdout.split()
 
 
-def test_a_child_of_the_bank_imports_its_modules_when_the_folder_has_others_of_their_names(trapped):
+def test_a_child_process_ignores_modules_of_the_same_name_in_the_working_directory(trapped):
     code = "import asyncio, ssl, uvloop, billfold.wiring.cli.serve; print(billfold.__file__)"
     assert run(python_command("-c", code), trapped) == [str(SOURCE / "__init__.py")]
 
 
-def test_a_process_of_a_pool_imports_its_modules_when_the_folder_has_others_of_their_names(trapped, tmp_path):
+def test_a_pool_process_ignores_modules_of_the_same_name_in_the_working_directory(trapped, tmp_path):
     script = tmp_path / "elsewhere" / "pool.py"
     script.parent.mkdir()
     script.write_text(POOL)
     assert run([sys.executable, str(script), "--version"], trapped) == ["billfold", billfold.__version__, "5"]
 
 
-async def test_a_file_is_inspected_when_the_folder_has_modules_of_the_names_that_are_imported(trapped, monkeypatch):
+async def test_file_inspection_ignores_modules_of_the_same_name_in_the_working_directory(trapped, monkeypatch):
     monkeypatch.chdir(trapped)
     await SubprocessFileInspector().inspect(a_pdf(), FileKind.PDF)
 
 
-def test_every_child_is_started_by_a_command_line_that_leaves_the_folder_out():
+def test_every_child_command_line_excludes_the_working_directory_from_imports():
     naming = {str(each.relative_to(SOURCE)) for each in SOURCE.rglob("*.py") if "sys.executable" in each.read_text()}
     assert naming == {"cli/python_process.py", "documents/inspection.py"}

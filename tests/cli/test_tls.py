@@ -28,7 +28,7 @@ def _names(path):
     return alternatives.value.get_values_for_type(x509.DNSName)
 
 
-def test_the_certificate_names_the_domain_and_what_is_below_it(tmp_path):
+def test_the_certificate_covers_the_domain_and_its_subdomains(tmp_path):
     files = tls.ensure_certificates(tmp_path, _NOW, partners=["acme", "globex"])
     certificate = _certificate(files.certificate)
     alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
@@ -43,7 +43,7 @@ def test_the_certificate_names_the_domain_and_what_is_below_it(tmp_path):
     certificate.verify_directly_issued_by(_certificate(files.authority))
 
 
-def test_the_keys_are_nobody_else_s_to_read(tmp_path):
+def test_tls_key_files_are_readable_only_by_their_owner(tmp_path):
     files = tls.ensure_certificates(tmp_path, _NOW)
 
     assert files.key.read_text().startswith("-----BEGIN PRIVATE KEY-----")
@@ -53,7 +53,7 @@ def test_the_keys_are_nobody_else_s_to_read(tmp_path):
     assert not list((tmp_path / "tls").glob("*.new"))
 
 
-def test_what_is_there_is_kept(tmp_path):
+def test_existing_certificates_are_kept(tmp_path):
     files = tls.ensure_certificates(tmp_path, _NOW, partners=["acme", "globex"])
     before = contents(files)
 
@@ -64,7 +64,7 @@ def test_what_is_there_is_kept(tmp_path):
 
 
 @pytest.mark.parametrize(("later", "partners"), [(timedelta(days=370), []), (timedelta(days=1), ["new-partner"])])
-def test_the_certificate_is_issued_anew_when_it_runs_out_or_lacks_a_name(tmp_path, later, partners):
+def test_the_certificate_is_reissued_when_it_expires_or_lacks_a_name(tmp_path, later, partners):
     files = tls.ensure_certificates(tmp_path, _NOW)
     authority, leaf = files.authority.read_bytes(), files.certificate.read_bytes()
 
@@ -78,7 +78,7 @@ def test_the_certificate_is_issued_anew_when_it_runs_out_or_lacks_a_name(tmp_pat
 
 
 @pytest.mark.parametrize("lost", ["ca.key", "ca.pem", "server.key", "server.pem"])
-def test_a_lost_or_damaged_file_is_replaced(tmp_path, lost):
+def test_a_lost_or_damaged_tls_file_is_replaced(tmp_path, lost):
     files = tls.ensure_certificates(tmp_path, _NOW)
     (tmp_path / "tls" / lost).write_text("damaged")
 
@@ -87,7 +87,7 @@ def test_a_lost_or_damaged_file_is_replaced(tmp_path, lost):
     _certificate(files.certificate).verify_directly_issued_by(_certificate(files.authority))
 
 
-def test_a_key_that_does_not_fit_is_replaced(tmp_path):
+def test_a_tls_key_that_does_not_match_its_certificate_is_replaced(tmp_path):
     files = tls.ensure_certificates(tmp_path, _NOW)
     form = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     foreign = [
@@ -106,7 +106,7 @@ def test_a_key_that_does_not_fit_is_replaced(tmp_path):
     [(timedelta(0), "bank.example"), (timedelta(days=3400), "localhost")],
     ids=["its constraints exclude the domain", "it would not outlive the certificate"],
 )
-def test_the_authority_is_replaced_when(tmp_path, later, domain):
+def test_an_expired_or_unsuitable_certificate_authority_is_replaced(tmp_path, later, domain):
     files = tls.ensure_certificates(tmp_path, _NOW)
     authority = files.authority.read_bytes()
 
@@ -116,7 +116,7 @@ def test_the_authority_is_replaced_when(tmp_path, later, domain):
     assert {f"auth.{domain}", "localhost"} <= set(_names(files.certificate))
 
 
-def test_the_authority_signs_for_nothing_else(tmp_path):
+def test_the_certificate_authority_is_constrained_to_localhost(tmp_path):
     files = tls.ensure_certificates(tmp_path, _NOW)
     limits = _certificate(files.authority).extensions.get_extension_for_class(x509.NameConstraints)
 

@@ -14,7 +14,7 @@ from billfold.platform.clock import wall_now
 
 
 @pytest.fixture
-async def partner_calls(bank, customer_world, calling):
+async def partner_calls(bank, customer_world, make_client):
     """The Partner API in the name of the partner of the customer_world."""
     key, partner = KEYS["ES256"], customer_world.partner
     kid = await credentials.register_partner_key(
@@ -28,7 +28,7 @@ async def partner_calls(bank, customer_world, calling):
         private_key=private_pem(key).decode(),
         kid=str(kid),
     )
-    return PartnerApi(calling(url, auth))
+    return PartnerApi(make_client(url, auth))
 
 
 @pytest.fixture
@@ -38,12 +38,12 @@ async def customer_id(customer_world):
 
 
 @pytest.fixture
-def administrator(bank, calling):
+def administrator(bank, make_client):
     """Make the calls of a new administrator of a customer."""
 
     async def join_team(customer):
         token = await token_for(bank, await join(bank, customer), key=None)
-        http = calling(bank.settings.customer_origin)
+        http = make_client(bank.settings.customer_origin)
         http.headers["authorization"] = f"Bearer {token.text}"
         return CustomerApi(http)
 

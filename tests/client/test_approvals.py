@@ -19,7 +19,7 @@ async def members(customer_world, administrator):
 
 
 @in_thread
-def test_one_member_requests_and_another_decides(members):
+def test_a_client_requests_a_transfer_and_a_second_member_approves_it(members):
     (anna, ben), (reserve, payroll) = members
     asked = anna.request_approval_rule(name="All", required_approvals=1, approver_roles=["ADMIN"])
     assert ben.review_authorization_request(ben.authorization_request(asked.id), "APPROVED").applied_at

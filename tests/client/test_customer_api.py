@@ -22,8 +22,8 @@ PERSON = ("openid", "profile", "email")
 SCOPES = (*PERSON, "customer.read", "pockets.read", "pockets.write", "agreements.read", "subscriptions.read")
 
 
-async def registered(bank, client_id="books", **fields):
-    """Register a program with a key of its own; return what it knows of itself."""
+async def register_client(bank, client_id="books", **fields):
+    """Register an OAuth client with a key of its own; return its configuration."""
     key = new_key()
     async with bank.pool.acquire() as conn:
         await program(conn, client_id, keys=(), **{"scopes": SCOPES, **fields})
@@ -32,7 +32,7 @@ async def registered(bank, client_id="books", **fields):
 
 
 def registration_of(bank, client_id, key_id, key):
-    """Return what a program with this key knows of itself."""
+    """Return the configuration of a client with this key."""
     return ClientRegistration(
         issuer=bank.settings.auth_origin,
         client_id=client_id,
@@ -58,10 +58,10 @@ async def person(bank, customer_world):
 
 
 @pytest.fixture
-async def api(bank, calling, bridge, person):
+async def api(bank, make_client, bridge, person):
     """The Customer API in the name of a person who agreed, for a client of the strict profile."""
-    authorization = Authorization(await registered(bank))
-    http = calling(bank.settings.auth_origin)
+    authorization = Authorization(await register_client(bank))
+    http = make_client(bank.settings.auth_origin)
     begun = await asyncio.to_thread(authorization.begin, http, SCOPES)
     answer = await asyncio.to_thread(http.get, begun.url)
     assert answer.status_code == 303
@@ -85,10 +85,10 @@ async def api(bank, calling, bridge, person):
     tokens = await asyncio.to_thread(authorization.finish, http, begun, came_back)
     assert tokens.token_type == "DPoP"
     auth = DpopAuth(authorization, tokens)
-    return CustomerApi(calling(bank.settings.customer_origin, auth)), auth
+    return CustomerApi(make_client(bank.settings.customer_origin, auth)), auth
 
 
-async def test_a_user_consents_and_every_call_has_a_proof(api, customer_world, person):
+async def test_every_call_after_user_consent_has_a_dpop_proof(api, customer_world, person):
     calls, _ = api
 
     def work():
@@ -128,7 +128,7 @@ async def test_a_user_consents_and_every_call_has_a_proof(api, customer_world, p
 
 
 @in_thread
-def test_a_refusal_is_one_exception_with_its_code(api):
+def test_a_refused_customer_api_call_raises_api_error_with_its_code(api):
     calls, _ = api
     with pytest.raises(ApiError) as refused:
         calls.pocket(ids.new())
@@ -141,7 +141,7 @@ def test_a_refusal_is_one_exception_with_its_code(api):
         list(calls.transactions(**{"type[]": "X"}))
 
 
-async def test_tokens_are_renewed_before_they_end_and_when_they_are_gone(bank, api):
+async def test_tokens_are_renewed_before_expiry_and_when_deleted(bank, api):
     calls, auth = api
     first = auth.tokens
     auth.tokens = msgspec.structs.replace(first, expires_at=0.0)
@@ -154,9 +154,9 @@ async def test_tokens_are_renewed_before_they_end_and_when_they_are_gone(bank, a
     assert auth.tokens.access_token != second.access_token
 
 
-async def test_client_credentials_need_no_user(bank, customer_world, calling):
+async def test_client_credentials_need_no_user(bank, customer_world, make_client):
     customer = await customer_world.customer()
-    me = await registered(
+    me = await register_client(
         bank,
         "service",
         grant_types=(CLIENT_CREDENTIALS,),
@@ -165,7 +165,7 @@ async def test_client_credentials_need_no_user(bank, customer_world, calling):
         post_logout_redirect_uris=(),
         scopes=("customer.read", "pockets.read"),
     )
-    calls, _ = await asyncio.to_thread(as_program, bank, calling, me)
+    calls, _ = await asyncio.to_thread(as_program, bank, make_client, me)
     assert str((await asyncio.to_thread(calls.customer)).id) == customer
     with pytest.raises(ApiError, match="invalid_scope"):
-        await asyncio.to_thread(Authorization(me).client_credentials, calling(me.issuer), ["team.read"])
+        await asyncio.to_thread(Authorization(me).client_credentials, make_client(me.issuer), ["team.read"])

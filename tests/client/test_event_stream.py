@@ -1,4 +1,4 @@
-"""A stream goes on where it was cut, and says what will not get better."""
+"""An event stream resumes after an interruption and raises permanent errors."""
 
 import json
 import threading
@@ -15,8 +15,8 @@ from billfold.client.responses import ApiError
 
 
 @pytest.fixture
-def told():
-    """A server that tells two events on each line and hangs up, and what it was asked."""
+def event_server():
+    """A server that sends two events on each connection and closes it, and the requests it received."""
     asked = []
 
     class Told(BaseHTTPRequestHandler):
@@ -46,9 +46,9 @@ def told():
     server.server_close()
 
 
-def test_a_broken_connection_is_reopened_after_the_last_sequence(told, monkeypatch):
+def test_a_broken_event_stream_is_resumed_after_the_last_sequence(event_server, monkeypatch):
     monkeypatch.setattr(module, "RECONNECT_DELAY_SECONDS", (0.0, 0.0))
-    address, asked = told
+    address, asked = event_server
     with httpx.Client(base_url=address) as http:
         stream = EventStream(http, kinds=["a", "b"])
         events = (each for each in stream if not each.event)
@@ -58,13 +58,13 @@ def test_a_broken_connection_is_reopened_after_the_last_sequence(told, monkeypat
     assert asked[0][0].endswith("?event_type%5B%5D=a&event_type%5B%5D=b")
 
 
-def test_what_will_not_get_better_is_raised(told, monkeypatch):
+def test_a_permanent_error_of_the_event_stream_is_raised(event_server, monkeypatch):
     monkeypatch.setattr(module, "PATH", "/gone/")
-    with httpx.Client(base_url=told[0]) as http, pytest.raises(ApiError, match="403"):
+    with httpx.Client(base_url=event_server[0]) as http, pytest.raises(ApiError, match="403"):
         next(iter(EventStream(http)))
 
 
-def test_a_message_without_an_id_is_no_place_to_go_on_from():
+def test_a_stream_message_without_an_id_has_no_sequence():
     lines = [": a comment", "", "retry: 1", "", 'data: {"sequence": null}', ""]
     (message,) = messages_of(iter(lines))
     assert (message.event, message.sequence) == ("", None)

@@ -12,7 +12,7 @@ SINCE = datetime(2025, 6, 1, tzinfo=UTC)
 
 
 @in_thread
-def test_a_partner_subscribes_reads_and_mends(partner_calls, customer_id):
+def test_a_partner_client_subscribes_reads_events_and_repairs_deliveries(partner_calls, customer_id):
     api = partner_calls
     made = api.subscribe("https://93.184.215.14/", ["transfers.wire.in.success"], shared_secret="x" * 24)
     pocket = api.open_pocket(customer_id, "Reserve", "UST-4W")

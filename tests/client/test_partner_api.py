@@ -43,7 +43,7 @@ def test_a_partner_opens_funds_and_reads(partner_calls, customer_id):
     assert partner_calls.pocket(made.id).id == made.id
 
 
-async def test_an_unknown_token_is_renewed(bank, partner_calls):
+async def test_an_unknown_partner_token_is_renewed(bank, partner_calls):
     assert len(await asyncio.to_thread(lambda: list(partner_calls.pockets()))) == 0
     await bank.pool.execute("DELETE FROM partner_token")
     await asyncio.sleep(1.1)
@@ -51,7 +51,7 @@ async def test_an_unknown_token_is_renewed(bank, partner_calls):
 
 
 @in_thread
-def test_a_refusal_is_one_exception_with_its_code(partner_calls):
+def test_a_refused_partner_api_call_raises_api_error_with_its_code(partner_calls):
     with pytest.raises(ApiError) as refused:
         partner_calls.customer(UUID(int=0))
     assert (refused.value.status, refused.value.code) == (404, "not-found")

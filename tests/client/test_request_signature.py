@@ -19,7 +19,7 @@ URL = "https://acme.localhost"
 
 
 class Api:
-    """Gives out tokens and answers 200, or what is in `answers` first."""
+    """Issues tokens and answers 200, after the responses in `answers`."""
 
     def __init__(self, *answers, seconds=3600, token_status=200):
         self.answers, self.seconds, self.token_status = list(answers), seconds, token_status
@@ -43,7 +43,7 @@ def refusal(**headers):
     return httpx.Response(401, headers=headers)
 
 
-def test_a_token_is_had_for_an_assertion_by_the_private_key():
+def test_a_token_is_obtained_with_a_private_key_assertion():
     api = Api()
     api.client.get("/api/v2/things/")
 
@@ -60,7 +60,7 @@ def test_a_token_is_had_for_an_assertion_by_the_private_key():
     assert (claims["sub"], claims["exp"] - claims["iat"]) == ("acme-app", 120)
 
 
-def test_the_signature_covers_key_path_and_body_and_not_the_query():
+def test_a_request_signature_covers_key_path_and_body_but_not_the_query():
     api = Api()
     api.client.post("/api/v2/things/?limit=1", content=b'{"a":1}', headers={"x-service-idempotency": "a key"})
     api.client.get("/api/v2/things/")
@@ -73,7 +73,7 @@ def test_the_signature_covers_key_path_and_body_and_not_the_query():
 
 
 @pytest.mark.parametrize(("seconds", "tokens"), [(3600, 1), (62, 1), (58, 3)])
-def test_a_token_is_used_until_a_minute_before_it_ends(seconds, tokens):
+def test_a_token_is_reused_until_a_minute_before_it_expires(seconds, tokens):
     api = Api(seconds=seconds)
     for _ in range(3):
         api.client.get("/")
@@ -82,7 +82,7 @@ def test_a_token_is_used_until_a_minute_before_it_ends(seconds, tokens):
     assert api.used_tokens[-1] == f"Bearer token-{tokens}"
 
 
-def test_a_token_that_is_no_longer_known_is_had_again_once():
+def test_a_rejected_token_is_renewed_once_per_request():
     api = Api(httpx.Response(200), refusal(**{"www-authenticate": "Bearer"}), refusal(**{"www-authenticate": "Bearer"}))
     api.client.get("/")
 
@@ -92,7 +92,7 @@ def test_a_token_that_is_no_longer_known_is_had_again_once():
 
 
 @pytest.mark.parametrize("answer", [refusal(), httpx.Response(403, headers={"www-authenticate": "Bearer"})])
-def test_another_refusal_is_the_callers(answer):
+def test_a_refusal_without_a_bearer_challenge_is_returned_to_the_caller(answer):
     api = Api(httpx.Response(200), answer)
     api.client.get("/")
 
@@ -100,7 +100,7 @@ def test_another_refusal_is_the_callers(answer):
     assert len(api.tokens) == 1
 
 
-def test_a_new_token_is_not_doubted_and_none_is_an_error():
+def test_a_rejected_fresh_token_is_not_renewed_and_a_failed_token_request_raises():
     api = Api(refusal(**{"www-authenticate": "Bearer"}))
     assert api.client.get("/").status_code == 401
     assert len(api.requests) == 1

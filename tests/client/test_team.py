@@ -31,10 +31,10 @@ def test_members_are_invited_changed_and_deactivated(calls):
 
 
 @in_thread
-def test_a_program_works_with_its_scopes_until_key_or_membership_ends(bank, calls, calling):
+def test_a_service_user_works_with_its_scopes_until_its_key_or_membership_ends(bank, calls, make_client):
     key, next_key = new_key(), new_key()
     made = calls.create_service_user("Ledger", ["customer.read", "team.read"], key.pem)
-    its, tokens = as_program(bank, calling, registration_of(bank, made.client_id, made.key_id, key=key))
+    its, tokens = as_program(bank, make_client, registration_of(bank, made.client_id, made.key_id, key=key))
     assert set(tokens.scope.split()) == {"customer.read", "team.read"}
     assert its.customer().name
     assert its.team_member(made.member_id).is_service_user
@@ -48,7 +48,7 @@ def test_a_program_works_with_its_scopes_until_key_or_membership_ends(bank, call
     with pytest.raises(ApiError, match="invalid_client"):
         its.customer()
     made = calls.program(made.member_id)
-    its, _ = as_program(bank, calling, registration_of(bank, made.client_id, made.key_id, key=next_key))
+    its, _ = as_program(bank, make_client, registration_of(bank, made.client_id, made.key_id, key=next_key))
     assert calls.deactivate_member(made.member_id).status == "DEACTIVATED"
     with pytest.raises(ApiError, match="invalid_client"):
         its.customer()

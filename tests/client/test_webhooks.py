@@ -33,12 +33,12 @@ def headers(*secrets, age=0):
     return {"Webhook-Id": str(EVENT), "Webhook-Timestamp": str(at), "Webhook-Signature": " ".join(signatures)}
 
 
-def test_a_delivery_is_read_when_one_of_its_signatures_holds():
+def test_a_webhook_with_one_valid_signature_is_accepted():
     for sent in (headers(SECRET), headers(OLD, SECRET), headers(SECRET, age=290)):
         assert verify_webhook(BODY, sent, shared_secret=SECRET).event_id == EVENT
 
 
-def test_anything_else_is_refused():
+def test_a_webhook_with_a_wrong_secret_body_or_header_is_refused():
     good = headers(SECRET)
     for body, sent in (
         (BODY, headers(OLD)),
@@ -51,6 +51,6 @@ def test_anything_else_is_refused():
             verify_webhook(body, sent, shared_secret=SECRET)
 
 
-def test_an_old_delivery_is_refused():
+def test_an_old_webhook_delivery_is_refused():
     with pytest.raises(InvalidWebhook, match="too long ago"):
         verify_webhook(BODY, headers(SECRET, age=301), shared_secret=SECRET)

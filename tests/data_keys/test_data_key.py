@@ -14,7 +14,7 @@ PLACE = associated_data("counterparty", "details", 7, tenant_id=ACME)
 
 
 @given(st.binary(max_size=200), st.binary(max_size=40))
-def test_a_value_opens_at_its_place_and_only_a_stable_one_is_the_same_twice(plain, aad):
+def test_a_sealed_value_opens_at_its_place_and_only_stable_sealing_is_deterministic(plain, aad):
     stable, random = KEY.seal_stable(plain, aad), KEY.seal(plain, aad)
 
     assert KEY.open(stable, aad) == KEY.open(random, aad) == plain
@@ -23,7 +23,7 @@ def test_a_value_opens_at_its_place_and_only_a_stable_one_is_the_same_twice(plai
 
 
 @given(st.text(max_size=60))
-def test_a_text_stays_a_text(plain):
+def test_a_text_round_trips_through_text_sealing(plain):
     sealed = KEY.seal_text(plain, PLACE)
 
     assert is_sealed_text(sealed)
@@ -31,14 +31,14 @@ def test_a_text_stays_a_text(plain):
 
 
 @given(st.integers(0, 10_000), st.integers(0, 7))
-def test_a_value_is_refused_when_a_bit_is_changed(where, bit):
+def test_a_sealed_value_with_a_changed_bit_is_refused(where, bit):
     for sealed in map(bytearray, (KEY.seal(b"021000021", PLACE), KEY.seal_stable(b"021000021", PLACE))):
         sealed[where % len(sealed)] ^= 1 << bit
         with pytest.raises(InvariantError):
             KEY.open(bytes(sealed), PLACE)
 
 
-def test_a_value_is_refused_at_another_place_of_another_subject_and_when_it_was_never_sealed():
+def test_a_sealed_value_at_a_wrong_place_or_subject_or_never_sealed_is_refused():
     elsewhere = associated_data("counterparty", "details", 8, tenant_id=ACME)
     same_key_of_another = DataKey(OTHER, bytes(range(32)))
     for sealed in (KEY.seal(b"021000021", PLACE), KEY.seal_stable(b"021000021", PLACE)):
@@ -50,7 +50,7 @@ def test_a_value_is_refused_at_another_place_of_another_subject_and_when_it_was_
             KEY.open_text(text, PLACE)
 
 
-def test_an_account_of_a_payment_compares_for_its_customer_and_what_looks_sealed_is_sealed_like_any_other():
+def test_sealed_party_accounts_compare_within_a_customer_and_sealed_looking_text_is_sealed_again():
     sealed = PartyField.ACCOUNT.seal(KEY, "0044501")
     other = PartyField.ACCOUNT.seal(DataKey(OTHER, bytes(range(32))), "0044501")
 

@@ -23,7 +23,7 @@ async def pool(database_dsn):
         yield opened
 
 
-async def test_twenty_who_seal_first_at_once_use_one_key(pool):
+async def test_concurrent_first_encryptions_of_a_tenant_share_one_data_key(pool):
     processes = [DataKeys(MASTER) for _ in range(20)]
 
     sealed = await asyncio.gather(*(each.seal(pool, ACME, b"12-3456789", b"place") for each in processes))
@@ -32,7 +32,7 @@ async def test_twenty_who_seal_first_at_once_use_one_key(pool):
     assert {await DataKeys(MASTER).open(pool, ACME, each, b"place") for each in sealed} == {b"12-3456789"}
 
 
-async def test_a_key_whose_transaction_is_rolled_back_is_used_by_nobody(pool):
+async def test_a_data_key_of_a_rolled_back_transaction_is_not_reused(pool):
     keys = DataKeys(MASTER)
     async with pool.acquire() as conn:
         undone = conn.transaction()
@@ -46,7 +46,7 @@ async def test_a_key_whose_transaction_is_rolled_back_is_used_by_nobody(pool):
     assert await DataKeys(MASTER).open(pool, ACME, kept, b"place") == b"kept"
 
 
-async def test_a_list_of_many_customers_is_opened_with_one_read(pool):
+async def test_data_keys_of_many_customers_are_read_in_one_query(pool):
     keys, fresh = DataKeys(MASTER), DataKeys(MASTER)
     plain = [PlainValue(UUID(int=10 + number % 5), str(number).encode(), b"place") for number in range(50)]
     sealed = await keys.seal_many(pool, plain)
@@ -62,7 +62,7 @@ async def test_a_list_of_many_customers_is_opened_with_one_read(pool):
             await fresh.open(conn, NOBODY, sealed[0], b"place")
 
 
-async def test_a_process_keeps_few_keys_and_not_for_long(pool):
+async def test_the_data_key_cache_is_limited_in_size_and_time(pool):
     seconds = [0.0]
     keys = DataKeys(MASTER, size=1, life=timedelta(minutes=5), clock=lambda: seconds[0])
     sealed = await keys.seal(pool, ACME, b"value", b"place")
@@ -80,7 +80,7 @@ async def test_a_process_keeps_few_keys_and_not_for_long(pool):
         await keys.open(pool, BETA, sealed, b"place")
 
 
-async def test_a_destroyed_key_never_comes_back(pool):
+async def test_a_destroyed_data_key_is_never_recreated(pool):
     keys = DataKeys(MASTER)
     sealed = await keys.seal(pool, ACME, b"value", b"place")
 
@@ -94,7 +94,7 @@ async def test_a_destroyed_key_never_comes_back(pool):
         await pool.execute("DELETE FROM data_key")
 
 
-async def test_a_wrapped_key_of_another_customer_or_master_key_is_refused(pool):
+async def test_a_data_key_of_a_different_customer_or_master_key_is_refused(pool):
     await DataKeys(MASTER).of(pool, ACME)
     await pool.execute("INSERT INTO data_key SELECT $1, wrapped, master_key FROM data_key", BETA)
 

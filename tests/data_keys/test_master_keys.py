@@ -65,7 +65,7 @@ def master(request):
     return transit() if request.param == "vault" else request.getfixturevalue("kms")
 
 
-async def test_a_key_is_unwrapped_for_its_own_subject_and_unaltered_only(master):
+async def test_unwrapping_a_key_for_a_different_subject_or_after_tampering_is_refused(master):
     stored = await master.wrap(ACME, KEY)
 
     assert KEY not in stored.wrapped
@@ -77,7 +77,7 @@ async def test_a_key_is_unwrapped_for_its_own_subject_and_unaltered_only(master)
             await master.unwrap(subject_id, wrapped)
 
 
-async def test_a_server_that_does_not_answer_or_refuses_us_is_unavailable_and_not_damage(kms):
+async def test_an_unreachable_or_refusing_master_key_server_raises_unavailable(kms):
     def away(request):
         raise httpx.ConnectError("no route", request=request)
 
@@ -88,7 +88,7 @@ async def test_a_server_that_does_not_answer_or_refuses_us_is_unavailable_and_no
         await AwsKmsMasterKey("11111111-2222-3333-4444-555555555555").wrap(ACME, KEY)
 
 
-async def test_a_bank_moves_from_its_file_to_another_master_key(database_dsn, master):
+async def test_a_bank_migrates_from_the_file_master_key_to_a_different_one(database_dsn, master):
     file = FileMasterKey(Vault(KEY))
     async with await create_pool(database_dsn, role=APP_ROLE) as pool:
         sealed = await DataKeys(file).seal(pool, ACME, b"12-3456789", b"place")

@@ -1,4 +1,4 @@
-"""The master key is changed while the bank is in use: by command, once, and the former key alone opens nothing."""
+"""Rotation of the master key while the bank is in use: done once, after which the former key opens nothing."""
 
 import asyncio
 import base64
@@ -33,7 +33,7 @@ async def rotate(pool, key):
         return None if steps is None else [step async for step in steps][-1]
 
 
-async def test_keys_are_wrapped_anew_while_they_are_used_and_made_and_destroyed(pool):
+async def test_data_keys_are_rewrapped_during_concurrent_use_creation_and_destruction(pool):
     before, both = DataKeys(master(OLD)), master(NEW, OLD)
     sealed = {each: await before.seal(pool, each, each.bytes, b"place") for each in SUBJECTS}
     serving, fresh = DataKeys(both, size=1), UUID(int=9_999)
@@ -62,7 +62,7 @@ async def use_but_last(serving, pool, sealed, fresh):
     return await serving.seal(pool, fresh, b"new", b"place")
 
 
-async def test_a_damaged_key_is_named_and_the_others_are_wrapped_anew(pool):
+async def test_rotation_reports_a_damaged_key_and_rewraps_the_others(pool):
     for each in SUBJECTS[:3]:
         await DataKeys(master(OLD)).of(pool, each)
     await pool.execute("UPDATE data_key SET wrapped = '\\x01' WHERE subject_id = $1", SUBJECTS[1])
@@ -72,7 +72,7 @@ async def test_a_damaged_key_is_named_and_the_others_are_wrapped_anew(pool):
     assert (done.done, done.damaged) == (2, (SUBJECTS[1],))
 
 
-def test_the_command_says_how_many_and_a_bank_without_the_former_key_does_not_start(founded, tmp_path):
+def test_keys_rotate_reports_counts_and_requires_the_former_key(founded, tmp_path):
     new = {"BILLFOLD_ENCRYPTION_KEY": base64.b64encode(secrets.token_bytes(32)).decode()}
     founded("partner", "create", "acme")
     state, text = founded("keys", "status")

@@ -23,7 +23,7 @@ async def customer_with_contact(partner_desk, name):
     return path, UUID(made["id"])
 
 
-async def test_a_profile_is_sealed_and_verify_names_one_that_was_moved(partner_desk):
+async def test_a_customer_profile_is_encrypted_and_verify_reports_a_moved_one(partner_desk):
     bank = partner_desk.bank
     (path, first), (_, second) = [await customer_with_contact(partner_desk, name) for name in ("Acme", "Beta")]
 
@@ -45,7 +45,7 @@ async def test_a_profile_is_sealed_and_verify_names_one_that_was_moved(partner_d
     await bank.pool.execute("UPDATE customer SET profile = '{}' WHERE customer_id = $1", first)
 
 
-async def test_what_was_destroyed_is_shown_as_unknown_and_counted(partner_desk):
+async def test_shredded_contact_details_are_null_and_counted_by_verify(partner_desk):
     bank = partner_desk.bank
     path, customer_id = await customer_with_contact(partner_desk, "Acme")
 

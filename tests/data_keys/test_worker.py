@@ -18,7 +18,7 @@ def keep_for_a_year(bank):
     return bank
 
 
-async def test_a_closed_customer_is_forgotten_after_its_retention_and_an_open_one_never(partner_desks):
+async def test_a_closed_customer_is_shredded_after_retention_and_an_open_one_never(partner_desks):
     partner_desk = await partner_desks("acme", features=("customer_closure",))
     bank = keep_for_a_year(partner_desk.bank)
     (closed_path, closed), (open_path, _) = [
@@ -50,7 +50,7 @@ async def test_a_closed_customer_is_forgotten_after_its_retention_and_an_open_on
     )
 
 
-async def test_an_applicant_who_became_no_customer_is_forgotten_after_the_retention(partner_desk):
+async def test_an_unapproved_applicant_is_shredded_after_retention(partner_desk):
     bank, applicant = keep_for_a_year(partner_desk.bank), Applicant(partner_desk)
     approved, rejected, given_up = [
         await applicant.simple(name=name) for name in ("Approved LLC", "Reject LLC", "Given up LLC")

@@ -20,7 +20,7 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 
 
 def checked_by(program, *words):
-    """Run a checker of somebody else, if it is installed."""
+    """Run a third-party checker, if it is installed."""
     path = shutil.which(program)
     if path is None:
         pytest.skip(f"{program} is not installed")
@@ -29,7 +29,7 @@ def checked_by(program, *words):
     return run.stdout + run.stderr
 
 
-def test_alert_rules_say_what_happened_and_how_bad_it_is():
+def test_alert_rules_have_a_summary_and_a_severity():
     groups = yaml.safe_load((DEPLOY / "prometheus/alerts.yml").read_text())["groups"]
     rules = [rule for group in groups for rule in group["rules"]]
     assert len({rule["alert"] for rule in rules}) == len(rules) > 10
@@ -71,7 +71,7 @@ def test_systemd_accepts_the_units(tmp_path):
     assert not [line for line in said.splitlines() if "billfold" in line]
 
 
-def test_containers_have_every_setting_that_production_needs():
+def test_the_containers_define_every_setting_that_production_requires():
     composed = yaml.safe_load((DEPLOY / "container/compose.yaml").read_text())["services"]
     values = yaml.safe_load((DEPLOY / "helm/billfold/values.yaml").read_text())
     secrets = {"database_url", "seed", "encryption_key", "mail_url"}
@@ -109,7 +109,7 @@ def test_helm_renders_the_chart(tmp_path):
     assert needed in {each["metadata"]["name"] for each in hooks}, "the job would wait for what comes after it"
 
 
-def test_the_wheel_ships_the_versions_that_were_tested():
+def test_the_wheel_pins_the_tested_versions():
     run = subprocess.run([sys.executable, "tools/write_constraints.py", "--check"], cwd=DEPLOY.parent, check=False)
     assert run.returncode == 0
 

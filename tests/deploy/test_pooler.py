@@ -60,7 +60,7 @@ async def until_up(address, process):
             await asyncio.sleep(0.05)
 
 
-async def test_processes_by_a_pooler_share_a_few_sessions(pg_server, bank_dsn, tmp_path_factory):
+async def test_processes_behind_a_pooler_share_a_few_sessions(pg_server, bank_dsn, tmp_path_factory):
     folder = tmp_path_factory.getbasetemp().parent / "pooler"
     folder.mkdir(exist_ok=True)
     owner = pwd.getpwuid(pg_server.data_dir.stat().st_uid).pw_name

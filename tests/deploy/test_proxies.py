@@ -60,7 +60,7 @@ def answers(port):
 
 
 @asynccontextmanager
-async def served(router, settings):
+async def serve_app(router, settings):
     """Serve an application over plain http, as behind a proxy, until the context ends."""
     app = observed(router, settings)
     server = Server(app, address="127.0.0.1", port=settings.port, interface=Interfaces.ASGI)
@@ -88,7 +88,7 @@ async def behind(command, port):
 
 
 @pytest.mark.parametrize("command_of", [nginx_command, haproxy_command])
-async def test_behind_a_proxy_hosts_paths_and_addresses_are_those_of_the_caller(command_of, bank_dsn, tmp_path):
+async def test_requests_behind_a_proxy_keep_the_host_path_and_address_of_the_caller(command_of, bank_dsn, tmp_path):
     program = command_of.__name__.partition("_")[0]
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not installed")
@@ -109,7 +109,7 @@ async def test_behind_a_proxy_hosts_paths_and_addresses_are_those_of_the_caller(
     path = f"/api/v2/customers/{partner.own_customer_id}/pockets/"
     body = {"pocket_name": "Behind", "trading_strategy_id": "UST-4W"}
     with capture_logs() as logs:
-        async with served(router, bank.settings), behind(command_of(tmp_path, tls, port, inner), port):
+        async with serve_app(router, bank.settings), behind(command_of(tmp_path, tls, port, inner), port):
             assert (await caller.send("POST", path, body)).status_code == 201
             escaped = await caller.send("GET", path.replace("pockets", "%70ockets"))
             assert escaped.json()["instance"] == path.replace("pockets", "%70ockets")

@@ -76,7 +76,7 @@ def installed(request, wheel, plain, tmp_path_factory):
         _install(python, "--require-hashes", "-r", requirements)
         _install(python, "--no-index", "--no-deps", file)
     else:
-        # What is compiled already is shared.
+        # Compiled wheels are shared.
         shutil.rmtree(python.parents[1] / "lib")
         shutil.copytree(plain / "lib", python.parents[1] / "lib", copy_function=os.link, symlinks=True)
         program = python.parent / "billfold"

@@ -20,7 +20,7 @@ def documentation():
 
 @pytest.fixture
 async def browser(documentation):
-    """Somebody who reads, on any host."""
+    """A reader of the documentation, on any host."""
     transport = httpx.ASGITransport(cast("Any", documentation), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="https://acme.localhost") as client:
         yield client

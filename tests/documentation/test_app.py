@@ -1,9 +1,9 @@
-"""How the site answers: caching, redirects, search, and what is not there."""
+"""Responses of the site: caching, redirects, search, and unknown pages."""
 
 import pytest
 
 
-async def test_a_page_that_stands_is_not_sent_again(browser):
+async def test_an_unchanged_documentation_page_returns_304(browser):
     for path in ("/docs/", "/docs/files/docs.css", "/docs/errors.md", "/docs/api/auth/openapi.json"):
         first = await browser.get(path)
         assert (first.headers["cache-control"], "set-cookie" in first.headers) == ("no-cache", False)
@@ -13,13 +13,13 @@ async def test_a_page_that_stands_is_not_sent_again(browser):
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
-async def test_former_addresses_lead_to_the_page_of_today(browser, slash):
+async def test_former_documentation_paths_redirect_to_the_current_page(browser, slash):
     for old, new in (("reference/errors", "errors"), ("reference/events.md", "events.md")):
         answer = await browser.get(f"/docs/{old}{slash if '.md' not in old else ''}")
         assert (answer.status_code, answer.headers["location"]) == (308, f"/docs/{new}")
 
 
-async def test_a_missing_page_names_those_that_are_like_it(browser):
+async def test_a_missing_documentation_page_suggests_similar_pages(browser):
     answer = await browser.get("/docs/errors/pocket-not-emty")
     assert answer.status_code == 404
     assert 'href="/docs/errors/pocket-not-empty"' in answer.text
@@ -37,7 +37,7 @@ async def test_a_missing_page_names_those_that_are_like_it(browser):
         )
 
 
-async def test_only_reading_is_allowed(browser):
+async def test_documentation_pages_allow_only_get_head_and_options(browser):
     answer = await browser.post("/docs/")
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
     assert (await browser.options("/docs/")).headers["allow"] == "GET, HEAD, OPTIONS"
@@ -45,7 +45,7 @@ async def test_only_reading_is_allowed(browser):
     assert (head.content, head.headers["content-length"]) == (b"", str(len(get.content)))
 
 
-async def test_search_finds_pages_by_words_without_a_script(browser):
+async def test_documentation_search_works_without_javascript(browser):
     for query, first in (
         ("idempotency key reused", "/docs/errors/idempotency-key-reused"),
         ("create wire", "/docs/api/partner/create_wire"),

@@ -1,4 +1,4 @@
-"""Every kind of page: what it weighs, what it loads, where its links lead, and its Markdown."""
+"""Every kind of page: its size, its resources, its links, and its Markdown."""
 
 import re
 from collections import Counter
@@ -34,7 +34,7 @@ FIGURES = (
 
 
 class Tags(HTMLParser):
-    """What a browser makes of a page."""
+    """A page as a browser parses it."""
 
     def __init__(self, text):
         super().__init__()
@@ -50,17 +50,17 @@ class Tags(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def looked_at(documentation):
-    """All that is written, and one in thirty of what is made."""
+def checked_pages(documentation):
+    """Every written page, and one in thirty of the generated ones."""
     pages = documentation.site.pages
     made = [each for each in pages if each.path.startswith(("/docs/api/", "/docs/errors/", "/docs/events/"))]
     heavy = [each for each in made if each.path.endswith(("/list_event_types", "/update_business_application"))]
     return [*(each for each in pages if each not in made), *made[::30], *heavy]
 
 
-async def test_a_page_is_light_whole_and_loads_nothing_from_elsewhere(documentation, browser, looked_at):
+async def test_a_documentation_page_is_small_valid_and_self_contained(documentation, browser, checked_pages):
     known = {each.path for each in documentation.site.pages} | {"/docs", "/docs/llms.txt", "/docs/llms-full.txt"}
-    for page in looked_at:
+    for page in checked_pages:
         answer = await browser.get(page.path)
         tags = Tags(answer.text)
         assert (answer.status_code, len(answer.content) < BYTES_MAX) == (200, True), page.path
@@ -78,9 +78,9 @@ async def test_a_page_is_light_whole_and_loads_nothing_from_elsewhere(documentat
         assert answer.headers["content-security-policy"].startswith(STYLE), page.path
 
 
-async def test_links_between_pages_lead_to_headings_that_are_there(documentation, browser, looked_at):
+async def test_links_between_documentation_pages_point_to_existing_headings(documentation, browser, checked_pages):
     anchors = {}
-    for page in looked_at:
+    for page in checked_pages:
         made = re.findall(r"\]\((/docs/[^)]*)", page.text())
         assert [to for to in made if documentation.site.find_link(page, to) is None] == [], page.path
         for to in Tags((await browser.get(page.path)).text).values("href"):
@@ -100,7 +100,7 @@ async def test_every_error_and_every_event_has_a_page(documentation, browser):
     assert '"event_type": "transfers.wire.in.success"' in event
 
 
-async def test_yield_is_computed_for_the_deposit_of_the_reader(browser):
+async def test_the_yield_page_computes_the_yield_of_the_entered_deposit(browser):
     page, numbers = (await browser.get("/docs/domain/yield.md")).text, worked()
     assert [name for name in FIGURES if numbers[name] not in page] == []
     other = (
@@ -118,7 +118,7 @@ async def test_yield_is_computed_for_the_deposit_of_the_reader(browser):
         assert (answer.status_code, answer.text.count("<blockquote>")) == (200, 1), wrong
 
 
-async def test_every_page_is_markdown_too(documentation, browser):
+async def test_every_documentation_page_is_available_as_markdown(documentation, browser):
     for path, source in (("/docs/guides/webhooks", "docs/guides/webhooks.md"), ("/docs/changelog", "CHANGELOG.md")):
         answer = await browser.get(f"{path}.md")
         assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
@@ -128,7 +128,7 @@ async def test_every_page_is_markdown_too(documentation, browser):
     assert all(each.text().strip() in whole for each in documentation.site.pages[::40])
 
 
-async def test_an_operation_leads_to_where_it_is_tried_in_a_sandbox_alone(documentation, browser):
+async def test_an_operation_page_links_to_try_it_only_in_a_sandbox(documentation, browser):
     path = "/docs/api/customer/create_pocket"
     assert "Try it" not in (await browser.get(path)).text
     shown = Renderer(documentation.site, "A Bank", tries_at="https://auth.localhost:8443")

@@ -1,4 +1,4 @@
-"""What stands beside the operations of the reference is a program in each language."""
+"""The samples of every operation in the reference are valid programs in each language."""
 
 import subprocess
 
@@ -6,7 +6,7 @@ import msgspec
 from tests.node.samples import run_typescript
 
 
-def test_every_sample_is_a_program(documentation):
+def test_every_code_sample_compiles(documentation):
     samples = [
         (block.title, sample)
         for page in documentation.site.pages

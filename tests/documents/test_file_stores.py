@@ -32,7 +32,7 @@ def files(request, folder):
     return request.getfixturevalue("s3_server").store(f"documents/{ids.new()}")
 
 
-async def test_a_file_comes_back_as_it_was_kept(files):
+async def test_a_stored_file_is_returned_unchanged(files):
     contents = (b"a letter", b"", os.urandom(50 * MEGABYTE - 1))
 
     for content in contents:
@@ -42,14 +42,14 @@ async def test_a_file_comes_back_as_it_was_kept(files):
         assert len(kept.sha256) == 64
 
 
-async def test_the_same_content_twice_is_two_files(files):
+async def test_storing_the_same_content_twice_creates_two_files(files):
     one, other = await asyncio.gather(files.keep(b"same"), files.keep(b"same"))
 
     assert one.key != other.key
     assert one.sha256 == other.sha256
 
 
-async def test_a_discarded_file_is_gone_and_may_be_discarded_again(files):
+async def test_discarding_a_file_is_idempotent(files):
     kept = await files.keep(b"old")
 
     await files.discard(kept.key)
@@ -60,14 +60,14 @@ async def test_a_discarded_file_is_gone_and_may_be_discarded_again(files):
 
 
 @pytest.mark.parametrize("key", ["../../etc/passwd", "", "ab/cd", "A" * 40, "0" * 39, "/" + "0" * 39])
-async def test_no_key_leads_out_of_the_store(files, key):
+async def test_a_key_that_points_outside_the_file_store_is_refused(files, key):
     with pytest.raises(StoredFileMissing, match="not the name of a file"):
         await files.fetch(StoredFile(key=key, size_bytes=0, sha256=""))
     with pytest.raises(StoredFileMissing, match="not the name of a file"):
         await files.discard(key)
 
 
-async def test_only_the_bank_may_read_it_and_no_half_of_it_is_left(folder):
+async def test_a_stored_file_is_readable_only_by_its_owner_and_leaves_no_partial_file(folder):
     await LocalFileStore(folder).keep(b"secret")
 
     found = [path for path in folder.rglob("*") if path.is_file()]
@@ -75,7 +75,7 @@ async def test_only_the_bank_may_read_it_and_no_half_of_it_is_left(folder):
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-async def test_nothing_is_left_of_a_file_that_the_disk_has_no_room_for(folder):
+async def test_a_file_that_does_not_fit_on_the_disk_leaves_no_partial_file(folder):
     files, limits = LocalFileStore(folder), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, limits[1]))
     try:
@@ -86,7 +86,7 @@ async def test_nothing_is_left_of_a_file_that_the_disk_has_no_room_for(folder):
     assert [path for path in folder.rglob("*") if path.is_file()] == []
 
 
-async def test_a_file_that_was_changed_is_not_handed_out(folder):
+async def test_a_modified_stored_file_is_not_returned(folder):
     kept = await LocalFileStore(folder).keep(b"original")
     (path,) = (path for path in folder.rglob("*") if path.is_file())
     path.write_bytes(b"tampered")
@@ -95,7 +95,7 @@ async def test_a_file_that_was_changed_is_not_handed_out(folder):
         await LocalFileStore(folder).fetch(kept)
 
 
-async def test_what_is_old_is_listed_with_what_was_never_finished(folder):
+async def test_old_and_unfinished_files_are_listed(folder):
     files = LocalFileStore(folder)
     old, young = await files.keep(b"old"), await files.keep(b"young")
     unfinished = folder / old.key[:2] / f"{old.key}.part"
@@ -111,7 +111,7 @@ async def test_what_is_old_is_listed_with_what_was_never_finished(folder):
     assert await files.list_stored(datetime.max.replace(tzinfo=UTC)) == [young.key]
 
 
-async def test_an_object_that_was_changed_is_not_handed_out(s3_server):
+async def test_a_modified_s3_object_is_not_returned(s3_server):
     files = s3_server.store()
     for other in (b"tampered", b"another size"):
         kept = await files.keep(b"original")
@@ -121,7 +121,7 @@ async def test_an_object_that_was_changed_is_not_handed_out(s3_server):
             await files.fetch(kept)
 
 
-async def test_more_objects_than_a_page_are_listed_and_those_of_others_are_not(s3_server):
+async def test_s3_objects_over_one_page_are_listed_without_foreign_ones(s3_server):
     files, wanted = s3_server.store("many"), []
     for _ in range(21):
         wanted += [each.key for each in await asyncio.gather(*(files.keep(b"x") for _ in range(50)))]
@@ -133,7 +133,7 @@ async def test_more_objects_than_a_page_are_listed_and_those_of_others_are_not(s
 
 
 @pytest.mark.parametrize("faults", [(503, 500, 503), (1_000_000, 2_000_000), (-50, -1_000_000, 503)])
-async def test_a_server_that_stops_in_the_middle_is_tried_again(s3_server, faults):
+async def test_an_interrupted_s3_request_is_retried(s3_server, faults):
     content = os.urandom(5 * MEGABYTE)
     async with s3_server.behind(*faults) as endpoint:
         files = s3_server.store(endpoint=endpoint)
@@ -142,7 +142,7 @@ async def test_a_server_that_stops_in_the_middle_is_tried_again(s3_server, fault
         assert await s3_server.store(endpoint=endpoint).fetch(kept) == content
 
 
-async def test_a_server_that_stays_away_is_given_up_and_nothing_of_the_file_is_there(s3_server, monkeypatch):
+async def test_an_unreachable_s3_server_raises_unavailable_and_leaves_no_partial_file(s3_server, monkeypatch):
     monkeypatch.setitem(s3_store._RETRIES, "retry_timeout", timedelta(seconds=1))
     prefix = f"away/{ids.new()}"
     for fault in (503, 1_000_000):
@@ -154,7 +154,7 @@ async def test_a_server_that_stays_away_is_given_up_and_nothing_of_the_file_is_t
     assert await s3_server.store(prefix).list_stored(datetime.max.replace(tzinfo=UTC)) == []
 
 
-async def test_a_store_that_cannot_be_used_is_found_with_the_setting_that_is_wrong(s3_server, monkeypatch):
+async def test_an_unusable_file_store_is_reported_with_its_wrong_setting(s3_server, monkeypatch):
     monkeypatch.setitem(s3_store._RETRIES, "max_retries", 1)
     assert await s3_server.store().check() == f"{s3_server.endpoint}/bank-files/documents"
     for wrong, setting in (
@@ -174,8 +174,8 @@ async def test_a_store_that_cannot_be_used_is_found_with_the_setting_that_is_wro
             await files.fetch(StoredFile(key="0" * 40, size_bytes=1, sha256=""))
 
 
-async def test_a_role_of_the_machine_is_used_as_its_keys_change(s3_server, monkeypatch):
-    """What the SDK gives is asked for again: a first key that nobody knows, then the right one."""
+async def test_instance_role_credentials_are_refreshed(s3_server, monkeypatch):
+    """S3 credentials of the SDK are requested again: first an unknown key, then the right one."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3_server.access_key)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3_server.secret_key)
     monkeypatch.setitem(s3_store._RETRIES, "max_retries", 1)

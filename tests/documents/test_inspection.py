@@ -1,4 +1,4 @@
-"""Files that say one thing and do another are refused, and what looks into them stays small."""
+"""Files with hidden or active content are refused, and their inspection uses little memory."""
 
 import io
 import random
@@ -216,7 +216,7 @@ def stream_of(content: bytes) -> Callable[[pikepdf.Pdf], object]:
         (a_picture("JPEG", 300, 300, progressive=True), JPEG),
     ],
 )
-def test_an_honest_file_is_taken(content, kind):
+def test_a_harmless_file_passes_inspection(content, kind):
     INSPECTORS[kind.name](content)
 
 
@@ -325,14 +325,14 @@ BAD: dict[str, tuple[Callable[[], bytes], FileKind, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_file_is_refused_with_the_reason(name):
+def test_a_harmful_file_is_refused_with_the_reason(name):
     make, kind, told = BAD[name]
 
     with pytest.raises(UnsafeContent, match=told):
         INSPECTORS[kind.name](make())
 
 
-async def test_a_file_that_explodes_is_refused_where_it_does_no_harm():
+async def test_a_decompression_bomb_is_refused_in_the_inspection_process():
     photograph = by_hand(picture_of(b"[/FlateDecode/FlateDecode/DCTDecode]", packed=twice_packed()))
     for bomb in (pdf_with(_explode, **RAW), photograph):
         assert len(bomb) < 5_000
@@ -340,7 +340,7 @@ async def test_a_file_that_explodes_is_refused_where_it_does_no_harm():
             await SubprocessFileInspector().inspect(bomb, PDF)
 
 
-async def test_the_largest_file_takes_little_of_a_processor(monkeypatch):
+async def test_inspecting_the_largest_file_takes_little_cpu_time(monkeypatch):
     noise = random.Random(7).randbytes(51_000_000)
     largest = pdf_with(lambda pdf: pdf.pages[0].__setattr__("Contents", pikepdf.Stream(pdf, noise, Filter=JPX)), **RAW)
     began = time.process_time()
@@ -353,7 +353,7 @@ async def test_the_largest_file_takes_little_of_a_processor(monkeypatch):
         await SubprocessFileInspector().inspect(largest, PDF)
 
 
-async def test_what_makes_a_reader_start_over_is_read_once():
+async def test_a_pdf_designed_for_quadratic_parsing_is_read_in_linear_time():
     lines = b"%PDF-1.7" + b"\n" * 500_000 + b"x\n%%EOF"
 
     with pytest.raises(UploadRejected, match="before the first object"):

@@ -1,4 +1,4 @@
-"""Documents through both APIs: sent, looked into, reviewed, and what hangs on them."""
+"""Documents through both APIs: uploaded, inspected, reviewed, and linked to their objects."""
 
 import asyncio
 from uuid import UUID
@@ -46,7 +46,7 @@ def payee(*documents, **fields):
     return wire(verification=kind, **fields)
 
 
-async def test_nobody_waits_for_the_slow_upload_of_another(customer_desk, other_customer):
+async def test_slow_uploads_do_not_block_other_uploads(customer_desk, other_customer):
     on = asyncio.Event()
 
     async def slowly():
@@ -66,7 +66,7 @@ async def test_nobody_waits_for_the_slow_upload_of_another(customer_desk, other_
     assert {(await each).status_code for each in slow} == {201}
 
 
-async def test_a_counterparty_is_verified_when_its_documents_are_approved(customer_desk, customer_world):
+async def test_approving_its_documents_verifies_a_counterparty(customer_desk, customer_world):
     await customer_desk.pocket()
     first, second = await proof(customer_desk, name="statement.pdf"), await proof(customer_desk)
     made = await customer_desk.post(PATH, payee(first, second))
@@ -93,7 +93,7 @@ async def test_a_counterparty_is_verified_when_its_documents_are_approved(custom
     assert "The counterparty Contoso was verified." in told
 
 
-async def test_a_file_called_invalid_is_sent_again(customer_desk):
+async def test_an_invalid_document_can_be_uploaded_again(customer_desk):
     await customer_desk.pocket()
     bad = await proof(customer_desk, name="Invalid scan.pdf")
     shown = await customer_desk.get(f"/api/v2/documents/{bad}/")
@@ -115,7 +115,7 @@ async def test_a_file_called_invalid_is_sent_again(customer_desk):
     assert gone["verification"]["supporting_documents"][0]["status"] == "INVALID"
 
 
-async def test_a_document_by_itself_is_found_invalid_and_its_counterparty_waits(customer_desk):
+async def test_rejecting_a_single_document_leaves_its_counterparty_pending_upload(customer_desk):
     await customer_desk.pocket()
     document = await proof(customer_desk)
     (alone,) = await reviewing.list_waiting(customer_desk.bank, 10)
@@ -128,7 +128,9 @@ async def test_a_document_by_itself_is_found_invalid_and_its_counterparty_waits(
         await reviewing.decide(customer_desk.bank, UUID(made["id"]), APPROVED)
 
 
-async def test_documents_of_others_and_of_other_types_prove_nothing(customer_desk, other_customer, customer_world):
+async def test_foreign_documents_and_documents_of_a_wrong_type_are_refused_for_verification(
+    customer_desk, other_customer, customer_world
+):
     await customer_desk.pocket()
     await other_customer.pocket()
     foreign = await proof(other_customer)
@@ -165,7 +167,7 @@ async def test_a_partner_sends_documents_without_a_signature(customer_world, cus
     assert len(ids) == 1
 
 
-async def test_the_sandbox_decides_what_it_is_asked_to(customer_world, customer_desk):
+async def test_the_sandbox_applies_the_requested_verification_decision(customer_world, customer_desk):
     await customer_desk.pocket()
     box = "/api/v1/sandbox/counterparty-verification/"
     for status, stands in (
@@ -192,7 +194,9 @@ WRONG = [
 ]
 
 
-async def test_the_type_limits_a_file_before_it_is_read(customer_desk, customer_world, other_customer, monkeypatch):
+async def test_the_document_type_limits_the_file_size_before_reading(
+    customer_desk, customer_world, other_customer, monkeypatch
+):
     async def not_read(*_):
         raise AssertionError("the file is inspected")
 
@@ -222,7 +226,7 @@ async def test_the_type_limits_a_file_before_it_is_read(customer_desk, customer_
         assert (by_id.json()["detail"] == "The body may have at most 5,242,880 bytes.") == (status == 413)
 
 
-async def test_a_file_by_its_id_has_a_name(customer_desk):
+async def test_a_file_uploaded_by_document_id_has_a_name(customer_desk):
     document = await proof(customer_desk, name="invalid.pdf")
     for nameless in ({}, {"content-disposition": "attachment"}):
         answer = await upload(customer_desk, f"/api/v2/documents/{document}/", name=None, headers=nameless)
@@ -230,7 +234,7 @@ async def test_a_file_by_its_id_has_a_name(customer_desk):
     assert (await proof(customer_desk, name=None)) != document
 
 
-async def test_files_beyond_those_received_at_once_are_not_read_until_it_is_their_turn(customer_desk, monkeypatch):
+async def test_uploads_over_the_concurrency_limit_wait_unread_or_are_refused(customer_desk, monkeypatch):
     monkeypatch.setattr(uploads, "FILES_RECEIVED_MAX", 2)
     on, read = asyncio.Event(), 0
 
@@ -254,7 +258,7 @@ async def test_files_beyond_those_received_at_once_are_not_read_until_it_is_thei
     assert await asyncio.gather(*sending) == [201] * 5
 
 
-async def test_a_file_that_is_not_what_it_says_is_refused(customer_desk):
+async def test_a_file_that_does_not_match_its_declared_type_is_refused(customer_desk):
     for content, kind, name, status, code in WRONG:
         answer = await upload(customer_desk, content=content, kind=kind, name=name)
         assert (answer.status_code, answer.json().get("code")) == (status, code), answer.text
@@ -269,7 +273,7 @@ def form_with(content=PAGE, *, boundary, kind="application/pdf", name="scan.pdf"
     return body, {"content-type": f"multipart/form-data; boundary={boundary}"}
 
 
-async def test_a_file_in_a_form_is_the_same_as_its_bytes_and_is_sent_again_with_another_boundary(customer_desk):
+async def test_a_repeated_form_upload_with_a_different_boundary_is_the_same_request(customer_desk):
     key = {"idempotency-key": "a form that is sent twice"}
     answers = []
     for boundary in ("+++", "xYzzY"):
@@ -282,12 +286,12 @@ async def test_a_file_in_a_form_is_the_same_as_its_bytes_and_is_sent_again_with_
 
 
 @pytest.mark.parametrize("kind", ["application/octet-stream", None])
-async def test_a_file_in_a_form_is_what_it_begins_like_when_its_type_is_not_told(customer_desk, kind):
+async def test_a_form_upload_without_a_type_is_detected_by_its_content(customer_desk, kind):
     body, headers = form_with(boundary="b", kind=kind)
     assert (await customer_desk.send("POST", NEW, body, headers=headers)).status_code == 201
 
 
-async def test_a_form_without_a_file_or_with_another_kind_or_cut_short_is_refused(customer_desk):
+async def test_a_form_upload_without_a_file_truncated_or_of_a_wrong_type_is_refused(customer_desk):
     body, headers = form_with(boundary="b")
     empty = b'--b\r\nContent-Disposition: form-data; name="note"\r\n\r\nhello\r\n--b--\r\n'
     answer = await customer_desk.send("POST", NEW, empty, headers=headers)
@@ -310,7 +314,7 @@ async def test_an_unknown_document_type_is_refused(customer_desk):
     assert answer.json()["detail"][0]["loc"] == ["path", "document_type"]
 
 
-async def test_who_adds_counterparties_proves_them_and_no_more(customer_desk, customer_desks):
+async def test_an_initiator_may_upload_only_counterparty_documents(customer_desk, customer_desks):
     await customer_desk.pocket()
     asker = await customer_desks(customer_desk.team.customer, role="INITIATOR")
     document = await proof(asker, name="invalid.pdf")
@@ -328,7 +332,7 @@ async def test_who_adds_counterparties_proves_them_and_no_more(customer_desk, cu
     assert (await upload(viewer)).status_code == 403
 
 
-async def test_who_may_not_send_is_refused_before_his_file_is_read(customer_desk, bank):
+async def test_an_unauthorized_upload_is_refused_before_its_file_is_read(customer_desk, bank):
     others = [each for each in EVERYTHING if each not in {"onboarding.write", "transfers.write"}]
     token = await token_for(bank, customer_desk.team, scopes=others)
     for kind in ("application/pdf", "text/html"):

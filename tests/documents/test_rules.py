@@ -1,4 +1,4 @@
-"""A file is what it says: by its first bytes, its name and its size."""
+"""The type of a file is checked by its first bytes, its name and its size."""
 
 import pytest
 
@@ -22,7 +22,7 @@ PDF, PNG, JPEG = FileKind.PDF, FileKind.PNG, FileKind.JPEG
         ("attachment; filename*=UTF-8''%e2%82%ac%20rates.pdf", "€ rates.pdf"),
     ],
 )
-def test_a_file_is_called_as_its_sender_says_without_folders(sent, name):
+def test_a_file_name_is_kept_without_folders(sent, name):
     assert parse_file_name(sent) == name
 
 
@@ -38,7 +38,7 @@ def test_a_file_is_called_as_its_sender_says_without_folders(sent, name):
         "attachment; filename*=UTF-8''a%F3%A0%81%81.pdf",
     ],
 )
-def test_a_name_that_shows_something_else_is_refused(sent):
+def test_a_deceptive_file_name_is_refused(sent):
     with pytest.raises(InvalidInput, match="content-disposition"):
         parse_file_name(sent)
 
@@ -55,19 +55,19 @@ def test_a_name_that_shows_something_else_is_refused(sent):
     ],
     ids=["empty", "html", "pdf as png", "named png", "named pdf", "too large"],
 )
-def test_bytes_name_and_declared_kind_must_agree(content, kind, name, code):
+def test_a_file_whose_content_name_and_type_disagree_is_refused(content, kind, name, code):
     with pytest.raises(BillfoldError) as refused:
         check_file(content, kind, "PASSPORT", name=name)
     assert refused.value.code == code
 
 
-def test_names_of_every_spelling_fit_their_kind():
+def test_file_extensions_match_their_type_in_any_spelling():
     check_file(b"\xff\xd8\xff", JPEG, "OTHER", name="photo.JPEG")
     check_file(b"\xff\xd8\xff", JPEG, "OTHER", name="photo.jpg")
     check_file(b"%PDF-1.4", PDF, "OTHER", name="statement")
 
 
-def test_a_picture_of_a_person_is_smaller_than_a_statement():
+def test_a_profile_picture_has_a_lower_size_limit_than_a_statement():
     assert max_file_bytes(PDF, "WIRE_COUNTERPARTY_VERIFICATION") == 52_428_799
     assert max_file_bytes(PNG, "WIRE_COUNTERPARTY_VERIFICATION") == 10 * 1024 * 1024
     assert max_file_bytes(PDF, "PASSPORT") == max_file_bytes(PNG, "SELFIE") == 5 * 1024 * 1024

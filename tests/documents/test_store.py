@@ -10,7 +10,7 @@ from billfold.documents.store import fetch_opened, open_names
 from billfold.platform.errors import InvariantError
 
 
-async def test_an_uploaded_file_is_sealed_and_opens_for_its_own_document_only(customer_desk):
+async def test_an_uploaded_file_is_encrypted_and_opens_only_for_its_own_document(customer_desk):
     bank, ids = customer_desk.bank, [await proof(customer_desk) for _ in range(2)]
     first, second = [await store.get_document(bank.pool, each) for each in ids]
 

@@ -34,7 +34,7 @@ async def sequenced(conn):
     outcomes = DELIVERED, FAILED, DeliveryOutcome(state="pending", due_at=NOW + timedelta(hours=1))
     made = [attempt_of(wants, row["event_id"], outcome) for row, outcome in zip(rows, outcomes, strict=False)]
     await attempts.record_attempts(conn, made, now=NOW)
-    await raise_event(conn, anna)  # nobody has read it yet
+    await raise_event(conn, anna)  # it was not read yet
     return conn
 
 
@@ -77,7 +77,7 @@ DAMAGE = [
 ]
 
 
-async def test_damage_is_found(sequenced):
+async def test_damaged_event_sequences_are_reported(sequenced):
     for damage, table in DAMAGE:
         savepoint = sequenced.transaction()
         await savepoint.start()

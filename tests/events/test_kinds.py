@@ -1,4 +1,4 @@
-"""The kinds of events: who may see which, and that each is what it says."""
+"""Kinds of events: their readers, and the fields of each."""
 
 import re
 
@@ -8,26 +8,26 @@ import pytest
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS, example_payload, payload_schema
 
 
-def test_partners_see_what_the_contract_gives_them():
+def test_the_event_kinds_of_partners_match_the_contract():
     families = {"application", "card", "proofs", "reports", "settlements", "transfers"}
     assert {kind.split(".")[0] for kind in PARTNER_KINDS} == families
     assert len(PARTNER_KINDS) == 33
     assert not {"trades.maturity", "transfers.on-us.received"} & set(PARTNER_KINDS)
 
 
-def test_customers_see_their_own_wires_transfers_bills_and_reports():
+def test_the_event_kinds_of_customers_cover_wires_transfers_bills_and_reports():
     assert len(CUSTOMER_KINDS) == 13
     assert not [kind for kind in CUSTOMER_KINDS if ".ach." in kind or ".crypto." in kind]
     assert set(CUSTOMER_KINDS) - set(PARTNER_KINDS) == {"trades.maturity", "transfers.on-us.received"}
 
 
-def test_every_kind_is_for_somebody():
+def test_every_event_kind_is_visible_to_partners_or_customers():
     assert set(KINDS) == {*PARTNER_KINDS, *CUSTOMER_KINDS}
     assert list(KINDS) == sorted(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
-def test_a_kind_has_a_name_a_sentence_and_an_example_of_its_payload(kind):
+def test_an_event_kind_has_a_name_a_sentence_and_an_example_payload(kind):
     assert re.fullmatch(r"[a-z]+(\.[a-z_-]+){1,3}", kind.name)
     assert re.fullmatch(r"[A-Z].+\.", kind.meaning)
     sent = msgspec.json.encode(kind.example)
@@ -35,7 +35,7 @@ def test_a_kind_has_a_name_a_sentence_and_an_example_of_its_payload(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
-def test_an_example_fits_its_schema(kind):
+def test_an_event_example_matches_its_schema(kind):
     schema, example = payload_schema(kind), example_payload(kind)
     assert schema["type"] == "object"
     assert schema["description"]

@@ -5,12 +5,14 @@ from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS, payload_
 PATH = "/api/v1/events/"
 
 
-def told(items):
+def numbers_and_types(items):
     """Return (sequence, kind) of events."""
     return [(each["event"]["sequence"], each["event"]["event_type"]) for each in items]
 
 
-async def test_each_sees_his_own_events_without_a_gap(customer_world, customer_desks, customer_desk):
+async def test_the_event_list_of_each_reader_has_no_gaps_or_foreign_events(
+    customer_world, customer_desks, customer_desk
+):
     stranger = await customer_desks()
     pocket, other = await customer_desk.pocket(), await customer_desk.pocket()
     await customer_world.wire(pocket, 9_000_00)
@@ -19,14 +21,14 @@ async def test_each_sees_his_own_events_without_a_gap(customer_world, customer_d
     await customer_world.transfer(pocket, other, 50_00)
     await customer_world.transfer(pocket, other, 90_000_00, status="REJECTED")
     mine = await customer_desk.pages(PATH, limit=2)
-    assert told(mine) == [
+    assert numbers_and_types(mine) == [
         (3, "transfers.on-us.rejected"),
         (2, "transfers.on-us.success"),
         (1, "transfers.wire.in.success"),
     ]
     assert {each["event"]["customer_id"] for each in mine} == {customer_desk.team.customer}
     partners = await customer_world.pages(PATH, {"order": "asc"}, limit=2)
-    assert [number for number, _ in told(partners)] == [1, 2, 3, 4, 5]
+    assert [number for number, _ in numbers_and_types(partners)] == [1, 2, 3, 4, 5]
     assert not any("customer_id" in each["event"] for each in partners)
     for each in (*mine, *partners):
         event = each["event"]
@@ -35,7 +37,7 @@ async def test_each_sees_his_own_events_without_a_gap(customer_world, customer_d
     assert len((await stranger.get(PATH))["items"]) == 1
 
 
-async def test_an_event_is_read_by_its_id(customer_world, customer_desk):
+async def test_an_event_is_found_by_its_id(customer_world, customer_desk):
     await customer_world.wire(await customer_desk.pocket(), 100_00)
     listed = (await customer_desk.get(PATH))["items"][0]
     one = f"{PATH}{listed['event']['event_id']}/"
@@ -43,22 +45,22 @@ async def test_an_event_is_read_by_its_id(customer_world, customer_desk):
     assert (await customer_world.get(one))["event"]["event_id"] == listed["event"]["event_id"]
 
 
-async def test_events_after_a_time_are_those_raised_later(customer_world, customer_desk):
+async def test_events_are_filtered_by_a_start_time(customer_world, customer_desk):
     pocket = await customer_desk.pocket()
     for _ in range(3):
         await customer_world.wire(pocket, 100_00)
         await customer_world.later(hours=1)
     middle = (await customer_desk.get(PATH))["items"][1]["event"]["timestamp"]
-    assert [n for n, _ in told(await customer_desk.pages(PATH, {"after": middle}, limit=1))] == [3]
+    assert [n for n, _ in numbers_and_types(await customer_desk.pages(PATH, {"after": middle}, limit=1))] == [3]
     early = await customer_world.pages(PATH, {"after": "2025-06-01", "order": "asc"}, limit=2)
-    assert [n for n, _ in told(early)] == [1, 2, 3]
+    assert [n for n, _ in numbers_and_types(early)] == [1, 2, 3]
     await customer_desk.invalid("GET", PATH, loc="query.after", filters={"after": "yesterday"})
     cursor = (await customer_desk.get(PATH, {"limit": 1}))["next_page"]
     await customer_world.invalid("GET", PATH, loc="query.cursor", filters={"cursor": cursor})
     await customer_desk.invalid("GET", PATH, loc="query.cursor", filters={"cursor": cursor, "after": middle})
 
 
-async def test_the_kinds_are_listed_with_schema_and_example(customer_world, customer_desk):
+async def test_event_kinds_are_listed_with_schema_and_example(customer_world, customer_desk):
     for who, kinds in ((customer_desk, CUSTOMER_KINDS), (customer_world, PARTNER_KINDS)):
         listed = await who.get(f"{PATH}types/")
         assert (listed["count"], listed["offset"]) == (len(kinds), 0)

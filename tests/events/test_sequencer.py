@@ -1,4 +1,4 @@
-"""Sequences without gaps, for partners and customers; deliveries for whoever wants them."""
+"""Event sequences without gaps for partners and customers, and deliveries for subscriptions."""
 
 import asyncio
 
@@ -34,7 +34,7 @@ async def subscribe(conn, owner, events=EVERYTHING):
     return made.id
 
 
-async def told(conn, partner_id=PARTNER):
+async def sequences_of_events(conn, partner_id=PARTNER):
     rows = await conn.fetch(
         "SELECT event_id, partner_sequence, customer_sequence FROM event_sequence WHERE partner_id = $1 "
         "ORDER BY global_sequence",
@@ -52,35 +52,37 @@ async def delivered(conn, subscription_id):
     return [tuple(row) for row in rows]
 
 
-async def test_each_reader_has_a_sequence_of_the_events_it_can_see(conn):
+async def test_partner_and_customer_sequences_number_only_their_visible_events(conn):
     anna, bert = await add_customer(conn), await add_customer(conn)
     first = await raise_event(conn, anna, BOTH)
     second = await raise_event(conn, anna, CUSTOMERS, seconds=1)
     third = await raise_event(conn, bert, PARTNERS, seconds=2)
     fourth = await raise_event(conn, bert, BOTH, seconds=3)
     assert await sequence_events(conn, now=NOW) == 4
-    assert sorted(await told(conn)) == sorted([(first, 1, 1), (second, None, 2), (third, 2, None), (fourth, 3, 1)])
+    assert sorted(await sequences_of_events(conn)) == sorted(
+        [(first, 1, 1), (second, None, 2), (third, 2, None), (fourth, 3, 1)]
+    )
     assert await sequence_events(conn, now=NOW) == 0
 
 
-async def test_each_partner_has_a_feed_of_its_own(conn):
+async def test_every_partner_has_a_separate_event_sequence(conn):
     anna, bert = await add_customer(conn), await add_customer(conn, OTHER_PARTNER)
     await raise_event(conn, anna)
     await raise_event(conn, bert)
     await sequence_events(conn, now=NOW)
     ours, theirs = await raise_event(conn, anna), await raise_event(conn, bert)
     await sequence_events(conn, now=NOW)
-    assert (await told(conn))[-1] == (ours, 2, 2)
-    assert (await told(conn, OTHER_PARTNER))[-1] == (theirs, 2, 2)
+    assert (await sequences_of_events(conn))[-1] == (ours, 2, 2)
+    assert (await sequences_of_events(conn, OTHER_PARTNER))[-1] == (theirs, 2, 2)
 
 
-async def test_events_of_the_bank_have_no_partner(conn):
+async def test_events_of_the_bank_are_not_sequenced_for_partners(conn):
     await raise_event(conn, await add_customer(conn, None))
     assert await sequence_events(conn, now=NOW) == 1
     assert await conn.fetchval("SELECT count(*) FROM event_sequence") == 0
 
 
-async def test_whoever_sequences_everything_is_numbered_once(database_dsn):
+async def test_concurrent_sequencers_number_every_event_once(database_dsn):
     """Four processes raise events, four others number them, all at once."""
     pool = await create_pool(database_dsn, max_size=10)
     customers = [await add_customer(pool) for _ in range(4)]
@@ -109,7 +111,7 @@ async def test_whoever_sequences_everything_is_numbered_once(database_dsn):
     await pool.close()
 
 
-async def test_a_subscription_gets_its_kinds_each_with_the_previous_sequence(conn):
+async def test_a_subscription_receives_its_kinds_with_the_previous_sequence(conn):
     anna = await add_customer(conn)
     wants = await subscribe(conn, Subscriber(PARTNER), [BOTH])
     own = await subscribe(conn, Subscriber(PARTNER, anna), [CUSTOMERS])
@@ -125,7 +127,7 @@ async def test_a_subscription_gets_its_kinds_each_with_the_previous_sequence(con
     assert await delivered(conn, other) == []
 
 
-async def test_a_customer_gets_no_partner_only_events(conn):
+async def test_a_customer_receives_no_partner_only_events(conn):
     anna, bert = await add_customer(conn), await add_customer(conn)
     own = await subscribe(conn, Subscriber(PARTNER, anna))
     await raise_event(conn, anna, PARTNERS)
@@ -135,7 +137,7 @@ async def test_a_customer_gets_no_partner_only_events(conn):
     assert await delivered(conn, own) == [(mine, 1, 0)]
 
 
-async def test_what_was_raised_before_is_not_for_a_subscription(conn):
+async def test_events_raised_before_a_subscription_are_not_delivered_to_it(conn):
     anna = await add_customer(conn)
     await raise_event(conn, anna)
     await sequence_events(conn, now=NOW)
@@ -146,7 +148,7 @@ async def test_what_was_raised_before_is_not_for_a_subscription(conn):
     assert await delivered(conn, late) == [(after, 3, 2)]
 
 
-async def test_what_was_raised_while_it_was_disabled_is_not_for_it_either(conn):
+async def test_events_raised_while_a_subscription_is_disabled_are_not_delivered(conn):
     anna, owner = await add_customer(conn), Subscriber(PARTNER)
     wants = await subscribe(conn, owner)
     first = await raise_event(conn, anna)
@@ -174,7 +176,7 @@ async def test_a_subscription_queue_is_due_when_a_delivery_is_queued(conn, disab
     assert due_at == (None if disabled else NOW)
 
 
-async def test_a_clock_that_goes_back_does_not_change_the_order(conn):
+async def test_a_clock_set_back_does_not_change_the_event_order(conn):
     anna = await add_customer(conn)
     wants = await subscribe(conn, Subscriber(PARTNER))
     ids = []
@@ -184,7 +186,7 @@ async def test_a_clock_that_goes_back_does_not_change_the_order(conn):
     assert [row[0] for row in await delivered(conn, wants)] == ids
 
 
-async def test_sequences_are_taken_back_with_their_transaction(conn):
+async def test_sequences_are_rolled_back_with_their_transaction(conn):
     await raise_event(conn, await add_customer(conn))
     taken = conn.transaction()
     await taken.start()
@@ -193,7 +195,7 @@ async def test_sequences_are_taken_back_with_their_transaction(conn):
     assert await sequence_events(conn, now=NOW) == 1
 
 
-async def test_the_work_is_left_to_whoever_is_at_it(conn, database_dsn):
+async def test_sequencing_without_waiting_skips_when_a_second_process_holds_the_lock(conn, database_dsn):
     await raise_event(conn, await add_customer(conn))
     other = await asyncpg.connect(database_dsn)
     async with conn.transaction():
@@ -203,41 +205,41 @@ async def test_the_work_is_left_to_whoever_is_at_it(conn, database_dsn):
 
 
 @pytest.fixture
-async def other(database_dsn):
+async def second_conn(database_dsn):
     connection = await asyncpg.connect(database_dsn)
     yield connection
     await connection.close()
 
 
-async def read(conn):
-    """Sequence what is new and return the ids of these events in the partner's order."""
+async def sequence_new_events(conn):
+    """Sequence new events and return their ids in the partner's order."""
     count = await sequence_events(conn, now=NOW)
-    return [event_id for event_id, *_ in (await told(conn))[-count:]] if count else []
+    return [event_id for event_id, *_ in (await sequences_of_events(conn))[-count:]] if count else []
 
 
-async def test_what_commits_late_is_sequenced_late_and_nothing_twice(conn, other):
+async def test_an_event_of_a_late_commit_is_sequenced_late_and_only_once(conn, second_conn):
     anna, bert = await add_customer(conn), await add_customer(conn)
-    late = other.transaction()
+    late = second_conn.transaction()
     await late.start()
-    first = await raise_event(other, anna)
+    first = await raise_event(second_conn, anna)
     second = await raise_event(conn, bert)
-    assert await read(conn) == [second]
+    assert await sequence_new_events(conn) == [second]
     third = await raise_event(conn, bert)
     await late.commit()
-    assert sorted(await read(conn)) == sorted([third, first])
-    assert await read(conn) == []
+    assert sorted(await sequence_new_events(conn)) == sorted([third, first])
+    assert await sequence_new_events(conn) == []
 
 
-async def test_events_of_a_customer_keep_their_order_when_its_transactions_do_not(conn, other):
+async def test_events_of_a_customer_keep_their_order_when_its_transactions_do_not(conn, second_conn):
     """The older transaction writes the second event: it waited for the customer's head meanwhile."""
     anna, bert = await add_customer(conn), await add_customer(conn)
-    older = other.transaction()
+    older = second_conn.transaction()
     await older.start()
-    elsewhere = await raise_event(other, bert)
+    elsewhere = await raise_event(second_conn, bert)
     first = await raise_event(conn, anna)
-    second = await raise_event(other, anna)
+    second = await raise_event(second_conn, anna)
     await older.commit()
-    read_now = await read(conn)
+    read_now = await sequence_new_events(conn)
     assert [each for each in read_now if each != elsewhere] == [first, second]
     assert len(read_now) == 3
 
@@ -246,28 +248,28 @@ async def test_events_are_sequenced_again_after_a_rollback(conn):
     event_id = await raise_event(conn, await add_customer(conn))
     transaction = conn.transaction()
     await transaction.start()
-    assert await read(conn) == [event_id]
+    assert await sequence_new_events(conn) == [event_id]
     await transaction.rollback()
-    assert await read(conn) == [event_id]
+    assert await sequence_new_events(conn) == [event_id]
 
 
-async def test_a_transaction_that_sequences_is_not_waited_for(conn, other):
+async def test_sequencing_without_waiting_does_nothing_during_a_concurrent_transaction(conn, second_conn):
     anna = await add_customer(conn)
     await raise_event(conn, anna)
     async with conn.transaction():
         assert await sequence_events(conn, now=NOW) == 1
-        assert await sequence_events(other, now=NOW, wait=False) == 0
+        assert await sequence_events(second_conn, now=NOW, wait=False) == 0
 
 
-async def test_has_new_events_is_true_when_an_event_was_raised(conn, other):
+async def test_has_new_events_is_true_when_an_event_was_raised(conn, second_conn):
     anna, bert = await add_customer(conn), await add_customer(conn)
     assert not await sequencer.has_new_events(conn)
-    late = other.transaction()
+    late = second_conn.transaction()
     await late.start()
-    await raise_event(other, anna)
+    await raise_event(second_conn, anna)
     await raise_event(conn, bert)
     assert await sequencer.has_new_events(conn)
-    await read(conn)
+    await sequence_new_events(conn)
     assert not await sequencer.has_new_events(conn)
     await late.commit()
     assert await sequencer.has_new_events(conn)
@@ -288,10 +290,10 @@ async def test_positions_are_repaired_when_the_bank_was_restored_from_a_dump(con
         3,
         4,
     ]
-    assert (await told(conn))[-1][0] == later
+    assert (await sequences_of_events(conn))[-1][0] == later
 
 
-async def test_sequencing_takes_no_longer_when_the_log_is_long(conn):
+async def test_sequencing_a_long_event_log_uses_no_sequential_scan(conn):
     anna = await add_customer(conn)
     await conn.execute(
         "INSERT INTO event SELECT $1, n, gen_random_uuid(), 'trades.maturity', '{}', now()"

@@ -44,7 +44,7 @@ async def test_an_event_is_streamed_when_it_is_raised(customer_world, customer_d
             assert ("customer_id" in data) is sees_himself
 
 
-async def test_a_stream_goes_on_after_the_last_id(customer_world, customer_desk, listen):
+async def test_an_event_stream_resumes_after_the_last_event_id(customer_world, customer_desk, listen):
     pocket = await customer_desk.pocket()
     for _ in range(4):
         await customer_world.wire(pocket, 100_00)
@@ -59,7 +59,7 @@ async def test_a_stream_goes_on_after_the_last_id(customer_world, customer_desk,
         assert (await stream.event())[0] == "6"
 
 
-async def test_what_is_in_a_stream_is_what_is_in_the_list(customer_world, customer_desk, listen):
+async def test_an_event_stream_has_the_same_events_as_the_list(customer_world, customer_desk, listen):
     pocket, other = await customer_desk.pocket(), await customer_desk.pocket()
     await customer_world.wire(pocket, 9_000_00)
     await customer_world.ach(pocket, 100_00)
@@ -90,14 +90,14 @@ async def test_only_the_requested_kinds_are_streamed_without_a_gap(
         assert (await stream.event())[1] == "end"
 
 
-async def test_a_stream_ends_with_its_token(bank, customer_desk, listen):
+async def test_an_event_stream_ends_when_its_token_expires(bank, customer_desk, listen):
     token = await token_for(bank, customer_desk.team, age=timedelta(seconds=899))
     async with listen(customer_desk, token=token) as stream:
         assert (await stream.event())[1:] == ("end", {"reason": "token-expired", "sequence": 0})
         assert await stream.message() is None
 
 
-async def test_a_stream_is_opened_with_the_scope_while_there_is_room(bank, customer_desk, listen, monkeypatch):
+async def test_opening_a_stream_requires_the_scope_and_a_free_slot(bank, customer_desk, listen, monkeypatch):
     token = await token_for(bank, customer_desk.team, scopes=("pockets.read",))
     async with listen(customer_desk, token=token) as stream:
         await stream._chunks.get()
@@ -130,7 +130,9 @@ async def test_a_simulated_event_is_streamed_without_a_sequence(customer_world, 
     assert (await customer_desk.get("/api/v1/events/"))["items"] == []
 
 
-async def test_whoever_is_too_slow_reads_the_log_and_misses_nothing(customer_world, customer_desk, listen, monkeypatch):
+async def test_a_slow_stream_reader_falls_back_to_the_log_without_gaps(
+    customer_world, customer_desk, listen, monkeypatch
+):
     monkeypatch.setattr(broadcaster, "CHANNEL_EVENTS_MAX", 2)
     monkeypatch.setattr(broadcaster, "PAGE_SIZE", 2)
     pocket = await customer_desk.pocket()
@@ -141,7 +143,7 @@ async def test_whoever_is_too_slow_reads_the_log_and_misses_nothing(customer_wor
         assert [(await stream.event())[0] for _ in range(7)] == list("1234567")
 
 
-async def test_what_is_asked_for_must_make_sense(customer_desk):
+async def test_an_invalid_event_stream_query_is_refused(customer_desk):
     for query, place in (
         ({"after_sequence": "-1"}, "query.after_sequence"),
         ({"after_sequence": "x"}, "query.after_sequence"),
@@ -167,7 +169,9 @@ async def test_what_is_asked_for_must_make_sense(customer_desk):
     ],
     ids=["deactivated", "revoked", "expired", "without its scope", "shut out", "of a revoked client"],
 )
-async def test_a_stream_ends_at_once_when_its_token_does(bank, customer_world, customer_desk, listen, ending):
+async def test_an_event_stream_ends_immediately_when_its_token_is_revoked(
+    bank, customer_world, customer_desk, listen, ending
+):
     pocket = await customer_desk.pocket()
     async with listen(customer_desk) as stream:
         await stream.message()

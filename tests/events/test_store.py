@@ -1,4 +1,4 @@
-"""What surrounds every event."""
+"""The envelope of every event."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -31,7 +31,7 @@ SIMULATED = {"sequence": None, "previous_sequence": None, "resource_version": No
     ],
     ids=["partner", "customer", "simulated"],
 )
-def test_an_event_has_its_sequence_and_for_a_customer_their_id(event, customer_id, changed):
+def test_an_event_row_has_its_sequence_and_the_customer_id(event, customer_id, changed):
     sent = msgspec.json.decode(msgspec.json.encode(envelope_of(event, customer_id)))
     assert (
         sent

@@ -1,4 +1,4 @@
-"""What the documents say of webhooks is what a receiver gets."""
+"""Webhooks are delivered as the OpenAPI documents describe them."""
 
 import pytest
 from tests.support.events import NOW
@@ -11,7 +11,7 @@ from billfold.platform import ids
 
 
 @pytest.mark.parametrize(("kinds", "customer"), [(PARTNER_KINDS, False), (CUSTOMER_KINDS, True)])
-def test_every_kind_has_a_schema_that_its_example_fits(kinds, customer):
+def test_every_event_kind_has_a_schema_that_its_example_matches(kinds, customer):
     told = webhooks_of(kinds, customer=customer)
     assert tuple(told) == kinds
     for kind, call in told.items():
@@ -26,7 +26,7 @@ def test_every_kind_has_a_schema_that_its_example_fits(kinds, customer):
     assert set(KINDS) == {*PARTNER_KINDS, *CUSTOMER_KINDS}
 
 
-def test_the_headers_are_those_of_a_delivery():
+def test_the_documented_webhook_headers_match_a_delivery():
     call = webhooks_of(PARTNER_KINDS[:1], customer=False)[PARTNER_KINDS[0]]["post"]
     lane = SubscriptionQueue(
         subscription_id=ids.new(),

@@ -15,7 +15,7 @@ FORM = {"content-type": "application/x-www-form-urlencoded"}
 
 @pytest.fixture
 async def send(bank):
-    """Send a request to a host: to acme signed by a partner, to others with a token that nobody has."""
+    """Send a request to a host: to acme signed by a partner, to others with an unknown token."""
     partner = await new_partner(bank)
     router: Any = make_host_router(bank)
     async with (

@@ -6,7 +6,7 @@ from billfold.http.responses import ROWS_PER_PAGE, csv_stream
 from billfold.platform.text import Separators
 
 
-async def test_parts_of_files_are_made_one_at_a_time_and_who_reads_slowly_holds_up_nobody(bank):
+async def test_csv_pages_are_fetched_one_at_a_time_and_a_slow_reader_blocks_no_other(bank):
     made = []
 
     async def fetch(_, last):

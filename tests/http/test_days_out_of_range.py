@@ -20,7 +20,7 @@ DATED = re.compile(r"\bdate(-time)?\b")
 
 
 def dates_in_queries(api):
-    """Return path and name of each parameter that is a date, or a date or date-time, and whether it is a date alone."""
+    """Return path and name of each date or date-time parameter, and whether it is a date only."""
     found = []
     for _, _, path, operation in operations_of(DOCUMENTS[api]):
         for each in operation.get("parameters", ()):
@@ -31,7 +31,7 @@ def dates_in_queries(api):
 
 
 async def wrong_answers(api, desk, days=DAYS_OUT_OF_RANGE, instants=INSTANTS_OUT_OF_RANGE, **ids):
-    """Send what is out of range, and both ends, in every parameter; return what is not answered as it should be."""
+    """Send values out of range, and both ends, in every parameter; return the wrong responses."""
     wrong = []
     for path, name, is_date in dates_in_queries(api):
         filled = re.sub(r"\{(\w+)\}", lambda found: str(ids.get(found[1], UNKNOWN)), path)
@@ -47,13 +47,13 @@ async def wrong_answers(api, desk, days=DAYS_OUT_OF_RANGE, instants=INSTANTS_OUT
     return wrong
 
 
-async def test_a_day_out_of_the_range_is_refused_at_its_parameter_of_the_partner_api(world):
+async def test_an_out_of_range_date_parameter_of_the_partner_api_is_refused(world):
     pocket = await world.pocket(await world.customer())
     ids = {"customer_id": pocket.customer, "pocket_id": pocket.id, "account_id": pocket.id, "cusip": "912797PT8"}
     assert await wrong_answers("partner", world, **ids) == []
 
 
-async def test_a_day_out_of_the_range_is_refused_at_its_parameter_of_the_customer_api(customer_desk):
+async def test_an_out_of_range_date_parameter_of_the_customer_api_is_refused(customer_desk):
     pocket = await customer_desk.pocket()
     few = {"days": DAYS_OUT_OF_RANGE[:1], "instants": INSTANTS_OUT_OF_RANGE[1:2]}  # a token has a limit a minute
     assert await wrong_answers("customer", customer_desk, **few, pocket_id=pocket.id, cusip="912797PT8") == []
@@ -85,12 +85,12 @@ def dates_in_bodies():
 BODIES = dates_in_bodies()
 
 
-def test_bodies_with_dates_are_found():
+def test_request_bodies_with_dates_are_discovered():
     assert len(BODIES) > 15
 
 
 @pytest.mark.parametrize(("body", "place"), BODIES.values(), ids=BODIES)
-def test_a_day_out_of_the_range_is_refused_at_its_field_of_a_body(body, place):
+def test_an_out_of_range_date_in_a_body_is_refused_at_its_field(body, place):
     for text in ("0001-01-01", "9999-12-31", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"):
         sent: object = text
         for name in reversed(place):

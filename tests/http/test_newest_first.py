@@ -1,4 +1,4 @@
-"""Lists while the clock of the bank stands still: what was written last comes first, in every list of it."""
+"""Lists while the clock of the bank stands still: the newest row comes first in every list."""
 
 import csv
 from io import StringIO
@@ -48,7 +48,7 @@ WHOLE = {
 
 
 async def write_several(partner, *members):
-    """Write several of everything at one instant; return what lists show of them, in the order of writing."""
+    """Write several of everything at one instant; return their entries in lists, in the order of writing."""
     customer = members[0].team.customer
     pockets = [await partner.pocket(customer, name=f"No. {n}") for n in range(5)]
     for each in pockets:
@@ -78,7 +78,7 @@ async def write_several(partner, *members):
 
 
 @pytest.mark.parametrize("api", ["partner", "customer"])
-async def test_what_was_written_last_comes_first_in_every_list(api, world, customer_desk, customer_desks):
+async def test_every_list_is_ordered_newest_first(api, world, customer_desk, customer_desks):
     members = [customer_desk, *[await customer_desks(customer_desk.team.customer) for _ in range(4)]]
     written = await write_several(world, *members)
     desk = world if api == "partner" else customer_desk
@@ -100,7 +100,7 @@ async def test_what_was_written_last_comes_first_in_every_list(api, world, custo
         assert [row["pocket_id"] for row in csv.DictReader(StringIO(text))] == written["paid into"][::-1]
 
 
-async def test_a_cursor_of_another_order_is_refused(world):
+async def test_a_cursor_of_a_different_list_order_is_refused(world):
     for _ in range(2):
         await world.customer()
     of = {"filters": (world.partner.partner_id, None, None), "descending": True}
@@ -112,7 +112,7 @@ async def test_a_cursor_of_another_order_is_refused(world):
     await world.get("/api/v1/customers/", {"cursor": now})
 
 
-async def test_an_index_has_the_order_of_a_list(conn):
+async def test_every_list_order_has_an_index(conn):
     await conn.execute("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan")
     listed: Any
     for listed, index in [

@@ -1,4 +1,4 @@
-"""What a parameter's type says of it: how it is read, refused and documented."""
+"""Parameters by their types: how they are read, refused and documented."""
 
 from datetime import date
 from typing import Annotated, Literal
@@ -47,18 +47,18 @@ class Filters(msgspec.Struct, frozen=True):
         (Annotated[str | None, texts_among("x", frozenset("ba"))], None, {"type": "string", "enum": ["a", "b"]}),
     ],
 )
-def test_a_parameter_is_documented_as_its_type_says(kind, default, schema):
+def test_a_query_parameter_schema_matches_its_type(kind, default, schema):
     assert parameter_of("x", kind, default).schema == schema
 
 
-def test_values_have_their_types_and_what_is_not_sent_its_default():
+def test_query_values_are_converted_and_missing_ones_get_defaults():
     sent = {"pocket_id": [OWN_ID], "kind[]": ["a", "b"], "day": ["2025-06-02"]}
     read = QueryParams(Filters).read(sent)
     assert read == Filters(pocket_id=UUID(OWN_ID), kinds=["a", "b"], day=date(2025, 6, 2))
     assert QueryParams(Filters).read({}) == Filters()
 
 
-def test_every_mistake_is_named_at_its_place():
+def test_every_invalid_query_parameter_is_reported_at_its_location():
     with pytest.raises(InvalidInput) as refused:
         QueryParams(Filters).read({"pocket_id": ["x"], "day": ["today"]})
     assert [each.loc for each in refused.value.errors] == [("query", "pocket_id"), ("query", "day")]
@@ -74,13 +74,13 @@ def test_every_mistake_is_named_at_its_place():
         (Since, "2025-06-02T09:00"),
     ],
 )
-def test_what_is_not_of_the_type_is_refused(kind, text):
+def test_a_query_value_of_the_wrong_type_is_refused(kind, text):
     with pytest.raises(InvalidInput) as refused:
         parameter_of("x", kind, None).read({"x": [text]})
     assert refused.value.errors[0].loc == ("query", "x")
 
 
-def test_items_of_a_list_are_refused_one_by_one():
+def test_invalid_items_of_a_query_list_are_reported_individually():
     parameter = parameter_of("ids", Annotated[list[UUID] | None, Query(name="id[]")], None)
     with pytest.raises(InvalidInput) as refused:
         parameter.read({"id[]": [OWN_ID, "x"]})
@@ -99,7 +99,7 @@ def test_items_of_a_list_are_refused_one_by_one():
         (None, "0001-01-01", True),
     ],
 )
-def test_a_range_does_not_end_before_it_begins(begin, end, is_taken):
+def test_a_query_range_that_ends_before_it_begins_is_refused(begin, end, is_taken):
     pairs = range_pairs([parameter_of("x_from", Since, None), parameter_of("x_to", Until, None)])
     sent = {name: [text] for name, text in (("x_from", begin), ("x_to", end)) if text is not None}
     if is_taken:
@@ -110,8 +110,8 @@ def test_a_range_does_not_end_before_it_begins(begin, end, is_taken):
     assert wrong.value.errors[0].loc == ("query", "x_to")
 
 
-def test_every_range_of_every_list_is_checked():
-    """What begins and ends is called `_from` and `_to` everywhere."""
+def test_every_range_filter_of_every_list_is_validated():
+    """Parameters of ranges are called `_from` and `_to` everywhere."""
     for document in DOCUMENTS.values():
         for _, _, _, operation in operations_of(document):
             names = {each["name"] for each in operation.get("parameters", ()) if each.get("in") == "query"}
@@ -120,7 +120,7 @@ def test_every_range_of_every_list_is_checked():
 
 
 @pytest.mark.parametrize("name", ["omit", "omit[]"])
-def test_a_list_is_taken_under_both_spellings_when_one_is_documented(name):
+def test_a_list_parameter_is_accepted_with_and_without_brackets(name):
     declared = parameter_of("omit", Annotated[list[str] | None, Query(name=name)], None)
     sent = {"omit": ["A"], "omit[]": ["B"]}
     assert sorted(declared.read(sent)) == ["A", "B"]

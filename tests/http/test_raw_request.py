@@ -1,4 +1,4 @@
-"""JSON bodies: what is refused before anybody sees it, and how each mistake is told."""
+"""JSON bodies: what is refused before the operation runs, and how each mistake is reported."""
 
 from datetime import date, datetime
 from typing import Annotated, Literal
@@ -24,7 +24,7 @@ def refusal(body, declared=Anything):
     return refused.value
 
 
-def told(body, declared):
+def error_details(body, declared):
     error = refusal(body, declared)
     assert isinstance(error, InvalidInput)
     return [(".".join(map(str, each.loc)), each.msg, each.type) for each in error.errors]
@@ -47,53 +47,53 @@ def told(body, declared):
         (rb'{"many":["a","\f"]}', "body.many.1"),
     ],
 )
-def test_a_control_character_is_refused_wherever_it_stands(body, place):
-    assert told(body, Anything) == [(place, "may not hold control characters", "value_error")]
+def test_a_control_character_anywhere_in_a_body_is_refused(body, place):
+    assert error_details(body, Anything) == [(place, "may not hold control characters", "value_error")]
 
 
 @pytest.mark.parametrize("bad", [r"\n", r"\r", r"\t", "\u2028", r"\u2029", "\u200e", r"\u200F", "\u061c", r"\u061c"])
 @pytest.mark.parametrize("field", ["name", "pocket_name"])
-def test_a_name_is_one_line_without_marks_of_direction(bad, field):
+def test_a_name_with_line_breaks_or_bidi_marks_is_refused(bad, field):
     body = f'{{"inside":{{"{field}":"A{bad}B"}}}}'.encode()
-    assert told(body, Anything) == [(f"body.inside.{field}", "may not hold control characters", "value_error")]
+    assert error_details(body, Anything) == [(f"body.inside.{field}", "may not hold control characters", "value_error")]
 
 
 SEALED = b"sealed:" + b"A" * 28
 
 
 @pytest.mark.parametrize("text", [SEALED, rb"\u0073ealed:" + b"A" * 28, rb"sealed\u003a" + b"-" * 99])
-def test_what_looks_encrypted_is_refused_however_it_is_spelled(text):
+def test_text_that_looks_encrypted_is_refused_in_any_spelling(text):
     wrong = [("body.text", "may not look like an encrypted value", "value_error")]
-    assert told(b'{"text":"' + text + b'"}', Anything) == wrong
+    assert error_details(b'{"text":"' + text + b'"}', Anything) == wrong
 
 
 @pytest.mark.parametrize(
     "text",
     ["sealed: bids of Monday", "two\nlines\r\n", "a\ttab", r"C:\u0000", "Zoë 💰", "\u200fright to left", "\u00a0"],
 )
-def test_every_other_text_is_taken_as_it_is(text):
+def test_ordinary_text_is_accepted_unchanged(text):
     assert decode(msgspec.json.encode({"text": text}), Anything).text == text
 
 
-def test_a_number_of_thousands_of_digits_is_not_explained_with_python():
+def test_an_oversized_number_is_refused_without_a_python_error_text():
     error = refusal(b'{"text":' + b"9" * 5000 + b"}")
     assert error.code == "malformed-json"
     assert error.detail.endswith("A number in it has thousands of digits.")
 
 
 @pytest.mark.parametrize("body", [rb'{"text":"\ud800"}', rb'{"text":1,"\ud800":1}', rb'{"inside":{"\uDE00":"\u0000"}}'])
-def test_half_of_a_surrogate_pair_is_malformed_wherever_it_stands(body):
+def test_a_lone_surrogate_anywhere_in_a_body_is_malformed_json(body):
     error = refusal(body)
     assert error.code == "malformed-json"
     assert error.detail.endswith("A text in it has half of a surrogate pair.")
 
 
-def test_a_whole_surrogate_pair_is_a_character():
+def test_a_complete_surrogate_pair_is_accepted():
     assert decode(rb'{"text":"\ud83d\udcb0"}', Anything).text == "💰"
 
 
 @pytest.mark.parametrize("body", [b'{"text":NaN}', b'{"text":"a","text":"b"}', b'{"text":"a"', b""])
-def test_what_only_looks_like_json_is_malformed(body):
+def test_near_json_is_malformed_json(body):
     assert refusal(body).code == "malformed-json"
 
 
@@ -122,7 +122,7 @@ MEBIBYTE = 1024 * 1024
         )
     ],
 )
-def test_a_body_is_read_once_whatever_is_in_it(body):
+def test_hostile_bodies_are_parsed_in_one_pass(body):
     """Reading it again for each of its characters would take hours."""
     assert refusal(body).code in {"malformed-json", "invalid-input"}
 
@@ -135,8 +135,8 @@ def test_a_body_is_read_once_whatever_is_in_it(body):
         ({str(n): n for n in range(1001)}, "body"),
     ],
 )
-def test_a_list_or_an_object_has_a_thousand_members_at_most(body, place):
-    assert told(msgspec.json.encode(body), Anything) == [(place, "may have at most 1000 items", "too_long")]
+def test_a_list_or_object_with_over_a_thousand_members_is_refused(body, place):
+    assert error_details(msgspec.json.encode(body), Anything) == [(place, "may have at most 1000 items", "too_long")]
 
 
 class Wood(msgspec.Struct, tag_field="kind", tag="WOOD", forbid_unknown_fields=True):
@@ -188,17 +188,17 @@ class Order(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         ({"colour": "RED"}, "colour", "is not a field of this body"),
     ],
 )
-def test_a_mistake_says_where_and_what_would_be_right(body, place, words):
-    ((where, what, _),) = told(msgspec.json.encode(body), Order)
+def test_a_body_error_reports_its_location_and_the_expected_value(body, place, words):
+    ((where, what, _),) = error_details(msgspec.json.encode(body), Order)
     assert (where, what) == (f"body.{place}", words)
 
 
-def test_every_field_that_is_wrong_is_told_at_once():
+def test_all_wrong_fields_of_a_body_are_reported_together():
     body = msgspec.json.encode({"color": 1, "number": "x", "colour": 2})
-    assert [where for where, _, _ in told(body, Order)] == ["body.color", "body.number", "body.colour"]
+    assert [where for where, _, _ in error_details(body, Order)] == ["body.color", "body.number", "body.colour"]
 
 
-def test_a_time_without_an_offset_is_told_at_its_field():
+def test_a_time_without_an_offset_is_reported_at_its_field():
     with pytest.raises(InvalidInput) as refused:
         instant_in_body("since", datetime.fromisoformat("2026-01-01T00:00:00"))
     assert [(each.loc, each.msg) for each in refused.value.errors] == [
@@ -218,8 +218,8 @@ def test_a_time_without_an_offset_is_told_at_its_field():
         ("at", "2200-01-01T00:00:00Z"),
     ],
 )
-def test_a_day_out_of_the_range_is_refused_at_its_field(field, value):
-    assert (f"body.{field}", "must be a day from 1600-01-01 to 2199-12-31", "out_of_range") in told(
+def test_an_out_of_range_date_is_refused_at_its_field(field, value):
+    assert (f"body.{field}", "must be a day from 1600-01-01 to 2199-12-31", "out_of_range") in error_details(
         msgspec.json.encode({field: value}), Order
     )
 
@@ -227,5 +227,5 @@ def test_a_day_out_of_the_range_is_refused_at_its_field(field, value):
 @pytest.mark.parametrize("value", [1748822400, 1748822400.5, "1748822401", "2025-06-02T23:59:60Z", "2025-02-30"])
 @pytest.mark.parametrize("field", ["due", "at"])
 def test_a_number_or_a_leap_second_is_not_a_date(field, value):
-    ((where, _, _),) = told(msgspec.json.encode({field: value}), Order)
+    ((where, _, _),) = error_details(msgspec.json.encode({field: value}), Order)
     assert where == f"body.{field}"

@@ -215,7 +215,7 @@ def signed_by(desk):
     return lambda _, path, body, key: desk.client.headers(path, body, key=key)
 
 
-async def test_refusals_are_those_that_are_written_down(partner_desks, customer_desks, auth_app, customer_world):
+async def test_refusals_of_both_apis_equal_the_recorded_ones(partner_desks, customer_desks, auth_app, customer_world):
     desk, member = customer_world, await customer_desks()
     pockets = f"/api/v2/customers/{await desk.customer()}/pockets/"
     partner = Requests(

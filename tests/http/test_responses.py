@@ -1,4 +1,4 @@
-"""What callers read when something is wrong."""
+"""Error responses."""
 
 import pytest
 from tests.fixtures.sample_app import RUNS, THING
@@ -11,7 +11,7 @@ BODY = {"name": "a thing", "amount_usdc": 100}
 ONE = THING + "1/"
 
 
-async def test_a_broken_rule_is_a_problem_document_with_its_facts(sample_client):
+async def test_a_refusal_is_a_problem_document_with_its_details(sample_client):
     answer = await sample_client.post("/api/v2/errors/refused/")
     assert answer.status_code == 422
     assert answer.headers["content-type"] == "application/problem+json"
@@ -25,7 +25,7 @@ async def test_a_broken_rule_is_a_problem_document_with_its_facts(sample_client)
 
 
 @pytest.mark.parametrize("kind", ["bug", "broken"])
-async def test_an_accident_tells_nothing_but_its_trace(sample_client, kind):
+async def test_an_internal_error_reveals_only_its_trace_id(sample_client, kind):
     answer = await sample_client.post(f"/api/v2/errors/{kind}/")
     assert answer.status_code == 500
     assert answer.json()["code"] == "internal-error"
@@ -33,12 +33,12 @@ async def test_an_accident_tells_nothing_but_its_trace(sample_client, kind):
     assert "Traceback" not in answer.text
 
 
-async def test_a_bank_that_is_away_says_when_to_come_back(sample_client):
+async def test_an_unavailable_bank_answers_503_with_retry_after(sample_client):
     answer = await sample_client.post("/api/v2/errors/unavailable/")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "7")
 
 
-async def test_an_unknown_path_and_method_are_problems(sample_client):
+async def test_an_unknown_path_or_method_returns_a_problem_document(sample_client):
     answer = await sample_client.get("/api/v9/nothing/")
     assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
     assert len(answer.headers["x-service-trace-id"]) == 32
@@ -47,7 +47,7 @@ async def test_an_unknown_path_and_method_are_problems(sample_client):
     assert answer.headers["allow"] == "DELETE, GET"
 
 
-async def test_every_mistake_of_a_body_is_named_when_its_shape_is_wrong(sample_client):
+async def test_every_error_of_a_malformed_body_is_reported(sample_client):
     for body, mistakes in [
         (b"{}", [("name", "missing"), ("amount_usdc", "missing")]),
         (
@@ -68,7 +68,7 @@ async def test_every_mistake_of_a_body_is_named_when_its_shape_is_wrong(sample_c
         assert RUNS["make"] == 0
 
 
-async def test_what_is_not_json_is_malformed(sample_client):
+async def test_a_body_that_is_not_json_is_refused_as_malformed(sample_client):
     for body in [b"{", b'{"name":"a","name":"b"}', b"[" * 33 + b"]" * 33, b'{"a":' * 5000 + b"1" + b"}" * 5000]:
         answer = await sample_client.post(THING, body)
         assert (answer.status_code, answer.json()["code"]) == (400, "malformed-json")
@@ -78,14 +78,14 @@ async def test_what_is_not_json_is_malformed(sample_client):
     ("body", "kind", "loc"),
     [(b'{"name":[' + b"1," * 1000 + b"1]}", "too_long", ["body", "name"]), (b"", "missing", ["body"])],
 )
-async def test_a_list_too_long_is_refused(sample_client, body, kind, loc):
+async def test_a_body_list_over_its_maximum_length_is_refused(sample_client, body, kind, loc):
     answer = await sample_client.post(THING, body)
     assert answer.status_code == 422
     (mistake,) = answer.json()["detail"]
     assert (mistake["type"], mistake["loc"]) == (kind, loc)
 
 
-async def test_a_body_of_another_type_is_unsupported(sample_client):
+async def test_a_body_that_is_not_application_json_is_unsupported(sample_client):
     answer = await sample_client.post(THING, BODY, headers={"content-type": "text/plain"})
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported-media-type")
     kind = {"content-type": "application/json; charset=utf-8"}
@@ -97,7 +97,7 @@ async def test_a_body_of_more_than_a_mebibyte_is_too_large(sample_client):
     assert (answer.status_code, answer.json()["code"]) == (413, "payload-too-large")
 
 
-async def test_a_body_without_a_length_is_cut_off_when_it_grows_too_large(sample_client):
+async def test_a_body_without_content_length_is_refused_over_the_size_limit(sample_client):
     sent = 0
 
     async def endless():
@@ -121,18 +121,18 @@ async def test_a_body_without_a_length_is_cut_off_when_it_grows_too_large(sample
     ],
     ids=["unknown", "repeated", "of another type"],
 )
-async def test_a_wrong_query_is_refused_at_its_names(sample_client, query, places):
+async def test_an_invalid_query_is_refused_at_its_parameters(sample_client, query, places):
     answer = await sample_client.get(ONE, query=query)
     assert answer.status_code == 422
     assert [each["loc"] for each in answer.json()["detail"]] == [["query", each] for each in places]
 
 
-async def test_a_query_value_may_be_a_list(sample_client):
+async def test_a_query_parameter_may_be_a_list(sample_client):
     answer = await sample_client.get(ONE, query="limit=2&omit%5B%5D=A&omit[]=B")
     assert (answer.json()["limit"], answer.json()["omit"]) == (2, ["A", "B"])
 
 
-async def test_plain_http_is_refused_before_anything_else(sample_app, sample_partner):
+async def test_plain_http_is_refused_before_any_processing(sample_app, sample_partner):
     plain = PartnerClient(sample_app, sample_partner, scheme="http")
     answer = await plain.post(THING, BODY, headers={"x-forwarded-proto": "https"})
     assert (answer.status_code, answer.json()["code"]) == (403, "https-required")
@@ -142,7 +142,7 @@ async def test_plain_http_is_refused_before_anything_else(sample_app, sample_par
     await plain.close()
 
 
-async def test_every_answer_says_what_time_it_is_in_the_bank(sample_client):
+async def test_every_sandbox_response_has_the_service_clock_header(sample_client):
     for path, headers, status in [
         (ONE, {}, 200),
         (ONE, {"authorization": None}, 401),
@@ -158,14 +158,16 @@ async def test_every_answer_says_what_time_it_is_in_the_bank(sample_client):
         assert answer.headers.get_list("x-service-clock") == ["2025-06-02T13:00:00.000000Z"]
 
 
-async def test_the_time_is_todays_when_strangers_ask_before_and_after_the_clock_moved(sample_client, bank):
+async def test_the_service_clock_of_unauthenticated_requests_follows_clock_changes(sample_client, bank):
     for hours in range(3):
         answer = await sample_client.get(ONE, headers={"authorization": None})
         assert answer.headers["x-service-clock"] == f"2025-06-02T{13 + hours}:00:00.000000Z"
         await bank.pool.execute("UPDATE clock SET business_anchor = business_anchor + '1h'")
 
 
-async def test_strangers_are_refused_without_the_time_when_the_database_is_away(sample_app, bank, sample_partner):
+async def test_an_unauthenticated_request_without_database_gets_401_without_service_clock(
+    sample_app, bank, sample_partner
+):
     stranger = PartnerClient(sample_app, sample_partner)
     await bank.pool.close()
     answer = await stranger.get(ONE, headers={"authorization": None})
@@ -174,7 +176,7 @@ async def test_strangers_are_refused_without_the_time_when_the_database_is_away(
     await stranger.close()
 
 
-async def test_production_tells_no_time_of_its_own(bank_dsn):
+async def test_production_responses_have_no_service_clock_header(bank_dsn):
     bank = await open_bank(bank_dsn, environment="production")
     sample_app = create_partner_app(bank, operations=[])
     caller = PartnerClient(sample_app, await new_partner(bank))
@@ -186,7 +188,7 @@ async def test_production_tells_no_time_of_its_own(bank_dsn):
     await close_bank(bank)
 
 
-async def test_the_pages_of_the_product_need_no_token(sample_client):
+async def test_product_pages_need_no_token(sample_client):
     for path, kind in (("/health", "text/plain"), ("/openapi.json", "application/json")):
         answer = await sample_client.http.get(path)
         assert answer.status_code == 200, path

@@ -1,4 +1,4 @@
-"""A database that is away, full or exhausted: tried again, then 503 on every route, in one line of the log."""
+"""A database that is unreachable, full or exhausted: retried, then 503 on every route and one line in the log."""
 
 from contextlib import asynccontextmanager
 
@@ -59,9 +59,7 @@ async def short(dsn, table, *, calls, sqlstate="53100"):
 @pytest.mark.parametrize(
     ("route", "sqlstate"), [*((each, "53100") for each in ROUTES), *((ROUTES[1], each) for each in SQLSTATES)]
 )
-async def test_every_route_answers_503_while_the_database_is_short_of_something(
-    bank_dsn, send, monkeypatch, route, sqlstate
-):
+async def test_every_route_answers_503_while_the_database_lacks_resources(bank_dsn, send, monkeypatch, route, sqlstate):
     table, *where = route
     monkeypatch.setattr(shortage, "PATIENCE_SECONDS", -1)
     async with short(bank_dsn, table, calls=1_000_000, sqlstate=sqlstate):
@@ -75,7 +73,7 @@ async def test_every_route_answers_503_while_the_database_is_short_of_something(
     assert len(lines) <= 2
 
 
-async def test_what_may_be_done_again_is_tried_again(bank_dsn, send):
+async def test_transient_database_errors_are_retried(bank_dsn, send):
     for table, *where in ROUTES:
         if table != "partner_user":
             before = await send(*where)

@@ -1,4 +1,4 @@
-"""Money comes and goes by ACH, over HTTP and in the files of the network alone."""
+"""ACH payments in both directions, through HTTP and files of the network only."""
 
 import json
 from datetime import date, datetime, timedelta
@@ -97,7 +97,7 @@ async def nothing_is_left(bank):
     assert not any(shown.held.values())
 
 
-async def test_a_payroll_goes_out_with_two_returns_and_a_change(partner_desk, books):
+async def test_a_payroll_is_sent_and_gets_two_returns_and_a_notification_of_change(partner_desk, books):
     wages = {"sec_code": "PPD", "company_entry_description": "PAYROLL"}
     routings = ("021000021", "091000019", "011000015", "121182904")
     accounts = [await books.payee(routing) for routing in routings]
@@ -131,7 +131,7 @@ async def test_a_payroll_goes_out_with_two_returns_and_a_change(partner_desk, bo
     await nothing_is_left(partner_desk.bank)
 
 
-async def test_a_transaction_has_the_trace_number_of_its_entry_once_it_is_sent(partner_desk, books):
+async def test_a_sent_transaction_shows_the_trace_number_of_its_entry(partner_desk, books):
     payee = await books.payee()
     paid, collected = await books.pay(payee, 10_00), await books.collect(payee, 20_00)
     assert [each["trace_number"] for each in await books.transactions()] == [None]
@@ -150,7 +150,7 @@ async def test_a_transaction_has_the_trace_number_of_its_entry_once_it_is_sent(p
     assert back["trace_number"] not in {None, traces[10_00]}
 
 
-async def test_a_gateway_returns_a_payment_and_a_bank_corrects_it_in_part(partner_desk, books):
+async def test_an_ach_payment_is_returned_by_a_gateway_and_a_second_is_partly_corrected(partner_desk, books):
     account = await books.payee()
     paid = [await books.pay(account, cents) for cents in (10_00, 20_00)]
     await partner_desk.days(2)
@@ -174,7 +174,7 @@ async def test_a_gateway_returns_a_payment_and_a_bank_corrects_it_in_part(partne
     assert await books.statuses(last) == ["IN_TRANSIT"]
 
 
-async def test_entries_of_a_friday_evening_before_a_holiday_go_after_it(partner_desk, books):
+async def test_entries_of_a_friday_evening_before_a_holiday_are_sent_after_it(partner_desk, books):
     await partner_desk.until("2025-08-29T19:00:00-04:00")
     payee = await books.payee()
     entries = [await books.collect(payee, 500_00), *[await books.pay(payee, cents) for cents in (1_000_00, 30_000_00)]]
@@ -214,7 +214,7 @@ BELOW, FROM_THERE, LIMIT = 25_000_00 - CENT, 25_000_00, 1_000_000_00
         ("2025-06-06T12:00", LIMIT + CENT, ("2025-06-10T02:15", "", "2025-06-10", "2025-06-11T08:30"), "2025-06-11"),
     ],
 )
-async def test_entries_of_any_size_go_in_the_windows_of_the_contract(
+async def test_entries_are_sent_in_the_window_for_their_size(
     partner_desk, books, asked_at, cents, debit, credit_effective
 ):
     sent_at, marked, effective, processed_at = debit
@@ -240,7 +240,7 @@ async def test_entries_of_any_size_go_in_the_windows_of_the_contract(
     assert bool(batches[1].company_descriptive_date) == (cents < FROM_THERE)
 
 
-async def test_a_pocket_does_not_close_while_entries_of_it_are_under_way(partner_desk, books):
+async def test_closing_a_pocket_with_entries_in_transit_is_refused(partner_desk, books):
     spare = Originator(partner_desk, await partner_desk.pocket(books.pocket.customer, name="Spare"))
     made = await spare.collect(await books.payee(), 50_00)
     closing = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
@@ -251,7 +251,7 @@ async def test_a_pocket_does_not_close_while_entries_of_it_are_under_way(partner
     await partner_desk.patch(path, closing)
 
 
-async def test_a_collection_settles_is_held_and_comes_back(partner_desk, books):
+async def test_an_ach_collection_settles_is_held_and_is_returned(partner_desk, books):
     payee = await books.payee()
     made = await books.collect(payee, 700_00)
     assert (made["sec_code"], made["company_entry_description"]) == ("WEB", "Funding TX")
@@ -270,9 +270,7 @@ async def test_a_collection_settles_is_held_and_comes_back(partner_desk, books):
     assert [each.return_reason_code for each in addenda if isinstance(each, ReturnAddenda)] == ["R67"]
 
 
-async def test_a_pocket_says_what_it_owes_for_a_collection_that_comes_back_after_its_money_has_left(
-    partner_desk, books
-):
+async def test_a_pocket_shows_the_amount_owed_for_a_collection_returned_after_withdrawal(partner_desk, books):
     made = await books.collect(await books.payee(), 700_00)
     await partner_desk.days(9)
     other = await partner_desk.pocket(books.pocket.customer, name="Other")
@@ -292,7 +290,7 @@ async def test_a_pocket_says_what_it_owes_for_a_collection_that_comes_back_after
     assert 499_00 < after["total_value"]["value"] <= 500_00
 
 
-async def test_a_debit_on_a_portal_is_paid_while_it_is_covered(partner_desk, books):
+async def test_a_debit_on_a_portal_is_paid_when_covered(partner_desk, books):
     before = await partner_desk.value(books.pocket)
     debit = {"portal_id": books.pocket.portal, "direction": "DEBIT", "company_name": "Power & Light"}
     for cents in (1_000_00, 900_000_00):
@@ -306,7 +304,7 @@ async def test_a_debit_on_a_portal_is_paid_while_it_is_covered(partner_desk, boo
     assert (back.transaction_code, back.amount, back.addenda[0].return_reason_code) == ("26", 900_000_00, "R01")
 
 
-async def test_an_invalid_entry_is_refused_at_its_field(partner_desk, books):
+async def test_an_invalid_ach_entry_is_refused_at_its_field(partner_desk, books):
     good = entry("CREDIT", await books.payee(), 1_00)
     ccd = good | {"sec_code": "CCD", "company_entry_description": "RENT"}
     await partner_desk.refused("POST", books.path, ccd, status=403, code="sec-code-not-enabled")
@@ -326,7 +324,7 @@ async def test_an_invalid_entry_is_refused_at_its_field(partner_desk, books):
     await partner_desk.ask("POST", books.path, entry("CREDIT", UNKNOWN, 1_00), status=404)
 
 
-async def test_a_file_that_is_cut_in_half_changes_nothing(partner_desk, books):
+async def test_a_truncated_ach_file_changes_nothing(partner_desk, books):
     made = await books.collect(await books.payee(), 100_00)
     await books.sandbox("ach/submit/")
     raw = write_file(read_file((books.folder / "outbox" / "ACH-20250602-001.ach").read_bytes()))
@@ -343,7 +341,7 @@ async def test_a_file_that_is_cut_in_half_changes_nothing(partner_desk, books):
     }
 
 
-async def test_an_entry_that_waited_while_nothing_ran_goes_with_the_next_window_and_may_come_back(partner_desk, books):
+async def test_an_entry_delayed_by_an_outage_is_sent_in_the_next_window_and_can_be_returned(partner_desk, books):
     paid = await books.pay(await books.payee(), 1_330_03)
     assert paid["effective_date"] == "2025-06-03"
     # As if no process had run for two weeks: the clock shows the sixteenth, nothing is done yet.
@@ -365,7 +363,7 @@ async def test_an_entry_that_waited_while_nothing_ran_goes_with_the_next_window_
     await nothing_is_left(partner_desk.bank)
 
 
-async def test_a_payment_is_not_settled_while_it_waits_for_review(partner_desk, books):
+async def test_a_payment_in_review_is_not_settled(partner_desk, books):
     await partner_desk.wire(books.pocket, 2_000_000_00)
     paid = await books.pay(await books.payee(), 1_000_000_01)
     assert paid["status"] == "PENDING"

@@ -13,7 +13,7 @@ import pyotp
 import pytest
 import pytest_asyncio
 from tests.support.applications import PERSON, Applicant
-from tests.support.browser import found
+from tests.support.browser import first_match
 from tests.support.events import answer, receiving
 from tests.support.sandbox_process import Sandbox
 from tests.support.visitor import PATIENCE_SECONDS, PHONE_WINDOW, Gallery, Visitor, chromium
@@ -70,7 +70,7 @@ class Place:
         return await Visitor.arrive(self.browser, self.gallery, box=self.box, person=person, **window)
 
     async def link(self, recipient, path):
-        """Wait for the newest e-mail to somebody with a link to a page; return where it leads."""
+        """Wait for the newest e-mail to an address with a link to a page; return the link."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             for file in sorted((self.sandbox.state / "mail").glob("*.eml"), key=lambda each: -each.stat().st_mtime_ns):
@@ -83,8 +83,8 @@ class Place:
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def place(tmp_path_factory):
-    """A sandbox whose story is played, and Chromium, where both people of the company sign in."""
+async def sandbox_site(tmp_path_factory):
+    """A sandbox that has played its story, and Chromium, in which both people of the company sign in."""
     folder = tmp_path_factory.mktemp("browser")
     wanted = os.environ.get("BILLFOLD_SCREENSHOTS")
     gallery = Gallery(Path(wanted) if wanted else None)
@@ -103,10 +103,10 @@ async def place(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def no_faults(place):
+def no_faults(sandbox_site):
     """Every page of a story is as it should be."""
     yield
-    faults, place.gallery.faults = place.gallery.faults, []
+    faults, sandbox_site.gallery.faults = sandbox_site.gallery.faults, []
     assert faults == []
 
 
@@ -162,14 +162,14 @@ async def approve(visitor, place, title):
     await visitor.press("Approve", "approvals")
 
 
-async def test_a_wire_is_requested_approved_on_a_phone_and_settles(place):
-    ada = place.ada
-    await receive_money(ada, place)
-    await see_value_grow(ada, place)
-    await add_supplier(ada, place)
+async def test_a_wire_is_requested_approved_on_a_phone_and_settles(sandbox_site):
+    ada = sandbox_site.ada
+    await receive_money(ada, sandbox_site)
+    await see_value_grow(ada, sandbox_site)
+    await add_supplier(ada, sandbox_site)
     await ada.follow("Pay", "move money")
-    request = await request_transfer(ada, place)
-    await approve(place.bo, place, "Fabrikam")
+    request = await request_transfer(ada, sandbox_site)
+    await approve(sandbox_site.bo, sandbox_site, "Fabrikam")
     for _ in range(CLOCK_MOVES_MAX):
         await ada.go("/sandbox", "control room")
         await ada.page.get_by_label("Run to next").select_option(label="Wires")
@@ -182,37 +182,40 @@ async def test_a_wire_is_requested_approved_on_a_phone_and_settles(place):
     assert "60,000.00" in await ada.text()
 
 
-async def test_a_month_later_the_statement_is_downloaded_and_verified(place):
-    ada = place.ada
+async def test_a_month_later_the_statement_is_downloaded_and_verified(sandbox_site):
+    ada = sandbox_site.ada
     await ada.go("/sandbox", "control room")
     now = datetime.fromisoformat(await ada.page.locator("#now").input_value())
     later = now.replace(month=now.month + 1, day=2)
     await ada.page.locator("#now").fill(later.isoformat(timespec="minutes"))
     await ada.press("Set", "control room")
-    await ada.read_until("PDF", f"{place.home}/statements", "statements")
+    await ada.read_until("PDF", f"{sandbox_site.home}/statements", "statements")
     async with ada.page.expect_download() as downloading:
         await ada.page.get_by_role("link", name=re.compile(f"Bank statement of {now:%B}")).first.click()
-    file, keys = place.sandbox.state.parent / "statement.pdf", place.sandbox.state.parent / "document-keys.json"
+    file, keys = (
+        sandbox_site.sandbox.state.parent / "statement.pdf",
+        sandbox_site.sandbox.state.parent / "document-keys.json",
+    )
     await (await downloading.value).save_as(file)
     command = await ada.page.locator("pre").first.text_content()
-    stranger = await place.browser.new_page(ignore_https_errors=True)
-    published = await stranger.goto(found(r"(https://\S+)", command))
+    stranger = await sandbox_site.browser.new_page(ignore_https_errors=True)
+    published = await stranger.goto(first_match(r"(https://\S+)", command))
     keys.write_bytes(await published.body())
-    verified = place.sandbox.run("verify", file, "--key", keys)
+    verified = sandbox_site.sandbox.run("verify", file, "--key", keys)
     said, wrong = await asyncio.to_thread(verified.communicate)
     assert verified.returncode == 0, said + wrong
 
 
-async def test_a_member_is_invited_and_joins(place):
+async def test_an_invited_member_joins_in_the_browser(sandbox_site):
     kim = "kim@dummy-customer.example"
-    await place.ada.go(f"/team/{place.box.customer_id}", "team")
-    await place.ada.follow("Invite a member", "invite")
-    await place.ada.fill(First_name="Kim", Last_name="Osei", Email_address=kim)
-    await place.ada.page.get_by_label("Viewer").check()
-    await place.ada.press("Send invitation", "team")
-    assert "Kim Osei" in await place.ada.text()
-    guest = await place.arrive(window=PHONE_WINDOW)
-    await guest.go(await place.link(kim, "/invitation"), "invitation")
+    await sandbox_site.ada.go(f"/team/{sandbox_site.box.customer_id}", "team")
+    await sandbox_site.ada.follow("Invite a member", "invite")
+    await sandbox_site.ada.fill(First_name="Kim", Last_name="Osei", Email_address=kim)
+    await sandbox_site.ada.page.get_by_label("Viewer").check()
+    await sandbox_site.ada.press("Send invitation", "team")
+    assert "Kim Osei" in await sandbox_site.ada.text()
+    guest = await sandbox_site.arrive(window=PHONE_WINDOW)
+    await guest.go(await sandbox_site.link(kim, "/invitation"), "invitation")
     await guest.page.locator("#password").fill(PASSWORD)
     await guest.page.locator("#again").fill(PASSWORD)
     await guest.press("Join the team", "set up")
@@ -223,8 +226,8 @@ async def test_a_member_is_invited_and_joins(place):
     assert "Dummy Customer Inc." in await guest.page.title()
 
 
-async def test_a_failed_delivery_is_sent_again(place):
-    ada = place.ada
+async def test_a_failed_webhook_delivery_is_resent_in_the_browser(sandbox_site):
+    ada = sandbox_site.ada
     mended, delivered = asyncio.Event(), asyncio.Event()
 
     async def script(_):
@@ -233,13 +236,13 @@ async def test_a_failed_delivery_is_sent_again(place):
         return answer(200 if mended.is_set() else 500)
 
     async with receiving(script) as receiver:
-        await ada.go(f"{place.home}/developer", "developer")
+        await ada.go(f"{sandbox_site.home}/developer", "developer")
         await ada.follow("Add a subscription", "new subscription")
         await ada.fill(Address=receiver.url)
         await ada.page.locator(f"[name='event.{EVENT}']").check()
         await ada.press("Add", "subscription")
         subscription = ada.path
-        await receive_money(ada, place)
+        await receive_money(ada, sandbox_site)
         await ada.read_until("Failed 500", subscription, "failed delivery")
         await ada.follow(EVENT_ID, "event")
         mended.set()
@@ -249,9 +252,9 @@ async def test_a_failed_delivery_is_sent_again(place):
         assert {each.event["event_type"] for each in receiver.requests} == {EVENT}
 
 
-async def test_guests_fill_in_an_application_and_review_it(place):
+async def test_guests_fill_in_an_application_and_review_it(sandbox_site):
     carol, dan = "carol@helpers.example", "dan@northwind.example"
-    with sandbox_customer(place.sandbox.state / "sandbox.json") as http:
+    with sandbox_customer(sandbox_site.sandbox.state / "sandbox.json") as http:
         path = "/api/v2/business-applications/"
         made = http.post(path, json={"name": "Fabrikam"}).raise_for_status().json()
         for invited in (
@@ -259,8 +262,8 @@ async def test_guests_fill_in_an_application_and_review_it(place):
             {"invitation_type": "AUTHORIZED_PERSON", "email": dan, "first_name": "Dan", "last_name": "Poe"},
         ):
             http.post(f"{path}{made['id']}/invite/", json=invited).raise_for_status()
-    guest = await place.arrive(window=PHONE_WINDOW)
-    await guest.go(await place.link(carol, "/onboarding"), "onboarding welcome")
+    guest = await sandbox_site.arrive(window=PHONE_WINDOW)
+    await guest.go(await sandbox_site.link(carol, "/onboarding"), "onboarding welcome")
     await guest.press("Begin", "onboarding")
     await guest.follow("Add a person", "onboarding new person")
     await guest.fill(First_name="Bo", Last_name="Reyes", Date_of_birth="1980-02-29")
@@ -268,8 +271,8 @@ async def test_guests_fill_in_an_application_and_review_it(place):
     await guest.go(guest.path.partition("/people/")[0], "onboarding")
     guest.links.add(f"{guest.path}/documents")
     await guest.walk()
-    reviewer = await place.arrive(window=PHONE_WINDOW)
-    await reviewer.go(await place.link(dan, "/onboarding"), "onboarding welcome")
+    reviewer = await sandbox_site.arrive(window=PHONE_WINDOW)
+    await reviewer.go(await sandbox_site.link(dan, "/onboarding"), "onboarding welcome")
     await reviewer.press("Begin", "onboarding review")
 
 
@@ -292,93 +295,95 @@ class HttpDesk:
         return (await self.ask("GET", path)).json()
 
 
-async def test_an_operator_reviews_an_application(place):
-    with partner_http(place.box) as http:
+async def test_an_operator_reviews_an_application(sandbox_site):
+    with partner_http(sandbox_site.box) as http:
         applicant = Applicant(HttpDesk(http))
         await HttpDesk(http).post("/api/v1/applications/", PERSON)
         await applicant.apply(await applicant.filled(name="Review Co"))
-    olga = await place.arrive(place.box.operators[0], window=PHONE_WINDOW)
+    olga = await sandbox_site.arrive(sandbox_site.box.operators[0], window=PHONE_WINDOW)
     await olga.sign_in()
     await olga.read_until("Review Co", "/bank/reviews", "reviews")
     await olga.follow(re.compile("Review Co"), "review")
     await olga.fill(Reason="All there.")
     await olga.press("Approve", "reviews after one")
-    olga.links.add(f"/bank/ledger/{place.box.customer_id}")
+    olga.links.add(f"/bank/ledger/{sandbox_site.box.customer_id}")
     await olga.walk()
 
 
-async def test_a_bank_whose_money_is_spent_is_rewound_to_its_fork(place):
-    ada = place.ada
-    await ada.go(place.home, "home")
+async def test_a_sandbox_is_restored_from_its_fork_after_money_is_spent(sandbox_site):
+    ada = sandbox_site.ada
+    await ada.go(sandbox_site.home, "home")
     before = await ada.text()
     await ada.go("/sandbox", "control room")
     await ada.fill(Name_of_a_new_fork="before-the-loss")
     await ada.main.get_by_role("button", name="Fork", exact=True).click()
     await ada.page.get_by_text("The copy is made.").wait_for()
     await ada.look("task")
-    await ada.go(f"{place.home}/move-money", "move money")
-    await ada.page.locator("#to").select_option(value=f"pocket:{place.box.pocket_ids[1]}")
-    await request_transfer(ada, place)
-    await approve(place.bo, place, "Invoice 1001")
-    await ada.go(place.home, "home")
+    await ada.go(f"{sandbox_site.home}/move-money", "move money")
+    await ada.page.locator("#to").select_option(value=f"pocket:{sandbox_site.box.pocket_ids[1]}")
+    await request_transfer(ada, sandbox_site)
+    await approve(sandbox_site.bo, sandbox_site, "Invoice 1001")
+    await ada.go(sandbox_site.home, "home")
     assert await ada.text() != before
     await ada.go("/sandbox", "control room")
     await ada.page.get_by_text("Rewind to before-the-loss").click()
     await ada.page.locator("form[action='/sandbox/forks/before-the-loss/rewind'] button").click()
     await ada.page.get_by_text("The bank is as it was in before-the-loss").wait_for()
     await ada.look("task")
-    ada.links.clear()  # some lead to what is no longer there
-    await ada.go(place.home, "home")
+    ada.links.clear()  # some lead to deleted objects
+    await ada.go(sandbox_site.home, "home")
     assert await ada.text() == before
     await ada.go("/sandbox", "control room")
 
 
-async def test_an_operation_of_the_reference_is_tried(place):
-    await place.ada.go("/docs/api/customer/create_pocket", "documentation operation")
-    await place.ada.page.get_by_role("link", name="Try it").click()
-    await place.ada.look("try it")
-    await place.ada.fill(Body='{"pocket_name": "Tried", "deposit_strategy_id": "UST-4W"}')
-    await place.ada.press("Send", "tried")
-    assert "201 Created" in await place.ada.text()
-    await place.ada.go(f"{place.home}/pockets", "pockets")
-    assert "Tried" in await place.ada.text()
+async def test_an_operation_is_tried_in_the_browser_reference(sandbox_site):
+    await sandbox_site.ada.go("/docs/api/customer/create_pocket", "documentation operation")
+    await sandbox_site.ada.page.get_by_role("link", name="Try it").click()
+    await sandbox_site.ada.look("try it")
+    await sandbox_site.ada.fill(Body='{"pocket_name": "Tried", "deposit_strategy_id": "UST-4W"}')
+    await sandbox_site.ada.press("Send", "tried")
+    assert "201 Created" in await sandbox_site.ada.text()
+    await sandbox_site.ada.go(f"{sandbox_site.home}/pockets", "pockets")
+    assert "Tried" in await sandbox_site.ada.text()
 
 
-async def test_every_other_page_is_in_order(place):
-    with sandbox_customer(place.sandbox.state / "sandbox.json") as http:
+async def test_every_remaining_page_renders_without_errors(sandbox_site):
+    with sandbox_customer(sandbox_site.sandbox.state / "sandbox.json") as http:
         http.post("/api/v1/approval-rules/", json=APPROVAL_RULE).raise_for_status()
-    stranger = await place.arrive(window=PHONE_WINDOW)
+    stranger = await sandbox_site.arrive(window=PHONE_WINDOW)
     await stranger.go("/forgot", "forgot")
-    await stranger.fill(Email_address=place.box.colleague.email)
+    await stranger.fill(Email_address=sandbox_site.box.colleague.email)
     await stranger.press("Send the link", "forgot sent")
-    await stranger.go(await place.link(place.box.colleague.email, "/password"), "password")
+    await stranger.go(await sandbox_site.link(sandbox_site.box.colleague.email, "/password"), "password")
     await stranger.walk()
-    pia = await place.arrive(place.box.partner_person, window=PHONE_WINDOW)
+    pia = await sandbox_site.arrive(sandbox_site.box.partner_person, window=PHONE_WINDOW)
     await pia.sign_in()
     await pia.walk()
-    ada = place.ada
+    ada = sandbox_site.ada
     ada.links |= {"/confirm", "/sign-out", "/sandbox/try/partner/list_pockets"}
-    await ada.go(f"{place.home}/approvals?view=all", "approvals of all")
+    await ada.go(f"{sandbox_site.home}/approvals?view=all", "approvals of all")
     await ada.walk()
-    with local_client(place.box.auth_url, place.box.ca_file) as http:
-        client = next(each for each in place.box.clients if each.client_id == "sandbox-fapi2")
+    with local_client(sandbox_site.box.auth_url, sandbox_site.box.ca_file) as http:
+        client = next(each for each in sandbox_site.box.clients if each.client_id == "sandbox-fapi2")
         registration = ClientRegistration(
-            issuer=place.box.auth_url,
+            issuer=sandbox_site.box.auth_url,
             client_id=client.client_id,
             private_key=client.private_key,
             kid=client.kid,
             redirect_uri=client.redirect_uris[0],
         )
         address = Authorization(registration).begin(http, ["pockets.read"]).url
-    for path, name in {address.removeprefix(place.box.auth_url): "consent", **DOCUMENTATION}.items():
+    for path, name in {address.removeprefix(sandbox_site.box.auth_url): "consent", **DOCUMENTATION}.items():
         await ada.go(path, name)
-    assert [*place.gallery.left] == ["/bank/suspense/{item_id:str}"], "there is none; no page links to others here"
+    assert [*sandbox_site.gallery.left] == ["/bank/suspense/{item_id:str}"], (
+        "there is none; no page links to others here"
+    )
 
 
 @pytest.mark.parametrize("api", ["customer", "partner"])
-async def test_an_upload_of_the_reference_is_tried(place, api):
-    await place.ada.go(f"/docs/api/{api}/upload_document", "documentation upload")
-    await place.ada.page.get_by_role("link", name="Try it").click()
-    await place.ada.look("try an upload")
-    await place.ada.press("Send", "tried upload")
-    assert "201 Created" in await place.ada.text()
+async def test_an_upload_is_tried_in_the_browser_reference(sandbox_site, api):
+    await sandbox_site.ada.go(f"/docs/api/{api}/upload_document", "documentation upload")
+    await sandbox_site.ada.page.get_by_role("link", name="Try it").click()
+    await sandbox_site.ada.look("try an upload")
+    await sandbox_site.ada.press("Send", "tried upload")
+    assert "201 Created" in await sandbox_site.ada.text()

@@ -1,10 +1,10 @@
-"""A day is declared closed after trades and payments that settle on it: whoever says when they do says the same."""
+"""A day is declared closed after trades and payments that settle on it: every page and API shows the same new date."""
 
 import re
 from datetime import date
 
 from tests.journeys.test_ach import Originator
-from tests.reports.requests.test_routes import content, made, requested
+from tests.reports.requests.test_routes import content, make_report, report_request
 from tests.reports.test_confirmations import text_of
 from tests.support.whole_bank import expect_clean
 
@@ -24,7 +24,9 @@ async def payments(desk, pocket, **filters):
 
 async def value_dates(desk, pocket, name):
     """Return the value dates of Monday in a file of the bank account, without those of sweeps."""
-    done = await made(desk, requested("BANK_STATEMENT_REPORT", [name], pocket_ids=[pocket.id], date="2025-06-02"))
+    done = await make_report(
+        desk, report_request("BANK_STATEMENT_REPORT", [name], pocket_ids=[pocket.id], date="2025-06-02")
+    )
     text = await content(desk, f"/api/v1/reports/{done['report_id']}/")
     patterns = {
         "CAMT053": r"<ValDt><Dt>([-\d]+)",
@@ -69,7 +71,7 @@ async def test_api_filters_files_and_confirmations_agree_on_the_day(closures):
     await expect_clean(closures.bank)
 
 
-async def test_ach_entries_for_a_day_that_is_declared_closed_leave_in_the_same_window_of_the_next_open_one(closures):
+async def test_ach_entries_for_a_declared_closure_are_sent_in_the_same_window_of_the_next_open_day(closures):
     desk = closures.desk
     books = Originator(desk, await desk.funded(500_000_00))
     payee = await books.payee()

@@ -58,7 +58,7 @@ PATIENCE_SECONDS = 60
 
 @pytest.fixture(scope="module")
 def sandbox(tmp_path_factory):
-    """A running sandbox whose story has not been told."""
+    """A running sandbox that has not played its story."""
     running = Sandbox(tmp_path_factory.mktemp("examples"), "--seed", "7", "--no-story")
     try:
         yield running.wait_up()
@@ -67,7 +67,7 @@ def sandbox(tmp_path_factory):
 
 
 def printed(sandbox, name):
-    """Return what an example prints in the folder of the sandbox."""
+    """Return the output of an example in the folder of the sandbox."""
     with running(sandbox, name) as process:
         return end_of(process)
 
@@ -90,7 +90,7 @@ def running(sandbox, name, *options):
 
 
 def end_of(process):
-    """Return what else an example prints; it must come to a good end."""
+    """Return the rest of an example's output; it must exit with status 0."""
     out, err = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 0, err
     assert err == ""
@@ -98,7 +98,7 @@ def end_of(process):
 
 
 class Person:
-    """Somebody with a browser, who signs in and agrees to whatever is asked."""
+    """A user with a browser, who signs in and consents to every request."""
 
     def __init__(self, http, box):
         self.http, self.box, self.person = http, box, box["person"]
@@ -128,13 +128,13 @@ class Person:
         return page.headers["location"]
 
 
-def test_a_partner_opens_a_pocket_and_money_becomes_bills(sandbox):
+def test_a_partner_example_opens_a_pocket_and_buys_bills(sandbox):
     told = printed(sandbox, "partner.py")
     assert "Holds 100 units of US T-Bill" in told
     assert "Worth $9,99" in told
 
 
-def test_no_process_of_the_bank_knows_a_card_number_or_can_decrypt_one(sandbox):
+def test_no_bank_process_holds_a_card_number_or_its_decryption_key(sandbox):
     told = printed(sandbox, "cards.py")
     assert "CARD BOOKED: $42.50" in told
     assert "Physical card ONLINE, magnetic stripe ON" in told
@@ -200,7 +200,7 @@ async def pay(network, virtual, physical, expiry, blocks):
 
 
 async def dump_of(sandbox):
-    """Return what is in each table of a sandbox's database."""
+    """Return the rows of each table of a sandbox's database."""
     async with asyncpg.create_pool(find_running(sandbox.state, DATABASE)) as pool:
         return (await dumped(SimpleNamespace(pool=pool))).values()
 
@@ -214,7 +214,7 @@ def test_a_company_reads_its_pockets_with_a_token_bound_to_a_key(sandbox):
     assert again.count("UST-13W") == 1
 
 
-def test_a_person_signs_in_and_lets_the_program_work_for_him(sandbox):
+def test_a_user_signs_in_and_authorizes_the_example_application(sandbox):
     box = msgspec.json.decode((sandbox.state / "sandbox.json").read_bytes())
     with running(sandbox, "customer.py", "--sign-in") as process, local_client(box["auth_url"], box["ca_file"]) as http:
         lines = iter(process.stdout.readline, "")
@@ -229,7 +229,7 @@ def test_a_person_signs_in_and_lets_the_program_work_for_him(sandbox):
 
 
 def test_the_conformance_suite_finds_its_clients_in_the_sandbox(sandbox):
-    """What the suite is told is true: the addresses answer, and the keys are the clients'."""
+    """The configuration of the conformance suite is correct: the addresses answer, and the keys are the clients'."""
     with running(sandbox, "../conformance/prepare.py") as process:
         assert "Written to" in end_of(process)
     plan = msgspec.json.decode((sandbox.state / "conformance.json").read_bytes())
@@ -254,14 +254,14 @@ def test_the_conformance_suite_finds_its_clients_in_the_sandbox(sandbox):
             assert http.get(plan["resource"]["resourceUrl"]).status_code == 401
 
 
-def test_a_reader_signs_with_curl_as_the_guide_says(sandbox):
+def test_the_curl_signing_guide_works_as_written(sandbox):
     guide = (SOURCE.parent / "docs/guides/sign_a_request.md").read_text()
     (lines,) = re.findall(r"```sh\n(.*?)```", guide, re.DOTALL)
     answer = subprocess.check_output(["bash", "-euc", lines], cwd=sandbox.state.parent, timeout=PATIENCE_SECONDS)
     assert "items" in msgspec.json.decode(answer)
 
 
-def test_the_address_of_an_api_leads_a_browser_to_the_documentation(sandbox):
+def test_the_api_root_redirects_a_browser_to_the_documentation(sandbox):
     box, panel = msgspec.json.decode((sandbox.state / "sandbox.json").read_bytes()), sandbox.said.read_text()
     for url in (box["partner_url"], box["customer_url"]):
         assert f"{url}/docs/" in panel
@@ -272,7 +272,7 @@ def test_the_address_of_an_api_leads_a_browser_to_the_documentation(sandbox):
     assert f"oathtool --totp -b {box['person']['totp_secret']}" in panel
 
 
-def test_samples_of_the_reference_run_as_they_are_shown(sandbox, monkeypatch):
+def test_reference_code_samples_run_as_shown(sandbox, monkeypatch):
     monkeypatch.chdir(sandbox.state.parent)
     with Pdf.new() as document:
         document.add_blank_page()
@@ -318,7 +318,7 @@ def test_the_typescript_client_is_built_and_works_against_a_sandbox(sandbox):
 
 
 def sample_calls(home):
-    """Yield the calls of samples by name, with what this bank knows in the place of what examples name."""
+    """Yield the calls of samples by name, with ids of this bank in place of those of the examples."""
     documents = {**DOCUMENTS, "auth": auth_document(Settings())}
     operations = {
         f"{name} {each.id}": each
@@ -344,22 +344,22 @@ def sample_calls(home):
 
 
 def run_shell(code):
-    """Return what a sample in a shell prints."""
+    """Return the output of a sample in a shell."""
     return subprocess.check_output(["bash", "-euc", code], stderr=subprocess.PIPE, text=True)
 
 
 def run_python(code):
-    """Return what a sample in Python prints."""
+    """Return the output of a sample in Python."""
     with redirect_stdout(StringIO()) as out:
         exec(code, {})
     return out.getvalue()
 
 
-def test_what_the_readme_lets_its_readers_save_is_no_part_of_the_project():
+def test_files_saved_by_following_the_readme_are_ignored_by_git():
     saved = re.findall(r"save this\s+as\s+(\S+\.py)", (SOURCE.parent / "README.md").read_text())
     ignored = subprocess.check_output(["git", "check-ignore", *saved], cwd=SOURCE.parent, text=True)
     assert ignored.split() == saved != []
 
 
-def test_every_example_is_run_here():
+def test_every_example_has_a_test():
     assert {path.name for path in EXAMPLES.glob("*.py")} == {"cards.py", "customer.py", "partner.py"}

@@ -3,7 +3,7 @@
 CLOSING = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
 
 
-async def test_a_company_earns_until_its_money_leaves_and_the_pocket_closes(partner_desk):
+async def test_a_company_earns_until_it_withdraws_and_closes_the_pocket(partner_desk):
     short = await partner_desk.pocket()
     long = await partner_desk.pocket(short.customer, weeks=26, name="Long")
     await partner_desk.wire(short, 250_000_00)

@@ -3,14 +3,14 @@
 from datetime import date
 from uuid import uuid4
 
-from tests.treasury.test_market_refresh import NEW, import_both, know_less
+from tests.treasury.test_market_refresh import NEW, forget_todays_rates, import_both
 
 from billfold.bills.rules.market import Market
 from billfold.treasury.market_log import MarketRefresher
 
 
-async def test_an_import_is_seen_by_a_running_bank(bank, partner_desk):
-    await know_less(bank)
+async def test_a_running_bank_sees_an_import_of_market_data(bank, partner_desk):
+    await forget_todays_rates(bank)
     pocket = await partner_desk.funded(1_000_000_00)
     before = await partner_desk.value(pocket)
 
@@ -24,7 +24,7 @@ async def test_an_import_is_seen_by_a_running_bank(bank, partner_desk):
     assert NEW.cusip in {each["cusip"] for each in shown["portfolio"]["securities"]}
 
 
-async def test_without_current_prices_a_sale_is_503_and_the_same_request_works_when_they_are_there(bank, partner_desk):
+async def test_a_sale_with_stale_prices_returns_503_and_its_retry_succeeds_with_current_ones(bank, partner_desk):
     payer = await partner_desk.funded(1_000_000_00)
     payee = await partner_desk.pocket(payer.customer)
     market = bank.market = bank.engine.market = Market.packaged(bank.calendars)

@@ -1,4 +1,4 @@
-"""What payments say of their other parties comes in through the rails, is shown to those it is for, and in no dump."""
+"""Data about other parties of payments is shown to its recipients and appears in no dump."""
 
 from uuid import UUID
 
@@ -40,7 +40,7 @@ _PLAIN = "UPDATE suspense_item SET details = $2 WHERE item_id = $1"
 
 
 async def places(bank, logged=""):
-    """Return where something of what was said is found in the database or the log, decoded."""
+    """Return where any of the secret texts is found in the database or the log, decoded."""
     tables = await dumped(bank) | {"log": logged.encode()}
     found = {
         name: {said for each in decodings(content) for said in SAID if said in each.lower()}
@@ -78,7 +78,7 @@ class Rails:
             await self.wire.drop(f"{number}.xml", payment)
 
     async def give_back(self):
-        """Return an entry and the payments that nobody claims: their files say what came in."""
+        """Return an entry and the unclaimed payments; their files contain the incoming messages."""
         owner, ach_id = await self.bank.pool.fetchrow(_ENTRY, 1_00)
         await submit_as_operator(
             self.bank, ReturnAchEntry, owner, key=ids.new(), ach_id=ach_id, code="R10", references=(ach_id,)
@@ -104,7 +104,7 @@ class Rails:
         return "".join(path.read_text() for path in (self.ach.folder.parent / rail).rglob("*.*") if path.is_file())
 
 
-async def test_what_payments_say_is_shown_to_those_they_are_for_and_found_nowhere(partner_desks, capfd):
+async def test_payment_details_are_shown_to_their_parties_and_appear_in_no_dump(partner_desks, capfd):
     desk = await partner_desks("acme", features=("wires",))
     bank, pocket = desk.bank, await desk.funded(5_000_00)
     rails = Rails(desk, pocket)
@@ -139,7 +139,7 @@ async def test_what_payments_say_is_shown_to_those_they_are_for_and_found_nowher
     await bank.pool.execute(_PLAIN, refused.item_id, refused.details)
 
 
-async def test_money_is_booked_and_returned_when_the_key_of_its_customer_was_destroyed(partner_desks):
+async def test_payments_are_booked_and_returned_after_the_customer_key_is_destroyed(partner_desks):
     desk = await partner_desks("acme", features=("wires",))
     bank, pocket = desk.bank, await desk.funded(5_000_00)
     originator = Originator(desk, pocket)

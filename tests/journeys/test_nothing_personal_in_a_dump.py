@@ -1,4 +1,4 @@
-"""What is said of customers, of whom they pay and of their users is found in no dump, file, e-mail or log."""
+"""Personal data of customers, their payees and their users appears in no dump, file, e-mail or log."""
 
 import asyncio
 import base64
@@ -58,7 +58,7 @@ _HEX = re.compile(rb"(?:[0-9a-f]{2}){8,}")
 
 
 def decodings(content):
-    """Yield the content, and what stands in it in base64 or hex, as far as these are texts."""
+    """Yield the content, and the bytes encoded in it in base64 or hex."""
     yield content
     for text in _HEX.findall(content):
         yield bytes.fromhex(text.decode())
@@ -90,14 +90,14 @@ async def dumped(bank):
 
 
 async def places_of_personal_data(bank, logged, all_said=SAID):
-    """Return where something of what was said is found: tables, files, e-mails, the log."""
+    """Return where any of the secret texts is found: tables, files, e-mails, the log."""
     state = bank.settings.files_dir.parent
     files = {str(path): path.read_bytes() for path in state.rglob("*") if path.is_file()}
     everything = chain((await dumped(bank)).items(), files.items(), [("log", logged.encode())])
     return {place: said for place, content in everything if (said := found_in(content, all_said))}
 
 
-async def test_what_a_customer_says_is_found_nowhere(partner_desk, capfd):
+async def test_personal_data_of_customers_appears_in_no_dump_or_file(partner_desk, capfd):
     bank = partner_desk.bank
     made = await partner_desk.post("/api/v1/sandbox/customers/", {"name": "Q Holdings LLC"})
     path = f"/api/v1/customers/{made['id']}/"
@@ -187,7 +187,7 @@ async def add_payees_for_approval(admin, approver, pocket, customer_world):
         assert ("Marrowgate" in (shown["holder_address"] or "")) == (form is known)
 
 
-async def test_what_is_said_of_payees_is_found_nowhere(customer_desks, customer_world, capfd):
+async def test_payee_details_appear_in_no_dump_or_file_except_rail_files(customer_desks, customer_world, capfd):
     bank, admin = customer_world.bank, await customer_desks()
     approver, pocket = await customer_desks(admin.team.customer, role="APPROVER"), await admin.pocket()
     await customer_world.wire(pocket, 500_000_00)
@@ -215,7 +215,7 @@ async def test_what_is_said_of_payees_is_found_nowhere(customer_desks, customer_
     captured = capfd.readouterr()
     said = (*SAID_OF_PAYEES, to_change["account_number"].encode())
     found = await places_of_personal_data(bank, captured.out + captured.err, said)
-    # A file in the folder of a rail says what it must to the other bank.
+    # A file in the folder of a rail contains what the other bank needs.
     handed_over = {place for place in found if "/rails/" in place}
     assert {place: said for place, said in found.items() if place not in handed_over} == {}
     numbers = {b"8833012277", b"77310004421987", b"nl91abna0417164300", b"8833012279"}
@@ -223,7 +223,7 @@ async def test_what_is_said_of_payees_is_found_nowhere(customer_desks, customer_
 
 
 async def fail(bank, email):
-    """Give a command for a user whom nobody knows, as an operator."""
+    """Run a command for an unknown user, as an operator."""
 
     async def work():
         raise CliError(f"There is no user {email!r}.", "See `billfold users list`.")
@@ -232,7 +232,7 @@ async def fail(bank, email):
         await OperatorAction("users", "deactivate", {"email": email}).run_with_bank(bank, work)
 
 
-async def test_how_persons_are_reached_is_found_nowhere(bank, anna, browser, new_browser, emails, capfd):
+async def test_contact_details_of_users_appear_in_no_dump_or_log(bank, anna, browser, new_browser, emails, capfd):
     said = (b"gristlewick", b"7755550177", b"northwind.example")
     person = {"first_name": "Ben", "last_name": "Ode", "phone_number": "+17755550177", "role": "MANAGER"}
     await anna.sign_in(browser)

@@ -1,4 +1,4 @@
-"""A company with three approvers: tiers, an order, a daily cap; told through HTTP alone."""
+"""A company with three approvers: tiers, an order and a daily cap, through HTTP only."""
 
 import asyncio
 from uuid import UUID
@@ -30,7 +30,7 @@ APPROVED, NOT_PENDING = {"status": "APPROVED"}, "authorization-request-not-pendi
 
 
 class Company:
-    """An administrator, two who ask, three who approve, money, and somebody to pay."""
+    """An administrator, two requesters, three approvers, money, and a payee."""
 
     def __init__(self, admin, askers, approvers, pocket, payee, linked):
         self.admin, self.askers, self.approvers = admin, askers, approvers
@@ -43,7 +43,7 @@ class Company:
         return await self.admin.get(f"{RULES}{asked['resource_id']}/")
 
     async def ask(self, cents, *, by=0, status="PENDING"):
-        """Ask for a payment; each asker asks for one, so nobody is too fast."""
+        """Request a payment; each requester makes one request, so that no rate limit applies."""
         body = on_us(self.pocket, cents, counterparty=self.linked)
         made = await self.askers[by].post(REQUESTS, body)
         assert made["status"] == status
@@ -97,7 +97,7 @@ async def test_a_company_with_three_approvers_pays_by_its_rules(company, custome
     assert [each["amount"]["value"] for each in moved] == [250_000_00, 1_000_00, 999_99]
 
 
-async def test_a_daily_cap_leaves_the_rest_to_stricter_rules_until_tomorrow(company, customer_world):
+async def test_transfers_over_a_daily_cap_fall_under_stricter_rules_until_the_next_day(company, customer_world):
     await company.rule(name="Petty cash", required_approvals=0, daily_cap_usdc=1_500_00)
     await company.ask(1_000_00, status="APPROVED")
     over = await company.ask(600_00, by=1)
@@ -107,7 +107,7 @@ async def test_a_daily_cap_leaves_the_rest_to_stricter_rules_until_tomorrow(comp
     await company.ask(1_500_00, by=3, status="APPROVED")
 
 
-async def test_rules_and_caps_look_at_the_value_of_a_pocket_that_is_paid_out_in_full(company):
+async def test_rules_and_caps_use_the_pocket_value_for_a_full_withdrawal(company):
     await company.rule(name="Petty cash", required_approvals=0, daily_cap_usdc=1_500_00)
     await company.rule(name="Large", required_approvals=3, min_amount_usdc=100_000_00)
     body = on_us(company.pocket, 0, counterparty=company.linked, amount={"type": "FULL_WITHDRAWAL"})
@@ -119,7 +119,7 @@ async def test_rules_and_caps_look_at_the_value_of_a_pocket_that_is_paid_out_in_
     assert large["transfer"]["amount"]["value"] > 800_000_00
 
 
-async def test_of_two_at_once_only_one_finds_room_under_a_cap(company):
+async def test_concurrent_requests_under_a_daily_cap_approve_only_one(company):
     await company.rule(name="Petty cash", required_approvals=0, daily_cap_usdc=1_500_00)
     bodies = [on_us(company.pocket, 1_000_00, counterparty=company.linked) for _ in company.askers]
     asked = (each.post(REQUESTS, body) for each, body in zip(company.askers, bodies, strict=True))
@@ -127,7 +127,7 @@ async def test_of_two_at_once_only_one_finds_room_under_a_cap(company):
     assert statuses == ["APPROVED", "PENDING", "PENDING", "PENDING"]
 
 
-async def test_a_large_payment_leaves_by_wire_when_three_have_approved(company, customer_world):
+async def test_a_large_wire_is_sent_after_three_approvals(company, customer_world):
     await company.rule(name="Wires", transfer_types=["WIRE"], required_approvals=3, approver_roles=["APPROVER"])
     admin = company.admin
     payee = await admin.post("/api/v2/counterparties/", payees.wire())
@@ -152,7 +152,7 @@ async def test_a_large_payment_leaves_by_wire_when_three_have_approved(company, 
     assert not any((await balances(customer_world.bank.pool)).values())
 
 
-async def test_a_cap_of_the_strictest_rule_is_a_limit(company):
+async def test_the_daily_cap_of_the_strictest_rule_is_a_hard_limit(company):
     await company.rule(name="All", required_approvals=2, daily_cap_usdc=1_000_00)
     made = await company.ask(600_00)
     body = on_us(company.pocket, 600_00, counterparty=company.linked)
@@ -161,7 +161,7 @@ async def test_a_cap_of_the_strictest_rule_is_a_limit(company):
     await company.ask(600_00, by=2)
 
 
-async def test_rules_change_when_another_confirms_it(company):
+async def test_approval_rule_changes_need_confirmation_by_a_second_member(company):
     admin, (first, second, _) = company.admin, company.approvers
     rule = await company.rule(name="All", required_approvals=2)
     waiting = await company.ask(600_00)
@@ -189,7 +189,7 @@ async def test_rules_change_when_another_confirms_it(company):
     assert len(await admin.pages(CHANGES, limit=2)) == 4
 
 
-async def test_roles_wait_for_a_second_person_where_a_rule_says_so(company):
+async def test_role_changes_need_confirmation_when_a_rule_requires_it(company):
     admin, (first, second, third) = company.admin, company.approvers
     await company.rule(name="Roles", actions=["MEMBER_ROLE"], required_approvals=1)
     promoted = await member_id_of(third)
@@ -210,7 +210,7 @@ async def test_roles_wait_for_a_second_person_where_a_rule_says_so(company):
     assert (await admin.ask("DELETE", path, status=200)).json()["status"] == "DEACTIVATED"
 
 
-async def test_service_users_and_expired_invitations_wait_for_a_second_person_too(
+async def test_service_users_and_renewed_invitations_need_confirmation_when_a_rule_requires_it(
     company, customer_world, service_users
 ):
     admin, first = company.admin, company.approvers[0]
@@ -247,7 +247,7 @@ async def test_service_users_and_expired_invitations_wait_for_a_second_person_to
     assert (await admin.get(invited))["status"] == "PENDING"
 
 
-async def test_a_change_is_applied_only_as_it_was_requested_and_by_who_may_make_it(company, customer_desks):
+async def test_a_confirmed_change_is_applied_only_unchanged_and_with_current_permission(company, customer_desks):
     admin, (first, second, third) = company.admin, company.approvers
     chief = await customer_desks(admin.team.customer)
     await company.rule(name="Roles", actions=["MEMBER_ROLE"], required_approvals=1)
@@ -282,7 +282,7 @@ async def test_a_change_is_applied_only_as_it_was_requested_and_by_who_may_make_
 
 
 @pytest.mark.parametrize("by", ["a member", "a service user"])
-async def test_counterparties_wait_for_a_second_person_where_a_rule_says_so(company, service_users, by):
+async def test_new_counterparties_need_confirmation_when_a_rule_requires_it(company, service_users, by):
     admin, first = company.admin, company.approvers[0]
     asker = company.askers[0] if by == "a member" else (await service_users(admin, "transfers.write"))[0]
     await company.rule(name="Payees", actions=["NEW_COUNTERPARTY"], required_approvals=1)
@@ -293,7 +293,7 @@ async def test_counterparties_wait_for_a_second_person_where_a_rule_says_so(comp
     assert (made["counterparty_name"], made["status"]) == ("Contoso", "LINKED")
 
 
-async def test_who_confirms_a_payee_reads_its_owner_and_who_guesses_learns_no_name(company, customer_world):
+async def test_the_registered_owner_of_a_payee_is_shown_only_for_a_close_name_match(company, customer_world):
     await company.rule(name="Payees", actions=["NEW_COUNTERPARTY"], required_approvals=1)
     asker, paths = company.askers[0], "/api/v2/counterparties/"
     portal = (await customer_world.get(f"/api/v2/pockets/{company.payee.id}/portals/"))["items"][0]
@@ -316,7 +316,7 @@ async def test_who_confirms_a_payee_reads_its_owner_and_who_guesses_learns_no_na
     await asker.refused("POST", REQUESTS, body, status=422, code="counterparty-not-verified")
 
 
-async def test_a_change_that_nobody_confirms_expires(company, customer_world):
+async def test_an_unconfirmed_rule_change_expires(company, customer_world):
     asked = await company.admin.post(RULES, {"name": "All", "required_approvals": 5}, status=202)
     await customer_world.later(days=7)
     assert (await company.admin.get(f"{CHANGES}{asked['id']}/"))["status"] == "EXPIRED"
@@ -335,7 +335,7 @@ WRONG = (
 )
 
 
-async def test_a_malformed_rule_names_the_wrong_field(customer_desks):
+async def test_a_malformed_approval_rule_is_refused_at_its_field(customer_desks):
     api = await customer_desks()
     for change, loc in WRONG:
         body = {"name": "All", "required_approvals": 1, **change}

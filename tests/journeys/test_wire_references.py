@@ -1,4 +1,4 @@
-"""What payers and networks call wires, and what the payers say of them, from the message to API and statements."""
+"""References and remittance texts of wires, from the message to the APIs and the statements."""
 
 import re
 from datetime import timedelta
@@ -53,7 +53,7 @@ async def statement_in(desk, pocket, name):
     return output.getvalue()
 
 
-async def test_invoice_reference_and_uetr_of_a_wire_reach_transaction_wire_and_statement(payee, fedwire):
+async def test_invoice_reference_and_uetr_of_a_wire_appear_in_transaction_wire_and_statement(payee, fedwire):
     desk, pocket = payee
     sent = changed(
         await fedwire.payment("references", pocket.number, 12_34),
@@ -91,7 +91,7 @@ async def test_invoice_reference_and_uetr_of_a_wire_reach_transaction_wire_and_s
 
 
 @pytest.mark.parametrize("name", ["CAMT053", "BAI2", "MT940", "OFX"])
-async def test_remittance_stands_once_in_a_statement(payee, fedwire, name):
+async def test_remittance_information_appears_once_in_a_statement(payee, fedwire, name):
     desk, pocket = payee
     sent = changed(
         await fedwire.payment("once", pocket.number, 12_34), remittance="\n".join(LINES), documents=(INVOICE,)
@@ -102,7 +102,7 @@ async def test_remittance_stands_once_in_a_statement(payee, fedwire, name):
     assert [text.count(each) for each in (*LINES, "INV-2025-881")] == [1, 1, 1]
 
 
-async def test_two_wires_of_one_sender_and_day_are_told_apart_in_mt940_and_bai2(payee, fedwire):
+async def test_two_wires_of_one_sender_and_day_have_distinct_references_in_mt940_and_bai2(payee, fedwire):
     desk, pocket = payee
     first, second = [await fedwire.payment(name, pocket.number, cents) for name, cents in (("1", 5_00), ("2", 6_00))]
     day_and_source = first.message.message_id[:16]
@@ -120,7 +120,7 @@ async def test_two_wires_of_one_sender_and_day_are_told_apart_in_mt940_and_bai2(
     assert {first.message.message_id, second.message.message_id} <= {*numbers}
 
 
-async def test_a_wire_we_sent_shows_its_number_once_it_is_sent_and_its_return_has_its_references(payee, fedwire):
+async def test_an_outgoing_wire_shows_its_imad_when_sent_and_its_return_shows_its_references(payee, fedwire):
     desk, pocket = payee
     linked = await desk.post(f"/api/v2/customers/{pocket.customer}/counterparties/", payees.wire())
     verified = {"counterparty_id": linked["id"], "status": "APPROVED"}
@@ -150,7 +150,7 @@ async def test_a_wire_we_sent_shows_its_number_once_it_is_sent_and_its_return_ha
     assert (back["wire_type"], back["end_to_end_identification"], back["uetr"]) == ("RETURN", "OUR-1", made["uetr"])
 
 
-async def test_an_ofx_statement_shows_the_last_half_hour_of_a_year_in_that_year(payee, fedwire):
+async def test_an_ofx_statement_dates_the_last_half_hour_of_a_year_in_that_year(payee, fedwire):
     desk, pocket = payee
     await desk.until("2025-12-31T23:30:00-05:00")
     await fedwire.drop("late.xml", await fedwire.payment("late", pocket.number, 5_00))

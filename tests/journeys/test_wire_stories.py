@@ -62,7 +62,7 @@ async def sender(bank, partner_desks):
     assert not any((await balances(bank.pool)).values())
 
 
-async def test_a_wire_of_a_friday_evening_goes_after_the_holiday_and_comes_back_once(sender):
+async def test_a_wire_of_a_friday_evening_is_sent_after_the_holiday_and_returned_once(sender):
     desk = sender.desk
     before = await desk.value(sender.pocket)
     await desk.until(FRIDAY_EVENING)
@@ -94,7 +94,7 @@ async def test_a_wire_of_a_friday_evening_goes_after_the_holiday_and_comes_back_
     assert await desk.value(sender.pocket) > before
 
 
-async def test_a_wire_sent_under_twenty_keys_at_once_is_made_once_and_answered_alike(sender):
+async def test_concurrent_requests_with_one_wire_id_create_one_wire_and_return_the_same_response(sender):
     desk, pocket = sender.desk, sender.pocket
     linked = await desk.post(f"/api/v2/customers/{pocket.customer}/counterparties/", payees.wire())
     await sender.sandbox("counterparty-verification/", counterparty_id=linked["id"], status="APPROVED")
@@ -109,7 +109,7 @@ async def test_a_wire_sent_under_twenty_keys_at_once_is_made_once_and_answered_a
     await desk.refused("POST", path, another, status=409, code="duplicate-id")
 
 
-async def test_a_wire_comes_back_less_the_charges_of_a_bank_on_its_way(sender):
+async def test_a_returned_wire_is_reduced_by_the_charges_of_an_intermediary_bank(sender):
     _, path = await sender.send(payees.abroad(), 1_000_00)
     await sender.desk.later(minutes=1)
     too_much = {"charges_usdc": 1_000_00}
@@ -120,7 +120,7 @@ async def test_a_wire_comes_back_less_the_charges_of_a_bank_on_its_way(sender):
     assert back["description"].endswith(", less $25.00 in charges")
 
 
-async def test_a_wire_abroad_is_rejected_by_the_correspondent(sender):
+async def test_an_international_wire_is_rejected_by_the_correspondent(sender):
     desk = sender.desk
     wire_id, path = await sender.send(payees.abroad(), 1_000_00)
     await sender.sandbox(f"{path}submit/")
@@ -137,7 +137,7 @@ async def test_a_wire_abroad_is_rejected_by_the_correspondent(sender):
     await desk.refused("POST", f"{SANDBOX}{path}return/", {"reason": "AC04"}, status=409, code="wire-not-completed")
 
 
-async def test_wires_for_a_closed_portal_and_for_no_account_go_back(sender):
+async def test_wires_to_a_closed_portal_or_an_unknown_account_are_returned(sender):
     desk, pocket = sender.desk, sender.pocket
     portal = await desk.get(f"{pocket.path}portals/{pocket.portal}/")
     await desk.ask("POST", f"/api/v1/service-accounts/{pocket.id}/portals/{pocket.portal}/close/", b"{}", status=204)

@@ -1,4 +1,4 @@
-"""What may be done so often a day, through the APIs: by a customer, and by all customers of a partner together."""
+"""Daily limits of actions through the APIs: per customer, and per partner over all its customers."""
 
 import pytest
 from tests.support.applications import V1, V2, Applicant
@@ -48,58 +48,58 @@ async def places(partner_desks):
     return [(desk, await desk.pocket()) for desk in (desks[0], *desks)]
 
 
-async def done(action, place, *, status=None):
+async def do_action(action, place, *, status=None):
     """Do it; return the answer."""
     desk, pocket = place
     method, path, body, made = action(desk, pocket)
     return await desk.ask(method, path, body, status=status or made)
 
 
-async def reached(action, place, limit):
+async def expect_limit(action, place, limit):
     """Check that a limit refuses it, and says how long to wait."""
-    answer = await done(action, place, status=429)
+    answer = await do_action(action, place, status=429)
     problem = answer.json()
     assert (problem["code"], problem["limit"]) == (LIMIT, limit)
     assert 0 < int(answer.headers["retry-after"]) <= 86_400 + 1
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-async def test_a_customer_does_it_so_often_a_day_and_no_other_customer_waits(bank, places, action):
+async def test_a_daily_customer_limit_does_not_affect_other_customers(bank, places, action):
     limit = f"{ACTIONS[action]}.customer"
     with_limits(bank, {limit: TWICE})
     first, *others = places
     for _ in range(TWICE):
-        await done(action, first)
-    await reached(action, first, limit)
+        await do_action(action, first)
+    await expect_limit(action, first, limit)
     for each in others:
-        await done(action, each)
+        await do_action(action, each)
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-async def test_customers_of_a_partner_do_it_so_often_a_day_and_those_of_another_go_on(bank, places, action):
+async def test_a_daily_partner_limit_covers_its_customers_and_not_those_of_other_partners(bank, places, action):
     limit = f"{ACTIONS[action]}.partner"
     with_limits(bank, {limit: TWICE})
     *both, stranger = places
     for each in both:
-        await done(action, each)
+        await do_action(action, each)
     for each in both:
-        await reached(action, each, limit)
+        await expect_limit(action, each, limit)
     for _ in range(TWICE):
-        await done(action, stranger)
+        await do_action(action, stranger)
 
 
-async def test_what_is_refused_is_neither_made_nor_counted(bank, places):
+async def test_actions_over_a_limit_are_not_executed_or_counted(bank, places):
     with_limits(bank, {"counterparties.customer": 1, "counterparties.partner": TWICE})
     first, second, _ = places
-    await done(counterparties, first)
+    await do_action(counterparties, first)
     for _ in range(3):
-        await reached(counterparties, first, "counterparties.customer")
-    await done(counterparties, second)
-    await reached(counterparties, second, "counterparties.customer")
+        await expect_limit(counterparties, first, "counterparties.customer")
+    await do_action(counterparties, second)
+    await expect_limit(counterparties, second, "counterparties.customer")
     assert await bank.pool.fetchval("SELECT count(*) FROM counterparty") == TWICE
 
 
-async def test_more_accounts_than_a_limit_lets_link_are_not_asked_for(bank, places):
+async def test_linking_more_accounts_than_the_limit_is_refused_before_calling_the_provider(bank, places):
     with_limits(bank, {"account_links.customer": 1})
     (desk, pocket), *_ = places
     path, body = linked_accounts(desk, pocket)[1:3]
@@ -109,7 +109,7 @@ async def test_more_accounts_than_a_limit_lets_link_are_not_asked_for(bank, plac
     await desk.post(path, body)
 
 
-async def test_a_customer_submits_so_many_applications_a_day_and_another_goes_on(bank, customer_desk, other_customer):
+async def test_a_daily_application_limit_is_counted_per_customer(bank, customer_desk, other_customer):
     with_limits(bank, {"application_checks.customer": 1})
     for desk in (customer_desk, other_customer):
         applicant = Applicant(desk, V2)
@@ -121,7 +121,7 @@ async def test_a_customer_submits_so_many_applications_a_day_and_another_goes_on
         assert (await applicant.get(second))["status"] == "CREATED"
 
 
-async def test_a_partner_submits_so_many_applications_a_day_and_another_goes_on(bank, partner_desks):
+async def test_a_daily_application_limit_is_counted_per_partner(bank, partner_desks):
     with_limits(bank, {"application_checks.partner": 1, "application_checks.customer": 0})
     for slug in ("acme", "globex"):
         applicant = Applicant(await partner_desks(slug), V1)

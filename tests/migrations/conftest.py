@@ -5,7 +5,7 @@ import pytest
 
 
 @pytest.fixture
-async def empty(empty_database_dsn):
+async def empty_conn(empty_database_dsn):
     connection = await asyncpg.connect(empty_database_dsn)
     yield connection
     await connection.close()

@@ -1,4 +1,4 @@
-"""Where the tables of a bank lie on a Citus cluster, and a bank whose customers lie there."""
+"""The distribution of a bank's tables and customers on a Citus cluster."""
 
 import asyncio
 from itertools import pairwise
@@ -30,7 +30,7 @@ _NODES_OF_CUSTOMERS = (
 _TRANSFERS = "SELECT count(*) FROM command WHERE kind = 'TransferOnUs'"
 
 
-async def test_tables_lie_with_their_customer_where_their_keys_begin_with_it(conn):
+async def test_tables_keyed_by_customer_are_distributed_by_customer(conn):
     places = await placements(conn)
     assert next(iter(places)) == "ledger_head"
     for table in ("account", "journal_entry", "chain_entry", "command", "transfer", "transaction", "trade", "pocket"):
@@ -47,7 +47,7 @@ async def test_tables_lie_with_their_customer_where_their_keys_begin_with_it(con
 
 @pytest.fixture
 async def cluster_bank():
-    """The address of a bank that has lived on a cluster, and its nodes."""
+    """The address of a bank with history on a cluster, and its nodes."""
     async with cluster_database(f"billfold_test_{uuid4().hex[:12]}") as (dsn, nodes):
         conn = await asyncpg.connect(dsn)
         await runner.up(conn)
@@ -62,7 +62,7 @@ async def cluster_bank():
 
 
 @needs_cluster
-async def test_two_engines_share_heads_while_a_shard_moves_and_a_node_loses_its_sessions(cluster_bank):
+async def test_two_engines_stay_consistent_while_a_shard_moves_and_a_node_loses_its_sessions(cluster_bank):
     dsn, nodes = cluster_bank
     bank = await open_bank(dsn)
     before = await bank.pool.fetchval(_TRANSFERS)

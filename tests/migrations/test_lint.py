@@ -44,7 +44,7 @@ def complaints(step, folder):
 
 
 @pytest.mark.parametrize("step", read_migrations(), ids=lambda step: step.name)
-def test_a_migration_can_be_applied_while_the_release_before_is_in_use(step, tmp_path):
+def test_every_migration_can_be_applied_while_the_previous_release_runs(step, tmp_path):
     assert complaints(step, tmp_path) == []
 
 
@@ -67,7 +67,7 @@ def migration(sql):
     return Migration(2, "0002_new", sql, down="")
 
 
-def test_what_blocks_or_breaks_is_refused_unless_it_needs_a_stop(tmp_path):
+def test_blocking_or_breaking_migrations_are_refused_unless_marked_as_needing_a_stop(tmp_path):
     *inside, mark, outside = BLOCKING.splitlines()
     for sql in (*inside, f"{mark}\n{outside}"):
         assert complaints(migration(sql), tmp_path), sql

@@ -66,22 +66,22 @@ async def tables(conn):
     return {row["tablename"] for row in rows}
 
 
-async def test_down_takes_back_everything_and_up_makes_the_same_again(empty):
-    before = await read_catalogue(empty)
+async def test_migrating_down_removes_everything_and_up_recreates_the_same_schema(empty_conn):
+    before = await read_catalogue(empty_conn)
 
-    names = await runner.up(empty)
-    first = await read_catalogue(empty)
-    assert await runner.down(empty) == names[::-1]
-    assert await runner.pending(empty) == names
-    assert await runner.up(empty) == names
-    assert await read_catalogue(empty) == first
+    names = await runner.up(empty_conn)
+    first = await read_catalogue(empty_conn)
+    assert await runner.down(empty_conn) == names[::-1]
+    assert await runner.pending(empty_conn) == names
+    assert await runner.up(empty_conn) == names
+    assert await read_catalogue(empty_conn) == first
 
-    await runner.down(empty)
-    await empty.execute("DROP TABLE schema_migration")
-    assert await read_catalogue(empty) == before
+    await runner.down(empty_conn)
+    await empty_conn.execute("DROP TABLE schema_migration")
+    assert await read_catalogue(empty_conn) == before
 
 
-async def test_up_changes_nothing_when_nothing_is_pending(conn):
+async def test_up_without_pending_migrations_changes_nothing(conn):
     before = await read_catalogue(conn)
 
     assert await runner.pending(conn) == []
@@ -89,46 +89,46 @@ async def test_up_changes_nothing_when_nothing_is_pending(conn):
     assert await read_catalogue(conn) == before
 
 
-async def test_pending_leaves_no_trace_when_the_database_is_empty(empty, folder):
-    assert await runner.pending(empty, folder=folder) == ["0001_one", "0002_two"]
-    assert await runner.down(empty, folder=folder) == []
-    assert await tables(empty) == set()
+async def test_pending_on_an_empty_database_creates_nothing(empty_conn, folder):
+    assert await runner.pending(empty_conn, folder=folder) == ["0001_one", "0002_two"]
+    assert await runner.down(empty_conn, folder=folder) == []
+    assert await tables(empty_conn) == set()
 
 
-async def test_up_reports_each_step_when_it_begins(empty, folder):
+async def test_up_reports_every_step_when_it_begins(empty_conn, folder):
     said: list[str] = []
 
-    assert await runner.up(empty, said.append, folder=folder) == ["0001_one", "0002_two"]
+    assert await runner.up(empty_conn, said.append, folder=folder) == ["0001_one", "0002_two"]
     assert said == ["Migrating to 0001_one", "Migrating to 0002_two"]
 
 
-async def test_down_stops_at_the_version_asked_for_when_more_was_applied(empty, folder):
-    await runner.up(empty, folder=folder)
+async def test_down_stops_at_the_requested_version(empty_conn, folder):
+    await runner.up(empty_conn, folder=folder)
 
-    assert await runner.down(empty, to=1, folder=folder) == ["0002_two"]
-    assert await tables(empty) == {"one", "schema_migration"}
-    assert await runner.pending(empty, folder=folder) == ["0002_two"]
+    assert await runner.down(empty_conn, to=1, folder=folder) == ["0002_two"]
+    assert await tables(empty_conn) == {"one", "schema_migration"}
+    assert await runner.pending(empty_conn, folder=folder) == ["0002_two"]
 
 
-async def test_up_refuses_when_an_applied_file_was_edited(empty, folder):
-    await runner.up(empty, folder=folder)
+async def test_up_with_an_edited_applied_file_is_refused(empty_conn, folder):
+    await runner.up(empty_conn, folder=folder)
     write(folder, "0001_one", "CREATE TABLE one (x bigint);", down="DROP TABLE one;")
 
     for read in (runner.up, runner.pending):
         with pytest.raises(MigrationError, match="0001_one was applied"):
-            await read(empty, folder=folder)
+            await read(empty_conn, folder=folder)
 
 
-async def test_up_refuses_when_the_database_is_newer_than_the_files(empty, folder):
+async def test_up_on_a_database_newer_than_the_files_is_refused(empty_conn, folder):
     write(folder, "0002_two", "-- Needs a stop: why.\nCREATE TABLE two (x int);", down="DROP TABLE two;")
-    await runner.up(empty, folder=folder)
+    await runner.up(empty_conn, folder=folder)
     for path in folder.glob("0002*"):
         path.unlink()
 
     with pytest.raises(MigrationError, match="at 0002_two, newer"):
-        await runner.up(empty, folder=folder)
+        await runner.up(empty_conn, folder=folder)
     with pytest.raises(MigrationError, match="down file is missing"):
-        await runner.down(empty, folder=folder)
+        await runner.down(empty_conn, folder=folder)
 
 
 UNRELEASED = """
@@ -138,37 +138,37 @@ CREATE TABLE person (user_id uuid);
 """
 
 
-async def test_a_schema_from_before_the_first_release_is_refused_and_stays_as_it_is(empty):
-    await empty.execute(UNRELEASED)
-    before = await read_catalogue(empty)
+async def test_a_schema_from_before_the_first_release_is_refused_and_left_unchanged(empty_conn):
+    await empty_conn.execute(UNRELEASED)
+    before = await read_catalogue(empty_conn)
 
     for attempt in (runner.up, runner.down, runner.pending, runner.is_empty):
         with pytest.raises(MigrationError, match=r"before release 0\.1\.0") as refusal:
-            await attempt(empty)
+            await attempt(empty_conn)
         assert "billfold sandbox --fresh" in refusal.value.next_step
-    assert await read_catalogue(empty) == before
+    assert await read_catalogue(empty_conn) == before
 
 
-async def test_up_keeps_the_earlier_steps_when_a_later_one_fails(empty, folder):
+async def test_a_failed_step_keeps_the_earlier_steps_applied(empty_conn, folder):
     write(folder, "0002_two", "CREATE TABLE two (x int); SELECT 1 / 0;", down="DROP TABLE two;")
 
     with pytest.raises(asyncpg.DivisionByZeroError):
-        await runner.up(empty, folder=folder)
+        await runner.up(empty_conn, folder=folder)
 
-    assert await tables(empty) == {"one", "schema_migration"}
-    assert await runner.pending(empty, folder=folder) == ["0002_two"]
+    assert await tables(empty_conn) == {"one", "schema_migration"}
+    assert await runner.pending(empty_conn, folder=folder) == ["0002_two"]
 
 
-async def test_only_a_step_that_needs_no_stop_has_a_limit_of_time(empty, tmp_path, monkeypatch):
+async def test_a_migration_step_has_a_time_limit_unless_it_needs_a_stop(empty_conn, tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "_STEP_SECONDS", 0.01)
     write(tmp_path, "0001_stopped", "-- Needs a stop: it sleeps.\nSELECT pg_sleep(0.1);", down="")
     write(tmp_path, "0002_in_use", "SELECT pg_sleep(5);", down="")
     with pytest.raises(TimeoutError):
-        await runner.up(empty, folder=tmp_path)
-    assert await runner.pending(empty, folder=tmp_path) == ["0002_in_use"]
+        await runner.up(empty_conn, folder=tmp_path)
+    assert await runner.pending(empty_conn, folder=tmp_path) == ["0002_in_use"]
 
 
-async def test_each_step_is_applied_once_when_two_processes_migrate(empty_database_dsn, folder):
+async def test_concurrent_migrations_apply_every_step_once(empty_database_dsn, folder):
     connections = [await asyncpg.connect(empty_database_dsn) for _ in range(3)]
 
     done = await asyncio.gather(*(runner.up(each, folder=folder) for each in connections))
@@ -186,7 +186,7 @@ TWO = "CREATE TABLE two (x int); ALTER TABLE two ADD CONSTRAINT two_positive CHE
 VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'two_x'::regclass"
 
 
-async def test_statements_outside_a_transaction_are_run_again_after_a_failure_by_any_of_two(empty_database_dsn, folder):
+async def test_failed_statements_outside_a_transaction_are_rerun_by_either_process(empty_database_dsn, folder):
     write(folder, "0002_two", TWO, down="DROP TABLE two;")
     connections = [await asyncpg.connect(empty_database_dsn) for _ in range(2)]
     first, _ = connections
@@ -205,9 +205,7 @@ async def test_statements_outside_a_transaction_are_run_again_after_a_failure_by
         await each.close()
 
 
-async def test_a_lock_is_given_up_and_tried_again_so_that_nobody_waits_behind_it(
-    empty_database_dsn, folder, monkeypatch
-):
+async def test_a_migration_releases_and_retries_its_lock_to_not_block_readers(empty_database_dsn, folder, monkeypatch):
     monkeypatch.setattr(runner, "LOCK_WAIT", "10ms")
     monkeypatch.setattr(runner, "_PAUSE_SECONDS", 0.01)
     conn, reader = [await asyncpg.connect(empty_database_dsn) for _ in range(2)]
@@ -229,7 +227,7 @@ async def test_a_lock_is_given_up_and_tried_again_so_that_nobody_waits_behind_it
         await each.close()
 
 
-async def test_a_release_runs_on_a_newer_schema_unless_that_needs_a_newer_release(empty, folder, tmp_path):
+async def test_a_release_runs_on_a_newer_schema_unless_it_requires_a_newer_release(empty_conn, folder, tmp_path):
     later = tmp_path / "later"
     shutil.copytree(folder, later, ignore=lambda *_: ["later"])
     for version, says in ((3, ""), (4, "-- Contracts: schema 0002\n")):
@@ -239,16 +237,16 @@ async def test_a_release_runs_on_a_newer_schema_unless_that_needs_a_newer_releas
             f"{says}CREATE TABLE more_{version} (x int);",
             down=f"DROP TABLE more_{version};",
         )
-    await runner.up(empty, folder=later)
-    assert await runner.pending(empty, folder=folder) == []
+    await runner.up(empty_conn, folder=later)
+    assert await runner.pending(empty_conn, folder=folder) == []
 
     write(later, "0005_fewer", "-- Contracts: schema 0003\nDROP TABLE one;", down="CREATE TABLE one (x int);")
-    await runner.up(empty, folder=later)
+    await runner.up(empty_conn, folder=later)
     with pytest.raises(MigrationError, match="at 0005_fewer, newer"):
-        await runner.pending(empty, folder=folder)
+        await runner.pending(empty_conn, folder=folder)
 
 
-def test_read_refuses_when_a_step_is_missing_or_has_no_way_back(folder):
+def test_reading_migrations_with_a_missing_step_or_down_file_is_refused(folder):
     (folder / "0002_two.down.sql").unlink()
     with pytest.raises(MigrationError, match="0002_two has no way down"):
         runner.read_migrations(folder)

@@ -40,7 +40,7 @@ def samples_of(text):
     }
 
 
-async def test_an_operator_sees_how_a_bank_does(bank_dsn, unused_tcp_port):
+async def test_the_management_server_shows_the_health_and_metrics_of_a_bank(bank_dsn, unused_tcp_port):
     bank = await open_bank(bank_dsn, management_port=unused_tcp_port)
     app = observed(make_host_router(bank), bank.settings)
     caller = PartnerClient(app, await new_partner(bank))
@@ -49,7 +49,7 @@ async def test_an_operator_sees_how_a_bank_does(bank_dsn, unused_tcp_port):
         serve_management(bank.settings, bank_dsn) as management,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{unused_tcp_port}") as operator,
     ):
-        for nth in range(20):  # what strangers make up is one series
+        for nth in range(20):  # unknown paths and methods share one series
             assert (await caller.http.get(f"/made-up/{nth}")).status_code == 404
         login = {"username": "acme-app", "password": "wrong, as before"}
         assert (await caller.http.post("/api/v1/login/", json=login)).status_code == 401
@@ -73,7 +73,7 @@ async def test_an_operator_sees_how_a_bank_does(bank_dsn, unused_tcp_port):
     await close_bank(bank)
 
 
-async def test_a_database_that_is_away_is_said_and_counters_are_shown_all_the_same(unused_tcp_port):
+async def test_readiness_fails_without_a_database_while_metrics_remain_available(unused_tcp_port):
     settings = Settings(management_port=unused_tcp_port)
     async with serve_management(settings, "postgresql://127.0.0.1:1/none"):
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{unused_tcp_port}") as operator:
@@ -87,7 +87,7 @@ async def test_a_database_that_is_away_is_said_and_counters_are_shown_all_the_sa
                 pass
 
 
-async def test_readiness_waits_for_nothing_that_is_measured(bank_dsn, monkeypatch):
+async def test_readiness_does_not_wait_for_a_running_measurement(bank_dsn, monkeypatch):
     going, may_end = asyncio.Event(), asyncio.Event()
 
     async def measure(conn, now):
@@ -104,7 +104,7 @@ async def test_readiness_waits_for_nothing_that_is_measured(bank_dsn, monkeypatc
     assert (await measuring)[0] == 200
 
 
-async def test_hosts_of_the_database_that_are_gone_are_passed_over_and_not_come_to_again(bank_dsn, monkeypatch):
+async def test_unreachable_database_hosts_are_skipped_and_not_retried(bank_dsn, monkeypatch):
     asked = []
 
     async def stay_silent(reader, writer):  # as a machine that vanished: nothing comes back
@@ -137,7 +137,7 @@ async def test_hosts_of_the_database_that_are_gone_are_passed_over_and_not_come_
         each.close()
 
 
-async def test_processes_under_one_supervisor_are_shown_as_one(unused_tcp_port):
+async def test_metrics_of_processes_under_one_supervisor_are_aggregated(unused_tcp_port):
     async with manage_children(Settings(management_port=unused_tcp_port), "postgresql://127.0.0.1:1/none") as (_, own):
         for _ in range(2):
             subprocess.run([sys.executable, "-c", _COUNTS], env=os.environ | own, check=True)
@@ -155,13 +155,13 @@ def declared_metrics():
 
 
 @pytest.mark.parametrize("path", ["deploy/prometheus/alerts.yml", "deploy/grafana/billfold.json"])
-def test_dashboard_and_alerts_name_metrics_that_there_are(path):
+def test_metrics_used_by_dashboard_and_alerts_exist(path):
     names = set(re.findall(r"billfold_\w+", (ROOT / path).read_text()))
     assert names
     assert names <= declared_metrics()
 
 
-def test_the_page_lists_every_metric():
+def test_the_metrics_page_lists_every_metric():
     page = (ROOT / "docs/operate/metrics.md").read_text()
     listed = set(re.findall(r"^\| `(billfold_\w+)`", page, re.MULTILINE))
     assert listed == {each.name for each in (*INSTRUMENTS, *GAUGES, BREAKS)}

@@ -26,7 +26,7 @@ def spans():
     tracing.stop()
 
 
-async def test_a_request_its_command_and_its_batch_are_one_trace(bank_dsn, spans):
+async def test_a_request_its_command_and_its_batch_share_one_trace(bank_dsn, spans):
     bank = await open_bank(bank_dsn)
     router = make_host_router(bank)
     caller = PartnerClient(observed(router, bank.settings), await new_partner(bank))
@@ -53,7 +53,7 @@ async def test_a_request_its_command_and_its_batch_are_one_trace(bank_dsn, spans
     assert _SECRET not in json.dumps([span.to_json() for span in spans()])
 
 
-async def test_a_receiver_gets_the_trace_of_its_delivery(spans, database_dsn):
+async def test_a_webhook_delivery_carries_its_trace_context(spans, database_dsn):
     pool = await create_pool(database_dsn, min_size=2)
     town = Town(pool, await add_customer(pool))
     async with receiving() as receiver:

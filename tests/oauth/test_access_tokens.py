@@ -1,4 +1,4 @@
-"""What a token stands for, and for how long."""
+"""Access tokens: what they grant and when they expire."""
 
 from datetime import timedelta
 
@@ -31,7 +31,7 @@ async def issue(conn, client, anna, **changed):
     return await grants.issue_access(conn, **fields)
 
 
-async def test_a_token_stands_for_a_client_a_person_and_one_customer(conn, client, anna):
+async def test_an_access_token_identifies_a_client_a_user_and_one_customer(conn, client, anna):
     now = wall_now()
     token = await issue(conn, client, anna, now=now, auth_time=now)
 
@@ -46,7 +46,7 @@ async def test_a_token_stands_for_a_client_a_person_and_one_customer(conn, clien
     assert len(token) >= 43
 
 
-async def test_a_token_ends_after_900_seconds(conn, client, anna):
+async def test_an_access_token_expires_after_900_seconds(conn, client, anna):
     now = wall_now()
     token = await issue(conn, client, anna, now=now)
     assert await grants.find_access_token(conn, token, now + timedelta(seconds=899))
@@ -61,13 +61,13 @@ async def test_a_token_ends_after_900_seconds(conn, client, anna):
         "UPDATE oauth_client SET revoked_at = now()",
     ],
 )
-async def test_a_token_ends_at_once_with_what_it_rests_on(conn, client, anna, statement):
+async def test_an_access_token_ends_immediately_with_its_client_user_or_membership(conn, client, anna, statement):
     token = await issue(conn, client, anna)
     await conn.execute(statement)
     assert await grants.find_access_token(conn, token, wall_now()) is None
 
 
-async def test_a_service_user_needs_no_person(conn, anna):
+async def test_an_access_token_of_a_service_user_has_no_user(conn, anna):
     robot = await program(
         conn,
         "robot",
@@ -82,7 +82,7 @@ async def test_a_service_user_needs_no_person(conn, anna):
     assert (found.user_id, found.member_id, found.role) == (None, robot.member_id, "SERVICE")
 
 
-async def test_only_the_hash_of_a_token_is_kept(conn, client, anna):
+async def test_only_the_hash_of_an_access_token_is_stored(conn, client, anna):
     token = await issue(conn, client, anna)
     row = await conn.fetchrow("SELECT * FROM access_token")
     assert token not in str(dict(row))

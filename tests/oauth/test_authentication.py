@@ -78,7 +78,7 @@ def signed(token, *, key="ES256", method="GET", proven=None, body=b"", covered=C
     return headers
 
 
-async def ask(books, headers, method="GET", body=b"", query=""):
+async def send_request(books, headers, method="GET", body=b"", query=""):
     return await books.http.request(method, PATH + query, headers=headers, content=body)
 
 
@@ -88,21 +88,21 @@ def refused(answer):
 
 
 @pytest.mark.parametrize("key", ["ES256", "EdDSA"])
-async def test_a_signed_request_is_let_in(books, token, key):
-    assert (await ask(books, signed(token, key=key))).status_code == 200
+async def test_a_request_with_an_http_message_signature_is_accepted(books, token, key):
+    assert (await send_request(books, signed(token, key=key))).status_code == 200
     with_query = signed(token, key=key, query="?x=1")
-    assert (await ask(books, with_query, query="?x=1")).status_code == 200
+    assert (await send_request(books, with_query, query="?x=1")).status_code == 200
 
 
-async def test_a_client_that_has_to_sign_is_refused_without(books, token):
+async def test_an_unsigned_request_of_a_client_that_must_sign_is_refused(books, token):
     headers = {"authorization": f"DPoP {token}", "dpop": proof("GET", ISSUER + PATH, token=token)}
-    refused(await ask(books, headers))
+    refused(await send_request(books, headers))
     # The proof was not used up by a request that was refused for something else.
     headers |= {name: value for name, value in signed(token).items() if name.startswith("signature")}
-    assert (await ask(books, headers)).status_code == 200
+    assert (await send_request(books, headers)).status_code == 200
 
 
-async def test_a_signature_that_does_not_hold_is_refused(books, token):
+async def test_an_invalid_http_message_signature_is_refused(books, token):
     changed: Any
     for changed in [
         {"created": 1},
@@ -118,22 +118,22 @@ async def test_a_signature_that_does_not_hold_is_refused(books, token):
         {"query": "?x=1"},
         {"method": "POST", "proven": "GET"},
     ]:
-        refused(await ask(books, signed(token, **changed)))
+        refused(await send_request(books, signed(token, **changed)))
 
 
-async def test_a_signature_that_is_there_is_checked_though_it_is_not_asked_for(books, token, bank):
+async def test_an_optional_http_message_signature_is_verified_when_present(books, token, bank):
     await bank.pool.execute("UPDATE oauth_client SET requires_signature = false")
-    refused(await ask(books, signed(token, key=new_key())))
-    refused(await ask(books, signed(token) | {"signature": "sig1=:AAAA:"}))
-    refused(await ask(books, signed(token) | {"signature-input": "sig1=()"}))
-    assert (await ask(books, signed(token))).status_code == 200
+    refused(await send_request(books, signed(token, key=new_key())))
+    refused(await send_request(books, signed(token) | {"signature": "sig1=:AAAA:"}))
+    refused(await send_request(books, signed(token) | {"signature-input": "sig1=()"}))
+    assert (await send_request(books, signed(token))).status_code == 200
 
 
-async def test_a_body_is_covered_by_its_digest(books, token):
+async def test_a_signed_body_must_match_its_content_digest(books, token):
     body = b"some text"
-    answer = await ask(books, signed(token, method="POST", body=body), "POST", body=body)
+    answer = await send_request(books, signed(token, method="POST", body=body), "POST", body=body)
     assert answer.status_code == 200
-    refused(await ask(books, signed(token, method="POST", body=body), "POST", body=b"other"))
-    refused(await ask(books, signed(token, method="POST"), "POST", body=body))
+    refused(await send_request(books, signed(token, method="POST", body=body), "POST", body=b"other"))
+    refused(await send_request(books, signed(token, method="POST"), "POST", body=body))
     wrong = signed(token, method="POST", body=body, digest="md5=:AAAA:")
-    refused(await ask(books, wrong, "POST", body=body))
+    refused(await send_request(books, wrong, "POST", body=body))

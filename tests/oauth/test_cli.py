@@ -68,12 +68,12 @@ def test_an_invalid_client_is_rejected_with_every_error(founded, pem):
     assert "books" not in founded("oauth-client", "list")[1]
 
 
-def test_a_client_id_is_unique(founded, pem):
+def test_a_duplicate_client_id_is_refused(founded, pem):
     assert create(founded, pem)[0] == 0
     assert "duplicate-id" in create(founded, pem)[1]
 
 
-def test_the_keys_of_id_tokens_are_replaced(founded):
+def test_the_id_token_signing_keys_are_rotated(founded):
     assert "published" in founded("oauth-client", "rotate-signing-keys")[1]
 
 
@@ -105,7 +105,7 @@ def test_the_kid_of_a_jwk_is_kept(founded, jwk, kid):
 
 
 @pytest.mark.parametrize("kid", ["", "two words", "k" * 129, 7])
-def test_a_client_whose_jwk_has_no_usable_kid_is_refused(founded, jwk, kid):
+def test_a_client_jwk_without_a_usable_kid_is_refused(founded, jwk, kid):
     path, _ = jwk(kid=kid)
     status, said = create(founded, lambda: path)
     assert (status, "kid" in said) == (1, True)

@@ -1,4 +1,4 @@
-"""Proofs of possession: what holds, what does not, and that each is used once."""
+"""DPoP proofs: valid and invalid ones, and single use."""
 
 import asyncio
 import hashlib
@@ -51,21 +51,21 @@ def wrong(sent, error="invalid_dpop_proof", **changed):
 
 
 @pytest.mark.parametrize("algorithm", list(KEYS))
-def test_a_proof_by_each_kind_of_key_holds(algorithm):
+def test_a_dpop_proof_with_every_supported_key_type_is_accepted(algorithm):
     key = KEYS[algorithm]
     found = check(proof("GET", URL, key=key, token=TOKEN), token=TOKEN)
     assert found.jkt == key.thumbprint
     assert found.until - datetime.fromtimestamp(NOW, UTC) < timedelta(seconds=13)
 
 
-def test_ed25519_goes_by_both_its_names():
+def test_a_dpop_proof_accepts_both_algorithm_names_of_ed25519():
     key = KEYS["EdDSA"]
     assert check(proof("GET", URL, key=key, header={"alg": "Ed25519"}))
     wrong(proof("GET", URL, header={"alg": "Ed25519"}))
     wrong(proof("GET", URL, key=key, header={"alg": "ES256"}))
 
 
-def test_a_thumbprint_is_that_of_rfc_7638():
+def test_a_jwk_thumbprint_matches_rfc_7638():
     jwk = {
         "kty": "RSA",
         "e": "AQAB",
@@ -104,12 +104,12 @@ def test_a_thumbprint_is_that_of_rfc_7638():
         {"nbf": True},
     ],
 )
-def test_a_claim_that_is_wrong_or_missing_is_refused(changed):
+def test_a_dpop_proof_with_a_wrong_or_missing_claim_is_refused(changed):
     wrong(proof("GET", URL, **changed))
 
 
 @pytest.mark.parametrize("seconds", [-10, -8, 0, 8, 10])
-def test_an_iat_within_ten_seconds_holds(seconds):
+def test_a_dpop_iat_within_ten_seconds_is_accepted(seconds):
     assert check(proof("GET", URL, iat=NOW + seconds))
     assert check(proof("GET", URL, iat=NOW + 0.25 + seconds, exp=NOW + 60, nbf=NOW - 60))
 
@@ -123,7 +123,7 @@ def test_an_iat_within_ten_seconds_holds(seconds):
         URL + "#part",
     ],
 )
-def test_an_address_is_the_same_in_another_spelling(htu):
+def test_a_dpop_url_in_an_equivalent_spelling_is_accepted(htu):
     assert check(proof("GET", htu))
 
 
@@ -143,16 +143,16 @@ def test_an_address_is_the_same_in_another_spelling(htu):
         "https://api.localhost:x/api/v2/pockets/",
     ],
 )
-def test_another_address_is_refused(htu):
+def test_a_dpop_proof_for_a_different_url_is_refused(htu):
     wrong(proof("GET", htu))
 
 
-def test_the_usual_port_may_be_left_out():
+def test_the_default_port_may_be_omitted_from_a_dpop_url():
     assert check(proof("GET", "https://a.example:443/x"), url="https://a.example/x")
 
 
 @pytest.mark.parametrize("ath", [None, hash_of("another"), "0" * 64, hash_of(TOKEN) + "=", 7])
-def test_a_token_needs_its_hash_in_the_proof(ath):
+def test_a_dpop_proof_without_the_token_hash_is_refused(ath):
     wrong(proof("GET", URL, ath=ath), token=TOKEN)
 
 
@@ -179,11 +179,11 @@ def test_a_token_needs_its_hash_in_the_proof(ath):
         {"jwk": {**SPA.jwk, "kty": ["EC"]}},
     ],
 )
-def test_a_header_that_is_not_as_it_should_be_is_refused(header):
+def test_a_dpop_proof_with_a_malformed_header_is_refused(header):
     wrong(proof("GET", URL, header=header))
 
 
-def test_a_proof_keyed_with_the_public_key_is_refused():
+def test_a_dpop_proof_signed_by_hmac_with_the_public_key_is_refused():
     pem = SPA.private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     sent = proof("GET", URL, header={"alg": "HS256"})
     signed = sent.rpartition(".")[0]
@@ -191,12 +191,12 @@ def test_a_proof_keyed_with_the_public_key_is_refused():
     wrong(f"{signed}.{base64url(digest)}")
 
 
-def test_a_weak_key_is_refused():
+def test_a_dpop_proof_with_a_weak_key_is_refused():
     jwk = {"kty": "RSA", "e": "AQAB", "n": base64url(b"\xff" * 128)}
     assert "bits" in wrong(proof("GET", URL, header={"jwk": jwk}))
 
 
-def test_another_curve_is_refused():
+def test_a_dpop_proof_on_an_unsupported_curve_is_refused():
     other = ec.generate_private_key(ec.SECP384R1()).public_key().public_numbers()
     jwk = {"kty": "EC", "crv": "P-384", "x": base64url(other.x.to_bytes(48)), "y": base64url(other.y.to_bytes(48))}
     wrong(proof("GET", URL, header={"jwk": jwk, "alg": "ES384"}))
@@ -205,19 +205,19 @@ def test_another_curve_is_refused():
 @pytest.mark.parametrize(
     "sent", [None, "", "a.b.c", "....", "é", "x" * 9000, "e30.e30.", "e30.W10.AAAA", "[" * 4000 + ".e30.AAAA"]
 )
-def test_what_is_no_proof_is_refused(sent):
+def test_a_malformed_dpop_proof_is_refused(sent):
     wrong(sent)
 
 
-def test_two_headers_are_refused():
+def test_two_dpop_headers_are_refused():
     wrong(f"{proof('GET', URL)},{proof('GET', URL)}")
 
 
-def test_claims_that_are_no_object_are_refused():
+def test_dpop_claims_that_are_not_an_object_are_refused():
     wrong(raw_jwt(SPA, ["htm"], {"typ": "dpop+jwt", "jwk": SPA.jwk}))
 
 
-def test_a_flipped_bit_of_the_signature_is_refused():
+def test_a_dpop_signature_with_a_flipped_bit_is_refused():
     sent = proof("GET", URL)
     flipped = sent[:-10] + ("A" if sent[-10] != "A" else "B") + sent[-9:]
     wrong(flipped)
@@ -226,24 +226,24 @@ def test_a_flipped_bit_of_the_signature_is_refused():
 # -- nonces ------------------------------------------------------------------------------
 
 
-def test_a_nonce_is_asked_for_where_it_is_required():
+def test_a_dpop_proof_without_a_required_nonce_is_challenged():
     wrong(proof("GET", URL), "use_dpop_nonce", requires_nonce=True)
     nonce = NONCES.current(datetime.fromtimestamp(NOW, UTC))
     assert check(proof("GET", URL, nonce=nonce), requires_nonce=True)
 
 
-def test_a_nonce_that_is_not_ours_is_refused_where_none_is_required():
+def test_an_unknown_dpop_nonce_is_refused_even_when_none_is_required():
     wrong(proof("GET", URL, nonce="made up"), "use_dpop_nonce")
     wrong(proof("GET", URL, nonce=7), "use_dpop_nonce")
 
 
 @pytest.mark.parametrize(("minutes", "good"), [(-2, False), (-1, True), (0, True), (2, False)])
-def test_a_nonce_is_good_for_a_minute_or_two(minutes, good):
+def test_a_dpop_nonce_is_valid_for_one_to_two_minutes(minutes, good):
     now = wall_now()
     assert NONCES.is_valid(NONCES.current(now + timedelta(minutes=minutes)), now) is good
 
 
-def test_all_processes_with_one_key_know_each_others_nonces():
+def test_processes_with_the_same_key_accept_each_others_dpop_nonces():
     other = dpop.Nonces(Vault(bytes(range(32))))
     stranger = dpop.Nonces(Vault(bytes(range(1, 33))))
     assert other.is_valid(NONCES.current(wall_now()), wall_now())
@@ -253,7 +253,7 @@ def test_all_processes_with_one_key_know_each_others_nonces():
 # -- once only ---------------------------------------------------------------------------
 
 
-async def test_a_proof_is_used_once_by_all_together(database_dsn):
+async def test_a_dpop_proof_is_accepted_once_across_processes(database_dsn):
     one, other = [await create_pool(database_dsn, max_size=4) for _ in range(2)]
     until, jti = wall_now() + timedelta(seconds=20), str(ids.new())
 

@@ -1,4 +1,4 @@
-"""`billfold review`: what waits is listed, looked at and decided."""
+"""`billfold review`: pending reviews are listed, shown and decided."""
 
 import os
 from uuid import UUID
@@ -22,7 +22,7 @@ CUSTOMER, DOCUMENT = ids.new(), ids.new()
 
 
 @pytest.fixture
-def waiting(founded, database_dsn, tmp_path):
+def counterparty_in_review(founded, database_dsn, tmp_path):
     """Return the id of a counterparty that waits with a document."""
 
     async def prepare(bank):
@@ -57,7 +57,7 @@ def waiting(founded, database_dsn, tmp_path):
     return run_with_bank(Wiring(environment), prepare)
 
 
-def test_pending_reviews_are_listed_downloaded_and_decided_once(founded, waiting, tmp_path):
+def test_pending_reviews_are_listed_downloaded_and_decided_once(founded, counterparty_in_review, tmp_path):
     def review(*words):
         return founded("review", *words)
 
@@ -67,9 +67,9 @@ def test_pending_reviews_are_listed_downloaded_and_decided_once(founded, waiting
     out = tmp_path / "s.pdf"
     assert review("download", str(DOCUMENT), "--out", str(out))[0] == 0
     assert out.read_bytes() == b"%PDF-a statement"
-    assert review("approve", str(waiting)) == (0, "✓ The counterparty is verified.")
+    assert review("approve", str(counterparty_in_review)) == (0, "✓ The counterparty is verified.")
     assert review("list") == (0, "Nothing waits.")
-    status, said = review("reject", str(waiting), "--reason", "x")
+    status, said = review("reject", str(counterparty_in_review), "--reason", "x")
     assert status == 1
     assert "counterparty-not-pending" in said
     status, said = review("approve", str(ids.new()))

@@ -29,22 +29,22 @@ CALENDARS = Calendars()
         ("R05", date(2025, 5, 5), date(2025, 7, 7)),
     ],
 )
-def test_a_return_must_have_come_by_the_opening_of_a_banking_day(code, settled_on, until):
+def test_a_return_must_arrive_by_the_opening_of_a_banking_day(code, settled_on, until):
     assert returnable_until(code, settled_on, CALENDARS) == et_instant(until, 8, 30)
 
 
 @pytest.mark.parametrize("code", ["R06", "R23", "R19", "R32", "R40", "R80", "R85"])
-def test_some_returns_have_no_end(code):
+def test_some_return_codes_have_no_deadline(code):
     assert returnable_until(code, date(2025, 6, 3), CALENDARS) is None
 
 
-def test_a_code_about_a_return_is_no_return():
+def test_dishonored_and_contested_codes_have_no_return_deadline():
     for code in (*DISHONORED_RETURN_REASONS, *CONTESTED_RETURN_REASONS):
         with pytest.raises(KeyError):
             returnable_until(code, date(2025, 6, 3), CALENDARS)
 
 
-def test_every_code_of_the_rules_has_one_meaning():
+def test_every_return_code_has_one_meaning():
     meanings = (RECEIVED_RETURN_REASONS, DISHONORED_RETURN_REASONS, CONTESTED_RETURN_REASONS)
     codes = sorted(code for each in meanings for code in each)
     unused = {*range(48, 50), *range(54, 61), *range(63, 67), 78, 79}
@@ -52,7 +52,7 @@ def test_every_code_of_the_rules_has_one_meaning():
 
 
 @pytest.mark.parametrize("code", ["R18", "R40", "R80", "R85"])
-def test_codes_of_operators_agencies_and_gateways_are_not_ours_to_use(code):
+def test_return_codes_of_operators_agencies_and_gateways_are_not_usable_by_the_bank(code):
     assert code not in RETURN_REASONS
 
 
@@ -70,7 +70,7 @@ FIRST = date(2025, 6, 3)
         ("R10", 0, 1, False),
     ],
 )
-def test_only_want_of_funds_is_tried_again_and_not_for_ever(code, times, days, may):
+def test_only_returns_for_insufficient_funds_may_be_reinitiated_within_limits(code, times, days, may):
     today = FIRST + timedelta(days=days)
 
     assert may_reinitiate(code, times=times, sent_on=FIRST, today=today) is may

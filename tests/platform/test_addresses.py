@@ -1,4 +1,4 @@
-"""What limits count as one caller."""
+"""Addresses that rate limits count as one caller."""
 
 import pytest
 
@@ -20,7 +20,7 @@ from billfold.platform.addresses import network_of, own_url_host
         ("", ""),
     ],
 )
-def test_an_ipv4_address_and_an_ipv6_site_are_one_caller_each(address, network):
+def test_an_ipv4_address_and_an_ipv6_site_each_count_as_one_caller(address, network):
     assert network_of(address) == network
 
 
@@ -28,5 +28,5 @@ def test_an_ipv4_address_and_an_ipv6_site_are_one_caller_each(address, network):
     ("listening_on", "host"),
     [("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("::", "[::1]"), ("2001:db8::1", "[2001:db8::1]")],
 )
-def test_a_url_names_what_listens_on_every_address_by_this_machines(listening_on, host):
+def test_a_url_of_a_wildcard_listener_uses_the_local_host_name(listening_on, host):
     assert own_url_host(listening_on) == host

@@ -1,11 +1,11 @@
-"""Work that goes on after an answer."""
+"""Background work that continues after the response."""
 
 import asyncio
 
 from billfold.ledger.bank import BackgroundTasks
 
 
-async def test_all_have_ended_when_their_owner_is_closed_though_one_failed():
+async def test_closing_background_tasks_waits_for_all_despite_a_failed_one():
     tasks, ended = BackgroundTasks(), []
 
     async def work(name):

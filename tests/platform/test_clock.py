@@ -26,13 +26,13 @@ _STEPS = st.lists(
 )
 
 
-def test_a_running_clock_goes_on_with_the_wall_from_its_anchor_on():
+def test_a_running_clock_follows_the_wall_clock_from_its_anchor():
     for wall, shown in ((_WALL, _START), (_WALL + _HOUR, _START + _HOUR), (_WALL - _HOUR, _START)):
         assert _STATE.at(wall) == clock.business_now(_STATE, wall) == shown
         assert clock.business_now(None, wall) == wall
 
 
-def test_a_frozen_clock_stands_still_until_it_is_resumed():
+def test_a_frozen_clock_does_not_advance_until_resumed():
     frozen = _STATE.freeze(_WALL + _HOUR)
     resumed = frozen.resume(_WALL + 3 * _HOUR)
 
@@ -51,7 +51,7 @@ def test_setting_and_advancing_keep_a_clock_frozen_or_running():
 
 
 @given(_STEPS)
-def test_the_bank_s_time_never_goes_back(steps):
+def test_bank_time_never_decreases(steps):
     state, wall, shown = _STATE, _WALL, _START
     for verb, by in steps:
         if verb == "wait":
@@ -68,7 +68,7 @@ def test_the_bank_s_time_never_goes_back(steps):
 
 
 @given(st.timedeltas(timedelta(days=-900_000), timedelta(microseconds=-1)))
-def test_going_back_is_refused(by):
+def test_setting_the_clock_back_is_refused(by):
     with pytest.raises(ClockWouldGoBack) as refused:
         _STATE.advance(by, _WALL)
 
@@ -80,27 +80,27 @@ def test_going_back_is_refused(by):
 
 
 @given(st.timedeltas(timedelta(days=30_000), timedelta.max))
-def test_going_beyond_the_calendars_is_refused(by):
+def test_setting_the_clock_beyond_the_calendars_is_refused(by):
     for move in (lambda: _STATE.advance(by, _WALL), lambda: _STATE.set(clock.LATEST, _WALL)):
         with pytest.raises(ClockTooFar):
             move()
 
 
-def test_a_running_clock_stands_still_where_it_can_be_set_no_further():
+def test_a_running_clock_stops_at_the_latest_supported_instant():
     last = clock.LATEST - timedelta(microseconds=1)
     running = _STATE.set(last, _WALL)
     assert running.at(_WALL + _HOUR) == last
     assert et_instant(packaged.rates()[0].day, 8) == clock.EARLIEST
 
 
-def test_naive_instants_are_refused():
+def test_the_clock_refuses_naive_instants():
     with pytest.raises(ValueError, match="time zone"):
         ClockState(datetime(2025, 6, 2), _WALL)
     with pytest.raises(ValueError, match="time zone"):
         _STATE.set(datetime(2026, 6, 2), _WALL)
 
 
-def test_nobody_else_reads_the_wall_clock():
+def test_only_the_clock_module_reads_the_wall_clock():
     root = Path(clock.__file__).parents[1]
     banned = ("datetime.now(", "date.today(", "time.time(", "utcnow(")
 
@@ -113,7 +113,7 @@ def test_nobody_else_reads_the_wall_clock():
     assert readers == {"platform/clock.py"}
 
 
-async def test_a_clock_reads_back_as_written(conn):
+async def test_a_stored_clock_is_read_back_equal(conn):
     frozen = _STATE.advance(_HOUR, _WALL).freeze(_WALL)
     assert await business_clock.read_clock(conn) is None
     for state in (_STATE, frozen):
@@ -121,7 +121,7 @@ async def test_a_clock_reads_back_as_written(conn):
         assert await business_clock.read_clock(conn) == state
 
 
-async def test_the_later_of_two_settings_wins_when_they_race(conn):
+async def test_the_later_of_two_concurrent_clock_settings_wins(conn):
     await business_clock.write_clock(conn, _STATE.advance(2 * _HOUR, _WALL))
 
     with pytest.raises(ClockWouldGoBack):

@@ -1,7 +1,7 @@
 from billfold.accounts.addresses import COUNTRIES, US_STATES
 
 
-def test_there_are_as_many_as_the_standards_count():
+def test_the_numbers_of_countries_and_states_match_the_standards():
     assert len(COUNTRIES) == 249
     assert len(US_STATES) == 50 + 1 + 8 + 3
 

@@ -22,7 +22,7 @@ _BODY = b'{"a": 1}'
 
 
 @given(st.binary(max_size=200), st.binary(max_size=40))
-def test_a_sealed_value_opens_where_it_belongs(plain, aad):
+def test_a_sealed_value_opens_with_its_associated_data(plain, aad):
     vault = Vault(_KEY)
 
     sealed = vault.seal(plain, aad)
@@ -33,7 +33,7 @@ def test_a_sealed_value_opens_where_it_belongs(plain, aad):
 
 
 @given(st.integers(0, 10_000), st.integers(0, 7))
-def test_a_sealed_value_is_refused_when_a_bit_is_changed(where, bit):
+def test_a_value_sealed_by_a_vault_with_a_changed_bit_is_refused(where, bit):
     vault = Vault(_KEY)
     sealed = bytearray(vault.seal(b"a shared secret", _AAD))
 
@@ -43,7 +43,7 @@ def test_a_sealed_value_is_refused_when_a_bit_is_changed(where, bit):
         vault.open(bytes(sealed), _AAD)
 
 
-def test_a_sealed_value_is_refused_when_it_was_moved():
+def test_a_moved_sealed_value_is_refused():
     vault = Vault(_KEY)
     sealed = vault.seal(b"a shared secret", _AAD)
 
@@ -57,7 +57,7 @@ def test_a_sealed_value_is_refused_when_it_was_moved():
 
 
 @pytest.mark.parametrize("sealed", [b"", b"\x01", bytes(33), bytes(32)])
-def test_what_was_never_sealed_is_refused(sealed):
+def test_opening_a_value_that_was_never_sealed_is_refused(sealed):
     with pytest.raises(InvariantError, match="damaged"):
         Vault(_KEY).open(sealed, b"")
 
@@ -73,17 +73,17 @@ def test_a_retired_key_opens_but_no_longer_seals():
         Vault(_OTHER_KEY).open(old, _AAD)
 
 
-def test_a_vault_refuses_keys_of_another_length():
+def test_a_vault_key_of_a_wrong_length_is_refused():
     for key, *retired in ((b"short",), (_KEY, b"short")):
         with pytest.raises(ValueError, match="32 bytes"):
             Vault(key, retired=retired)
 
 
-def test_a_vault_shows_no_key():
+def test_the_repr_of_a_vault_shows_no_key():
     assert _KEY.hex() not in repr(Vault(_KEY))
 
 
-def test_an_index_finds_the_same_text_again_for_one_purpose_only():
+def test_a_blind_index_matches_the_same_text_for_one_purpose_only():
     vault = Vault(_KEY)
 
     found = vault.blind_index("123-45-6789", "ssn")
@@ -125,7 +125,7 @@ def test_a_signature_is_the_hmac_of_the_three_parts():
     assert not crypto.verify_signature([], _IDEM, _PATH, body=_BODY, signature=signature)
 
 
-def test_only_the_one_base64_of_a_signature_is_accepted():
+def test_only_the_canonical_base64_of_a_signature_is_accepted():
     # A body whose signature has both characters in which the two alphabets differ.
     bodies = (b'{"n": %d}' % n for n in range(10_000))
     body, signature = next(
@@ -171,12 +171,12 @@ def test_only_the_one_base64_of_a_signature_is_accepted():
         (_IDEM, _PATH, b".{}", False),
     ],
 )
-def test_signed_parts_have_a_shape_that_can_be_read_one_way(idem, path, body, expected):
+def test_signed_parts_must_be_unambiguous(idem, path, body, expected):
     assert crypto.is_unambiguous(idem, path, body) is expected
 
 
 @given(st.uuids(), st.text("{}[]/._-aZ09 \n\ufeff", max_size=30))
-def test_one_signed_text_is_never_two_requests(key, rest):
+def test_a_signed_text_has_at_most_one_reading(key, rest):
     text = str(key) + rest
     readings = [
         (path, body)
@@ -188,7 +188,7 @@ def test_one_signed_text_is_never_two_requests(key, rest):
     assert len(readings) <= 1
 
 
-def test_webhooks_are_signed_as_the_standard_says():
+def test_webhook_signatures_match_the_standard_webhooks_example():
     # The example of the Standard Webhooks specification.
     signature = signature_module.sign_webhook(
         "whsec_plJ3nmyCDGBKInavdOK15jsl",
@@ -200,7 +200,7 @@ def test_webhooks_are_signed_as_the_standard_says():
     assert signature == "v1,rAvfW3dJ/X/qxhsaXPOyyCGmRKsaKWcsNccKXlIktD0="
 
 
-def test_a_webhook_secret_is_its_text_unless_it_says_otherwise():
+def test_a_webhook_secret_is_plain_text_unless_prefixed_with_whsec():
     assert signature_module.webhook_key("a shared secret!") == b"a shared secret!"
     assert signature_module.webhook_key("whsec_" + base64.b64encode(_KEY).decode()) == _KEY
     assert signature_module.webhook_key("whsec_" + base64.b64encode(_KEY).decode().rstrip("=")) == _KEY
@@ -209,7 +209,7 @@ def test_a_webhook_secret_is_its_text_unless_it_says_otherwise():
             signature_module.webhook_key("whsec_" + broken)
 
 
-def test_a_mac_holds_for_its_message_and_purpose_only():
+def test_a_mac_is_valid_only_for_its_message_and_purpose():
     vault = Vault(_KEY)
     voucher = vault.compute_mac(b"message", "a purpose")
     assert vault.verify_mac(voucher, b"message", "a purpose")
@@ -222,7 +222,7 @@ def test_a_mac_holds_for_its_message_and_purpose_only():
     assert not Vault(bytes(32)).verify_mac(voucher, b"message", "a purpose")
 
 
-def test_a_signature_is_checked_by_anybody_who_has_the_public_key():
+def test_a_vault_signature_is_verified_with_the_public_key():
     vault = Vault(_KEY)
     signature = vault.sign(b"message")
     assert vault.verify_own_signature(signature, b"message")

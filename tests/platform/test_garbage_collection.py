@@ -12,7 +12,7 @@ class Cycle:
 
 
 @pytest.fixture
-def tuned():
+def tuned_collector():
     before = gc.get_threshold()
     tune_garbage_collector()
     yield
@@ -20,7 +20,7 @@ def tuned():
     gc.set_threshold(*before)
 
 
-def test_leaked_cycles_are_collected_beyond_the_threshold_only(tuned):
+def test_leaked_cycles_are_collected_only_over_the_threshold(tuned_collector):
     lost = weakref.WeakSet(Cycle() for _ in range(100))
     assert len(lost) == 100
     kept: list[list[int]] = [[] for _ in range(THRESHOLD)]

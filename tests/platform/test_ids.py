@@ -13,7 +13,7 @@ _COMMANDS = st.uuids()
 
 
 @given(_SEEDS, _COMMANDS, st.integers(1, 50))
-def test_a_source_yields_the_same_ids_when_a_command_is_planned_again(seed, command, count):
+def test_replanning_a_command_yields_the_same_ids(seed, command, count):
     first = ids.IdSource(seed, command)
     again = ids.IdSource(seed, command)
 
@@ -26,7 +26,7 @@ def test_a_source_yields_the_same_ids_when_a_command_is_planned_again(seed, comm
 
 
 @given(_SEEDS, _COMMANDS, st.integers(0, 2**64 - 1))
-def test_ids_are_proper_version_8_uuids(seed, command, ordinal):
+def test_derived_ids_are_valid_version_8_uuids(seed, command, ordinal):
     made = ids.derive(seed, command, ordinal)
 
     assert made == UUID(str(made))
@@ -35,7 +35,7 @@ def test_ids_are_proper_version_8_uuids(seed, command, ordinal):
     assert made.variant == RFC_4122
 
 
-def test_ids_never_change_between_releases():
+def test_derived_ids_are_stable_between_releases():
     assert str(ids.derive(_SEED, _COMMAND, 0)) == "6d4c9531-d70c-8821-89c3-78677c15a231"
     assert str(ids.command_id("partner:1", _COMMAND)) == "b3767074-c226-8751-8242-5f017fe55a37"
     assert str(ids.at_place(ids.derive(_SEED, _COMMAND, 0), 7, 2)) == "6d4c9531-d70c-8821-9b20-bb416e8626b7"
@@ -43,7 +43,7 @@ def test_ids_never_change_between_releases():
 
 
 @given(_SEEDS, _COMMANDS, st.integers(0, 65_535))
-def test_members_lead_back_to_their_group(seed, command, n):
+def test_the_group_id_is_recoverable_from_a_member_id(seed, command, n):
     group = ids.IdSource(seed, command).next_group()
 
     member = ids.member_of(group, n)
@@ -56,7 +56,7 @@ def test_members_lead_back_to_their_group(seed, command, n):
 
 
 @given(_SEEDS, _COMMANDS, st.integers(0, 2**46 - 1), st.integers(0, 65_535))
-def test_an_id_says_its_place_and_stays_an_id(seed, command, entry_no, nth):
+def test_an_id_with_an_encoded_place_remains_a_valid_uuid(seed, command, entry_no, nth):
     derived = ids.derive(seed, command, 0)
     placed = ids.at_place(derived, entry_no, nth)
     assert ids.place_of(placed) == (entry_no, nth)
@@ -64,7 +64,7 @@ def test_an_id_says_its_place_and_stays_an_id(seed, command, entry_no, nth):
     assert ids.at_place(derived, entry_no ^ 1, nth) != placed
 
 
-def test_groups_and_single_ids_share_one_count():
+def test_group_ids_and_single_ids_share_one_counter():
     source = ids.IdSource(_SEED, _COMMAND)
 
     source.next()
@@ -74,14 +74,14 @@ def test_groups_and_single_ids_share_one_count():
     assert source.next() == ids.derive(_SEED, _COMMAND, 2)
 
 
-def test_other_seeds_and_commands_have_other_ids():
+def test_different_seeds_and_commands_yield_different_ids():
     other = UUID(int=_COMMAND.int + 1)
     asked = [(_SEED, _COMMAND, 0), (_SEED + b"!", _COMMAND, 0), (_SEED, other, 0), (_SEED, _COMMAND, 1)]
 
     assert len({ids.derive(*each) for each in asked}) == 4
 
 
-def test_a_key_is_one_command_per_caller():
+def test_command_ids_are_unique_per_caller_and_key():
     as_text = ids.command_id("partner:1", str(_COMMAND))
 
     assert as_text == ids.command_id("partner:1", _COMMAND)
@@ -91,7 +91,7 @@ def test_a_key_is_one_command_per_caller():
 
 
 @given(_SEEDS, _COMMANDS, st.integers(0, 1000), st.integers(1, 64))
-def test_digits_are_repeatable_decimal_text(seed, command, ordinal, count):
+def test_derived_digits_are_deterministic_decimal_text(seed, command, ordinal, count):
     text = ids.digits(seed, command, ordinal, count=count)
 
     assert text == ids.digits(seed, command, ordinal, count=count)
@@ -100,7 +100,7 @@ def test_digits_are_repeatable_decimal_text(seed, command, ordinal, count):
     assert text.isdigit()
 
 
-def test_digits_are_spread_over_all_ten():
+def test_derived_digits_are_evenly_distributed():
     drawn = "".join(ids.digits(_SEED, _COMMAND, n, count=12) for n in range(1000))
 
     assert all(1_000 < drawn.count(digit) < 1_400 for digit in "0123456789")
@@ -119,7 +119,7 @@ OUT_OF_RANGE = {
 
 
 @pytest.mark.parametrize(("limits", "call"), OUT_OF_RANGE.values(), ids=OUT_OF_RANGE)
-def test_a_value_out_of_range_is_refused(limits, call):
+def test_an_id_part_out_of_range_is_refused(limits, call):
     with pytest.raises(ValueError, match=limits):
         call()
 
@@ -130,7 +130,7 @@ def test_new_ids_are_random():
 
 
 @given(_SEEDS, _COMMANDS, st.integers(0, 2**64 - 1))
-def test_an_id_becomes_one_of_version_4_as_the_standard_library_makes_it(seed, command, ordinal):
+def test_an_id_is_converted_to_a_version_4_uuid_like_the_standard_library(seed, command, ordinal):
     made = ids.derive(seed, command, ordinal)
     like = ids.as_version_4(made)
     assert like == UUID(bytes=made.bytes, version=4)

@@ -12,7 +12,7 @@ _DENOMINATORS = st.integers(1, 10**12)
 
 
 @given(_NUMERATORS, _DENOMINATORS)
-def test_rounding_is_the_floor_of_the_value_plus_a_half(numerator, denominator):
+def test_round_half_up_equals_the_floor_of_the_value_plus_one_half(numerator, denominator):
     rounded = money.round_half_up(numerator, denominator)
 
     assert rounded == floor(Fraction(numerator, denominator) + Fraction(1, 2))
@@ -22,12 +22,12 @@ def test_rounding_is_the_floor_of_the_value_plus_a_half(numerator, denominator):
     ("numerator", "denominator", "expected"),
     [(5, 10, 1), (-5, 10, 0), (15, 10, 2), (-15, 10, -1), (14, 10, 1), (-16, 10, -2), (0, 7, 0)],
 )
-def test_ties_go_up_on_both_sides_of_zero(numerator, denominator, expected):
+def test_round_half_up_rounds_ties_up_on_both_sides_of_zero(numerator, denominator, expected):
     assert money.round_half_up(numerator, denominator) == expected
 
 
 @pytest.mark.parametrize("denominator", [0, -1])
-def test_rounding_refuses_when_the_denominator_is_not_positive(denominator):
+def test_rounding_with_a_nonpositive_denominator_is_refused(denominator):
     with pytest.raises(ValueError, match="positive"):
         money.round_half_up(1, denominator)
 
@@ -43,7 +43,7 @@ def test_rounding_refuses_when_the_denominator_is_not_positive(denominator):
         (1, 99_994_999, 9_999),
     ],
 )
-def test_a_trade_costs_units_times_price_rounded_once(units, price_micros, cents):
+def test_a_trade_costs_its_units_times_price_rounded_once(units, price_micros, cents):
     assert money.cents_for(units, price_micros) == cents
 
 
@@ -51,5 +51,5 @@ def test_a_trade_costs_units_times_price_rounded_once(units, price_micros, cents
     ("cents", "text"),
     [(0, "$0.00"), (100_000, "$1,000.00"), (-100, "-$1.00"), (-5, "-$0.05"), (123_456_789_012, "$1,234,567,890.12")],
 )
-def test_cents_read_as_dollars(cents, text):
+def test_cents_are_formatted_as_dollars(cents, text):
     assert money.format_usd(cents) == text

@@ -12,7 +12,7 @@ _DIRECTIONS = st.sampled_from(["next", "prev"])
 
 
 @given(_TEXTS, _FILTERS, _DIRECTIONS, _PLACES)
-def test_a_cursor_reads_back_as_it_was_sealed(scope, filters, direction, place):
+def test_a_sealed_cursor_opens_to_its_position(scope, filters, direction, place):
     token = _PAGER.seal(scope, filters, direction, place=place)
 
     assert _PAGER.open(scope, filters, token) == Position(direction, place)
@@ -21,7 +21,7 @@ def test_a_cursor_reads_back_as_it_was_sealed(scope, filters, direction, place):
 
 
 @given(_FILTERS, _FILTERS, _TEXTS, _TEXTS)
-def test_a_cursor_is_refused_when_list_or_filters_differ(filters, others, scope, other_scope):
+def test_a_cursor_for_a_different_list_or_filter_is_refused(filters, others, scope, other_scope):
     token = _PAGER.seal(scope, filters, "next", place=("a", 1))
 
     if (scope, filters) != (other_scope, others):
@@ -30,7 +30,7 @@ def test_a_cursor_is_refused_when_list_or_filters_differ(filters, others, scope,
 
 
 @given(st.integers(0, 8 * 90), st.integers(1, 63))
-def test_a_cursor_is_refused_when_a_character_is_changed(where, by):
+def test_a_cursor_with_a_changed_character_is_refused(where, by):
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     token = _PAGER.seal("list", {}, "next", place=("abcdefgh"[: where % 8],))
     where = where // 8 % len(token)
@@ -40,7 +40,7 @@ def test_a_cursor_is_refused_when_a_character_is_changed(where, by):
         _PAGER.open("list", {}, token[:where] + changed + token[where + 1 :])
 
 
-def test_a_cursor_has_one_spelling():
+def test_a_cursor_has_only_one_valid_encoding():
     spellings = [_PAGER.seal("list", {}, "next", place=("abcdefgh"[:n],)) for n in range(4)]
 
     for token in spellings:
@@ -54,7 +54,7 @@ def test_a_cursor_has_one_spelling():
 @example("A" * 22)
 @example("A" * 24)
 @example("A" * 5000)
-def test_any_other_text_is_refused(token):
+def test_text_that_is_not_a_cursor_is_refused(token):
     with pytest.raises(InvalidCursor) as refused:
         _PAGER.open("list", {}, token)
 
@@ -62,21 +62,21 @@ def test_any_other_text_is_refused(token):
     assert refused.value.code == "invalid-input"
 
 
-def test_a_cursor_of_another_bank_is_refused():
+def test_a_cursor_of_a_different_bank_is_refused():
     token = Pager(b"the key of another bank.........").seal("list", {}, "next", place=(1,))
 
     with pytest.raises(InvalidCursor):
         _PAGER.open("list", {}, token)
 
 
-def test_a_cursor_hides_where_it_points():
+def test_a_cursor_does_not_reveal_its_position():
     token = _PAGER.seal("list", {}, "next", place=("2025-06-02", "a secret place"))
 
     assert "secret" not in token
     assert len(token) < 80
 
 
-def test_a_short_key_is_refused():
+def test_a_short_pager_key_is_refused():
     with pytest.raises(ValueError, match="16 bytes"):
         Pager(b"short")
 
@@ -99,7 +99,7 @@ def _page(rows: list[int], limit: int, token: str | None) -> Page[int]:
 
 
 @given(st.sets(st.integers(-1000, 1000), max_size=60).map(sorted), st.integers(1, 12))
-def test_walking_down_and_up_a_list_shows_every_row_once(rows, limit):
+def test_paging_forward_and_backward_shows_every_row_once(rows, limit):
     down = [_page(rows, limit, None)]
     while down[-1].next_page is not None:
         down.append(_page(rows, limit, down[-1].next_page))
@@ -113,7 +113,7 @@ def test_walking_down_and_up_a_list_shows_every_row_once(rows, limit):
     assert all(len(page.items) == limit for page in down[:-1])
 
 
-def test_a_page_is_empty_when_its_rows_are_gone_and_leads_back():
+def test_a_page_whose_rows_were_deleted_is_empty_and_links_back():
     there, back = (_PAGER.seal("rows", {}, way, place=(5,)) for way in ("next", "prev"))
 
     assert _page([1, 2], 3, there) == Page([], prev_page=back)

@@ -1,4 +1,4 @@
-"""Whatever happens to a settlement file, its records come to what its trailer states, or it is refused."""
+"""A settlement file whose records do not add up to its trailer is refused."""
 
 from datetime import UTC, date, datetime
 from uuid import UUID
@@ -31,7 +31,7 @@ MAKE = (
 KINDS = st.lists(st.tuples(st.integers(0, len(MAKE) - 1), st.integers(1, 10_000_00)), max_size=6)
 
 
-def made(kinds):
+def records_of(kinds):
     return [MAKE[kind](CARD, cents) for kind, cents in kinds]
 
 
@@ -40,8 +40,8 @@ def net(records):
 
 
 @given(KINDS)
-def test_a_file_that_is_written_is_read_as_it_was(kinds):
-    records = made(kinds)
+def test_a_written_card_settlement_file_is_read_back_equal(kinds):
+    records = records_of(kinds)
     file = read_file(write_file(HEADER, records))
     assert [each for _, each in file.records] == records
     assert file.trailer == trailer_of(records)
@@ -49,8 +49,8 @@ def test_a_file_that_is_written_is_read_as_it_was(kinds):
 
 
 @given(KINDS, st.floats(0, 1), st.integers(0, 400), st.binary(max_size=12))
-def test_a_file_that_is_damaged_comes_to_its_trailer_or_is_refused(kinds, place, lost, instead):
-    content = write_file(HEADER, made(kinds))
+def test_a_damaged_card_settlement_file_matches_its_trailer_or_is_refused(kinds, place, lost, instead):
+    content = write_file(HEADER, records_of(kinds))
     start = int(len(content) * place)
     damaged = content[:start] + instead + content[start + lost :]
     try:

@@ -44,7 +44,7 @@ def expected_units(bank, pocket, through):
 
 @settings(max_examples=40, deadline=None)
 @given(MOVES)
-def test_every_calendar_day_is_charged_for_what_was_there_at_its_end(moves):
+def test_fees_accrue_daily_on_the_value_at_the_end_of_the_day(moves):
     teller = Teller(aum_fee_bps=BPS)
     pocket, other = teller.pocket(weeks=13), teller.pocket()
     for hours, cents in moves:
@@ -58,7 +58,7 @@ def test_every_calendar_day_is_charged_for_what_was_there_at_its_end(moves):
     assert counted == expected_units(teller.bank, pocket, pocket.accrued_through)
 
 
-def test_what_comes_on_a_saturday_pays_for_saturday_and_sunday():
+def test_a_saturday_deposit_accrues_fees_for_saturday_and_sunday():
     teller = Teller(aum_fee_bps=BPS)
     pocket = teller.pocket()
     teller.bank.advance(et_instant(date(2025, 6, 7), 12))

@@ -140,7 +140,7 @@ async def apply(conn, batch):
         await transaction.rollback()
 
 
-async def test_a_batch_is_accepted_when_it_is_right(ledger):
+async def test_a_valid_ledger_batch_is_accepted(ledger):
     balances = await apply(ledger, deposit())
     assert balances is not None
     assert (balances[ANNA, CASH], balances[ANNA, LOT], balances[BERT, CASH]) == (1000, 10, 100000)
@@ -224,13 +224,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-async def test_a_batch_is_refused_when_it_holds(ledger, wrong):
+async def test_an_invalid_ledger_batch_is_refused(ledger, wrong):
     batch = deposit()
     WRONG[wrong](batch)
     assert await apply(ledger, batch) is None
 
 
-async def test_a_batch_is_refused_when_a_head_is_named_twice(ledger):
+async def test_a_ledger_batch_with_a_duplicate_head_is_refused(ledger):
     batch = deposit()
     heads = [(ANNA, *batch.heads[ANNA])] * 2 + [(BERT, *batch.heads[BERT])]
     with pytest.raises(asyncpg.PostgresError):

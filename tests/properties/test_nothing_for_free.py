@@ -115,7 +115,7 @@ def replay(world, orders):
 
 
 @pytest.mark.parametrize("world", WORLDS)
-def test_a_planner_that_is_greedy_for_profit_finds_none(world):
+def test_a_greedy_planner_finds_no_arbitrage(world):
     begun = replay(world, [])
     assert begun.worth() <= MILLION
     orders: list[Any] = []
@@ -128,7 +128,7 @@ def test_a_planner_that_is_greedy_for_profit_finds_none(world):
         orders.append(max(tries)[2])
 
 
-def test_every_price_is_in_order_at_any_rate():
+def test_prices_are_consistently_ordered_at_any_rate():
     """Same-day bid, next-day bid, ask and par do not cross, whatever the rates and the term.
 
     After the close a sale settles a day later than the day's ask, at which nothing is sold any more.
@@ -146,7 +146,7 @@ def test_every_price_is_in_order_at_any_rate():
 
 @pytest.mark.parametrize("milli", [(5_000, 5_000, 5_000), (9_000, 5_000, 1_000), (-1_000, 0, 1_000)])
 @pytest.mark.parametrize("seed", range(4))
-def test_over_weeks_all_pockets_together_grow_no_faster_than_the_best_bill(milli, seed):
+def test_the_total_value_of_pockets_grows_no_faster_than_the_best_bill(milli, seed):
     """At rates that do not change a bill grows by at most the highest rate of its lowest price a day."""
     planner, random = Planner(market_of(*milli), et_instant(date(2025, 7, 2), 11), 0), Random(seed)
     began = planner.pricing_day

@@ -109,7 +109,7 @@ class Book:
 
 @settings(deadline=None)
 @given(moves, st.integers(1, 9))
-def test_earnings_are_realised_plus_unrealised_and_periods_add_up(drawn, stride):
+def test_earnings_are_realized_plus_unrealized_and_periods_add_up(drawn, stride):
     book, day = Book(), FIRST
     ends = [(book.state, et_instant(day, 0))]
     for kind, amount, weeks in drawn:
@@ -129,7 +129,7 @@ def test_earnings_are_realised_plus_unrealised_and_periods_add_up(drawn, stride)
 
 @settings(deadline=None)
 @given(st.sampled_from([4, 13, 26, 52]), st.integers(1, 100_000), st.integers(0, 10_000), st.lists(minutes, min_size=2))
-def test_time_alone_never_loses_where_rates_do_not_change(weeks, units, rate_milli, instants):
+def test_earnings_at_constant_rates_are_never_negative(weeks, units, rate_milli, instants):
     """Whatever the two instants: nights, weekends, holidays, the maturity."""
     quotes = (Quote(4, rate_milli, rate_milli),)
     market = Market(MARKET.calendars, securities(), auctions(), rates=[DailyRates(FIRST, quotes)])
@@ -148,7 +148,7 @@ def test_time_alone_never_loses_where_rates_do_not_change(weeks, units, rate_mil
     st.integers(0, 50_000),
     st.integers(0, 60 * 24 * 20),
 )
-def test_the_slope_carries_every_portfolio_to_par(held, cash, fees, minutes):
+def test_the_value_slope_leads_every_portfolio_to_par(held, cash, fees, minutes):
     at = et_instant(FIRST, 12) + timedelta(minutes=minutes)
     positions = [(MARKET.on_the_run(weeks, FIRST).cusip, units, units // 2) for weeks, units in held]
 
@@ -166,7 +166,7 @@ def test_the_slope_carries_every_portfolio_to_par(held, cash, fees, minutes):
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**12), st.integers(1, 4)), max_size=30))
-def test_fees_charged_month_by_month_lose_nothing(values):
+def test_fees_charged_monthly_add_up_to_the_accrued_fee(values):
     accrued = charged = 0
     for worth, days in values:
         accrued += accrue_fee(worth, 25, days)

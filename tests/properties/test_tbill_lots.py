@@ -35,7 +35,7 @@ def holdings(draw: st.DrawFn) -> tuple[list[Held], dict[str, int]]:
 
 
 @given(amounts, prices)
-def test_investing_leaves_less_than_one_more_unit_costs(cash, ask):
+def test_investing_leaves_less_cash_than_the_price_of_one_unit(cash, ask):
     units = affordable_units(cash, ask)
 
     assert cents_for(units, ask) <= cash < cents_for(units + 1, ask)
@@ -43,7 +43,7 @@ def test_investing_leaves_less_than_one_more_unit_costs(cash, ask):
 
 
 @given(st.integers(1, 10**13), prices)
-def test_raising_sells_the_fewest_units_that_suffice(need, bid):
+def test_raising_cash_sells_the_fewest_units_that_suffice(need, bid):
     units = units_to_sell(need, bid)
 
     assert cents_for(units - 1, bid) < need <= cents_for(units, bid)
@@ -51,7 +51,7 @@ def test_raising_sells_the_fewest_units_that_suffice(need, bid):
 
 
 @given(st.integers(0, 10**13), st.lists(st.integers(1, 10_000), min_size=1, max_size=12))
-def test_the_parts_of_a_basis_sum_to_it_in_any_division(basis, parts):
+def test_allocated_basis_sums_to_the_total_for_any_division(basis, parts):
     left, units = basis, sum(parts)
     for sold in parts:
         part = allocate_basis(left, sold, units)
@@ -62,7 +62,7 @@ def test_the_parts_of_a_basis_sum_to_it_in_any_division(basis, parts):
 
 
 @given(holdings(), st.data())
-def test_a_sale_raises_the_need_from_the_first_lots_and_nothing_beyond(held, data):
+def test_a_sale_raises_the_need_from_the_first_lots_with_minimal_excess(held, data):
     lots, price_by_cusip = held
     units_by_cusip: dict[str, int] = {}
     for lot in lots:

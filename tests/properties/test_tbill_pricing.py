@@ -34,12 +34,12 @@ def flat_market(rate_milli: int) -> Market:
 
 
 @given(rates, days_left)
-def test_a_rate_is_found_again_from_its_price(rate, left):
+def test_a_rate_is_recovered_from_its_price(rate, left):
     assert pricing.rate_from_price(pricing.price_from_rate(rate, left), left) == rate
 
 
 @given(st.integers(80_000_000, PAR), days_left)
-def test_a_price_is_found_again_within_the_step_of_a_rate(price, left):
+def test_a_price_is_recovered_within_one_rate_tick(price, left):
     rate = pricing.rate_from_price(price, left)
 
     # Half a thousandth of a percent over the days left, and the rounding of the price itself.
@@ -55,7 +55,7 @@ def test_the_price_rises_as_days_pass_and_falls_as_rates_rise(rate, left):
 
 
 @given(rates.filter(bool), days_left, days)
-def test_investing_yields_more_than_the_discount(rate, left, settles):
+def test_the_investment_rate_exceeds_the_discount_rate(rate, left, settles):
     price = pricing.price_from_rate(rate, left)
     invested = yields.investment_rate(price, settles, settles + timedelta(days=left))
 
@@ -64,7 +64,7 @@ def test_investing_yields_more_than_the_discount(rate, left, settles):
 
 
 @given(curves, st.integers(-5, 500))
-def test_an_interpolated_rate_lies_between_its_neighbours_on_the_grid(nodes, left):
+def test_an_interpolated_rate_lies_between_its_neighbors_on_the_grid(nodes, left):
     rate = pricing.interpolated_rate(nodes, left)
     below = [node for node in nodes if node[0] <= left][-1:] or nodes[:1]
     above = [node for node in nodes if node[0] >= left][:1] or nodes[-1:]
@@ -82,7 +82,7 @@ def test_interpolation_is_monotone_between_two_terms(nodes):
 
 
 @given(rates.filter(bool), instants)
-def test_a_position_never_jumps_by_a_cent_while_the_rate_stands(rate, at):
+def test_a_position_value_does_not_jump_at_a_constant_rate(rate, at):
     market = flat_market(rate)
     before, after = at - timedelta(microseconds=1), at
 
@@ -93,7 +93,7 @@ def test_a_position_never_jumps_by_a_cent_while_the_rate_stands(rate, at):
 
 
 @given(rates.filter(bool), st.dates(date(2023, 11, 3), date(2024, 10, 30)))
-def test_the_opening_of_a_day_moves_a_price_by_no_more_than_rounding(rate, day):
+def test_the_opening_of_a_day_changes_a_price_only_by_rounding(rate, day):
     market = flat_market(rate)
     opening = CALENDARS.opens_at(day)
 
@@ -110,7 +110,7 @@ def test_the_opening_of_a_day_moves_a_price_by_no_more_than_rounding(rate, day):
 
 
 @given(rates, st.integers(0, 10**9))
-def test_a_bill_is_at_par_exactly_from_its_maturity_on(rate, seconds):
+def test_a_bill_is_at_par_exactly_from_maturity(rate, seconds):
     market = flat_market(rate)
     matures = et_instant(HE0.maturity, 0)
 
@@ -119,7 +119,7 @@ def test_a_bill_is_at_par_exactly_from_its_maturity_on(rate, seconds):
 
 
 @given(rates, instants)
-def test_the_ask_is_never_under_the_bid_and_tomorrow_never_under_today(rate, at):
+def test_the_ask_is_never_below_the_bid_and_the_next_day_bid_never_below_the_same_day_bid(rate, at):
     market = flat_market(rate)
 
     assert market.t0_bid(HE0, at) <= market.t1_bid(HE0, at) <= PAR

@@ -1,4 +1,4 @@
-"""Everybody who may not call an operation tries to, just before the recorder calls it.
+"""Every unauthorized caller tries each operation, just before the recorder calls it.
 
 An operation needs no row anywhere to be tried: that it has an example is enough.
 """
@@ -113,7 +113,7 @@ class Intruders(ABC):
             await r.desk.refused(*other, key=key, status=422, code="idempotency-key-reused")
 
     async def from_outside(self, r, stranger, name, call):
-        """Call with a token of somebody else, to whom nothing of this exists."""
+        """Call with a token of a different customer, for whom none of the objects exists."""
         method, path, body = call
         if name in OF_NOBODY:
             return
@@ -140,7 +140,7 @@ class Intruders(ABC):
             return set(places) - {tuple(each["loc"]) for each in answer.json()["detail"]}
 
         for places, wrong, alone in wrong_requests(self.api, name, path, body):
-            # Some mistakes are told before the others are looked for.
+            # Some mistakes are reported before others are looked for.
             missing = await hidden(places, wrong)
             assert not missing or alone, (name, missing, wrong)
             for place, only in alone:
@@ -184,7 +184,7 @@ class Intruders(ABC):
 
     @abstractmethod
     async def stranger(self, r):
-        """Return the desk of somebody else."""
+        """Return the desk of a different partner."""
 
     @abstractmethod
     async def without_proof(self, r, name, call):

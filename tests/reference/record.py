@@ -1,4 +1,4 @@
-"""Records the examples of both APIs. `python -m tests.reference.record` writes them anew."""
+"""Records the examples of both APIs. `python -m tests.reference.record` writes them again."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -81,7 +81,7 @@ RECORD = {"partner": record_partner, "customer": record_customer}
 
 
 async def write(name):
-    """Record in a bank of its own and write the package's examples anew."""
+    """Record in a bank of its own and write the package's examples again."""
     with TemporaryDirectory() as folder:
         server = embedded_postgres.start(Path(folder), settings={"fsync": "off"})
         try:

@@ -42,7 +42,7 @@ NEEDED = {
 """What a role must include for each operation."""
 
 
-def test_roles_include_what_the_contract_says():
+def test_role_permissions_match_the_contract():
     every = MANAGES | ADMINISTERS
     for role in ROLES:
         assert PERMISSIONS[role] & every == WRITTEN[role], role
@@ -63,7 +63,7 @@ async def refused_to(api):
     return found
 
 
-async def test_every_route_is_closed_to_exactly_the_roles_that_do_not_include_it(customer_desks):
+async def test_every_route_is_forbidden_to_exactly_the_roles_without_its_permission(customer_desks):
     api = await customer_desks()
     for role in ROLES:
         member = await customer_desks(api.team.customer, role=role, scopes=EVERYTHING)
@@ -72,7 +72,7 @@ async def test_every_route_is_closed_to_exactly_the_roles_that_do_not_include_it
 
 
 @pytest.mark.parametrize("scopes", [("pockets.read", "team.read"), ("pockets.write",)])
-async def test_every_route_is_closed_to_a_program_without_its_scope(customer_desks, scopes):
+async def test_every_route_is_forbidden_to_a_service_user_without_its_scope(customer_desks, scopes):
     api = await customer_desks()
     new = {"name": "x", "scopes": scopes, "public_key": new_key().pem, "profile": "documented"}
     made = await api.post("/api/v1/team/service-users/", new)

@@ -11,7 +11,7 @@ from billfold.http.operations import Proof
 
 
 @pytest.mark.parametrize("api", RECORD)
-async def test_examples_are_what_is_answered(bank, api):
+async def test_recorded_examples_equal_actual_responses(bank, api):
     assert await RECORD[api](bank) == json.loads(EXAMPLES[api].read_text())
 
 
@@ -21,13 +21,13 @@ def test_every_operation_has_an_example(api):
 
 
 @pytest.mark.parametrize("api", DOCUMENTS)
-def test_a_generated_client_finds_a_name_of_its_own_for_every_schema(api):
+def test_schema_titles_are_unique_for_generated_clients(api):
     titles = [schema["title"].replace("_", "") for schema in DOCUMENTS[api]["components"]["schemas"].values()]
     assert len(set(titles)) == len(titles)
 
 
 @pytest.mark.parametrize("api", RECORD)
-async def test_every_operation_is_closed_to_all_who_may_not_call_it(bank, api, capfd):
+async def test_every_operation_refuses_unauthorized_callers(bank, api, capfd):
     intruders = (
         PartnerIntruders(bank, api) if api == "partner" else MemberIntruders(bank, api, scopes_of(DOCUMENTS[api]))
     )
@@ -37,7 +37,7 @@ async def test_every_operation_is_closed_to_all_who_may_not_call_it(bank, api, c
     assert not [secret for secret in intruders.secrets if secret in said]
 
 
-def test_every_route_that_needs_proof_is_in_its_document(customer_app, world):
+def test_every_protected_route_is_documented(customer_app, world):
     for api, app in (("customer", customer_app), ("partner", world.app)):
         documented = {name for name, *_ in operations_of(DOCUMENTS[api])}
         protected = {each.name for each in app.operations if Proof.NONE not in {one.proof for one in each.access}}

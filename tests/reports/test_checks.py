@@ -2,7 +2,7 @@
 
 import asyncpg
 import pytest
-from tests.reports.requests.test_routes import TRADES, made, requested
+from tests.reports.requests.test_routes import TRADES, make_report, report_request
 from tests.support.damage import checks_of, report_of, undetected
 
 from billfold.reports import checks as file_checks
@@ -32,10 +32,10 @@ WHERE = {
 async def owner(customer_world, bank_dsn):
     """A connection that may change everything, to a bank with two reports and the statements of two months."""
     pocket = await customer_world.funded(100_000_00)
-    await made(customer_world, requested(pocket_ids=[pocket.id], **TRADES))
+    await make_report(customer_world, report_request(pocket_ids=[pocket.id], **TRADES))
     await customer_world.until("2025-08-01T10:00-04:00")
     days = {"pocket_ids": [pocket.id], "date": "2025-06-30"}
-    await made(customer_world, requested("BANK_STATEMENT_REPORT", ["CAMT053", "BAI2"], **days))
+    await make_report(customer_world, report_request("BANK_STATEMENT_REPORT", ["CAMT053", "BAI2"], **days))
     assert await StatementMaker()(customer_world.bank)
     connection = await asyncpg.connect(bank_dsn)
     transaction = connection.transaction()
@@ -45,7 +45,7 @@ async def owner(customer_world, bank_dsn):
     await connection.close()
 
 
-async def test_whatever_is_damaged_of_reports_and_statements_is_named(owner):
+async def test_verify_reports_every_damaged_report_and_statement_row(owner):
     assert (await report_of(owner, *CHECKS)).findings == ()
     missed = {
         table: found

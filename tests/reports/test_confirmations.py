@@ -14,7 +14,7 @@ async def trades_of(desk, pocket):
     return {each["activity"]: each for each in (await desk.get(f"{pocket.path}trades/"))["items"]}
 
 
-async def test_purchases_and_sales_have_a_confirmation_and_maturities_none(
+async def test_purchases_and_sales_have_a_confirmation_but_maturities_do_not(
     customer_world, customer_desk, other_customer
 ):
     partner = customer_world

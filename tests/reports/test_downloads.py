@@ -18,7 +18,7 @@ from billfold.wiring.worker import ORPHAN_FILE_RETENTION, delete_orphan_files
 SMALL_PART = 1000
 
 
-async def kept(bank, customer, content, name="trades.csv"):
+async def keep_file(bank, customer, content, name="trades.csv"):
     """Keep a file of a customer and write it down."""
     made = await downloads.keep_file(
         bank, (UUID(customer), ids.new()), content, name=name, media_type="text/csv", at=await bank.now()
@@ -38,11 +38,11 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(downloads, "PART_BYTES", SMALL_PART)
 
 
-async def test_a_file_is_sealed_part_by_part_and_downloaded_as_it_was_at_both_hosts(
+async def test_a_report_file_is_encrypted_in_parts_and_downloads_unchanged_from_both_hosts(
     customer_world, customer_desk, small_parts
 ):
     bank, content = customer_desk.bank, bytes(range(256)) * 10
-    file = await kept(bank, customer_desk.team.customer, content)
+    file = await keep_file(bank, customer_desk.team.customer, content)
     assert (file.size_bytes, file.sha256) == (2560, hashlib.sha256(content).hexdigest())
     stored = [path.read_bytes() for path in parts_of(bank)]
     assert len(stored) == 3
@@ -59,9 +59,9 @@ async def test_a_file_is_sealed_part_by_part_and_downloaded_as_it_was_at_both_ho
         assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", "2560")
 
 
-async def test_a_url_lives_ten_minutes_and_none_of_it_can_be_altered(customer_desk, other_customer):
+async def test_a_download_url_expires_after_ten_minutes_and_cannot_be_altered(customer_desk, other_customer):
     bank, wall = customer_desk.bank, wall_now()
-    file, foreign = [await kept(bank, desk.team.customer, b"content") for desk in (customer_desk, other_customer)]
+    file, foreign = [await keep_file(bank, desk.team.customer, b"content") for desk in (customer_desk, other_customer)]
     host = urlsplit(customer_desk.base).netloc
     fresh = temporary_url(bank.vault, host, file, wall)
     assert fresh.expires_at - wall <= timedelta(minutes=10)
@@ -85,10 +85,10 @@ async def test_a_url_lives_ten_minutes_and_none_of_it_can_be_altered(customer_de
         assert (later.status_code, later.content if later.is_success else later.json()["code"]) == code
 
 
-async def test_what_is_gone_is_404(customer_desk, small_parts):
+async def test_downloading_a_lost_shredded_or_unknown_file_returns_404(customer_desk, small_parts):
     bank, host = customer_desk.bank, urlsplit(customer_desk.base).netloc
     customer = customer_desk.team.customer
-    lost, shredded = [await kept(bank, customer, b"x" * 10) for _ in range(2)]
+    lost, shredded = [await keep_file(bank, customer, b"x" * 10) for _ in range(2)]
     never = downloads.ReportFile(
         **{name: getattr(lost, name) for name in lost.__struct_fields__ if name != "file_id"}, file_id=ids.new()
     )
@@ -100,9 +100,9 @@ async def test_what_is_gone_is_404(customer_desk, small_parts):
         assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
 
 
-async def test_parts_of_a_file_that_was_never_written_down_are_discarded_after_days(customer_desk, small_parts):
+async def test_orphaned_parts_of_report_files_are_discarded_after_days(customer_desk, small_parts):
     bank = customer_desk.bank
-    file = await kept(bank, customer_desk.team.customer, b"x" * 1500)
+    file = await keep_file(bank, customer_desk.team.customer, b"x" * 1500)
     await downloads.keep_file(
         bank, (file.customer_id, ids.new()), b"y", name="a.csv", media_type="text/csv", at=file.created_at
     )

@@ -1,4 +1,4 @@
-"""What is printed is for screen readers and archives, whatever letters it has, and is the same file each time."""
+"""PDFs are accessible and archivable with any letters, and the same bytes each time."""
 
 import io
 import subprocess
@@ -65,7 +65,7 @@ def verapdf(tmp_path_factory):
     return jars_of("org.verapdf", "validation-model", "1.26.2", tmp_path_factory)
 
 
-def test_a_signed_document_is_pdf_a_and_pdf_ua_to_verapdf(verapdf, tmp_path):
+def test_a_signed_document_is_valid_pdf_a_and_pdf_ua_in_verapdf(verapdf, tmp_path):
     at = datetime(2025, 7, 1, tzinfo=UTC)
     manifest = Manifest(
         bank="First Bank",
@@ -84,7 +84,7 @@ def test_a_signed_document_is_pdf_a_and_pdf_ua_to_verapdf(verapdf, tmp_path):
     assert answer.split() == ["3a", "true", "ua1", "true"]
 
 
-def test_any_letters_are_printed_and_the_same_document_is_the_same_file():
+def test_a_pdf_prints_any_script_and_is_reproducible():
     pdf = print_document(DOCUMENT)
     assert print_document(msgspec.structs.replace(DOCUMENT)) == pdf
     text = "".join(page.extract_text() for page in PdfReader(io.BytesIO(pdf)).pages)

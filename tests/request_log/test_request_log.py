@@ -1,4 +1,4 @@
-"""Engineers find what their programs did wrong: theirs alone, and nothing of what was sent."""
+"""The request log shows failed requests of its own programs only, without their bodies."""
 
 import asyncio
 from datetime import timedelta
@@ -23,7 +23,7 @@ def desk(request):
 
 
 @pytest.fixture
-def other(request, desk):
+def other_desk(request, desk):
     is_partner = request.node.callspec.params["desk"] == "partner_desk"
     return request.getfixturevalue("other_partner" if is_partner else "other_customer")
 
@@ -33,7 +33,7 @@ async def logged(desk, path=PATH, **filters):
     return (await desk.get(path, filters))["items"]
 
 
-async def test_each_request_is_in_its_own_log_with_what_was_wrong_and_nothing_that_was_sent(desk, other, bank):
+async def test_the_request_log_shows_errors_but_no_sent_values_and_only_own_requests(desk, other_desk, bank):
     await desk.get("/api/v2/pockets/")
     sent = {"pocket_name": 7, PAN: PAN, "deposit_strategy_id": PAN}
     path = "/api/v2/pockets/" if hasattr(desk, "team") else f"/api/v2/customers/{await desk.customer()}/pockets/"
@@ -52,13 +52,13 @@ async def test_each_request_is_in_its_own_log_with_what_was_wrong_and_nothing_th
     assert await desk.get(f"{PATH}{second['trace_id']}/") == second
     assert second["trace_id"] == wrong.headers["x-service-trace-id"]
     for nobody in (second["trace_id"], UNKNOWN):
-        await other.refused("GET", f"{PATH}{nobody}/", status=404, code="not-found")
-    assert missing["trace_id"] not in {each["trace_id"] for each in await logged(other)}
+        await other_desk.refused("GET", f"{PATH}{nobody}/", status=404, code="not-found")
+    assert missing["trace_id"] not in {each["trace_id"] for each in await logged(other_desk)}
     rows = await bank.pool.fetch("SELECT request_log::text FROM request_log")
     assert not [row for row in rows if PAN in row[0] or str(UNKNOWN) in row[0]]
 
 
-async def test_a_log_is_filtered_paged_and_its_errors_are_grouped(desk, bank):
+async def test_the_request_log_is_filtered_paged_and_grouped_by_error(desk, bank):
     tenant = UUID(desk.team.customer) if hasattr(desk, "team") else desk.partner.partner_id
     now = wall_now()
     await add_requests(bank.pool, [row_of(tenant, now - timedelta(minutes=each), each) for each in range(12)])
@@ -95,7 +95,7 @@ def row_of(tenant, at, number):
     )
 
 
-async def test_nobody_fills_the_log_of_others_nor_what_waits_for_it(desk, bank, monkeypatch):
+async def test_refused_requests_cannot_flood_the_request_log_of_a_tenant(desk, bank, monkeypatch):
     monkeypatch.setattr(recorder, "REFUSED_PER_MINUTE", 3)
     monkeypatch.setattr(recorder, "QUEUED_OF_TENANT_MAX", 6)
     for sent in ("Bearer unknown", None):
@@ -125,7 +125,7 @@ async def test_nobody_fills_the_log_of_others_nor_what_waits_for_it(desk, bank, 
     assert await bank.pool.fetchval("SELECT count(*) FROM request_log WHERE status = 429") == 3
 
 
-async def test_requests_of_one_trace_are_rows_of_their_own_and_a_refused_row_is_lost_alone(desk, bank):
+async def test_requests_of_one_trace_are_separate_rows_and_an_invalid_row_is_dropped_without_others(desk, bank):
     tenant = UUID(desk.team.customer) if hasattr(desk, "team") else desk.partner.partner_id
     at, trace = wall_now() - timedelta(minutes=1), ids.new()
     older, newer, *others = [row_of(tenant, at + timedelta(seconds=each), each) for each in range(9)]
@@ -138,7 +138,7 @@ async def test_requests_of_one_trace_are_rows_of_their_own_and_a_refused_row_is_
     assert sum(each["trace_id"] == trace.hex for each in listed) == 2
 
 
-async def test_what_is_being_written_when_a_process_stops_is_written(desk, bank, monkeypatch):
+async def test_stopping_a_process_finishes_writing_the_request_log(desk, bank, monkeypatch):
     going, may_end = asyncio.Event(), asyncio.Event()
 
     async def slowly(pool, batch):

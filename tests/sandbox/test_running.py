@@ -1,4 +1,4 @@
-"""What a sandbox does to a copy of its bank before that is the bank."""
+"""The upgrade of a copied database before a sandbox opens it as its bank."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from billfold.sandbox.control.tasks import RunningSandbox
 MAY = "SELECT has_database_privilege('billfold_app', current_database(), 'TEMPORARY')"
 
 
-async def test_a_copy_at_the_schema_of_this_release_gets_the_rights_of_the_database_too(database_dsn, conn):
+async def test_upgrading_a_copied_database_restricts_its_privileges(database_dsn, conn):
     assert await conn.fetchval(MAY) is True
     unused: Any = None
     sandbox = RunningSandbox(unused, unused, unused, supervisor=unused, copies=unused, saved=unused)

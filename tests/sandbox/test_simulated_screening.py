@@ -1,4 +1,4 @@
-"""What the sandbox rejects by amount and by name, and that a bank without screening does not."""
+"""Simulated screening rejects by amount and by name in the sandbox only."""
 
 import pytest
 
@@ -18,6 +18,6 @@ from billfold.sandbox.simulated_providers import SimulatedScreening
         ("invalid_file", None, None),
     ],
 )
-def test_the_sandbox_rejects_by_amount_and_name_and_others_reject_nothing(question, value, answer):
+def test_simulated_screening_rejects_by_amount_and_name(question, value, answer):
     assert getattr(SimulatedScreening(), question)(value) == answer
     assert getattr(NoScreening(), question)(value) is None

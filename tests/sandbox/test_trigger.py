@@ -9,11 +9,11 @@ from billfold.sandbox.cli.listen import payload_of
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_has_a_payload_to_be_triggered_with(kind):
+def test_every_event_kind_has_a_trigger_payload(kind):
     assert msgspec.convert(payload_of(kind, []), KINDS[kind].payload) == KINDS[kind].example
 
 
-def test_fields_can_be_set():
+def test_trigger_payload_fields_can_be_overridden():
     told = payload_of("card.transaction.approved", ["amount=99", "account_id=x=y"])
     assert (told["amount"], told["account_id"]) == (99, "x=y")
     for wrong in ("amount", "colour=red"):

@@ -72,7 +72,7 @@ async def payer(partner_desks):
     return Payer(desk, await desk.funded(500_000_00))
 
 
-async def test_a_payee_with_a_hit_is_paid_when_two_operators_have_cleared_it(payer, capsys):
+async def test_a_payee_with_a_sanctions_hit_is_paid_after_two_operators_clear_it(payer, capsys):
     desk, bank = payer.desk, payer.bank
     wired = await payer.link(payees.wire(counterparty_name=WARKASCHIN))
     collected = await payer.link(payees.ach(counterparty_name=BRACHMOND))
@@ -101,7 +101,7 @@ async def test_a_payee_with_a_hit_is_paid_when_two_operators_have_cleared_it(pay
         await desk.post(path, body, status=status)
 
 
-async def test_a_payment_that_waits_is_stopped_when_its_payee_is_found_on_a_new_list(payer, tmp_path):
+async def test_a_pending_payment_is_stopped_when_its_payee_matches_a_new_list(payer, tmp_path):
     desk, bank = payer.desk, payer.bank
     before = await desk.value(payer.pocket)
     await desk.until(FRIDAY_EVENING)
@@ -129,7 +129,7 @@ async def test_a_payment_that_waits_is_stopped_when_its_payee_is_found_on_a_new_
     assert not list((bank.settings.rails_dir / "wire").glob("*/fedwire-*"))
 
 
-async def test_a_confirmed_payee_is_unlinked_and_what_was_ordered_is_rejected(payer, tmp_path):
+async def test_confirming_a_hit_unlinks_the_payee_and_rejects_pending_payments(payer, tmp_path):
     desk, bank = payer.desk, payer.bank
     payee = await desk.pocket(await desk.customer("Quellmar Freight"))
     name = {"type": "business", "business_name": "Quellmar Freight"}
@@ -155,7 +155,7 @@ async def test_a_confirmed_payee_is_unlinked_and_what_was_ordered_is_rejected(pa
     )
 
 
-async def test_of_two_who_decide_at_once_each_counts_once(payer):
+async def test_concurrent_hit_decisions_count_each_operator_once(payer):
     bank, now = payer.bank, await payer.bank.now()
     linked = [await payer.link(payees.wire(counterparty_name=name)) for name in (WARKASCHIN, BRACHMOND)]
     first, second = [each[0] for each in await cli.hits(bank)]
@@ -176,7 +176,7 @@ async def test_of_two_who_decide_at_once_each_counts_once(payer):
     assert "VERIFIED" in [(await payer.shown(each))["status"] for each in linked]
 
 
-async def test_a_name_that_many_entries_are_like_is_looked_at_in_parts(payer, tmp_path):
+async def test_a_name_with_many_similar_entries_is_screened_in_batches(payer, tmp_path):
     bank = payer.bank
     entry = LIST[LIST.index("  <sdnEntry>\n    <uid>900003") : LIST.index("  <sdnEntry>\n    <uid>900004")]
     count = NEW_HITS_MAX + 3
@@ -196,7 +196,7 @@ async def test_a_name_that_many_entries_are_like_is_looked_at_in_parts(payer, tm
     await payer.desk.post(*payer.wire(linked))
 
 
-async def test_one_that_cannot_be_screened_keeps_no_other_from_it(payer, tmp_path):
+async def test_a_counterparty_that_cannot_be_screened_does_not_block_others(payer, tmp_path):
     bank = payer.bank
     ids = [
         await payer.link(payees.wire(counterparty_name=payees.CONTOSO, identifier=f"00012345678{n}")) for n in range(3)
@@ -214,7 +214,7 @@ async def test_one_that_cannot_be_screened_keeps_no_other_from_it(payer, tmp_pat
     assert len(list(await cli.hits(bank))) == 3
 
 
-async def test_what_was_requested_is_not_approved_or_executed_for_a_payee_on_a_list(
+async def test_a_transfer_request_to_a_listed_payee_is_not_approved_until_cleared(
     customer_desk, manager, world, funded, tmp_path
 ):
     bank, customer = customer_desk.bank, customer_desk.team.customer

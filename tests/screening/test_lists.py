@@ -36,7 +36,7 @@ def file(tmp_path):
     return write
 
 
-def test_the_xml_of_a_list_is_read_with_its_names_births_and_countries(file):
+def test_a_sanctions_list_in_xml_is_read_with_names_birth_dates_and_countries(file):
     read = read_list(file(XML))
     person, company, *_, vessel = read.entries
     assert (read.published_on, len(read.entries), vessel.kind) == (date(2025, 1, 2), 5, EntryKind.VESSEL)
@@ -51,7 +51,7 @@ def test_the_xml_of_a_list_is_read_with_its_names_births_and_countries(file):
     assert listed_wallets(read.entries) == {WALLET}
 
 
-def test_the_three_csv_files_are_one_list(file):
+def test_the_three_ofac_csv_files_are_read_as_one_list(file):
     file(ALT, "alt.csv")
     file(ADD, "add.csv")
     person, company = read_list(file(SDN, "sdn.csv"), date(2025, 1, 2)).entries
@@ -81,7 +81,7 @@ LAUGHS = '<!DOCTYPE sdnList [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
         (b"\x00\xff", "not well-formed XML"),
     ],
 )
-def test_a_file_that_is_no_list_is_refused_where_it_is_wrong(file, content, words):
+def test_an_invalid_sanctions_list_file_is_refused_with_its_location(file, content, words):
     with pytest.raises(InvalidList, match=words):
         read_list(file(content))
 
@@ -97,7 +97,7 @@ def test_a_file_that_is_no_list_is_refused_where_it_is_wrong(file, content, word
         ("alt.csv", None, "alt.csv: is missing"),
     ],
 )
-def test_csv_files_that_are_no_list_are_refused_where_they_are_wrong(file, name, content, words):
+def test_invalid_sanctions_csv_files_are_refused_with_the_location(file, name, content, words):
     for each, own in (("alt.csv", ALT), ("add.csv", ADD), ("sdn.csv", SDN)):
         if each != name or content is not None:
             file(own if each != name else content, each)
@@ -105,7 +105,7 @@ def test_csv_files_that_are_no_list_are_refused_where_they_are_wrong(file, name,
         read_list(file(SDN if name != "sdn.csv" else content, "sdn.csv"), date(2025, 1, 2))
 
 
-async def test_a_list_is_imported_whole_once_and_never_an_older_one(bank, file):
+async def test_a_sanctions_list_is_imported_once_as_a_whole_and_never_replaced_by_an_older_one(bank, file):
     async with bank.pool.acquire() as conn, conn.transaction():
         before = await store.find_current(conn)
         assert before is not None

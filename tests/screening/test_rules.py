@@ -47,7 +47,7 @@ def scores(name, *, is_person=True, **known):
         ("Quellmar Shipping", []),
     ],
 )
-def test_names_are_alike_whatever_their_order_accents_initials_and_typing(name, expected):
+def test_screening_matches_names_despite_order_accents_initials_and_typos(name, expected):
     assert scores(name) == expected
 
 
@@ -64,7 +64,7 @@ def test_names_are_alike_whatever_their_order_accents_initials_and_typing(name, 
         ("Zoltan Varkashin", 92),
     ],
 )
-def test_a_company_is_known_without_its_legal_form(name, expected):
+def test_screening_ignores_the_legal_form_of_a_company(name, expected):
     assert [score for _, score in scores(name, is_person=False)] == ([expected] if expected else [])
 
 
@@ -78,11 +78,11 @@ def test_a_company_is_known_without_its_legal_form(name, expected):
         ({"countries": ("Cuba",)}, [(1, 92)]),
     ],
 )
-def test_a_birth_and_a_country_are_evidence(known, expected):
+def test_a_birth_date_and_a_country_add_screening_evidence(known, expected):
     assert scores("Zoltan Varkashin", **known) == expected
 
 
-def test_a_match_says_which_name_which_words_and_what_else_it_rests_on():
+def test_a_screening_match_explains_its_name_words_and_evidence():
     screened = ScreenedName(name="Mueller, Tellemonde", is_person=True, born_on=date(1962, 10, 7), countries=("Syria",))
     (match,) = INDEX.find(screened, threshold=THRESHOLD)
     assert (match.listed_name, match.name_kind) == ("Tellemonde MÜLLER", "a.k.a.")
@@ -90,13 +90,13 @@ def test_a_match_says_which_name_which_words_and_what_else_it_rests_on():
     assert match.evidence == {"same date of birth": 8, "same country": 3}
 
 
-def test_names_of_countries_come_from_their_codes():
+def test_country_names_are_derived_from_their_codes():
     names = country_names("# codes\nGB\tBritain (UK)\nKP\tKorea (North)\n")
     assert names == {"GB": "United Kingdom", "KP": "Korea (North)"}
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_every_name_of_a_list_is_found_with_a_letter_left_out(seed):
+def test_every_listed_name_is_matched_with_one_letter_missing(seed):
     draw = Random(seed)
     letters = "abcdefghijklmnoprstuvz"
     words = ["".join(draw.choices(letters, k=draw.randint(6, 10))) for _ in range(300)]

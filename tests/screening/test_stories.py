@@ -30,7 +30,7 @@ POCKET = {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"}
 
 @pytest.fixture
 def applicant(world):
-    """One who applies through a partner."""
+    """An applicant of a partner."""
     return Applicant(world)
 
 
@@ -41,7 +41,9 @@ def applicant(world):
         (MINORITY, {"doing_business_as": "Quelmar Shipping"}, "QUELLMAR SHIPPING COMPANY"),
     ],
 )
-async def test_a_hit_is_cleared_by_two_operators_and_then_approved(applicant, capsys, party, business, listed):
+async def test_a_hit_cleared_by_two_operators_lets_the_application_be_approved(
+    applicant, capsys, party, business, listed
+):
     desk = applicant.desk
     bank = desk.bank
     made = await applicant.filled(party, **SIMPLE | business)
@@ -72,7 +74,7 @@ async def test_a_hit_is_cleared_by_two_operators_and_then_approved(applicant, ca
     assert name not in dump
 
 
-async def test_a_person_with_a_listed_name_is_rejected_once_it_is_confirmed(applicant):
+async def test_an_applicant_with_a_confirmed_hit_is_rejected(applicant):
     desk = applicant.desk
     name = {"first_name": "Zoltan", "last_name": "Varkashin"}
     made = await desk.post(RETAIL, PERSON | {"name": name, "date_of_birth": "1962-10-07"})
@@ -86,7 +88,7 @@ async def test_a_person_with_a_listed_name_is_rejected_once_it_is_confirmed(appl
     assert (rejected["status"], rejected["exception_reasons"]) == ("REJECTED", ["SANCTIONS_SCREENING"])
 
 
-async def test_a_name_that_changes_after_it_was_cleared_is_a_new_hit(applicant):
+async def test_a_name_changed_after_clearing_is_a_new_hit(applicant):
     desk = applicant.desk
     made = await applicant.simple(name="Quellmar Shipping Documents", address=ABROAD)
     assert (await applicant.decided(made))["status"] == "DOCUMENTS_NEEDED"
@@ -97,7 +99,7 @@ async def test_a_name_that_changes_after_it_was_cleared_is_a_new_hit(applicant):
     await desk.refused("POST", path, decision, status=409, code="sanctions-hit-open")
 
 
-async def test_an_import_finds_customers_and_owners_and_a_confirmed_one_is_frozen(applicant, tmp_path):
+async def test_a_list_import_screens_customers_and_owners_and_a_confirmed_customer_is_frozen(applicant, tmp_path):
     desk = applicant.desk
     bank = desk.bank
     made = await applicant.simple(name="Ostravel Trading", first_pocket=POCKET)
@@ -122,9 +124,7 @@ async def test_an_import_finds_customers_and_owners_and_a_confirmed_one_is_froze
     assert (await desk.get(f"/api/v1/customers/{customer_id}/"))["account_status"] == "FROZEN"
 
 
-async def test_a_customer_with_a_hit_pays_nothing_until_it_is_cleared_and_nobody_else_unfreezes_it(
-    partner_desks, tmp_path
-):
+async def test_a_customer_with_a_hit_cannot_pay_or_be_unfrozen_until_it_is_cleared(partner_desks, tmp_path):
     desk = await partner_desks("acme", features=("wires",))
     bank, pocket = desk.bank, await desk.funded(500_000_00, await desk.customer("Ostravel Trading"))
     path, state = f"/api/v2/customers/{pocket.customer}/", f"/api/v1/sandbox/customers/{pocket.customer}/"
@@ -156,7 +156,7 @@ async def test_a_customer_with_a_hit_pays_nothing_until_it_is_cleared_and_nobody
     await desk.post(state, lifted, status=200)
 
 
-async def test_an_edited_hit_is_found_by_verify_and_none_can_be_deleted(applicant):
+async def test_verify_reports_an_edited_sanctions_hit_and_deletion_is_denied(applicant):
     await applicant.decided(await applicant.simple(name="Quellmar Shipping"))
     async with applicant.desk.bank.pool.acquire() as conn:
         assert await undetected(conn, "sanctions_hit", check_fingerprints, undetectable=("deleted",)) == []

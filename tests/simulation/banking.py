@@ -1,4 +1,4 @@
-"""What the rails do in a seeded life: wires that settle, bounce or are rejected, and ACH both ways.
+"""Rails in a simulated life: wires that settle, are returned or rejected, and ACH in both directions.
 
 What only files bring about happens in memory alone (`life.files`): no file is written here.
 """

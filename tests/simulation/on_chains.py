@@ -1,4 +1,4 @@
-"""What chains do in a seeded life: deposits that are doubted, reorged and back; withdrawals that are paid or not."""
+"""Chains in a simulated life: deposits that are doubted, reorged and back; withdrawals that are paid or not."""
 
 from typing import Any
 

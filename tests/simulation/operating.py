@@ -1,4 +1,4 @@
-"""What the house and its operator do in a seeded life: suspense, credits and corrections."""
+"""The house and its operator in a simulated life: suspense, credits and corrections."""
 
 from functools import wraps
 from uuid import UUID

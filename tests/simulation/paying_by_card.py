@@ -1,4 +1,4 @@
-"""What cards do in a seeded life: purchases whose messages and records come in any order, late or twice."""
+"""Cards in a simulated life: purchases whose messages and records come in any order, late or twice."""
 
 from datetime import date, timedelta
 from typing import Any

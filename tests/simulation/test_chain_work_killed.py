@@ -22,7 +22,7 @@ STEPS = (1, 120)
 """Of how many steps a round with something to do is, about."""
 
 
-async def test_every_withdrawal_is_paid_or_returned_once_when_the_sender_dies_at_any_step(usdc, bank_dsn):
+async def test_every_withdrawal_is_paid_or_refunded_once_when_the_sender_dies_at_any_step(usdc, bank_dsn):
     print(f"BILLFOLD_KILLS_SEED={SEED}")
     draw = Random(SEED)
     await usdc.mine_nothing()

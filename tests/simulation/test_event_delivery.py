@@ -84,7 +84,7 @@ async def all_told(bank, receiver):
     return last
 
 
-async def test_a_receiver_sees_everything_once_though_the_worker_is_killed(database_dsn, tmp_path):
+async def test_a_webhook_receiver_gets_every_event_in_order_despite_killed_workers(database_dsn, tmp_path):
     async with opened(database_dsn, tmp_path) as (bank, workers), receiving() as receiver:
         receiver.script = assassin = Assassin(workers, receiver)
         await subscriptions.create_subscription(

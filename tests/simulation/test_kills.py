@@ -139,7 +139,7 @@ def free_port():
 
 
 class Client:
-    """Somebody outside who pays, asks again until there is an answer, and keeps a list."""
+    """An external payer that repeats each request until it is answered, and keeps a list."""
 
     def __init__(self, programs, partner, pockets, card_key):
         self.random = Random(SEED)
@@ -282,7 +282,7 @@ async def let_time_pass(programs):
 
 
 async def until_answered(client, programs):
-    """Wait until somebody has been answered since now: the last kill has been survived."""
+    """Wait until a request made from now on is answered: the bank is up after the last kill."""
     known, late = len(client.acknowledged), monotonic() + STEADY_SECONDS
     while len(client.acknowledged) == known:
         assert monotonic() < late, programs.logs()
@@ -302,7 +302,7 @@ def programs(tmp_path):
         shutil.rmtree(place, ignore_errors=True)
 
 
-async def test_nothing_acknowledged_is_lost_or_doubled_when_processes_are_killed(programs):
+async def test_killed_processes_neither_lose_nor_duplicate_acknowledged_commands(programs):
     print(f"BILLFOLD_KILLS_SEED={SEED}")
     partner, pockets, card_key = await settle(programs)
     for name in ("serve", "worker"):

@@ -164,7 +164,7 @@ class Street:
         return Counter(entry.trace_number for batch in batches for entry in batch.entries)
 
 
-async def test_everything_comes_out_once_when_the_worker_dies_at_any_step(bank_dsn, tmp_path):
+async def test_every_rail_payment_is_executed_once_when_the_worker_dies_at_any_step(bank_dsn, tmp_path):
     print(f"BILLFOLD_KILLS_SEED={SEED}")
     draw = Random(SEED)
     bank = await open_bank(bank_dsn, rails_dir=tmp_path / "rails", files_dir=tmp_path / "files")

@@ -6,7 +6,7 @@ import time
 from random import Random
 
 import pytest
-from tests.reports.requests.test_routes import ALL, content, requested
+from tests.reports.requests.test_routes import ALL, content, report_request
 from tests.simulation.dying_report_makers import dying_report_makers
 
 KILLS = int(os.environ.get("BILLFOLD_REPORT_KILLS", "4"))
@@ -42,7 +42,7 @@ async def test_reports_and_statements_are_made_once_when_workers_are_killed(part
     days = {"pocket_ids": [pockets[0].id], "date": "2025-06-30"}
     trades = {"pocket_ids": [pockets[0].id], "date_from": "2025-06-01", "date_to": "2025-06-30"}
     shown = [
-        await desk.post(ALL, requested(type_, formats, **parameters), status=202)
+        await desk.post(ALL, report_request(type_, formats, **parameters), status=202)
         for type_, formats, parameters in (
             ("BANK_STATEMENT_REPORT", ["CAMT053", "OFX"], days),
             ("POSITION_SUMMARY_REPORT", ["PDF"], days),

@@ -79,7 +79,7 @@ TERMS = BankPolicy(
 
 @pytest.fixture
 def life():
-    """A life that begins; whoever fails says under which seed."""
+    """A new life; a failing test prints its seed."""
     print(f"BILLFOLD_SIMULATION_SEED={SIMULATION_SEED}")
     calendars = Calendars()
     bank = MemoryBank(Market.packaged(calendars), calendars, TERMS, seed=SEED, now=START)
@@ -91,7 +91,7 @@ def life():
     gc.enable()
 
 
-def look(bank):
+def check_invariants(bank):
     """Every invariant, over every book."""
     for book in bank.books.values():
         check_book(book)
@@ -111,12 +111,12 @@ def step_checked(life):
         check_nothing_for_free(bank, before, len(bank.tables[TradeEntry]) - trades)
 
 
-def test_everything_stays_whole_when_a_bank_lives_through_thousands_of_steps(life):
+def test_invariants_hold_over_thousands_of_random_steps(life):
     for count in range(STEPS):
         step_checked(life)
         if count % LOOK_EVERY == 0:
-            look(life.bank)
-    look(life.bank)
+            check_invariants(life.bank)
+    check_invariants(life.bank)
     # It was a life with everything in it.
     assert {"Shortfall carried", "Shortfall repaid", "Correction", "Adjustment"} <= {
         row.title for row in life.bank.tables[TransactionEntry]
@@ -145,7 +145,7 @@ def test_everything_stays_whole_when_a_bank_lives_through_thousands_of_steps(lif
     assert kinds == {"BUY", "SELL", "MATURITY", "SAME_ENTITY_SECURITY_TRANSFER", "EXTERNAL_SECURITY_TRANSFER"}
 
 
-async def test_postgres_agrees_to_the_last_hash_when_it_lives_the_same_steps(life, bank_dsn):
+async def test_postgres_and_the_memory_bank_agree_to_the_last_hash_over_the_same_steps(life, bank_dsn):
     life.files = False
     lived = [life.step() for _ in range(THROUGH_POSTGRES)]
     bank = await open_bank(bank_dsn)
@@ -161,7 +161,7 @@ async def test_postgres_agrees_to_the_last_hash_when_it_lives_the_same_steps(lif
         if isinstance(step, WalkTo):
             await ClockStepper(bank).set_to(step.to)
         else:
-            assert await outcome_of(bank.engine, step) == told(answer), (number, step)
+            assert await outcome_of(bank.engine, step) == seen_by_caller(answer), (number, step)
     bank.engine = engines[0]
     for statement in CHAINS_SAY:
         await bank.pool.execute(statement)
@@ -186,13 +186,13 @@ async def statements_must_balance(bank):
 
 async def outcome_of(engine, command):
     try:
-        return told(await engine.submit(command))
+        return seen_by_caller(await engine.submit(command))
     except BillfoldError as refused:
-        return told(refused)
+        return seen_by_caller(refused)
 
 
-def told(answer):
-    """What a caller learns."""
+def seen_by_caller(answer):
+    """The answer as a caller sees it."""
     if isinstance(answer, BillfoldError):
         return answer.code, answer.detail
     return answer.outcome, answer.replayed
@@ -238,14 +238,14 @@ async def must_be_the_same(conn: asyncpg.Connection, bank):
         columns = ", ".join(kind.__struct_fields__)
         rows = [tuple(row) for row in await conn.fetch(f"SELECT {columns} FROM {kind.table}")]
         made = [msgspec.structs.astuple(row) for row in bank.tables[kind]]
-        assert sorted(rows, key=by(order)) == sorted(made, key=by(order)), kind
+        assert sorted(rows, key=sort_key(order)) == sorted(made, key=sort_key(order)), kind
 
 
-def by(order):
+def sort_key(order):
     return lambda row: tuple(row[index] for index in order)
 
 
-def test_the_same_seed_draws_the_same_steps():
+def test_a_simulation_with_the_same_seed_draws_the_same_steps():
     def draw():
         calendars = Calendars()
         bank = MemoryBank(Market.packaged(calendars), calendars, TERMS, seed=SEED, now=START)

@@ -34,7 +34,7 @@ async def anna(bank_dsn, tmp_path):
     await close_bank(bank)
 
 
-async def test_half_an_upload_is_never_seen_when_the_server_dies_on_the_way(anna, bank_dsn, tmp_path):
+async def test_an_upload_interrupted_by_a_dying_server_is_never_visible(anna, bank_dsn, tmp_path):
     customer, client = anna
     bank = customer.bank
     path = f"/api/v1/customers/{customer.id}/documents/{PROOF}/file/"
@@ -46,7 +46,7 @@ async def test_half_an_upload_is_never_seen_when_the_server_dies_on_the_way(anna
             answered = await asyncio.to_thread(servers.upload, steps, key)
             seen = await whole_documents(bank, customer.id)
             assert len(seen - made) <= 1
-            # Ten seconds later, when nobody is waited for any more.
+            # Ten seconds later, after every timeout.
             await bank.pool.execute("UPDATE idempotency_key SET lease_until = claimed_at")
             again = await send(client, path, key, step=lambda: None)
             assert again.status_code == 201, again.text

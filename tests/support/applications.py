@@ -170,7 +170,7 @@ class Applicant:
 
 
 async def run_jobs(bank):
-    """Run what is due, as the worker does, until there is nothing more; nothing may fail."""
+    """Run due work, as the worker does, until there is none left; no job may fail."""
     happened = True
     while happened:
         done = await run_scheduled_jobs(bank, await bank.now())
@@ -203,7 +203,7 @@ async def release(bank, day=SECOND, *, required_by=None, texts=None):
     await refresh.refresh(bank.pool, bank.terms.agreements)
 
 
-LIST = Path(sandbox.__file__).with_name("sanctions.xml").read_text()
+LIST = (Path(sandbox.__file__).parent / "scenarios" / "sanctions.xml").read_text()
 NOTE = "Born in another country."
 
 
@@ -220,7 +220,7 @@ async def only_hit(bank, status=HitStatus.OPEN):
 
 
 async def clear(bank, hit_id):
-    """Let two operators clear a hit, and the worker do what follows."""
+    """Let two operators clear a hit, and run the worker."""
     for operator in ("anna", "ben"):
         await act(bank, operator, cli.clear, hit_id, note=NOTE)
     await run_jobs(bank)

@@ -1,4 +1,4 @@
-"""A company whose members ask for transfers and decide about them, over HTTP."""
+"""A company whose members request and approve transfers, over HTTP."""
 
 import re
 from uuid import UUID
@@ -111,7 +111,7 @@ async def member_id_of(customer_desk):
 
 
 async def counterparty(world, customer, to, named=NORTHWIND):
-    """Link a Pocket of somebody else as a counterparty; return its id."""
+    """Link a Pocket of a different customer as a counterparty; return its id."""
     portal = (await world.get(f"/api/v2/pockets/{to.id}/portals/"))["items"][0]
     body = {"type": "on_us", "counterparty_name": named, "account_number": portal["network_address"]}
     return (await world.post(f"/api/v2/customers/{customer}/counterparties/", body))["id"]
@@ -142,19 +142,19 @@ async def wire_counterparty(customer_desk, *, kind="wire", verification="pre_ver
 
 
 def proposed(answer):
-    """Return the id of what a command has proposed, from its status and what it said."""
+    """Return the id of a command's proposal, from its status and output."""
     status, said = answer
     assert (status, "Another operator confirms it" in said) == (0, True), said
     return re.findall(r"proposals confirm ([0-9a-f-]{36})", said)[0]
 
 
 def confirmed(billfold, answer):
-    """Confirm what a command has proposed, as another operator; return what is said."""
+    """Confirm a command's proposal as a second operator; return the output."""
     status, said = billfold("proposals", "confirm", proposed(answer), BILLFOLD_OPERATOR="otto")
     assert (status, "APPLIED" in said) == (0, True), said
     return said
 
 
 async def confirm_as_otto(bank, said):
-    """Confirm what a command of the tests has proposed, as another operator."""
+    """Confirm the proposal of a command of the tests, as a second operator."""
     await confirm(bank, proposed((0, said)), by=Operator.of_command_line("otto"))

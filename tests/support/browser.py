@@ -1,4 +1,4 @@
-"""A browser as far as pages need one: cookies, forms as they stand on the page, no script."""
+"""A browser with as much as pages need: cookies and the forms of a page, no scripts."""
 
 import re
 from html import unescape
@@ -18,8 +18,8 @@ ORIGIN = "https://auth.localhost:8443"
 FIREFOX = "Mozilla/5.0 (Macintosh; Intel Mac OS X 15.1) Gecko/20100101 Firefox/140.0"
 
 
-def found(pattern, text):
-    """Return what the group of a pattern stands for in a text that must hold it."""
+def first_match(pattern, text):
+    """Return the first group of a pattern's first match in a text; fail without a match."""
     match = re.search(pattern, text)
     assert match is not None, text
     return match[1]
@@ -64,14 +64,14 @@ class _Forms(HTMLParser):
 
 
 def forms_of(text):
-    """Return the forms of a page: where each is sent, and its fields as they stand there."""
+    """Return the forms of a page: the action of each, and its fields with their values."""
     parser = _Forms()
     parser.feed(text)
     return parser.forms
 
 
 class Browser:
-    """Goes to pages and sends their forms; never follows anywhere by itself."""
+    """Opens pages and sends their forms; follows redirects only when asked."""
 
     def __init__(self, pages_app, *, address="203.0.113.7", agent=FIREFOX):
         self.http = httpx.AsyncClient(
@@ -93,26 +93,26 @@ class Browser:
 
     @property
     def csrf(self):
-        """What scripts of the page would send."""
-        return found(r'name="csrf" value="([^"]+)"', self.page.text)
+        """The CSRF token of the page, which its scripts send."""
+        return first_match(r'name="csrf" value="([^"]+)"', self.page.text)
 
     @property
     def mistakes(self):
-        """What is said of each field that is marked as wrong, found by the ids in its `aria-describedby`."""
+        """The error of each field marked as invalid, found by the ids in its `aria-describedby`."""
         marked = re.findall(r'<\w+([^>]*) aria-invalid="true" aria-describedby="([^"]+)"', self.page.text)
-        return {found(r'id="([^"]+)"', field): self._described(ids) for field, ids in marked}
+        return {first_match(r'id="([^"]+)"', field): self._described(ids) for field, ids in marked}
 
     def _described(self, ids):
-        return " ".join(unescape(found(rf'id="{each}">([^<]+)<', self.page.text)) for each in ids.split())
+        return " ".join(unescape(first_match(rf'id="{each}">([^<]+)<', self.page.text)) for each in ids.split())
 
     @property
     def questions(self):
-        """Where the forms are sent that stand behind a question."""
+        """The actions of the forms behind a confirmation."""
         return re.findall(r'<details class="ask">.*?<form method="post" action="([^"]+)"', self.page.text, re.DOTALL)
 
     @property
     def text(self):
-        """What stands on the page."""
+        """The text of the page."""
         words = re.sub(r"<[^>]+>", " ", re.sub(r"<title>.*?</title>", "", self.page.text))
         return re.sub(r"\s+", " ", unescape(words)).strip()
 
@@ -137,7 +137,7 @@ class Browser:
         return self.page
 
     async def post(self, action, form, headers=None):
-        """Send a form that stands on no page."""
+        """Send a form that is on no page."""
         sent = {"origin": ORIGIN, **(headers or {})}
         sent = {name: value for name, value in sent.items() if value is not None}
         return await self.http.post(action, data=form, headers=sent)
@@ -165,7 +165,7 @@ async def mailed(bank):
 
 def link_in(email):
     """Return the path of the link of an e-mail."""
-    return found(rf"{ORIGIN}(/onboarding\?link=\S+)", email[1])
+    return first_match(rf"{ORIGIN}(/onboarding\?link=\S+)", email[1])
 
 
 class Guest(Browser):
@@ -234,4 +234,4 @@ async def register(anna, browser, **changed):
 
 def client_of(path):
     """Return the client_id in the path of an application's page."""
-    return found(r"/applications/([0-9a-f]{32})\b", path)
+    return first_match(r"/applications/([0-9a-f]{32})\b", path)

@@ -215,7 +215,7 @@ async def connected(port, pan=""):
 
 
 class StubBank:
-    """The bank's endpoint for messages about cards: it keeps what it got, and answers with what `decide` returns."""
+    """The bank's endpoint for card messages: it keeps the requests, and answers with the result of `decide`."""
 
     def __init__(self):
         self.messages = []

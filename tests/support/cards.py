@@ -54,7 +54,7 @@ def client_key():
 
 
 def unread_key(seed=None):
-    """A public key whose private one nobody has; the same for the same seed."""
+    """A public key without a known private key; the same for the same seed."""
     bits = secrets.randbits(4096) if seed is None else random.Random(seed).getrandbits(4096)
     return rsa.RSAPublicNumbers(65_537, bits | 1 << 4095 | 1).public_key()
 
@@ -169,7 +169,7 @@ class Cardholder(Holder):
         return (await self.desk.get(self.pocket.path))["portfolio"]
 
     async def money(self):
-        """Return what the events said of the card's money, in their order."""
+        """Return the amounts in the events about the card, in order."""
         rows = await self.desk.bank.pool.fetch(
             """SELECT kind, (payload->>'amount')::bigint AS cents FROM event
                 WHERE customer_id = $1 AND kind LIKE 'card.transaction.%' ORDER BY event_no""",

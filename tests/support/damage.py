@@ -40,7 +40,7 @@ def checks_of(*modules: ModuleType) -> Check:
 
 
 async def report_of(conn, *checks: Check):
-    """What these checks find, in the transaction there is."""
+    """The findings of these checks, in the open transaction."""
     found = Findings()
     for check in checks:
         await check(conn, found)

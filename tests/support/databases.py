@@ -59,7 +59,7 @@ def as_application(dsn):
 
 @asynccontextmanager
 async def owner_of(bank):
-    """A connection to a bank's database that may do what the bank itself may not."""
+    """A connection to a bank's database with the rights of its owner."""
     conn = await asyncpg.connect(bank.pool._connect_args[0].replace(f"//{APP_ROLE}@", "//postgres@"))
     try:
         yield conn
@@ -68,7 +68,7 @@ async def owner_of(bank):
 
 
 async def as_owner(bank, statement, *values):
-    """Do to a bank's database what the bank itself may not."""
+    """Run a statement on a bank's database with the rights of its owner."""
     async with owner_of(bank) as conn:
         await conn.execute(statement, *values)
 

@@ -1,4 +1,4 @@
-"""What a bank tells: events, webhooks and those who receive them."""
+"""Events, webhooks and their receivers."""
 
 import asyncio
 import json
@@ -51,7 +51,7 @@ async def raise_event(conn, customer_id, kind=BOTH, *, seconds=0):
 
 
 async def tell(customer_desk, kind="FUNDS_RECEIVED", *, title="Money arrived", **fields):
-    """Tell the team of something; return how many were told."""
+    """Notify the team; return the number of notified members."""
     bank = customer_desk.bank
     async with bank.pool.acquire() as conn, conn.transaction():
         return await notification_notify.notify(
@@ -97,7 +97,7 @@ class LastWords(bytes):
 
 @dataclass
 class Received:
-    """One request as it came."""
+    """One received request."""
 
     path: str
     headers: dict[str, str]
@@ -232,7 +232,7 @@ class Town:
         await work
 
     async def quiet(self, seconds=10):
-        """Wait until nothing is due at this time of the clock and nobody is at it."""
+        """Wait until no delivery is due or in progress at this time of the clock."""
         async with asyncio.timeout(seconds):
             while await self.pool.fetchval(
                 "SELECT EXISTS (SELECT 1 FROM subscription_queue WHERE worker_no IS NOT NULL"

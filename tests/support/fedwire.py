@@ -74,7 +74,7 @@ class Fedwire:
         return raw
 
     def taken(self, name):
-        """What was booked of a file: the outcome of each message."""
+        """The outcome of each message of a file."""
         report = json.loads((self.folder / "done" / f"{name}.report.json").read_text())
         return [each["outcome"] for each in report["items"]]
 
@@ -85,12 +85,12 @@ class Fedwire:
         return [(each["line"], each["element"], each["reason"]) for each in report["mistakes"]]
 
     async def stuck(self):
-        """What of all files waits for a person: (line, error) of each message."""
+        """The messages of all files that need review: (line, error) of each."""
         states = [retries.retry_state_of(each) for each in await retries.list_failing(self.bank.pool)]
         return [(each.line, each.error) for state in states if state for each in state.stuck]
 
     def last_out(self):
-        """What our last file says."""
+        """The content of our last file."""
         return max((self.folder / "outbox").iterdir()).read_text()
 
     # -- messages -------------------------------------------------------------------------
@@ -168,7 +168,7 @@ class Fedwire:
         )
 
     async def return_payment(self, item_id):
-        """Return what is held, as the operator does, and let our files go."""
+        """Return the held payments, as the operator does, and write our files."""
         await EngineCommands(self.bank).submit(
             ReturnFromSuspense, bank_customer_id(self.bank.seed), item_id=item_id, reason="AC04", references=(item_id,)
         )
@@ -190,7 +190,7 @@ class Fedwire:
 
 
 def file_of_a_payment(named, account_number, cents=5_00):
-    """What a file says that brings one payment to a bank of the usual settings."""
+    """The content of a file with one payment to a bank with default settings."""
     wire = SimulatedFed("061199992").payment(
         named,
         datetime(2025, 6, 2, 13, tzinfo=UTC),

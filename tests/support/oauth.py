@@ -127,7 +127,7 @@ def raw_jwt(key, claims, header):
 
 
 def without_none(found):
-    """Return a dict without what is None."""
+    """Return a dict without its None values."""
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -189,14 +189,14 @@ PAR, TOKEN, AUTHORIZE = "/api/oauth2/par", "/api/oauth2/token", "/api/oauth2/aut
 
 @dataclass
 class Came:
-    """What came back to the program's address."""
+    """A redirect to the client: its address and parameters."""
 
     address: str
     fields: dict[str, str]
 
 
 class Relying:
-    """Sends what a client sends; every part can be changed, and left out with None."""
+    """Sends the requests of a client; every part can be changed, or left out with None."""
 
     def __init__(self, bank, auth_app, client, person, *, key=None):
         self.bank, self.client, self.person = bank, client, person
@@ -288,7 +288,7 @@ class Relying:
         return UUID(parse_qs(where.query)["request"][0])
 
     async def approved(self, request_id=None, **changed):
-        """Let the person say yes; return what comes back."""
+        """Give consent as the user; return the redirect to the client."""
         request_id = request_id or await self.waiting(**changed)
         now = wall_now()
         async with self.bank.pool.acquire() as conn:
@@ -355,7 +355,7 @@ def came(address):
 
 
 def refused(answer, error, status=400):
-    """Check that an answer is this error of OAuth; return what it says."""
+    """Check that a response is this error of OAuth; return its body."""
     assert answer.status_code == status, f"{answer.status_code} {answer.text}"
     told = answer.json()
     assert told["error"] == error, told

@@ -1,4 +1,4 @@
-"""What a process of the bank has in memory, and whether a secret is among it."""
+"""The memory of a process of the bank, searched for secrets."""
 
 import base64
 from pathlib import Path
@@ -22,7 +22,7 @@ def traces(chunks, secrets):
 
 
 def memory_of(pid):
-    """Yield what a process has in memory of its own."""
+    """Yield the private memory of a process."""
     with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
         for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
             span, access, *_ = line.split(maxsplit=5)

@@ -1,4 +1,4 @@
-"""What the statements of the source do to which table, read from their texts."""
+"""The rights each SQL statement of the source needs on each table, read from its text."""
 
 import ast
 import re
@@ -54,7 +54,7 @@ def _read(text: str, needed: dict[str, set[str]], locked: set[str]) -> None:
 
 
 def _texts() -> list[str]:
-    """Every text of the source; what is put into one is left out."""
+    """Every string of the source, without the values of f-strings."""
     texts = []
     for path in SOURCE.rglob("*.py"):
         if path.relative_to(SOURCE).as_posix().startswith(OF_OTHERS):

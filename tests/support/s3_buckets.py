@@ -1,4 +1,4 @@
-"""A bucket on a server of the tests, and what stands between it and the bank."""
+"""A bucket on a server of the tests, and a proxy between it and the bank."""
 
 import asyncio
 from contextlib import asynccontextmanager, closing
@@ -33,7 +33,7 @@ class S3Server:
         )
 
     async def write(self, name, content):
-        """Write an object as somebody else would."""
+        """Write an object from outside the bank."""
         client = S3Store(
             self.bucket,
             endpoint=self.endpoint,

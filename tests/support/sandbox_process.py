@@ -25,7 +25,7 @@ PROGRAM = Path(sys.executable).with_name("billfold")
 
 
 def free_ports(count):
-    """Return ports that nobody listens on right now."""
+    """Return ports that are free now."""
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
         each.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""What the server of `test_serve` imports in its worker."""
+"""The application that the server of `test_serve` imports in its worker."""
 
 import os
 from contextlib import asynccontextmanager

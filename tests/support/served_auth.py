@@ -1,4 +1,4 @@
-"""A running server of several processes, and what its workers import."""
+"""A running server of several processes, and the application its workers import."""
 
 import asyncio
 import os
@@ -32,7 +32,7 @@ if __name__ == "__main__":
 
 @dataclass
 class Served:
-    """Where the server is, and what trusts it."""
+    """The address of the server, and the certificate authority that its clients trust."""
 
     issuer: str
     authority: Path

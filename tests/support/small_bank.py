@@ -1,4 +1,4 @@
-"""A small bank with a bit of everything in its log, always the same: what proofs are tried on."""
+"""A small deterministic bank with every kind of row, for tests of checks."""
 
 from contextlib import suppress
 from datetime import date, timedelta

@@ -1,4 +1,4 @@
-"""A small bank whose money comes and goes by wire and ACH, with a bit of everything they do."""
+"""A small bank with every kind of wire and ACH payment."""
 
 from datetime import date, datetime, timedelta
 from uuid import UUID
@@ -126,7 +126,7 @@ async def _originate(anna, bert):
         "other": await bert.ach("CREDIT", 720_00),
     }
     await anna.move(ReviewAch, await anna.ach("CREDIT", 90_00), decision="CANCELLED")
-    # Above what goes without being looked at.
+    # Above the limit of payments without review.
     waiting = await bert.ach("DEBIT", 90_000_000_00)
     await bert.move(ReviewAch, waiting, decision="REJECTED", reason="Too much.")
     await bert.ach("DEBIT", 90_000_000_00)

@@ -1,4 +1,4 @@
-"""Somebody at Chromium: signs in with an authenticator app, and looks at pages, each of which must be in order."""
+"""A visitor with Chromium: signs in with an authenticator app and opens pages, each of which must be valid."""
 
 import asyncio
 import re
@@ -156,7 +156,7 @@ class Visitor:
         await self.look(name)
 
     async def press(self, label, name):
-        """Press a button, and look at what comes of it."""
+        """Press a button, and check the resulting page."""
         async with self.page.expect_navigation():
             await self.main.get_by_role("button", name=label, exact=True).first.click()
         await self.look(name)
@@ -167,7 +167,7 @@ class Visitor:
             await self.main.get_by_label(label.replace("_", " ")).first.fill(value)
 
     async def text(self):
-        """Return what the page says."""
+        """Return the text of the page."""
         return " ".join((await self.main.inner_text()).split())
 
     async def read_until(self, words, path, name):

@@ -290,7 +290,7 @@ async def bank_dsn(pg_server, founded_template):
 
 @pytest.fixture
 async def bank(bank_dsn):
-    """A founded bank at 2025-06-02 09:00 ET, with its house and nobody else."""
+    """A founded bank at 2025-06-02 09:00 ET, with its house and no customers."""
     opened = await open_bank(bank_dsn)
     yield opened
     await close_bank(opened)

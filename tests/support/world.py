@@ -66,7 +66,7 @@ async def new_partner(bank, slug="acme", *, rate=10_000, money=10_000, features=
 
 
 async def close_app(app):
-    """Do what the worker does when it stops."""
+    """Close an application, as its server does on shutdown."""
     await app.close()
 
 
@@ -177,12 +177,12 @@ class PartnerApi:
         return (await self.ask("GET", path, status=status, filters=filters)).json()
 
     async def post(self, path, body, status=201, **options):
-        """Return the JSON of what was made, None where nothing is answered."""
+        """Return the JSON of the created object, None for an empty response."""
         answer = await self.ask("POST", path, body, status=status, **options)
         return answer.json() if answer.content else None
 
     async def patch(self, path, body, status=200, **options):
-        """Return the JSON of what was changed."""
+        """Return the JSON of the changed object."""
         return (await self.ask("PATCH", path, body, status=status, **options)).json()
 
     async def refused(self, method, path, body=b"", *, status, code, **options):
@@ -289,7 +289,7 @@ class PartnerApi:
         return made
 
     async def value(self, pocket):
-        """Return what a Pocket is worth, in cents."""
+        """Return the value of a Pocket, in cents."""
         shown = await self.get(pocket.path)
         return shown["portfolio"]["total_value"]["value"]
 
@@ -344,7 +344,7 @@ async def token_for(bank, team, *, scopes=None, key=SPA, age=timedelta(0)):
 
 
 class MemberDesk(PartnerApi):
-    """Calls operations of the Customer API; what the partner's desk can do beside it can."""
+    """Calls operations of the Customer API, in addition to everything the partner's desk does."""
 
     def __init__(self, bank, customer_app, team, token):
         self.bank, self.app, self.team, self.token = bank, customer_app, team, token

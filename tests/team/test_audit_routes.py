@@ -1,4 +1,4 @@
-"""The audit log through the Customer API: who did what, as pages and as a file."""
+"""The audit log through the Customer API, as pages and as a file."""
 
 import csv
 import io
@@ -18,7 +18,7 @@ PATH, FILE = "/api/v1/team/audit-logs/", "/api/v1/team/audit-logs.csv"
 AGENT = {"user-agent": "books/2.1"}
 
 
-def of(member_id):
+def audit_path_of(member_id):
     return f"/api/v1/team/members/{member_id}/audit-logs/"
 
 
@@ -68,22 +68,24 @@ async def test_actions_of_members_and_the_partner_are_logged_with_actor_and_addr
     assert [each["action"] for each in earlier] == ["customer.created"]
 
 
-async def test_a_member_has_his_own_log_and_a_foreign_one_is_not_found(customer_desk, customer_desks, other_customer):
+async def test_the_audit_log_of_a_member_is_separate_and_a_foreign_one_not_found(
+    customer_desk, customer_desks, other_customer
+):
     other = await customer_desks(customer_desk.team.customer, role="MANAGER")
     pocket = await customer_desk.pocket()
     await other.ask("PATCH", f"/api/v2/pockets/{pocket.id}/", {"name": "Mine"}, status=200)
     mine, theirs = await member_id_of(customer_desk), await member_id_of(other)
-    assert [each["action"] for each in (await customer_desk.get(of(mine)))["items"]] == ["pocket.created"]
-    assert [each["action"] for each in (await customer_desk.get(of(theirs)))["items"]] == ["pocket.updated"]
+    assert [each["action"] for each in (await customer_desk.get(audit_path_of(mine)))["items"]] == ["pocket.created"]
+    assert [each["action"] for each in (await customer_desk.get(audit_path_of(theirs)))["items"]] == ["pocket.updated"]
     for member_id in (UNKNOWN, await member_id_of(other_customer)):
-        await customer_desk.refused("GET", of(member_id), status=404, code="not-found")
+        await customer_desk.refused("GET", audit_path_of(member_id), status=404, code="not-found")
         await customer_desk.refused("GET", FILE, status=404, code="not-found", filters={"member_id": member_id})
     rows = table(await customer_desk.ask("GET", FILE, status=200, filters={"member_id": theirs}))
     assert [(row["action"], row["member_id"]) for row in rows] == [("pocket.updated", theirs)]
     assert (await other_customer.get(PATH))["items"][0]["action"] == "customer.created"
 
 
-async def test_a_log_is_read_by_page_and_by_time(customer_desk):
+async def test_the_audit_log_is_paged_and_filtered_by_time(customer_desk):
     noon = datetime(2099, 6, 2, 12, tzinfo=UTC)
     for number in range(7):
         await record(customer_desk, noon + timedelta(minutes=number), details=[{"number": number}])
@@ -101,7 +103,7 @@ async def test_a_log_is_read_by_page_and_by_time(customer_desk):
     assert back["items"] == first["items"]
 
 
-async def test_the_file_has_the_same_fields_and_no_formula(customer_desk):
+async def test_the_audit_log_csv_has_the_same_fields_and_no_formulas(customer_desk):
     for evil in ('=HYPERLINK("http://x")', "+1+1", "-1+1", "@SUM(A1)", "\tx", "\rx", " =1"):
         origin = Origin(kind="CLIENT", name=evil, user_agent=evil, ip_address="192.0.2.1")
         await record(customer_desk, datetime.now(UTC), origin=origin, details=[{"name": evil, "amount": -5}])
@@ -116,14 +118,14 @@ async def test_the_file_has_the_same_fields_and_no_formula(customer_desk):
             assert row["user_agent"] == "'" + item["user_agent"]
 
 
-async def test_a_long_log_is_one_file(customer_desk):
+async def test_a_long_audit_log_is_downloaded_as_one_file(customer_desk):
     await record(customer_desk, datetime.now(UTC), details=[{"number": n} for n in range(1_203)])
     rows = table(await customer_desk.ask("GET", FILE, status=200))
     numbers = [msgspec.json.decode(row["details"])["number"] for row in rows if row["action"] == "a.b"]
     assert numbers == list(range(1_202, -1, -1))
 
 
-async def test_a_wrong_query_is_named(customer_desk):
+async def test_an_invalid_audit_log_query_is_refused_at_its_parameter(customer_desk):
     for path, filters, loc in (
         (PATH, {"timestamp_from": "noon"}, "query.timestamp_from"),
         (PATH, {"timestamp_to": "2025-06-02T10:00:00"}, "query.timestamp_to"),
@@ -132,20 +134,23 @@ async def test_a_wrong_query_is_named(customer_desk):
         (PATH, {"member_id": UNKNOWN}, "query.member_id"),
         (FILE, {"member_id": "x"}, "query.member_id"),
         (FILE, {"timestamp_to": "later"}, "query.timestamp_to"),
-        (of("x"), {}, "path.member_id"),
+        (audit_path_of("x"), {}, "path.member_id"),
     ):
         await customer_desk.invalid("GET", path, loc=loc, filters=filters)
 
 
-async def test_a_cursor_of_another_span_or_member_is_refused(customer_desk):
+async def test_an_audit_log_cursor_of_a_different_time_span_or_member_is_refused(customer_desk):
     for _ in range(3):
         await record(customer_desk, datetime.now(UTC))
     cursor = (await customer_desk.get(PATH, {"limit": 1}))["next_page"]
-    for path, more in ((of(await member_id_of(customer_desk)), {}), (PATH, {"timestamp_from": "2025-01-01"})):
+    for path, more in (
+        (audit_path_of(await member_id_of(customer_desk)), {}),
+        (PATH, {"timestamp_from": "2025-01-01"}),
+    ):
         await customer_desk.invalid("GET", path, loc="query.cursor", filters={"cursor": cursor, **more})
 
 
-async def test_who_tries_to_change_what_he_may_not_is_in_the_log(bank, customer_desk, customer_desks):
+async def test_a_forbidden_change_is_audited_with_its_member_and_scope(bank, customer_desk, customer_desks):
     viewer = await customer_desks(customer_desk.team.customer, role="VIEWER")
     body = {"pocket_name": "x", "deposit_strategy_id": "UST-4W"}
     await viewer.refused("POST", "/api/v2/pockets/", body, status=403, code="forbidden")

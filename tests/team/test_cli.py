@@ -1,4 +1,4 @@
-"""`billfold users`: a member gets a link, never a password; whoever is shut out is out."""
+"""`billfold users`: a member gets a link, never a password; a deactivated user is signed out."""
 
 import re
 
@@ -25,7 +25,7 @@ def test_a_new_user_is_a_member_and_gets_a_password_link(founded, database_dsn):
     assert "anna@acme.example" in founded("users", "list")[1]
 
 
-def test_the_link_is_printed_only_with_show_link(founded):
+def test_users_add_prints_the_password_link_only_with_show_link(founded):
     said = founded("users", "add", *ANNA, "--customer", customer(founded))[1]
     assert "link=" not in said
     assert "on its way" in said
@@ -58,7 +58,7 @@ def test_an_unknown_user_or_role_is_rejected_with_a_next_step(founded):
     assert "email" in founded("users", "add", "anna", "--customer", own)[1]
 
 
-def test_what_the_operator_does_is_in_the_log_of_the_team(founded, database_dsn, tmp_path):
+def test_operator_changes_to_a_team_are_in_its_audit_log(founded, database_dsn, tmp_path):
     own = customer(founded)
     founded("users", "add", *ANNA, "--customer", own, "--role", "ADMIN")
     key = tmp_path / "key.pem"
@@ -90,7 +90,7 @@ def test_what_the_operator_does_is_in_the_log_of_the_team(founded, database_dsn,
     ]
 
 
-def test_operators_of_the_bank_and_people_of_a_partner_are_added_by_what_they_belong_to(founded, database_dsn):
+def test_bank_operators_and_partner_members_are_added_by_organization(founded, database_dsn):
     customer(founded)
     assert "of the bank as MANAGER" in founded("users", "add", *ANNA, "--bank", "--role", "MANAGER")[1]
     assert "of acme as VIEWER" in founded("users", "add", *ANNA, "--partner", "acme")[1]

@@ -26,7 +26,7 @@ BEN = {"first_name": "Ben", "last_name": "Ode", "email": "ben@northwind.example"
 STATUSES = ["ACTIVE", "PENDING", "DEACTIVATED", "EXPIRED"]
 
 
-async def invited(customer_desk, **fields):
+async def invite_ben(customer_desk, **fields):
     return (await customer_desk.ask("POST", f"{PATH}invite/", BEN | fields, status=201)).json()
 
 
@@ -49,7 +49,7 @@ async def link_in(bank):
 
 
 async def keep_refresh_token(bank, team):
-    """Let a member have granted something, with a token to go on with."""
+    """Give a member a grant with a refresh token."""
     customer_id, grant_id, now = UUID(team.customer), ids.new(), wall_now()
     await bank.pool.execute(
         "INSERT INTO oauth_grant VALUES ($1, 'books', $2, $3, '{profile}', $4, $4)",
@@ -70,8 +70,8 @@ async def keep_refresh_token(bank, team):
     await insert_token(bank.pool, "refresh_token", subject, now=now, expires_at=now + timedelta(days=90))
 
 
-async def test_an_invited_person_is_pending_and_gets_an_email(customer_desk):
-    made = await invited(customer_desk, phone_number="+1 (202) 555-0123")
+async def test_an_invited_member_is_pending_and_gets_an_email(customer_desk):
+    made = await invite_ben(customer_desk, phone_number="+1 (202) 555-0123")
     assert made | {"member_id": 0, "time_created": 0, "invite_expires_at": 0, "permissions": 0} == {
         "member_id": 0,
         "first_name": "Ben",
@@ -92,8 +92,8 @@ async def test_an_invited_person_is_pending_and_gets_an_email(customer_desk):
     assert len(await link_in(customer_desk.bank)) == 1
 
 
-async def test_an_invitation_expires_after_seven_days_of_the_banks_clock(customer_desk, world):
-    made = await invited(customer_desk)
+async def test_an_invitation_expires_after_seven_days_on_the_bank_clock(customer_desk, world):
+    made = await invite_ben(customer_desk)
     await world.later(days=7, seconds=-1)
     assert (await groups(customer_desk))["PENDING"] == [BEN["email"]]
     await world.later(seconds=1)
@@ -102,7 +102,7 @@ async def test_an_invitation_expires_after_seven_days_of_the_banks_clock(custome
     again = (await customer_desk.ask("POST", path, status=200)).json()
     assert (again["status"], again["member_id"]) == ("PENDING", made["member_id"])
     await world.later(days=7)
-    renewed = await invited(customer_desk, role="VIEWER")
+    renewed = await invite_ben(customer_desk, role="VIEWER")
     assert renewed["member_id"] != made["member_id"]
     assert await groups(customer_desk) | {"ACTIVE": []} == {
         "ACTIVE": [],
@@ -112,8 +112,8 @@ async def test_an_invitation_expires_after_seven_days_of_the_banks_clock(custome
     }
 
 
-async def test_nobody_is_invited_twice_and_no_member_at_all(customer_desk, customer_desks):
-    made = await invited(customer_desk)
+async def test_inviting_an_invited_or_existing_member_is_refused(customer_desk, customer_desks):
+    made = await invite_ben(customer_desk)
     taken = {"status": 409, "code": "member-already-invited"}
     await customer_desk.refused("POST", f"{PATH}invite/", BEN | {"email": "BEN@Northwind.example"}, **taken)
     user = await customer_desk.get("/api/v1/user/")
@@ -123,19 +123,19 @@ async def test_nobody_is_invited_twice_and_no_member_at_all(customer_desk, custo
     await customer_desk.ask("DELETE", f"{PATH}{await own_id(other)}/", status=200)
     await customer_desk.refused("POST", f"{PATH}invite/", BEN | {"email": mail}, **taken)
     await customer_desk.ask("DELETE", f"{PATH}{made['member_id']}/invite/", status=200)
-    assert (await invited(customer_desk))["status"] == "PENDING"
+    assert (await invite_ben(customer_desk))["status"] == "PENDING"
 
 
-async def test_two_invitations_of_one_address_at_once_are_one(customer_desk):
+async def test_concurrent_invitations_of_one_address_create_one(customer_desk):
     path = f"{PATH}invite/"
     answers = await asyncio.gather(*(customer_desk.send("POST", path, BEN) for _ in range(4)))
     assert sorted(each.status_code for each in answers) == [201, 409, 409, 409]
     assert len((await groups(customer_desk))["PENDING"]) == 1
 
 
-async def test_whoever_is_known_elsewhere_is_invited_like_anybody(customer_desk, other_customer):
+async def test_inviting_a_user_of_a_different_customer_reveals_nothing(customer_desk, other_customer):
     known = await other_customer.get("/api/v1/user/")
-    made = await invited(customer_desk, email=known["email"])
+    made = await invite_ben(customer_desk, email=known["email"])
     assert (made["first_name"], made["status"], made["phone_number"]) == ("Ben", "PENDING", None)
     assert "user_id" not in made
 
@@ -148,7 +148,7 @@ MISTAKES = [
 ]
 
 
-async def test_an_invitation_is_refused_with_each_mistake(customer_desk):
+async def test_an_invalid_invitation_is_refused_with_every_error(customer_desk):
     for changed, wrong in MISTAKES:
         body = BEN | changed
         told = (await customer_desk.ask("POST", f"{PATH}invite/", body, status=422)).json()["detail"]
@@ -156,8 +156,8 @@ async def test_an_invitation_is_refused_with_each_mistake(customer_desk):
     assert (await groups(customer_desk))["PENDING"] == []
 
 
-async def test_an_invitation_is_sent_again_or_taken_back_until_it_is_accepted(customer_desk, customer_desks):
-    made = await invited(customer_desk)
+async def test_an_invitation_can_be_resent_or_withdrawn_until_accepted(customer_desk, customer_desks):
+    made = await invite_ben(customer_desk)
     path = f"{PATH}{made['member_id']}/invite/"
     await customer_desk.ask("POST", path, status=200)
     first, second = await link_in(customer_desk.bank)
@@ -171,18 +171,18 @@ async def test_an_invitation_is_sent_again_or_taken_back_until_it_is_accepted(cu
         await customer_desk.refused(method, path, status=409, code="invite-not-pending")
 
 
-async def test_one_mailbox_is_invited_thrice_a_day_however_its_address_is_written(customer_desk, other_customer):
+async def test_a_mailbox_is_invited_at_most_three_times_a_day_in_any_spelling(customer_desk, other_customer):
     written = ["ben.ode@contoso.example", "BEN.ODE+a@contoso.example", "benode@Contoso.example"]
     for email in written:
-        await invited(customer_desk, email=email)
+        await invite_ben(customer_desk, email=email)
     for desk, email in ((customer_desk, "b.e.n.ode+b@contoso.example"), (other_customer, "benode+c@contoso.example")):
         body = BEN | {"email": email}
         await desk.refused("POST", f"{PATH}invite/", body, status=429, code="invite-limit-reached")
     assert len(await link_in(customer_desk.bank)) == 3
-    await invited(customer_desk, email="dee@contoso.example")
+    await invite_ben(customer_desk, email="dee@contoso.example")
 
 
-async def test_invitations_side_by_side_and_sent_again_are_no_more_than_a_customer_may_send(customer_desk):
+async def test_concurrent_and_resent_invitations_count_toward_the_limit_of_the_customer(customer_desk):
     with_limits(customer_desk.bank, {"invitations.sender": 4})
     bodies = [BEN | {"email": f"user{nth}@contoso.example"} for nth in range(8)]
     answers = await asyncio.gather(*(customer_desk.send("POST", f"{PATH}invite/", each) for each in bodies))
@@ -193,7 +193,7 @@ async def test_invitations_side_by_side_and_sent_again_are_no_more_than_a_custom
     assert len(await link_in(customer_desk.bank)) == 4
 
 
-async def test_what_is_no_name_is_not_mailed_to_strangers(customer_desk):
+async def test_an_invitation_with_a_name_containing_a_link_or_number_is_refused(customer_desk):
     for name in ["https://evil.example", "Win at evil.com", "evil\u3002com", "Call 18005551234", "$1000"]:
         for field in ("first_name", "last_name"):
             body = BEN | {field: name}
@@ -201,7 +201,7 @@ async def test_what_is_no_name_is_not_mailed_to_strangers(customer_desk):
             assert [each["loc"] for each in told] == [["body", field]]
 
 
-async def test_a_new_role_holds_from_the_next_request_of_a_live_token(customer_desk, customer_desks):
+async def test_a_role_change_applies_to_the_next_request_of_an_existing_token(customer_desk, customer_desks):
     other = await customer_desks(customer_desk.team.customer, role="VIEWER")
     path, pocket = (f"{PATH}{await own_id(other)}/", {"pocket_name": "x", "deposit_strategy_id": "UST-4W"})
     await other.refused("POST", "/api/v2/pockets/", pocket, status=403, code="forbidden")
@@ -212,7 +212,7 @@ async def test_a_new_role_holds_from_the_next_request_of_a_live_token(customer_d
     await other.refused("POST", "/api/v2/pockets/", pocket, status=403, code="forbidden")
 
 
-async def test_only_who_changes_the_team_sees_how_to_call_the_others(customer_desk, customer_desks):
+async def test_phone_numbers_of_other_members_are_shown_only_with_team_write(customer_desk, customer_desks):
     other = await customer_desks(customer_desk.team.customer, role="MANAGER")
     mine, boss = await own_id(other), await own_id(customer_desk)
     told = (await other.get(PATH))["groups"][0]["members"]
@@ -221,7 +221,7 @@ async def test_only_who_changes_the_team_sees_how_to_call_the_others(customer_de
     assert (await customer_desk.get(f"{PATH}{mine}/"))["phone_number"] == "+12025550123"
 
 
-async def test_a_deactivated_members_tokens_and_grants_end_at_once_and_stay_away(customer_desk, customer_desks):
+async def test_deactivating_a_member_revokes_tokens_and_grants_for_good(customer_desk, customer_desks):
     bank, other = (customer_desk.bank, await customer_desks(customer_desk.team.customer, role="MANAGER"))
     path = f"{PATH}{await own_id(other)}/"
     await keep_refresh_token(bank, other.team)
@@ -253,10 +253,10 @@ async def test_a_deactivated_members_tokens_and_grants_end_at_once_and_stay_away
     await other.ask("GET", "/api/v1/customer/", status=200, token=anew)
 
 
-async def test_the_last_administrator_stays(customer_desk, customer_desks):
+async def test_removing_the_last_administrator_is_refused(customer_desk, customer_desks):
     path = f"{PATH}{await own_id(customer_desk)}/"
     await customer_desks(customer_desk.team.customer, role="MANAGER")
-    await invited(customer_desk, role="ADMIN")
+    await invite_ben(customer_desk, role="ADMIN")
     last = {"status": 409, "code": "last-administrator"}
     await customer_desk.refused("DELETE", path, **last)
     await customer_desk.refused("PUT", path, {"role": "MANAGER"}, **last)
@@ -267,7 +267,7 @@ async def test_the_last_administrator_stays(customer_desk, customer_desks):
     await second.refused("DELETE", f"{PATH}{await own_id(second)}/", **last)
 
 
-async def test_two_administrators_who_remove_each_other_at_once_leave_one(customer_desk, customer_desks):
+async def test_two_administrators_removing_each_other_concurrently_leave_one(customer_desk, customer_desks):
     for n, change in enumerate(({"role": "VIEWER"}, {"status": "DEACTIVATED"}) * 3):
         one, two = await customer_desks(), None
         two = await customer_desks(one.team.customer)
@@ -284,8 +284,8 @@ async def test_two_administrators_who_remove_each_other_at_once_leave_one(custom
 
 
 @pytest.mark.parametrize("rule", [False, True])
-async def test_an_invitation_has_a_role_to_change_and_no_status(customer_desk, rule):
-    made = await invited(customer_desk)
+async def test_the_role_of_an_invitation_can_be_changed_but_not_its_status(customer_desk, rule):
+    made = await invite_ben(customer_desk)
     path = f"{PATH}{made['member_id']}/"
     assert (await customer_desk.ask("PUT", path, {"role": "VIEWER"}, status=200)).json()["role"] == "VIEWER"
     if rule:
@@ -296,7 +296,7 @@ async def test_an_invitation_has_a_role_to_change_and_no_status(customer_desk, r
     await customer_desk.refused("DELETE", path, status=409, code="member-not-active")
 
 
-async def test_whom_the_operator_shut_out_no_team_lets_in(customer_desk, customer_desks):
+async def test_reactivating_a_member_deactivated_by_the_operator_is_refused(customer_desk, customer_desks):
     other = await customer_desks(customer_desk.team.customer, role="VIEWER")
     path = f"{PATH}{await own_id(other)}/"
     async with customer_desk.bank.pool.acquire() as conn:
@@ -305,16 +305,16 @@ async def test_whom_the_operator_shut_out_no_team_lets_in(customer_desk, custome
     await customer_desk.refused("PUT", path, {"status": "ACTIVE"}, status=409, code="member-shut-out")
 
 
-async def test_a_change_is_refused_when_it_says_nothing_that_can_be(customer_desk):
+async def test_an_empty_or_invalid_member_change_is_refused(customer_desk):
     path = f"{PATH}{await own_id(customer_desk)}/"
     for body in ({}, {"role": None}, {"role": "SERVICE"}, {"status": "PENDING"}, {"role": "VIEWER", "email": "x"}):
         await customer_desk.ask("PUT", path, body, status=422)
 
 
-async def test_every_change_is_logged_and_notifies_the_administrators(customer_desk, customer_desks):
+async def test_every_team_change_is_audited_and_notifies_the_administrators(customer_desk, customer_desks):
     other = await customer_desks(customer_desk.team.customer, role="VIEWER")
     path, own = f"{PATH}{await own_id(other)}/", await own_id(customer_desk)
-    made = await invited(customer_desk)
+    made = await invite_ben(customer_desk)
     for method in ("POST", "DELETE"):
         await customer_desk.ask(method, f"{PATH}{made['member_id']}/invite/", status=200)
     await customer_desk.ask("PUT", path, {"role": "VIEWER"}, status=200)

@@ -1,4 +1,4 @@
-"""Service users: what they are made of, what they can never be given, and how their keys go."""
+"""Service users: creation, scopes they can never have, and revocation of keys."""
 
 import asyncio
 from typing import Any
@@ -23,12 +23,12 @@ def user(name, *, role):
     return {"first_name": "Ben", "last_name": "Ode", "email": f"{name}@northwind.example", "role": role}
 
 
-async def made(customer_desk, **fields):
+async def create_service_user(customer_desk, **fields):
     return await customer_desk.post(PATH, NEW | {"public_key": new_key().pem} | fields)
 
 
-async def test_a_program_is_a_member_with_its_key_and_its_scopes(customer_desk):
-    told = await made(customer_desk, description="Reads balances")
+async def test_a_service_user_is_a_member_with_its_key_and_scopes(customer_desk):
+    told = await create_service_user(customer_desk, description="Reads balances")
     assert set(told) >= {"member_id", "client_id", "name", "scopes", "key_id", "status", "time_created"}
     assert (told["status"], told["scopes"]) == ("ACTIVE", ["pockets.read", "customer.read"])
     assert await customer_desk.get(f"{PATH}{told['member_id']}/") == told
@@ -37,12 +37,12 @@ async def test_a_program_is_a_member_with_its_key_and_its_scopes(customer_desk):
     assert (as_member["role"], as_member["email"]) == ("SERVICE", None)
     assert as_member["permissions"] == ["customer.read", "pockets.read"]
     for algorithm, key in KEYS.items():
-        other = await made(customer_desk, public_key=key.pem)
+        other = await create_service_user(customer_desk, public_key=key.pem)
         [kept] = (await customer_desk.get(f"{PATH}{other['member_id']}/keys/"))["items"]
         assert (kept["key_id"], kept["algorithm"]) == (other["key_id"], algorithm)
 
 
-async def test_a_program_is_refused_with_each_mistake(customer_desk):
+async def test_an_invalid_service_user_is_refused_with_every_error(customer_desk):
     weak, other = rsa.generate_private_key(65537, 1024), ec.generate_private_key(ec.SECP384R1())
     good = new_key()
     for changed, place in (
@@ -69,7 +69,7 @@ STRONGER = ("APPROVER", "MANAGER", "ADMIN")
 
 
 @pytest.mark.parametrize("role", ["SERVICE", "ADMIN"])
-async def test_a_token_gives_nobody_more_than_it_carries(customer_desk, customer_desks, service_users, role):
+async def test_a_token_cannot_grant_more_than_its_own_permissions(customer_desk, customer_desks, service_users, role):
     customer, scopes = customer_desk.team.customer, (*SCOPES_OF_WEAK, "transfers.write")
     if role == "SERVICE":
         weak, _ = await service_users(customer_desk, *scopes)
@@ -77,7 +77,7 @@ async def test_a_token_gives_nobody_more_than_it_carries(customer_desk, customer
         weak = await customer_desks(customer, scopes=scopes)
     gone = f"/api/v1/team/{await member_id_of(await customer_desks(customer, role='MANAGER'))}/"
     await customer_desk.ask("DELETE", gone, status=200)
-    strong = await made(customer_desk, scopes=["subscriptions.write"])
+    strong = await create_service_user(customer_desk, scopes=["subscriptions.write"])
     invited = [
         await customer_desk.post(INVITE, user(email, role=as_)) for email, as_ in (("a", "ADMIN"), ("b", "VIEWER"))
     ]
@@ -102,7 +102,7 @@ async def test_a_token_gives_nobody_more_than_it_carries(customer_desk, customer
     await weak.refused("PUT", gone, {"role": "MANAGER"}, status=403, code="forbidden")
 
 
-async def test_a_token_for_the_team_alone_gives_nobody_anything(customer_desk):
+async def test_a_token_with_only_team_scopes_cannot_grant_other_scopes(customer_desk):
     alone = await token_for(customer_desk.bank, customer_desk.team, scopes=("team.read", "team.write"))
     key = {"public_key": new_key().pem}
     for path, body in ((INVITE, user("a", role="VIEWER")), (INVITE, user("a", role="ADMIN")), (PATH, NEW | key)):
@@ -111,7 +111,7 @@ async def test_a_token_for_the_team_alone_gives_nobody_anything(customer_desk):
     assert (await customer_desk.ask("POST", PATH, own, status=201, token=alone)).is_success
 
 
-async def test_the_only_key_stays(customer_desk, service_users):
+async def test_deleting_the_last_key_of_a_service_user_is_refused(customer_desk, service_users):
     its, told = await service_users(customer_desk, "customer.read")
     keys = f"{PATH}{told['member_id']}/keys/"
     last = {"status": 409, "code": "last-key"}
@@ -126,7 +126,7 @@ async def test_the_only_key_stays(customer_desk, service_users):
     await customer_desk.refused("DELETE", f"{keys}{left['key_id']}/", **last)
 
 
-async def test_keys_are_added_replaced_and_revoked_at_once_with_the_tokens(customer_desk, service_users):
+async def test_replacing_or_revoking_a_service_user_key_ends_its_tokens_immediately(customer_desk, service_users):
     its, told = await service_users(customer_desk, "customer.read")
     keys = f"{PATH}{told['member_id']}/keys/"
     again = {"public_key": KEYS["ES256"].pem}
@@ -144,7 +144,7 @@ async def test_keys_are_added_replaced_and_revoked_at_once_with_the_tokens(custo
     assert len((await customer_desk.get(keys))["items"]) == 2
 
 
-async def test_a_deactivated_program_is_out_at_once_and_takes_no_key(customer_desk, service_users):
+async def test_a_deactivated_service_user_loses_access_immediately_and_accepts_no_key(customer_desk, service_users):
     its, told = await service_users(customer_desk, "customer.read")
     await its.ask("GET", "/api/v1/customer/", status=200)
     path, keys = f"/api/v1/team/{told['member_id']}/", f"{PATH}{told['member_id']}/keys/"
@@ -158,13 +158,15 @@ async def test_a_deactivated_program_is_out_at_once_and_takes_no_key(customer_de
     await its.ask("GET", "/api/v1/customer/", status=401)
 
 
-async def test_a_person_is_no_program(customer_desk):
+async def test_a_person_is_not_found_as_a_service_user(customer_desk):
     own = (await customer_desk.get("/api/v1/user/"))["member_id"]
     for path in (f"{PATH}{own}/", f"{PATH}{own}/keys/"):
         await customer_desk.refused("GET", path, status=404, code="not-found")
 
 
-async def test_who_gave_a_program_a_key_is_known_through_programs_too(customer_desk, customer_desks, service_users):
+async def test_key_owners_of_a_service_user_include_creators_through_other_service_users(
+    customer_desk, customer_desks, service_users
+):
     its, _ = await service_users(customer_desk, "team.read", "team.write")
     made_by_it = await its.post(PATH, NEW | {"public_key": new_key().pem, "scopes": ["team.read"]})
     client_id, second = made_by_it["client_id"], await customer_desks(customer_desk.team.customer)

@@ -8,7 +8,7 @@ from tests.support.world import MemberDesk, Team, token_for
 PATH, MEMBERSHIPS = "/api/v1/user/", "/api/v1/user/memberships/"
 
 
-async def test_a_user_is_told_with_as_much_as_the_scopes_say(customer_desk):
+async def test_the_user_endpoint_returns_only_the_fields_of_the_granted_scopes(customer_desk):
     async def told(*scopes):
         token = await token_for(customer_desk.bank, customer_desk.team, scopes=scopes)
         return (await customer_desk.ask("GET", PATH, status=200, token=token)).json()
@@ -23,7 +23,7 @@ async def test_a_user_is_told_with_as_much_as_the_scopes_say(customer_desk):
     assert set(phone) - set(least) == {"phone_number", "phone_number_verified"}
 
 
-async def test_memberships_name_each_customer_and_the_role(customer_desk, world):
+async def test_memberships_list_every_customer_and_role(customer_desk, world):
     other = await world.customer("Contoso")
     async with customer_desk.bank.pool.acquire() as conn:
         await member(conn, UUID(other), role="VIEWER", user_id=customer_desk.team.user_id)
@@ -33,7 +33,7 @@ async def test_memberships_name_each_customer_and_the_role(customer_desk, world)
     assert {each["status"] for each in items} == {"ACTIVE"}
 
 
-async def test_a_client_that_acts_by_itself_has_no_user(customer_desk):
+async def test_a_client_without_a_user_is_forbidden_at_the_user_endpoint(customer_desk):
     alone = Team(customer_desk.team.customer, customer_desk.team.client_id, None)
     service = MemberDesk(customer_desk.bank, customer_desk.app, alone, token=await token_for(customer_desk.bank, alone))
     for path in (PATH, MEMBERSHIPS):

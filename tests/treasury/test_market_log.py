@@ -1,4 +1,4 @@
-"""Whatever is changed in the market's tables past the bank's commands, `verify` names the table and the row."""
+"""Changes of the market's tables outside of the bank's commands: `verify` names the table and the row."""
 
 import asyncio
 from datetime import date
@@ -16,15 +16,15 @@ HEADER = "Date,4 WEEKS BANK DISCOUNT,4 WEEKS COUPON EQUIVALENT\n"
 
 
 @pytest.mark.parametrize("table", KEYS)
-async def test_a_row_is_named_when_a_column_was_changed_or_it_was_deleted(damaged, table):
-    async with market_change(damaged, VAULT, Origin.operator()):
-        await save_override(damaged, CalendarOverride(date(2025, 11, 28), "open", None, "closed", "Mourning"))
-    assert await undetected(damaged, table, check_market) == []
+async def test_verify_reports_a_changed_or_deleted_market_row(damaged_conn, table):
+    async with market_change(damaged_conn, VAULT, Origin.operator()):
+        await save_override(damaged_conn, CalendarOverride(date(2025, 11, 28), "open", None, "closed", "Mourning"))
+    assert await undetected(damaged_conn, table, check_market) == []
 
 
 @pytest.fixture
-def verified(founded, database_dsn):
-    """Change rows past the commands; return what `verify` names first then."""
+def first_bad_row(founded, database_dsn):
+    """Change rows outside of the commands; return the first finding of `verify`."""
 
     def call(*damages):
         for damage in damages:
@@ -35,22 +35,22 @@ def verified(founded, database_dsn):
     return call
 
 
-def test_rows_that_commands_wrote_are_proved_and_no_later_command_proves_what_was_added(founded, verified, tmp_path):
+def test_verify_proves_market_rows_written_by_commands_and_reports_added_ones(founded, first_bad_row, tmp_path):
     rates = tmp_path / "rates.csv"
     for day in ("19", "20"):
         rates.write_text(f"{HEADER}10/{day}/2026,3.95,4.01\n")
         assert founded("market", "import", "--rates", str(rates))[0] == 0
         for words in (("--closes", "13:00", "--reason", "Early"), ("--fed", "open", "--reason", "Open"), ("--remove",)):
             assert founded("calendar", "override", "2026-11-27", *words)[0] == 0
-    assert verified() == "clean"
-    # A day of rates that nobody imported, and one that was withdrawn.
-    added = verified("INSERT INTO bill_rate VALUES ('2026-10-21', 4, 1, 1)")
+    assert first_bad_row() == "clean"
+    # A day of rates that was never imported, and one that was withdrawn.
+    added = first_bad_row("INSERT INTO bill_rate VALUES ('2026-10-21', 4, 1, 1)")
     assert added.startswith("bill_rate: bill_rate(day=2026-10-21): no import left its fingerprint")
     rates.write_text(f"{HEADER}10/22/2026,3.95,4.01\n")
     assert founded("market", "import", "--rates", str(rates))[0] == 0
     assert founded("migrate", "up")[0] == 0
-    assert verified() == added
-    withdrawn = verified("DELETE FROM bill_rate WHERE day IN ('2026-10-20', '2026-10-21')")
+    assert first_bad_row() == added
+    withdrawn = first_bad_row("DELETE FROM bill_rate WHERE day IN ('2026-10-20', '2026-10-21')")
     assert withdrawn.startswith("bill_rate: bill_rate(day=2026-10-20): it has a fingerprint, but the row is missing")
 
 
@@ -68,17 +68,17 @@ def test_rows_that_commands_wrote_are_proved_and_no_later_command_proves_what_wa
         ),
     ],
 )
-def test_a_market_is_named_that_the_ledger_cannot_be_compared_with(verified, damage, named):
-    assert verified(damage).startswith(named)
+def test_verify_reports_a_market_that_cannot_be_compared_with_the_ledger(first_bad_row, damage, named):
+    assert first_bad_row(damage).startswith(named)
 
 
-def test_the_market_of_an_earlier_release_is_proved_from_its_migration_on(founded, verified):
+def test_the_market_of_an_earlier_release_is_proved_from_its_migration(founded, first_bad_row):
     log = f"WHERE customer_id = '{MARKET_LOG}'"
     emptied = ("ALTER TABLE audit_entry DISABLE TRIGGER ALL", f"DELETE FROM audit_entry {log}")
-    said = verified(*emptied, f"DELETE FROM audit_chain_head {log}")
+    said = first_bad_row(*emptied, f"DELETE FROM audit_chain_head {log}")
     assert said.startswith(f"audit_entry: audit_entry(customer_id={MARKET_LOG}, entry_no=1): the log of the market")
     assert founded("migrate", "up")[0] == 0
-    assert verified() == "clean"
-    assert verified("UPDATE auction SET price_micros = price_micros + 1 WHERE cusip = '912797PN1'").startswith(
+    assert first_bad_row() == "clean"
+    assert first_bad_row("UPDATE auction SET price_micros = price_micros + 1 WHERE cusip = '912797PN1'").startswith(
         "auction: auction(cusip=912797PN1, issue_date=2025-02-13): it differs from its last fingerprint"
     )

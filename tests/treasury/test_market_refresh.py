@@ -1,4 +1,4 @@
-"""A running bank knows an import without a restart; nobody buys what another cannot show."""
+"""A running bank uses an import without a restart; no process buys a bill that another does not know."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -32,8 +32,8 @@ async def changing(bank):
         yield conn
 
 
-async def know_less(*banks):
-    """Let each know, in a market of its own, what was on record on the day before."""
+async def forget_todays_rates(*banks):
+    """Give each bank a market of its own with the data of the day before."""
     async with changing(banks[0]) as conn:
         await conn.execute("DELETE FROM auction WHERE issue_date >= $1", TODAY)
         await conn.execute("DELETE FROM bill_rate WHERE day >= $1", TODAY)
@@ -45,7 +45,7 @@ async def know_less(*banks):
 async def banks(bank, bank_dsn):
     """Two processes of one bank."""
     other = await open_bank(bank_dsn)
-    await know_less(bank, other)
+    await forget_todays_rates(bank, other)
     yield bank, other
     await close_bank(other)
 
@@ -61,7 +61,7 @@ async def bought(bank):
     return {row["cusip"] for row in rows}
 
 
-async def test_what_one_process_buys_is_known_to_all_when_it_was_imported(banks, new_holder):
+async def test_a_bill_bought_by_one_process_is_known_to_all_after_an_import(banks, new_holder):
     here, there = banks
     watch = MarketRefresher(here.pool, here.market, activation_delay=0)
     holder = await new_holder(at=here)
@@ -84,9 +84,9 @@ async def test_what_one_process_buys_is_known_to_all_when_it_was_imported(banks,
     assert (await holder.deposit(10_000_00))["status"] == "COMPLETED"
 
 
-async def test_an_override_of_a_day_is_taken_up_and_books_in_memory_follow_it(bank, new_holder):
+async def test_a_calendar_override_is_picked_up_and_applied_to_cached_books(bank, new_holder):
     due_at = "SELECT due_at FROM ledger_head WHERE customer_id = $1"
-    await know_less(bank)
+    await forget_todays_rates(bank)
     holder = await new_holder()
     watch = MarketRefresher(bank.pool, bank.market, activation_delay=0)
     await holder.deposit(10_000_00)
@@ -99,7 +99,7 @@ async def test_an_override_of_a_day_is_taken_up_and_books_in_memory_follow_it(ba
     assert await bank.pool.fetchval(due_at, holder.customer_id) == et_instant(TODAY, 13)
 
 
-async def test_a_result_that_came_in_is_noticed_and_nothing_is_read_twice(banks):
+async def test_a_market_refresh_picks_up_an_auction_result_and_rereads_nothing(banks):
     here, _ = banks
     async with here.pool.acquire() as conn:
         await import_auctions(conn, [NEW])
@@ -115,7 +115,7 @@ async def test_a_result_that_came_in_is_noticed_and_nothing_is_read_twice(banks)
     assert here.market.tick_prices(await here.now()) is tick_prices
 
 
-async def test_all_processes_use_a_closure_from_the_same_instant_on_whenever_they_notice_it(banks, monkeypatch):
+async def test_all_processes_activate_a_declared_closure_at_the_same_instant(banks, monkeypatch):
     """Else bills were bought at one of them by the price for a day, and sold at another by that for the next."""
     monkeypatch.setattr(market_log, "REFRESH_SECONDS", 2.0)
     began = list[float]()

@@ -6,7 +6,7 @@ from tests.support.whole_bank import expect_clean
 
 
 @pytest.fixture
-async def matured(partner_desk):
+async def matured_bill(partner_desk):
     """A cardholder, another Pocket of the same customer, and the bill: it has matured, and is not redeemed yet."""
     holder = await Cardholder(partner_desk, await partner_desk.pocket()).funded(10_000_00)
     other = await partner_desk.pocket(holder.pocket.customer, weeks=13, name="Other")
@@ -20,8 +20,8 @@ async def activities(holder):
     return [each["activity"] for each in (await holder.desk.get(f"{holder.pocket.path}trades/"))["items"]]
 
 
-async def test_a_matured_bill_is_worth_par_and_nothing_that_can_be_paid_out_before_its_redemption(matured):
-    holder, _, held = matured
+async def test_a_matured_bill_counts_at_par_but_not_as_same_day_liquidity(matured_bill):
+    holder, _, held = matured_bill
     shown = await holder.portfolio()
     cash, par = shown["cash"]["value"], 100_00 * held["quantity"]
     assert shown["total_value"]["value"] == cash + par
@@ -31,8 +31,8 @@ async def test_a_matured_bill_is_worth_par_and_nothing_that_can_be_paid_out_befo
         assert told["explanation"]["amount"] == shown[field], field
 
 
-async def test_a_matured_bill_leaves_in_no_way_and_is_redeemed_whole(matured):
-    holder, other, held = matured
+async def test_a_matured_bill_cannot_be_moved_and_is_redeemed_whole(matured_bill):
+    holder, other, held = matured_bill
     desk, pocket = holder.desk, holder.pocket
     in_kind = {"transfer_type": "SECURITY_TRANSFER"}
     for amount, fields in ((1_000_00, {}), (1_000_00, in_kind), (None, in_kind)):

@@ -3,7 +3,7 @@
 PATH = "/api/v2/trading-strategies/"
 
 
-async def test_the_four_terms_are_offered(partner_desk):
+async def test_the_four_bill_terms_are_offered_as_strategies(partner_desk):
     listed = await partner_desk.get(PATH)
     assert listed == await partner_desk.get("/api/v2/pocket-configurations/")
     assert (listed["offset"], listed["count"], listed["object_type"]) == (0, 4, "List")
@@ -14,7 +14,7 @@ async def test_the_four_terms_are_offered(partner_desk):
     assert set(first["enabled_for"]) == {"DEPOSIT", "REINVESTMENT"}
 
 
-async def test_strategies_are_filtered_by_what_they_are_for_and_cut_into_pages(partner_desk):
+async def test_strategies_are_filtered_by_use_and_paged(partner_desk):
     for use in ("DEPOSIT", "REINVESTMENT"):
         assert (await partner_desk.get(PATH, {"enabled_for": use}))["count"] == 4
     await partner_desk.ask("GET", PATH, status=422, filters={"enabled_for": "LUNCH"})

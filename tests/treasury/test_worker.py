@@ -1,6 +1,6 @@
 """Cash that found no current market data is invested by the worker once there are some."""
 
-from tests.treasury.test_market_refresh import import_both, know_less
+from tests.treasury.test_market_refresh import forget_todays_rates, import_both
 
 from billfold.treasury.market_log import MarketRefresher
 from billfold.treasury.worker import WaitingCash
@@ -9,7 +9,7 @@ BOUGHT = "SELECT count(*) FROM trade WHERE activity = 'BUY' AND pocket_id = $1"
 
 
 async def test_waiting_cash_is_invested_after_an_import(bank, new_holder):
-    await know_less(bank)
+    await forget_todays_rates(bank)
     bank.market.age_max_days = 1
     holder, task = await new_holder(), WaitingCash()
     bank.market._curve_days[-1] = bank.market.first_day  # all newer rates are still to come

@@ -1,4 +1,4 @@
-"""Whatever row is damaged, a constraint refuses it or `verify` names it: every table, every provable column."""
+"""Every damaged row is refused by a constraint or named by `verify`: every table, every provable column."""
 
 from contextlib import asynccontextmanager
 from typing import NamedTuple
@@ -115,8 +115,8 @@ OTHERWISE = {
 }
 
 
-async def test_the_bank_is_clean_when_nothing_was_damaged(damaged):
-    report = await verify_bank(damaged, market=MARKET)
+async def test_an_undamaged_bank_verifies_clean(damaged_conn):
+    report = await verify_bank(damaged_conn, market=MARKET)
     assert report.is_clean, report.findings
     assert report.checked["posting"] > 100
 
@@ -135,36 +135,36 @@ def columns_to_damage():
 
 
 @pytest.mark.parametrize(("table", "column"), columns_to_damage())
-async def test_the_row_is_named_when_a_column_was_changed(damaged, table, column):
-    before = await one_row(damaged, table)
-    types = dict(await damaged.fetch(COLUMNS, table))
+async def test_verify_reports_a_row_with_a_changed_column(damaged_conn, table, column):
+    before = await one_row(damaged_conn, table)
+    types = dict(await damaged_conn.fetch(COLUMNS, table))
     change = OTHERWISE.get((table, column), CHANGES.get(types[column], "")).format(c=column)
     change = change.replace("cents_in_hand", "9000000000")
     damage = f"UPDATE {table} SET {column} = {change} WHERE ctid = $1::text::tid RETURNING *"
-    after, constrained = await attempt(damaged, damage, before["ctid"])
+    after, constrained = await attempt(damaged_conn, damage, before["ctid"])
     assert bool(constrained) == (column in REFUSED_COLUMNS.get(table, ()))
     if constrained:
         assert column in constrained
     else:
         assert after[column] != before[column]
-        assert_finding(await verify_bank(damaged, market=MARKET), table, before, after)
+        assert_finding(await verify_bank(damaged_conn, market=MARKET), table, before, after)
 
 
 @pytest.mark.parametrize("table", TABLES)
-async def test_the_row_is_named_when_it_was_deleted(damaged, table):
+async def test_verify_reports_a_deleted_row(damaged_conn, table):
     if table == "hold":
         pytest.skip("a lien that was lifted leaves nothing behind")
-    before = await one_row(damaged, table)
-    await damaged.execute(f"DELETE FROM {table} WHERE ctid = $1::text::tid", before["ctid"])
-    assert_finding(await verify_bank(damaged, market=MARKET), table, before)
+    before = await one_row(damaged_conn, table)
+    await damaged_conn.execute(f"DELETE FROM {table} WHERE ctid = $1::text::tid", before["ctid"])
+    assert_finding(await verify_bank(damaged_conn, market=MARKET), table, before)
 
 
 @pytest.mark.parametrize("table", TABLES)
-async def test_a_row_cannot_be_there_twice(damaged, table):
-    before = await one_row(damaged, table)
+async def test_inserting_a_duplicate_row_is_refused(damaged_conn, table):
+    before = await one_row(damaged_conn, table)
     with pytest.raises(asyncpg.UniqueViolationError):
         twice = f"INSERT INTO {table} OVERRIDING USER VALUE SELECT * FROM {table} WHERE ctid = $1::text::tid"
-        await damaged.execute(twice, before["ctid"])
+        await damaged_conn.execute(twice, before["ctid"])
 
 
 NUMBERED = {
@@ -178,17 +178,17 @@ NUMBERED = {
 
 
 @pytest.mark.parametrize("table", NUMBERED)
-async def test_the_row_is_named_when_it_was_added_after_the_last(damaged, table):
+async def test_verify_reports_a_row_appended_after_the_last(damaged_conn, table):
     number = NUMBERED[table]
-    before = await one_row(damaged, table, order=f"{number} DESC")
-    columns = [name for name, _ in await damaged.fetch(COLUMNS, table)]
+    before = await one_row(damaged_conn, table, order=f"{number} DESC")
+    columns = [name for name, _ in await damaged_conn.fetch(COLUMNS, table)]
     values = ", ".join(f"coalesce({c}, 0) + 1" if c == number else c for c in columns)
     into = f"INSERT INTO {table} ({', '.join(columns)})"
     damage = f"{into} SELECT {values} FROM {table} WHERE ctid = $1::text::tid RETURNING *"
-    after, constrained = await attempt(damaged, damage, before["ctid"])
+    after, constrained = await attempt(damaged_conn, damage, before["ctid"])
     assert bool(constrained) == (table in REFUSED_ADDITIONS)
     if not constrained:
-        assert_finding(await verify_bank(damaged, market=MARKET), table, after)
+        assert_finding(await verify_bank(damaged_conn, market=MARKET), table, after)
 
 
 POSTING_DAMAGE = {
@@ -204,45 +204,45 @@ POSTING_DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", POSTING_DAMAGE.values(), ids=POSTING_DAMAGE)
-async def test_the_posting_is_named_when_it_is(damaged, damage):
+async def test_verify_reports_a_damaged_posting(damaged_conn, damage):
     of_three = "SELECT * FROM posting WHERE posting_no = 2 AND (customer_id, entry_no) IN"
     of_three += (
         " (SELECT customer_id, entry_no FROM posting WHERE posting_no = 3) ORDER BY customer_id, entry_no LIMIT 1"
     )
-    row = await damaged.fetchrow(of_three)
+    row = await damaged_conn.fetchrow(of_three)
     key = row["customer_id"], row["entry_no"]
-    await damaged.execute(f"UPDATE journal_entry {damage} WHERE (customer_id, entry_no) = ($1, $2)", *key)
-    assert_finding(await verify_bank(damaged, market=MARKET), "posting", row)
+    await damaged_conn.execute(f"UPDATE journal_entry {damage} WHERE (customer_id, entry_no) = ($1, $2)", *key)
+    assert_finding(await verify_bank(damaged_conn, market=MARKET), "posting", row)
 
 
 @pytest.mark.parametrize(("field", "value"), {"amount": 0, "credit": None, "phase": 3, "asset": None}.items())
-async def test_no_posting_is_stored_that_is_none(damaged, field, value):
+async def test_storing_an_invalid_posting_violates_a_constraint(damaged_conn, field, value):
     with pytest.raises(asyncpg.CheckViolationError):
-        await damaged.execute(f"UPDATE journal_entry SET postings[1].{field} = $1", value)
+        await damaged_conn.execute(f"UPDATE journal_entry SET postings[1].{field} = $1", value)
 
 
-async def test_every_snapshot_is_named_when_it_was_taken_after_another_journal(damaged):
+async def test_verify_reports_every_snapshot_moved_to_a_different_journal_entry(damaged_conn):
     # Also where the pocket itself had not moved by then, which depends on the order of ids.
     missed = []
-    for row in await damaged.fetch("SELECT * FROM snapshot ORDER BY customer_id, entry_no, pocket_id"):
-        async with rolled_back(damaged):
+    for row in await damaged_conn.fetch("SELECT * FROM snapshot ORDER BY customer_id, entry_no, pocket_id"):
+        async with rolled_back(damaged_conn):
             changed = "UPDATE snapshot SET entry_no = entry_no + 1"
             key = row["customer_id"], row["pocket_id"], row["business_date"]
-            await damaged.execute(f"{changed} WHERE (customer_id, pocket_id, business_date) = ($1, $2, $3)", *key)
-            first = (await verify_bank(damaged, market=MARKET)).first
+            await damaged_conn.execute(f"{changed} WHERE (customer_id, pocket_id, business_date) = ($1, $2, $3)", *key)
+            first = (await verify_bank(damaged_conn, market=MARKET)).first
         if first is None or first.table != "snapshot" or not same_key(first.key, row):
             missed.append((row, first))
     assert missed == []
 
 
-async def test_a_command_is_named_when_it_was_given_the_hash_of_a_request(damaged):
-    row = await damaged.fetchrow("SELECT * FROM command WHERE request_hash = '' LIMIT 1")
-    await damaged.execute(
+async def test_verify_reports_a_command_with_an_altered_request_hash(damaged_conn):
+    row = await damaged_conn.fetchrow("SELECT * FROM command WHERE request_hash = '' LIMIT 1")
+    await damaged_conn.execute(
         r"UPDATE command SET request_hash = '\x2a' WHERE (customer_id, command_id) = ($1, $2)",
         row["customer_id"],
         row["command_id"],
     )
-    assert_finding(await verify_bank(damaged, market=MARKET), "command", row)
+    assert_finding(await verify_bank(damaged_conn, market=MARKET), "command", row)
 
 
 @asynccontextmanager
@@ -275,8 +275,8 @@ SWAPPED_COLUMNS = {
 
 
 @pytest.mark.parametrize(("table", "column"), SWAPPED_COLUMNS.items())
-async def test_two_rows_that_were_swapped_are_refused_by_a_constraint_or_one_is_named(damaged, table, column):
-    rows = await damaged.fetch(
+async def test_swapped_rows_violate_a_constraint_or_are_reported_by_verify(damaged_conn, table, column):
+    rows = await damaged_conn.fetch(
         f"SELECT DISTINCT ON ({column}::text) ctid::text, * FROM {table}"
         f" WHERE {TABLES[table].where} ORDER BY {column}::text LIMIT 2"
     )
@@ -284,11 +284,11 @@ async def test_two_rows_that_were_swapped_are_refused_by_a_constraint_or_one_is_
     assert one[column] != other[column]
     swapped = f"SELECT {column} FROM {table} o WHERE o.ctid IN ($1::text::tid, $2::text::tid) AND o.ctid <> t.ctid"
     damage = f"UPDATE {table} t SET {column} = ({swapped}) WHERE ctid IN ($1::text::tid, $2::text::tid)"
-    _, constrained = await attempt(damaged, damage, one["ctid"], other["ctid"])
+    _, constrained = await attempt(damaged_conn, damage, one["ctid"], other["ctid"])
     if constrained:
         assert table in REFUSED_SWAPS
         return
-    first = (await verify_bank(damaged, market=MARKET)).first
+    first = (await verify_bank(damaged_conn, market=MARKET)).first
     assert first is not None
     assert first.table == table
     assert any(same_key(first.key, row) for row in (one, other)), first

@@ -33,7 +33,7 @@ def test_the_verification_loads_every_fingerprinted_table():
     assert listed.split() == FINGERPRINTED.split()
 
 
-async def test_nothing_is_named_when_nothing_was_damaged(rails):
+async def test_undamaged_fingerprints_verify_clean(rails):
     assert (await report_of(rails, check_fingerprints, check_parts)).is_clean
 
 
@@ -45,7 +45,7 @@ async def test_nothing_is_named_when_nothing_was_damaged(rails):
         "direction = 'OUTGOING' AND status = 'PENDING'",
     ],
 )
-async def test_a_wire_is_named_when_it_was_damaged(rails, where):
+async def test_verify_reports_a_damaged_wire(rails, where):
     # The other side's own number, and when the row was last touched.
     assert (
         await undetected(
@@ -61,7 +61,7 @@ async def test_a_wire_is_named_when_it_was_damaged(rails, where):
 
 
 @pytest.mark.parametrize("where", ["type = 'wire'", "status = 'PENDING'"])
-async def test_a_counterparty_is_named_when_it_was_damaged(rails, where):
+async def test_verify_reports_a_damaged_counterparty(rails, where):
     assert (
         await undetected(
             rails,

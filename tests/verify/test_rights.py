@@ -21,7 +21,7 @@ DAMAGES = {
 }
 
 
-async def test_verify_names_a_right_when_it_was_changed_in_the_database(customer_desks, bank):
+async def test_verify_reports_access_rights_changed_in_the_database(customer_desks, bank):
     admin = await customer_desks()
     other = await customer_desks(admin.team.customer, role="INITIATOR")
     made = await admin.post(PATH, NEW)
@@ -42,7 +42,7 @@ async def test_verify_names_a_right_when_it_was_changed_in_the_database(customer
             assert report.checked["membership (in no entry, not proven)"] == 1  # of the test's own administrator
 
 
-def test_verify_names_a_role_and_a_key_when_they_are_not_what_an_operator_gave(founded, database_dsn, tmp_path):
+def test_verify_reports_a_role_or_key_that_no_operator_granted(founded, database_dsn, tmp_path):
     own = customer(founded)
     assert founded("users", "add", *ANNA, "--customer", own, "--role", "VIEWER")[0] == 0
     pem = tmp_path / "key.pem"

@@ -15,9 +15,9 @@ INSERT INTO suspense_item OVERRIDING USER VALUE SELECT (jsonb_populate_record(i,
 """
 
 
-async def test_thousands_of_items_in_suspense_are_verified_in_seconds(damaged):
-    await damaged.execute(MANY_MORE, ITEMS)
+async def test_thousands_of_items_in_suspense_are_verified_in_seconds(damaged_conn):
+    await damaged_conn.execute(MANY_MORE, ITEMS)
     # One item compared with every command of the bank takes minutes.
-    await damaged.execute("SET LOCAL statement_timeout = '10s'")
-    report = await verify_bank(damaged)
+    await damaged_conn.execute("SET LOCAL statement_timeout = '10s'")
+    report = await verify_bank(damaged_conn)
     assert report.checked["suspense_item"] > ITEMS

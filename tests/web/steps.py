@@ -1,7 +1,7 @@
 """Steps that many stories about pages take."""
 
 from tests.fixtures.pages import PASSWORD
-from tests.support.browser import found
+from tests.support.browser import first_match
 
 
 async def give_password(browser, email, password=PASSWORD):
@@ -15,4 +15,4 @@ async def reset_link(browser, emails, email):
     await browser.go("/forgot")
     await browser.send("/forgot", email=email)
     [(_, text)] = await emails()
-    return found(r"https://auth\.localhost:8443(/password\?link=\S+)", text)
+    return first_match(r"https://auth\.localhost:8443(/password\?link=\S+)", text)

@@ -1,4 +1,4 @@
-"""What every page refuses: forms of others, ways out, frames; and what every page carries."""
+"""Protections of every page: foreign forms, redirects and frames are refused; headers and names are present."""
 
 import re
 from urllib.parse import quote
@@ -25,13 +25,13 @@ def filled(path):
     return re.sub(r"{(\w+):\w+}", lambda each: known.get(each[1], "00000000-0000-4000-8000-000000000000"), path)
 
 
-def test_a_redirect_leads_to_an_address_that_a_header_can_carry():
+def test_a_redirect_location_is_encoded_for_the_header():
     signed = "https://app.example/a%2Fb?x='(1)'&y=[2]#here"
     assert redirect(signed).headers["location"] == signed
     assert redirect("/a \u2603\r\n?b=\u2603").headers["location"] == "/a%20%E2%98%83%0D%0A?b=%E2%98%83"
 
 
-async def test_every_form_is_refused_when_another_site_sends_it(pages_app, browser, signed_in, bank):
+async def test_every_page_form_from_a_foreign_origin_is_refused(pages_app, browser, signed_in, bank):
     tokens = await rows(bank)
     for path in routes(pages_app, "POST"):
         form = {"csrf": browser.csrf, "decision": "grant"}
@@ -40,7 +40,7 @@ async def test_every_form_is_refused_when_another_site_sends_it(pages_app, brows
     assert await rows(bank) == tokens
 
 
-async def test_every_form_is_refused_when_its_token_is_missing(pages_app, browser, signed_in, bank):
+async def test_every_page_form_without_its_token_is_refused(pages_app, browser, signed_in, bank):
     before = await rows(bank)
     for path in routes(pages_app, "POST"):
         for form in ({}, {"csrf": "x" * 43}):
@@ -49,7 +49,7 @@ async def test_every_form_is_refused_when_its_token_is_missing(pages_app, browse
     assert await rows(bank) == before
 
 
-async def test_a_form_is_refused_when_it_was_made_for_another_browser(new_browser):
+async def test_a_form_token_of_a_different_browser_is_refused(new_browser):
     one, other = new_browser(), new_browser()
     await one.go(SIGN_IN)
     await other.go(SIGN_IN)
@@ -71,7 +71,7 @@ async def test_a_form_is_refused_when_it_was_made_for_another_browser(new_browse
         ({"origin": "https://evil.example", "sec-fetch-site": "same-origin"}, 403),
     ],
 )
-async def test_a_form_is_taken_only_from_our_own_pages(browser, headers, status):
+async def test_a_form_is_accepted_only_from_the_same_origin(browser, headers, status):
     await browser.go(SIGN_IN)
     page = await browser.send(SIGN_IN, headers, email="a@b.example", password="x")
     assert page.status_code == status
@@ -94,7 +94,7 @@ async def test_a_form_is_taken_only_from_our_own_pages(browser, headers, status)
         "/account#x",
     ],
 )
-async def test_no_page_leads_away(anna, browser, to):
+async def test_a_redirect_to_a_foreign_site_is_refused(anna, browser, to):
     page = await browser.http.get(SIGN_IN, params={"next": to})
     assert page.status_code == 400
     await browser.go(SIGN_IN)
@@ -102,7 +102,7 @@ async def test_no_page_leads_away(anna, browser, to):
     assert page.status_code == 400
 
 
-async def test_every_page_carries_its_headers_and_nothing_inline(pages_app, browser, signed_in, new_browser):
+async def test_every_page_has_security_headers_and_no_inline_code(pages_app, browser, signed_in, new_browser):
     for client_info in (browser, new_browser()):
         for path in routes(pages_app, "GET"):
             page = await client_info.go(filled(path))
@@ -121,7 +121,7 @@ async def test_every_page_carries_its_headers_and_nothing_inline(pages_app, brow
             assert not [each for each in ("style=", "<style", "onclick", "<script>") if each in page.text]
 
 
-async def test_pages_authenticator_apps_and_passkeys_name_the_bank(browser, anna, bank):
+async def test_pages_authenticator_apps_and_passkeys_show_the_bank_name(browser, anna, bank):
     name = bank.settings.bank_name
     await anna.sign_in(browser)
     for path in ("/account", "/nothing"):
@@ -133,7 +133,7 @@ async def test_pages_authenticator_apps_and_passkeys_name_the_bank(browser, anna
     assert totp_uri(anna.secret, anna.email, issuer=name).endswith(f"issuer={quote(name)}")
 
 
-async def test_an_error_is_a_page_with_the_same_headers(browser):
+async def test_an_error_page_has_the_same_security_headers(browser):
     for path in ("/nothing", "/files/nothing.css", "/consent?request=x"):
         page = await browser.go(path)
         if page.status_code != 303:
@@ -142,7 +142,7 @@ async def test_an_error_is_a_page_with_the_same_headers(browser):
             assert page.headers["content-type"].startswith("text/html")
 
 
-async def test_the_way_on_is_never_one_that_sends_the_form_again(pages_app, anna, browser):
+async def test_successful_form_submissions_redirect_with_303(pages_app, anna, browser):
     await browser.go(SIGN_IN)
     answers = [await browser.send(SIGN_IN, email=anna.email, password=PASSWORD)]
     await browser.follow()
@@ -153,7 +153,7 @@ async def test_the_way_on_is_never_one_that_sends_the_form_again(pages_app, anna
     assert [answer.status_code for answer in answers] == [303, 303, 303]
 
 
-async def test_a_form_is_refused_when_a_field_comes_twice(browser):
+async def test_a_form_with_a_repeated_field_is_refused(browser):
     await browser.go(SIGN_IN)
     body = f"csrf={browser.csrf}&email=a%40b.example&email=c%40d.example&password=x"
     answer = await browser.http.post(
@@ -162,7 +162,7 @@ async def test_a_form_is_refused_when_a_field_comes_twice(browser):
     assert answer.status_code == 400
 
 
-async def test_what_somebody_typed_is_shown_as_text(browser):
+async def test_typed_input_is_escaped_on_pages(browser):
     await browser.go(SIGN_IN)
     typed = '"><script>alert(1)</script>'
     page = await browser.send(SIGN_IN, email=typed, password="x")
@@ -170,7 +170,7 @@ async def test_what_somebody_typed_is_shown_as_text(browser):
     assert "&lt;script&gt;" in page.text
 
 
-async def test_an_address_waits_when_it_sends_forms_without_end(browser):
+async def test_form_submissions_from_one_address_are_rate_limited(browser):
     await browser.go(SIGN_IN)
     statuses = [(await browser.post(SIGN_IN, {})).status_code for _ in range(301)]
     assert set(statuses[:300]) == {403}
@@ -178,7 +178,7 @@ async def test_an_address_waits_when_it_sends_forms_without_end(browser):
 
 
 async def rows(bank):
-    """How many rows there are of what a form could change."""
+    """The numbers of rows in tables that a form could change."""
     return [
         await bank.pool.fetchval(f"SELECT count(*) FROM {table}")
         for table in ("session", "authenticator", "passkey", "oauth_grant", "outbound_email", "email_link")

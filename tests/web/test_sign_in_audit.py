@@ -1,4 +1,4 @@
-"""What teams learn of the sign-ins and credentials of their people: audit log and alerts."""
+"""Audit log entries and alerts about sign-ins and credentials of team members."""
 
 import msgspec
 from tests.fixtures.pages import PASSWORD
@@ -23,7 +23,7 @@ async def alerts(bank):
     return [description for _, description in rows]
 
 
-async def test_a_sign_in_is_in_the_log_of_every_team_of_the_person(bank, anna, browser):
+async def test_a_sign_in_is_audited_in_every_team_of_the_user(bank, anna, browser):
     other = await company(bank.pool)
     left = await company(bank.pool)
     for customer_id in (other, left):
@@ -40,7 +40,7 @@ async def test_a_sign_in_is_in_the_log_of_every_team_of_the_person(bank, anna, b
     assert row.ip_address
 
 
-async def test_a_failed_sign_in_is_recorded_and_the_password_is_not(bank, anna, browser):
+async def test_a_failed_sign_in_is_audited_without_the_password(bank, anna, browser):
     await give_password(browser, anna.email, "not the password")
     await browser.send("/sign-in", email=anna.email, password=PASSWORD)
     await browser.follow()
@@ -52,7 +52,7 @@ async def test_a_failed_sign_in_is_recorded_and_the_password_is_not(bank, anna, 
     assert await alerts(bank) == []
 
 
-async def test_a_lock_alerts_the_administrators(bank, anna, browser, pages_clock, emails):
+async def test_a_locked_account_notifies_the_administrators(bank, anna, browser, pages_clock, emails):
     boss = await user_members.create_user(
         bank.pool, bank.vault, email="boss@northwind.example", first_name="Bo", last_name="Berg", now=pages_clock.now
     )
@@ -71,7 +71,7 @@ async def test_a_lock_alerts_the_administrators(bank, anna, browser, pages_clock
     ]
 
 
-async def test_a_new_password_is_recorded_and_alerted(bank, anna, browser, signed_in):
+async def test_a_password_change_is_audited_and_notified(bank, anna, browser, signed_in):
     await browser.go("/account/password")
     new = "granite-velvet-harbour"
     await browser.send("/account/password", current=PASSWORD, password=new, again=new)

@@ -1,9 +1,9 @@
-"""The ground on which commands stand: what is left of the last bank when one starts over."""
+"""The context of commands: deleting the state of a sandbox."""
 
 from billfold.wiring.cli_context import Wiring
 
 
-def test_nothing_of_the_last_bank_reaches_the_next_when_a_sandbox_starts_over(tmp_path):
+def test_deleting_the_sandbox_state_removes_all_bank_files_but_the_tls_authority(tmp_path):
     for kept in ("rails/wire/inbox/answer.xml", "files/document", "mail/letter.eml", "tls/ca.pem"):
         path = tmp_path / kept
         path.parent.mkdir(parents=True)

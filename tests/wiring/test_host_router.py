@@ -25,7 +25,7 @@ ANSWERS = {
 }
 
 
-async def test_a_host_name_selects_its_app_and_all_share_one_lifespan(bank):
+async def test_a_host_name_selects_its_app_and_all_apps_share_one_lifespan(bank):
     houses = make_host_router(bank)
     transport = httpx.ASGITransport(cast("Any", houses), raise_app_exceptions=False)
     async with houses.lifespan(), httpx.AsyncClient(transport=transport) as client:

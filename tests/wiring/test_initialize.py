@@ -24,7 +24,7 @@ async def lay(conn, seed=SEED, environment="sandbox", vault=VAULT, **changes):
     await initialize_bank(conn, settings, seed=seed, vault=vault, wall=wall_now())
 
 
-async def test_the_foundation_is_laid_once_when_it_is_laid_twice(conn):
+async def test_initializing_a_bank_twice_changes_nothing(conn):
     assert await find_bank_identity(conn) is None
     for _ in range(2):
         await lay(conn)
@@ -35,19 +35,19 @@ async def test_the_foundation_is_laid_once_when_it_is_laid_twice(conn):
     assert await conn.fetchval("SELECT bank_customer_id FROM bank") == bank_customer_id(SEED)
 
 
-async def test_a_real_bank_has_no_clock_of_its_own(conn):
+async def test_a_production_bank_has_no_test_clock(conn):
     await lay(conn, environment="production")
     assert await conn.fetchval("SELECT count(*) FROM clock") == 0
 
 
 @pytest.mark.parametrize(("seed", "environment"), [(b"another seed", "sandbox"), (SEED, "production")])
-async def test_another_bank_is_refused_when_the_database_has_one(conn, seed, environment):
+async def test_initializing_a_different_bank_in_the_same_database_is_refused(conn, seed, environment):
     await lay(conn)
     with pytest.raises(BankConfigMismatch):
         await lay(conn, seed, environment)
 
 
-async def test_the_bank_customer_is_created_once_and_its_day_is_due(bank):
+async def test_initialization_creates_the_bank_customer_once_with_its_day_due(bank):
     await create_bank_customer(bank)
     row = await bank.pool.fetchrow("SELECT * FROM ledger_head WHERE customer_id = $1", bank_customer_id(SEED))
     assert row["business_date"] == date(2025, 6, 2)

@@ -1,4 +1,4 @@
-"""Two processes of one bank, as on two hosts: each has a memory of its own, and decides by what the other has done."""
+"""Two processes of one bank, as on two hosts: each has its own cache, and sees the commits of the other."""
 
 import pytest
 from tests.support.whole_bank import EngineCommands, close_bank, expect_clean, open_bank
@@ -8,7 +8,7 @@ from billfold.ledger.customers import CustomerStatus
 from billfold.platform.errors import Refused
 
 
-async def test_a_freeze_and_a_payment_on_one_host_hold_on_the_other_at_once(bank, bank_dsn, new_holder):
+async def test_a_freeze_or_payment_on_one_host_is_effective_on_the_other_immediately(bank, bank_dsn, new_holder):
     there = await open_bank(bank_dsn)
     payer, payee = await new_holder(name="Payer"), await new_holder(name="Payee")
     await payer.deposit(1_000_00)
@@ -34,7 +34,7 @@ async def test_a_freeze_and_a_payment_on_one_host_hold_on_the_other_at_once(bank
             references=(payer.customer_id,),
         )
         assert (await freezing.transfer(payer.place, payee.place, 100_00))["status"] == "COMPLETED"
-    for host in hosts:  # six hundred are left, and no host pays with what the other has spent
+    for host in hosts:  # six hundred are left, and no host spends the money that the other has spent
         assert (await host.transfer(payer.place, payee.place, 601_00))["status"] == "REJECTED"
     await expect_clean(there)
     await close_bank(there)

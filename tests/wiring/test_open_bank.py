@@ -33,7 +33,7 @@ def settings(tmp_path):
     return replace(Settings(), state_dir=tmp_path)
 
 
-async def test_a_bank_opens_when_it_was_founded(settings, database_dsn):
+async def test_an_initialized_bank_opens(settings, database_dsn):
     await initialize_database(settings, database_dsn)
     async with open_bank(settings, database_dsn) as bank:
         assert await bank.now() == settings.clock_start
@@ -46,7 +46,7 @@ def test_an_extra_lane_needs_a_larger_batch_when_several_processes_serve(workers
     assert extra_lane_threshold(replace(Settings(), workers=workers)) == crowd
 
 
-async def test_a_bank_keeps_its_seed_when_it_is_founded_again_without_one(settings, database_dsn):
+async def test_reinitializing_a_bank_without_a_seed_keeps_its_seed(settings, database_dsn):
     await initialize_database(replace(settings, seed=b"a seed"), database_dsn)
     await initialize_database(settings, database_dsn)
     async with open_bank(settings, database_dsn) as bank:
@@ -55,7 +55,7 @@ async def test_a_bank_keeps_its_seed_when_it_is_founded_again_without_one(settin
         await initialize_database(replace(settings, seed=b"another"), database_dsn)
 
 
-async def test_nothing_opens_and_the_next_step_is_named(settings, database_dsn, empty_database_dsn):
+async def test_opening_an_uninitialized_bank_is_refused_with_a_next_step(settings, database_dsn, empty_database_dsn):
     for dsn in (database_dsn, empty_database_dsn):
         with pytest.raises(CliError) as gap:
             async with open_bank(settings, dsn):
@@ -63,7 +63,7 @@ async def test_nothing_opens_and_the_next_step_is_named(settings, database_dsn, 
         assert "migrate up" in gap.value.next_step
 
 
-async def test_secrets_open_in_every_process_when_the_sandbox_keeps_its_own_key(settings, database_dsn):
+async def test_all_processes_of_a_sandbox_share_its_stored_encryption_key(settings, database_dsn):
     await initialize_database(settings, database_dsn)
     async with open_bank(settings, database_dsn) as one, open_bank(settings, database_dsn) as two:
         assert two.vault.open(one.vault.seal(b"secret", b"here"), b"here") == b"secret"
@@ -71,14 +71,14 @@ async def test_secrets_open_in_every_process_when_the_sandbox_keeps_its_own_key(
     assert mode == 0o600
 
 
-async def test_cursors_are_the_same_when_the_seed_is(settings, database_dsn):
+async def test_cursors_are_deterministic_for_a_seed(settings, database_dsn):
     await initialize_database(replace(settings, seed=b"7"), database_dsn)
     async with open_bank(settings, database_dsn) as one, open_bank(settings, database_dsn) as two:
         cursors = {each.pager.seal("a list", {}, "next", place=(1,)) for each in (one, two)}
     assert len(cursors) == 1
 
 
-async def test_a_market_that_was_imported_is_the_banks(settings, database_dsn):
+async def test_a_bank_opens_with_its_imported_market(settings, database_dsn):
     await initialize_database(settings, database_dsn)
     conn = await asyncpg.connect(database_dsn)
     await conn.execute("UPDATE bill_rate SET discount_milli = 1000 WHERE day = '2025-06-02'")
@@ -88,7 +88,7 @@ async def test_a_market_that_was_imported_is_the_banks(settings, database_dsn):
         assert bank.market.bid_rate(bill, settings.clock_start.date()) == 1000
 
 
-async def test_a_running_bank_notices_what_is_imported(settings, database_dsn, monkeypatch):
+async def test_a_running_bank_picks_up_imported_market_data(settings, database_dsn, monkeypatch):
     monkeypatch.setattr(market_log, "REFRESH_SECONDS", 0.01)
     await initialize_database(settings, database_dsn)
     async with open_bank(settings, database_dsn) as bank:
@@ -104,7 +104,7 @@ async def test_a_running_bank_notices_what_is_imported(settings, database_dsn, m
         assert bank.market.bill(NEW.cusip).maturity == NEW.maturity
 
 
-def test_hours_and_limits_of_the_settings_are_those_of_the_bank():
+def test_a_bank_uses_the_hours_and_limits_of_its_settings():
     settings = replace(Settings(), wires_open=time(10), wire_cutoff=time(11), ach_review_above_cents=5)
     terms, calendars = policy_of(settings, NoScreening()), Calendars()
     assert terms.ach_review_above_cents == 5

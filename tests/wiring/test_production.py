@@ -110,7 +110,7 @@ def new_key():
 
 @pytest.fixture
 def billfold(capsys, monkeypatch, tmp_path):
-    """Run a command to its end; return (status, what was said). A service that starts after all is ended."""
+    """Run a command to its end; return (status, output). A service that starts is ended."""
     monkeypatch.syspath_prepend(tmp_path / "adapters")
 
     def call(environment, *words):
@@ -125,7 +125,7 @@ def billfold(capsys, monkeypatch, tmp_path):
     return call
 
 
-def ask(environment, path):
+def fetch_json(environment, path):
     trusting = ssl.create_default_context()
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
     url = f"https://127.0.0.1:{environment['BILLFOLD_PORT']}{path}"
@@ -139,7 +139,7 @@ def when_up(environment, server):
     deadline = time.monotonic() + START_SECONDS
     while server.poll() is None and time.monotonic() < deadline:
         with suppress(OSError):
-            return ask(environment, "/.well-known/openid-configuration")
+            return fetch_json(environment, "/.well-known/openid-configuration")
         time.sleep(0.2)
     raise AssertionError("the server does not start")
 
@@ -150,7 +150,7 @@ def readiness(environment):
     return 503
 
 
-def test_a_production_bank_serves_with_every_secret_in_a_file_and_drains_before_it_ends(billfold, environment):
+def test_a_production_bank_reads_secrets_from_files_and_drains_before_stopping(billfold, environment):
     environment |= {"BILLFOLD_MANAGEMENT_PORT": free_port(), "BILLFOLD_DRAIN_SECONDS": "3"}
     with subprocess.Popen([sys.executable, "-m", "billfold", "serve"], env=environment) as server:
         try:
@@ -160,7 +160,7 @@ def test_a_production_bank_serves_with_every_secret_in_a_file_and_drains_before_
             server.send_signal(signal.SIGTERM)
             while readiness(environment) == before:
                 time.sleep(0.02)
-            assert (before, ask(environment, "/.well-known/openid-configuration")) == (200, metadata)
+            assert (before, fetch_json(environment, "/.well-known/openid-configuration")) == (200, metadata)
         finally:
             server.send_signal(signal.SIGTERM)
     assert metadata["issuer"] == f"https://auth.bank.example:{environment['BILLFOLD_PORT']}"
@@ -170,7 +170,7 @@ def test_a_production_bank_serves_with_every_secret_in_a_file_and_drains_before_
     assert (status, [each["what"] for each in checks if not each["ok"]]) == (1, ["market data"]), said
 
 
-def test_serve_and_worker_refuse_to_start_and_name_what_is_missing_or_wrong(billfold, environment, s3_server):
+def test_serve_and_worker_refuse_to_start_with_a_missing_or_wrong_setting(billfold, environment, s3_server):
     def database(option):
         return {"BILLFOLD_DATABASE_URL_FILE": "", "BILLFOLD_DATABASE_URL": f"postgresql://127.0.0.1/bank?{option}"}
 
@@ -212,7 +212,7 @@ def test_serve_and_worker_refuse_to_start_and_name_what_is_missing_or_wrong(bill
         assert named.replace(" ", "") in "".join(said.split())
 
 
-def test_serve_refuses_a_certificate_that_no_client_would_accept(billfold, environment, tmp_path):
+def test_serve_refuses_an_unusable_certificate(billfold, environment, tmp_path):
     foreign = write_certificate(tmp_path / "foreign", "*.other.example", "bank.example")
     expired = write_certificate(tmp_path / "expired", "*.bank.example", valid=timedelta(days=-1))
     for changes, expected in (
@@ -225,7 +225,7 @@ def test_serve_refuses_a_certificate_that_no_client_would_accept(billfold, envir
         assert expected in said
 
 
-def test_a_changed_key_opens_the_bank_and_the_former_one_alone_does_not(billfold, environment, tmp_path):
+def test_a_bank_with_a_rotated_key_opens_only_with_the_new_key(billfold, environment, tmp_path):
     former, current = (tmp_path / "ENCRYPTION_KEY").read_text(), new_key()
     inline = dict.fromkeys(("BILLFOLD_ENCRYPTION_KEY_FILE", "BILLFOLD_RETIRED_ENCRYPTION_KEYS_FILE"), "")
     changed = environment | inline | {"BILLFOLD_ENCRYPTION_KEY": current, "BILLFOLD_RETIRED_ENCRYPTION_KEYS": former}
@@ -236,16 +236,14 @@ def test_a_changed_key_opens_the_bank_and_the_former_one_alone_does_not(billfold
     assert billfold(changed, "verify")[0] == 0
 
 
-def test_a_bank_moves_to_another_domain_only_when_it_is_said(billfold, environment):
+def test_changing_the_domain_of_a_bank_requires_the_new_domain_option(billfold, environment):
     moved = environment | {"BILLFOLD_DOMAIN": "new.example"}
     assert billfold(moved, "migrate", "up")[0] == 1
     assert billfold(moved, "migrate", "up", "--new-domain")[0] == 0
     assert "domain is new.example" in billfold(environment, "verify")[1]
 
 
-def test_a_key_that_never_was_the_banks_is_found_when_an_older_database_is_migrated(
-    billfold, environment, database_dsn
-):
+def test_migrating_an_older_database_with_a_foreign_key_is_refused(billfold, environment, database_dsn):
     assert billfold(environment, "partner", "create", "acme")[0] == 0
     asyncio.run(fetch(database_dsn, "UPDATE bank SET key_check = NULL"))
     other = environment | {"BILLFOLD_ENCRYPTION_KEY_FILE": "", "BILLFOLD_ENCRYPTION_KEY": new_key()}
@@ -253,7 +251,7 @@ def test_a_key_that_never_was_the_banks_is_found_when_an_older_database_is_migra
     assert billfold(environment, "migrate", "up")[0] == 0
 
 
-def test_a_production_bank_has_no_commands_of_a_sandbox(billfold, environment):
+def test_a_production_bank_has_no_sandbox_commands(billfold, environment):
     for words in (("clock", "show"), ("sandbox",), ("trigger",)):
         status, said = billfold(environment, *words)
         assert (status, "No such command" in said) == (2, True), said

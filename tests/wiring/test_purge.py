@@ -37,7 +37,7 @@ def age(bank, file, days):
     os.utime(path, (since, since))
 
 
-async def test_an_upload_that_was_cut_off_leaves_no_file_when_a_week_is_over(bank):
+async def test_files_of_interrupted_uploads_are_purged_after_a_week(bank):
     kept, cut_off = await named(bank, b"kept"), await bank.ports[FileStore].keep(b"cut off")
     young = await bank.ports[FileStore].keep(b"its row is being written")
     for file in (kept, cut_off):
@@ -50,7 +50,7 @@ async def test_an_upload_that_was_cut_off_leaves_no_file_when_a_week_is_over(ban
     assert await bank.ports[FileStore].fetch(kept) == b"kept"
 
 
-async def test_expired_rows_are_removed_and_others_stay(bank):
+async def test_purge_removes_only_expired_rows(bank):
     now, conn = wall_now(), bank.pool
     anna = await member(conn, await company(conn))
     await program(conn)
@@ -94,7 +94,7 @@ OF_USERS = {
 }
 
 
-async def test_what_users_leave_behind_is_removed_when_it_is_over(bank):
+async def test_purge_removes_expired_rows_of_users(bank):
     now, conn = wall_now(), bank.pool
     anna = await member(conn, await company(conn))
     for table, insert in OF_USERS.items():
@@ -105,7 +105,7 @@ async def test_what_users_leave_behind_is_removed_when_it_is_over(bank):
         assert (table, removed[table], await conn.fetchval(f"SELECT count(*) FROM {table}")) == (table, 1, 1)
 
 
-async def test_the_purge_removes_all_that_is_over_however_much_it_is(bank):
+async def test_purge_removes_any_number_of_expired_rows(bank):
     await bank.pool.execute(
         "INSERT INTO consumed_dpop_proof SELECT 'k', n::text::bytea, $1 FROM generate_series(1, $2) n",
         wall_now() - timedelta(seconds=1),
@@ -115,7 +115,7 @@ async def test_the_purge_removes_all_that_is_over_however_much_it_is(bank):
     assert removed["consumed_dpop_proof"] == 2 * ROWS_PER_STATEMENT + 1
 
 
-async def test_a_table_that_cannot_be_purged_keeps_no_other_from_it(bank, bank_dsn):
+async def test_a_table_that_cannot_be_purged_does_not_block_others(bank, bank_dsn):
     owner = await asyncpg.connect(bank_dsn)
     await owner.execute("ALTER TABLE session RENAME TO gone")
     await owner.execute("INSERT INTO consumed_dpop_proof VALUES ('k', 'x', now() - interval '1 hour')")

@@ -1,4 +1,4 @@
-"""What a production bank is made of: nothing of the sandbox is offered, and nothing of it is imported."""
+"""A production bank offers no sandbox routes and imports no sandbox code."""
 
 import subprocess
 import sys
@@ -45,13 +45,13 @@ else:
 
 
 @pytest.mark.parametrize("command", ["serve", "run-https", "worker"])
-def test_a_production_process_imports_nothing_of_the_sandbox(command):
+def test_a_production_process_does_not_import_sandbox_modules(command):
     script = START.format(command=command, rest=SERVE)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
 
 
-async def test_nothing_of_the_sandbox_is_there_in_production(bank_dsn):
+async def test_sandbox_routes_do_not_exist_in_production(bank_dsn):
     bank = await open_bank(bank_dsn, environment="production")
     app = make_partner_app(bank)
     caller = PartnerClient(app, await new_partner(bank))

@@ -1,4 +1,4 @@
-"""The worker: what is due gets done by itself, whoever dies in between."""
+"""The worker: due work is done, also when a process dies meanwhile."""
 
 import asyncio
 from dataclasses import replace
@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import asyncpg
 import pytest
 from structlog.testing import capture_logs
-from tests.treasury.test_market_refresh import import_both, know_less
+from tests.treasury.test_market_refresh import forget_todays_rates, import_both
 
 from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.scheduler import DUE_WORK_LOCK
@@ -32,11 +32,11 @@ async def count(bank, table):
     return await bank.pool.fetchval(f"SELECT count(*) FROM {table}")
 
 
-async def test_there_is_nothing_to_do_when_nothing_is_due(bank):
+async def test_a_worker_does_nothing_when_nothing_is_due(bank):
     assert await Worker(bank).work_once() == 0
 
 
-async def test_what_is_due_is_done_when_the_clock_has_gone_on(bank, new_holder):
+async def test_a_worker_executes_due_work_after_the_clock_advances(bank, new_holder):
     for _ in range(3):
         await (await new_holder()).deposit(10_000_00)
     await set_clock(bank, et_instant(date(2025, 6, 24), 9))
@@ -46,7 +46,7 @@ async def test_what_is_due_is_done_when_the_clock_has_gone_on(bank, new_holder):
     assert await Worker(bank).work_once() == 0
 
 
-async def test_several_workers_do_everything_once_when_they_run_together(bank, new_holder):
+async def test_concurrent_workers_execute_due_work_once(bank, new_holder):
     for _ in range(8):
         await (await new_holder()).deposit(10_000_00)
     await set_clock(bank, et_instant(date(2025, 6, 24), 9))
@@ -62,7 +62,7 @@ async def test_several_workers_do_everything_once_when_they_run_together(bank, n
     assert await bank.pool.fetchval("SELECT count(*) FROM trade WHERE activity = 'MATURITY'") == 8
 
 
-async def test_a_worker_stands_back_while_the_clock_is_walked(bank, new_holder):
+async def test_a_worker_pauses_while_the_clock_is_advanced(bank, new_holder):
     await (await new_holder()).deposit(10_000_00)
     await set_clock(bank, et_instant(date(2025, 6, 3), 9))
     async with bank.pool.acquire() as walker:
@@ -72,7 +72,7 @@ async def test_a_worker_stands_back_while_the_clock_is_walked(bank, new_holder):
     assert await Worker(bank).work_once() == 2
 
 
-async def test_due_work_goes_on_while_a_root_is_made(bank):
+async def test_due_work_continues_while_a_daily_root_is_computed(bank):
     begun, stop, due = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def run_long(*_):
@@ -92,7 +92,7 @@ async def test_due_work_goes_on_while_a_root_is_made(bank):
     assert await count(bank, "scheduled_job") == 0
 
 
-async def test_errands_are_run_in_every_round(bank):
+async def test_periodic_tasks_run_in_every_worker_round(bank):
     ran = []
 
     async def periodic_task(of):
@@ -112,7 +112,7 @@ async def test_errands_are_run_in_every_round(bank):
     ],
     ids=str,
 )
-async def test_a_worker_goes_on_when_an_errand_fails(bank, error):
+async def test_a_worker_continues_after_a_failed_periodic_task(bank, error):
     stop = asyncio.Event()
     rounds = []
 
@@ -126,7 +126,7 @@ async def test_a_worker_goes_on_when_an_errand_fails(bank, error):
     assert len(rounds) == 2
 
 
-async def test_an_item_that_fails_is_put_aside_and_tried_again_later(bank):
+async def test_a_failed_job_is_deferred_and_retried_later(bank):
     runs, bad = [], ids.new()
 
     async def run(_, job):
@@ -149,8 +149,8 @@ async def test_an_item_that_fails_is_put_aside_and_tried_again_later(bank):
         assert [each.tries for each in await list_failed(bank.pool)] == tries
 
 
-async def test_what_lacks_current_market_data_is_put_aside_until_it_is_imported(bank):
-    await know_less(bank)
+async def test_a_job_with_stale_market_data_is_deferred_until_an_import(bank):
+    await forget_todays_rates(bank)
     runs = []
 
     async def run(*_):
@@ -171,7 +171,7 @@ async def test_what_lacks_current_market_data_is_put_aside_until_it_is_imported(
     assert await list_failed(bank.pool) == []
 
 
-async def test_a_long_errand_holds_up_no_other(bank):
+async def test_a_long_periodic_task_does_not_block_others(bank):
     stop = asyncio.Event()
     begun = asyncio.Event()
 
@@ -192,7 +192,7 @@ async def test_a_long_errand_holds_up_no_other(bank):
     ("age", "left"),
     [(IDEMPOTENCY_KEY_RETENTION - timedelta(minutes=1), 1), (IDEMPOTENCY_KEY_RETENTION + timedelta(minutes=1), 0)],
 )
-async def test_keys_are_forgotten_after_a_day(bank, age, left):
+async def test_idempotency_keys_are_purged_after_a_day(bank, age, left):
     claimed = wall_now() - age
     await bank.pool.execute(
         "INSERT INTO idempotency_key (caller, key, fingerprint, claimed_at, lease_until) VALUES ($1, $2, 'x', $3, $3)",
@@ -204,7 +204,7 @@ async def test_keys_are_forgotten_after_a_day(bank, age, left):
     assert await count(bank, "idempotency_key") == left
 
 
-async def test_assertions_and_windows_are_forgotten_when_they_are_over(bank):
+async def test_expired_assertions_and_rate_limit_windows_are_purged(bank):
     wall = wall_now()
     for minutes in (-40, 10):
         at = wall + timedelta(minutes=minutes)
@@ -215,7 +215,7 @@ async def test_assertions_and_windows_are_forgotten_when_they_are_over(bank):
     assert await count(bank, "rate_limit_window") == 1
 
 
-async def test_attempts_to_deliver_are_forgotten_when_the_set_days_are_over(bank):
+async def test_delivery_attempts_are_purged_after_the_configured_days(bank):
     bank.settings = replace(bank.settings, webhook_attempts_days=2)
     wall, subscription_id, event_id = wall_now(), ids.new(), ids.new()
     await bank.pool.execute(

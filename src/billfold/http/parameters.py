@@ -3,8 +3,8 @@
 class ListQuery(msgspec.Struct, frozen=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=100), Query(description="...")] = 30
 
-A parameter that is not sent has its default. Fields of a struct without `Query` are not parameters. Cursor lists share theirs:
-cursor, limit, order; a sealed page.
+A parameter that is not sent has its default. Fields of a struct without `Query` are not parameters.
+Cursor lists share theirs: cursor, limit, order.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ def link(*accounts, token="public-sandbox-1"):
     return {"public_token": token, "accounts": [{"id": each} for each in accounts]}
 
 
-async def test_accounts_are_linked_and_go_on_by_what_their_bank_says(world):
+async def test_linked_accounts_get_the_verification_status_of_the_provider(world):
     pocket = await world.pocket()
     path = path_of(pocket.customer, "linking-provider/")
     opened = await world.post(f"{path}link-token/", BODY, status=200)
@@ -44,7 +44,7 @@ async def test_accounts_are_linked_and_go_on_by_what_their_bank_says(world):
 VERIFY = "linking-provider/verify/"
 
 
-async def test_an_account_that_cannot_be_linked_is_reported_at_its_field(world):
+async def test_an_unlinkable_account_is_reported_at_its_field(world):
     pocket = await world.pocket()
     path = path_of(pocket.customer, "linking-provider/")
     for body, loc in (
@@ -67,7 +67,7 @@ async def test_an_account_that_cannot_be_linked_is_reported_at_its_field(world):
     )
 
 
-async def test_v1_tells_of_accounts_that_ach_and_domestic_wires_reach(world, other_partner):
+async def test_v1_lists_only_ach_and_domestic_wire_counterparties(world, other_partner):
     pocket = await world.pocket()
     payee = f"/api/v2/customers/{pocket.customer}/counterparties/"
     paid, pulled = (await world.post(payee, wire(institution_name="Chase")), await world.post(payee, ach()))

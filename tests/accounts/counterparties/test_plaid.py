@@ -32,13 +32,13 @@ def link(*accounts, token=TOKEN):
 
 
 async def shown(desk, path):
-    """Return what v1 shows of the counterparties of a customer: status, status of the provider, number."""
+    """Return the counterparties of a customer as v1 shows them: status, provider status, number."""
     listed = (await desk.get(path))["counterparties"]
     accounts = [each["ach"] for each in listed]
     return [(a["status"], a["linking_provider"]["verification_status"], a["account_number"]) for a in accounts]
 
 
-async def test_accounts_are_linked_with_the_numbers_that_their_bank_gives(bank, server, world, path, capsys):
+async def test_plaid_accounts_are_linked_with_the_numbers_of_their_bank(bank, server, world, path, capsys):
     server.has(account("checking"), account("savings", subtype="savings"))
     opened = await world.post(f"{path}linking-provider/link-token/", BODY, status=200)
     assert opened == {"link_token": "link-production-af1a0311", "expiration": "2027-03-27T12:56:34Z"}
@@ -67,7 +67,7 @@ async def test_accounts_are_linked_with_the_numbers_that_their_bank_gives(bank, 
         assert secret not in "".join(stored) + "".join(capsys.readouterr())
 
 
-async def test_an_account_that_waits_for_a_deposit_gets_its_numbers_when_it_is_verified(server, world, path):
+async def test_a_plaid_account_awaiting_a_deposit_gets_its_numbers_when_verified(server, world, path):
     server.has(account("a", "pending_manual_verification"), numbers=False)
     (made,) = (await world.post(f"{path}linking-provider/", link("a")))["items"]
     verify = f"{path}{made['id']}/linking-provider/verify/"
@@ -83,7 +83,7 @@ async def test_an_account_that_waits_for_a_deposit_gets_its_numbers_when_it_is_v
         assert await shown(world, path) == [expected]
 
 
-async def test_what_plaid_says_of_an_account_is_never_taken_for_more_than_it_is(server, world, path):
+async def test_plaid_verification_statuses_map_to_ours_and_unknown_ones_to_pending(server, world, path):
     expected = {
         None: "AUTOMATICALLY_VERIFIED",
         "database_insights_pass_with_caution": "VERIFICATION_FAILED",
@@ -97,7 +97,7 @@ async def test_what_plaid_says_of_an_account_is_never_taken_for_more_than_it_is(
     assert sorted(seen) == sorted(expected.values())
 
 
-async def test_a_request_that_was_cut_off_is_sent_again_though_its_token_is_good_once(bank, server, world, path):
+async def test_an_interrupted_plaid_request_is_retried_although_its_token_is_single_use(bank, server, world, path):
     server.has(account("a"))
     server.instead["/auth/get"] = [None, answer(502, body=b"<html>")]
     refused = await world.ask("POST", f"{path}linking-provider/", link("a"), key=KEY, status=503)
@@ -126,7 +126,7 @@ REFUSALS = [
 """What a path answers, and the status, with the code or the place of it, that follows."""
 
 
-async def test_what_plaid_refuses_is_answered_at_its_field_or_as_what_it_is(server, world, path):
+async def test_a_plaid_error_is_reported_at_its_field_or_with_its_code(server, world, path):
     server.has(account("a"))
     for number, (called, said, (status, reason)) in enumerate(REFUSALS):
         server.instead = {called: [said]}
@@ -138,14 +138,14 @@ async def test_what_plaid_refuses_is_answered_at_its_field_or_as_what_it_is(serv
     assert (await world.get(path))["count"] == 0
 
 
-async def test_numbers_that_no_bank_has_are_not_linked(server, world, path):
+async def test_plaid_accounts_with_invalid_numbers_are_not_linked(server, world, path):
     for wrong in ({"account": "99-06"}, {"routing": "123456789"}):
         server.numbers["a"] = wrong
         server.has(account("a"))
         await world.invalid("POST", f"{path}linking-provider/", link("a"), loc="body.accounts")
 
 
-async def test_a_link_that_needs_its_user_stays_until_the_user_signs_in_again(server, world, path):
+async def test_a_link_that_requires_login_stays_pending_until_the_user_signs_in_again(server, world, path):
     server.has(account("a", "pending_automatic_verification"))
     (made,) = (await world.post(f"{path}linking-provider/", link("a")))["items"]
     verify = f"{path}{made['id']}/linking-provider/verify/"
@@ -157,7 +157,7 @@ async def test_a_link_that_needs_its_user_stays_until_the_user_signs_in_again(se
     assert (await shown(world, path))[0][:2] == ("FAILED", "VERIFICATION_FAILED")
 
 
-async def test_a_provider_that_hangs_is_given_up_and_keeps_nobody_else_waiting(bank, world, path):
+async def test_a_hanging_link_provider_times_out_without_blocking_other_requests(bank, world, path):
     async with plaid(deadline=timedelta(milliseconds=300)) as (server, provider):
         bank.ports[LinkingProvider] = provider
         hanging = asyncio.Event()
@@ -168,7 +168,7 @@ async def test_a_provider_that_hangs_is_given_up_and_keeps_nobody_else_waiting(b
         assert {each.status_code for each in await asyncio.gather(*waiting)} == {503}
 
 
-async def test_linking_is_refused_where_there_is_no_provider(bank, world, path):
+async def test_linking_without_a_configured_provider_is_refused(bank, world, path):
     bank.ports[LinkingProvider] = None
     for rest, body in (("link-token/", BODY), ("", link("a"))):
         await world.refused(
@@ -176,7 +176,7 @@ async def test_linking_is_refused_where_there_is_no_provider(bank, world, path):
         )
 
 
-async def test_the_address_and_the_credentials_can_be_checked(server, bank):
+async def test_check_reports_the_plaid_address_and_credentials(server, bank):
     assert await bank.ports[LinkingProvider].check() == ""
     server.instead["/institutions/get"] = [refusal("INVALID_API_KEYS")]
     assert await bank.ports[LinkingProvider].check() == "refuses the credentials: INVALID_API_KEYS"

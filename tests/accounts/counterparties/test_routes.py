@@ -26,7 +26,7 @@ def on_us(address, **fields):
     return {"type": "on_us", "counterparty_name": NAMED, "account_number": address, **fields}
 
 
-async def test_a_counterparty_is_linked_at_once_by_its_address(world, other_partner):
+async def test_an_on_us_counterparty_is_linked_immediately_by_its_network_address(world, other_partner):
     pocket, target = await world.pocket(), await other_partner.pocket()
     address = await address_of(other_partner, target)
     made = await world.post(path_of(pocket), on_us(address, display_name="The supplier"))
@@ -40,7 +40,7 @@ async def test_a_counterparty_is_linked_at_once_by_its_address(world, other_part
     assert check["supporting_documents"] == []
     assert check["id"]
     assert await world.get(path_of(pocket, made["id"])) == made
-    # Whose Pocket it is stays the bank's knowledge.
+    # The owner of the Pocket is not disclosed.
     assert target.id not in str(made)
     assert target.customer not in str(made)
 
@@ -52,7 +52,7 @@ async def test_a_person_is_named_by_both_names(world):
     assert (await world.post(path_of(pocket), body))["counterparty_name"] == "Ada Stone"
 
 
-async def test_nothing_is_paid_to_a_name_that_is_not_the_owners(world, other_partner):
+async def test_a_transfer_to_a_counterparty_with_a_mismatched_name_is_refused(world, other_partner):
     pocket, target = await world.funded(1_000_00), await other_partner.pocket()
     address = await address_of(other_partner, target)
     made = await world.post(path_of(pocket), on_us(address, counterparty_name=CONTOSO))
@@ -66,7 +66,7 @@ async def test_nothing_is_paid_to_a_name_that_is_not_the_owners(world, other_par
     await world.refused("POST", path_of(pocket), on_us(address), status=429, code="name-checks-exhausted")
 
 
-async def test_a_counterparty_is_renamed_and_unlinked_for_ever(world):
+async def test_an_unlinked_counterparty_can_no_longer_be_changed(world):
     pocket, target = await world.pocket(), await world.pocket()
     made = await world.post(path_of(pocket), on_us(await address_of(world, target)))
     path = path_of(pocket, made["id"])
@@ -80,7 +80,7 @@ async def test_a_counterparty_is_renamed_and_unlinked_for_ever(world):
         await world.refused("PATCH", path, body, status=409, code="counterparty-not-linked")
 
 
-async def test_counterparties_are_listed_page_by_page_and_by_state_and_type(world):
+async def test_counterparties_are_paged_and_filtered_by_status_and_type(world):
     pocket, other = await world.pocket(), await world.pocket()
     address = await address_of(world, other)
     made = [await world.post(path_of(pocket), on_us(address)) for _ in range(5)]
@@ -100,7 +100,7 @@ async def test_counterparties_are_listed_page_by_page_and_by_state_and_type(worl
         await world.ask("GET", path_of(pocket), status=422, filters={name: "pigeon"})
 
 
-async def test_no_counterparty_is_linked_when_the_request_is_malformed(world):
+async def test_a_malformed_counterparty_request_links_nothing(world):
     for change, loc in [
         ({"account_number": "700000000000"}, "body.account_number"),
         ({"account_number": "7" * 11}, "body.account_number"),
@@ -118,7 +118,7 @@ async def test_no_counterparty_is_linked_when_the_request_is_malformed(world):
         assert (await world.counts())["counterparty"] == 0
 
 
-async def test_an_address_that_was_closed_leads_nowhere(world):
+async def test_a_counterparty_at_a_closed_portal_address_is_refused(world):
     pocket, target = await world.pocket(), await world.pocket()
     address = await address_of(world, target)
     close = f"/api/v1/service-accounts/{target.id}/portals/{target.portal}/close/"
@@ -130,12 +130,12 @@ PATH = "/api/v2/counterparties/"
 NOT_PENDING = "micro-deposits-not-pending"
 
 
-def one(counterparty):
+def counterparty_path(counterparty):
     return f"{PATH}{counterparty['id']}/"
 
 
 def confirm(counterparty):
-    return f"{one(counterparty)}verify-micro-deposits/"
+    return f"{counterparty_path(counterparty)}verify-micro-deposits/"
 
 
 def by_id(counterparties):
@@ -148,7 +148,7 @@ async def told_of(customer_desk, body):
     return sorted(".".join(map(str, each["loc"])) for each in answer["detail"])
 
 
-async def test_every_kind_is_added_shown_and_listed(customer_desk, world):
+async def test_every_counterparty_type_is_added_shown_and_listed(customer_desk, world):
     await customer_desk.pocket()
     made = [
         await customer_desk.post(PATH, body)
@@ -180,13 +180,13 @@ async def test_every_kind_is_added_shown_and_listed(customer_desk, world):
     assert by_id(listed) == by_id([user, supplier])
     listed = (await customer_desk.get(PATH, {"status": "LINKED"}))["items"]
     assert by_id(listed) == by_id([held, foreign])
-    assert await customer_desk.get(one(held)) == held
+    assert await customer_desk.get(counterparty_path(held)) == held
     seen = await world.get(f"/api/v2/customers/{customer_desk.team.customer}/counterparties/")
     assert by_id(seen["items"]) == by_id(made)
 
 
 @pytest.mark.parametrize("kind", ["incoming_wire", "micro_deposits"])
-async def test_a_verification_that_fits_neither_a_wallet_nor_a_pocket_is_refused(customer_desk, world, kind):
+async def test_a_verification_type_unsuited_to_wallets_or_pockets_is_refused(customer_desk, world, kind):
     await customer_desk.pocket()
     pocket, target = await world.pocket(), await world.pocket()
     by_account = {"verification": {"type": kind}}
@@ -197,7 +197,7 @@ async def test_a_verification_that_fits_neither_a_wallet_nor_a_pocket_is_refused
     assert await customer_desk.bank.pool.fetchval("SELECT count(*) FROM counterparty") == 0
 
 
-async def test_every_error_in_a_body_is_reported_at_its_field(customer_desk):
+async def test_every_error_in_a_counterparty_body_is_reported_at_its_field(customer_desk):
     await customer_desk.pocket()
     wrong = wire(
         routing_number="021000022",
@@ -256,7 +256,7 @@ async def test_every_error_in_a_body_is_reported_at_its_field(customer_desk):
         ({}, ["type"]),
     ],
 )
-def test_mistakes_are_reported_at_their_fields(body, places):
+def test_errors_of_a_counterparty_body_are_located_at_their_fields(body, places):
     assert sorted(mistakes(body)) == [f"body.{each}" for each in places]
 
 
@@ -269,7 +269,7 @@ def mistakes(body):
     return []
 
 
-async def test_both_layouts_of_an_account_abroad_are_one(customer_desk):
+async def test_both_layouts_of_an_international_account_give_the_same_counterparty(customer_desk):
     await customer_desk.pocket()
     first = await customer_desk.post(PATH, abroad())
     turned = abroad(identifier="cobadeffxxx", account_number="DE89370400440532013000")
@@ -281,7 +281,7 @@ async def test_both_layouts_of_an_account_abroad_are_one(customer_desk):
     assert (plain["identifier_type"], plain["account_number"]) == ("ACCOUNT_NUMBER", "12-345/6")
 
 
-async def test_a_repeated_confirmation_of_deposits_is_one_attempt(customer_desk, other_customer, world):
+async def test_a_repeated_deposit_confirmation_counts_as_one_attempt(customer_desk, other_customer, world):
     await customer_desk.pocket()
     made = await customer_desk.post(PATH, ach(verification={"type": "micro_deposits"}))
     await world.days(2)
@@ -293,7 +293,7 @@ async def test_a_repeated_confirmation_of_deposits_is_one_attempt(customer_desk,
             "POST", confirm(made), {"amounts": [11, 12]}, status=422, code="micro-deposits-mismatch", key=key
         )
         assert problem["tries_left"] == 2
-    assert (await customer_desk.get(one(made)))["verification"]["verification_failure_count"] == 1
+    assert (await customer_desk.get(counterparty_path(made)))["verification"]["verification_failure_count"] == 1
     await other_customer.ask("POST", confirm(made), {"amounts": [11, 22]}, status=404)
     done = await customer_desk.post(confirm(made), {"amounts": [22, 11]}, status=200)
     assert (done["status"], done["verification"]["status"]) == ("VERIFIED", "APPROVED")
@@ -312,7 +312,7 @@ async def test_a_wire_from_the_account_verifies_it_and_notifies_the_team(custome
         "sender_routing_number": "021000021",
     }
     await world.ask("POST", "/api/v1/sandbox/wire/", sent, status=202)
-    done = await customer_desk.get(one(waiting))
+    done = await customer_desk.get(counterparty_path(waiting))
     assert (done["status"], done["verification"]["status"]) == ("VERIFIED", "APPROVED")
     (moved,) = (await customer_desk.get("/api/v2/transactions/"))["items"]
     assert moved["counterparty_id"] == waiting["id"]
@@ -321,7 +321,7 @@ async def test_a_wire_from_the_account_verifies_it_and_notifies_the_team(custome
     assert said in [each["description"] for each in told]
     # Another account waits for ninety days.
     await world.post("/api/v1/sandbox/clock/advance/", {"seconds": 89 * 86_400}, status=200)
-    assert (await customer_desk.get(one(late)))["status"] == "PENDING"
+    assert (await customer_desk.get(counterparty_path(late)))["status"] == "PENDING"
     await world.post("/api/v1/sandbox/clock/advance/", {"seconds": 2 * 86_400}, status=200)
-    ended = await customer_desk.get(one(late))
+    ended = await customer_desk.get(counterparty_path(late))
     assert (ended["status"], ended["verification"]["status"]) == ("UNLINKED", "EXPIRED")

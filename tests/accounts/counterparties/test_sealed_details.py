@@ -1,4 +1,4 @@
-"""Counterparties are stored sealed, whatever they say of themselves, and read without a key that is gone."""
+"""Details of counterparties are stored sealed, and are null when their key was shredded."""
 
 from uuid import UUID
 
@@ -14,7 +14,7 @@ def path_of(customer):
     return f"/api/v2/customers/{customer}/counterparties/"
 
 
-async def test_what_looks_sealed_is_refused_as_a_number_and_a_text_like_any_other(world):
+async def test_sealed_looking_text_is_refused_as_an_account_number_and_stored_as_plain_text(world):
     mine, other = [(await world.pocket()).customer for _ in range(2)]
     made = await world.post(path_of(other), payees.wire(wire_instructions="Attn. Ada"))
     stored = await world.bank.pool.fetchrow("SELECT account_number, details FROM counterparty")
@@ -38,7 +38,7 @@ async def test_what_looks_sealed_is_refused_as_a_number_and_a_text_like_any_othe
     await world.get(f"{path_of(mine)}{made['id']}/", status=404)
 
 
-async def test_a_number_moved_to_another_customer_is_named_and_one_whose_key_is_gone_is_unknown(world):
+async def test_verify_reports_a_number_moved_between_customers_and_a_shredded_number_is_null(world):
     bank, pool = world.bank, world.bank.pool
     first, second = [UUID((await world.pocket()).customer) for _ in range(2)]
     made = [await world.post(path_of(each), payees.ach()) for each in (first, second)]

@@ -1,4 +1,4 @@
-"""How often deposits are sent to an account, and how often their amounts are guessed, whoever does it."""
+"""Daily limits of micro-deposits sent to one account and of attempts to verify their amounts, over all customers."""
 
 import asyncio
 from collections import Counter
@@ -30,7 +30,7 @@ async def sent(bank):
     return await bank.pool.fetchval("SELECT count(*) FROM ach_entry WHERE description = 'ACCTVERIFY'")
 
 
-async def test_amounts_are_neither_right_nor_wrong_before_the_deposits_have_left(customer_desk, world):
+async def test_confirmations_before_the_deposits_are_sent_do_not_count_as_failures(customer_desk, world):
     await customer_desk.pocket()
     made = await customer_desk.post(PATH, account())
     for amounts in ((11, 22), (1, 2)):
@@ -40,7 +40,7 @@ async def test_amounts_are_neither_right_nor_wrong_before_the_deposits_have_left
     assert await guess(customer_desk, made, 22, 11) == 200
 
 
-async def test_an_account_is_closed_to_tries_after_three_wrong_ones_whoever_carries_it(
+async def test_three_wrong_confirmations_lock_the_account_number_for_all_customers(
     customer_desk, other_customer, world
 ):
     for desk in (customer_desk, other_customer):
@@ -61,7 +61,7 @@ async def test_an_account_is_closed_to_tries_after_three_wrong_ones_whoever_carr
     assert await guess(customer_desk, another, 11, 22) == 200
 
 
-async def test_an_account_that_is_closed_to_tries_says_when_it_opens_and_stays_so(bank, customer_desk, world):
+async def test_a_locked_account_reports_retry_after_and_further_tries_do_not_extend_it(bank, customer_desk, world):
     await customer_desk.pocket()
     made = [await customer_desk.post(PATH, account()) for _ in range(2)]
     await world.days(2)
@@ -73,7 +73,7 @@ async def test_an_account_that_is_closed_to_tries_says_when_it_opens_and_stays_s
         assert 86_400 < problem["retry_after_seconds"] <= 2 * 86_400 + 1
 
 
-async def test_the_last_try_that_is_right_opens_the_account_again(customer_desk, world):
+async def test_a_correct_last_try_unlocks_the_account(customer_desk, world):
     await customer_desk.pocket()
     first, second = [await customer_desk.post(PATH, account()) for _ in range(2)]
     await world.days(2)
@@ -84,7 +84,7 @@ async def test_the_last_try_that_is_right_opens_the_account_again(customer_desk,
     assert await guess(customer_desk, second, 11, 22) == 200
 
 
-async def test_guesses_side_by_side_are_no_more_than_one_after_the_other(customer_desk, world):
+async def test_concurrent_guesses_do_not_exceed_the_limit_of_tries(customer_desk, world):
     await customer_desk.pocket()
     made = [await customer_desk.post(PATH, account()) for _ in range(3)]
     await world.days(2)
@@ -92,7 +92,7 @@ async def test_guesses_side_by_side_are_no_more_than_one_after_the_other(custome
     assert Counter(answers) == {"micro-deposits-mismatch": 3, LIMIT: 12}
 
 
-async def test_an_account_gets_deposits_three_times_from_whichever_customer_or_partner(
+async def test_an_account_gets_micro_deposits_at_most_three_times_across_customers_and_partners(
     bank, customer_desk, other_customer, world, partner_desks
 ):
     for desk in (customer_desk, other_customer):
@@ -111,7 +111,9 @@ async def test_an_account_gets_deposits_three_times_from_whichever_customer_or_p
 
 
 @pytest.mark.parametrize("whose", ["customer", "partner"])
-async def test_a_customer_and_a_partner_have_so_many_deposits_sent_a_day(bank, customer_desk, other_customer, whose):
+async def test_daily_micro_deposit_limits_apply_per_customer_and_per_partner(
+    bank, customer_desk, other_customer, whose
+):
     with_limits(bank, {f"micro_deposits.{whose}": 2})
     for desk in (customer_desk, other_customer):
         await desk.pocket()
@@ -123,7 +125,7 @@ async def test_a_customer_and_a_partner_have_so_many_deposits_sent_a_day(bank, c
     assert other.status_code == (201 if whose == "customer" else 429)
 
 
-async def test_a_customer_adds_so_many_counterparties_a_day(bank, customer_desk):
+async def test_adding_counterparties_over_the_daily_limit_is_refused(bank, customer_desk):
     await customer_desk.pocket()
     with_limits(bank, {"counterparties.customer": 2})
     for _ in range(2):
@@ -133,7 +135,9 @@ async def test_a_customer_adds_so_many_counterparties_a_day(bank, customer_desk)
 
 
 @pytest.mark.parametrize("whose", ["customer", "partner"])
-async def test_a_customer_and_a_partner_try_so_many_amounts_a_day(bank, customer_desk, other_customer, world, whose):
+async def test_daily_verification_tries_are_limited_per_customer_and_per_partner(
+    bank, customer_desk, other_customer, world, whose
+):
     with_limits(bank, {f"verification_tries.{whose}": 2})
     made = {}
     for nth, desk in enumerate((customer_desk, other_customer)):

@@ -1,4 +1,4 @@
-"""A customer closes for good: all is paid out with its last fee, what was open ends, and its team keeps reading."""
+"""Closing a customer: its money is paid out after the last fee, open work ends, and its team can still read."""
 
 import asyncio
 from datetime import timedelta
@@ -37,14 +37,14 @@ async def pay_everything_out(customer_desk, manager, pocket):
     return paid["id"]
 
 
-async def test_everything_is_paid_out_with_the_last_fee_and_the_team_reads_on(
-    customer_desk, manager, world, funded, other, service_users
+async def test_closing_a_customer_charges_the_last_fee_and_keeps_read_access_for_its_team(
+    customer_desk, manager, world, funded, payroll_pocket, service_users
 ):
     bank, path = customer_desk.bank, f"{PATH}{customer_desk.team.customer}/"
     program, _ = await service_users(customer_desk, "pockets.read")
     hook = await customer_desk.post("/api/v1/subscriptions/", HOOK)
     await customer_desk.days(10)
-    waiting = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    waiting = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     wired = await pay_everything_out(customer_desk, manager, funded)
     problem = await world.refused("PATCH", path, CLOSING, status=422, code="customer-has-balance")
     assert "in process" in problem["detail"]
@@ -56,14 +56,14 @@ async def test_everything_is_paid_out_with_the_last_fee_and_the_team_reads_on(
     await world.refused("PATCH", path, CLOSING, status=409, code="customer-not-open")
     upload = f"{path}documents/OTHER/file/"
     await world.refused("POST", upload, PAGE, status=409, code="customer-not-open", headers=sent())
-    # The service user's token ends with the closing; what waits is ended by the worker.
+    # The service user's token ends with the closing; pending work is ended by the worker.
     await program.ask("GET", "/api/v2/pockets/", status=401)
     await run_jobs(bank)
     assert (await customer_desk.get(f"{REQUESTS}{waiting['id']}/"))["status"] == "CANCELLED"
     assert (await customer_desk.get(f"/api/v1/subscriptions/{hook['id']}/"))["status"] == "disabled"
     for read in ("/api/v1/customer/", "/api/v2/transactions/", "/api/v1/team/"):
         await customer_desk.get(read)
-    for write, body in (("/api/v1/subscriptions/", HOOK), (REQUESTS, on_us(funded, 1_00, to=other))):
+    for write, body in (("/api/v1/subscriptions/", HOOK), (REQUESTS, on_us(funded, 1_00, to=payroll_pocket))):
         await customer_desk.refused("POST", write, body, status=403, code="forbidden")
     late = {"portal_id": funded.portal, "amount_usdc": 5_00, "sender_name": "Contoso"}
     await world.refused("POST", "/api/v1/sandbox/wire/", late, status=409, code="no-open-portal")
@@ -73,7 +73,7 @@ async def test_everything_is_paid_out_with_the_last_fee_and_the_team_reads_on(
     assert forgotten.items() >= (shown | {"closure_description": None, "email": None}).items()
 
 
-async def test_a_closing_says_all_that_is_in_its_way_and_leaves_everything_as_it_was(world):
+async def test_a_refused_customer_closure_names_every_obstacle_and_changes_nothing(world):
     pocket = await world.funded(1_000_00)
     other = await world.pocket(pocket.customer, name="Payroll")
     path = f"{PATH}{pocket.customer}/"
@@ -89,7 +89,7 @@ async def test_a_closing_says_all_that_is_in_its_way_and_leaves_everything_as_it
     assert {(await world.get(each.path))["status"] for each in (pocket, other)} == {"OPEN", "FROZEN"}
 
 
-async def test_a_customer_closes_empty_or_not_at_all_beside_fifty_deposits(world):
+async def test_closing_a_customer_during_concurrent_deposits_never_closes_it_with_money(world):
     pocket = await world.pocket()
     path = f"{PATH}{pocket.customer}/"
     wire_in = {"portal_id": pocket.portal, "amount_usdc": 1_00, "sender_name": "Contoso"}

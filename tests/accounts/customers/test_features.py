@@ -1,4 +1,4 @@
-"""What one customer may do beyond or below its partner."""
+"""Features of one customer that extend or restrict those of its partner."""
 
 from uuid import UUID
 
@@ -8,7 +8,7 @@ from tests.support.world import UNKNOWN
 from billfold.accounts.customers import cli
 
 
-async def test_a_feature_is_that_of_the_customer_else_of_its_partner(partner_desks):
+async def test_a_customer_feature_setting_overrides_that_of_its_partner(partner_desks):
     able = await partner_desks("initech", features=("ccd", "customer_closure", "wires"))
     unable = await partner_desks("acme")
     bank = able.bank

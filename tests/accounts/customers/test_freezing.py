@@ -17,7 +17,7 @@ CLOSING = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
 
 
 async def freeze(partner, customer, status="FROZEN", reason="Court order 7/25"):
-    """Freeze a customer, or lift it with OPEN; return what it is then."""
+    """Freeze a customer, or lift the freeze with OPEN; return the customer."""
     path = f"/api/v1/sandbox/customers/{customer}/"
     return (await partner.post(path, {"status": status, "reason": reason}, 200))["account_status"]
 
@@ -33,7 +33,7 @@ def account(pocket):
 
 
 async def instructions(partner, pocket, other):
-    """Return what the partner can begin in a customer's name: path -> bodies."""
+    """Return the requests a partner can make for a customer: path -> bodies."""
     own = await partner.facilitation()
     customer = pocket.customer
     counterparties, accounts = f"/api/v2/customers/{customer}/counterparties/", "/api/v1/service-accounts/"
@@ -73,7 +73,7 @@ async def instructions(partner, pocket, other):
     ]
 
 
-async def test_a_frozen_customer_reads_and_receives_and_nothing_goes_out(partner):
+async def test_a_frozen_customer_can_read_and_receive_but_not_send(partner):
     pocket = await partner.funded(50_000_00)
     other = await partner.pocket(pocket.customer)
     path = f"{PATH}{pocket.customer}/"
@@ -96,7 +96,7 @@ async def test_a_frozen_customer_reads_and_receives_and_nothing_goes_out(partner
     assert {"MATURITY", "BUY"} <= {each["activity"] for each in trades}
     charged = await partner.get(f"{pocket.path}transactions/", {"type[]": "FEE"})
     assert charged["items"]
-    # What is lifted is the customer alone: a Pocket that is frozen for another reason stays frozen.
+    # Only the freeze of the customer is lifted: a Pocket that is frozen for another reason stays frozen.
     await partner.post(f"/api/v1/sandbox/pockets/{other.id}/", {"status": "FROZEN"}, 200)
     assert await freeze(partner, pocket.customer, "OPEN", reason="The order was lifted") == "OPEN"
     assert (await partner.get(other.path))["status"] == "FROZEN"
@@ -110,7 +110,7 @@ async def test_a_frozen_customer_reads_and_receives_and_nothing_goes_out(partner
     )
 
 
-async def test_a_customer_without_pockets_is_pending_again_and_a_closed_one_is_not_frozen(partner):
+async def test_unfreezing_a_customer_without_pockets_sets_it_pending_and_a_closed_one_cannot_be_frozen(partner):
     path = f"{PATH}{await partner.customer()}/"
     customer = path.split("/")[-2]
     for status, after in (("FROZEN", "FROZEN"), ("FROZEN", "FROZEN"), ("OPEN", "PENDING"), ("OPEN", "PENDING")):
@@ -124,8 +124,8 @@ async def test_a_customer_without_pockets_is_pending_again_and_a_closed_one_is_n
         await partner.invalid("POST", where, {"status": "OPEN", "reason": reason}, loc="body.reason")
 
 
-async def test_what_was_approved_or_accepted_before_the_freeze_is_not_carried_out(
-    customer_desk, manager, world, funded, other
+async def test_requests_approved_or_accepted_before_a_freeze_are_not_executed(
+    customer_desk, manager, world, funded, payroll_pocket
 ):
     customer = customer_desk.team.customer
     payee = await world.pocket()
@@ -137,7 +137,7 @@ async def test_what_was_approved_or_accepted_before_the_freeze_is_not_carried_ou
         transfer_id=None,
         type="INTERNAL_REALLOCATION",
         from_pocket_id=UUID(funded.id),
-        to_pocket_id=UUID(other.id),
+        to_pocket_id=UUID(payroll_pocket.id),
         amount=2_00,
         partner_id=world.partner.partner_id,
         later=True,
@@ -145,7 +145,7 @@ async def test_what_was_approved_or_accepted_before_the_freeze_is_not_carried_ou
     assert await freeze(world, customer) == "FROZEN"
     await refused(manager, made, "customer-not-open", answers=409)
     assert await status_of(customer_desk, made) == ("PENDING", "NOT_STARTED")
-    body = on_us(funded, 1_00, to=other)
+    body = on_us(funded, 1_00, to=payroll_pocket)
     await manager.refused("POST", REQUESTS, body, status=409, code="customer-not-open")
     await execute_all_pending(customer_desk.bank)
     done = await world.get(f"/api/v1/transfers/on-us/{accepted['transfer_id']}/")
@@ -162,7 +162,7 @@ async def _log(customer_desk):
 
 
 @pytest.mark.parametrize("kind", ["on us", "wire"])
-async def test_a_freeze_between_the_approval_and_its_execution_stops_it(customer_desk, manager, world, funded, kind):
+async def test_a_freeze_between_approval_and_execution_stops_the_transfer(customer_desk, manager, world, funded, kind):
     customer, bank = customer_desk.team.customer, customer_desk.bank
     linked = (
         await wire_counterparty(customer_desk)

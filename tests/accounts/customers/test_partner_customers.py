@@ -7,7 +7,7 @@ from tests.support.whole_bank import SEED
 from billfold.accounts.customers.partner_customers import SANDBOX_CUSTOMER_NAME, create_partner_customers, partner_ids
 
 
-async def test_a_partner_has_its_customers_and_its_pocket_once_when_enrolled_twice(bank):
+async def test_enrolling_a_partner_twice_creates_its_customers_and_pocket_once(bank):
     places = await create_partner_customers(bank, "acme", "Acme Inc.")
     assert await create_partner_customers(bank, "acme", "Acme Inc.") == places
     assert places == partner_ids(SEED, "acme")
@@ -24,7 +24,7 @@ async def test_a_partner_has_its_customers_and_its_pocket_once_when_enrolled_twi
     assert (pocket["type"], pocket["deposit_weeks"]) == ("FACILITATION", 4)
 
 
-def test_partners_have_ids_of_their_own():
+def test_partner_ids_differ_between_partners():
     ids_of = {slug: partner_ids(SEED, slug) for slug in ("acme", "contoso")}
     every = [each for places in ids_of.values() for each in places]
     assert len(set(every)) == 10

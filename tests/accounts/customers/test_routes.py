@@ -21,12 +21,12 @@ CLOSING = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
 
 
 @pytest.fixture
-async def closer(partner_desks):
+async def closing_desk(partner_desks):
     """The desk of a partner who may close customers."""
     return await partner_desks("initech", features=("customer_closure",))
 
 
-async def test_customers_are_listed_with_the_partners_own_account_and_without_the_bank(world, other_partner):
+async def test_the_customer_list_includes_the_partner_account_and_not_the_bank(world, other_partner):
     made = [await world.customer(f"No. {n}") for n in range(4)]
     person = await world.customer("Ada Stone", "INDIVIDUAL")
     await world.facilitation()
@@ -54,7 +54,7 @@ async def test_customers_are_listed_with_the_partners_own_account_and_without_th
         await world.ask("GET", PATH, status=422, filters=filters)
 
 
-async def test_a_person_has_a_name_in_parts_and_a_business_one_text(world):
+async def test_a_person_name_has_parts_and_a_business_name_is_one_text(world):
     parts = {"first_name": "Ada", "middle_name": "K. von", "last_name": "Stone"}
     for given in (parts, "Ada K. von Stone"):
         person = await world.customer(given, "INDIVIDUAL")
@@ -75,7 +75,7 @@ async def test_a_person_has_a_name_in_parts_and_a_business_one_text(world):
     ],
     ids=["four words", "two", "one", "none"],
 )
-def test_a_name_in_one_line_is_shown_in_parts(written, parts):
+def test_a_single_line_person_name_is_shown_in_parts(written, parts):
     row = CustomerRow(
         customer_id=UUID(int=1),
         partner_id=None,
@@ -104,13 +104,13 @@ def test_a_name_in_one_line_is_shown_in_parts(written, parts):
     ],
     ids=["one word", "too long", "no last", "empty last", "of a business"],
 )
-async def test_a_name_is_refused_when_it_is_not_of_its_kind(world, name, kind):
+async def test_a_name_of_the_wrong_customer_type_is_refused(world, name, kind):
     body = {"name": name, "type": kind}
     answer = await world.ask("POST", "/api/v1/sandbox/customers/", body, status=422)
     assert answer.json()["detail"][0]["loc"][:2] == ["body", "name"]
 
 
-async def test_contact_details_are_replaced_one_by_one(world):
+async def test_contact_details_are_replaced_field_by_field(world):
     customer = await world.customer("Northwind")
     path = f"{PATH}{customer}/"
     shown = await world.get(path)
@@ -134,7 +134,7 @@ async def test_contact_details_are_replaced_one_by_one(world):
     assert latest["trusted_contact"]["first_name"] == "Ada"
 
 
-async def test_a_phone_number_without_a_plus_is_one_of_the_united_states(world):
+async def test_a_phone_number_without_a_country_code_is_stored_as_a_us_number(world):
     path = f"{PATH}{await world.customer()}/"
     contact = {"first_name": "Ada", "phone_number": "12125550100"}
     shown = await world.patch(path, {"phone_number": "2125550123", "trusted_contact": contact})
@@ -142,16 +142,16 @@ async def test_a_phone_number_without_a_plus_is_one_of_the_united_states(world):
     assert shown["trusted_contact"]["phone_number"] == "+12125550100"
 
 
-async def test_an_address_abroad_has_the_states_of_its_country(world):
+async def test_a_foreign_address_accepts_only_the_states_of_its_country(world):
     path = f"{PATH}{await world.customer()}/"
     abroad = ADDRESS | {"country": "AU", "state": "VIC"}
     assert (await world.patch(path, {"address": abroad}))["address"]["state"] == "VIC"
 
 
-async def test_a_customer_is_unchanged_when_the_change_is_malformed(closer):
-    customer = await closer.customer()
+async def test_a_malformed_customer_change_changes_nothing(closing_desk):
+    customer = await closing_desk.customer()
     path = f"{PATH}{customer}/"
-    before = await closer.get(path)
+    before = await closing_desk.get(path)
     for body, loc in [
         ({"email": "nobody"}, "body.email"),
         ({"phone_number": "555"}, "body.phone_number"),
@@ -171,48 +171,48 @@ async def test_a_customer_is_unchanged_when_the_change_is_malformed(closer):
         ({"status": "CLOSED"}, "body.closure_reason"),
         (CLOSING | {"email": "a@example.org"}, "body.status"),
     ]:
-        await closer.invalid("PATCH", path, body, loc=loc)
-        assert await closer.get(path) == before
+        await closing_desk.invalid("PATCH", path, body, loc=loc)
+        assert await closing_desk.get(path) == before
 
 
-async def test_a_customer_is_closed_with_its_pockets_and_portals_when_all_are_empty(closer):
-    pocket = await closer.funded(1_000_00)
-    second = await closer.pocket(pocket.customer)
+async def test_closing_a_customer_closes_its_empty_pockets_and_portals(closing_desk):
+    pocket = await closing_desk.funded(1_000_00)
+    second = await closing_desk.pocket(pocket.customer)
     path = f"{PATH}{pocket.customer}/"
-    await closer.refused("PATCH", path, CLOSING, status=422, code="customer-has-balance")
-    own = await closer.facilitation()
-    await closer.transfer(pocket, own, None, type="PARTNER_CUSTOMER_DEFUNDING", target="the last of it")
-    await closer.refused("PATCH", path, CLOSING, status=422, code="customer-has-balance")
-    await closer.days(1)
-    closed = await closer.patch(path, CLOSING | {"closure_description": "moved away"})
+    await closing_desk.refused("PATCH", path, CLOSING, status=422, code="customer-has-balance")
+    own = await closing_desk.facilitation()
+    await closing_desk.transfer(pocket, own, None, type="PARTNER_CUSTOMER_DEFUNDING", target="the last of it")
+    await closing_desk.refused("PATCH", path, CLOSING, status=422, code="customer-has-balance")
+    await closing_desk.days(1)
+    closed = await closing_desk.patch(path, CLOSING | {"closure_description": "moved away"})
     assert closed["account_status"] == "CLOSED"
     for each in (pocket, second):
-        assert (await closer.get(each.path))["status"] == "CLOSED"
-        assert (await closer.get(f"{each.path}portals/{each.portal}/"))["status"] == "CLOSED"
+        assert (await closing_desk.get(each.path))["status"] == "CLOSED"
+        assert (await closing_desk.get(f"{each.path}portals/{each.portal}/"))["status"] == "CLOSED"
     for body in (CLOSING, {"email": "late@example.org"}):
-        await closer.refused("PATCH", path, body, status=409, code="customer-not-open")
+        await closing_desk.refused("PATCH", path, body, status=409, code="customer-not-open")
     body = {"pocket_name": "Again", "deposit_strategy_id": "UST-4W"}
-    await closer.refused(
+    await closing_desk.refused(
         "POST", f"/api/v2/customers/{pocket.customer}/pockets/", body, status=409, code="customer-not-open"
     )
-    listed = await closer.get(PATH, {"account_status": "CLOSED"})
+    listed = await closing_desk.get(PATH, {"account_status": "CLOSED"})
     assert [each["id"] for each in listed["items"]] == [pocket.customer]
 
 
-async def test_closing_a_customer_needs_the_feature(world):
+async def test_closing_a_customer_without_the_closure_feature_is_refused(world):
     customer = await world.customer()
     path = f"{PATH}{customer}/"
     await world.refused("PATCH", path, CLOSING, status=403, code="feature-not-enabled")
     assert (await world.get(path))["account_status"] == "PENDING"
 
 
-async def test_a_partner_does_not_close_its_own_account(closer):
-    path = f"{PATH}{closer.partner.own_customer_id}/"
-    await closer.refused("PATCH", path, CLOSING, status=403, code="forbidden")
-    assert (await closer.get(path))["account_status"] != "CLOSED"
+async def test_a_partner_closing_its_own_account_is_refused(closing_desk):
+    path = f"{PATH}{closing_desk.partner.own_customer_id}/"
+    await closing_desk.refused("PATCH", path, CLOSING, status=403, code="forbidden")
+    assert (await closing_desk.get(path))["account_status"] != "CLOSED"
 
 
-async def test_the_customer_is_shown_as_its_partner_sees_it(customer_desk, world):
+async def test_the_customer_api_shows_the_same_customer_as_the_partner_api(customer_desk, world):
     shown = await customer_desk.get("/api/v1/customer/")
     assert shown == await world.get(f"/api/v1/customers/{customer_desk.team.customer}/")
     assert (shown["id"], shown["type"]) == (customer_desk.team.customer, "BUSINESS")

@@ -1,4 +1,4 @@
-"""Earnings over HTTP: additive figures that agree with the portfolio, whatever the period."""
+"""Earnings over HTTP: additive figures that agree with the portfolio in every period."""
 
 from datetime import date, datetime, timedelta
 from itertools import pairwise
@@ -23,7 +23,7 @@ FLOWS = FIGURES[:7]
 """The figures that add up over adjoining periods; values at the ends do not."""
 
 
-def one(pocket):
+def earnings_path(pocket):
     return f"{pocket.path}earnings/"
 
 
@@ -38,7 +38,7 @@ def between(date_from, date_to):
 
 
 def proven(entry):
-    """Return the figures after checking what holds for every entry."""
+    """Check the invariants of an earnings entry; return its figures."""
     found = cents(entry)
     assert found["earnings"] == found["realised"] + found["unrealised_change"]
     assert found["earnings_net"] == found["earnings"] - found["fees"]
@@ -48,13 +48,13 @@ def proven(entry):
 
 
 async def values(desk, pocket, **days):
-    """Return what a Pocket was worth at the ends of days, in cents."""
+    """Return the values of a Pocket at the ends of days, in cents."""
     listed = await desk.get(f"{pocket.path}values/", days)
     return {each["date"]: each["total_value"]["value"] for each in listed["items"]}
 
 
 @pytest.fixture
-async def lived(world):
+async def pockets_of_three_months(world):
     """A Pocket with three months behind it: flows both ways, a maturity, fees and a sale."""
     pocket = await world.funded(500_000_00)
     other = await world.pocket(pocket.customer, weeks=13)
@@ -70,9 +70,9 @@ async def lived(world):
     return pocket, other
 
 
-async def test_nothing_was_earned_on_the_day_the_money_came(world):
+async def test_earnings_on_the_day_of_the_deposit_are_near_zero(world):
     pocket = await world.funded(100_000_00)
-    entry = await world.get(one(pocket))
+    entry = await world.get(earnings_path(pocket))
     found = proven(entry)
     assert found["contributions"] == 100_000_00
     assert found["end_value"] == await world.value(pocket)
@@ -82,9 +82,9 @@ async def test_nothing_was_earned_on_the_day_the_money_came(world):
     assert entry["object_type"] == "PocketEarnings"
 
 
-async def test_all_time_agrees_with_the_portfolio_beside_it(world, lived):
-    for pocket in lived:
-        found = proven(await world.get(one(pocket), {"period": "all-time"}))
+async def test_all_time_earnings_equal_those_of_the_portfolio(world, pockets_of_three_months):
+    for pocket in pockets_of_three_months:
+        found = proven(await world.get(earnings_path(pocket), {"period": "all-time"}))
         portfolio = (await world.get(pocket.path))["portfolio"]
         assert found["end_value"] == portfolio["total_value"]["value"]
         assert found["earnings"] == portfolio["all_time_earnings"]["value"]
@@ -93,21 +93,21 @@ async def test_all_time_agrees_with_the_portfolio_beside_it(world, lived):
     assert fee > 0
 
 
-async def test_what_one_pocket_gives_the_other_takes(world, lived):
-    both = await world.get(PATH, {"customer_id": lived[0].customer})
+async def test_internal_transfers_cancel_out_in_aggregate_earnings(world, pockets_of_three_months):
+    both = await world.get(PATH, {"customer_id": pockets_of_three_months[0].customer})
     found = cents(both["aggregate"])
     assert found["contributions"] - found["withdrawals"] == 500_000_00 + 7_777_77 + 33_333_33
 
 
-async def test_adjoining_periods_add_up_to_the_whole(world, lived):
-    pocket, _ = lived
-    whole = proven(await world.get(one(pocket), between("2025-06-02", "2025-08-21")))
+async def test_earnings_of_adjacent_periods_add_up_to_the_total(world, pockets_of_three_months):
+    pocket, _ = pockets_of_three_months
+    whole = proven(await world.get(earnings_path(pocket), between("2025-06-02", "2025-08-21")))
     for days in [1, 7, 30]:
         total, ends = dict.fromkeys(FLOWS, 0), {}
         begin, before, end = date(2025, 6, 2), None, date(2025, 8, 21)
         while begin <= end:
             until = min(begin + timedelta(days=days - 1), end)
-            part = proven(await world.get(one(pocket), between(begin, until)))
+            part = proven(await world.get(earnings_path(pocket), between(begin, until)))
             assert before in {None, part["start_value"]}
             for name in FLOWS:
                 total[name] += part[name]
@@ -116,11 +116,11 @@ async def test_adjoining_periods_add_up_to_the_whole(world, lived):
         assert ends.items() <= (await values(world, pocket)).items()
         assert total == {name: whole[name] for name in FLOWS}
         assert whole["end_value"] == before == await world.value(pocket)
-        everything = proven(await world.get(one(pocket)))
+        everything = proven(await world.get(earnings_path(pocket)))
         assert {name: everything[name] for name in FLOWS} == total
 
 
-async def test_values_of_a_long_time_are_at_even_distances(world):
+async def test_values_over_a_long_period_are_evenly_spaced(world):
     pocket = await world.pocket()
     await world.until("2025-09-15T12:00:00-04:00")
     days = [date.fromisoformat(each) for each in await values(world, pocket)]
@@ -131,14 +131,14 @@ async def test_values_of_a_long_time_are_at_even_distances(world):
     assert wrong["detail"][0]["loc"] == ["query", "date_from"]
 
 
-async def test_instants_cut_a_day_where_they_say(world, lived):
-    pocket, _ = lived
+async def test_an_earnings_period_with_instants_splits_a_day_exactly(world, pockets_of_three_months):
+    pocket, _ = pockets_of_three_months
     # The wire came in the evening of the 18th of July, a Friday.
     came = datetime(2025, 7, 18, 19, 30, tzinfo=ET)
     day = (datetime(2025, 7, 18, tzinfo=ET), datetime(2025, 7, 19, tzinfo=ET))
 
     async def flows(begin, end):
-        entry = await world.get(one(pocket), between(begin.isoformat(), end.isoformat()))
+        entry = await world.get(earnings_path(pocket), between(begin.isoformat(), end.isoformat()))
         return proven(entry)
 
     whole = await flows(*day)
@@ -148,32 +148,35 @@ async def test_instants_cut_a_day_where_they_say(world, lived):
     assert before["end_value"] == after["start_value"]
     for name in FLOWS:
         assert before[name] + after[name] == whole[name]
-    dates = proven(await world.get(one(pocket), between("2025-07-18", "2025-07-18")))
+    dates = proven(await world.get(earnings_path(pocket), between("2025-07-18", "2025-07-18")))
     assert dates == whole
-    entry = await world.get(one(pocket), between(came.isoformat(), "2025-07-19"))
+    entry = await world.get(earnings_path(pocket), between(came.isoformat(), "2025-07-19"))
     assert (entry["date_from"], entry["date_to"]) == ("2025-07-18T23:30:00Z", "2025-07-19")
     nothing = await flows(came, came)
     assert all(nothing[name] == 0 for name in FLOWS)
 
 
-async def test_named_periods_begin_where_the_calendar_says(world, lived):
-    pocket, _ = lived
+async def test_named_earnings_periods_begin_on_their_calendar_dates(world, pockets_of_three_months):
+    pocket, _ = pockets_of_three_months
     for period, begin in (("wtd", "2025-08-18"), ("mtd", "2025-08-01"), ("ytd", "2025-01-01")):
-        entry = await world.get(one(pocket), {"period": period})
+        entry = await world.get(earnings_path(pocket), {"period": period})
         assert (entry["date_from"], entry["date_to"]) == (begin, "2025-08-21")
-        same = await world.get(one(pocket), between(begin, "2025-08-21"))
+        same = await world.get(earnings_path(pocket), between(begin, "2025-08-21"))
         assert proven(entry) == proven(same)
-    default = await world.get(one(pocket))
-    assert default == await world.get(one(pocket), {"period": "all-time"})
+    default = await world.get(earnings_path(pocket))
+    assert default == await world.get(earnings_path(pocket), {"period": "all-time"})
 
 
-async def test_all_pockets_come_with_their_exact_sum(world, lived):
+async def test_the_earnings_aggregate_is_the_exact_sum_of_all_pockets(world, pockets_of_three_months):
     alone = await world.funded(10_000_00)
     await world.post(f"/api/v1/sandbox/pockets/{alone.id}/", {"real_time_yield": True}, 200)
     for filters in (*({"period": name} for name in ("wtd", "mtd", "ytd")), {}, between("2025-07-01", "2025-07-31")):
         listed = await world.get(PATH, filters)
         assert listed["object_type"] == "EarningsList"
-        assert {each["pocket_id"] for each in listed["items"]} == {*(each.id for each in lived), alone.id}
+        assert {each["pocket_id"] for each in listed["items"]} == {
+            *(each.id for each in pockets_of_three_months),
+            alone.id,
+        }
         entries = [proven(each) for each in listed["items"]]
         total = proven(listed["aggregate"])
         assert total == {name: sum(each[name] for each in entries) for name in FIGURES}
@@ -192,7 +195,7 @@ async def test_all_pockets_come_with_their_exact_sum(world, lived):
     assert past["aggregate"]["appreciation_per_second"] is None
 
 
-async def test_closed_pockets_are_there_only_when_named(world):
+async def test_earnings_list_closed_pockets_only_when_requested_by_id(world):
     pocket = await world.funded(10_000_00)
     other = await world.pocket(pocket.customer)
     await world.transfer(pocket, other, None)
@@ -210,7 +213,7 @@ async def test_closed_pockets_are_there_only_when_named(world):
     assert nobody["aggregate"]["date_from"] is None
 
 
-async def test_more_than_thirty_pockets_are_too_many(world):
+async def test_an_earnings_list_of_more_than_thirty_pockets_is_refused(world):
     customer = await world.customer()
     opened = [await world.pocket(customer) for _ in range(31)]
     await world.refused("GET", PATH, status=422, code="too-many-pockets")
@@ -222,26 +225,26 @@ async def test_more_than_thirty_pockets_are_too_many(world):
     assert len((await world.get(PATH, names))["items"]) == 30
 
 
-async def test_a_period_is_refused_when_it_is_not_one(world):
+async def test_an_invalid_earnings_period_is_refused(world):
     pocket = await world.pocket()
     for filters, loc in [
         ({"period": "range"}, "query.date_from"),
         ({"date_to": "2025-06-02"}, "query.date_to"),
         (between("2025-06-02T09:00:00", "2025-06-02T10:00:00"), "query.date_from"),
     ]:
-        for path in (one(pocket), PATH):
+        for path in (earnings_path(pocket), PATH):
             await world.invalid("GET", path, filters=filters, loc=loc)
 
 
 async def test_a_period_before_the_pocket_was_opened_is_empty(world):
     pocket = await world.funded(10_000_00)
-    found = proven(await world.get(one(pocket), between("2024-01-01", "2024-12-31")))
+    found = proven(await world.get(earnings_path(pocket), between("2024-01-01", "2024-12-31")))
     assert set(found.values()) == {0}
 
 
-async def test_a_range_begins_with_the_first_prices_or_later_and_may_end_with_the_calendar(world):
+async def test_an_earnings_range_before_the_first_prices_is_refused(world):
     pocket = await world.funded(100_000_00)
-    for path in (one(pocket), PATH):
+    for path in (earnings_path(pocket), PATH):
         ever = await world.get(path, between("2023-01-03", "2199-12-31"))
         entry = ever.get("aggregate", ever)
         assert entry["contributions"]["value"] == 100_000_00
@@ -250,7 +253,7 @@ async def test_a_range_begins_with_the_first_prices_or_later_and_may_end_with_th
             await world.invalid("GET", path, filters=between(early, "2025-06-02"), loc="query.date_from")
 
 
-async def test_a_pocket_that_does_not_move_earns_nothing_while_the_market_is_closed(world):
+async def test_an_idle_pocket_earns_nothing_while_the_market_is_closed(world):
     pocket = await world.funded(1_000_000_00, weeks=52)
     for now, closed_day, first_day in [
         ("2025-06-09T07:00:00-04:00", "2025-06-08", "2025-06-09"),  # a Monday before the market opens
@@ -260,15 +263,15 @@ async def test_a_pocket_that_does_not_move_earns_nothing_while_the_market_is_clo
     ]:
         await world.until(now)
         for filters in (between(closed_day, closed_day), between(first_day, first_day)):
-            earned = await world.get(one(pocket), filters)
+            earned = await world.get(earnings_path(pocket), filters)
             assert earned["earnings"]["value"] == 0, filters
         for period in ("wtd", "mtd", "ytd"):
-            assert (await world.get(one(pocket), {"period": period}))["earnings"]["value"] >= 0
+            assert (await world.get(earnings_path(pocket), {"period": period}))["earnings"]["value"] >= 0
         shown = await world.value(pocket)
-        assert (await world.get(one(pocket), between(first_day, first_day)))["end_value"]["value"] == shown
+        assert (await world.get(earnings_path(pocket), between(first_day, first_day)))["end_value"]["value"] == shown
 
 
-async def test_earnings_are_the_difference_of_two_readings_of_the_portfolio(world):
+async def test_earnings_equal_the_difference_between_two_portfolio_readings(world):
     pocket = await world.funded(1_000_000_00)
     instants = [f"2025-06-{day}T{at}-04:00" for day, at in (("06", "16:59:59"), ("08", "03:00:00"), ("09", "09:30:10"))]
     shown = []
@@ -276,36 +279,36 @@ async def test_earnings_are_the_difference_of_two_readings_of_the_portfolio(worl
         await world.until(instant)
         shown.append(await world.value(pocket))
     for (start, before), (end, after) in pairwise(zip(instants, shown, strict=True)):
-        earned = await world.get(one(pocket), {"period": "range", "date_from": start, "date_to": end})
+        earned = await world.get(earnings_path(pocket), {"period": "range", "date_from": start, "date_to": end})
         assert earned["earnings"]["value"] == after - before >= 0
 
 
-async def test_at_midnight_the_day_before_is_over(world):
+async def test_an_earnings_period_at_midnight_ends_the_previous_day(world):
     pocket = await world.funded(100_000_00)
     await world.until("2025-06-04T00:00:00-04:00")
     await world.wire(pocket, 5_000_00)
     yesterday, today, both = [
-        proven(await world.get(one(pocket), between(*days)))
+        proven(await world.get(earnings_path(pocket), between(*days)))
         for days in (("2025-06-02", "2025-06-03"), ("2025-06-04", "2025-06-04"), ("2025-06-02", "2025-06-04"))
     ]
     assert (yesterday["contributions"], today["contributions"]) == (100_000_00, 5_000_00)
     assert {name: yesterday[name] + today[name] for name in FLOWS} == {name: both[name] for name in FLOWS}
 
 
-async def test_a_named_period_that_ends_on_a_closed_day_is_said_to_end_on_the_business_day_before(world, lived):
-    pocket, _ = lived
+async def test_a_named_period_on_a_closed_day_ends_on_the_previous_business_day(world, pockets_of_three_months):
+    pocket, _ = pockets_of_three_months
     await world.until("2025-08-31T15:00:00-04:00")
     for period, begin in (("wtd", "2025-08-25"), ("mtd", "2025-08-01"), ("all-time", "2025-06-02")):
-        entry = await world.get(one(pocket), {"period": period})
+        entry = await world.get(earnings_path(pocket), {"period": period})
         assert (entry["date_from"], entry["date_to"]) == (begin, "2025-08-29")
     # Labor Day: between the first instant of the periods and the next opening.
     await world.until("2025-09-01T06:00:00-04:00")
     for period in ("wtd", "mtd", "ytd", "all-time"):
-        found = proven(await world.get(one(pocket), {"period": period}))
+        found = proven(await world.get(earnings_path(pocket), {"period": period}))
         assert found["end_value"] == await world.value(pocket)
 
 
-async def test_earnings_of_others_are_not_there(world, other_partner):
+async def test_earnings_of_a_foreign_pocket_are_not_found(world, other_partner):
     pocket, foreign = await world.pocket(), await other_partner.pocket()
     for filters in (
         {"pocket_id[]": [pocket.id, foreign.id]},

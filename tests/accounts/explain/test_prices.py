@@ -16,7 +16,7 @@ NOW = et_instant(date(2025, 6, 2), 9)
 
 
 @pytest.mark.parametrize("milli", [(-5_000, -5_000), (-40, 30), (-3, 4_000)])
-def test_every_price_is_explained_when_rates_are_below_zero(milli):
+def test_every_price_has_an_explanation_with_negative_rates(milli):
     quotes = tuple(Quote(weeks, each, each) for weeks, each in zip((4, 52), milli, strict=True))
     rates = [DailyRates(date(2025, 6, 2), quotes)]
     market = Market(CALENDARS, market_data.securities(), market_data.auctions(), rates=rates)

@@ -1,4 +1,4 @@
-"""Explanations over HTTP: each comes to the amount that is shown, and its arithmetic can be redone from its inputs."""
+"""Explanations over HTTP: each results in the amount shown, and its arithmetic can be repeated from its inputs."""
 
 import re
 from datetime import UTC, date, datetime
@@ -30,12 +30,12 @@ def half_up(value, places=0):
     return Fraction((2 * value * scale + 1) // 2, scale)
 
 
-def down(value, places=0):
+def rounded_down(value, places=0):
     scale = 10 ** int(places)
     return Fraction(value * scale // 1, scale)
 
 
-def root(value):
+def square_root(value):
     scale = 10**40
     return Fraction(isqrt(value.numerator * scale**2 // value.denominator), scale)
 
@@ -54,17 +54,17 @@ def computed(formula, values):
     text = re.sub(r"(?<![\w.'])\d+(\.\d+)?", lambda found: f"number_('{found[0]}')", text)
     names = {name: found[0] for name, found in values.items() if len(found) == 1}
     known = {"number_": Fraction, "total": lambda name: sum(values.get(name, []), Fraction()), "max": max, "min": min}
-    functions = {"round": half_up, "floor": down, "sqrt": root}
+    functions = {"round": half_up, "floor": rounded_down, "sqrt": square_root}
     return eval(text, {"__builtins__": {}}, {**names, **known, **functions})
 
 
-def redone(explained):
+def recomputed(explained):
     """Return the value that follows from the inputs alone, after redoing every part."""
     values: dict[str, list[Fraction]] = {}
     for each in explained["inputs"]:
         values.setdefault(each["symbol"], []).append(number(each["value"], each["unit"]))
     for each in explained["parts"]:
-        values.setdefault(each["symbol"], []).append(redone(each))
+        values.setdefault(each["symbol"], []).append(recomputed(each))
     value = Fraction()
     for step in explained["steps"]:
         value = computed(step["formula"], values)
@@ -76,23 +76,23 @@ def redone(explained):
     return value
 
 
-def every(explained):
+def all_parts(explained):
     """Yield an explanation and all its parts."""
     yield explained
     for each in explained["parts"]:
-        yield from every(each)
+        yield from all_parts(each)
 
 
 def rows_of(explained, kind):
-    found = [row for each in every(explained) for row in each["rows"]]
-    found += [row for each in every(explained) for given in each["inputs"] for row in given["rows"]]
+    found = [row for each in all_parts(explained) for row in each["rows"]]
+    found += [row for each in all_parts(explained) for given in each["inputs"] for row in given["rows"]]
     return [row for row in found if row["kind"] == kind]
 
 
 async def explain(desk, path, **query):
     answer = await desk.get(f"{path}explain/", query)
     assert answer["object_type"] == "Explained"
-    redone(answer["explanation"])
+    recomputed(answer["explanation"])
     return answer["explanation"]
 
 
@@ -140,7 +140,7 @@ async def check_earnings(desk, pocket, **query):
 
 
 @pytest.fixture
-async def lived(world):
+async def pockets_of_seven_weeks(world):
     """Two Pockets with seven weeks behind them, looked at on the way: a sale, bills moved, fees, money after hours."""
     pocket = await world.funded(700_000_00, weeks=52)
     other = await world.pocket(pocket.customer, weeks=13)
@@ -160,24 +160,28 @@ async def lived(world):
     return pocket, other
 
 
-async def test_every_amount_of_a_lived_pocket_is_what_its_explanation_comes_to(world, lived):
-    for each in lived:
+async def test_every_amount_of_an_active_pocket_equals_its_explanation(world, pockets_of_seven_weeks):
+    for each in pockets_of_seven_weeks:
         await check_pocket(world, each)
-    pockets = f"/api/v2/customers/{lived[0].customer}/pockets/"
+    pockets = f"/api/v2/customers/{pockets_of_seven_weeks[0].customer}/pockets/"
     total = await explain(world, pockets, field="liquidation_value_t1")
-    assert {each["rows"][0]["id"] for each in total["inputs"]} == {each.id for each in lived}
+    assert {each["rows"][0]["id"] for each in total["inputs"]} == {each.id for each in pockets_of_seven_weeks}
     shown = [each["portfolio"]["liquidation_value_t1"]["value"] for each in (await world.get(pockets))["items"]]
     assert total["amount"]["value"] == sum(shown)
-    portfolio = await world.get(f"/api/v2/customers/{lived[0].customer}/portfolio/")
+    portfolio = await world.get(f"/api/v2/customers/{pockets_of_seven_weeks[0].customer}/portfolio/")
     for field in CENTS:
         assert portfolio[field] == (await explain(world, pockets, field=field))["amount"], field
-    held = [security for each in lived for security in (await world.get(each.path))["portfolio"]["securities"]]
+    held = [
+        security
+        for each in pockets_of_seven_weeks
+        for security in (await world.get(each.path))["portfolio"]["securities"]
+    ]
     face = {
         day: sum(100_00 * each["quantity"] for each in held if each["maturity_date"] == day)
         for day in sorted({each["maturity_date"] for each in held})
     }
     assert {each["maturity_date"]: each["face_value"]["value"] for each in portfolio["maturities"]} == face
-    for trade in (await world.get(f"{lived[0].path}trades/"))["items"]:
+    for trade in (await world.get(f"{pockets_of_seven_weeks[0].path}trades/"))["items"]:
         # The fee of a month is sold for settlement on the same day, by another bid.
         if trade["activity"] in {"BUY", "SELL"} and trade["settled_date"] != trade["book_date"]:
             field = "ask" if trade["activity"] == "BUY" else "bid_t1"
@@ -186,8 +190,8 @@ async def test_every_amount_of_a_lived_pocket_is_what_its_explanation_comes_to(w
             assert Fraction(price["value"]) == Fraction(trade["price"])
 
 
-async def test_earnings_are_explained_by_what_moved(world, lived):
-    pocket, _ = lived
+async def test_earnings_explanations_list_the_transactions_and_trades(world, pockets_of_seven_weeks):
+    pocket, _ = pockets_of_seven_weeks
     moved = await check_earnings(world, pocket, period="all-time")
     for field, sign in (("contributions", 1), ("withdrawals", -1), ("fees", -1)):
         rows = rows_of(moved[field], "TRANSACTION")
@@ -197,7 +201,7 @@ async def test_earnings_are_explained_by_what_moved(world, lived):
     await check_earnings(world, pocket, period="range", date_from="2025-06-10", date_to="2025-07-01")
 
 
-async def test_explanations_are_of_what_is_shown(world):
+async def test_an_explanation_of_an_unknown_field_or_cusip_is_refused(world):
     pocket = await world.funded(1_000_00)
     for path in (pocket.path, f"{pocket.path}earnings/", f"{pocket.path}fees/"):
         await world.get(f"{path}explain/")

@@ -1,4 +1,4 @@
-"""The state of a Pocket at any instant: what was live then is found again later."""
+"""The state of a Pocket at any past instant equals the state recorded then."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -106,7 +106,7 @@ def plain(state):
 COUNTERS = ("cash", "earnings_basis", "inflow", "outflow", "fees", "realised")
 
 
-async def test_what_was_live_at_an_instant_is_found_again_later(diary):
+async def test_pocket_states_at_past_instants_equal_the_live_states(diary):
     # Just after the instant, since what happened at it belongs to what follows it.
     asked = [diary.boundary(key, at + timedelta(microseconds=1)) for key, at, _ in diary.seen]
     found = await pocket_store.pocket_states_before(diary.bank.pool, asked)
@@ -116,20 +116,20 @@ async def test_what_was_live_at_an_instant_is_found_again_later(diary):
     assert any(each.realised for each in found)
 
 
-async def test_money_is_where_it_came_from_less_what_left_at_every_instant(diary):
+async def test_cash_and_basis_equal_net_inflow_at_every_instant(diary):
     for _, _, state in diary.seen:
         came = state.inflow - state.outflow - state.fees + state.realised
         assert state.cash + state.earnings_basis == came
 
 
-async def test_boundaries_are_answered_in_the_order_asked_for_and_alone(diary):
+async def test_pocket_states_are_returned_in_request_order_and_equal_single_queries(diary):
     asked = [diary.boundary(key, at) for key, at, _ in reversed(diary.seen)]
     together = await pocket_store.pocket_states_before(diary.bank.pool, asked)
     alone = [(await pocket_store.pocket_states_before(diary.bank.pool, [boundary]))[0] for boundary in asked]
     assert together == alone
 
 
-async def test_a_pocket_that_is_not_there_or_not_yet_has_no_state(diary):
+async def test_an_unknown_or_unopened_pocket_has_an_empty_state(diary):
     begin = datetime.fromisoformat("2024-01-01T00:00:00-05:00")
     boundaries = [diary.boundary((NONE, NONE), begin), diary.boundary(diary.keys[0], begin)]
     found = await pocket_store.pocket_states_before(diary.bank.pool, boundaries)

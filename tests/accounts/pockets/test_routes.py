@@ -8,7 +8,7 @@ from billfold.accounts.pockets import schemas
 NAME: Any = {"pocket_name": "Reserve"}
 
 
-async def test_a_pocket_is_opened_with_the_strategies_that_were_named(world):
+async def test_a_pocket_is_opened_with_the_requested_strategies(world):
     for body, deposit, reinvestment in [
         ({"deposit_strategy_id": "UST-4W"}, "UST-4W", "UST-4W"),
         ({"trading_strategy_id": "UST-13W"}, "UST-13W", "UST-13W"),
@@ -30,7 +30,7 @@ async def test_a_pocket_is_opened_with_the_strategies_that_were_named(world):
         assert account["account_status"] == "OPEN"
 
 
-async def test_no_pocket_is_opened_when_the_request_contradicts_itself(world):
+async def test_a_contradictory_request_opens_no_pocket(world):
     customer = await world.customer()
     path = f"/api/v2/customers/{customer}/pockets/"
     for body, loc in [
@@ -48,7 +48,7 @@ async def test_no_pocket_is_opened_when_the_request_contradicts_itself(world):
         assert (await world.get(path))["items"] == []
 
 
-async def test_a_pocket_has_its_first_portal_and_money_becomes_bills(world):
+async def test_a_new_pocket_has_a_portal_and_buys_bills_with_its_deposit(world):
     pocket = await world.funded(100_000_00)
     shown = await world.get(pocket.path)
     portfolio = shown["portfolio"]
@@ -73,7 +73,7 @@ async def test_a_pocket_has_its_first_portal_and_money_becomes_bills(world):
     assert "pricing_timestamp" not in portfolio or portfolio["pricing_timestamp"] is None
 
 
-async def test_bills_can_be_turned_into_money_the_same_day_once_they_have_settled(world):
+async def test_settled_bills_can_be_liquidated_the_same_day(world):
     pocket = await world.funded(100_000_00)
     await world.days(1)
     portfolio = (await world.get(pocket.path))["portfolio"]
@@ -81,7 +81,7 @@ async def test_bills_can_be_turned_into_money_the_same_day_once_they_have_settle
     assert portfolio["liquidation_value_t1"]["value"] > 99_000_00
 
 
-async def test_the_fee_of_the_days_gone_by_is_shown_before_it_is_charged(world):
+async def test_the_accrued_fee_is_shown_before_it_is_charged(world):
     pocket = await world.funded(1_000_000_00)
     await world.days(5)
     portfolio = (await world.get(pocket.path))["portfolio"]
@@ -93,7 +93,7 @@ async def test_the_fee_of_the_days_gone_by_is_shown_before_it_is_charged(world):
     assert abs(portfolio["liquidation_value_t0"]["value"] - worth) < 30_000
 
 
-async def test_the_slope_leads_from_one_value_to_the_next_when_the_yield_is_in_real_time(world):
+async def test_the_real_time_yield_slope_leads_from_one_value_to_the_next(world):
     pocket = await world.funded(1_000_000_00)
     await world.post(f"/api/v1/sandbox/pockets/{pocket.id}/", {"real_time_yield": True}, 200)
     first = await world.get(pocket.path)
@@ -107,7 +107,7 @@ async def test_the_slope_leads_from_one_value_to_the_next_when_the_yield_is_in_r
     assert abs(grown - slope * 7200) <= 2
 
 
-async def test_a_slope_has_twelve_decimals_when_there_is_nothing_to_grow(world):
+async def test_the_yield_slope_of_an_empty_pocket_is_zero_with_twelve_decimals(world):
     pocket = await world.pocket()
     await world.post(f"/api/v1/sandbox/pockets/{pocket.id}/", {"real_time_yield": True}, 200)
     shown = (await world.get(pocket.path))["portfolio"]
@@ -117,7 +117,7 @@ async def test_a_slope_has_twelve_decimals_when_there_is_nothing_to_grow(world):
         assert found["appreciation_per_second"] == "0.000000000000"
 
 
-async def test_real_time_values_are_those_of_the_second(world):
+async def test_real_time_values_are_computed_for_the_current_second(world):
     pocket = await world.funded(50_000_000_00)
     await world.later(minutes=5, seconds=30)
 
@@ -138,7 +138,7 @@ async def test_real_time_values_are_those_of_the_second(world):
     assert weekend > await total()
 
 
-async def test_parts_of_a_pocket_are_left_out_when_asked(world):
+async def test_omit_leaves_parts_out_of_a_pocket(world):
     pocket = await world.funded(10_000_00)
     for path in (pocket.path, f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"):
         for name in ("omit[]", "omit"):
@@ -153,7 +153,7 @@ async def test_parts_of_a_pocket_are_left_out_when_asked(world):
         assert (await world.get(path, both))["items"][0]["portfolio"] is None
 
 
-async def test_the_old_earnings_figure_is_gone_after_its_last_day(world, monkeypatch):
+async def test_the_deprecated_earnings_figure_disappears_after_its_sunset(world, monkeypatch):
     assert date(2026, 8, 1) == schemas.ALL_TIME_EARNINGS_UNTIL, "as it was announced"
     monkeypatch.setattr(schemas, "ALL_TIME_EARNINGS_UNTIL", date(2025, 6, 7))
     pocket = await world.pocket()
@@ -181,7 +181,7 @@ async def test_pockets_are_listed_newest_first_page_by_page(world, other_partner
     assert all(each["customer_id"] for each in everyone)
 
 
-async def test_a_list_shows_only_pockets_of_the_states_asked_for(world):
+async def test_a_pocket_list_filters_by_status(world):
     customer = await world.customer()
     kept, gone = await world.pocket(customer), await world.pocket(customer)
     await _close(world, gone)
@@ -192,7 +192,7 @@ async def test_a_list_shows_only_pockets_of_the_states_asked_for(world):
         await world.ask("GET", path, status=422, filters={"filter[status]": "SOLD"})
 
 
-async def test_a_cursor_of_another_list_or_partner_is_refused(world, other_partner):
+async def test_a_pocket_cursor_from_a_different_list_or_partner_is_refused(world, other_partner):
     pocket = await world.pocket()
     await world.pocket(pocket.customer)
     path = "/api/v2/pockets/"
@@ -201,7 +201,7 @@ async def test_a_cursor_of_another_list_or_partner_is_refused(world, other_partn
     await other_partner.invalid("GET", path, filters={"cursor": cursor}, loc="query.cursor")
 
 
-async def test_a_pocket_gets_another_name_and_other_strategies(world):
+async def test_a_pocket_name_and_its_strategies_can_be_changed(world):
     pocket = await world.pocket()
     path = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
     for name in ("pocket_name", "name"):
@@ -219,7 +219,7 @@ async def test_a_pocket_gets_another_name_and_other_strategies(world):
     assert (shown["pocket_name"], shown["status"]) == ("by name", "OPEN")
 
 
-async def test_a_pocket_stays_as_it_was_when_the_change_is_malformed(world):
+async def test_a_malformed_pocket_change_changes_nothing(world):
     pocket = await world.pocket()
     path = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
     before = await world.get(path)
@@ -241,7 +241,7 @@ async def _close(world, pocket, reason="USER_INSTIGATED"):
     return await world.patch(path, {"status": "CLOSED", "closure_reason": reason})
 
 
-async def test_a_pocket_is_closed_for_ever_with_its_portals_when_it_is_empty(world):
+async def test_closing_an_empty_pocket_closes_its_portals_and_is_final(world):
     pocket = await world.pocket()
     await world.pocket(pocket.customer)
     assert (await _close(world, pocket))["status"] == "CLOSED"
@@ -255,7 +255,7 @@ async def test_a_pocket_is_closed_for_ever_with_its_portals_when_it_is_empty(wor
     await world.refused("POST", f"{pocket.path}portals/", {"name": "one more"}, status=409, code="pocket-not-open")
 
 
-async def test_a_pocket_stays_open_when_it_holds_money_waits_or_is_the_last(world):
+async def test_closing_a_pocket_that_is_funded_unsettled_or_the_last_is_refused(world):
     pocket = await world.funded(1_000_00)
     path = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
     closing = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
@@ -270,7 +270,7 @@ async def test_a_pocket_stays_open_when_it_holds_money_waits_or_is_the_last(worl
     last = f"/api/v2/customers/{other.customer}/pockets/{other.id}/"
     await world.later(days=2)
     await world.refused("PATCH", last, closing, status=422, code="pocket-not-empty")
-    # What the request left for the fee of nine days, and what was left beside it.
+    # What the request left for the fee of nine days, and what remained after it.
     back = await world.pocket(pocket.customer)
     whole = (await world.get(other.path))["portfolio"]["liquidation_value_t1"]["value"]
     await world.transfer(other, back, whole - 3)
@@ -287,7 +287,7 @@ async def test_a_pocket_stays_open_when_it_holds_money_waits_or_is_the_last(worl
     await world.refused("PATCH", lonely, closing, status=422, code="last-open-pocket")
 
 
-async def test_a_frozen_pocket_can_be_read_and_paid_into_but_not_closed(world):
+async def test_a_frozen_pocket_can_be_read_and_funded_but_not_closed(world):
     pocket = await world.pocket()
     await world.pocket(pocket.customer)
     await world.post(f"/api/v1/sandbox/pockets/{pocket.id}/", {"status": "FROZEN"}, 200)
@@ -304,7 +304,7 @@ async def test_a_frozen_pocket_can_be_read_and_paid_into_but_not_closed(world):
 POCKETS = "/api/v2/pockets/"
 
 
-async def test_a_pocket_is_opened_listed_and_read_as_partners_read_it(customer_desk, world):
+async def test_the_customer_api_opens_lists_and_shows_pockets_like_the_partner_api(customer_desk, world):
     opened = await customer_desk.pocket(weeks=13)
     await world.wire(opened, 250_000_00)
     shown = await customer_desk.get(opened.path)
@@ -316,13 +316,13 @@ async def test_a_pocket_is_opened_listed_and_read_as_partners_read_it(customer_d
     assert listed == {"offset": 0, "count": 1, "items": [shown], "object_type": "List"}
 
 
-async def test_a_pocket_configuration_is_unknown_to_the_customer_api(customer_desk):
+async def test_the_customer_api_rejects_a_pocket_configuration(customer_desk):
     body = {"pocket_name": "x", "pocket_configuration_id": "UST-4W"}
     await customer_desk.invalid("POST", POCKETS, body, loc="body.pocket_configuration_id")
     assert (await customer_desk.get(POCKETS))["count"] == 0
 
 
-async def test_the_list_is_cut_by_offset_newest_first(customer_desk):
+async def test_the_pocket_list_is_paged_by_offset_newest_first(customer_desk):
     opened = []
     for n in range(4):
         opened.append((await customer_desk.pocket(name=f"p{n}")).id)

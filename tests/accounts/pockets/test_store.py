@@ -1,4 +1,4 @@
-"""Reads of Pockets: what is held, lists in their order, and by which index they are found."""
+"""Reads of Pockets: holdings, ordered lists, and the indexes they use."""
 
 from typing import Any
 from uuid import UUID
@@ -14,7 +14,7 @@ from billfold.platform.errors import NotFound
 
 
 @pytest.fixture
-async def opened(bank, new_holder):
+async def opened_pockets(bank, new_holder):
     """Four Pockets of three customers, oldest first; the second of the first one is closed."""
     first, second, third = [await new_holder() for _ in range(3)]
     made = [(each.customer_id, each.pocket_id) for each in (first, second, third)]
@@ -31,7 +31,7 @@ def keys(rows):
     return [(row.customer_id, row.pocket_id) for row in rows]
 
 
-async def test_a_pocket_is_read_with_all_it_holds(bank, new_holder):
+async def test_a_pocket_is_read_with_its_cash_and_lots(bank, new_holder):
     holder = await new_holder()
     await holder.deposit(123_456_78)
     row = await pocket_store.get_pocket(bank.pool, holder.customer_id, holder.pocket_id)
@@ -42,10 +42,10 @@ async def test_a_pocket_is_read_with_all_it_holds(bank, new_holder):
         await pocket_store.get_pocket(bank.pool, ids.new(), holder.pocket_id)
 
 
-async def test_lists_walk_down_and_up_from_any_place(bank, opened):
+async def test_pocket_pages_go_forward_and_backward_from_any_cursor(bank, opened_pockets):
     placed = await POCKETS_OF_PARTNER.placed_rows(bank.pool, PARTNER, None, limit=10)
     down, places = [row for row, _ in placed], [POCKETS_OF_PARTNER.place_of(key) for _, key in placed]
-    assert keys(down) == opened[::-1]
+    assert keys(down) == opened_pockets[::-1]
     below = await POCKETS_OF_PARTNER.rows(bank.pool, PARTNER, None, after=places[1], limit=10)
     above = await POCKETS_OF_PARTNER.rows(bank.pool, PARTNER, None, after=places[2], descending=False, limit=10)
     assert keys(below) == keys(down[2:])
@@ -53,25 +53,27 @@ async def test_lists_walk_down_and_up_from_any_place(bank, opened):
     assert await POCKETS_OF_PARTNER.rows(bank.pool, ids.new(), None, limit=10) == []
 
 
-async def test_customers_are_listed_together_in_the_order_of_all(bank, opened):
-    named = [opened[0][0], opened[2][0]]
+async def test_pockets_of_several_customers_are_listed_in_one_order(bank, opened_pockets):
+    named = [opened_pockets[0][0], opened_pockets[2][0]]
     placed = await POCKETS_OF_CUSTOMERS.placed_rows(bank.pool, named, None, limit=10)
     found, places = [row for row, _ in placed], [POCKETS_OF_CUSTOMERS.place_of(key) for _, key in placed]
-    assert keys(found) == [opened[3], opened[2], opened[0]]
+    assert keys(found) == [opened_pockets[3], opened_pockets[2], opened_pockets[0]]
     assert keys(await POCKETS_OF_CUSTOMERS.rows(bank.pool, named, None, limit=1)) == keys(found[:1])
     only = await POCKETS_OF_CUSTOMERS.rows(bank.pool, named, ["CLOSED"], limit=10)
-    assert keys(only) == [opened[3]]
+    assert keys(only) == [opened_pockets[3]]
     up = await POCKETS_OF_CUSTOMERS.rows(bank.pool, named, None, after=places[2], descending=False, limit=10)
     assert keys(up) == keys(found[1::-1])
 
 
-async def test_closed_pockets_are_left_out_of_those_that_earn(bank, opened):
+async def test_closed_pockets_are_excluded_from_the_list_of_open_pockets(bank, opened_pockets):
     everyone = await pocket_store.list_open(bank.pool, PARTNER, None, limit=10)
-    assert sorted(keys(everyone)) == sorted(opened[:3])
-    assert keys(await pocket_store.list_open(bank.pool, PARTNER, opened[0][0], limit=10)) == opened[:1]
+    assert sorted(keys(everyone)) == sorted(opened_pockets[:3])
+    assert keys(await pocket_store.list_open(bank.pool, PARTNER, opened_pockets[0][0], limit=10)) == opened_pockets[:1]
     assert len(await pocket_store.list_open(bank.pool, PARTNER, None, limit=2)) == 2
-    assert sorted(await pocket_store.list_ids(bank.pool, opened[0][0])) == sorted([opened[0][1], opened[3][1]])
-    assert sorted(keys(await pocket_store.list_by_id(bank.pool, opened[1:]))) == sorted(opened[1:])
+    assert sorted(await pocket_store.list_ids(bank.pool, opened_pockets[0][0])) == sorted(
+        [opened_pockets[0][1], opened_pockets[3][1]]
+    )
+    assert sorted(keys(await pocket_store.list_by_id(bank.pool, opened_pockets[1:]))) == sorted(opened_pockets[1:])
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,7 @@ async def test_closed_pockets_are_left_out_of_those_that_earn(bank, opened):
         (POCKETS_OF_CUSTOMERS.statements[True], ([PARTNER], None, None, None, 30), "pocket_pkey"),
     ],
 )
-async def test_a_read_goes_by_index_whatever_the_number_of_pockets(conn, sql, arguments, index):
+async def test_pocket_reads_use_an_index_for_any_number_of_pockets(conn, sql, arguments, index):
     await conn.execute("SET enable_seqscan = off")
     # A plan made once for all arguments, as a prepared statement gets after a while.
     await conn.execute("SET plan_cache_mode = force_generic_plan")

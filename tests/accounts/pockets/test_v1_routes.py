@@ -3,7 +3,7 @@
 from uuid import UUID
 
 
-async def test_an_account_shows_the_same_money_as_its_pocket(world):
+async def test_a_v1_service_account_shows_the_same_money_as_its_pocket(world):
     pocket = await world.funded(100_000_00)
     await world.days(1)
     path = f"/api/v1/service-accounts/{pocket.id}/"

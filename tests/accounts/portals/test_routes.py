@@ -35,7 +35,7 @@ async def test_a_portal_is_opened_and_read(world):
     assert numbers.isdisjoint({first["account_number"], first["network_address"]})
 
 
-async def test_a_portal_takes_only_the_rails_it_was_opened_for(world):
+async def test_a_portal_accepts_only_the_rails_it_was_opened_for(world):
     pocket = await world.pocket()
     made = await world.post(v2(pocket), {"name": "Wires", "payment_rails": ["WIRE", "ACH"]})
     assert made["payment_rails"] == ["ACH", "WIRE"]
@@ -44,7 +44,7 @@ async def test_a_portal_takes_only_the_rails_it_was_opened_for(world):
     assert [each["payment_rail"] for each in shown["instructions"]] == ["ACH", "WIRE"]
 
 
-async def test_instructions_say_how_to_pay_by_every_rail(world):
+async def test_funding_instructions_cover_every_rail(world):
     customer = await world.customer("Northwind Traders")
     pocket = await world.pocket(customer)
     portal = await world.get(v2(pocket, pocket.portal))
@@ -66,7 +66,7 @@ async def test_instructions_say_how_to_pay_by_every_rail(world):
     assert by_rail["ON_US"]["network_address"] == portal["network_address"]
 
 
-async def test_a_wire_is_for_the_customer_at_its_own_address(world):
+async def test_wire_instructions_show_the_address_of_the_customer(world):
     pocket = await world.pocket()
     home = {
         "street_address": "1 Main Street",
@@ -105,7 +105,7 @@ async def test_portals_are_listed_by_pocket_and_by_customer(world):
     await world.invalid("GET", v2(pocket), filters={"cursor": cursor}, loc="query.cursor")
 
 
-async def test_the_older_operations_show_the_same_portals(world):
+async def test_v1_and_v2_show_the_same_portals(world):
     pocket = await world.pocket()
     made = await world.post(v1(pocket), {"name": "Payroll"})
     assert made["service_account_id"] == pocket.id
@@ -120,7 +120,7 @@ async def test_the_older_operations_show_the_same_portals(world):
     assert (await world.get(v2(pocket, made["id"])))["name"] == "Wages"
 
 
-async def test_a_portal_gets_another_name(world):
+async def test_a_portal_can_be_renamed(world):
     pocket = await world.pocket()
     await world.later(hours=1)
     renamed = await world.patch(v2(pocket, pocket.portal), {"name": "Rent"})
@@ -129,7 +129,7 @@ async def test_a_portal_gets_another_name(world):
     assert await world.get(v2(pocket, pocket.portal)) == renamed
 
 
-async def test_a_portal_is_closed_once_and_takes_nothing_after(world):
+async def test_a_closed_portal_accepts_no_change_and_no_payment(world):
     pocket = await world.pocket()
     close = f"{v1(pocket, pocket.portal)}close/"
     answer = await world.ask("POST", close, b"{}", status=204)
@@ -142,7 +142,7 @@ async def test_a_portal_is_closed_once_and_takes_nothing_after(world):
     await world.refused("POST", "/api/v1/sandbox/wire/", body, status=409, code="no-open-portal")
 
 
-async def test_no_portal_is_opened_when_the_request_is_malformed(world):
+async def test_a_malformed_portal_request_opens_nothing(world):
     pocket = await world.pocket()
     for body, loc in [
         ({"name": "a", "payment_rails": ["BOAT"]}, "body.payment_rails.0"),
@@ -153,7 +153,7 @@ async def test_no_portal_is_opened_when_the_request_is_malformed(world):
         assert (await world.counts())["portal"] == 1
 
 
-async def test_names_have_a_limit_and_crypto_is_not_there_yet(world):
+async def test_portal_names_have_a_length_limit_and_crypto_portals_are_unavailable(world):
     pocket = await world.pocket()
     assert (await world.post(v2(pocket), {"name": "x" * 128}))["name"] == "x" * 128
     for path in (v1(pocket, pocket.portal), v2(pocket, pocket.portal)):
@@ -164,8 +164,8 @@ async def test_names_have_a_limit_and_crypto_is_not_there_yet(world):
     await world.refused("POST", v2(pocket), body, status=422, code="rail-not-available")
 
 
-async def test_each_side_of_a_payment_sees_the_other_on_the_network(world):
-    """Only the payer has linked somebody, so only he sees a counterparty's id."""
+async def test_both_parties_of_an_on_us_payment_see_the_network_address_of_the_other(world):
+    """Only the payer has linked a counterparty, so only the payer sees a counterparty's id."""
     payer, payee = await world.funded(10_000_00), await world.pocket()
     addresses = [(await world.get(f"{each.path}portals/{each.portal}/"))["network_address"] for each in (payer, payee)]
     linked = await world.post(
@@ -197,7 +197,7 @@ async def pocket(customer_desk):
     return await customer_desk.pocket()
 
 
-async def test_a_portal_is_renamed_and_closed_for_ever_without_an_answer(customer_desk, pocket):
+async def test_renaming_or_closing_a_portal_in_the_customer_api_returns_no_body(customer_desk, pocket):
     path = f"{pocket.path}portals/{pocket.portal}/"
     answer = await customer_desk.ask("PATCH", path, {"name": "Wages"}, status=204)
     assert answer.content == b""

@@ -15,7 +15,7 @@ def older(pocket):
     return [f"/api/v1/customers/{pocket.customer}/trades/", f"/api/v1/service-accounts/{pocket.id}/trades/"]
 
 
-async def test_a_purchase_is_booked_at_once_and_settles_on_the_next_day(world):
+async def test_a_purchase_is_booked_immediately_and_settles_on_the_next_day(world):
     pocket = await world.funded(100_000_00)
     paths = newer(pocket)
     for path in paths:
@@ -39,7 +39,7 @@ async def test_a_purchase_is_booked_at_once_and_settles_on_the_next_day(world):
     await world.get(f"{other.path}trades/{shown['id']}/", status=404)
 
 
-async def test_a_sale_on_friday_evening_shows_the_yield_its_price_was_struck_at(world):
+async def test_a_sale_on_friday_evening_shows_the_yield_of_its_price(world):
     """The bid of Friday 6 June is 4.170 %: 99.791500 for Friday, 18 days before maturity.
 
     (100 - 99.791500) / 99.791500 x 365 / 18 is 4.237 %, though the sale settles on Monday, 15 days
@@ -61,7 +61,7 @@ async def test_a_sale_on_friday_evening_shows_the_yield_its_price_was_struck_at(
     assert inside["status"] == "BOOKED"
 
 
-async def test_v1_shows_the_same_purchase_and_an_id_of_the_bill(world):
+async def test_v1_shows_the_same_purchase_with_a_bill_id(world):
     pocket = await world.funded(100_000_00)
     await world.ach(pocket, 5_000_00)
     new = (await world.get(newer(pocket)[1]))["items"]
@@ -78,7 +78,7 @@ async def test_v1_shows_the_same_purchase_and_an_id_of_the_bill(world):
     assert UUID(shown[0]["tradable_id"]).version == 5
 
 
-async def test_a_maturity_is_at_par_and_yields_nothing(world):
+async def test_a_maturity_trade_is_at_par_with_zero_yield(world):
     pocket = await world.funded(100_000_00)
     (bought,) = (await world.get(newer(pocket)[1]))["items"]
     await world.until(f"{bought['maturity_date']}T12:00:00-04:00")
@@ -110,7 +110,7 @@ async def test_bills_moved_in_kind_are_in_v2_on_both_sides_and_not_in_v1(world):
     assert (await world.get(older(other)[1]))["items"] == []
 
 
-async def test_pages_walk_both_ways_in_both_orders(world):
+async def test_trade_pages_go_both_directions_in_both_orders(world):
     pocket = await world.funded(100_000_00)
     second = await world.funded(50_000_00, pocket.customer)
     for cents in (1_000_00, 2_000_00):
@@ -123,7 +123,7 @@ async def test_pages_walk_both_ways_in_both_orders(world):
             assert await world.pages(path, {"order": "asc"}, limit=limit) == whole[::-1]
 
 
-async def test_days_are_part_of_a_list_from_the_first_to_the_last(world):
+async def test_a_trade_date_filter_includes_its_first_and_last_day(world):
     pocket = await world.funded(100_000_00)
     await world.days(1)
     await world.ach(pocket, 5_000_00)
@@ -143,7 +143,7 @@ async def test_days_are_part_of_a_list_from_the_first_to_the_last(world):
         assert (await world.get(path, filters))["items"] == found, filters
 
 
-async def test_pockets_choose_trades_once_however_often_they_are_named(world):
+async def test_a_repeated_pocket_filter_lists_each_trade_once(world):
     pocket = await world.funded(100_000_00)
     second, foreign = (await world.funded(50_000_00, pocket.customer), await world.funded(10_000_00))
     for path, name in ((newer(pocket)[0], "pocket_id[]"), (older(pocket)[0], "account[]")):
@@ -154,7 +154,7 @@ async def test_pockets_choose_trades_once_however_often_they_are_named(world):
         await world.refused("GET", path, filters=filters, status=404, code="not-found")
 
 
-async def test_a_cursor_goes_on_when_a_pocket_was_opened_meanwhile(world):
+async def test_a_trade_cursor_remains_valid_after_a_new_pocket_is_opened(world):
     pocket = await world.funded(100_000_00)
     await world.ach(pocket, 5_000_00)
     path = newer(pocket)[0]
@@ -169,7 +169,7 @@ async def test_a_cursor_goes_on_when_a_pocket_was_opened_meanwhile(world):
         await world.invalid("GET", wrong, filters=asked, loc="query.cursor")
 
 
-async def test_bills_from_another_custodian_are_listed_with_its_name(world):
+async def test_bills_received_from_an_external_custodian_are_listed_with_its_name(world):
     pocket = await world.pocket()
     body = {
         "account_id": pocket.id,
@@ -193,7 +193,7 @@ V1_PATH, V2_PATH, FILE = "/api/v1/trades/", "/api/v2/trades/", "/api/v1/trades.c
 
 
 @pytest.fixture
-async def lived(customer_desk, world):
+async def pockets_with_trades(customer_desk, world):
     """Two Pockets: bills bought, moved in kind, sold and redeemed."""
     first, second = await customer_desk.pocket(), await customer_desk.pocket()
     await world.wire(first, 100_000_00)
@@ -204,8 +204,8 @@ async def lived(customer_desk, world):
     return first, second
 
 
-async def test_pockets_and_dates_choose_in_lists_and_the_file(customer_desk, lived):
-    first, _ = lived
+async def test_pocket_and_date_filters_apply_to_trade_lists_and_the_csv(customer_desk, pockets_with_trades):
+    first, _ = pockets_with_trades
     for filters in (
         {},
         {"account[]": first.id},

@@ -28,7 +28,7 @@ async def book(conn, trade_id, place, *, pocket, kind="BUY", day=date(2025, 6, 1
 
 
 @pytest.fixture
-async def booked(conn):
+async def trade_ids(conn):
     """One trade a day, the last two in one journal. Their ids, in order."""
     await conn.execute(_HEAD, CUSTOMER, 3, AT + timedelta(days=2))
     made = [ids.new() for _ in range(4)]
@@ -45,19 +45,19 @@ async def listed(conn, pockets, *, after=None, descending=False, limit=9, **filt
     return [row.trade_id for row in rows]
 
 
-async def test_the_pockets_of_a_customer_are_merged_in_booking_order(conn, booked):
-    assert await listed(conn, [HERE, THERE]) == booked
-    assert await listed(conn, [THERE, HERE], descending=True) == booked[::-1]
-    assert await listed(conn, [HERE, THERE], after=(3, 1)) == [booked[3]]
-    assert await listed(conn, [HERE, THERE], after=(3, 2), descending=True, limit=2) == [booked[2], booked[1]]
-    assert await listed(conn, [HERE]) == [booked[0], booked[2]]
+async def test_the_pockets_of_a_customer_are_merged_in_booking_order(conn, trade_ids):
+    assert await listed(conn, [HERE, THERE]) == trade_ids
+    assert await listed(conn, [THERE, HERE], descending=True) == trade_ids[::-1]
+    assert await listed(conn, [HERE, THERE], after=(3, 1)) == [trade_ids[3]]
+    assert await listed(conn, [HERE, THERE], after=(3, 2), descending=True, limit=2) == [trade_ids[2], trade_ids[1]]
+    assert await listed(conn, [HERE]) == [trade_ids[0], trade_ids[2]]
     assert await listed(conn, []) == []
 
 
 @pytest.mark.parametrize(
     "trade_id", [ids.at_place(ids.new(), 7, 2), ids.new()], ids=["placed", "of an earlier release"]
 )
-async def test_a_trade_is_found_by_its_id_in_its_own_pocket_alone(conn, trade_id):
+async def test_a_trade_is_found_by_id_only_in_its_own_pocket(conn, trade_id):
     for no, each in ((1, ids.new()), (2, trade_id)):
         await book(conn, each, (7, no), pocket=HERE)
     assert (await get_trade_row(conn, CUSTOMER, HERE, trade_id)).trade_no == 2
@@ -67,7 +67,7 @@ async def test_a_trade_is_found_by_its_id_in_its_own_pocket_alone(conn, trade_id
 
 
 @pytest.mark.parametrize("descending", [True, False])
-async def test_pages_over_entries_of_other_pockets_leave_nothing_out_and_repeat_nothing(conn, descending):
+async def test_trade_pages_with_interleaved_pockets_have_no_gaps_or_repeats(conn, descending):
     await conn.execute(_HEAD, CUSTOMER, 50_000, AT)
     places = [(n, no) for n in (1, 2, 3, 40, 41, 300, 2_000, 2_001, 30_000, 49_999, 50_000) for no in (1, 2)]
     for place in places:

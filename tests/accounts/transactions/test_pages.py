@@ -21,7 +21,7 @@ def table(answer):
 
 
 @pytest.fixture
-async def lived(customer_desk, world):
+async def pockets_with_payments(customer_desk, world):
     """Two Pockets with wires, ACH credits and a transfer between them."""
     first, second = await customer_desk.pocket(), await customer_desk.pocket()
     await world.wire(first, 50_000_00)
@@ -32,7 +32,9 @@ async def lived(customer_desk, world):
     return first, second
 
 
-async def test_transactions_are_those_the_partner_sees(customer_desk, world, lived):
+async def test_the_customer_api_lists_the_same_transactions_as_the_partner_api(
+    customer_desk, world, pockets_with_payments
+):
     theirs = await world.get(f"/api/v2/customers/{customer_desk.team.customer}/transactions/")
     assert (await customer_desk.get(PATH))["items"] == theirs["items"]
     assert len(theirs["items"]) == 5
@@ -40,8 +42,8 @@ async def test_transactions_are_those_the_partner_sees(customer_desk, world, liv
     assert await customer_desk.pages(PATH, {"order": "asc"}) == theirs["items"][::-1]
 
 
-async def test_every_filter_chooses(customer_desk, lived):
-    first, second = lived
+async def test_every_transaction_filter_narrows_the_list(customer_desk, pockets_with_payments):
+    first, second = pockets_with_payments
     items = (await customer_desk.get(PATH))["items"]
     moved = next(each for each in items if each["type"] == "ON_US")
     wired = next(each for each in items if each["type"] == "WIRE")
@@ -65,7 +67,7 @@ async def test_every_filter_chooses(customer_desk, lived):
         assert [row["id"] for row in rows] == [each["id"] for each in found]
 
 
-async def test_the_file_has_all_pages_and_no_formulas(customer_desk, world, monkeypatch):
+async def test_the_transactions_csv_contains_all_pages_and_no_formulas(customer_desk, world, monkeypatch):
     monkeypatch.setattr("billfold.accounts.transactions.routes.ROWS_PER_PAGE", 2)
     monkeypatch.setattr("billfold.http.responses.ROWS_PER_PAGE", 2)
     pocket = await customer_desk.pocket()
@@ -83,15 +85,19 @@ async def test_the_file_has_all_pages_and_no_formulas(customer_desk, world, monk
         assert not row["title"].startswith(("=", "+", "-", "@"))
 
 
-async def test_a_cursor_of_another_customer_is_refused(customer_desk, other_customer, lived):
+async def test_a_transaction_cursor_of_a_different_customer_is_refused(
+    customer_desk, other_customer, pockets_with_payments
+):
     cursor = (await customer_desk.get(PATH, {"limit": 1}))["next_page"]
     await other_customer.invalid("GET", PATH, filters={"limit": 1, "cursor": cursor}, loc="query.cursor")
 
 
-async def test_a_filtered_list_is_searched_part_by_part(customer_desk, world, lived, monkeypatch):
+async def test_a_filtered_transaction_list_is_searched_in_batches(
+    customer_desk, world, pockets_with_payments, monkeypatch
+):
     """Pages are short or empty where a search ends, say how far it came, and lead to all that match, both ways."""
     monkeypatch.setattr(paging, "SEARCHED_MAX", 2)
-    first, second = lived
+    first, second = pockets_with_payments
     theirs = f"/api/v2/customers/{customer_desk.team.customer}/transactions/"
     for desk, path in ((customer_desk, PATH), (world, theirs), (world, "/api/v2/transactions/")):
         swept: list[tuple[dict[str, Any], int]] = [

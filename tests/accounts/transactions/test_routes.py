@@ -19,7 +19,7 @@ def lists_of(pocket):
     return [PARTNERS, f"/api/v2/customers/{pocket.customer}/transactions/", f"{pocket.path}transactions/"]
 
 
-async def test_a_wire_is_shown_with_what_the_sender_said(world):
+async def test_an_incoming_wire_transaction_shows_the_sender_details(world):
     pocket = await world.funded(100_000_00)
     (shown,) = (await world.get(f"{pocket.path}transactions/"))["items"]
     assert (shown["type"], shown["wire_type"]) == ("WIRE", "PAYMENT")
@@ -31,7 +31,7 @@ async def test_a_wire_is_shown_with_what_the_sender_said(world):
     assert shown["time_settled"] == shown["time_booked"]
 
 
-async def test_an_ach_credit_settles_when_its_moment_comes(world):
+async def test_an_ach_credit_settles_at_its_settlement_time(world):
     pocket = await world.pocket()
     await world.ach(pocket, 500_00)
     path, settled = f"{pocket.path}transactions/", {"time_settled_from": "2025-06-01"}
@@ -46,7 +46,7 @@ async def test_an_ach_credit_settles_when_its_moment_comes(world):
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
 @pytest.mark.parametrize("sweeps", ["true", "false"])
-async def test_pages_of_every_level_are_the_whole_list_in_its_order(world, order, sweeps):
+async def test_transaction_pages_at_every_level_add_up_to_the_ordered_list(world, order, sweeps):
     first = await world.funded(50_000_00)
     second = await world.pocket(first.customer)
     for cents in (100_00, 200_00):
@@ -63,7 +63,7 @@ async def test_pages_of_every_level_are_the_whole_list_in_its_order(world, order
             assert await world.pages(path, filters, limit=limit) == whole
 
 
-async def test_a_sweep_stands_beside_its_activity_and_goes_the_other_way(world):
+async def test_a_sweep_is_listed_with_its_activity_in_the_opposite_direction(world):
     pocket = await world.funded(50_000_00)
     other = await world.pocket(pocket.customer)
     await world.transfer(pocket, other, 1_000_00)
@@ -83,7 +83,7 @@ async def test_a_sweep_stands_beside_its_activity_and_goes_the_other_way(world):
     assert len((await world.get(path))["items"]) == 2
 
 
-async def test_with_sweeps_the_bank_account_is_at_zero_fees_included(world):
+async def test_transactions_with_sweeps_and_fees_sum_to_zero(world):
     pocket = await world.funded(900_000_00)
     await world.transfer(pocket, await world.pocket(pocket.customer), 100_000_00)
     await world.until("2025-07-03T10:00:00-04:00")
@@ -101,7 +101,7 @@ async def test_with_sweeps_the_bank_account_is_at_zero_fees_included(world):
     assert (await world.get(older, {"filter[types]": "WIRE_FEE"}))["items"] == []
 
 
-async def test_one_is_found_by_either_id_and_by_no_other(world):
+async def test_a_transaction_is_found_by_its_id_or_its_transaction_id_only(world):
     pocket = await world.funded(50_000_00)
     other = await world.pocket(pocket.customer)
     await world.transfer(pocket, other, 1_000_00)
@@ -118,7 +118,7 @@ async def test_one_is_found_by_either_id_and_by_no_other(world):
     await world.invalid("GET", f"{path}x/", loc="path.transaction_id")
 
 
-async def test_filters_choose_what_is_listed_at_every_level(world):
+async def test_transaction_filters_apply_at_every_level(world):
     pocket = await world.funded(50_000_00)
     other = await world.pocket(pocket.customer)
     await world.later(hours=1)
@@ -146,7 +146,7 @@ async def test_filters_choose_what_is_listed_at_every_level(world):
             assert [item["type"] for item in items] == kinds, (path, filters)
 
 
-async def test_the_day_a_list_ends_with_is_in_it_with_all_its_hours(world):
+async def test_a_transaction_date_filter_includes_the_whole_last_day(world):
     pocket = await world.funded(50_000_00)
     today, before = "2025-06-02", "2025-06-01"
     for path in lists_of(pocket):
@@ -158,7 +158,7 @@ async def test_the_day_a_list_ends_with_is_in_it_with_all_its_hours(world):
         assert len((await world.get(path, exact))["items"]) == 1
 
 
-async def test_pockets_narrow_a_list_once_however_often_they_are_named(world):
+async def test_a_repeated_pocket_filter_lists_each_transaction_once(world):
     pocket, elsewhere = await world.funded(50_000_00), await world.funded(60_000_00)
     second = await world.funded(70_000_00, pocket.customer)
     twice = {"pocket[]": [pocket.id, pocket.id]}
@@ -173,7 +173,7 @@ async def test_pockets_narrow_a_list_once_however_often_they_are_named(world):
     await world.refused("GET", of_customer, filters=filters, status=404, code="not-found")
 
 
-async def test_a_range_that_ends_before_it_begins_is_refused(world):
+async def test_a_transaction_date_range_that_ends_before_it_begins_is_refused(world):
     pocket = await world.pocket()
     for path in lists_of(pocket):
         for name, begin, end in (("time_booked", "2025-06-03", "2025-06-02"), ("amount", "2", "1")):
@@ -181,7 +181,7 @@ async def test_a_range_that_ends_before_it_begins_is_refused(world):
             await world.invalid("GET", path, filters=reversed_range, loc=f"query.{name}_to")
 
 
-async def test_a_cursor_serves_one_list_with_one_set_of_filters(world):
+async def test_a_transaction_cursor_with_different_filters_is_refused(world):
     pocket = await world.funded(50_000_00)
     await world.ach(pocket, 300_00)
     paths = lists_of(pocket)
@@ -238,7 +238,7 @@ async def used_card(world):
     await as_owner(world.bank, change, "CARD", "ACH", written)
 
 
-async def test_a_card_leaves_what_was_paid_with_it_at_every_level(world, used_card):
+async def test_a_card_filter_lists_the_card_transactions_at_every_level(world, used_card):
     pocket = used_card
     for path in lists_of(pocket):
         for filters, kinds in (
@@ -255,7 +255,7 @@ async def test_a_card_leaves_what_was_paid_with_it_at_every_level(world, used_ca
         assert shown["details"]["card_transaction"] == {"card_id": CARD}
 
 
-async def test_filters_hold_for_sweeps_too(world):
+async def test_transaction_filters_apply_to_sweeps(world):
     pocket = await world.funded(50_000_00)
     await world.transfer(pocket, await world.pocket(pocket.customer), 1_000_00)
     path = f"{pocket.path}transactions/"

@@ -35,7 +35,7 @@ def row_of(kind, details):
     )
 
 
-def test_a_variant_shows_its_own_details_and_unknown_ones_are_null():
+def test_a_transaction_type_shows_only_its_own_details_and_missing_ones_as_null():
     shown = msgspec.to_builtins(
         render_transaction(row_of("FEE", {"fee_type": "WIRE_FEE", "secret": 1}), AT, Calendars())
     )
@@ -55,7 +55,7 @@ def test_a_variant_shows_its_own_details_and_unknown_ones_are_null():
         ("GENERIC", {}, "GENERIC", None),
     ],
 )
-def test_v1_knows_seven_types_and_a_block_for_each_but_generic(kind, details, older, block):
+def test_v1_transactions_have_one_detail_block_for_each_type_except_generic(kind, details, older, block):
     shown = render_v1_transaction(row_of(kind, details), AT, Calendars()).details
     assert shown["transaction_type"] == older
     usual = {"title", "transaction_type", "sub_title", "transaction_type_title", "direction"}

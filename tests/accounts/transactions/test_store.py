@@ -53,7 +53,7 @@ async def book(conn, entry_no, posting_no, pocket, activity_id, **changes):
 
 
 @pytest.fixture
-async def booked(conn):
+async def activity_ids(conn):
     """Four journals: in here, in there, out here, and a fee here. Their activity ids, in order."""
     await conn.execute(_HEAD, CUSTOMER, AT + timedelta(minutes=4))
     made = [member_of(ids.new(), 1) for _ in range(4)]
@@ -74,52 +74,54 @@ def of_customer(*pockets):
     return Activity.of_customer(CUSTOMER, [*pockets])
 
 
-async def test_a_customers_list_merges_the_pockets_in_booking_order(conn, booked):
+async def test_a_customers_list_merges_the_pockets_in_booking_order(conn, activity_ids):
     both = of_customer(HERE, THERE)
-    assert await numbered(conn, both) == booked
-    assert await numbered(conn, of_customer(THERE, HERE), descending=True) == booked[::-1]
-    assert await numbered(conn, both, after=(2, 1), limit=1) == [booked[2]]
-    assert await numbered(conn, both, after=(2, 1), descending=True) == [booked[0]]
+    assert await numbered(conn, both) == activity_ids
+    assert await numbered(conn, of_customer(THERE, HERE), descending=True) == activity_ids[::-1]
+    assert await numbered(conn, both, after=(2, 1), limit=1) == [activity_ids[2]]
+    assert await numbered(conn, both, after=(2, 1), descending=True) == [activity_ids[0]]
     assert await numbered(conn, of_customer()) == []
-    assert await numbered(conn, of_customer(HERE), descending=True, limit=2) == [booked[3], booked[2]]
+    assert await numbered(conn, of_customer(HERE), descending=True, limit=2) == [activity_ids[3], activity_ids[2]]
 
 
-async def test_a_time_is_found_among_the_entries_as_among_all_rows(conn, booked):
+async def test_a_time_is_located_identically_by_entries_and_by_rows(conn, activity_ids):
     await conn.executemany(_ENTRY, [(CUSTOMER, n, AT + timedelta(minutes=n)) for n in range(1, 5)])
     instants = [None, *(AT + timedelta(minutes=n / 2) for n in range(11))]
     for since, until in itertools.product(instants, instants):
         within = [
             each
-            for n, each in enumerate(booked, 1)
+            for n, each in enumerate(activity_ids, 1)
             if (since is None or AT + timedelta(minutes=n) >= since)
             and (until is None or AT + timedelta(minutes=n) < until)
         ]
         filters = {"booked_from": since, "booked_to": until}
         assert await numbered(conn, of_customer(HERE, THERE), **filters) == within
-        assert await numbered(conn, of_customer(HERE), **filters) == [each for each in within if each != booked[1]]
+        assert await numbered(conn, of_customer(HERE), **filters) == [
+            each for each in within if each != activity_ids[1]
+        ]
 
 
-async def test_a_partners_list_goes_by_time(conn, booked):
+async def test_a_partner_transaction_list_is_ordered_by_time(conn, activity_ids):
     everyone = Activity.of_partner(PARTNER, None)
-    assert await numbered(conn, everyone) == booked
+    assert await numbered(conn, everyone) == activity_ids
     place = (AT + timedelta(minutes=3), 3)
-    assert await numbered(conn, everyone, descending=True, after=place) == [booked[1], booked[0]]
-    assert await numbered(conn, Activity.of_partner(PARTNER, [THERE])) == [booked[1]]
+    assert await numbered(conn, everyone, descending=True, after=place) == [activity_ids[1], activity_ids[0]]
+    assert await numbered(conn, Activity.of_partner(PARTNER, [THERE])) == [activity_ids[1]]
 
 
-async def test_one_is_found_by_its_id_its_transaction_and_its_sweep(conn, booked):
-    for asked in (booked[2], group_of(booked[2])):
-        assert (await get_transaction_row(conn, CUSTOMER, HERE, requested_id=asked)).activity_id == booked[2]
-    sweep = member_of(booked[2], 1001)
+async def test_a_transaction_row_is_found_by_activity_transaction_or_sweep_id(conn, activity_ids):
+    for asked in (activity_ids[2], group_of(activity_ids[2])):
+        assert (await get_transaction_row(conn, CUSTOMER, HERE, requested_id=asked)).activity_id == activity_ids[2]
+    sweep = member_of(activity_ids[2], 1001)
     found = await get_transaction_row(conn, CUSTOMER, HERE, requested_id=sweep)
     assert (found.activity_id, found.type, found.direction) == (sweep, "SWEEP", "CREDIT")
 
 
-async def test_what_was_never_booked_here_is_not_found(conn, booked):
+async def test_a_transaction_id_not_booked_in_the_pocket_is_not_found(conn, activity_ids):
     for asked in (
-        booked[1],  # of the other pocket
-        member_of(booked[0], 7),
-        member_of(booked[0], 1000),
+        activity_ids[1],  # of the other pocket
+        member_of(activity_ids[0], 7),
+        member_of(activity_ids[0], 1000),
         ids.new(),
     ):
         with pytest.raises(NotFound):

@@ -1,4 +1,4 @@
-"""What holds for the Customer API as a whole."""
+"""Properties of the Customer API as a whole."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from billfold.platform.settings.settings import Settings
 STRATEGIES = "/api/v2/trading-strategies/"
 
 
-def test_the_document_names_the_scope_of_every_operation():
+def test_openapi_lists_the_scope_of_every_operation():
     document = customer_document(Settings())
     assert document["info"]["title"] == "Customer API"
     assert document["servers"] == [{"url": "https://api.localhost:8443"}]
@@ -31,7 +31,7 @@ def test_the_document_names_the_scope_of_every_operation():
             assert not any("Signature" in ref for ref in refs)
 
 
-async def test_a_change_of_nothing_is_refused_alike_everywhere(customer_desk, world):
+async def test_an_empty_patch_body_is_refused_by_every_operation(customer_desk, world):
     for api, desk in (("customer", customer_desk), ("partner", world)):
         for name, method, path, _ in operations_of(DOCUMENTS[api]):
             if method == "PATCH":
@@ -40,7 +40,7 @@ async def test_a_change_of_nothing_is_refused_alike_everywhere(customer_desk, wo
 
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTS))
-def test_the_values_of_every_status_and_type_are_listed(name):
+def test_openapi_lists_the_values_of_every_status_and_type(name):
     open_sets = {"Problem", "RequestLogEntry"}  # the address and the HTTP status of an error, that of a request
     unlisted = [
         (schema, field)
@@ -53,22 +53,22 @@ def test_the_values_of_every_status_and_type_are_listed(name):
     assert unlisted == []
 
 
-def test_files_are_told_with_their_own_spelling_and_type():
+def test_openapi_documents_csv_downloads_with_their_media_type():
     paths = customer_document(Settings())["paths"]
     for path in ("/api/v1/trades.csv", "/api/v2/transactions.csv"):
         assert "text/csv" in paths[path]["get"]["responses"]["200"]["content"]
 
 
-async def test_pages_for_people_need_no_token(customer_desk):
+async def test_public_pages_need_no_token(customer_desk):
     for path in ("/health", "/openapi.json"):
         assert (await customer_desk.http.get(path)).status_code == 200, path
 
 
-async def test_cookies_open_nothing(customer_desk):
+async def test_a_token_in_a_cookie_does_not_authenticate_an_api_request(customer_desk):
     headers = {"cookie": f"token={customer_desk.token.text}; __Host-session={customer_desk.token.text}"}
     await customer_desk.ask("GET", "/api/v1/customer/", status=401, token=None, headers=headers)
 
 
-async def test_trading_strategies_are_those_the_partner_sees(customer_desk, world):
+async def test_the_customer_api_lists_the_same_trading_strategies_as_the_partner_api(customer_desk, world):
     for filters in ({}, {"enabled_for": "DEPOSIT"}, {"offset": 1, "limit": 2}):
         assert await customer_desk.get(STRATEGIES, filters) == await world.get(STRATEGIES, filters)

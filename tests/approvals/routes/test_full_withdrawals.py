@@ -21,13 +21,13 @@ async def order(customer_desk, funded, other, kind):
 
 
 @pytest.mark.parametrize("kind", ["WIRE", "BANK_TRANSFER", "SECURITY_TRANSFER"])
-async def test_a_full_withdrawal_shows_the_value_and_then_what_was_paid(
-    customer_desk, manager, world, funded, other, kind
+async def test_a_full_withdrawal_shows_the_estimated_value_and_then_the_paid_amount(
+    customer_desk, manager, world, funded, payroll_pocket, kind
 ):
     engine = customer_desk.bank.engine
     engine.terms = replace(engine.terms, wire_fee_cents=15_00)
     worth = await value_of(customer_desk, funded)
-    body = await order(customer_desk, funded, other, kind)
+    body = await order(customer_desk, funded, payroll_pocket, kind)
     made = await customer_desk.post(REQUESTS, body)
     assert (made["transfer"]["amount_type"], made["transfer"]["amount"]["value"]) == ("FULL_WITHDRAWAL", worth)
     await world.days(2)
@@ -51,10 +51,10 @@ async def test_a_full_withdrawal_shows_the_value_and_then_what_was_paid(
 
 
 @pytest.mark.parametrize("kind", ["WIRE", "BANK_TRANSFER", "SECURITY_TRANSFER"])
-async def test_money_that_came_later_does_not_leave_under_what_was_approved_before(
-    customer_desk, manager, world, funded, other, kind
+async def test_a_deposit_after_the_request_makes_approval_of_a_full_withdrawal_fail(
+    customer_desk, manager, world, funded, payroll_pocket, kind
 ):
-    body = await order(customer_desk, funded, other, kind)
+    body = await order(customer_desk, funded, payroll_pocket, kind)
     made = await customer_desk.post(REQUESTS, body)
     await world.wire(funded, 1_000_00)
     await refused(manager, made, "amount-not-allowed", answers=422)
@@ -66,6 +66,6 @@ async def test_money_that_came_later_does_not_leave_under_what_was_approved_befo
     assert done["transfer"]["transaction_ids"] or kind == "SECURITY_TRANSFER"
 
 
-async def test_nothing_is_withdrawn_in_full_from_an_empty_pocket(customer_desk, other, funded):
-    body = on_us(other, 0, to=funded, amount=FULL)
+async def test_a_full_withdrawal_from_an_empty_pocket_is_refused(customer_desk, payroll_pocket, funded):
+    body = on_us(payroll_pocket, 0, to=funded, amount=FULL)
     await customer_desk.refused("POST", REQUESTS, body, status=422, code="insufficient-funds")

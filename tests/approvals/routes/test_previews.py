@@ -1,4 +1,4 @@
-"""A transfer is previewed: nothing is written, and what follows at the same moment is the same to the cent."""
+"""Previews of transfers: nothing is written, and the transfer at the same moment equals the preview to the cent."""
 
 import random
 from uuid import UUID
@@ -20,13 +20,15 @@ async def trades_of(customer_desk, pocket, before):
 
 
 def figures(sale):
-    """Return what a trade and the preview of it have in common."""
+    """Return the fields that a trade and its preview share."""
     worth = sale.get("proceeds") or sale.get("notional") or sale["market_value"]
     price = sale["price"] if sale["activity"] == "SELL" else ""
     return sale["activity"], sale["cusip"], sale["quantity"], price, worth["value"]
 
 
-async def test_a_preview_is_what_then_happens_to_the_cent(customer_desk, customer_desks, manager, world, other):
+async def test_a_transfer_preview_equals_the_execution_to_the_cent(
+    customer_desk, customer_desks, manager, world, payroll_pocket
+):
     engine = customer_desk.bank.engine
     engine.terms = replace(engine.terms, wire_fee_cents=15_00, haircut_bps=3)
     draw = random.Random(18)
@@ -39,7 +41,7 @@ async def test_a_preview_is_what_then_happens_to_the_cent(customer_desk, custome
             await world.days(draw.choice((0, 1, 6)))
         for kind in draw.sample(KINDS, 3):
             cents = draw.choice((1, draw.randint(1, 20_00), draw.randint(1, 600_00)))
-            body = order(kind, pocket, cents, other=other, payee=payee, account=account)
+            body = order(kind, pocket, cents, other=payroll_pocket, payee=payee, account=account)
             # One creation a second is allowed to each member.
             member = await customer_desks(customer_desk.team.customer)
             await _check(member, manager, pocket, body)
@@ -92,10 +94,10 @@ _WRITTEN = (
 )
 
 
-async def test_a_preview_writes_nothing_and_is_refused_as_the_request_would_be(
-    *, customer_desk, customer_desks, world, other_customer, other_partner, funded, other
+async def test_a_preview_writes_nothing_and_is_refused_like_its_request(
+    *, customer_desk, customer_desks, world, other_customer, other_partner, funded, payroll_pocket
 ):
-    body = on_us(funded, 1_000_00, to=other)
+    body = on_us(funded, 1_000_00, to=payroll_pocket)
     out = wire(funded, 1_00, await wire_counterparty(customer_desk))
     written = await customer_desk.bank.pool.fetchrow(_WRITTEN)
     await customer_desk.refused("POST", PREVIEW, body, status=409, code="approval-impossible")
@@ -105,7 +107,9 @@ async def test_a_preview_writes_nothing_and_is_refused_as_the_request_would_be(
     seen = (await initiator.ask("POST", PREVIEW, body, status=200)).json()
     assert [each["role"] for each in seen["approval"]["approvers"]] == ["ADMIN"]
     assert (seen["settlement_date"], seen["rejection_reason"]) == ("2025-06-03", None)
-    await initiator.refused("POST", PREVIEW, on_us(funded, 10_000_00, to=other), status=422, code="insufficient-funds")
+    await initiator.refused(
+        "POST", PREVIEW, on_us(funded, 10_000_00, to=payroll_pocket), status=422, code="insufficient-funds"
+    )
     await viewer.refused("POST", PREVIEW, body, status=403, code="forbidden")
     await other_customer.refused("POST", PREVIEW, body, status=404, code="not-found")
     path = f"/api/v1/customers/{customer_desk.team.customer}/transfer-requests/preview/"

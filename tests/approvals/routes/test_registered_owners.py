@@ -1,11 +1,11 @@
-"""Whose account a requested transfer pays, where it is one of this bank."""
+"""The registered owner of the account that a requested transfer pays, when it is an account of this bank."""
 
 from tests.support import payees
 from tests.support.approvals import REQUESTS, counterparty, on_us, wire
 from tests.support.payees import HOME
 
 
-async def test_the_approver_reads_whose_account_it_is_as_registered_now(customer_desk, manager, world, funded):
+async def test_the_approver_sees_the_currently_registered_account_owner(customer_desk, manager, world, funded):
     payee = await world.pocket(await world.customer("Jon Smith & Sons LLC"))
     named = {"type": "business", "business_name": "John Smith and Sons"}
     linked = await counterparty(world, customer_desk.team.customer, payee, named=named)

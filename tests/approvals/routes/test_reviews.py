@@ -1,4 +1,4 @@
-"""Who may review a request: which content, since when, how recently signed in."""
+"""Reviews of requests: who may review, which content, and how recent the sign-in must be."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -18,9 +18,11 @@ from billfold.platform.clock import wall_now
 PARTNER_OF = "SELECT partner_id FROM customer WHERE customer_id = $1"
 
 
-async def test_a_changed_request_is_approved_by_who_names_what_they_read(customer_desk, customer_desks, funded, other):
+async def test_approving_a_changed_request_requires_its_version_or_content_hash(
+    customer_desk, customer_desks, funded, payroll_pocket
+):
     reviewers = [await customer_desks(customer_desk.team.customer, role="APPROVER") for _ in range(2)]
-    body = on_us(funded, 5_000_00, to=other)
+    body = on_us(funded, 5_000_00, to=payroll_pocket)
     made = await customer_desk.post(REQUESTS, body)
     smaller = body["transfer"] | {"amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_00}}
     shown = made
@@ -34,18 +36,20 @@ async def test_a_changed_request_is_approved_by_who_names_what_they_read(custome
     assert (again["version"], again["reviews"]) == (3, [])
     assert (await decide(reviewers[0], made, version=3))["status"] == "APPROVED"
     await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
-    unread = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    unread = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     await customer_desk.patch(path_of(unread), {"reviewers": [await member_id_of(reviewers[1])]})
     assert (await decide(reviewers[1], unread, "DENIED"))["status"] == "DENIED"
 
 
-async def test_only_who_was_a_reviewer_when_it_was_made_decides(customer_desk, customer_desks, manager, funded, other):
+async def test_only_reviewers_at_creation_time_may_decide_a_transfer_request(
+    customer_desk, customer_desks, manager, funded, payroll_pocket
+):
     customer = customer_desk.team.customer
     promoted = await customer_desks(customer, role="INITIATOR")
     back = await customer_desks(customer, role="APPROVER")
     paths = {each: f"/api/v1/team/{await member_id_of(each)}/" for each in (promoted, back, manager)}
     await customer_desk.ask("DELETE", paths[back], status=200)
-    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     rule = await customer_desk.post(RULES, {"name": "All", "required_approvals": 1}, status=202)
     joined = await customer_desks(customer, role="MANAGER")
     await customer_desk.ask("PUT", paths[promoted], {"role": "APPROVER"}, status=200)
@@ -63,12 +67,14 @@ async def test_only_who_was_a_reviewer_when_it_was_made_decides(customer_desk, c
     assert (await decide(manager, made))["blocked_reason"] is None
 
 
-async def test_what_nobody_can_approve_is_refused_naming_the_rule(customer_desk, customer_desks, funded, other):
-    body, impossible = on_us(funded, 1_00, to=other), {"status": 409, "code": "approval-impossible"}
+async def test_a_request_that_no_member_can_approve_is_refused_naming_the_rule(
+    customer_desk, customer_desks, funded, payroll_pocket
+):
+    body, impossible = on_us(funded, 1_00, to=payroll_pocket), {"status": 409, "code": "approval-impossible"}
     problem = await customer_desk.refused("POST", REQUESTS, body, **impossible)
     assert problem["detail"].startswith("The default rule requires")
     await customer_desks(customer_desk.team.customer, role="INITIATOR")
-    later = on_us(funded, 2_00, to=other)
+    later = on_us(funded, 2_00, to=payroll_pocket)
     await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
     await customer_desk.refused("POST", REQUESTS, later, **impossible)
     approver = await customer_desks(customer_desk.team.customer, role="APPROVER")
@@ -76,35 +82,42 @@ async def test_what_nobody_can_approve_is_refused_naming_the_rule(customer_desk,
     assert (await decide(approver, await customer_desk.post(REQUESTS, later)))["status"] == "APPROVED"
 
 
-async def test_a_service_user_requests_and_its_administrators_do_not_approve(
-    customer_desk, manager, service_users, funded, other
+async def test_administrators_of_a_service_user_cannot_approve_its_requests(
+    customer_desk, manager, service_users, funded, payroll_pocket
 ):
     program, _ = await service_users(customer_desk, "transfers.read", "transfers.write")
-    asked = await program.post(REQUESTS, on_us(funded, 1_00, to=other))
+    asked = await program.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     assert asked["requested_by"]["user_id"] is None
     await refused(customer_desk, asked, "self-approval", answers=403)
     assert (await decide(manager, asked))["status"] == "APPROVED"
 
 
 @pytest.mark.parametrize("profile", ["documented", "fapi2"])
-async def test_a_service_user_at_an_approval_is_forbidden_whatever_it_is(
-    customer_desk, manager, service_users, funded, other, profile
+async def test_a_service_user_deciding_any_approval_is_forbidden(
+    customer_desk, manager, service_users, funded, payroll_pocket, profile
 ):
     everything = [scope for scope in SCOPES if scope not in PERSONAL_SCOPES]
     program, _ = await service_users(customer_desk, *everything, profile=profile)
-    made = await manager.post(REQUESTS, on_us(funded, 1_00, to=other))
+    made = await manager.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     change = await customer_desk.post(RULES, {"name": "All", "required_approvals": 1}, status=202)
-    for path in (f"{REQUESTS}{made['id']}", f"{CHANGES}{change['id']}", REQUESTS + other.id, CHANGES + other.id):
+    for path in (
+        f"{REQUESTS}{made['id']}",
+        f"{CHANGES}{change['id']}",
+        REQUESTS + payroll_pocket.id,
+        CHANGES + payroll_pocket.id,
+    ):
         for status in ("APPROVED", "DENIED"):
             body = {"status": status}
             await program.refused("PATCH", f"{path}/status/", body, status=403, code="forbidden")
 
 
-async def test_a_strict_program_needs_a_fresh_proof_to_approve(customer_desk, customer_desks, funded, other):
+async def test_an_application_with_strict_approvals_needs_a_fresh_proof_to_approve(
+    customer_desk, customer_desks, funded, payroll_pocket
+):
     customer = customer_desk.team.customer
     strict = await customer_desks(customer, role="MANAGER", client_id="strict", profile="fapi2")
     await customer_desk.bank.pool.execute("UPDATE oauth_client SET requires_nonce = false")
-    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
 
     async def token(age):
         text = await grants.issue_access(
@@ -132,10 +145,10 @@ async def test_a_strict_program_needs_a_fresh_proof_to_approve(customer_desk, cu
 
 @pytest.mark.parametrize("production", [False, True])
 @pytest.mark.parametrize("setting", [None, True, False])
-async def test_every_application_needs_a_fresh_proof_in_production_unless_the_customer_set_it(
-    customer_desk, manager, funded, other, production, setting
+async def test_production_approvals_need_a_fresh_proof_unless_the_customer_opts_out(
+    customer_desk, manager, funded, payroll_pocket, production, setting
 ):
-    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     change = await customer_desk.post(RULES, {"name": "All", "required_approvals": 1}, status=202)
     if setting is not None:
         await require_mfa(customer_desk, required=setting)
@@ -154,12 +167,12 @@ async def test_every_application_needs_a_fresh_proof_in_production_unless_the_cu
 
 
 @pytest.mark.parametrize("change", [("PUT", {"role": "VIEWER"}), ("DELETE", b"")], ids=str)
-async def test_a_transfer_is_not_approved_once_its_requester_may_not_make_it(
-    customer_desk, customer_desks, manager, service_users, funded, other, change
+async def test_a_transfer_is_not_approved_after_its_requester_loses_permission(
+    customer_desk, customer_desks, manager, service_users, funded, payroll_pocket, change
 ):
     asker = await customer_desks(customer_desk.team.customer, role="INITIATOR")
     program, member = await service_users(customer_desk, "transfers.read", "transfers.write")
-    made = [await each.post(REQUESTS, on_us(funded, 1_00, to=other)) for each in (asker, program)]
+    made = [await each.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket)) for each in (asker, program)]
     method, body = change
     await customer_desk.ask(method, f"/api/v1/team/{await member_id_of(asker)}/", body, status=200)
     await customer_desk.ask("DELETE", f"/api/v1/team/{member['member_id']}/", status=200)
@@ -172,15 +185,17 @@ async def test_a_transfer_is_not_approved_once_its_requester_may_not_make_it(
     assert (await decide(manager, made[1], "DENIED"))["status"] == "DENIED"
 
 
-async def test_a_request_whose_id_another_transfer_has_taken_is_not_approved(customer_desk, manager, funded, other):
-    made = await customer_desk.post(REQUESTS, on_us(funded, 5_00, to=other))
+async def test_a_request_with_the_id_of_an_existing_transfer_is_not_approved(
+    customer_desk, manager, funded, payroll_pocket
+):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 5_00, to=payroll_pocket))
     await EngineCommands(customer_desk.bank).submit(
         TransferOnUs,
         UUID(funded.customer),
         transfer_id=UUID(made["id"]),
         type="INTERNAL_REALLOCATION",
         from_pocket_id=UUID(funded.id),
-        to_pocket_id=UUID(other.id),
+        to_pocket_id=UUID(payroll_pocket.id),
         amount=1_00,
         partner_id=await customer_desk.bank.pool.fetchval(PARTNER_OF, UUID(funded.customer)),
     )

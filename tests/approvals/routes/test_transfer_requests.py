@@ -20,7 +20,7 @@ from tests.support.approvals import (
 from billfold.platform import ids
 
 
-async def test_money_moves_when_another_member_approves(customer_desk, manager, world, funded):
+async def test_a_new_transfer_request_is_pending_and_moves_no_money(customer_desk, manager, world, funded):
     payee = await world.pocket()
     linked = await counterparty(world, customer_desk.team.customer, payee)
     body = on_us(funded, 1_000_00, counterparty=linked, description="Rent")
@@ -37,7 +37,7 @@ async def test_money_moves_when_another_member_approves(customer_desk, manager, 
     assert await world.value(payee) == 0
 
 
-async def test_an_approval_is_shown_with_what_it_moved(customer_desk, manager, world, funded):
+async def test_an_approved_request_shows_its_review_and_transaction(customer_desk, manager, world, funded):
     payee = await world.pocket()
     linked = await counterparty(world, customer_desk.team.customer, payee)
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_000_00, counterparty=linked))
@@ -59,26 +59,30 @@ async def test_an_approval_is_shown_with_what_it_moved(customer_desk, manager, w
     assert not await customer_desk.bank.pool.fetchval("SELECT count(*) FROM scheduled_job")
 
 
-async def test_bills_move_whole_between_own_pockets_when_approved(customer_desk, manager, funded, other):
-    body = on_us(funded, 2_000_00, to=other)
+async def test_an_approved_security_transfer_moves_bills_in_kind_between_own_pockets(
+    customer_desk, manager, funded, payroll_pocket
+):
+    body = on_us(funded, 2_000_00, to=payroll_pocket)
     body["transfer"]["details"]["transfer_type"] = "SECURITY_TRANSFER"
     made = await customer_desk.post(REQUESTS, body)
     assert made["transfer"]["details"]["transfer_type"] == "SECURITY_TRANSFER"
     assert (await decide(manager, made))["transfer"]["execution_status"] == "COMPLETED"
-    trades = (await customer_desk.get("/api/v2/trades/", {"pocket_id[]": other.id}))["items"]
+    trades = (await customer_desk.get("/api/v2/trades/", {"pocket_id[]": payroll_pocket.id}))["items"]
     assert trades[0]["activity"] == "SAME_ENTITY_SECURITY_TRANSFER"
 
 
-async def test_self_approval_is_refused(customer_desk, manager, funded, other):
-    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+async def test_self_approval_is_refused(customer_desk, manager, funded, payroll_pocket):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     for status in ("APPROVED", "DENIED"):
         await refused(customer_desk, made, "self-approval", answers=403, status=status)
     assert await status_of(customer_desk, made) == ("PENDING", "NOT_STARTED")
 
 
-async def test_only_reviewers_who_are_named_and_may_approve_decide(customer_desk, customer_desks, funded, other):
+async def test_only_named_reviewers_with_the_approve_permission_may_decide(
+    customer_desk, customer_desks, funded, payroll_pocket
+):
     named = await customer_desks(customer_desk.team.customer, role="APPROVER")
-    body = on_us(funded, 1_00, to=other, reviewers=[await member_id_of(named)])
+    body = on_us(funded, 1_00, to=payroll_pocket, reviewers=[await member_id_of(named)])
     made = await customer_desk.post(REQUESTS, body)
     assert [each["role"] for each in made["reviewers"]] == ["APPROVER"]
     for role, code in (("MANAGER", "not-a-reviewer"), ("INITIATOR", "forbidden")):
@@ -87,30 +91,32 @@ async def test_only_reviewers_who_are_named_and_may_approve_decide(customer_desk
     assert (await decide(named, made))["status"] == "APPROVED"
 
 
-async def test_reviewers_must_be_others_who_may_approve(
-    customer_desk, customer_desks, manager, other_customer, funded, other
+async def test_reviewers_must_be_other_members_of_the_team_with_the_approve_permission(
+    customer_desk, customer_desks, manager, other_customer, funded, payroll_pocket
 ):
     initiator = await customer_desks(customer_desk.team.customer, role="INITIATOR")
     told = await customer_desk.get(f"{REQUESTS}reviewers/")
     assert [each["member_id"] for each in told["items"]] == [await member_id_of(manager)]
     wrong = [await member_id_of(each) for each in (customer_desk, initiator, other_customer)]
-    body = on_us(funded, 1_00, to=other, reviewers=[await member_id_of(manager), *wrong])
+    body = on_us(funded, 1_00, to=payroll_pocket, reviewers=[await member_id_of(manager), *wrong])
     answer = await customer_desk.ask("POST", REQUESTS, body, status=422)
     places = [each["loc"] for each in answer.json()["detail"]]
     assert places == [["body", "reviewers", place] for place in (1, 2, 3)]
 
 
-async def test_a_denial_is_final(customer_desk, manager, funded, other):
-    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+async def test_a_denied_transfer_request_cannot_be_approved(customer_desk, manager, funded, payroll_pocket):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     assert (await decide(manager, made, "DENIED"))["status"] == "DENIED"
     await refused(manager, made, "transfer-request-not-pending", answers=409)
     await customer_desk.refused("DELETE", path_of(made), status=409, code="transfer-request-not-pending")
     assert await status_of(customer_desk, made) == ("DENIED", "NOT_STARTED")
 
 
-async def test_who_asked_or_an_administrator_cancels(customer_desk, customer_desks, manager, funded, other):
+async def test_only_the_requester_or_an_administrator_may_cancel_a_request(
+    customer_desk, customer_desks, manager, funded, payroll_pocket
+):
     for who, made_by in ((customer_desk, customer_desk), (customer_desk, manager)):
-        made = await made_by.post(REQUESTS, on_us(funded, 1_00, to=other))
+        made = await made_by.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
         someone = await customer_desks(customer_desk.team.customer, role="INITIATOR")
         await someone.refused("DELETE", path_of(made), status=403, code="forbidden")
         await who.ask("DELETE", path_of(made), status=204)
@@ -120,8 +126,8 @@ async def test_who_asked_or_an_administrator_cancels(customer_desk, customer_des
         )
 
 
-async def test_a_request_expires_after_seven_days(customer_desk, manager, world, funded, other):
-    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+async def test_a_transfer_request_expires_after_seven_days(customer_desk, manager, world, funded, payroll_pocket):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     await world.later(days=7, seconds=-1)
     assert (await status_of(customer_desk, made))[0] == "PENDING"
     await world.later(seconds=1)
@@ -131,8 +137,10 @@ async def test_a_request_expires_after_seven_days(customer_desk, manager, world,
     assert "transfer_request.expired" in [each["action"] for each in entries]
 
 
-async def test_what_the_pocket_cannot_raise_is_not_approved(customer_desk, manager, world, funded, other):
-    made = await customer_desk.post(REQUESTS, on_us(funded, 10_000_00, to=other))
+async def test_approving_a_request_over_the_pocket_balance_is_refused(
+    customer_desk, manager, world, funded, payroll_pocket
+):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 10_000_00, to=payroll_pocket))
     await refused(manager, made, "insufficient-funds", answers=422)
     shown = await customer_desk.get(path_of(made))
     assert (shown["status"], shown["reviews"]) == ("PENDING", [])
@@ -140,7 +148,7 @@ async def test_what_the_pocket_cannot_raise_is_not_approved(customer_desk, manag
     assert (await decide(manager, made))["transfer"]["execution_status"] == "COMPLETED"
 
 
-async def test_a_counterparty_that_was_unlinked_is_not_paid(customer_desk, manager, world, funded):
+async def test_approving_a_payment_to_an_unlinked_counterparty_is_refused(customer_desk, manager, world, funded):
     customer = customer_desk.team.customer
     linked = await counterparty(world, customer, await world.pocket())
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, counterparty=linked))
@@ -151,7 +159,7 @@ async def test_a_counterparty_that_was_unlinked_is_not_paid(customer_desk, manag
     await manager.refused("POST", REQUESTS, body, status=422, code="counterparty-not-verified")
 
 
-async def test_what_the_world_rejects_is_approved_and_rejected(customer_desk, manager, funded):
+async def test_screening_rejects_an_approved_wire(customer_desk, manager, funded):
     to = await wire_counterparty(customer_desk)
     made = await customer_desk.post(REQUESTS, wire(funded, 1_02, to))
     done = await decide(manager, made)
@@ -161,10 +169,10 @@ async def test_what_the_world_rejects_is_approved_and_rejected(customer_desk, ma
     assert shown["transaction_ids"] == []
 
 
-async def test_a_change_voids_what_was_approved(customer_desk, customer_desks, funded, other):
+async def test_changing_a_request_voids_its_approvals(customer_desk, customer_desks, funded, payroll_pocket):
     reviewers = [await customer_desks(customer_desk.team.customer, role="APPROVER") for _ in range(2)]
     named = [await member_id_of(each) for each in reviewers]
-    body = on_us(funded, 1_00, to=other, reviewers=named)
+    body = on_us(funded, 1_00, to=payroll_pocket, reviewers=named)
     made = await customer_desk.post(REQUESTS, body)
     await ask_for_two(customer_desk)
     first = await decide(reviewers[0], made, content_hash=made["content_hash"])
@@ -182,9 +190,9 @@ async def test_a_change_voids_what_was_approved(customer_desk, customer_desks, f
     assert (await decide(reviewers[0], made, content_hash=changed["content_hash"]))["status"] == "APPROVED"
 
 
-async def test_a_reviewer_who_gets_another_role_has_said_nothing(customer_desk, customer_desks, funded, other):
+async def test_a_role_change_voids_the_reviews_of_the_member(customer_desk, customer_desks, funded, payroll_pocket):
     reviewers = [await customer_desks(customer_desk.team.customer, role="APPROVER") for _ in range(3)]
-    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     await ask_for_two(customer_desk)
     await decide(reviewers[0], made)
     await customer_desk.ask("PUT", f"/api/v1/team/{await member_id_of(reviewers[0])}/", {"role": "MANAGER"}, status=200)
@@ -198,7 +206,7 @@ async def test_a_reviewer_who_gets_another_role_has_said_nothing(customer_desk, 
     assert [each["is_void"] for each in done["reviews"]] == [True, True, False, False]
 
 
-async def test_many_approvals_at_once_move_the_money_once(customer_desk, customer_desks, manager, world, funded):
+async def test_concurrent_approvals_move_the_money_once(customer_desk, customer_desks, manager, world, funded):
     payee = await world.pocket()
     linked = await counterparty(world, customer_desk.team.customer, payee)
     approvers = [manager, *[await customer_desks(customer_desk.team.customer, role="APPROVER") for _ in range(4)]]
@@ -214,8 +222,8 @@ async def test_many_approvals_at_once_move_the_money_once(customer_desk, custome
     assert [each["amount"]["value"] for each in moved] == [1_000_00]
 
 
-async def test_of_approval_and_cancellation_at_once_one_is_refused(customer_desk, manager, funded, other):
-    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+async def test_concurrent_approval_and_cancellation_refuse_one_of_them(customer_desk, manager, funded, payroll_pocket):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     approved, cancelled = await asyncio.gather(
         manager.send("PATCH", f"{path_of(made)}status/", {"status": "APPROVED"}),
         customer_desk.send("DELETE", path_of(made)),
@@ -227,10 +235,10 @@ async def test_of_approval_and_cancellation_at_once_one_is_refused(customer_desk
     assert (await status_of(customer_desk, made))[0] == expected
 
 
-async def test_the_same_request_is_made_once(customer_desk, manager, funded, other):
-    body = on_us(funded, 1_00, to=other)
+async def test_a_repeated_transfer_request_is_created_once(customer_desk, manager, funded, payroll_pocket):
+    body = on_us(funded, 1_00, to=payroll_pocket)
     made = await customer_desk.post(REQUESTS, body)
-    again = on_us(funded, 2_00, to=other, request_id=made["id"])
+    again = on_us(funded, 2_00, to=payroll_pocket, request_id=made["id"])
     await manager.refused("POST", REQUESTS, again, status=409, code="duplicate-id")
     await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
     assert await customer_desk.post(REQUESTS, body) == made
@@ -239,7 +247,7 @@ async def test_the_same_request_is_made_once(customer_desk, manager, funded, oth
 
 
 @pytest.mark.usefixtures("manager")
-async def test_a_wire_with_other_instructions_is_another_request_and_a_change_keeps_them(customer_desk, funded):
+async def test_a_request_id_reused_with_different_wire_instructions_is_refused(customer_desk, funded):
     linked = await wire_counterparty(customer_desk)
     body = wire(funded, 1_00, linked, wire_instructions="Attn. Ada")
     made = await customer_desk.post(REQUESTS, body)
@@ -253,8 +261,8 @@ async def test_a_wire_with_other_instructions_is_another_request_and_a_change_ke
         assert changed["transfer"]["wire_instructions"] == expected
 
 
-async def test_one_request_a_second_is_let_in(customer_desk, funded, other):
-    answers = [await customer_desk.send("POST", REQUESTS, on_us(funded, 1_00, to=other)) for _ in range(3)]
+async def test_transfer_requests_are_rate_limited_to_one_per_second(customer_desk, funded, payroll_pocket):
+    answers = [await customer_desk.send("POST", REQUESTS, on_us(funded, 1_00, to=payroll_pocket)) for _ in range(3)]
     limited = [each for each in answers if each.status_code == 429]
     assert limited
     assert limited[0].json()["code"] == "rate-limited"
@@ -262,22 +270,26 @@ async def test_one_request_a_second_is_let_in(customer_desk, funded, other):
     assert answers[0].headers["x-ratelimit-limit"] == "60"
 
 
-async def test_nothing_is_approved_that_a_frozen_pocket_cannot_pay(customer_desk, manager, world, funded, other):
-    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+async def test_approving_a_request_from_a_frozen_pocket_is_refused(
+    customer_desk, manager, world, funded, payroll_pocket
+):
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     path = f"/api/v1/sandbox/pockets/{funded.id}/"
     await world.ask("POST", path, {"status": "FROZEN"}, status=200)
     await refused(manager, made, "pocket-frozen", answers=409)
-    body = on_us(funded, 1_00, to=other)
+    body = on_us(funded, 1_00, to=payroll_pocket)
     await manager.refused("POST", REQUESTS, body, status=409, code="pocket-frozen")
     await world.ask("POST", path, {"status": "OPEN"}, status=200)
     assert (await decide(manager, made))["status"] == "APPROVED"
 
 
-async def test_what_a_request_names_must_be_there_and_in_order(customer_desk, other_customer, world, funded, other):
+async def test_a_transfer_request_with_foreign_pockets_or_the_same_pocket_is_refused(
+    customer_desk, other_customer, world, funded, payroll_pocket
+):
     theirs = await other_customer.pocket()
     linked = await counterparty(world, other_customer.team.customer, funded)
     for body in (
-        on_us(theirs, 1_00, to=other),
+        on_us(theirs, 1_00, to=payroll_pocket),
         on_us(funded, 1_00, to=theirs),
         on_us(funded, 1_00, counterparty=linked),
     ):
@@ -298,7 +310,7 @@ WRONG = (
 )
 
 
-async def test_a_malformed_request_names_the_wrong_field(customer_desk):
+async def test_a_malformed_transfer_request_is_refused_at_its_field(customer_desk):
     pocket = await customer_desk.pocket()
     for change, loc in WRONG:
         body = on_us(pocket, 1_00, to=pocket)
@@ -306,11 +318,15 @@ async def test_a_malformed_request_names_the_wrong_field(customer_desk):
         await customer_desk.invalid("POST", REQUESTS, body, loc=loc)
 
 
-async def test_requests_are_found_by_what_they_are(customer_desk, customer_desks, manager, funded, other):
+async def test_transfer_requests_are_filtered_by_status_type_reviewer_and_requester(
+    customer_desk, customer_desks, manager, funded, payroll_pocket
+):
     initiator = await customer_desks(customer_desk.team.customer, role="INITIATOR")
-    mine = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
-    theirs = await manager.post(REQUESTS, on_us(other, 1_00, to=funded, reviewers=[await member_id_of(customer_desk)]))
-    third = await initiator.post(REQUESTS, on_us(funded, 1_00, to=other))
+    mine = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
+    theirs = await manager.post(
+        REQUESTS, on_us(payroll_pocket, 1_00, to=funded, reviewers=[await member_id_of(customer_desk)])
+    )
+    third = await initiator.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     await decide(manager, mine, "DENIED")
     for filters, expected in (
         ({"status": "DENIED"}, [mine]),
@@ -319,7 +335,7 @@ async def test_requests_are_found_by_what_they_are(customer_desk, customer_desks
         ({"reviewer": await member_id_of(manager)}, [mine]),
         ({"requested_by": await member_id_of(initiator)}, [third]),
         ({"type": "WIRE"}, []),
-        ({"pocket[]": other.id}, [theirs]),
+        ({"pocket[]": payroll_pocket.id}, [theirs]),
         ({"time_created_from": "2025-06-03"}, []),
         ({"time_created_to": "2025-06-02"}, [third, theirs, mine]),
     ):

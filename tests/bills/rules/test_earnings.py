@@ -19,7 +19,7 @@ NOW = datetime(2025, 6, 4, 15, 30, tzinfo=UTC)
 CREATED = datetime(2025, 5, 20, 14, tzinfo=UTC)
 
 
-def test_a_held_bill_earns_what_its_price_rose(flat_market, he0):
+def test_a_held_bill_earns_its_price_increase(flat_market, he0):
     market = flat_market(5_135, he0)
     state = PocketState(((he0.cusip, 100),), cash=50, earnings_basis=948_000, inflow=948_050)
 
@@ -31,7 +31,7 @@ def test_a_held_bill_earns_what_its_price_rose(flat_market, he0):
     assert (earned.realised, earned.contributions, earned.withdrawals) == (0, 0, 0)
 
 
-def test_flows_are_not_earnings_and_fees_are_added_back(flat_market, he0):
+def test_earnings_exclude_flows_and_add_back_fees(flat_market, he0):
     market = flat_market(5_135, he0)
     before = PocketState(cash=1_000_000, inflow=1_070_013, outflow=70_000, fees=30, realised=17)
     # 100 bills bought for 948,100; 30 of them sold for 284,900; 25 charged; 20,000 paid out.
@@ -54,7 +54,7 @@ def test_flows_are_not_earnings_and_fees_are_added_back(flat_market, he0):
     assert earned.end_value - earned.start_value == 500 - 20_000 + earned.earnings_net
 
 
-def test_one_lost_cent_breaks_the_entry(flat_market, he0):
+def test_a_lost_cent_in_an_earnings_entry_raises_an_invariant_error(flat_market, he0):
     before = PocketState(cash=100, inflow=100)
     after = PocketState(cash=99, inflow=100)
 
@@ -63,7 +63,7 @@ def test_one_lost_cent_breaks_the_entry(flat_market, he0):
     assert caught.value.facts["earnings_net"] == -1
 
 
-def test_a_live_end_agrees_with_the_portfolio_whenever_the_period_began(flat_market, he0):
+def test_earnings_up_to_now_equal_the_portfolio_for_any_period_start(flat_market, he0):
     market = flat_market(5_135, he0)
     state = PocketState(((he0.cusip, 100),), earnings_basis=948_000)
     evening, maturity_morning = et_instant(date(2023, 11, 20), 22), et_instant(he0.maturity, 5)
@@ -75,7 +75,7 @@ def test_a_live_end_agrees_with_the_portfolio_whenever_the_period_began(flat_mar
         assert earned.end_value == value_positions([(he0.cusip, 100, 100)], 0, 0, market=market, at=now).total_value
 
 
-def test_the_aggregate_is_the_sum_of_every_field():
+def test_the_earnings_aggregate_sums_every_field():
     one, two, both = (EarningsEntry(*range(step, 10 * step, step)) for step in (1, 10, 11))
 
     assert sum_earnings([one, two]) == both
@@ -95,7 +95,7 @@ def test_a_period_runs_from_its_eastern_start_to_now(period, start):
     assert period_bounds(period, NOW, CREATED)[:3] == (start, NOW, True)
 
 
-def test_late_on_sunday_in_utc_it_is_still_the_old_week_in_new_york():
+def test_the_week_of_an_early_utc_monday_is_the_previous_new_york_week():
     late = datetime(2025, 6, 2, 3, tzinfo=UTC)
 
     assert period_bounds("wtd", late, CREATED).start == et_instant(date(2025, 5, 26), 0)
@@ -134,7 +134,7 @@ def test_late_on_sunday_in_utc_it_is_still_the_old_week_in_new_york():
         "a start that is now",
     ],
 )
-def test_a_range_takes_its_days_whole_and_ends_with_now(date_from, date_to, bounds):
+def test_a_date_range_covers_whole_days_and_ends_at_the_latest_now(date_from, date_to, bounds):
     period = period_bounds("range", NOW, CREATED, date_from=date_from, date_to=date_to)
     assert period[:3] == bounds
     assert period.by_instants == (isinstance(date_from, datetime), isinstance(date_to, datetime))
@@ -154,14 +154,14 @@ def test_a_range_takes_its_days_whole_and_ends_with_now(date_from, date_to, boun
         ("range", date(2025, 6, 1), datetime(1, 1, 1, tzinfo=UTC), "date_to"),
     ],
 )
-def test_a_period_that_makes_no_sense_is_refused(period, date_from, date_to, field):
+def test_an_invalid_period_is_refused(period, date_from, date_to, field):
     with pytest.raises(InvalidInput) as caught:
         period_bounds(period, NOW, CREATED, date_from=date_from, date_to=date_to)
 
     assert [mistake.loc for mistake in caught.value.errors] == [("query", field)]
 
 
-def test_a_range_without_dates_names_both():
+def test_a_range_without_dates_reports_both_fields():
     with pytest.raises(InvalidInput) as caught:
         period_bounds("range", NOW, CREATED)
 

@@ -14,13 +14,13 @@ from billfold.bills.rules.fees import (
 from billfold.platform.money import cents_for
 
 
-def test_a_year_of_days_charges_exactly_the_rate():
+def test_a_year_of_daily_accruals_charges_exactly_the_rate():
     accrued = sum(accrue_fee(1_000_000_00, 25, 1) for _ in range(365))
 
     assert split_accrued_fee(accrued) == (2_500_00, 0)
 
 
-def test_what_is_charged_and_what_stays_is_what_accrued():
+def test_the_charged_fee_and_the_remainder_equal_the_accrued_fee():
     accrued = accrue_fee(123_456_78, 25, 3)
     cents, rest = split_accrued_fee(accrued)
 
@@ -29,7 +29,7 @@ def test_what_is_charged_and_what_stays_is_what_accrued():
     assert split_accrued_fee(rest) == (0, rest)
 
 
-def test_nothing_accrues_on_a_value_below_zero():
+def test_no_fee_accrues_on_a_negative_value():
     assert accrue_fee(-5, 25, 30) == 0
 
 
@@ -43,12 +43,12 @@ def test_nothing_accrues_on_a_value_below_zero():
         (date(2025, 8, 15), date(2025, 9, 2)),
     ],
 )
-def test_a_month_is_charged_on_the_next_months_first_business_day(calendars, day, charged_on):
+def test_the_fee_of_a_month_is_charged_on_the_first_business_day_of_the_next_month(calendars, day, charged_on):
     assert fee_charge_date(day, calendars) == charged_on
 
 
 @pytest.mark.parametrize(("through", "days"), [(6, (6,)), (9, (6, 6, 6, 9)), (10, (6, 6, 6, 9, 10)), (5, ())])
-def test_each_day_after_the_first_to_the_last_accrues_at_the_mark_of_its_last_close(market, through, days):
+def test_daily_fees_accrue_at_the_last_closing_mark(market, through, days):
     cusip = market.on_the_run(4, date(2025, 6, 5)).cusip
     worth = [12_34 + cents_for(1_000, market.closing_mark(cusip, date(2025, 6, day))) for day in days]
 

@@ -20,7 +20,7 @@ class Held:
         self.cusip, self.maturity, self.acquired_on, self.units = (cusip, maturity, acquired_on, units)
 
 
-def held(cusip: str, day: int, units: int) -> Held:
+def held_lot(cusip: str, day: int, units: int) -> Held:
     return Held(cusip, date(2025, 7, 1), date(2025, 6, day), units=units)
 
 
@@ -37,7 +37,7 @@ def held(cusip: str, day: int, units: int) -> Held:
         (9_900, 99_005_000, 0, 9_900),
     ],
 )
-def test_cash_buys_as_many_units_as_it_pays_for(cash, ask, units, residue):
+def test_cash_buys_the_most_units_it_can_pay_for(cash, ask, units, residue):
     assert affordable_units(cash, ask) == units
     assert cash - cents_for(units, ask) == residue
 
@@ -46,17 +46,17 @@ def test_cash_buys_as_many_units_as_it_pays_for(cash, ask, units, residue):
     ("need", "units", "leftover"),
     [(123_456, 13, 6_009), (1, 1, 9_958), (9_959, 1, 0), (9_960, 2, 9_958), (0, 0, 0), (-7, 0, 7)],
 )
-def test_a_need_sells_as_few_units_as_cover_it(need, units, leftover):
+def test_a_cash_need_sells_the_fewest_units_that_cover_it(need, units, leftover):
     assert units_to_sell(need, FOUR_WEEKS) == units
     assert cents_for(units, FOUR_WEEKS) - need == leftover
 
 
-def test_one_unit_and_thirteen_cost_what_the_rounding_rule_says():
+def test_costs_of_units_are_rounded_by_the_rounding_rule():
     assert cents_for(1, FOUR_WEEKS) == 9_959
     assert cents_for(13, FOUR_WEEKS) == 129_465
 
 
-def test_the_parts_of_a_basis_add_up_to_it():
+def test_allocated_basis_parts_add_up_to_the_basis():
     basis, units, parts = 9_509_237, 1_003, []
     for sold in (0, 1, 2, 500, 500):
         part = allocate_basis(basis, sold, units)
@@ -68,19 +68,19 @@ def test_the_parts_of_a_basis_add_up_to_it():
 
 
 @pytest.mark.parametrize(("sold", "of"), [(-1, 3), (4, 3), (0, 0)])
-def test_a_basis_is_not_divided_when_the_units_are_not_there(sold, of):
+def test_allocating_basis_to_more_units_than_held_is_refused(sold, of):
     with pytest.raises(ValueError, match="cannot be sold"):
         allocate_basis(100, sold, of)
 
 
-def test_the_first_lot_alone_is_sold_when_it_suffices():
-    lots = [held("A", 1, 20), held("B", 2, 20)]
+def test_a_sale_takes_only_the_first_lot_when_it_suffices():
+    lots = [held_lot("A", 1, 20), held_lot("B", 2, 20)]
 
     assert plan_sale(lots, 123_456, {"A": FOUR_WEEKS}.__getitem__) == [("A", 13, FOUR_WEEKS, 129_465, [(lots[0], 13)])]
 
 
-def test_a_cusip_is_one_trade_however_many_lots_it_takes():
-    lots = [held("A", 1, 3), held("A", 2, 4), held("A", 3, 9), held("B", 1, 5)]
+def test_a_sale_of_several_lots_of_one_cusip_is_one_trade():
+    lots = [held_lot("A", 1, 3), held_lot("A", 2, 4), held_lot("A", 3, 9), held_lot("B", 1, 5)]
 
     (sale,) = plan_sale(lots, 99_589, {"A": FOUR_WEEKS, "B": YEAR}.__getitem__) or []
 
@@ -88,8 +88,8 @@ def test_a_cusip_is_one_trade_however_many_lots_it_takes():
     assert sale.taken == [(lots[0], 3), (lots[1], 4), (lots[2], 3)]
 
 
-def test_the_next_maturity_raises_what_the_shortest_leaves_open():
-    lots = [held("A", 1, 2), held("A", 2, 1), held("B", 1, 50)]
+def test_a_sale_continues_with_the_next_maturity_when_the_shortest_is_not_enough():
+    lots = [held_lot("A", 1, 2), held_lot("A", 2, 1), held_lot("B", 1, 50)]
     sales = plan_sale(lots, 100_000, {"A": FOUR_WEEKS, "B": YEAR}.__getitem__) or []
 
     assert [(sale.cusip, sale.units) for sale in sales] == [("A", 3), ("B", 8)]
@@ -97,15 +97,15 @@ def test_the_next_maturity_raises_what_the_shortest_leaves_open():
     assert sum(sale.proceeds_cents for sale in sales) >= 100_000
 
 
-def test_lots_of_one_cusip_stay_one_trade_when_another_of_the_same_maturity_lies_between():
-    lots = [held("A", 1, 2), held("B", 2, 2), held("A", 3, 2)]
+def test_interleaved_lots_of_one_cusip_are_sold_in_one_trade():
+    lots = [held_lot("A", 1, 2), held_lot("B", 2, 2), held_lot("A", 3, 2)]
     sales = plan_sale(lots, 39_000, {"A": FOUR_WEEKS, "B": FOUR_WEEKS}.__getitem__) or []
 
     assert [sale.taken for sale in sales] == [[(lots[0], 2), (lots[2], 2)]]
 
 
-def test_everything_goes_when_the_need_is_exactly_what_it_brings():
-    lots = [held("A", 1, 1), held("B", 1, 1)]
+def test_all_lots_are_sold_when_the_need_equals_their_proceeds():
+    lots = [held_lot("A", 1, 1), held_lot("B", 1, 1)]
     prices = {"A": FOUR_WEEKS, "B": YEAR}.__getitem__
     worth = cents_for(1, FOUR_WEEKS) + cents_for(1, YEAR)
 
@@ -113,8 +113,8 @@ def test_everything_goes_when_the_need_is_exactly_what_it_brings():
     assert plan_sale(lots, worth + 1, prices) is None
 
 
-def test_nothing_is_sold_for_nothing_and_nothing_sells_nothing():
+def test_a_sale_for_a_zero_need_is_empty_and_one_without_lots_is_impossible():
     prices: dict[str, int] = {}
 
-    assert plan_sale([held("A", 1, 1)], 0, prices.__getitem__) == []
+    assert plan_sale([held_lot("A", 1, 1)], 0, prices.__getitem__) == []
     assert plan_sale([], 1, prices.__getitem__) is None

@@ -51,9 +51,7 @@ def test_the_newest_issued_bill_is_on_the_run(market, weeks, day, cusip):
         (26, date(2026, 8, 21), date(2027, 2, 18), "912797TV9"),
     ],
 )
-def test_a_bill_on_record_comes_back_when_the_weekday_rule_meets_its_maturity(
-    market, weeks, last_recorded, maturity, cusip
-):
+def test_the_weekday_rule_returns_a_recorded_bill_of_the_same_maturity(market, weeks, last_recorded, maturity, cusip):
     recorded = market.on_the_run(weeks, last_recorded)
     follows = market.on_the_run(weeks, last_recorded + timedelta(days=1))
 
@@ -61,7 +59,7 @@ def test_a_bill_on_record_comes_back_when_the_weekday_rule_meets_its_maturity(
     assert follows is market.bill(cusip)
 
 
-def test_the_weekday_rule_makes_a_bill_where_nothing_on_record_matures(market):
+def test_the_weekday_rule_simulates_a_bill_for_a_maturity_without_a_recorded_bill(market):
     recorded = market.on_the_run(52, date(2026, 9, 11))
     follows = market.on_the_run(52, date(2026, 9, 12))
 
@@ -72,7 +70,7 @@ def test_the_weekday_rule_makes_a_bill_where_nothing_on_record_matures(market):
     assert market.bill(follows.cusip) is follows
 
 
-def test_no_two_bills_that_are_sold_mature_on_one_day(market):
+def test_on_the_run_bills_have_distinct_maturities(market):
     days = [date(2025, 6, 2) + timedelta(days=n) for n in range(3 * 365)]
     sold = {market.on_the_run(weeks, day) for day in days for weeks in (4, 13, 26, 52)}
 
@@ -80,7 +78,7 @@ def test_no_two_bills_that_are_sold_mature_on_one_day(market):
     assert len({bill.maturity for bill in sold}) == len(sold)
 
 
-def test_bills_of_one_maturity_are_one_bill_whatever_the_term(market):
+def test_bills_of_one_maturity_are_the_same_bill_in_every_term(market):
     half_year = market.on_the_run(26, date(2027, 1, 14))
     quarter = market.on_the_run(13, date(2027, 4, 15))
 
@@ -88,7 +86,7 @@ def test_bills_of_one_maturity_are_one_bill_whatever_the_term(market):
     assert half_year.first_issue == date(2027, 1, 14)
 
 
-def test_the_rule_serves_the_time_before_the_first_auction(market):
+def test_the_weekday_rule_applies_before_the_first_auction(market):
     assert market.on_the_run(13, date(2017, 6, 1)).maturity == date(2017, 8, 31)
     # What matures then is on record, but nobody can have it before its first issue.
     assert market.on_the_run(52, date(2017, 12, 1)).simulated
@@ -112,7 +110,7 @@ def test_a_bill_that_matures_by_settlement_is_not_on_the_run(calendars):
     assert market.on_the_run(4, MONDAY).simulated
 
 
-def test_bills_of_a_newer_market_are_known_beside_those_of_before(flat_market, he0):
+def test_adding_bills_of_a_newer_market_keeps_the_earlier_bills(flat_market, he0):
     before = replace(he0, cusip="912797HU4")
     market = flat_market(4_000, before)
     market.add_bills_of(flat_market(4_000, he0))
@@ -120,7 +118,7 @@ def test_bills_of_a_newer_market_are_known_beside_those_of_before(flat_market, h
     assert [market.bill(each.cusip) for each in (before, he0)] == [before, he0]
 
 
-def test_a_term_that_is_not_sold_is_not_found(market):
+def test_an_unsold_term_is_not_found(market):
     with pytest.raises(NotFound):
         market.on_the_run(17, MONDAY)
 
@@ -131,7 +129,7 @@ def test_an_unknown_cusip_is_not_found(market, cusip):
         market.bill(cusip)
 
 
-def test_a_market_needs_a_curve(calendars):
+def test_a_market_without_a_curve_is_refused(calendars):
     with pytest.raises(ValueError, match="at least one day"):
         Market(calendars, [], [], rates=[])
 
@@ -152,7 +150,7 @@ def test_the_bid_is_the_published_rate_at_a_published_term(market):
         assert market.ask_rate(bill, date(2025, 6, 5)) == quotes[weeks] - 5
 
 
-def test_the_curve_of_the_last_published_day_is_held(market):
+def test_the_curve_of_the_last_published_day_is_carried_forward(market):
     bill = market.on_the_run(26, date(2026, 8, 13))
 
     # Same days to maturity, one year on: the same node, so the same rate.
@@ -171,7 +169,7 @@ def test_the_ask_is_never_below_zero(flat_market, he0):
     assert market.ask(he0, noon(date(2023, 11, 2))) == PAR
 
 
-def test_prices_settle_today_tomorrow_and_on_the_next_day_for_a_purchase(flat_market, he0):
+def test_t0_bids_settle_today_and_t1_bids_and_asks_on_the_next_business_day(flat_market, he0):
     market = flat_market(5_135, he0)
     thursday = noon(date(2023, 11, 2))
 
@@ -181,7 +179,7 @@ def test_prices_settle_today_tomorrow_and_on_the_next_day_for_a_purchase(flat_ma
     assert market.settles_on(thursday) == date(2023, 11, 3)
 
 
-def test_a_sale_for_later_is_priced_for_the_day_it_settles(flat_market, he0):
+def test_a_forward_sale_is_priced_for_its_settlement_day(flat_market, he0):
     market = flat_market(5_135, he0)
     friday, monday, tuesday = date(2023, 11, 3), date(2023, 11, 6), date(2023, 11, 7)
 
@@ -197,7 +195,7 @@ def test_a_sale_for_later_is_priced_for_the_day_it_settles(flat_market, he0):
         assert market.t0_bid(he0, at) == price_from_rate(5_135, 363)
 
 
-def test_everything_is_at_par_when_a_bill_has_matured(flat_market, he0):
+def test_all_prices_of_a_matured_bill_are_par(flat_market, he0):
     market = flat_market(5_135, he0)
     matured = et_instant(he0.maturity, 0)
 
@@ -216,7 +214,7 @@ def test_the_day_before_maturity_sells_next_day_at_par(flat_market, he0):
     assert market.t1_bid(he0, last) == PAR
 
 
-def test_the_price_starts_at_the_bid_of_midnight_and_accretes_to_par(flat_market, he0):
+def test_the_price_starts_at_the_midnight_bid_and_accretes_to_par(flat_market, he0):
     market = flat_market(5_135, he0)
     opened = et_instant(date(2023, 11, 2), 8)
 
@@ -227,7 +225,7 @@ def test_the_price_starts_at_the_bid_of_midnight_and_accretes_to_par(flat_market
     assert rising == sorted(rising)
 
 
-def test_a_price_between_two_micros_goes_up(flat_market, he0):
+def test_a_price_between_two_micros_is_rounded_up(flat_market, he0):
     market = flat_market(4_215, he0)
 
     # Two days at 4.215 % cost 23,416.67 micros: 99.976583, a discount of 23,417. Half of it is
@@ -236,7 +234,7 @@ def test_a_price_between_two_micros_goes_up(flat_market, he0):
     assert market.price_at(he0, et_instant(date(2024, 10, 30), 0)) == 99_988_292
 
 
-def test_the_mark_stays_between_two_ticks_and_overnight(flat_market, he0):
+def test_the_mark_is_constant_between_ticks_and_overnight(flat_market, he0):
     market = flat_market(5_135, he0)
     day = date(2023, 11, 2)
     at = et_instant(day, 12) + timedelta(seconds=31)
@@ -248,7 +246,7 @@ def test_the_mark_stays_between_two_ticks_and_overnight(flat_market, he0):
     assert market.mark(he0, et_instant(date(2023, 11, 3), 7)) == closing
 
 
-def test_a_strike_is_shared_until_the_next_tick(market):
+def test_a_strike_is_cached_until_the_next_tick(market):
     bill = market.on_the_run(13, MONDAY)
     at = noon(MONDAY)
 
@@ -264,7 +262,7 @@ def test_a_strike_is_shared_until_the_next_tick(market):
     assert bill_prices.seconds_left == (et_instant(bill.maturity, 0) - at).total_seconds()
 
 
-def test_the_yield_is_the_investment_rate_of_the_days_bid(flat_market, he0):
+def test_the_yield_is_the_investment_rate_of_the_daily_bid(flat_market, he0):
     market = flat_market(5_135, he0)
 
     for hour in (9, 16):
@@ -275,7 +273,7 @@ def test_the_yield_is_the_investment_rate_of_the_days_bid(flat_market, he0):
     assert matured.seconds_left == 0
 
 
-def test_memories_begin_again_when_they_are_full(flat_market, he0, monkeypatch):
+def test_market_caches_are_cleared_when_full(flat_market, he0, monkeypatch):
     monkeypatch.setattr("billfold.bills.rules.market._CACHE_MAX", 2)
     market = flat_market(5_135, he0)
     first = datetime(2023, 11, 2, 16, tzinfo=UTC)

@@ -24,7 +24,7 @@ def milli(rate: str) -> int:
 
 
 @pytest.mark.parametrize("auction", VECTORS["auctions"], ids=lambda row: f"{row['term']}-{row['issue']}")
-def test_price_and_rates_are_the_published_ones_for_an_auction(auction):
+def test_price_and_rates_match_the_published_auction_results(auction):
     issue, maturity = date.fromisoformat(auction["issue"]), date.fromisoformat(auction["maturity"])
     days = (maturity - issue).days
     price = micros(auction["price_per_100"])
@@ -61,7 +61,7 @@ def test_every_packaged_auction_result_is_reproduced():
         assert investment == Decimal(row["high_investment_rate"]), row
 
 
-def test_a_year_from_29_february_ends_on_28_february():
+def test_a_year_from_february_29_ends_on_february_28():
     assert yields.year_after(date(2024, 2, 29)) == date(2025, 2, 28)
     assert yields.year_after(date(2023, 2, 28)) == date(2024, 2, 28)
     assert yields.year_after(date(2023, 3, 1)) == date(2024, 3, 1)
@@ -77,7 +77,7 @@ def test_183_days_are_simple_interest_and_184_are_not():
 
 
 @pytest.mark.parametrize("days", [0, -1])
-def test_a_bill_is_worth_par_and_yields_nothing_when_no_day_is_left(days):
+def test_a_bill_with_no_days_left_is_at_par_with_zero_yield(days):
     maturity = date(2025, 6, 3)
 
     assert pricing.price_from_rate(4_200, days) == PAR
@@ -111,16 +111,16 @@ def test_constant_discount_accretes_on_a_straight_line():
         (365, 4_000),
     ],
 )
-def test_a_rate_between_two_terms_lies_on_the_line_and_on_the_grid(days, rate):
+def test_a_rate_between_two_terms_is_interpolated_and_rounded_to_the_tick(days, rate):
     assert pricing.interpolated_rate([(28, 4_000), (42, 4_100), (91, 4_000)], days) == rate
 
 
-def test_a_rate_half_way_between_two_ticks_goes_up():
+def test_a_rate_halfway_between_two_ticks_is_rounded_up():
     assert pricing.interpolated_rate([(10, 1_000), (12, 1_005)], 11) == 1_005
     assert pricing.interpolated_rate([(10, 1_002)], 10) == 1_000
     assert pricing.interpolated_rate([(10, 1_003)], 99) == 1_005
 
 
-def test_a_spread_is_taken_from_the_price_half_up():
+def test_a_price_less_its_spread_is_rounded_half_up():
     assert pricing.subtract_spread(99_588_556, 0) == 99_588_556
     assert pricing.subtract_spread(99_588_556, 5) == 99_588_556 - 49_794

@@ -1,4 +1,4 @@
-"""What a pocket is worth, what it would fetch, and how fast it grows."""
+"""Valuation of a pocket: its value, its bid value, and its growth."""
 
 from collections.abc import Callable
 from datetime import date, timedelta
@@ -19,7 +19,7 @@ ISSUED = date(2023, 11, 2)
 PAR_MILLION = 10_000
 
 
-def test_a_million_of_the_year_bill_grows_by_the_worked_rate(flat_market, he0):
+def test_the_growth_rate_of_a_52_week_bill_matches_the_worked_example(flat_market, he0):
     valued = value_positions(
         [(he0.cusip, PAR_MILLION, 0)], 0, 0, market=flat_market(5_135, he0), at=et_instant(ISSUED, 12)
     )
@@ -29,7 +29,7 @@ def test_a_million_of_the_year_bill_grows_by_the_worked_rate(flat_market, he0):
     assert valued.appreciation_per_second.as_tuple().exponent == -12
 
 
-def test_total_value_is_bills_at_the_mark_and_cash(flat_market, he0):
+def test_total_value_is_bills_at_their_mark_plus_cash(flat_market, he0):
     market = flat_market(5_135, he0)
     at = et_instant(ISSUED, 12) + timedelta(seconds=20)
 
@@ -46,7 +46,7 @@ def test_total_value_is_bills_at_the_mark_and_cash(flat_market, he0):
     assert valued.liquidation_value_t1 == cents_for(13, market.t1_bid(he0, at)) + 411 - 7
 
 
-def test_the_slope_reaches_par_at_maturity_and_never_more(flat_market, he0):
+def test_the_value_slope_reaches_and_never_exceeds_par_at_maturity(flat_market, he0):
     market = flat_market(5_135, he0)
     valued = value_positions([(he0.cusip, 10, 10)], 0, 0, market=market, at=et_instant(date(2024, 3, 8), 12))
     seconds = (et_instant(he0.maturity, 0) - valued.pricing_timestamp).total_seconds()
@@ -55,7 +55,7 @@ def test_the_slope_reaches_par_at_maturity_and_never_more(flat_market, he0):
     assert abs(at_par - 10 * 10_000) < Decimal("0.0001")
 
 
-def test_unsettled_bills_do_not_count_for_today(flat_market, he0):
+def test_unsettled_bills_are_excluded_from_the_same_day_value(flat_market, he0):
     market = flat_market(5_135, he0)
     at = et_instant(ISSUED, 12)
 
@@ -65,7 +65,7 @@ def test_unsettled_bills_do_not_count_for_today(flat_market, he0):
     assert valued.liquidation_value_t1 == cents_for(10, market.t1_bid(he0, at))
 
 
-def test_a_haircut_lowers_the_same_day_price_only(flat_market, he0):
+def test_a_haircut_lowers_only_the_same_day_price(flat_market, he0):
     market = flat_market(5_135, he0)
     at = et_instant(ISSUED, 12)
 
@@ -78,7 +78,7 @@ def test_a_haircut_lowers_the_same_day_price_only(flat_market, he0):
     assert cut.total_value == plain.total_value
 
 
-def test_liquidation_is_not_below_zero_when_fees_are_more_than_there_is(market):
+def test_liquidation_value_is_not_negative_when_fees_exceed_the_holdings(market):
     valued = value_positions([], 5, 9, market=market, at=et_instant(ISSUED, 12))
 
     assert (valued.total_value, valued.positions) == (5, ())
@@ -87,7 +87,7 @@ def test_liquidation_is_not_below_zero_when_fees_are_more_than_there_is(market):
 
 
 @pytest.mark.parametrize(("hour", "minute"), [(0, 0), (5, 0), (7, 59), (8, 15)])
-def test_a_matured_bill_waits_flat_at_par(flat_market, he0, hour, minute):
+def test_a_matured_bill_stays_at_par_with_zero_slope(flat_market, he0, hour, minute):
     at = et_instant(he0.maturity, hour, minute)
     valued = value_positions([(he0.cusip, 3, 3)], 0, 0, market=flat_market(5_135, he0), at=at)
 
@@ -96,7 +96,7 @@ def test_a_matured_bill_waits_flat_at_par(flat_market, he0, hour, minute):
     assert valued.appreciation_per_second == 0
 
 
-def test_the_slope_never_leads_beyond_par_in_the_night_of_a_maturity(flat_market, he0):
+def test_the_value_slope_does_not_exceed_par_on_the_night_of_a_maturity(flat_market, he0):
     """The last tick is that of Wednesday 17:00; a slope of it would go on after midnight."""
     market = flat_market(5_135, he0)
     for hours in range(-7, 9):
@@ -108,7 +108,7 @@ def test_the_slope_never_leads_beyond_par_in_the_night_of_a_maturity(flat_market
         assert hours < 0 or reached == 100_000_000
 
 
-def test_the_weekend_may_promise_more_for_monday_than_today(flat_market, he0):
+def test_the_next_day_liquidation_value_may_exceed_the_same_day_value_on_a_weekend(flat_market, he0):
     valued = value_positions(
         [(he0.cusip, 1_000, 1_000)], 0, 0, market=flat_market(5_135, he0), at=et_instant(date(2023, 11, 4), 9)
     )

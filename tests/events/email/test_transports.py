@@ -39,7 +39,7 @@ async def test_an_email_file_is_readable_by_its_owner_only(tmp_path):
     assert "password?link=abc\n" in message.get_content()
 
 
-async def test_a_long_link_is_one_piece_in_the_file(tmp_path):
+async def test_a_long_link_in_an_email_file_is_not_wrapped(tmp_path):
     link = f"https://auth.localhost:8443/invitation?link={'a' * 80}"
     texts = {"plain": f"Hello,\n\n{link}\n", "other letters": f"Grüße\n{link}\n"}
     for name, text in texts.items():
@@ -77,7 +77,7 @@ def tls(tmp_path):
 
 
 class Server:
-    """Speaks as much SMTP as an e-mail needs; what was said to it stays in `said`."""
+    """Speaks as much SMTP as an e-mail needs; received commands are in `said`."""
 
     def __init__(self, tls):
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -119,7 +119,7 @@ async def test_an_email_is_sent_encrypted(tls):
     assert b"password?link=abc" in said
 
 
-async def test_nothing_is_said_to_a_server_that_cannot_encrypt():
+async def test_no_email_is_sent_to_an_smtp_server_without_tls():
     said = []
 
     closed = asyncio.Event()
@@ -142,6 +142,6 @@ async def test_nothing_is_said_to_a_server_that_cannot_encrypt():
     assert not any(b"AUTH" in line or b"Hello" in line for line in said)
 
 
-async def test_a_server_that_is_away_is_a_refusal():
+async def test_an_unreachable_smtp_server_raises_email_rejected():
     with pytest.raises(EmailRejected, match="localhost:1"):
         await SmtpEmailTransport("smtps://localhost:1", SENDER).send(EMAIL)

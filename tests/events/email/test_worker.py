@@ -34,11 +34,11 @@ class Carrier:
 
 
 @pytest.fixture
-async def written(bank):
+async def queued_email(bank):
     await letters.queue_email(bank.pool, bank.vault, "anna@b.example", notice=NOTICE, now=NOW)
 
 
-async def test_an_email_is_sent_once_and_its_text_is_deleted(bank, written):
+async def test_an_email_is_sent_once_and_its_text_is_deleted(bank, queued_email):
     carrier = Carrier()
     post = EmailSender(carrier, lambda: NOW)
     assert [await post(bank), await post(bank)] == [1, 0]
@@ -47,7 +47,7 @@ async def test_an_email_is_sent_once_and_its_text_is_deleted(bank, written):
     assert await bank.pool.fetchval("SELECT sealed FROM outbound_email") is None
 
 
-async def test_an_email_is_retried_later_when_sending_fails(bank, written):
+async def test_an_email_is_retried_later_when_sending_fails(bank, queued_email):
     carrier = Carrier()
     carrier.out_of_order = True
     assert await EmailSender(carrier, lambda: NOW)(bank) == 0
@@ -56,7 +56,7 @@ async def test_an_email_is_retried_later_when_sending_fails(bank, written):
     assert await EmailSender(carrier, lambda: NOW + timedelta(seconds=31))(bank) == 1
 
 
-async def test_a_mailbox_gets_so_many_emails_a_day_and_no_other_waits(bank):
+async def test_a_mailbox_over_its_daily_email_limit_does_not_delay_others(bank):
     with_limits(bank, {"emails.recipient": 2})
     for recipient in ("anna@b.example", "An.na+news@b.example", "ANNA@b.example", "ben@b.example"):
         await letters.queue_email(bank.pool, bank.vault, recipient, notice=NOTICE, now=NOW)
@@ -73,7 +73,7 @@ async def test_a_mailbox_gets_so_many_emails_a_day_and_no_other_waits(bank):
     assert [each.recipient for each in carrier.carried[3:]] == ["anna@b.example"]
 
 
-async def test_an_email_that_is_tried_again_counts_once_for_its_mailbox(bank, written):
+async def test_a_retried_email_counts_once_toward_the_mailbox_limit(bank, queued_email):
     with_limits(bank, {"emails.recipient": 1})
     carrier = Carrier()
     carrier.out_of_order = True
@@ -83,7 +83,7 @@ async def test_an_email_that_is_tried_again_counts_once_for_its_mailbox(bank, wr
     assert len(carrier.carried) == 1
 
 
-async def test_an_email_whose_sending_is_recorded_too_slowly_has_not_failed(bank, written, monkeypatch):
+async def test_a_timeout_while_recording_a_sent_email_does_not_mark_it_failed(bank, queued_email, monkeypatch):
     record = letters.mark_email_sent
 
     async def too_slowly(*arguments):
@@ -96,7 +96,7 @@ async def test_an_email_whose_sending_is_recorded_too_slowly_has_not_failed(bank
     assert await list_failed(bank.pool) == []
 
 
-async def test_a_line_end_in_a_subject_is_a_space(bank, tmp_path):
+async def test_a_newline_in_an_email_subject_becomes_a_space(bank, tmp_path):
     notice = EmailContent("Ann\r\nBcc: everybody@b.example\u2028invites\x85you", "text")
     await letters.queue_email(bank.pool, bank.vault, "anna@b.example", notice=notice, now=NOW)
     assert await EmailSender(FileEmailTransport(tmp_path, SENDER), lambda: NOW)(bank) == 1
@@ -108,7 +108,7 @@ async def test_a_line_end_in_a_subject_is_a_space(bank, tmp_path):
     "content",
     [b'["a@b.example", "two\\nlines", "text"]', b'["a@b.example\\nBcc: c@b.example", "one", "text"]', None],
 )
-async def test_an_email_that_cannot_be_sent_keeps_no_other_from_it(bank, written, tmp_path, content):
+async def test_an_unsendable_email_does_not_block_others(bank, queued_email, tmp_path, content):
     bad = await bank.pool.fetchval("SELECT email_id FROM outbound_email")
     place = associated_data("letter", "sealed", bad, tenant_id=bad)
     sealed = b"broken" if content is None else bank.vault.seal(content, place)

@@ -24,7 +24,7 @@ async def put(customer_desk, body, path=FUNDS):
     return (await customer_desk.ask("PUT", path, body, status=200)).json()
 
 
-async def test_every_type_a_team_may_choose_for_is_listed_chosen_or_not(customer_desk):
+async def test_every_configurable_notification_type_is_listed_with_its_audience(customer_desk):
     listed = await customer_desk.get(PATH)
     assert listed["object_type"] == "List"
     names = [each["notification_type"] for each in listed["items"]]
@@ -35,7 +35,7 @@ async def test_every_type_a_team_may_choose_for_is_listed_chosen_or_not(customer
     assert chosen == [DEFAULT | {"roles": ["VIEWER"], "is_default": False}]
 
 
-async def test_an_empty_audience_is_nobody_and_a_cleared_one_the_default(customer_desk):
+async def test_an_empty_audience_notifies_no_member_and_clearing_it_restores_the_default(customer_desk):
     assert await customer_desk.get(FUNDS) == DEFAULT
     nobody = DEFAULT | {"roles": [], "user_ids": [], "is_default": False}
     assert await put(customer_desk, {"roles": [], "user_ids": []}) == nobody
@@ -49,7 +49,7 @@ async def test_an_empty_audience_is_nobody_and_a_cleared_one_the_default(custome
     assert [each["action"] for each in log[:2]] == ["notification_audience.cleared", "notification_audience.updated"]
 
 
-async def test_roles_and_users_add_up_and_nobody_is_notified_twice(customer_desk, customer_desks):
+async def test_an_audience_of_roles_and_users_notifies_each_member_once(customer_desk, customer_desks):
     viewer = await customer_desks(customer_desk.team.customer, role="VIEWER")
     him, me = str(viewer.team.user_id), str(customer_desk.team.user_id)
     chosen = await put(customer_desk, {"roles": ["ADMIN", "ADMIN"], "user_ids": [him, me, him]})
@@ -62,7 +62,7 @@ async def test_roles_and_users_add_up_and_nobody_is_notified_twice(customer_desk
     assert await tell(customer_desk) == 1
 
 
-async def test_who_left_stays_named_and_hears_nothing(customer_desk, customer_desks):
+async def test_a_deactivated_member_of_an_audience_is_not_notified(customer_desk, customer_desks):
     viewer = await customer_desks(customer_desk.team.customer, role="VIEWER")
     await put(customer_desk, {"roles": [], "user_ids": [str(viewer.team.user_id)]})
     left = UUID(customer_desk.team.customer), viewer.team.user_id
@@ -72,7 +72,7 @@ async def test_who_left_stays_named_and_hears_nothing(customer_desk, customer_de
     await customer_desk.invalid("PUT", FUNDS, body, loc="body.user_ids.0")
 
 
-async def test_unknown_roles_and_people_are_named(customer_desk, other_customer):
+async def test_unknown_roles_and_users_of_an_audience_are_reported(customer_desk, other_customer):
     me = str(customer_desk.team.user_id)
     for body, loc in (
         ({"roles": ["ADMIN", "OWNER"], "user_ids": []}, "body.roles.1"),
@@ -86,7 +86,7 @@ async def test_unknown_roles_and_people_are_named(customer_desk, other_customer)
     assert await customer_desk.get(FUNDS) == DEFAULT
 
 
-async def test_a_fixed_audience_is_read_and_not_chosen(customer_desk):
+async def test_a_fixed_audience_is_readable_but_not_configurable(customer_desk):
     fixed = f"{PATH}SECURITY_ALERT/"
     told = await customer_desk.get(fixed)
     assert (told["roles"], told["is_default"]) == (["ADMIN"], True)
@@ -97,13 +97,13 @@ async def test_a_fixed_audience_is_read_and_not_chosen(customer_desk):
     assert [each["outcome"] for each in log[:2]] == ["FAILURE", "FAILURE"]
 
 
-async def test_an_unknown_type_is_not_found(customer_desk):
+async def test_an_unknown_notification_type_is_not_found(customer_desk):
     unknown = f"{PATH}BIRTHDAY/"
     for method, body in (("GET", b""), ("PUT", {"roles": [], "user_ids": []}), ("DELETE", b"")):
         await customer_desk.refused(method, unknown, body, status=404, code="not-found")
 
 
-async def test_only_administrators_choose_who_hears_of_what(customer_desk, customer_desks):
+async def test_changing_an_audience_requires_an_administrator(customer_desk, customer_desks):
     manager = await customer_desks(customer_desk.team.customer, role="MANAGER")
     body: dict[str, list[str]] = {"roles": [], "user_ids": []}
     await manager.refused("PUT", FUNDS, body, status=403, code="forbidden")

@@ -1,4 +1,4 @@
-"""Teams are told of the money that came and went: once, in order, by whoever comes first."""
+"""Payment notifications of teams: each is created once, in order, by the first reader."""
 
 import asyncio
 from contextlib import suppress
@@ -19,8 +19,8 @@ NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 
 
 @pytest.fixture
-async def told(bank):
-    """Return what a customer's people were told, oldest first."""
+async def read_notifications(bank):
+    """Return the notifications of a customer's team, oldest first."""
 
     async def read(holder):
         await notify_of_payments(bank.pool, bank.vault, now=NOW)
@@ -30,7 +30,7 @@ async def told(bank):
 
 
 @pytest.fixture
-async def both(bank, new_holder):
+async def payer_and_payee(bank, new_holder):
     """A payer and a payee with a team each."""
     found = await new_holder(), await new_holder()
     for each in found:
@@ -38,27 +38,29 @@ async def both(bank, new_holder):
     return found
 
 
-async def test_both_teams_are_notified_of_a_payment(bank, both, told):
-    payer, payee = both
+async def test_both_teams_are_notified_of_a_payment(bank, payer_and_payee, read_notifications):
+    payer, payee = payer_and_payee
     await payer.deposit(5_000_00)
     await payer.transfer(payer.place, payee.place, 1_234_56)
     with suppress(BillfoldError):
         await payer.transfer(payer.place, payee.place, 99_999_00)
     refused = "A transfer of $99,999.00 was rejected; nothing left the Pocket Reserve"
-    assert await told(payer) == [
+    assert await read_notifications(payer) == [
         ("FUNDS_RECEIVED", "A wire arrived in the Pocket Reserve."),
         ("TRANSFER_COMPLETED", "A transfer of $1,234.56 was sent from the Pocket Reserve."),
         ("TRANSFER_REJECTED", f"{refused} (INSUFFICIENT_FUNDS)."),
     ]
-    assert await told(payee) == [("FUNDS_RECEIVED", "A transfer of $1,234.56 arrived in the Pocket Reserve.")]
-    assert len(await told(payer)) == 3
+    assert await read_notifications(payee) == [
+        ("FUNDS_RECEIVED", "A transfer of $1,234.56 arrived in the Pocket Reserve.")
+    ]
+    assert len(await read_notifications(payer)) == 3
 
 
-async def test_a_notification_names_the_event_and_the_amount(bank, both, told):
-    payer, payee = both
+async def test_a_notification_names_the_event_and_the_amount(bank, payer_and_payee, read_notifications):
+    payer, payee = payer_and_payee
     await payer.deposit(5_000_00)
     await payer.transfer(payer.place, payee.place, 1_00)
-    await told(payee)
+    await read_notifications(payee)
     row = await bank.pool.fetchrow(
         "SELECT metadata, created_at FROM notification WHERE customer_id = $1", payee.customer_id
     )
@@ -71,34 +73,36 @@ async def test_a_notification_names_the_event_and_the_amount(bank, both, told):
     assert kind == metadata["event_type"] == "transfers.on-us.received"
 
 
-async def test_every_event_is_notified_once_when_many_readers_run(bank, both, told, monkeypatch):
+async def test_every_event_is_notified_once_when_many_readers_run(
+    bank, payer_and_payee, read_notifications, monkeypatch
+):
     monkeypatch.setattr(payment_notifications, "BATCH_SIZE", 3)
-    payer, _ = both
+    payer, _ = payer_and_payee
     for _ in range(10):
         await payer.deposit(1_00)
     await asyncio.gather(*(notify_of_payments(bank.pool, bank.vault, now=NOW, wait=n % 2 > 0) for n in range(6)))
-    assert len(await told(payer)) == 10
+    assert len(await read_notifications(payer)) == 10
 
 
-async def test_a_customer_without_a_team_is_skipped_for_good(bank, new_holder, told):
+async def test_a_customer_without_a_team_is_skipped_for_good(bank, new_holder, read_notifications):
     holder = await new_holder()
     await holder.deposit(1_00)
-    assert await told(holder) == []
+    assert await read_notifications(holder) == []
     await member(bank.pool, holder.customer_id)
-    assert await told(holder) == []
+    assert await read_notifications(holder) == []
     await holder.deposit(1_00)
-    assert len(await told(holder)) == 1
+    assert len(await read_notifications(holder)) == 1
 
 
-async def test_events_before_the_baseline_raise_no_notification(bank, both, told):
-    payer, _ = both
+async def test_events_before_the_baseline_raise_no_notification(bank, payer_and_payee, read_notifications):
+    payer, _ = payer_and_payee
     await payer.deposit(1_00)
     await bank.pool.execute("INSERT INTO notification_baseline SELECT customer_id, event_no FROM ledger_head")
     await payer.deposit(2_00)
-    assert len(await told(payer)) == 1
+    assert len(await read_notifications(payer)) == 1
 
 
-def test_every_meaning_has_a_type_and_a_sentence():
+def test_every_notification_cause_has_a_type_and_a_sentence():
     for meaning in PAYMENT_NOTIFICATIONS.values():
         assert meaning.type in NOTIFICATION_TYPES
         assert describe(meaning, 100, "Reserve", reason=None).startswith(f"{meaning.noun} of $1.00 ")

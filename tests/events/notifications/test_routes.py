@@ -45,7 +45,7 @@ async def test_a_member_reads_notifications_and_marks_them(customer_desk):
     assert marked == [{"status": "READ"}, {"status": "UNREAD"}, {"status": "READ"}]
 
 
-async def test_incoming_money_raises_a_notification_at_once(customer_desk, customer_world):
+async def test_incoming_money_raises_a_notification_immediately(customer_desk, customer_world):
     pocket = await customer_desk.pocket(name="Payroll")
     await customer_world.wire(pocket, 25_000_00)
     await customer_world.ach(pocket, 12_50)
@@ -56,7 +56,9 @@ async def test_incoming_money_raises_a_notification_at_once(customer_desk, custo
     assert wire["notification_metadata"]["amount_usdc"] == 25_000_00
 
 
-async def test_each_has_his_own_list_and_status(customer_desk, customer_desks, other_customer):
+async def test_notifications_have_a_separate_list_and_status_for_each_member(
+    customer_desk, customer_desks, other_customer
+):
     manager = await customer_desks(customer_desk.team.customer, role="MANAGER")
     viewer = await customer_desks(customer_desk.team.customer, role="VIEWER")
     assert await tell(customer_desk) == 2
@@ -69,7 +71,7 @@ async def test_each_has_his_own_list_and_status(customer_desk, customer_desks, o
             await who.refused(method, f"{PATH}{mine['id']}/", body, status=404, code="not-found")
 
 
-async def test_lists_go_by_page_and_by_status(customer_desk):
+async def test_notifications_are_paged_and_filtered_by_status(customer_desk):
     for number in range(5):
         await tell(customer_desk, title=f"{number}")
     everything = await customer_desk.pages(PATH)
@@ -82,7 +84,7 @@ async def test_lists_go_by_page_and_by_status(customer_desk):
     await customer_desk.invalid("GET", PATH, loc="query.cursor", filters={"cursor": cursor, "status": "READ"})
 
 
-async def test_a_program_sees_all_of_its_customers_and_reads_none(bank, customer_desk):
+async def test_a_service_user_sees_all_notifications_and_cannot_mark_them_read(bank, customer_desk):
     await tell(customer_desk)
     team = await join(bank, customer_desk.team.customer, role="VIEWER")
     team.user_id = None

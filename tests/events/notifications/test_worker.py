@@ -31,7 +31,7 @@ async def test_a_team_is_notified_of_money_by_the_worker(bank, holder):
     assert tuple(row) == ("FUNDS_RECEIVED", NOW)
 
 
-async def test_an_event_that_notifies_nobody_keeps_no_other_from_it(bank, holder):
+async def test_an_event_that_fails_to_notify_does_not_block_others(bank, holder):
     for _ in range(3):
         await holder.deposit(100_00)
     change = "UPDATE event SET payload = $1::text::json WHERE kind LIKE '%.success' AND event_no = $2"

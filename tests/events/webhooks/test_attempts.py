@@ -48,7 +48,7 @@ async def listed(conn, wants):
     return len(await webhook_store.ATTEMPTS.rows(conn, wants, None, limit=100))
 
 
-async def test_attempts_are_forgotten_together_when_the_last_is_old(conn):
+async def test_delivery_attempts_are_purged_together_when_the_last_is_old(conn):
     wants, event_id = await queued(conn)
     approval_response = DeliveryOutcome(state="pending", due_at=NOW + DAY)
     await attempt(conn, wants, event_id, outcome=approval_response, at=NOW)
@@ -62,12 +62,12 @@ async def test_attempts_are_forgotten_together_when_the_last_is_old(conn):
     found = Findings()
     await run_checks(conn, found, CHECKS)
     assert not found.report().findings
-    # What was delivered is told from what never was, and can be sent again.
+    # A delivered event is distinguished from one that never was, and can be sent again.
     assert await redelivery.replay_missing(conn, Subscriber(PARTNER), wants, since=NOW - 999 * DAY, now=NOW) == 0
     await redelivery.resend(conn, Subscriber(PARTNER), wants, event_id=event_id, now=NOW + 3 * DAY)
 
 
-async def test_attempts_stay_when_another_is_to_follow(conn):
+async def test_attempts_of_a_pending_delivery_are_not_purged(conn):
     wants, event_id = await queued(conn)
     await attempt(conn, wants, event_id, outcome=DeliveryOutcome(state="pending", due_at=NOW + DAY), at=NOW)
     assert await attempts.purge_attempts(conn, NOW + 99 * DAY, limit=10) == 0
@@ -76,7 +76,7 @@ async def test_attempts_stay_when_another_is_to_follow(conn):
     assert await attempts.purge_attempts(conn, NOW + 99 * DAY, limit=10) == 2
 
 
-async def test_a_few_at_a_time_are_forgotten_oldest_first_when_there_are_many(conn):
+async def test_delivery_attempts_are_purged_in_batches_oldest_first(conn):
     wants, customer_id = await subscribe(conn, Subscriber(PARTNER)), await add_customer(conn)
     for nth in range(3):
         event_id = await raise_event(conn, customer_id)

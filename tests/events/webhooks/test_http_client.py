@@ -24,8 +24,8 @@ def http():
 
 
 @pytest.fixture
-def hurried(monkeypatch):
-    """Nobody is waited for longer than a moment."""
+def short_timeouts(monkeypatch):
+    """Timeouts of the HTTP client are a fraction of a second."""
     monkeypatch.setattr(guarded_http, "ANSWER_SECONDS", 0.2)
     monkeypatch.setattr(guarded_http, "CONNECT_SECONDS", 0.2)
     monkeypatch.setattr(guarded_http, "BODY_SECONDS", 0.1)
@@ -39,13 +39,13 @@ async def post(http, url, body=b"{}"):
         await line.disconnect()
 
 
-async def said(http, script):
+async def post_outcome(http, script):
     async with receiving(script) as receiver:
         got = await post(http, receiver.url)
     return got.code, got.message
 
 
-async def test_a_body_arrives_as_it_is_with_the_name_of_its_host(http):
+async def test_a_webhook_body_arrives_unchanged_with_the_host_header(http):
     async with receiving() as receiver:
         got = await post(http, receiver.url, b'{"a": "\xc3\xbc"}')
         [request] = receiver.requests
@@ -55,7 +55,7 @@ async def test_a_body_arrives_as_it_is_with_the_name_of_its_host(http):
     assert receiver.url.startswith(f"http://{request.headers['host']}/")
 
 
-async def test_a_connection_is_kept_for_the_next_call(http):
+async def test_a_webhook_connection_is_reused_for_the_next_call(http):
     async with receiving(always(answer(body=b"thank you"))) as receiver:
         line = http.connection(receiver.url)
         codes = [(await line.post(HEADERS, b"{}")).code for _ in range(3)]
@@ -63,7 +63,7 @@ async def test_a_connection_is_kept_for_the_next_call(http):
     assert (codes, receiver.connections) == ([200] * 3, 1)
 
 
-async def test_a_host_is_looked_up_again_when_its_connection_is_old(monkeypatch):
+async def test_an_old_webhook_connection_is_replaced_after_a_new_dns_lookup(monkeypatch):
     asked = []
 
     async def resolve(host, _port):
@@ -79,7 +79,7 @@ async def test_a_host_is_looked_up_again_when_its_connection_is_old(monkeypatch)
     assert (asked, receiver.connections) == (["localhost"] * 2, 2)
 
 
-async def test_a_call_is_made_again_when_a_kept_connection_was_closed_meanwhile(http):
+async def test_a_webhook_call_on_a_stale_connection_is_retried(http):
     async with receiving(always(LastWords(answer()))) as receiver:
         line = http.connection(receiver.url)
         codes = [(await line.post(HEADERS, b"{}")).code for _ in range(2)]
@@ -87,32 +87,32 @@ async def test_a_call_is_made_again_when_a_kept_connection_was_closed_meanwhile(
     assert (codes, receiver.connections, len(receiver.requests)) == ([200, 200], 2, 2)
 
 
-async def test_the_status_is_reported_and_nothing_of_the_body(http):
+async def test_a_webhook_response_is_reported_by_status_without_its_body(http):
     secret = answer(500, "x-secret: 1", body=b"the database is at 10.0.0.1", reason="Leaking")
-    assert await said(http, always(secret)) == (500, "Internal Server Error")
-    assert await said(http, always(answer(410))) == (410, "Gone")
-    assert await said(http, always(answer(299))) == (299, "a status without a name")
+    assert await post_outcome(http, always(secret)) == (500, "Internal Server Error")
+    assert await post_outcome(http, always(answer(410))) == (410, "Gone")
+    assert await post_outcome(http, always(answer(299))) == (299, "a status without a name")
 
 
-async def test_a_redirect_is_not_followed(http):
+async def test_a_webhook_redirect_is_not_followed(http):
     async with receiving() as other:
         redirect = answer(301, f"location: {other.url}")
-        assert await said(http, always(redirect)) == (301, "a redirect, which is not followed")
+        assert await post_outcome(http, always(redirect)) == (301, "a redirect, which is not followed")
         assert other.requests == []
 
 
-async def test_retry_after_is_returned(http):
+async def test_the_retry_after_header_of_a_webhook_response_is_returned(http):
     async with receiving(always(answer(429, "Retry-After: 120"))) as receiver:
         assert (await post(http, receiver.url)).retry_after == "120"
 
 
-async def test_an_answer_may_come_in_pieces_and_after_a_word_that_it_will(http):
+async def test_a_chunked_webhook_response_after_a_100_continue_is_accepted(http):
     async def script(_):
         return b"HTTP/1.1 102 Processing\r\n\r\n" + answer(202)
 
-    assert await said(http, script) == (202, "Accepted")
+    assert await post_outcome(http, script) == (202, "Accepted")
     chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
-    assert await said(http, always(chunked)) == (200, "OK")
+    assert await post_outcome(http, always(chunked)) == (200, "OK")
 
 
 @pytest.mark.parametrize(
@@ -128,18 +128,18 @@ async def test_an_answer_may_come_in_pieces_and_after_a_word_that_it_will(http):
     ],
     ids=["smtp", "bytes", "version", "endless-headers", "negative-length", "cut-off", "silence"],
 )
-async def test_garbage_and_silence_are_no_answer(http, sent, message):
-    assert await said(http, always(sent)) == (0, message)
+async def test_an_invalid_or_missing_webhook_response_is_reported_as_no_answer(http, sent, message):
+    assert await post_outcome(http, always(sent)) == (0, message)
 
 
-async def test_a_slow_receiver_times_out(http, hurried):
+async def test_a_slow_webhook_receiver_times_out(http, short_timeouts):
     async def never(_):
         await asyncio.sleep(60)
 
-    assert await said(http, never) == (0, "no answer in time")
+    assert await post_outcome(http, never) == (0, "no answer in time")
 
 
-async def test_an_endless_answer_counts_and_is_not_read(http, hurried):
+async def test_an_endless_webhook_response_counts_without_being_read(http, short_timeouts):
     async with receiving() as receiver:
 
         async def endless(_):
@@ -153,7 +153,7 @@ async def test_an_endless_answer_counts_and_is_not_read(http, hurried):
         await line.disconnect()
 
 
-async def test_a_refused_connection_is_no_answer(http):
+async def test_a_refused_webhook_connection_is_reported_as_no_connection(http):
     async with receiving() as receiver:
         url = receiver.url
     got = await post(http, url)
@@ -161,7 +161,7 @@ async def test_a_refused_connection_is_no_answer(http):
 
 
 @pytest.mark.parametrize(("hangs", "message"), [(False, "the host was not found"), (True, "no answer in time")])
-async def test_a_name_without_an_address_is_no_answer(hurried, hangs, message):
+async def test_a_webhook_host_without_an_address_is_reported_as_no_answer(short_timeouts, hangs, message):
     async def resolve(_host, _port):
         if hangs:
             await asyncio.sleep(60)
@@ -193,7 +193,7 @@ async def test_loopback_is_not_called_unless_it_is_allowed():
         assert (got.code, receiver.connections) == (0, 0)
 
 
-async def test_a_proxy_of_the_environment_is_not_used(http, monkeypatch):
+async def test_webhooks_ignore_proxies_from_the_environment(http, monkeypatch):
     async with receiving() as proxy, receiving() as receiver:
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY", "https_proxy"):
             monkeypatch.setenv(name, proxy.url)
@@ -201,7 +201,7 @@ async def test_a_proxy_of_the_environment_is_not_used(http, monkeypatch):
         assert proxy.connections == 0
 
 
-async def test_the_second_address_is_called_when_the_first_does_not_answer():
+async def test_a_webhook_falls_back_to_the_second_address_of_its_host():
     async def resolve(_host, _port):
         return ["127.0.0.99", "127.0.0.1"]
 
@@ -210,7 +210,7 @@ async def test_the_second_address_is_called_when_the_first_does_not_answer():
         assert (await post(http, receiver.url)).code == 200
 
 
-async def test_encryption_is_checked_under_the_name_of_the_host(tmp_path):
+async def test_a_webhook_certificate_is_verified_against_the_host_name(tmp_path):
     files = ensure_certificates(tmp_path, wall_now(), domain="hooks.localhost", partners=())
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(files.certificate, files.key)
@@ -251,24 +251,24 @@ async def refused(url, settings=LOCAL, *addresses):
     return [error.loc for error in found.value.errors] == [("body", "url")]
 
 
-async def test_a_public_address_is_accepted():
+async def test_a_webhook_url_with_a_public_address_is_accepted():
     await check_url("https://a.example/hook", Settings(), resolve=resolving("8.8.8.8"))
 
 
-async def test_a_name_that_has_no_address_yet_is_accepted_in_the_usual_form_only():
+async def test_an_unresolvable_webhook_host_is_accepted_only_in_standard_form():
     await check_url("https://a.example/hook", Settings(), resolve=resolving())
     assert await refused("http://a.example/hook")
     assert await refused("https://a.example:9000/hook")
 
 
-async def test_an_address_inside_is_refused():
+async def test_a_webhook_url_with_a_private_address_is_refused():
     assert await refused("https://a.example/hook", LOCAL, "8.8.8.8", "10.0.0.1")
     for url in ("https://127.1/", "https://[::1]/", "https://169.254.169.254/latest/meta-data"):
         with pytest.raises(InvalidInput):
             await check_url(url, LOCAL)
 
 
-async def test_loopback_is_accepted_where_it_is_allowed_and_nowhere_else():
+async def test_a_loopback_webhook_url_is_accepted_only_when_allowed():
     await check_url("http://127.0.0.1:4242/hook", LOCAL)
     with pytest.raises(InvalidInput):
         await check_url("http://127.0.0.1:4242/hook", Settings())

@@ -1,4 +1,4 @@
-"""What is asked for again, and what did not happen."""
+"""Redelivery: events sent again on request, and refused requests."""
 
 from datetime import timedelta
 from typing import Any
@@ -35,7 +35,7 @@ def simulated(**fields):
     return EventSimulation(**usual | fields)
 
 
-async def test_one_event_is_queued_again_with_all_its_tries(conn):
+async def test_a_resent_event_is_queued_again_with_its_attempts_reset(conn):
     wants, anna = await subscribe(conn, OWNER), await add_customer(conn)
     first, _ = await raise_event(conn, anna), await raise_event(conn, anna)
     await sequencer.sequence_events(conn, now=NOW)
@@ -47,7 +47,7 @@ async def test_one_event_is_queued_again_with_all_its_tries(conn):
         await redelivery.resend(conn, OWNER, wants, event_id=ids.new(), now=NOW)
 
 
-async def test_what_failed_since_then_is_queued_again_in_order(conn):
+async def test_failed_deliveries_since_a_time_are_queued_again_in_order(conn):
     wants, anna = await subscribe(conn, OWNER), await add_customer(conn)
     events = []
     for minute in range(4):
@@ -60,7 +60,7 @@ async def test_what_failed_since_then_is_queued_again_in_order(conn):
     assert await redelivery.redeliver_failed(conn, OWNER, wants, since=NOW, now=NOW) == 1
 
 
-async def test_what_was_never_queued_since_then_is_queued_with_the_one_before(conn):
+async def test_missing_deliveries_since_a_time_are_queued_with_their_previous_sequence(conn):
     anna = await add_customer(conn)
     events = []
     for second in range(4):
@@ -84,7 +84,7 @@ async def test_what_was_never_queued_since_then_is_queued_with_the_one_before(co
     assert [row[1:] for row in await delivered(conn, own)] == [(2, 0), (4, 2), (6, 4), (8, 6)]
 
 
-async def test_nothing_is_queued_for_a_subscription_that_is_disabled(conn):
+async def test_redelivery_to_a_disabled_subscription_is_refused(conn):
     wants = await subscribe(conn, OWNER)
     await subscriptions.update_subscription(
         conn, VAULT, OWNER, subscription_id=wants, changes=ChangedSubscription(status="disabled"), now=NOW
@@ -101,7 +101,7 @@ async def test_nothing_is_queued_for_a_subscription_that_is_disabled(conn):
     assert await redelivery.simulate_event(conn, OWNER, simulated(), now=NOW) == 0
 
 
-async def test_a_simulated_event_goes_to_whoever_subscribed_to_its_kind(conn):
+async def test_a_simulated_event_is_queued_for_subscriptions_to_its_kind(conn):
     anna = await add_customer(conn)
     wants = await subscribe(conn, OWNER, [BOTH])
     others = [
@@ -118,7 +118,7 @@ async def test_a_simulated_event_goes_to_whoever_subscribed_to_its_kind(conn):
     assert await queue(conn, others[1]) == [annas.event_id]
 
 
-async def test_a_simulated_event_is_one_event_however_often_it_is_sent(conn):
+async def test_a_repeated_simulated_event_is_queued_once(conn):
     await subscribe(conn, OWNER)
     event = simulated()
     assert await redelivery.simulate_event(conn, OWNER, event, now=NOW) == 1
@@ -129,7 +129,7 @@ async def test_a_simulated_event_is_one_event_however_often_it_is_sent(conn):
     assert refused.value.code == "duplicate-id"
 
 
-async def test_an_example_goes_to_one_subscription_whatever_its_kinds(conn):
+async def test_an_example_event_is_queued_for_one_subscription_of_any_kinds(conn):
     wants = await subscribe(conn, OWNER, [CUSTOMERS])
     other = await subscribe(conn, OWNER, EVERYTHING)
     event = simulated()

@@ -1,4 +1,4 @@
-"""Subscriptions over both APIs: what may be said of one, whose it is, and how it is mended."""
+"""Subscriptions over both APIs: their fields, their owners, and recovery of events."""
 
 import asyncio
 from uuid import UUID
@@ -27,15 +27,15 @@ NEW = {
 }
 
 
-def without(body, name):
+def without_field(body, name):
     return {key: value for key, value in body.items() if key != name}
 
 
-async def test_a_subscription_is_made_read_listed_changed_and_deleted(customer_world, customer_desk):
+async def test_a_subscription_is_created_read_listed_changed_and_deleted(customer_world, customer_desk):
     for who, changed_with in ((customer_desk, 202), (customer_world, 200)):
         made = await who.post(PATH, NEW, status=201)
         assert made == {
-            **without(NEW, "shared_secret"),
+            **without_field(NEW, "shared_secret"),
             "id": made["id"],
             "status": "enabled",
             "disabled_because": None,
@@ -67,7 +67,7 @@ async def forget_keys(bank):
     await bank.pool.execute("DELETE FROM idempotency_key")
 
 
-async def test_a_subscription_is_made_once_under_one_key(bank, customer_desk):
+async def test_a_subscription_with_a_repeated_idempotency_key_is_created_once(bank, customer_desk):
     key = new_key()
     first = await customer_desk.post(PATH, NEW, key=key)
     assert await customer_desk.post(PATH, NEW, key=key) == first
@@ -79,7 +79,7 @@ async def test_a_subscription_is_made_once_under_one_key(bank, customer_desk):
     await customer_desk.refused("POST", PATH, NEW, key=key, status=422, code="idempotency-key-reused")
 
 
-async def test_who_made_changed_and_deleted_it_stands_in_the_audit_log(bank, customer_world, customer_desk):
+async def test_subscription_changes_are_audited_without_their_secret(bank, customer_world, customer_desk):
     for who, changed_with in ((customer_desk, 202), (customer_world, 200)):
         made = await who.post(PATH, NEW)
         one, secret = f"{PATH}{made['id']}/", "another secret of good length"
@@ -101,7 +101,7 @@ async def test_who_made_changed_and_deleted_it_stands_in_the_audit_log(bank, cus
         assert str(NEW["shared_secret"]) not in told
 
 
-async def test_a_subscription_of_another_owner_is_not_found(customer_world, customer_desks, customer_desk):
+async def test_a_subscription_of_a_different_owner_is_not_found(customer_world, customer_desks, customer_desk):
     mine, partners = await customer_desk.post(PATH, NEW), await customer_world.post(PATH, NEW)
     stranger = await customer_desks()
     for who, foreign in ((stranger, mine), (customer_desk, partners), (customer_world, mine)):
@@ -121,7 +121,7 @@ async def test_a_subscription_of_another_owner_is_not_found(customer_world, cust
         await who.refused("GET", "/api/v1/events/", status=404, code="not-found", filters=query)
 
 
-async def test_every_field_is_checked_at_its_place(customer_desk):
+async def test_an_invalid_subscription_field_is_reported_at_its_location(customer_desk):
     one = f"{PATH}{(await customer_desk.post(PATH, NEW))['id']}/"
     for changes, place in (
         ({"events": ["transfers.wire.in.success", "nothing"]}, "body.events.1"),
@@ -142,7 +142,7 @@ async def test_every_field_is_checked_at_its_place(customer_desk):
         await customer_desk.invalid("PATCH", one, changes, loc=place)
 
 
-async def test_all_mistakes_are_named_at_once(customer_desk):
+async def test_all_errors_of_a_subscription_are_reported_together(customer_desk):
     shapes = {"events": ["nothing"], "shared_secret": "short", "url": "", "more": 1}
     answer = (await customer_desk.ask("POST", PATH, {**NEW, **shapes}, status=422)).json()
     assert {each["loc"][1] for each in answer["detail"]} == set(shapes)
@@ -158,7 +158,7 @@ async def test_all_mistakes_are_named_at_once(customer_desk):
     assert "BILLFOLD_WEBHOOK_ALLOWED_NETWORKS" in told
 
 
-async def test_a_retry_policy_says_five_things_within_their_limits(customer_desk):
+async def test_a_retry_policy_with_a_missing_or_out_of_range_field_is_refused(customer_desk):
     for changes in (
         {"retry_on_status_codes": [600]},
         {"retry_on_status_codes": [99]},
@@ -178,13 +178,13 @@ async def test_a_retry_policy_says_five_things_within_their_limits(customer_desk
         answer = (await customer_desk.ask("POST", PATH, wrong, status=422)).json()
         assert [each["loc"][:2] for each in answer["detail"]] == [["body", "retry_policy"]]
     for name in POLICY:
-        wrong = {**NEW, "retry_policy": without(POLICY, name)}
+        wrong = {**NEW, "retry_policy": without_field(POLICY, name)}
         await customer_desk.invalid("POST", PATH, wrong, loc=f"body.retry_policy.{name}")
-    made = await customer_desk.post(PATH, without(NEW, "retry_policy"))
+    made = await customer_desk.post(PATH, without_field(NEW, "retry_policy"))
     assert made["retry_policy"] is None
 
 
-async def test_events_are_sent_again_and_what_was_missed_is_sent_at_last(bank, customer_world, customer_desk):
+async def test_events_are_resent_recovered_and_replayed_on_request(bank, customer_world, customer_desk):
     pocket = await customer_desk.pocket()
     for _ in range(2):
         await customer_world.wire(pocket, 100_00)
@@ -221,7 +221,7 @@ async def failed(bank, subscription_id, event_id):
 
 
 async def check_attempts(customer_desk, one, event_id):
-    """Check what is told of the three attempts to deliver an event, all of which failed."""
+    """Check the attempts listed for an event whose three deliveries failed."""
     listed = await customer_desk.pages(f"{one}attempts/", limit=2)
     assert len(listed) == 3
     assert {each["response_code"] for each in listed} == {500}
@@ -233,7 +233,7 @@ async def check_attempts(customer_desk, one, event_id):
     assert shown == listed[::-1]
 
 
-async def test_an_example_is_sent_of_any_kind_that_can_be_subscribed_to(customer_desk):
+async def test_an_example_of_every_subscribable_kind_can_be_sent(customer_desk):
     made = await customer_desk.post(PATH, NEW)
     one, mine = f"{PATH}{made['id']}/send-example/", {"subscription_id": made["id"]}
     for body in ({}, {"event_type": "trades.maturity"}):

@@ -1,4 +1,4 @@
-"""What follows from an answer, to the second; what a subscription may say."""
+"""The outcome of a delivery attempt, to the second, and the fields of a subscription."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -29,32 +29,32 @@ def outcome(policy, code, *, tries=1, retry_after=None, jitter=0.0):
     return rules.delivery_outcome(policy, tries=tries, code=code, retry_after=retry_after, now=NOW, jitter=jitter)
 
 
-def again(seconds):
+def retried_after(seconds):
     return DeliveryOutcome(state="pending", due_at=NOW + timedelta(seconds=seconds))
 
 
-def test_a_success_is_any_2xx():
+def test_any_2xx_response_counts_as_delivered():
     assert [outcome(POLICY, code) for code in (200, 204, 299)] == [DELIVERED] * 3
 
 
-def test_without_a_policy_there_is_one_attempt():
+def test_a_delivery_without_a_retry_policy_is_attempted_once():
     assert [outcome(None, code) for code in (0, 301, 404, 500, 503)] == [FAILED] * 5
 
 
-def test_a_policy_repeats_everything_unless_it_names_codes():
-    assert [outcome(POLICY, code) for code in (0, 199, 301, 404, 500)] == [again(30)] * 5
+def test_a_retry_policy_retries_every_failure_unless_it_lists_status_codes():
+    assert [outcome(POLICY, code) for code in (0, 199, 301, 404, 500)] == [retried_after(30)] * 5
     assert [outcome(PICKY, code) for code in (0, 301, 404, 500)] == [FAILED] * 4
-    assert [outcome(PICKY, code) for code in (502, 503)] == [again(30)] * 2
+    assert [outcome(PICKY, code) for code in (502, 503)] == [retried_after(30)] * 2
 
 
-def test_delays_grow_to_the_longest_and_attempts_end():
+def test_retry_delays_grow_to_the_maximum_until_attempts_are_exhausted():
     after = [outcome(POLICY, 500, tries=tries) for tries in (1, 2, 3, 4, 5)]
-    assert after == [again(30), again(60), again(100), FAILED, FAILED]
+    assert after == [retried_after(30), retried_after(60), retried_after(100), FAILED, FAILED]
 
 
-def test_delays_are_spread_by_a_fifth_at_most():
-    assert outcome(POLICY, 500, jitter=-1) == again(24)
-    assert outcome(POLICY, 500, jitter=1) == again(36)
+def test_retry_delays_are_jittered_by_at_most_a_fifth():
+    assert outcome(POLICY, 500, jitter=-1) == retried_after(24)
+    assert outcome(POLICY, 500, jitter=1) == retried_after(36)
     spreads = [rules.delivery_jitter(UUID(int=n), UUID(int=n), 1) for n in range(200)]
     assert min(spreads) < -0.9
     assert max(spreads) > 0.9
@@ -62,22 +62,22 @@ def test_delays_are_spread_by_a_fifth_at_most():
     assert spreads == [rules.delivery_jitter(UUID(int=n), UUID(int=n), 1) for n in range(200)]
 
 
-def test_no_delay_is_too_long_to_be_computed():
+def test_an_extreme_retry_delay_is_capped_without_overflow():
     wild = replace(POLICY, backoff_coefficient=1_000, maximum_attempts=20, maximum_interval_seconds=86_400)
     assert rules.retry_delay(wild, 19) == timedelta(days=1)
 
 
-def test_a_receiver_that_is_gone_is_called_no_more():
+def test_a_410_response_ends_deliveries_to_the_receiver():
     assert outcome(POLICY, 410) == DeliveryOutcome(state="failed", gone=True)
 
 
-def test_a_receiver_that_asks_for_rest_gets_it():
+def test_a_429_or_503_with_retry_after_pauses_the_receiver():
     rest = NOW + timedelta(seconds=90)
     for code in (429, 503):
         resting = DeliveryOutcome(state="pending", due_at=rest, paused_until=rest)
         assert outcome(POLICY, code, retry_after="90") == resting
         assert outcome(None, code, retry_after="90") == DeliveryOutcome(state="failed", paused_until=rest)
-    assert outcome(POLICY, 500, retry_after="90") == again(30)
+    assert outcome(POLICY, 500, retry_after="90") == retried_after(30)
     assert outcome(POLICY, 429, retry_after="1").due_at == NOW + timedelta(seconds=30)
 
 
@@ -99,7 +99,7 @@ def test_a_receiver_that_asks_for_rest_gets_it():
         ("Wed, 21 Oct " + "9" * 20 + " 07:28:00 GMT", None),
     ],
 )
-def test_rest_is_given_for_an_hour_at_most(retry_after, seconds):
+def test_retry_after_is_parsed_and_capped_at_an_hour(retry_after, seconds):
     expected = None if seconds is None else NOW + timedelta(seconds=seconds)
     assert rules.parse_retry_after(retry_after, NOW) == expected
 
@@ -118,16 +118,16 @@ def test_rest_is_given_for_an_hour_at_most(retry_after, seconds):
         "whsec_" + "YWJj" * 7,
     ],
 )
-def test_a_secret_is_refused_when_its_key_is_short_or_broken(secret):
+def test_a_short_or_malformed_webhook_secret_is_refused(secret):
     assert [error.loc for error in secret_errors(secret)] == [("body", "shared_secret")]
 
 
-def test_a_secret_of_twenty_four_bytes_is_accepted():
+def test_a_webhook_secret_of_twenty_four_bytes_is_accepted():
     for secret in ("x" * 24, "whsec_" + "YWJj" * 8):
         assert not list(secret_errors(secret))
 
 
-def test_a_policy_is_refused_with_all_its_mistakes():
+def test_an_invalid_retry_policy_is_refused_with_all_errors():
     assert not list(rules.policy_errors(POLICY))
     wrong = msgspec.structs.replace(POLICY, retry_on_status_codes=[99], maximum_interval_seconds=29)
     assert [error.loc[-1] for error in rules.policy_errors(wrong)] == [

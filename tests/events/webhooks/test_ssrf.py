@@ -87,12 +87,12 @@ def test_public_addresses_are_recognized():
 
 
 @pytest.mark.parametrize("url", TRICKS)
-def test_a_url_is_refused_when_it_is_not_plain(url):
+def test_a_url_with_credentials_or_odd_syntax_is_refused(url):
     with pytest.raises(ForbiddenAddress):
         parse_target(url)
 
 
-def test_a_url_is_taken_apart():
+def test_a_url_is_parsed_into_its_parts():
     target = parse_target("HTTPS://Hooks.Example.COM.:8443/a/b?c=d&e")
     assert target == Target("https", "hooks.example.com", 8443, path="/a/b?c=d&e")
     assert target.authority == "hooks.example.com:8443"
@@ -100,7 +100,7 @@ def test_a_url_is_taken_apart():
     assert parse_target("https://[2606:4700::1111]:443/").authority == "[2606:4700::1111]"
 
 
-async def test_a_host_is_refused_when_any_of_its_addresses_is_private():
+async def test_a_host_with_any_private_address_is_refused():
     target = parse_target("https://a.example/")
     assert await resolve_allowed(target, resolve=resolving("8.8.8.8")) == ("8.8.8.8",)
     for address in [*INSIDE, "::ffff:10.0.0.1", "fe80::1%eth0"]:
@@ -109,7 +109,7 @@ async def test_a_host_is_refused_when_any_of_its_addresses_is_private():
 
 
 @pytest.mark.parametrize("address", INSIDE)
-async def test_an_address_is_refused_when_no_name_server_answers(address):
+async def test_a_private_address_is_refused_without_a_name_server(address):
     async def resolve(_host, _port):
         raise OSError
 
@@ -129,19 +129,19 @@ LOOPBACK = [ip_network("127.0.0.0/8"), ip_network("::1/128")]
         ("http://a.example/", ["127.0.0.1", "8.8.8.8"]),
     ],
 )
-async def test_plain_http_and_other_ports_are_for_allowed_networks_alone(url, addresses):
+async def test_plain_http_and_nonstandard_ports_are_refused_outside_allowed_networks(url, addresses):
     with pytest.raises(ForbiddenAddress):
         await resolve_allowed(parse_target(url), allowed=LOOPBACK, resolve=resolving(*addresses))
 
 
 @pytest.mark.parametrize("addresses", [["127.0.0.1", "::1"], ["::ffff:127.0.0.1"]])
-async def test_networks_that_are_allowed_may_be_called_in_any_way(addresses):
+async def test_allowed_networks_accept_any_scheme_and_port(addresses):
     target = parse_target("http://a.example:3000/")
     found = await resolve_allowed(target, allowed=LOOPBACK, resolve=resolving(*addresses))
     assert found == tuple(address.removeprefix("::ffff:") for address in addresses)
 
 
-async def test_a_name_without_an_address_is_told_apart():
+async def test_a_host_without_an_address_raises_no_such_host():
     async def resolve(_host, _port):
         raise OSError
 
@@ -150,11 +150,11 @@ async def test_a_name_without_an_address_is_told_apart():
             await resolve_allowed(parse_target("https://a.example/"), resolve=resolved)
 
 
-async def test_the_system_knows_this_machine():
+async def test_the_system_resolver_resolves_localhost():
     assert {"127.0.0.1", "::1"} & set(await resolve_host("localhost", 443))
 
 
-async def test_name_servers_that_do_not_answer_keep_no_other_work_waiting(monkeypatch):
+async def test_unresponsive_name_servers_do_not_block_other_work(monkeypatch):
     answered = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answered.wait(30) and [])
     lookups = [asyncio.create_task(resolve_host(f"{number}.example.com", 443)) for number in range(64)]

@@ -1,4 +1,4 @@
-"""Subscriptions: made, listed, changed and ended by their owner and nobody else."""
+"""Subscriptions: created, listed, changed and deleted by their owner only."""
 
 from datetime import timedelta
 
@@ -41,7 +41,7 @@ async def secrets_of(conn, subscription_id, now):
     return lane.secrets
 
 
-async def test_a_subscription_is_what_was_asked_for(conn):
+async def test_a_created_subscription_has_the_requested_fields(conn):
     made = await subscriptions.create_subscription(
         conn,
         VAULT,
@@ -58,12 +58,12 @@ async def test_a_subscription_is_what_was_asked_for(conn):
     assert await webhook_store.get_subscription(conn, OWNER, made.id) == made
 
 
-async def test_its_secret_is_sealed(conn):
+async def test_a_subscription_secret_is_stored_encrypted(conn):
     await subscribe(conn, OWNER)
     assert SECRET.encode() not in await conn.fetchval("SELECT sealed FROM subscription_secret")
 
 
-async def test_nobody_elses_subscription_is_there(conn):
+async def test_operations_on_a_foreign_subscription_raise_not_found(conn):
     anna = await add_customer(conn)
     ours, annas = (await subscribe(conn, OWNER), await subscribe(conn, Subscriber(PARTNER, anna)))
     for owner, foreign in (
@@ -109,7 +109,7 @@ async def test_subscriptions_are_listed_newest_first_and_back(conn):
         assert await LISTED.rows(conn, OWNER.key, after=place, descending=descending, limit=3) == expected
 
 
-async def test_only_what_was_named_changes(conn):
+async def test_updating_a_subscription_changes_only_the_given_fields(conn):
     wants = await subscribe(conn, OWNER)
     was = await webhook_store.get_subscription(conn, OWNER, wants)
     later = NOW + timedelta(hours=1)
@@ -119,7 +119,7 @@ async def test_only_what_was_named_changes(conn):
     assert (await update(conn, wants, retry_policy=None)).retry_policy is None
 
 
-async def test_an_old_secret_signs_beside_the_new_one_for_a_day(conn):
+async def test_the_previous_subscription_secret_stays_valid_for_a_day(conn):
     wants = await subscribe(conn, OWNER)
     await update(conn, wants, shared_secret="the second secret")
     second_at = NOW + timedelta(hours=1)
@@ -130,7 +130,7 @@ async def test_an_old_secret_signs_beside_the_new_one_for_a_day(conn):
     assert await secrets_of(conn, wants, day_after) == ("the third secret !",)
 
 
-async def test_a_subscription_that_was_deleted_is_gone_and_owes_nothing(conn):
+async def test_deleting_a_subscription_deletes_its_secret_and_queue(conn):
     wants = await subscribe(conn, OWNER)
     await raise_event(conn, await add_customer(conn))
     await sequencer.sequence_events(conn, now=NOW)
@@ -143,7 +143,7 @@ async def test_a_subscription_that_was_deleted_is_gone_and_owes_nothing(conn):
     assert await conn.fetchval("SELECT count(*) FROM subscription_secret") == 0
 
 
-async def test_what_waited_when_it_was_disabled_is_due_when_it_is_enabled(conn):
+async def test_enabling_a_subscription_makes_its_queued_deliveries_due(conn):
     wants = await subscribe(conn, OWNER)
     await raise_event(conn, await add_customer(conn))
     await sequencer.sequence_events(conn, now=NOW)

@@ -54,7 +54,7 @@ async def town(database_dsn):
     await pool.close()
 
 
-async def test_events_arrive_in_order_over_one_connection(town):
+async def test_webhook_events_arrive_in_order_over_one_connection(town):
     async with receiving() as receiver:
         wants = await town.subscribe(receiver)
         happened = await town.happen(120)
@@ -67,7 +67,7 @@ async def test_events_arrive_in_order_over_one_connection(town):
     assert set(await town.attempts(wants)) == {(200, "OK")}
 
 
-async def test_a_queue_that_cannot_be_walked_keeps_no_other_from_it(town):
+async def test_a_failing_delivery_queue_does_not_block_other_queues(town):
     async with receiving() as good, receiving() as bad:
         wants, broken = await town.subscribe(good), await town.subscribe(bad)
         set_secret = "UPDATE subscription_secret SET sealed = $2 WHERE subscription_id = $1"
@@ -83,7 +83,7 @@ async def test_a_queue_that_cannot_be_walked_keeps_no_other_from_it(town):
         assert (await town.states(broken), await list_failed(town.pool)) == (["delivered"] * 3, [])
 
 
-async def test_a_delivery_is_verified_by_the_libraries_of_others(town):
+async def test_a_delivery_is_verified_by_third_party_webhook_libraries(town):
     town.now = wall_now()
     secret = "whsec_" + "c2VjcmV0" * 4
     async with receiving() as plain, receiving() as prefixed:
@@ -122,7 +122,7 @@ def verified_by_node(*deliveries):
     return ran.stdout.splitlines()
 
 
-async def test_an_answer_of_500_is_tried_again_while_later_events_go_on(town):
+async def test_a_delivery_answered_with_500_is_retried_while_later_events_are_delivered(town):
     async with receiving() as receiver:
         wants = await town.subscribe(receiver, retry_policy=POLICY)
         first, second, third = await town.happen(3)
@@ -144,7 +144,7 @@ async def test_an_answer_of_500_is_tried_again_while_later_events_go_on(town):
     assert sorted(attempts) == [(204, "No Content")] * 2 + [(500, "Internal Server Error")] * 3
 
 
-async def test_without_a_policy_everything_is_tried_once(town):
+async def test_a_failed_delivery_without_a_retry_policy_is_not_retried(town):
     async def disconnect(_):
         return None
 
@@ -162,7 +162,7 @@ async def test_without_a_policy_everything_is_tried_once(town):
             await subscriptions.delete_subscription(town.pool, OWNER, wants, now=town.now)
 
 
-async def test_a_receiver_that_says_410_is_disabled(town):
+async def test_a_410_response_disables_the_subscription(town):
     async with receiving(always(answer(410))) as receiver:
         wants = await town.subscribe(receiver, retry_policy=POLICY)
         await town.happen(3)
@@ -174,7 +174,7 @@ async def test_a_receiver_that_says_410_is_disabled(town):
     assert [(each.subscription_id, each.ended) for each in town.failing] == [(wants, True)]
 
 
-async def test_a_receiver_that_asks_for_rest_is_left_alone_with_all_its_events(town):
+async def test_retry_after_delays_all_deliveries_to_the_receiver(town):
     async with receiving(always(answer(429, "Retry-After: 60"))) as receiver:
         wants = await town.subscribe(receiver, retry_policy=POLICY)
         await town.happen(3)
@@ -189,7 +189,7 @@ async def test_a_receiver_that_asks_for_rest_is_left_alone_with_all_its_events(t
     assert await town.states(wants) == ["delivered"] * 3
 
 
-async def test_a_receiver_that_hangs_costs_the_others_nothing(town, monkeypatch):
+async def test_a_hanging_receiver_does_not_delay_other_receivers(town, monkeypatch):
     monkeypatch.setattr(guarded_http, "ANSWER_SECONDS", 1.0)
 
     async def never(_):
@@ -209,7 +209,7 @@ async def test_a_receiver_that_hangs_costs_the_others_nothing(town, monkeypatch)
             await well.count(90, seconds=0.9)
 
 
-async def test_a_subscriber_whose_receivers_are_slow_keeps_room_for_others(town):
+async def test_a_subscriber_with_slow_receivers_does_not_occupy_all_lanes(town):
     async def slowly(_):
         await asyncio.sleep(0.5)
         return answer()
@@ -226,7 +226,7 @@ async def test_a_subscriber_whose_receivers_are_slow_keeps_room_for_others(town)
         assert len(slow.requests) < 9 * 60
 
 
-async def test_a_subscription_that_fails_again_and_again_is_reported_once(town):
+async def test_a_repeatedly_failing_subscription_is_reported_once(town):
     async with receiving(always(answer(500))) as receiver:
         wants = await town.subscribe(receiver)
         await town.happen(15)
@@ -234,7 +234,7 @@ async def test_a_subscription_that_fails_again_and_again_is_reported_once(town):
     assert [(each.subscription_id, each.ended) for each in town.failing] == [(wants, False)]
 
 
-async def test_a_disabled_or_deleted_subscription_receives_nothing_more(town):
+async def test_a_disabled_or_deleted_subscription_receives_no_further_deliveries(town):
     for ending in ("disable", "delete"):
         async with receiving() as receiver:
             wants = await town.subscribe(receiver)
@@ -263,7 +263,7 @@ async def test_a_disabled_or_deleted_subscription_receives_nothing_more(town):
             assert len(receiver.requests) == 1
 
 
-async def test_two_dispatchers_never_call_one_receiver_at_once(town):
+async def test_concurrent_dispatchers_never_call_one_receiver_at_the_same_time(town):
     busy = 0
 
     async def script(_):
@@ -287,7 +287,7 @@ async def test_two_dispatchers_never_call_one_receiver_at_once(town):
     assert await town.states(wants) == ["delivered"] * 60
 
 
-async def test_deliveries_of_a_dead_dispatcher_are_taken_over_by_another(town, database_dsn):
+async def test_deliveries_of_a_dead_dispatcher_are_taken_over_by_a_live_one(town, database_dsn):
     async with receiving() as receiver:
         wants = await town.subscribe(receiver)
         happened = await town.happen(3)
@@ -321,7 +321,7 @@ async def test_a_dispatcher_expires_when_its_heartbeat_stops(town):
         assert not await attempts.record_heartbeat(conn, silent, town.now)
 
 
-async def test_a_dispatcher_registers_again_when_it_was_expired(town):
+async def test_an_expired_dispatcher_registers_again(town):
     async with receiving() as receiver:
         await town.subscribe(receiver)
         async with town.courier():
@@ -334,7 +334,7 @@ async def test_a_dispatcher_registers_again_when_it_was_expired(town):
     assert await town.pool.fetchval("SELECT count(*) FROM webhook_worker") == 0
 
 
-async def test_one_event_is_sent_again_on_request(town):
+async def test_a_resent_event_is_delivered_again(town):
     async with receiving() as receiver:
         wants = await town.subscribe(receiver)
         [event_id] = await town.happen()
@@ -345,7 +345,7 @@ async def test_one_event_is_sent_again_on_request(town):
     assert await town.attempts(wants) == [(200, "OK")] * 2
 
 
-async def test_a_simulated_event_is_delivered_like_any_other(town):
+async def test_a_simulated_event_is_delivered_like_a_real_one(town):
     async with receiving() as receiver:
         await town.subscribe(receiver)
         event = EventSimulation(event_id=ids.new(), kind=BOTH, raised_at=NOW, payload='{"b": [2]}')
@@ -357,7 +357,7 @@ async def test_a_simulated_event_is_delivered_like_any_other(town):
 
 
 class Stumbling(GuardedWebhookClient):
-    """Meets what nobody foresaw at one of its receivers."""
+    """A courier with an unexpected error at one of its receivers."""
 
     def __init__(self, at):
         super().__init__(allowed=LOOPBACK)
@@ -370,7 +370,7 @@ class Stumbling(GuardedWebhookClient):
         return super().connection(url)
 
 
-async def test_a_failed_lane_stops_no_other_lane(town):
+async def test_a_failed_delivery_lane_does_not_stop_other_lanes(town):
     async with receiving() as good, receiving() as bad:
         broken = await town.subscribe(bad)
         well = await town.subscribe(good)

@@ -1,4 +1,4 @@
-"""Who may use the Customer API, what they may do there, how often, and what does not run twice."""
+"""Requests to the Customer API: authentication, permissions, rate limits and idempotency."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ async def test_a_bearer_token_is_accepted(customer_desk):
     await refused(customer_desk, "invalid_token", headers={"authorization": f"DPoP {token.text}"})
 
 
-async def test_an_application_was_last_used_when_its_token_was_and_not_when_it_was_issued(customer_desk):
+async def test_the_last_use_of_an_application_is_the_last_use_of_its_token(customer_desk):
     bank, team = customer_desk.bank, customer_desk.team
     grant_id = ids.new()
     await bank.pool.execute(_GRANT, grant_id, team.client_id, team.user_id, UUID(team.customer), wall_now())
@@ -79,14 +79,14 @@ async def test_a_request_without_a_token_is_unauthorized(customer_desk):
         await refused(customer_desk, "invalid_token", token=None, headers=headers)
 
 
-async def test_a_bound_token_is_worth_nothing_without_its_own_proof(customer_desk):
+async def test_a_bound_token_without_a_proof_by_its_own_key_is_refused(customer_desk):
     text = customer_desk.token.text
     await refused(customer_desk, "invalid_token", headers={"authorization": f"Bearer {text}"})
     await refused(customer_desk, "invalid_token", token=None, headers={"authorization": f"DPoP {text}"})
     await refused(customer_desk, "invalid_token", token=Token(text, new_key()))
 
 
-async def test_a_proof_made_for_something_else_is_refused(customer_desk):
+async def test_a_dpop_proof_for_a_different_request_is_refused(customer_desk):
     changed: Any
     for changed in [
         {"htm": "POST"},
@@ -121,21 +121,21 @@ async def test_an_id_token_is_not_accepted_as_access_token(customer_desk):
         await refused(customer_desk, "invalid_token", token=Token(signed, key))
 
 
-async def test_a_proof_opens_once_even_to_two_at_the_same_time(customer_desk):
+async def test_a_dpop_proof_is_accepted_once_even_concurrently(customer_desk):
     headers = customer_desk.headers("GET", PATH, customer_desk.token)
     answers = await asyncio.gather(*(customer_desk.send("GET", PATH, token=None, headers=headers) for _ in range(5)))
     assert sorted(answer.status_code for answer in answers) == [200, 401, 401, 401, 401]
     await refused(customer_desk, "invalid_dpop_proof", token=None, headers=headers)
 
 
-async def test_forged_hosts_change_nothing(customer_desk):
+async def test_a_forged_host_header_does_not_change_the_expected_proof(customer_desk):
     forged = {"host": "evil.example", "x-forwarded-host": "evil.example"}
     await customer_desk.ask("GET", PATH, status=200, headers=forged)
     sent = customer_desk.headers("GET", PATH, customer_desk.token, htu=f"https://evil.example{PATH}")
     await refused(customer_desk, "invalid_dpop_proof", token=None, headers=sent | forged)
 
 
-async def test_both_spellings_of_a_path_answer_each_with_its_own_proof(customer_desk):
+async def test_a_path_with_and_without_trailing_slash_needs_its_own_dpop_proof(customer_desk):
     bare = PATH.rstrip("/")
     await customer_desk.ask("GET", bare, status=200)
     sent = customer_desk.headers("GET", PATH, customer_desk.token)
@@ -149,12 +149,12 @@ async def test_a_token_in_the_query_is_refused_and_never_logged(customer_desk, c
             answer = await customer_desk.ask("GET", PATH, status=400, filters={"access_token": token.text}, **options)
             assert token.text not in answer.text
     out, err = capsys.readouterr()
-    # What the test's own client writes about what it sends is not ours.
+    # Log lines of the test's own client are not the bank's.
     ours = [each.getMessage() for each in caplog.records if not each.name.startswith("http")]
     assert token.text not in "".join(ours) + out + err
 
 
-async def test_a_token_ends_after_900_seconds_or_when_it_is_revoked(customer_desk):
+async def test_an_access_token_ends_after_900_seconds_or_when_revoked(customer_desk):
     for age in (timedelta(seconds=901), timedelta(seconds=900)):
         await refused(
             customer_desk, "invalid_token", token=await token_for(customer_desk.bank, customer_desk.team, age=age)
@@ -166,7 +166,7 @@ async def test_a_token_ends_after_900_seconds_or_when_it_is_revoked(customer_des
     await refused(customer_desk, "invalid_token", token=late)
 
 
-async def test_a_member_who_is_deactivated_is_out_at_once(customer_desk):
+async def test_deactivating_a_member_invalidates_its_tokens_immediately(customer_desk):
     await customer_desk.get(PATH)
     await user_members.deactivate_member(
         customer_desk.bank.pool, UUID(customer_desk.team.customer), customer_desk.team.user_id, now=wall_now()
@@ -174,14 +174,14 @@ async def test_a_member_who_is_deactivated_is_out_at_once(customer_desk):
     await refused(customer_desk, "invalid_token")
 
 
-async def test_a_client_that_is_revoked_is_out_at_once(customer_desk):
+async def test_revoking_a_client_invalidates_its_tokens_immediately(customer_desk):
     await customer_desk.get(PATH)
     async with customer_desk.bank.pool.acquire() as conn:
         await clients.revoke_client(conn, customer_desk.team.client_id, now=wall_now())
     await refused(customer_desk, "invalid_token")
 
 
-async def test_a_client_of_the_strict_profile_proves_itself_with_our_nonce(customer_desks):
+async def test_a_fapi2_client_must_use_the_server_dpop_nonce(customer_desks):
     customer_desk = await customer_desks(client_id="strict", profile="fapi2")
     answer = await refused(customer_desk, "use_dpop_nonce")
     sent = customer_desk.headers("GET", PATH, customer_desk.token, nonce=answer.headers["dpop-nonce"])
@@ -190,7 +190,7 @@ async def test_a_client_of_the_strict_profile_proves_itself_with_our_nonce(custo
     await refused(customer_desk, "use_dpop_nonce", token=None, headers=stale)
 
 
-async def test_a_scope_that_is_missing_is_named(customer_desk):
+async def test_a_missing_scope_is_named_in_the_refusal(customer_desk):
     others = tuple(each for each in EVERYTHING if each != "pockets.write")
     token = await token_for(customer_desk.bank, customer_desk.team, scopes=others)
     answer = await refused(
@@ -201,7 +201,7 @@ async def test_a_scope_that_is_missing_is_named(customer_desk):
     assert (await customer_desk.get(POCKETS))["count"] == 0
 
 
-async def test_the_role_limits_what_a_token_may_do(customer_desks):
+async def test_the_member_role_limits_the_permissions_of_a_token(customer_desks):
     for role, status in [("ADMIN", 201), ("MANAGER", 201), ("APPROVER", 403), ("INITIATOR", 403), ("VIEWER", 403)]:
         customer_desk = await customer_desks(role=role)
         await customer_desk.get(POCKETS)
@@ -213,14 +213,14 @@ async def test_the_role_limits_what_a_token_may_do(customer_desks):
         assert (await customer_desk.get(POCKETS))["count"] == (status == 201)
 
 
-async def test_a_client_by_itself_does_what_its_scopes_say(customer_desk):
+async def test_a_client_without_a_user_is_limited_by_its_scopes(customer_desk):
     alone = Team(customer_desk.team.customer, customer_desk.team.client_id, None)
     token = await token_for(customer_desk.bank, alone, scopes=("pockets.write",))
     await customer_desk.ask("POST", POCKETS, NEW, status=201, token=token)
     await customer_desk.ask("GET", POCKETS, status=403, token=token)
 
 
-async def test_the_same_request_under_one_key_runs_once(customer_desk):
+async def test_a_repeated_request_with_one_idempotency_key_runs_once(customer_desk):
     key = idempotency_key()
     first = await customer_desk.ask("POST", POCKETS, NEW, status=201, key=key)
     again = await customer_desk.ask("POST", POCKETS, NEW, status=201, key=key)
@@ -230,7 +230,7 @@ async def test_the_same_request_under_one_key_runs_once(customer_desk):
     assert (await customer_desk.get(POCKETS))["count"] == 1
 
 
-async def test_a_key_is_any_short_text_and_need_not_be_there(customer_desk):
+async def test_an_idempotency_key_is_optional_and_any_short_text(customer_desk):
     for key in ("invoice 7", '"invoice 8"', "x" * 255):
         made = await customer_desk.post(POCKETS, NEW, key=key)
         assert await customer_desk.post(POCKETS, NEW, key=key) == made
@@ -240,7 +240,7 @@ async def test_a_key_is_any_short_text_and_need_not_be_there(customer_desk):
     assert (await customer_desk.get(POCKETS))["count"] == 5
 
 
-async def test_a_key_belongs_to_the_client_and_user_who_sent_it(customer_desks):
+async def test_an_idempotency_key_belongs_to_its_client_and_user(customer_desks):
     one = await customer_desks()
     other = await customer_desks(one.team.customer)
     key = idempotency_key()
@@ -248,7 +248,7 @@ async def test_a_key_belongs_to_the_client_and_user_who_sent_it(customer_desks):
     assert first["id"] != second["id"]
 
 
-async def test_a_user_of_two_customers_has_keys_for_each(customer_desk, world, bank):
+async def test_a_user_of_two_customers_has_separate_idempotency_keys_for_each(customer_desk, world, bank):
     other = await world.customer("Contoso")
     async with bank.pool.acquire() as conn:
         await member(conn, UUID(other), user_id=customer_desk.team.user_id)
@@ -259,7 +259,7 @@ async def test_a_user_of_two_customers_has_keys_for_each(customer_desk, world, b
     assert (mine["customer_id"], made["customer_id"]) == (customer_desk.team.customer, other)
 
 
-async def test_an_answer_is_not_repeated_to_a_token_that_may_not_ask(customer_desk):
+async def test_a_stored_response_is_not_replayed_to_an_unauthorized_token(customer_desk):
     key = idempotency_key()
     await customer_desk.post(POCKETS, NEW, key=key)
     token = await token_for(customer_desk.bank, customer_desk.team, scopes=("pockets.read",))
@@ -268,7 +268,7 @@ async def test_an_answer_is_not_repeated_to_a_token_that_may_not_ask(customer_de
     await customer_desk.post(POCKETS, NEW, key=key)
 
 
-async def test_each_group_of_operations_has_its_own_pace(customer_desk, monkeypatch):
+async def test_every_operation_group_has_its_own_rate_limit(customer_desk, monkeypatch):
     now = wall_now().replace(second=30)
     monkeypatch.setattr("billfold.http.admission.wall_now", lambda: now)
     answer = await customer_desk.ask("GET", POCKETS, status=200)
@@ -284,7 +284,7 @@ async def test_each_group_of_operations_has_its_own_pace(customer_desk, monkeypa
     assert answer.headers["x-ratelimit-remaining"] == "299"
 
 
-async def test_another_user_of_the_same_client_has_his_own_pace(customer_desks, monkeypatch):
+async def test_rate_limits_are_counted_per_user_of_a_client(customer_desks, monkeypatch):
     one = await customer_desks()
     other = await customer_desks(one.team.customer)
     for customer_desk in (one, other):

@@ -32,13 +32,13 @@ def received(*, path=PATH, body=BODY, **headers):
 
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("required", [True, False])
-def test_a_signature_by_either_secret_in_force_holds(secret, required):
+def test_a_signature_by_either_valid_secret_is_accepted(secret, required):
     signature = sign_request(secret, KEY, PATH, body=BODY)
 
     assert check_signature(received(idempotency=KEY, signature=signature), CREDENTIAL, required=required) == KEY
 
 
-def test_where_none_is_required_key_and_signature_may_be_left_out():
+def test_key_and_signature_may_be_omitted_when_no_signature_is_required():
     assert check_signature(received(), CREDENTIAL, required=False) is None
     assert check_signature(received(idempotency=KEY), CREDENTIAL, required=False) == KEY
     # A key without a signature binds nothing to the path or the body: these may be of any form.
@@ -56,7 +56,7 @@ def test_where_none_is_required_key_and_signature_may_be_left_out():
         ({}, {"signature": ""}),
     ],
 )
-def test_a_signature_over_anything_else_is_refused_even_where_none_is_required(signed, sent, required):
+def test_a_mismatched_signature_is_refused_even_when_optional(signed, sent, required):
     parts = {"secret": SECRETS[0], "idempotency_key": KEY, "path": PATH, "body": BODY} | signed
     request = received(**{"idempotency": KEY, "signature": sign_request(**parts)} | sent)
 
@@ -75,7 +75,7 @@ def test_a_signature_over_anything_else_is_refused_even_where_none_is_required(s
         ({"body": b"text", "signature": None}, "ambiguous-signature"),
     ],
 )
-def test_a_signature_that_is_missing_or_could_be_read_in_two_ways_is_refused(changed, code):
+def test_a_missing_or_ambiguous_signature_is_refused(changed, code):
     sent = {"idempotency": KEY, "signature": "x", "path": PATH, "body": BODY} | changed
 
     with pytest.raises(BillfoldError) as refused:
@@ -86,7 +86,7 @@ def test_a_signature_that_is_missing_or_could_be_read_in_two_ways_is_refused(cha
 
 @pytest.mark.parametrize(("key", "kind"), [(None, "missing"), ("1", "uuid_parsing"), (KEY + "0", "uuid_parsing")])
 @pytest.mark.parametrize("required", [True, False])
-def test_a_key_that_is_missing_or_no_uuid_is_named(key, kind, required):
+def test_a_missing_or_non_uuid_idempotency_key_is_reported_at_its_header(key, kind, required):
     with pytest.raises(InvalidInput) as refused:
         check_signature(received(idempotency=key, signature="x"), CREDENTIAL, required=required)
 

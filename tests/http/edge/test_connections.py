@@ -34,7 +34,7 @@ class ReadsBodies:
 
 
 class Sent:
-    """One request whose body comes when it is told to."""
+    """One request whose body is sent in parts by the test."""
 
     def __init__(self, app, address, port, **scope):
         self.body: asyncio.Queue[dict[str, object]] = asyncio.Queue()
@@ -72,7 +72,7 @@ async def settle():
         (["::ffff:192.0.2.1"] * 5, "::ffff:192.0.2.2"),
     ],
 )
-async def test_beyond_what_a_network_may_have_the_slowest_gives_way(crowd, other):
+async def test_the_slowest_connections_of_a_network_over_its_limit_are_closed(crowd, other):
     app = ConnectionLimits(ReadsBodies(), SETTINGS)
     beside = Sent(app, other, 1)
     await settle()
@@ -86,7 +86,7 @@ async def test_beyond_what_a_network_may_have_the_slowest_gives_way(crowd, other
     assert [beside.status, *(each.status for each in sent[2:])] == [200] * 4
 
 
-async def test_a_trusted_proxy_has_as_many_connections_as_it_likes():
+async def test_a_trusted_proxy_has_no_connection_limit():
     app = ConnectionLimits(ReadsBodies(), SETTINGS)
     sent = [Sent(app, "10.0.0.1", port) for port in range(9)]
     await settle()
@@ -96,7 +96,7 @@ async def test_a_trusted_proxy_has_as_many_connections_as_it_likes():
     await asyncio.gather(*(each.task for each in sent), return_exceptions=True)
 
 
-async def test_the_oldest_connections_without_a_request_are_ended():
+async def test_the_oldest_idle_connections_are_closed_at_the_limit():
     async def keep_open(reader, writer):
         try:
             await reader.read()
@@ -126,7 +126,7 @@ async def test_the_oldest_connections_without_a_request_are_ended():
 
 
 @pytest.mark.parametrize("path", ["/api/v1/login/", "/token/", "/nothing/", "/api/v1/customers/"])
-async def test_a_body_that_does_not_come_is_not_waited_for(bank, monkeypatch, path):
+async def test_a_request_body_that_never_arrives_times_out(bank, monkeypatch, path):
     monkeypatch.setattr(edge, "BODY_PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(edge, "DROPPED_SECONDS", 0.01)
     app = create_partner_app(bank, operations=[login_routes.log_in, jwt_login_routes.exchange_assertion])

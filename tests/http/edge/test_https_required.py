@@ -20,7 +20,7 @@ async def port():
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_every_request_is_told_to_use_https(port, method):
+async def test_every_plain_http_request_is_refused_with_https_required(port, method):
     async with httpx.AsyncClient() as sample_client:
         url = f"http://127.0.0.1:{port}/api/v1/login/"
         answer = await sample_client.request(method, url, content=b"x" * 200_000)
@@ -30,7 +30,7 @@ async def test_every_request_is_told_to_use_https(port, method):
     assert "location" not in answer.headers
 
 
-async def test_the_answer_comes_before_anything_is_read(port):
+async def test_the_https_required_response_is_sent_before_reading(port):
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     head, body = (await asyncio.wait_for(reader.read(), 5)).split(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 403 Forbidden")
@@ -38,7 +38,7 @@ async def test_the_answer_comes_before_anything_is_read(port):
     writer.close()
 
 
-async def test_a_connection_that_never_ends_is_cut(port, monkeypatch):
+async def test_an_endless_plain_http_connection_is_closed(port, monkeypatch):
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"GET / HTTP/1.1\r\n")
     await reader.read()
@@ -49,7 +49,7 @@ async def test_a_connection_that_never_ends_is_cut(port, monkeypatch):
     writer.close()
 
 
-async def test_connections_beyond_the_limit_are_cut_until_others_end(monkeypatch):
+async def test_plain_http_connections_over_the_limit_are_closed(monkeypatch):
     monkeypatch.setattr(serve, "CONNECTIONS_MAX", 2)
     monkeypatch.setattr(serve, "LINGER_SECONDS", 60)
     async with await serve_plain("127.0.0.1", 0, https_host="acme.localhost:8443") as server:

@@ -1,4 +1,4 @@
-"""Behind a proxy: whose word about scheme and address counts."""
+"""Scheme and address of a request behind a trusted or an untrusted proxy."""
 
 from ipaddress import ip_network
 
@@ -35,7 +35,7 @@ async def proxied(bank_dsn):
         ("192.0.2.1", "https", "http", 200),
     ],
 )
-async def test_the_scheme_is_the_sockets_or_a_trusted_proxys(proxied, peer, scheme, forwarded, status):
+async def test_the_scheme_comes_from_the_socket_or_a_trusted_proxy(proxied, peer, scheme, forwarded, status):
     transport = httpx.ASGITransport(proxied, client=(peer, 1))
     async with httpx.AsyncClient(transport=transport, base_url=f"{scheme}://localhost") as sample_client:
         headers = {"x-forwarded-proto": forwarded} if forwarded else {}
@@ -43,7 +43,7 @@ async def test_the_scheme_is_the_sockets_or_a_trusted_proxys(proxied, peer, sche
 
 
 @pytest.mark.parametrize("hosts", [[], ["localhost", "localhost"], ["localhost", "acme.localhost"]])
-async def test_a_request_names_its_host_once(proxied, hosts):
+async def test_a_request_with_several_host_headers_is_refused(proxied, hosts):
     async def with_hosts(scope, receive, send):
         others = [(name, value) for name, value in scope["headers"] if name != b"host"]
         named = [(b"host", host.encode()) for host in hosts]
@@ -70,7 +70,7 @@ async def test_a_request_names_its_host_once(proxied, hosts):
         ("", "198.51.100.7", ""),
     ],
 )
-def test_the_caller_is_the_last_address_no_proxy_of_ours_vouches_against(peer, forwarded, sample_client):
+def test_the_client_address_is_the_last_untrusted_forwarded_address(peer, forwarded, sample_client):
     assert client_of(peer, forwarded, PROXIES) == sample_client
 
 
@@ -89,11 +89,11 @@ def test_the_caller_is_the_last_address_no_proxy_of_ours_vouches_against(peer, f
         ("[::1]:8443", None),
     ],
 )
-def test_a_partner_is_the_label_before_the_domain(host, slug):
+def test_the_partner_slug_is_the_label_before_the_domain(host, slug):
     assert slug_of(host, "localhost") == slug
 
 
-def test_bare_hosts_are_this_machine():
+def test_a_host_without_a_partner_label_is_the_local_machine():
     assert all(map(is_bare, ("localhost:1", "127.0.0.1", "[::1]:8443", "[::1]")))
     assert not any(map(is_bare, ("acme.localhost", "127.0.0.2", "localhost.example", "")))
     assert name_of("[::1]:8443") == "[::1]"

@@ -11,7 +11,7 @@ HOSTS = [
 CHANGES = {"x-service-trace-id", "x-ratelimit-remaining", "set-cookie", "x-ratelimit-reset"}
 
 
-async def test_head_is_answered_as_get_without_its_body(send):
+async def test_head_returns_the_headers_of_get_without_a_body(send):
     for host, path in (*HOSTS, ("acme", "/health")):
         head, get = await send("HEAD", host, path), await send("GET", host, path)
         shown, expected = ({k: v for k, v in each.headers.items() if k not in CHANGES} for each in (head, get))
@@ -23,7 +23,7 @@ async def test_head_is_answered_as_get_without_its_body(send):
     assert (answer.status_code, answer.headers["allow"], answer.content) == (405, "POST", b"")
 
 
-async def test_options_names_every_method_of_a_path_to_whoever_asks(send):
+async def test_options_lists_the_methods_of_a_path_without_authentication(send):
     for host, path, methods in (
         ("acme", "/api/v1/subscriptions/", "GET, HEAD, OPTIONS, POST"),
         ("acme", "/api/v1/login/", "OPTIONS, POST"),
@@ -37,7 +37,7 @@ async def test_options_names_every_method_of_a_path_to_whoever_asks(send):
         assert (answer.status_code, answer.headers["allow"], answer.content) == (204, methods, b""), path
 
 
-async def test_a_body_that_is_encoded_is_refused_once_its_sender_is_known(send):
+async def test_a_body_with_a_content_encoding_is_refused_after_authentication(send):
     for host, path, status in (
         ("acme", "/api/v1/login/", 415),
         ("acme", "/token/", 415),
@@ -52,7 +52,7 @@ async def test_a_body_that_is_encoded_is_refused_once_its_sender_is_known(send):
         assert taken.status_code != 415
 
 
-async def test_control_characters_in_a_path_or_a_query_are_no_accident(send):
+async def test_control_characters_in_a_path_or_query_never_cause_a_500(send):
     for host, path in HOSTS:
         for control in ("%00", "%1b", "%C2%85", "%0d%0a", "%EF%BF%BE", "%E2%80%AE"):
             in_path = await send("GET", host, f"{path}a{control}b/")
@@ -64,7 +64,7 @@ async def test_control_characters_in_a_path_or_a_query_are_no_accident(send):
                     assert answer.json()["detail"][0]["loc"][0] == "query"
 
 
-async def test_a_query_of_too_many_parameters_is_refused_in_few_words(send):
+async def test_a_query_with_too_many_parameters_is_refused_briefly(send):
     query = "&".join(f"{number:x}=" for number in range(8_000))
     for host, path in (*HOSTS, ("acme", "/docs/errors/not-found")):
         answer = await send("GET", host, f"{path}?{query}")

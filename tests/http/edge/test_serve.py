@@ -36,7 +36,7 @@ def free_port():
 
 @pytest.fixture
 async def served(bank_dsn, tmp_path):
-    """A partner, the address of a running server, and what trusts it."""
+    """A partner, the address of a running server, and an SSL context that trusts it."""
     bank = await open_bank(bank_dsn)
     partner = await new_partner(bank)
     await close_bank(bank)

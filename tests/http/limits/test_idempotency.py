@@ -31,7 +31,7 @@ async def pools(database_dsn):
 
 
 @pytest.fixture
-async def two(pools):
+async def two_stores(pools):
     """The admissions of two processes."""
     made = [IdempotencyStore(pool, VAULT, lease=timedelta(seconds=1)) for pool in pools]
     yield made
@@ -40,8 +40,8 @@ async def two(pools):
 
 
 @pytest.fixture
-def still(monkeypatch):
-    """The wall clock stands in the middle of a minute."""
+def frozen_clock(monkeypatch):
+    """The wall clock is frozen in the middle of a minute."""
     now = wall_now().replace(second=30)
     monkeypatch.setattr(admissions, "wall_now", lambda: now)
     return now
@@ -58,192 +58,194 @@ def asked(who, *, key=None, fingerprint=b"one", claims=True, money=False, kind="
     )
 
 
-def again(request, fingerprint):
+def repeated_request(request, fingerprint):
     """Another request of the same caller under the same key."""
     return replace(request, fingerprint=fingerprint)
 
 
 async def verdicts(requests):
-    """Admit (admission, request) pairs at once and count what became of them."""
+    """Admit (admission, request) pairs concurrently and count the outcomes."""
     answers = await asyncio.gather(*(one.admit(request) for one, request in requests))
     return Counter(answer.verdict for answer in answers)
 
 
-async def test_two_processes_grant_exactly_the_limit_together(two, still):
+async def test_two_processes_share_one_rate_limit(two_stores, frozen_clock):
     who = caller(rate=100)
-    found = await verdicts([(two[n % 2], asked(who)) for n in range(150)])
+    found = await verdicts([(two_stores[n % 2], asked(who)) for n in range(150)])
     assert found == {"run": 100, "limited": 50}
 
 
-async def test_two_processes_grant_exactly_the_limit_of_money_together(two, still):
+async def test_two_processes_share_one_money_movement_limit(two_stores, frozen_clock):
     who = caller(rate=1000, money=60)
-    found = await verdicts([(two[n % 2], asked(who, money=n % 3 > 0)) for n in range(150)])
+    found = await verdicts([(two_stores[n % 2], asked(who, money=n % 3 > 0)) for n in range(150)])
     assert found == {"run": 60 + 50, "limited": 40}
 
 
-async def test_callers_and_groups_of_operations_are_counted_apart(two, still):
+async def test_rate_limits_are_counted_per_caller_and_operation_group(two_stores, frozen_clock):
     callers = [caller(rate=5) for _ in range(10)]
-    found = await verdicts([(two[n % 2], asked(callers[n % 10])) for n in range(100)])
+    found = await verdicts([(two_stores[n % 2], asked(callers[n % 10])) for n in range(100)])
     assert found == {"run": 50, "limited": 50}
     who = caller(rate=5)
-    asks = [(two[n % 2], asked(who, kind="pockets" if n % 3 else "trades")) for n in range(30)]
+    asks = [(two_stores[n % 2], asked(who, kind="pockets" if n % 3 else "trades")) for n in range(30)]
     assert await verdicts(asks) == {"run": 10, "limited": 20}
 
 
-async def test_room_is_counted_down_until_the_minute_is_over(two, still):
+async def test_the_remaining_rate_limit_counts_down_within_a_minute(two_stores, frozen_clock):
     who = caller(rate=3)
-    rooms = [(await two[0].admit(asked(who))).remaining for _ in range(4)]
+    rooms = [(await two_stores[0].admit(asked(who))).remaining for _ in range(4)]
     assert rooms == [2, 1, 0, 0]
-    last = await two[1].admit(asked(who))
+    last = await two_stores[1].admit(asked(who))
     assert last.verdict == "limited"
-    assert last.resets_at == int(still.timestamp()) // 60 * 60 + 60
+    assert last.resets_at == int(frozen_clock.timestamp()) // 60 * 60 + 60
 
 
-async def test_the_next_minute_begins_anew(two, still, monkeypatch):
+async def test_the_rate_limit_resets_each_minute(two_stores, frozen_clock, monkeypatch):
     who = caller(rate=1)
-    assert await verdicts([(two[0], asked(who)), (two[1], asked(who))]) == {"run": 1, "limited": 1}
-    monkeypatch.setattr(admissions, "wall_now", lambda: still + timedelta(minutes=1))
-    assert (await two[0].admit(asked(who))).verdict == "run"
+    assert await verdicts([(two_stores[0], asked(who)), (two_stores[1], asked(who))]) == {"run": 1, "limited": 1}
+    monkeypatch.setattr(admissions, "wall_now", lambda: frozen_clock + timedelta(minutes=1))
+    assert (await two_stores[0].admit(asked(who))).verdict == "run"
 
 
 @pytest.mark.parametrize("claims", [True, False])
-async def test_a_key_beyond_the_limit_is_bound_and_its_request_runs_later(two, still, monkeypatch, claims):
+async def test_a_rate_limited_idempotency_key_is_bound_and_can_be_retried(
+    two_stores, frozen_clock, monkeypatch, claims
+):
     who = caller(rate=1)
-    await two[0].admit(asked(who))
+    await two_stores[0].admit(asked(who))
     refused = asked(who, claims=claims)
-    assert (await two[0].admit(refused)).verdict == "limited"
-    monkeypatch.setattr(admissions, "wall_now", lambda: still + timedelta(minutes=1))
+    assert (await two_stores[0].admit(refused)).verdict == "limited"
+    monkeypatch.setattr(admissions, "wall_now", lambda: frozen_clock + timedelta(minutes=1))
     who = who | {"per_minute": 9}
-    assert (await two[1].admit(asked(who, key=refused.key, fingerprint=b"two"))).verdict == "reused"
-    assert (await two[1].admit(replace(refused, per_minute=9))).verdict == "run"
+    assert (await two_stores[1].admit(asked(who, key=refused.key, fingerprint=b"two"))).verdict == "reused"
+    assert (await two_stores[1].admit(replace(refused, per_minute=9))).verdict == "run"
 
 
-async def test_far_beyond_the_limit_no_key_is_written_down(two, still, pools):
+async def test_no_idempotency_key_is_stored_far_over_the_rate_limit(two_stores, frozen_clock, pools):
     who = caller(rate=2)
-    await verdicts([(two[n % 2], asked(who)) for n in range(30)])
+    await verdicts([(two_stores[n % 2], asked(who)) for n in range(30)])
     assert await pools[0].fetchval("SELECT count(*) FROM idempotency_key") == 4
 
 
-async def test_a_key_is_its_owners_whoever_of_them_sends_it(two):
+async def test_an_idempotency_key_is_shared_by_all_users_of_its_owner(two_stores):
     who, key = caller(), ids.new()
     colleague = who | {"caller": ids.new()}
-    assert await verdicts([(two[0], asked(who, key=key)), (two[1], asked(colleague, key=key))]) == {
+    assert await verdicts([(two_stores[0], asked(who, key=key)), (two_stores[1], asked(colleague, key=key))]) == {
         "run": 1,
         "running": 1,
     }
-    assert (await two[0].admit(asked(colleague, key=key, fingerprint=b"two"))).verdict == "reused"
+    assert (await two_stores[0].admit(asked(colleague, key=key, fingerprint=b"two"))).verdict == "reused"
 
 
-async def test_one_of_many_wins_a_key_across_processes(two):
+async def test_concurrent_requests_with_one_key_across_processes_run_once(two_stores):
     who, key = caller(), ids.new()
-    found = await verdicts([(two[n % 2], asked(who, key=key)) for n in range(20)])
+    found = await verdicts([(two_stores[n % 2], asked(who, key=key)) for n in range(20)])
     assert found == {"run": 1, "running": 19}
 
 
-async def test_another_process_replays_what_was_kept(two, pools):
+async def test_a_stored_response_is_replayed_by_a_different_process(two_stores, pools):
     who, key = caller(), ids.new()
     request = asked(who, key=key)
-    assert (await two[0].admit(request)).verdict == "run"
-    assert (await two[1].admit(request)).verdict == "running"
-    two[0].keep_response(request, ANSWER)
-    await two[0]._stored.settle()
+    assert (await two_stores[0].admit(request)).verdict == "run"
+    assert (await two_stores[1].admit(request)).verdict == "running"
+    two_stores[0].keep_response(request, ANSWER)
+    await two_stores[0]._stored.settle()
     assert ANSWER.body not in await pools[0].fetchval("SELECT response_body FROM idempotency_key")
-    for one in two:
+    for one in two_stores:
         again = await one.admit(request)
         assert (again.verdict, again.stored) == ("replay", ANSWER)
         assert (await one.admit(asked(who, key=key, fingerprint=b"two"))).verdict == "reused"
 
 
-async def test_an_answer_that_was_moved_is_not_replayed(two, pools):
+async def test_a_stored_response_moved_to_a_different_key_is_not_replayed(two_stores, pools):
     first, second = asked(caller()), asked(caller())
     for request in (first, second):
-        await two[0].admit(request)
-        two[0].keep_response(request, ANSWER)
-    await two[0]._stored.settle()
+        await two_stores[0].admit(request)
+        two_stores[0].keep_response(request, ANSWER)
+    await two_stores[0]._stored.settle()
     swap = """UPDATE idempotency_key k SET response_body = o.response_body FROM idempotency_key o
  WHERE k.key = $1 AND o.key = $2"""
     await pools[0].execute(swap, first.key, second.key)
     with pytest.raises(InvariantError, match="moved"):
-        await two[1].admit(first)
+        await two_stores[1].admit(first)
 
 
-async def test_an_answer_is_known_at_once_where_it_was_given(two):
+async def test_a_response_is_replayed_immediately_by_its_own_process(two_stores):
     request = asked(caller())
-    await two[0].admit(request)
-    two[0].keep_response(request, ANSWER)
-    assert (await two[0].admit(request)).stored == ANSWER
+    await two_stores[0].admit(request)
+    two_stores[0].keep_response(request, ANSWER)
+    assert (await two_stores[0].admit(request)).stored == ANSWER
 
 
-async def test_a_read_is_kept_though_it_was_never_claimed(two, pools):
+async def test_the_response_of_an_unclaimed_read_is_stored(two_stores, pools):
     request = asked(caller(), claims=False)
-    assert await verdicts([(two[0], request), (two[1], request)]) == {"run": 2}
+    assert await verdicts([(two_stores[0], request), (two_stores[1], request)]) == {"run": 2}
     assert await pools[0].fetchval("SELECT count(*) FROM idempotency_key") == 0
-    two[0].keep_response(request, ANSWER)
-    two[1].keep_response(request, HttpResponse(200, "text/plain", b"another"))
-    await two[0]._stored.settle()
-    assert (await two[0].admit(request)).stored is not None
+    two_stores[0].keep_response(request, ANSWER)
+    two_stores[1].keep_response(request, HttpResponse(200, "text/plain", b"another"))
+    await two_stores[0]._stored.settle()
+    assert (await two_stores[0].admit(request)).stored is not None
     assert await pools[0].fetchval("SELECT count(*) FROM idempotency_key") == 1
 
 
-async def test_a_read_is_not_kept_under_a_key_that_another_request_has_claimed(two):
+async def test_a_read_is_not_stored_under_a_key_claimed_by_a_different_request(two_stores):
     read = asked(caller(), claims=False)
-    other = replace(again(read, b"two"), claims=True)
-    assert (await two[0].admit(read)).verdict == "run"
-    assert (await two[1].admit(other)).verdict == "run"
-    two[0].keep_response(read, ANSWER)
-    await two[0]._stored.settle()
-    assert (await two[0].admit(other)).verdict == "running"
+    other = replace(repeated_request(read, b"two"), claims=True)
+    assert (await two_stores[0].admit(read)).verdict == "run"
+    assert (await two_stores[1].admit(other)).verdict == "run"
+    two_stores[0].keep_response(read, ANSWER)
+    await two_stores[0]._stored.settle()
+    assert (await two_stores[0].admit(other)).verdict == "running"
 
 
 @pytest.mark.parametrize("claims", [True, False])
-async def test_a_released_key_runs_again_and_stays_bound_to_its_request(two, claims):
+async def test_a_released_key_can_be_retried_only_with_its_own_request(two_stores, claims):
     request = asked(caller(), claims=claims)
-    await two[0].admit(request)
-    await two[0].release(request)
-    for one in two:
-        assert (await one.admit(again(request, b"two"))).verdict == "reused"
-    assert (await two[1].admit(request)).verdict == "run"
+    await two_stores[0].admit(request)
+    await two_stores[0].release(request)
+    for one in two_stores:
+        assert (await one.admit(repeated_request(request, b"two"))).verdict == "reused"
+    assert (await two_stores[1].admit(request)).verdict == "run"
 
 
-async def test_a_key_runs_again_when_its_lease_is_over_without_an_answer(two, pools):
+async def test_a_key_whose_lease_expired_without_a_response_runs_again(two_stores, pools):
     request = asked(caller())
     gone = IdempotencyStore(pools[0], VAULT, lease=timedelta(seconds=1))
     await gone.admit(request)
     await gone.close()
-    assert (await two[1].admit(request)).verdict == "running"
-    other = again(request, b"two")
-    assert (await two[1].admit(other)).verdict == "reused"
+    assert (await two_stores[1].admit(request)).verdict == "running"
+    other = repeated_request(request, b"two")
+    assert (await two_stores[1].admit(other)).verdict == "reused"
     await asyncio.sleep(1.1)
-    assert (await two[1].admit(other)).verdict == "reused"
-    assert (await two[1].admit(request)).verdict == "run"
+    assert (await two_stores[1].admit(other)).verdict == "reused"
+    assert (await two_stores[1].admit(request)).verdict == "run"
 
 
-async def test_a_key_is_forgotten_after_a_day(two, pools, monkeypatch):
+async def test_an_idempotency_key_expires_after_a_day(two_stores, pools, monkeypatch):
     request = asked(caller())
-    await two[0].admit(request)
-    two[0].keep_response(request, ANSWER)
-    await two[0]._stored.settle()
+    await two_stores[0].admit(request)
+    two_stores[0].keep_response(request, ANSWER)
+    await two_stores[0]._stored.settle()
     later = wall_now() + timedelta(hours=24, seconds=1)
     monkeypatch.setattr(admissions, "wall_now", lambda: later)
-    other = again(request, b"two")
-    assert (await two[1].admit(other)).verdict == "run"
+    other = repeated_request(request, b"two")
+    assert (await two_stores[1].admit(other)).verdict == "run"
 
 
-async def test_many_keys_in_one_batch_are_all_claimed(two, pools):
+async def test_all_keys_of_a_large_batch_are_claimed(two_stores, pools):
     who = caller(rate=5000)
-    found = await verdicts([(two[n % 2], asked(who)) for n in range(1200)])
+    found = await verdicts([(two_stores[n % 2], asked(who)) for n in range(1200)])
     assert found == {"run": 1200}
     assert await pools[0].fetchval("SELECT count(*) FROM idempotency_key") == 1200
 
 
-async def test_a_connection_that_breaks_is_replaced(two, pools):
+async def test_a_broken_idempotency_store_connection_is_replaced(two_stores, pools):
     request = asked(caller())
-    await two[0].admit(request)
+    await two_stores[0].admit(request)
     await pools[1].execute(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
         "WHERE pid <> pg_backend_pid() AND datname = current_database()"
     )
-    assert (await two[0].admit(asked(caller()))).verdict == "run"
+    assert (await two_stores[0].admit(asked(caller()))).verdict == "run"
 
 
 @pytest.fixture
@@ -255,7 +257,7 @@ def servers(tmp_path_factory):
     made.stop()
 
 
-async def test_an_answer_to_what_was_lost_with_the_primary_is_not_kept_by_the_next_one(servers):
+async def test_a_response_lost_with_the_primary_is_not_stored_by_the_promoted_replica(servers):
     dsn = servers.address("billfold")
     conn = await connect(dsn)
     await runner.up(conn)
@@ -268,7 +270,7 @@ async def test_an_answer_to_what_was_lost_with_the_primary_is_not_kept_by_the_ne
     servers.kill_primary()
     for request in (stored, repeated):
         store.keep_response(request, ANSWER)
-    again = asyncio.create_task(store.admit(repeated))  # while its answer is in memory alone
+    again = asyncio.create_task(store.admit(repeated))  # while its answer is only in memory
     await asyncio.to_thread(servers.promote_replica)
     assert (await again).verdict == "running"
     await store._stored.settle()

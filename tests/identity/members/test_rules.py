@@ -1,4 +1,4 @@
-"""Who may be invited and given what, and what a team never loses."""
+"""Rules of teams: who may be invited with which role, and that a team keeps an administrator."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ BEN: dict[str, Any] = {
 }
 
 
-def test_what_was_typed_is_kept_in_one_form():
+def test_invited_member_fields_are_normalized():
     found = rules.check_invited(InviteMember(**BEN))
     assert (found.first_name, found.email, found.phone_number) == ("Ben", "ben@northwind.example", "+12025550123")
     assert rules.check_invited(InviteMember(**BEN | {"phone_number": None})).phone_number is None
 
 
-def test_every_mistake_is_told_at_once():
+def test_all_errors_of_an_invitation_are_reported_together():
     wrong = {"first_name": "", "last_name": "x" * 51, "email": "x", "phone_number": "1"}
     with pytest.raises(InvalidInput) as refused:
         rules.check_invited(InviteMember(**BEN | wrong))
@@ -31,7 +31,7 @@ def test_every_mistake_is_told_at_once():
 
 
 @pytest.mark.parametrize("giver", [*rules.ROLES, "SERVICE"])
-def test_a_role_is_given_by_whoever_may_change_the_team_and_has_all_of_it(giver):
+def test_granting_a_role_requires_team_write_and_all_its_permissions(giver):
     own = rules.permissions_of(giver)
     for role in rules.ROLES:
         gift = rules.permissions_of(role)
@@ -46,7 +46,7 @@ def test_a_role_is_given_by_whoever_may_change_the_team_and_has_all_of_it(giver)
     ]
 
 
-def test_a_token_carries_what_role_and_scopes_both_include():
+def test_token_permissions_are_the_intersection_of_role_and_scopes():
     assert rules.permissions_of("MANAGER", {"team.write"}) == set()
     assert rules.permissions_of("SERVICE", {"transfers.write"}) == {"transfers.write", "counterparties.write"}
     assert "transfers.approve" in rules.permissions_of("APPROVER", {"transfers.write"}) - {"transfers.write"}

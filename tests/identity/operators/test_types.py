@@ -23,6 +23,6 @@ ANNA, BEN = (f"Anna ({UUID(int=n)})" for n in (1, 2))
         (ANNA, Operator.of_account("anna", "root"), False),
     ],
 )
-def test_operators_are_told_apart_by_their_accounts_and_not_by_names_of_their_own(one, other, same):
+def test_operators_are_compared_by_account_and_not_by_chosen_name(one, other, same):
     assert Operator.are_same(one, other) is same
     assert Operator.are_same(other, one) is same

@@ -27,7 +27,7 @@ async def client(app, bank):
 
 @pytest.fixture
 def audit_log(bank, client):
-    """What the audit log of the partner says, oldest first."""
+    """The audit log of the partner, oldest first."""
 
     async def read():
         await bank.background.close()

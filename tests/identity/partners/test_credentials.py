@@ -15,7 +15,7 @@ from billfold.platform.errors import InvalidInput, InvariantError, NotFound, Ref
 VAULT = Vault(bytes(32))
 
 
-async def made(conn, slug="acme"):
+async def create_acme(conn, slug="acme"):
     return await credentials.create_partner(
         conn,
         VAULT,
@@ -44,8 +44,8 @@ async def secrets_at(conn, token_hash, now):
     return [secret.decode() for secret in found.shared_secrets]
 
 
-async def test_a_partner_is_found_by_his_slug(conn):
-    partner = await made(conn)
+async def test_a_partner_is_found_by_its_slug(conn):
+    partner = await create_acme(conn)
     found = await partner_store.find_partner(conn, "acme")
     assert found is not None
     assert found.partner_id == partner.partner_id
@@ -54,29 +54,29 @@ async def test_a_partner_is_found_by_his_slug(conn):
     assert [each.slug for each in await partner_store.list_partners(conn)] == ["acme"]
 
 
-async def test_a_slug_is_taken_once(conn):
-    await made(conn)
+async def test_a_duplicate_partner_slug_is_refused(conn):
+    await create_acme(conn)
     with pytest.raises(Refused):
-        await made(conn)
+        await create_acme(conn)
 
 
-async def test_a_slug_that_is_no_host_name_is_refused(conn):
+async def test_a_slug_that_is_not_a_host_name_is_refused(conn):
     for slug in ["", "Acme", "1acme", "a_b", "acme-", "a.b", "auth", "x" * 64]:
         with pytest.raises(InvalidInput):
-            await made(conn, slug)
+            await create_acme(conn, slug)
 
 
-async def test_the_secret_is_shown_once_and_sealed(conn):
-    partner = await made(conn)
+async def test_a_partner_secret_is_returned_once_and_stored_encrypted(conn):
+    partner = await create_acme(conn)
     stored = await conn.fetchrow("SELECT * FROM partner_secret")
     assert partner.shared_secret.encode() not in stored["sealed"]
     assert partner.shared_secret not in repr(partner)
     assert len(partner.shared_secret) >= 43
 
 
-async def test_a_sealed_secret_opens_only_where_it_belongs(conn):
-    partner = await made(conn)
-    other = await made(conn, "other")
+async def test_an_encrypted_partner_secret_opens_only_in_its_own_row(conn):
+    partner = await create_acme(conn)
+    other = await create_acme(conn, "other")
     await conn.execute(
         "UPDATE partner_secret s SET sealed = o.sealed FROM partner_secret o "
         "WHERE s.partner_id = $1 AND o.partner_id = $2",
@@ -87,8 +87,8 @@ async def test_a_sealed_secret_opens_only_where_it_belongs(conn):
         await partner_store.find_credential(conn, VAULT, await token_of(conn, partner), now=wall_now())
 
 
-async def test_two_secrets_are_in_force_while_one_is_changed_and_never_three(conn):
-    partner = await made(conn)
+async def test_at_most_two_partner_secrets_are_valid_during_rotation(conn):
+    partner = await create_acme(conn)
     token_hash = await token_of(conn, partner)
     now = wall_now()
     second = await credentials.rotate_secret(conn, VAULT, partner.partner_id, now=now)
@@ -101,8 +101,8 @@ async def test_two_secrets_are_in_force_while_one_is_changed_and_never_three(con
         await credentials.rotate_secret(conn, VAULT, ids.new(), now=now)
 
 
-async def test_features_are_switched_on_and_off(conn):
-    partner = await made(conn)
+async def test_partner_features_are_enabled_and_disabled(conn):
+    partner = await create_acme(conn)
     await credentials.set_feature(conn, partner.partner_id, "crypto", enabled=True)
     await credentials.set_feature(conn, partner.partner_id, "crypto", enabled=True)
     await credentials.set_feature(conn, partner.partner_id, "wires", enabled=False)
@@ -113,8 +113,8 @@ async def test_features_are_switched_on_and_off(conn):
         await credentials.set_feature(conn, ids.new(), "crypto", enabled=True)
 
 
-async def test_a_new_password_ends_what_the_old_one_opened(conn):
-    partner = await made(conn)
+async def test_changing_a_partner_password_revokes_tokens_and_clears_the_lockout(conn):
+    partner = await create_acme(conn)
     token_hash = await token_of(conn, partner)
     user = await partner_store.find_partner_user(conn, "acme-app")
     assert user is not None
@@ -125,8 +125,8 @@ async def test_a_new_password_ends_what_the_old_one_opened(conn):
     assert (await lockout.begin_attempt(conn, lockout.partner_subject("acme-app"), wall_now())).wait_seconds == 0
 
 
-async def test_a_user_needs_a_name_and_a_password(conn):
-    partner = await made(conn)
+async def test_a_partner_user_without_a_name_or_password_is_refused(conn):
+    partner = await create_acme(conn)
     for name, password in [("", "long enough"), ("a", "short"), ("a\n", "b" * 20)]:
         with pytest.raises(InvalidInput):
             await credentials.create_partner_user(
@@ -134,7 +134,7 @@ async def test_a_user_needs_a_name_and_a_password(conn):
             )
 
 
-async def test_an_assertion_of_an_issuer_is_consumed_once(conn):
+async def test_a_jwt_assertion_of_an_issuer_is_accepted_once(conn):
     now = wall_now()
     assert await credentials.consume_assertion(conn, issuer="a", jti="1", expires_at=now)
     assert not await credentials.consume_assertion(conn, issuer="a", jti="1", expires_at=now)

@@ -83,7 +83,7 @@ async def test_an_assertion_is_exchanged_for_a_bearer_token(client, key_ids, alg
     assert answer.headers["pragma"] == "no-cache"
 
 
-async def test_the_issuer_and_both_spellings_are_an_audience(client, key_ids):
+async def test_the_issuer_and_both_token_urls_are_accepted_as_audience(client, key_ids):
     for aud in ["https://acme.localhost/token", "https://acme.localhost", ["x", "https://acme.localhost"]]:
         assert (await exchange(client, signed(key_ids["ES256"], aud=aud))).status_code == 200
 
@@ -111,7 +111,7 @@ async def test_an_assertion_with_a_wrong_claim_is_an_invalid_grant(client, key_i
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
 
 
-async def test_an_assertion_of_another_time_is_an_invalid_grant(client, key_ids):
+async def test_an_expired_future_or_overlong_assertion_is_an_invalid_grant(client, key_ids):
     # The tests are collected minutes before this one runs.
     now = int(time.time())
     for seconds_from_now in [{"exp": 3600}, {"iat": -360, "exp": -300}, {"iat": 360, "exp": 400}]:
@@ -120,13 +120,13 @@ async def test_an_assertion_of_another_time_is_an_invalid_grant(client, key_ids)
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
 
 
-async def test_a_key_that_cannot_exist_is_not_registered(client, key_ids):
+async def test_an_assertion_with_an_impossible_key_id_is_an_invalid_grant(client, key_ids):
     for kid in ("a\0b", "", "é"):
         answer = await exchange(client, signed(kid))
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
 
 
-async def test_an_assertion_is_taken_once_and_both_times_recorded(client, key_ids, audit_log):
+async def test_a_repeated_assertion_is_refused_and_both_attempts_are_audited(client, key_ids, audit_log):
     assertion = signed(key_ids["ES256"])
     assert (await exchange(client, assertion)).status_code == 200
     answer = await exchange(client, assertion)
@@ -138,7 +138,7 @@ async def test_an_assertion_is_taken_once_and_both_times_recorded(client, key_id
     ]
 
 
-async def test_only_the_registered_algorithm_signs(client, key_ids):
+async def test_an_assertion_with_an_unregistered_algorithm_or_key_is_refused(client, key_ids):
     hmac_key = pem_of(KEYS["ES256"]).encode()
     header = {"alg": "HS256", "kid": key_ids["ES256"], "typ": "JWT"}
     algorithm = jwt.get_algorithm_by_name("HS256")
@@ -159,12 +159,12 @@ async def test_only_the_registered_algorithm_signs(client, key_ids):
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant"), assertion
 
 
-async def test_a_revoked_key_signs_no_more(client, key_ids, bank):
+async def test_an_assertion_by_a_revoked_key_is_refused(client, key_ids, bank):
     await credentials.revoke_partner_key(bank.pool, key_ids["ES256"], now=wall_now())
     assert (await exchange(client, signed(key_ids["ES256"]))).status_code == 400
 
 
-async def test_errors_are_those_of_oauth(client, key_ids):
+async def test_token_endpoint_errors_follow_oauth(client, key_ids):
     changed: Any
     for changed, status, error in [
         ({"grant_type": "password"}, 400, "unsupported_grant_type"),
@@ -177,7 +177,7 @@ async def test_errors_are_those_of_oauth(client, key_ids):
         assert (answer.status_code, answer.json()["error"]) == (status, error)
 
 
-async def test_a_key_must_fit_its_algorithm(client, bank, key_ids):
+async def test_a_key_that_does_not_fit_its_algorithm_is_refused(client, bank, key_ids):
     for algorithm, pem in (
         ("ES256", pem_of(RSA)),
         ("EdDSA", pem_of(KEYS["ES256"])),

@@ -20,7 +20,7 @@ async def log_in(client, password=PASSWORD, username="acme-app"):
     return await client.http.post(LOGIN, json={"username": username, "password": password})
 
 
-async def test_a_token_of_one_hour_is_given_for_the_right_password(client, bank):
+async def test_login_with_the_right_password_returns_a_one_hour_token(client, bank):
     answer = await log_in(client)
     assert answer.status_code == 200
     expires = datetime.fromisoformat(answer.json()["expires"])
@@ -36,7 +36,7 @@ async def test_a_token_of_one_hour_is_given_for_the_right_password(client, bank)
     ("network", "allowed"),
     [("127.0.0.1", True), ("127.0.0.0/8", True), ("10.0.0.0/8", False), ("::1", False), ("::/0", False)],
 )
-async def test_a_partner_calls_and_logs_in_from_listed_addresses_alone(world, network, allowed):
+async def test_partner_calls_and_logins_are_allowed_only_from_listed_networks(world, network, allowed):
     listed = ["203.0.113.7/32", partner_rules.parse_network(network)]
     client = world.client
     await credentials.set_allowed_networks(world.bank.pool, client.partner.partner_id, listed)
@@ -53,7 +53,7 @@ async def test_a_partner_calls_and_logs_in_from_listed_addresses_alone(world, ne
     ("address", "allowed"),
     [("2001:db8::1", True), ("2001:db9::1", False), ("::ffff:203.0.113.7", True), ("203.0.113.8", False), ("x", False)],
 )
-def test_addresses_of_both_families_are_compared_with_the_list(address, allowed):
+def test_ipv4_and_ipv6_addresses_are_matched_against_the_allowed_networks(address, allowed):
     listed = [partner_rules.parse_network(each) for each in ("2001:db8::/32", "203.0.113.7")]
     if allowed:
         partner_rules.require_allowed_address(address, listed)
@@ -62,7 +62,7 @@ def test_addresses_of_both_families_are_compared_with_the_list(address, allowed)
             partner_rules.require_allowed_address(address, listed)
 
 
-async def test_no_closing_slash_is_fine_too(client):
+async def test_login_without_a_trailing_slash_works(client):
     body = {"username": "acme-app", "password": PASSWORD}
     assert (await client.http.post("/api/v1/login", json=body)).status_code == 200
 
@@ -78,7 +78,7 @@ async def test_the_sixth_login_attempt_is_locked_out_even_with_the_right_passwor
     assert 0 < int(answer.headers["retry-after"]) <= 15 * 60
 
 
-async def test_strangers_who_know_the_name_do_not_lock_the_networks_of_the_user(app, client):
+async def test_failed_logins_from_a_foreign_network_do_not_lock_known_networks(app, client):
     assert (await log_in(client)).status_code == 200
     stranger = PartnerClient(app, client.partner, address="198.51.100.7")
     for _ in range(5):
@@ -91,7 +91,7 @@ async def test_strangers_who_know_the_name_do_not_lock_the_networks_of_the_user(
     await stranger.close()
 
 
-async def test_a_stranger_who_gives_a_name_that_begins_with_a_network_locks_nobody_there(app, client):
+async def test_a_username_that_starts_with_a_network_does_not_lock_that_network(app, client):
     assert (await log_in(client)).status_code == 200
     stranger = PartnerClient(app, client.partner, address="198.51.100.7")
     for _ in range(5):
@@ -100,7 +100,7 @@ async def test_a_stranger_who_gives_a_name_that_begins_with_a_network_locks_nobo
     await stranger.close()
 
 
-async def test_guesses_from_addresses_that_are_not_listed_lock_no_listed_one(app, bank, client):
+async def test_failed_logins_from_unlisted_networks_do_not_lock_listed_ones(app, bank, client):
     await bank.pool.execute("UPDATE partner SET allowed_networks = ARRAY['127.0.0.1/32'::cidr]")
     stranger = PartnerClient(app, client.partner, address="198.51.100.7")
     answers = [(await log_in(stranger, "wrong")).status_code for _ in range(6)]
@@ -109,7 +109,7 @@ async def test_guesses_from_addresses_that_are_not_listed_lock_no_listed_one(app
     await stranger.close()
 
 
-async def test_the_lock_ends_after_a_quarter_of_an_hour(client, bank):
+async def test_a_login_lock_ends_after_fifteen_minutes(client, bank):
     for _ in range(5):
         await log_in(client, "wrong")
     await bank.pool.execute("UPDATE login_attempt SET last_failed_at = $1", wall_now() - timedelta(minutes=15))
@@ -120,7 +120,7 @@ async def test_the_lock_ends_after_a_quarter_of_an_hour(client, bank):
     assert (await log_in(client)).status_code == 200
 
 
-async def test_a_user_cannot_log_in_on_the_host_of_another_partner(app, bank, client):
+async def test_login_on_the_host_of_a_different_partner_is_refused(app, bank, client):
     await new_partner(bank, "other")
     elsewhere = PartnerClient(app, client.partner, host="other.localhost")
     assert (await log_in(elsewhere)).json()["code"] == "invalid-credentials"
@@ -130,7 +130,7 @@ async def test_a_user_cannot_log_in_on_the_host_of_another_partner(app, bank, cl
     await by_address.close()
 
 
-async def test_a_login_of_another_shape_is_invalid(client):
+async def test_a_malformed_login_body_is_refused(client):
     for body in [
         {},
         {"username": "a"},
@@ -144,7 +144,7 @@ async def test_a_login_of_another_shape_is_invalid(client):
         assert answer.json()["detail"][0]["loc"][0] == "body"
 
 
-async def test_logins_from_one_address_are_limited(client, monkeypatch):
+async def test_logins_from_one_ip_address_are_rate_limited(client, monkeypatch):
     monkeypatch.setattr(addresses.count_address, "__kwdefaults__", {"limit": 3})
     answers = [(await log_in(client, "wrong", f"user-{n}")).json()["code"] for n in range(5)]
     assert answers.count("rate-limited") >= 1
@@ -152,21 +152,21 @@ async def test_logins_from_one_address_are_limited(client, monkeypatch):
 
 
 @pytest.mark.parametrize("path", [LOGIN, "/token/"])
-async def test_a_body_that_cannot_be_read_counts_and_is_not_looked_at_beyond_the_limit(client, monkeypatch, path):
+async def test_an_unreadable_login_body_counts_toward_the_rate_limit(client, monkeypatch, path):
     monkeypatch.setattr(addresses.count_address, "__kwdefaults__", {"limit": 2})
     answers = [await client.http.post(path, content=b"[" * 15_000 + b'\\"' * 7_500) for _ in range(4)]
     assert [answer.status_code for answer in answers[-2:]] == [429, 429]
     assert {answer.status_code for answer in answers} <= {400, 429}
 
 
-async def test_a_password_is_verified_for_a_name_that_nobody_has_too(client, verified):
-    """Verifying is what takes time: who measures cannot tell the two apart."""
+async def test_login_with_an_unknown_name_also_verifies_a_password(client, unknown_accounts):
+    """Verification takes most of the time: the two cases have the same response time."""
     for username in ("acme-app", "nobody"):
         await log_in(client, "wrong", username)
-    assert verified == [False, True]
+    assert unknown_accounts == [False, True]
 
 
-async def test_a_password_appears_nowhere(client, bank, caplog):
+async def test_a_login_password_never_appears_in_logs_or_tables(client, bank, caplog):
     canary = "a-canary-password-7431"
     await log_in(client, canary)
     await client.http.post(LOGIN, json={"username": canary, "password": canary, "x": canary})
@@ -176,16 +176,16 @@ async def test_a_password_appears_nowhere(client, bank, caplog):
     assert PASSWORD not in str(rows)
 
 
-async def test_many_right_logins_wait_for_each_other(client):
+async def test_concurrent_correct_logins_all_succeed(client):
     answers = await asyncio.gather(*(log_in(client) for _ in range(12)))
     assert {answer.status_code for answer in answers} == {200}
 
 
 @pytest.mark.parametrize("username", ["acme-app", "nobody"])
-async def test_of_wrong_passwords_side_by_side_five_are_looked_at(client, username, verified):
+async def test_concurrent_wrong_passwords_are_verified_at_most_five_times(client, username, unknown_accounts):
     answers = await asyncio.gather(*(log_in(client, f"wrong {n}", username) for n in range(40)))
     assert sorted(answer.status_code for answer in answers) == [401] * 5 + [429] * 35
-    assert len(verified) == 5
+    assert len(unknown_accounts) == 5
     assert (await log_in(client, PASSWORD, username)).json()["code"] == "login-locked"
 
 

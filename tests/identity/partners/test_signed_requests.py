@@ -32,7 +32,7 @@ async def keys_kept(bank):
     return await bank.pool.fetchval("SELECT count(*) FROM idempotency_key")
 
 
-async def test_a_signed_request_is_let_in_and_every_answer_is_marked(sample_client):
+async def test_a_signed_request_is_accepted_with_rate_limit_trace_and_security_headers(sample_client):
     answer = await sample_client.post(THING, BODY)
     assert answer.status_code == 201
     assert answer.json()["run"] == 1
@@ -45,24 +45,24 @@ async def test_a_signed_request_is_let_in_and_every_answer_is_marked(sample_clie
     assert "max-age" in answer.headers["strict-transport-security"]
 
 
-async def test_both_spellings_of_a_path_answer_without_a_redirect(sample_client):
+async def test_a_path_with_and_without_trailing_slash_answers_without_redirect(sample_client):
     for path in (ONE, ONE.rstrip("/")):
         answer = await sample_client.get(path)
         assert answer.status_code == 200
         assert answer.json()["id"] == "1"
 
 
-async def test_a_get_is_let_in_when_it_signs_an_empty_body_or_an_empty_object(sample_client):
+async def test_a_get_signed_over_an_empty_body_or_object_is_accepted(sample_client):
     assert (await sample_client.get(ONE)).status_code == 200
     assert (await sample_client.get(ONE, body=b"{}")).status_code == 200
 
 
-async def test_a_signature_over_another_body_is_refused_when_no_body_was_sent(sample_client):
+async def test_a_get_signed_over_a_different_body_is_refused(sample_client):
     headers = sample_client.headers(ONE, b"{}")
     assert (await sample_client.get(ONE, headers=headers)).status_code == 401
 
 
-async def test_nothing_is_recorded_when_the_signature_is_wrong_in_any_part(sample_client, bank):
+async def test_a_request_with_an_invalid_signature_records_nothing(sample_client, bank):
     raw = msgspec.json.encode(BODY)
     key = str(ids.new())
     good = sign_request(sample_client.partner.secret, key, THING, body=raw)
@@ -108,7 +108,7 @@ async def test_characters_moved_between_path_and_body_are_refused(sample_client)
     assert RUNS["make"] == 0
 
 
-async def test_spaces_and_a_byte_order_mark_before_a_body_are_signed_with_it(sample_client):
+async def test_leading_spaces_and_a_byte_order_mark_are_part_of_the_signed_body(sample_client):
     for start in [b" ", b"\r\n\t", b"\xef\xbb\xbf", b"\xef\xbb\xbf "]:
         raw = start + msgspec.json.encode(BODY)
         assert (await sample_client.post(THING, raw)).status_code == 201
@@ -117,7 +117,7 @@ async def test_spaces_and_a_byte_order_mark_before_a_body_are_signed_with_it(sam
         assert bare.json()["code"] == "invalid-signature"
 
 
-async def test_a_body_that_begins_otherwise_is_refused_as_ambiguous(sample_client):
+async def test_a_signed_body_with_an_unexpected_first_character_is_refused_as_ambiguous(sample_client):
     for body in [b"name=1", b'"text"', b"/things/{}", b"\x00{}"]:
         answer = await sample_client.post(THING, body)
         assert answer.status_code == 400
@@ -129,7 +129,7 @@ async def test_an_escaped_path_is_refused_as_ambiguous(sample_client):
     assert answer.json()["code"] == "ambiguous-signature"
 
 
-async def test_a_key_that_is_no_canonical_uuid_is_an_invalid_header(sample_client):
+async def test_a_non_canonical_uuid_idempotency_key_is_refused(sample_client):
     for key in [
         None,
         "",
@@ -143,7 +143,7 @@ async def test_a_key_that_is_no_canonical_uuid_is_an_invalid_header(sample_clien
         assert answer.json()["detail"][0]["loc"] == ["header", "x-service-idempotency"]
 
 
-async def test_an_upper_case_key_is_the_same_key(sample_client):
+async def test_idempotency_keys_are_case_insensitive(sample_client):
     key = str(ids.new())
     first = await sample_client.get(ONE, key=key.upper())
     again = await sample_client.get(ONE, key=key.lower())
@@ -161,7 +161,7 @@ async def test_a_request_without_a_known_token_is_unauthorized(sample_client):
         assert answer.headers["www-authenticate"].startswith("Bearer")
 
 
-async def test_a_token_on_the_host_of_another_partner_is_unauthorized(sample_app, bank, sample_partner):
+async def test_a_token_on_the_host_of_a_different_partner_is_unauthorized(sample_app, bank, sample_partner):
     await new_partner(bank, "other")
     for host in ("other.localhost", "nobody.localhost", "acme.example.com", "a.acme.localhost"):
         foreign = PartnerClient(sample_app, sample_partner, host=host)
@@ -169,21 +169,21 @@ async def test_a_token_on_the_host_of_another_partner_is_unauthorized(sample_app
         await foreign.close()
 
 
-async def test_a_sandbox_lets_in_by_its_own_address(sample_app, sample_partner):
+async def test_a_sandbox_accepts_requests_by_its_local_address(sample_app, sample_partner):
     for host in ["localhost", "127.0.0.1:8443", "[::1]:8443", "ACME.localhost"]:
         sample_client = PartnerClient(sample_app, sample_partner, host=host)
         assert (await sample_client.get(ONE)).status_code == 200
         await sample_client.close()
 
 
-async def test_a_token_ends_when_its_hour_is_over(sample_client, bank):
+async def test_a_partner_token_expires_after_an_hour(sample_client, bank):
     assert (await sample_client.get(ONE)).status_code == 200
     await as_owner(bank, "UPDATE partner_token SET expires_at = $1", wall_now())
     await asyncio.sleep(FRESH_SECONDS + 0.1)
     assert (await sample_client.get(ONE)).status_code == 401
 
 
-async def test_both_secrets_sign_while_one_is_changed(sample_client, bank):
+async def test_both_secrets_are_accepted_during_a_rotation(sample_client, bank):
     former = sample_client.partner.secret
     async with bank.pool.acquire() as conn:
         sample_client.partner.secret = await credentials.rotate_secret(
@@ -199,7 +199,7 @@ async def test_both_secrets_sign_while_one_is_changed(sample_client, bank):
     assert then.shared_secrets == (sample_client.partner.secret.encode(),)
 
 
-async def test_the_same_request_gets_the_stored_answer(sample_client, bank):
+async def test_a_repeated_request_gets_the_stored_response(sample_client, bank):
     key = ids.new()
     first = await sample_client.post(THING, BODY, key=key)
     for _ in range(2):
@@ -214,7 +214,7 @@ async def test_the_same_request_gets_the_stored_answer(sample_client, bank):
     assert await keys_kept(bank) == 1
 
 
-async def test_a_key_is_refused_for_another_method_path_query_or_body(sample_client):
+async def test_a_key_reused_with_a_different_method_path_query_or_body_is_refused(sample_client):
     key = ids.new()
     assert (await sample_client.get(ONE, key=key)).status_code == 200
     await asyncio.sleep(0.05)
@@ -231,7 +231,7 @@ async def test_a_key_is_refused_for_another_method_path_query_or_body(sample_cli
     assert RUNS["delete"] == 0
 
 
-async def test_a_key_belongs_to_one_partner_only(sample_app, bank, sample_client):
+async def test_an_idempotency_key_belongs_to_one_partner(sample_app, bank, sample_client):
     key = ids.new()
     other = PartnerClient(sample_app, await new_partner(bank, "other"))
     assert (await sample_client.post(THING, BODY, key=key)).status_code == 201
@@ -240,7 +240,7 @@ async def test_a_key_belongs_to_one_partner_only(sample_app, bank, sample_client
     await other.close()
 
 
-async def test_a_key_is_the_same_for_every_user_of_its_partner(sample_app, bank, sample_client):
+async def test_an_idempotency_key_is_shared_by_all_users_of_a_partner(sample_app, bank, sample_client):
     acme, key = sample_client.partner, ids.new()
     user_id = await credentials.create_partner_user(
         bank.pool, acme.partner_id, username="acme-second", password="a long password", now=wall_now()
@@ -256,7 +256,7 @@ async def test_a_key_is_the_same_for_every_user_of_its_partner(sample_app, bank,
     await colleague.close()
 
 
-async def test_a_refused_request_binds_its_key_and_may_be_sent_again(sample_client):
+async def test_a_refused_request_binds_its_key_and_can_be_retried(sample_client):
     for kind in ["forbidden", "bug", "unavailable"]:
         key, path = ids.new(), f"/api/v2/errors/{kind}/"
         refused = await sample_client.post(path, key=key)
@@ -267,7 +267,7 @@ async def test_a_refused_request_binds_its_key_and_may_be_sent_again(sample_clie
         assert RUNS[kind] == 2
 
 
-async def test_twenty_parallel_requests_under_one_key_have_one_effect(sample_client, bank):
+async def test_concurrent_requests_with_one_idempotency_key_have_one_effect(sample_client, bank):
     key = ids.new()
     answers = await asyncio.gather(*(sample_client.post(THING, BODY, key=key) for _ in range(20)))
     statuses = sorted(answer.status_code for answer in answers)
@@ -282,7 +282,7 @@ async def test_twenty_parallel_requests_under_one_key_have_one_effect(sample_cli
     assert made == 1
 
 
-async def test_a_request_that_still_runs_is_not_started_again(sample_client):
+async def test_a_request_in_progress_is_not_started_again(sample_client):
     key = ids.new()
     first = asyncio.create_task(sample_client.post("/api/v2/slow/", key=key))
     await asyncio.sleep(0.1)
@@ -291,7 +291,7 @@ async def test_a_request_that_still_runs_is_not_started_again(sample_client):
     assert (await sample_client.post("/api/v2/slow/", key=key)).json() == {"run": 1}
 
 
-async def test_refusals_of_the_bank_are_stored_and_accidents_are_not(sample_client):
+async def test_refusals_are_stored_and_internal_errors_are_not(sample_client):
     for kind, status, runs in (("refused", 422, 1), ("not-found", 404, 1), ("bug", 500, 2), ("unavailable", 503, 2)):
         key = ids.new()
         for _ in range(2):
@@ -300,7 +300,7 @@ async def test_refusals_of_the_bank_are_stored_and_accidents_are_not(sample_clie
         assert RUNS[kind] == runs, kind
 
 
-async def test_the_sandbox_asks_only_for_the_token(sample_client):
+async def test_sandbox_operations_require_only_a_token(sample_client):
     path = "/api/v1/sandbox/thing/"
     bare = {"x-service-idempotency": None, "x-service-signature": None}
     assert (await sample_client.post(path, BODY, headers=bare)).status_code == 202
@@ -312,7 +312,7 @@ async def test_the_sandbox_asks_only_for_the_token(sample_client):
     assert RUNS["sandbox"] == 2
 
 
-async def test_a_deprecated_operation_says_so_and_its_calls_are_counted(sample_client, bank):
+async def test_a_deprecated_operation_returns_sunset_headers_and_counts_calls(sample_client, bank):
     answer = await sample_client.get("/api/v1/old-things/")
     assert answer.headers["deprecation"] == "@1735689600"
     assert answer.headers["sunset"] == "Fri, 01 Jan 2027 00:00:00 GMT"

@@ -30,25 +30,25 @@ def with_vault(bank, vault):
     return SimpleNamespace(pool=bank.pool, vault=vault)
 
 
-async def found(bank, *spellings):
+async def find_user_ids(bank, *spellings):
     users = [await find_user_by_email(bank.pool, bank.vault, each) for each in spellings]
     return {user and user.user_id for user in users}
 
 
-async def damaged(bank):
+async def damaged_user_ids(bank):
     async with bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=bank.market, vault=VAULT)
     return {each.key["user_id"] for each in report.findings if each.table == "user_account"}
 
 
-async def test_one_address_is_one_person_in_every_spelling(bank):
+async def test_an_email_address_identifies_one_user_in_every_spelling(bank):
     spellings = ("Anna@Bücher.example", " ANNA@BU\u0308CHER.EXAMPLE ", "anna@\uff22ücher.example", PLAIN)
     user_id = await enrol(bank, spellings[0], "+12025550123")
     for each in spellings:
         with pytest.raises(Refused):
             await enrol(bank, each)
-    assert await found(bank, *spellings) == {user_id}
-    assert await found(bank, "anna@bucher.example", "anna", "") == {None}
+    assert await find_user_ids(bank, *spellings) == {user_id}
+    assert await find_user_ids(bank, "anna@bucher.example", "anna", "") == {None}
     assert len({password_subject(bank.vault, each) for each in spellings}) == 1, "no spelling has tries of its own"
     (row,) = await bank.pool.fetch(ROWS)
     assert all(each.startswith("sealed:") for each in row)
@@ -57,7 +57,7 @@ async def test_one_address_is_one_person_in_every_spelling(bank):
     assert (user.email, user.phone_number) == (PLAIN, "+12025550123")
 
 
-async def test_what_was_moved_between_two_persons_is_refused_and_named(bank):
+async def test_contact_details_moved_between_users_are_refused_and_reported(bank):
     one, two = await enrol(bank, "one@b.example", "+12025550123"), await enrol(bank, "two@b.example", "+12025550124")
     kept = await bank.pool.fetch("SELECT user_id, email, email_index, phone_number FROM user_account")
     for columns in ("email", "phone_number", "email_index", "email, email_index", "email_index, email, phone_number"):
@@ -71,10 +71,10 @@ async def test_what_was_moved_between_two_persons_is_refused_and_named(bank):
         for email in ("one@b.example", "two@b.example"):
             with pytest.raises(InvariantError):
                 await find_user_by_email(bank.pool, bank.vault, email)
-        assert await damaged(bank) == {one, two}
+        assert await damaged_user_ids(bank) == {one, two}
 
 
-async def test_a_bank_works_before_while_and_after_its_persons_are_sealed(bank):
+async def test_users_are_found_before_during_and_after_sealing_of_contact_details(bank):
     customer_id = await company(bank.pool)
     first = await member(bank.pool, customer_id, email=PLAIN)
     second = await member(bank.pool, customer_id, email="bo@b.example")
@@ -83,13 +83,13 @@ async def test_a_bank_works_before_while_and_after_its_persons_are_sealed(bank):
         await bank.pool.execute(plain, each.user_id, email)
 
     async def all_is_well():
-        assert await found(bank, "ANNA@bücher.example") == {first.user_id}
-        assert await found(bank, "Bo@b.example") == {second.user_id}
+        assert await find_user_ids(bank, "ANNA@bücher.example") == {first.user_id}
+        assert await find_user_ids(bank, "Bo@b.example") == {second.user_id}
         for email in ("anna@Bücher.example", "BO@b.example"):
             with pytest.raises(Refused):
                 await enrol(bank, email)
         assert [each.email for each in await list_users(bank.pool, bank.vault)] == [PLAIN, "bo@b.example"]
-        assert await damaged(bank) == set()
+        assert await damaged_user_ids(bank) == set()
 
     await all_is_well()
     assert await reseal_contact_details(bank, lambda _: None) == 2
@@ -100,15 +100,15 @@ async def test_a_bank_works_before_while_and_after_its_persons_are_sealed(bank):
     assert not [value for row in await bank.pool.fetch(ROWS) for value in row if not value.startswith("sealed:")]
 
 
-async def test_after_a_change_of_the_key_persons_are_found_and_sealed_anew(bank):
+async def test_users_are_found_and_resealed_after_a_key_change(bank):
     former_key, key = bytes(range(50, 82)), bytes(range(32))
     vaults = Vault(former_key), Vault(key, retired=[former_key]), Vault(key)
     former, changed, new_alone = [with_vault(bank, each) for each in vaults]
     user_id = await enrol(former, PLAIN, "+12025550123")
 
-    assert await found(changed, PLAIN) == {user_id}
+    assert await find_user_ids(changed, PLAIN) == {user_id}
     with pytest.raises(Refused):
         await enrol(changed, "Anna@bücher.example")
     assert [await reseal_contact_details(changed, lambda _: None) for _ in range(2)] == [1, 0]
-    assert await found(new_alone, PLAIN) == {user_id}
-    assert await found(former, PLAIN) == {None}
+    assert await find_user_ids(new_alone, PLAIN) == {user_id}
+    assert await find_user_ids(former, PLAIN) == {None}

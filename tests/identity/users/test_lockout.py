@@ -12,7 +12,7 @@ VAULT = Vault(bytes(32))
 NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 
 
-async def test_few_get_through_when_many_guess_at_once(database_dsn):
+async def test_concurrent_password_guesses_are_limited(database_dsn):
     async with asyncpg.create_pool(database_dsn, min_size=8, max_size=8) as pool:
 
         async def guess():
@@ -23,7 +23,7 @@ async def test_few_get_through_when_many_guess_at_once(database_dsn):
     assert approval_response.count(0) == 2
 
 
-async def test_a_success_takes_one_failure_off_an_ip_address(conn):
+async def test_a_successful_login_removes_one_failure_of_its_ip_address(conn):
     subject = ip_subject("203.0.113.7")
     for _ in range(3):
         await begin_attempt(conn, subject, NOW)
@@ -31,7 +31,7 @@ async def test_a_success_takes_one_failure_off_an_ip_address(conn):
     assert await conn.fetchval("SELECT failures FROM login_attempt") == 2
 
 
-async def test_an_account_starts_anew_after_a_success(conn):
+async def test_a_successful_login_clears_the_failures_of_the_account(conn):
     subject = password_subject(VAULT, "anna@b.example")
     await begin_attempt(conn, subject, NOW)
     await clear_attempts(conn, subject)

@@ -19,13 +19,13 @@ async def enrol(conn, email="anna@b.example"):
     return await user_members.create_user(conn, VAULT, email=email, first_name="Anna", last_name="L", now=NOW)
 
 
-async def test_an_address_belongs_to_one_person(conn):
+async def test_an_email_address_belongs_to_one_user(conn):
     await enrol(conn)
     with pytest.raises(Refused):
         await enrol(conn, "ANNA@b.example")
 
 
-async def test_a_member_who_left_comes_back_with_a_role(conn):
+async def test_a_deactivated_member_is_reactivated_with_a_new_role(conn):
     customer_id, user_id = await company(conn), await enrol(conn)
     first = await user_members.add_member(conn, customer_id, user_id, role="VIEWER", now=NOW)
     await user_members.deactivate_member(conn, customer_id, user_id, now=NOW)
@@ -36,7 +36,7 @@ async def test_a_member_who_left_comes_back_with_a_role(conn):
     assert (back.role, back.status, back.customer_name) == ("ADMIN", "ACTIVE", "Northwind")
 
 
-async def test_nobody_is_a_member_of_nothing(conn):
+async def test_adding_or_deactivating_a_member_of_an_unknown_customer_raises_not_found(conn):
     with pytest.raises(NotFound):
         await user_members.add_member(conn, ids.new(), await enrol(conn), role="ADMIN", now=NOW)
     with pytest.raises(NotFound):

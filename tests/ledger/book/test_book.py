@@ -1,4 +1,4 @@
-"""The book's own verbs: what was begun can be taken back whole, wherever it stopped."""
+"""Operations of the book: an entry can be rolled back as a whole at any point."""
 
 import gc
 from datetime import date
@@ -17,7 +17,7 @@ def begin(teller, kind="test"):
     return teller.book.begin(kind, teller.bank._moment(), business_date=DAY, settles_on=DAY)
 
 
-def test_undo_removes_a_journal_entry_that_was_never_closed(teller):
+def test_undo_removes_an_unclosed_journal_entry(teller):
     pocket = teller.pocket()
     teller.deposit(pocket, 10_000_00)
     book = teller.book
@@ -34,7 +34,7 @@ def test_undo_removes_a_journal_entry_that_was_never_closed(teller):
     book.close()
 
 
-def test_undo_takes_back_reservations_holds_and_both_bases(teller):
+def test_undo_restores_reservations_holds_and_both_bases(teller):
     pocket = teller.pocket()
     teller.deposit(pocket, 10_000_00)
     book, (lot,) = teller.book, pocket.lots
@@ -54,7 +54,7 @@ def test_undo_takes_back_reservations_holds_and_both_bases(teller):
     assert picture(book) == before
 
 
-def test_undo_takes_back_lots_that_were_lost_and_made(teller):
+def test_undo_restores_removed_lots_and_removes_new_ones(teller):
     pocket = teller.pocket()
     teller.deposit(pocket, 10_000_00)
     book, (lot,) = teller.book, pocket.lots
@@ -74,7 +74,7 @@ def test_undo_takes_back_lots_that_were_lost_and_made(teller):
     assert made.no not in book.draft.touched_lots
 
 
-def test_undo_takes_back_what_was_put_and_put_again(teller):
+def test_undo_reverts_repeated_puts_of_one_key(teller):
     book = teller.book
     book.savepoint()
     book.put(book.pending, "a", 1)
@@ -84,7 +84,7 @@ def test_undo_takes_back_what_was_put_and_put_again(teller):
     assert book.pending == {}
 
 
-def test_undo_brings_back_what_was_dropped(teller):
+def test_undo_restores_dropped_values(teller):
     book = teller.book
     book.put(book.pending, "a", 1)
     book.savepoint()
@@ -94,7 +94,7 @@ def test_undo_brings_back_what_was_dropped(teller):
     assert book.pending == {"a": 1}
 
 
-def test_undo_keeps_what_was_done_before_the_mark(teller):
+def test_undo_keeps_changes_made_before_the_savepoint(teller):
     pocket = teller.pocket()
     book = teller.book
     book.touch(pocket)
@@ -109,7 +109,7 @@ def test_undo_keeps_what_was_done_before_the_mark(teller):
     assert pocket.cash.balance == 5_00
 
 
-def test_an_entry_cannot_be_closed_while_a_bank_account_has_a_balance(teller):
+def test_closing_an_entry_with_a_nonzero_bank_account_is_refused(teller):
     pocket = teller.pocket()
     begin(teller)
     teller.book.post(teller.book.internal_account("rail:wire"), pocket.bank, 1)
@@ -118,7 +118,7 @@ def test_an_entry_cannot_be_closed_while_a_bank_account_has_a_balance(teller):
 
 
 @pytest.mark.parametrize("amount", [0, -1])
-def test_a_posting_of_zero_or_less_is_refused(teller, amount):
+def test_a_zero_or_negative_posting_is_refused(teller, amount):
     pocket = teller.pocket()
     begin(teller)
     with pytest.raises(InvariantError):
@@ -133,7 +133,7 @@ def test_an_entry_without_postings_is_dropped(teller):
     assert not teller.book.draft.rows_of(JournalEntry)
 
 
-def test_a_book_at_rest_is_next_to_nothing_for_the_collector(teller):
+def test_an_idle_book_has_no_objects_tracked_by_the_garbage_collector(teller):
     pocket = teller.pocket()
     teller.deposit(pocket, 10_000_00)
     book = teller.book

@@ -1,4 +1,4 @@
-"""Every cause that is built raises its event, once, with the ids of what it is about."""
+"""Every implemented cause raises its event once, with the ids of its objects."""
 
 import json
 import tomllib
@@ -50,14 +50,14 @@ class Witness(Teller):
         self.read = 0
 
     def told(self):
-        """Return what was raised since the last time, as (whose, kind, payload), by kind."""
+        """Return the events raised since the last call, as (owner, kind, payload), by kind."""
         rows = self.bank.tables[EventEntry][self.read :]
         self.read += len(rows)
         told = [(row.customer_id, row.kind, json.loads(row.payload)) for row in rows]
         return sorted(told, key=lambda each: each[1])
 
     def refuse(self, portal_id):
-        """Close a portal that was opened besides the first."""
+        """Close a portal that was opened in addition to the first."""
         self.do(UpdatePortal, portal_id=portal_id, close=True)
 
     def pay(self, origin, to, cents, **fields):
@@ -190,7 +190,7 @@ def test_deposits_and_their_returns_raise_events(teller, rail, name):
     assert teller.told() == [(teller.customer, f"transfers.{name}.in.rejected", about)]
 
 
-def test_payer_and_payee_get_an_event_each(teller):
+def test_a_payment_raises_one_event_for_payer_and_one_for_payee(teller):
     pocket, to = teller.pocket(), teller.payee()
     teller.deposit(pocket, 1_000_00)
     teller.told()
@@ -226,7 +226,7 @@ REJECTED = ["rejected"]
         [({"cents": 999_999_00}, REJECTED)],
     ],
 )
-def test_each_step_of_a_transfer_raises_its_events(teller, steps):
+def test_every_transfer_status_change_raises_its_events(teller, steps):
     pocket, to = teller.pocket(), teller.payee()
     teller.deposit(pocket, 1_000_00)
     for step in steps:
@@ -243,7 +243,7 @@ def test_each_step_of_a_transfer_raises_its_events(teller, steps):
             assert {payload["on_us_id"] for _, _, payload in told} == {str(LATER)}
 
 
-def test_a_transfer_between_own_pockets_raises_no_event_of_a_payment(teller):
+def test_a_transfer_between_own_pockets_raises_only_the_success_event(teller):
     pocket, other = teller.pocket(), teller.pocket()
     teller.deposit(pocket, 1_000_00)
     teller.told()
@@ -252,7 +252,7 @@ def test_a_transfer_between_own_pockets_raises_no_event_of_a_payment(teller):
         assert [kind for _, kind, _ in teller.told()] == ["transfers.on-us.success"]
 
 
-def test_each_maturity_raises_an_event_with_its_trade(teller):
+def test_a_maturity_raises_an_event_with_its_trade(teller):
     pocket = teller.pocket(reinvest=None)
     teller.deposit(pocket, 1_000_00)
     cusip = pocket.positions()[0][0]
@@ -263,7 +263,7 @@ def test_each_maturity_raises_an_event_with_its_trade(teller):
     assert teller.told() == [(teller.customer, "trades.maturity", about)]
 
 
-def test_every_kind_that_is_not_listed_as_unraised_was_raised_in_one_life(teller):
+def test_a_simulated_life_raises_every_event_kind_not_listed_as_unraised(teller):
     pocket, other, to = teller.pocket(), teller.pocket(reinvest=None), teller.payee()
     for rail in ("WIRE", "ACH"):
         teller.deposit(pocket, 1_000_00, rail)
@@ -293,7 +293,7 @@ def test_every_kind_that_is_not_listed_as_unraised_was_raised_in_one_life(teller
         msgspec.convert(payload, KINDS[kind].payload, str_keys=True)
 
 
-def test_a_payment_that_is_delivered_twice_raises_one_event(teller):
+def test_a_duplicate_payment_raises_one_event(teller):
     pocket = teller.pocket()
     command = ReceiveMoney(
         caller="rail",

@@ -1,4 +1,4 @@
-"""Looking up whose a name is."""
+"""Looking up the owner of a name."""
 
 import asyncio
 
@@ -30,7 +30,7 @@ async def new_customer(pool):
     return customer, partner
 
 
-async def test_a_name_leads_to_its_customer_and_partner(pool):
+async def test_a_directory_lookup_returns_customer_and_partner(pool):
     customer, partner = await new_customer(pool)
     entry = await Directory(pool).find("pocket", customer)
     assert entry is not None
@@ -38,7 +38,7 @@ async def test_a_name_leads_to_its_customer_and_partner(pool):
     assert await Directory(pool).find("portal", customer) is None
 
 
-async def test_concurrent_lookups_each_get_their_own_entry(pool):
+async def test_concurrent_directory_lookups_return_their_own_entry(pool):
     customers = [(await new_customer(pool))[0] for _ in range(3)]
     directory = Directory(pool)
     asked = [customers[2], ids.new(), customers[0], customers[1], customers[0]]
@@ -52,7 +52,7 @@ async def test_concurrent_lookups_each_get_their_own_entry(pool):
     ]
 
 
-async def test_an_entry_found_once_is_not_looked_up_again(pool):
+async def test_a_found_directory_entry_is_cached(pool):
     customer, _ = await new_customer(pool)
     directory = Directory(pool)
     found = await directory.find("pocket", customer)
@@ -60,7 +60,7 @@ async def test_an_entry_found_once_is_not_looked_up_again(pool):
     assert await directory.find("pocket", customer) == found
 
 
-async def test_a_name_that_was_missing_is_found_as_soon_as_it_is_there(pool):
+async def test_a_missing_directory_entry_is_found_once_inserted(pool):
     directory = Directory(pool)
     customer, _ = await new_customer(pool)
     missing = ids.new()
@@ -69,7 +69,7 @@ async def test_a_name_that_was_missing_is_found_as_soon_as_it_is_there(pool):
     assert await directory.find("pocket", missing) is not None
 
 
-async def test_the_oldest_leaves_when_the_room_is_full(pool):
+async def test_the_directory_cache_evicts_the_oldest_entry_when_full(pool):
     directory = Directory(pool, cache_size=1)
     first, second = (await new_customer(pool))[0], (await new_customer(pool))[0]
     await directory.find("pocket", first)
@@ -79,7 +79,7 @@ async def test_the_oldest_leaves_when_the_room_is_full(pool):
     assert await directory.find("pocket", second) is not None
 
 
-async def test_a_customer_is_read_as_it_is_now(pool):
+async def test_a_customer_is_read_without_caching(pool):
     customer, _ = await new_customer(pool)
     await pool.execute("UPDATE customer SET name = 'B'")
     row = await find_customer(pool, customer)

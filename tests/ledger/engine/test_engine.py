@@ -49,7 +49,7 @@ async def counts(bank):
 
 
 @pytest.fixture
-async def two(new_holder):
+async def two_holders(new_holder):
     """Two holders with money."""
     payer, payee = await new_holder(), await new_holder(weeks=26)
     await payer.deposit(50_000_00)
@@ -60,8 +60,8 @@ async def two(new_holder):
 # -- once -----------------------------------------------------------------------------
 
 
-async def test_the_same_answer_is_given_when_a_command_comes_again(bank, two: Pair):
-    command = payment(*two, 1_000_00)
+async def test_a_repeated_command_returns_the_same_outcome(bank, two_holders: Pair):
+    command = payment(*two_holders, 1_000_00)
     first = await bank.engine.submit(command)
     before = await counts(bank)
     again = await bank.engine.submit(command)
@@ -69,15 +69,15 @@ async def test_the_same_answer_is_given_when_a_command_comes_again(bank, two: Pa
     assert await counts(bank) == before
 
 
-async def test_both_get_one_answer_when_a_command_comes_twice_at_once(bank, two: Pair):
-    command = payment(*two, 1_000_00)
+async def test_concurrent_submissions_of_one_command_return_one_outcome(bank, two_holders: Pair):
+    command = payment(*two_holders, 1_000_00)
     answers = await asyncio.gather(*(bank.engine.submit(command) for _ in range(5)))
     assert len({msgspec.json.encode(answer.outcome) for answer in answers}) == 1
     assert await bank.pool.fetchval("SELECT count(*) FROM transfer") == 1
 
 
-async def test_the_others_of_a_batch_are_carried_out_once_when_a_key_in_it_comes_again(bank, two: Pair):
-    old, new = payment(*two, 1_000_00), [payment(*two, cents) for cents in (2_000_00, 3_000_00)]
+async def test_a_batch_with_a_repeated_key_executes_only_its_new_commands(bank, two_holders: Pair):
+    old, new = payment(*two_holders, 1_000_00), [payment(*two_holders, cents) for cents in (2_000_00, 3_000_00)]
     first = await bank.engine.submit(old)
     before = await counts(bank)
     answers = await bank.engine.submit_all([new[0], old, new[1]])
@@ -88,8 +88,8 @@ async def test_the_others_of_a_batch_are_carried_out_once_when_a_key_in_it_comes
     await expect_clean(bank)
 
 
-async def test_a_key_is_refused_when_it_belongs_to_another_request(bank, two: Pair):
-    command = payment(*two, 1_000_00)
+async def test_a_command_key_reused_for_a_different_request_is_refused(bank, two_holders: Pair):
+    command = payment(*two_holders, 1_000_00)
     other = msgspec.structs.replace(command, amount=2_000_00, request_hash=b"another")
     together = await bank.engine.submit_all([command, other])
     assert together[0].outcome["status"] == "COMPLETED"
@@ -100,8 +100,8 @@ async def test_a_key_is_refused_when_it_belongs_to_another_request(bank, two: Pa
     await expect_clean(bank)
 
 
-async def test_a_refusal_leaves_its_command_and_nothing_else(bank, two):
-    payer, payee = two
+async def test_a_refused_command_stores_only_its_command_row(bank, two_holders):
+    payer, payee = two_holders
     await bank.engine.submit(
         SetPocketState(
             caller="test",
@@ -122,8 +122,8 @@ async def test_a_refusal_leaves_its_command_and_nothing_else(bank, two):
     await expect_clean(bank)
 
 
-async def test_an_unknown_customer_is_not_found(bank, two):
-    payer, payee = two
+async def test_a_command_for_an_unknown_customer_raises_not_found(bank, two_holders):
+    payer, payee = two_holders
     stranger = msgspec.structs.replace(payment(payer, payee, 100), customers=(ids.new(),))
     before = await counts(bank)
     with pytest.raises(NotFound):
@@ -132,8 +132,8 @@ async def test_an_unknown_customer_is_not_found(bank, two):
 
 
 @pytest.mark.parametrize("refused", [True, False])
-async def test_due_work_is_kept_when_the_command_after_it_finds_cold_books(bank, two, refused):
-    payer, payee = two
+async def test_due_maturities_are_committed_when_the_next_command_loads_cold_books(bank, two_holders, refused):
+    payer, payee = two_holders
     async with bank.pool.acquire() as conn:
         await write_clock(conn, ClockState(et_instant(date(2025, 7, 8), 10), wall_now(), frozen=True))
     bank.engine.forget_all()
@@ -150,8 +150,8 @@ async def test_due_work_is_kept_when_the_command_after_it_finds_cold_books(bank,
     await expect_clean(bank)
 
 
-async def test_a_pocket_is_not_overdrawn_when_two_payments_of_one_batch_would(bank, two: Pair):
-    commands = [payment(*two, 30_000_00) for _ in range(2)]
+async def test_two_payments_of_one_batch_cannot_overdraw_a_pocket(bank, two_holders: Pair):
+    commands = [payment(*two_holders, 30_000_00) for _ in range(2)]
     answers = await bank.engine.submit_all(commands)
     assert sorted(answer.outcome["status"] for answer in answers) == ["COMPLETED", "REJECTED"]
     await expect_clean(bank)
@@ -174,7 +174,7 @@ def explode(books, cmd, ctx):
 
 
 class Explode(Command, frozen=True, kw_only=True):
-    """A command with a bug: it raises, or it plans what the database must refuse."""
+    """A command with a bug: it raises an error, or it plans rows that the database must refuse."""
 
     rule = explode
 
@@ -183,8 +183,8 @@ class Explode(Command, frozen=True, kw_only=True):
 
 
 @pytest.mark.parametrize("how", ["raise", "overdraw"])
-async def test_only_the_broken_command_fails_when_a_batch_holds_one(bank, two, monkeypatch, how):
-    payer, payee = two
+async def test_a_failing_command_does_not_fail_the_rest_of_its_batch(bank, two_holders, monkeypatch, how):
+    payer, payee = two_holders
     broken = Explode(caller="test", key=ids.new(), customers=(payer.customer_id,), pocket_id=payer.pocket_id, how=how)
     good = [payment(payer, payee, 100_00) for _ in range(6)]
     answers = await asyncio.gather(
@@ -204,7 +204,7 @@ async def test_only_the_broken_command_fails_when_a_batch_holds_one(bank, two, m
 
 
 @pytest.fixture
-async def rival(bank):
+async def second_engine(bank):
     """Another process on the same database, with a cache of its own."""
     engine = engine_beside(bank)
     await engine.start()
@@ -212,10 +212,10 @@ async def rival(bank):
     await engine.stop()
 
 
-async def test_no_money_is_spent_twice_when_two_engines_fight_for_a_pocket(bank, rival, two):
-    payer, payee = two
+async def test_competing_engines_never_spend_the_money_of_a_pocket_twice(bank, second_engine, two_holders):
+    payer, payee = two_holders
     wanted = [payment(payer, payee, 3_333_00) for _ in range(30)]
-    answers = await asyncio.gather(*(engine.submit(each) for each in wanted for engine in (bank.engine, rival)))
+    answers = await asyncio.gather(*(engine.submit(each) for each in wanted for engine in (bank.engine, second_engine)))
     paid = {a.outcome["transfer_id"] for a in answers if a.outcome["status"] == "COMPLETED"}
     assert len(paid) == 14  # the spread leaves too little of 50,000.00 for a fifteenth
     for one, other in zip(answers[::2], answers[1::2], strict=True):
@@ -224,11 +224,11 @@ async def test_no_money_is_spent_twice_when_two_engines_fight_for_a_pocket(bank,
     await expect_clean(bank)
 
 
-async def test_nothing_is_lost_when_engines_pay_to_and_fro(bank, rival, two):
-    one, other = two
+async def test_payments_in_both_directions_on_two_engines_lose_no_money(bank, second_engine, two_holders):
+    one, other = two_holders
     pairs = [(one, other), (other, one)]
     await asyncio.gather(
-        *((bank.engine, rival)[n % 2].submit(payment(*pairs[(n // 3) % 2], 100_00 + n)) for n in range(120))
+        *((bank.engine, second_engine)[n % 2].submit(payment(*pairs[(n // 3) % 2], 100_00 + n)) for n in range(120))
     )
     assert await bank.pool.fetchval("SELECT count(*) FROM command WHERE kind = 'TransferOnUs'") == 120
     on_us = "SELECT customer_id, account_no FROM account WHERE kind = 'on_us'"
@@ -242,8 +242,8 @@ async def test_nothing_is_lost_when_engines_pay_to_and_fro(bank, rival, two):
 # -- stopping ---------------------------------------------------------------------------------
 
 
-async def test_every_command_is_answered_when_the_engine_stops_under_load(bank, two):
-    payer, _ = two
+async def test_stopping_the_engine_under_load_answers_every_command(bank, two_holders):
+    payer, _ = two_holders
     command = [payer.receipt(100) for _ in range(50)]
     waiting = [asyncio.ensure_future(bank.engine.submit(each)) for each in command]
     await asyncio.sleep(0.005)
@@ -265,7 +265,7 @@ async def let_tasks_run():
 
 
 @pytest.mark.parametrize(("min_batch", "running", "final"), [(1, [1, 1], [1, 1, 3]), (3, [1, 3], [1, 3, 1])])
-async def test_an_extra_lane_waits_for_a_minimum_batch(bank, monkeypatch, min_batch, running, final):
+async def test_an_extra_engine_lane_waits_for_a_minimum_batch(bank, monkeypatch, min_batch, running, final):
     engine = engine_beside(bank, lanes=2, min_batch=min_batch)
     taken, end = [], asyncio.Event()
 
@@ -290,7 +290,7 @@ async def test_an_extra_lane_waits_for_a_minimum_batch(bank, monkeypatch, min_ba
     await engine.stop()
 
 
-async def test_no_command_overtakes_an_earlier_one_of_its_customer(bank, monkeypatch):
+async def test_commands_of_a_customer_are_executed_in_order_across_lanes(bank, monkeypatch):
     engine = engine_beside(bank, lanes=2)
     taken, end = [], asyncio.Event()
 

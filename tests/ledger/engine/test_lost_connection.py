@@ -13,7 +13,7 @@ _AT_ONCE = 65536
 
 
 class Line:
-    """A line to Postgres that can be told to break at the next COMMIT."""
+    """A connection to Postgres that can be set to break at the next COMMIT."""
 
     def __init__(self, dsn):
         parts = urlsplit(dsn)
@@ -62,7 +62,7 @@ class Line:
                     self._deaf.add(id(ends[0]))
                     writer.write(sent)
                     await writer.drain()
-                    await asyncio.sleep(0.1)  # it is committed, and nobody hears of it
+                    await asyncio.sleep(0.1)  # it is committed, and no caller gets an answer
                     return
                 writer.write(sent)
                 await writer.drain()
@@ -90,7 +90,7 @@ async def far_bank(line):
 
 
 @pytest.mark.parametrize("when", ["cut_before", "cut_after"])
-async def test_a_command_happens_once_when_the_line_breaks_at_commit(far_bank, new_holder, line, when):
+async def test_a_command_is_executed_once_when_the_connection_breaks_at_commit(far_bank, new_holder, line, when):
     holder = await new_holder(at=far_bank)
     setattr(line, when, 1)
     command = holder.receipt(1_000_00)
@@ -101,7 +101,7 @@ async def test_a_command_happens_once_when_the_line_breaks_at_commit(far_bank, n
     assert await far_bank.pool.fetchval("SELECT count(*) FROM transaction") == 1
 
 
-async def test_all_happen_once_when_the_line_keeps_breaking_under_load(far_bank, new_holder, line):
+async def test_commands_are_executed_once_when_the_connection_keeps_breaking(far_bank, new_holder, line):
     holders = [await new_holder(at=far_bank) for _ in range(4)]
     line.cut_before = line.cut_after = 4
     commands = [holders[n % 4].receipt(1_000_00 + n) for n in range(80)]
@@ -117,7 +117,7 @@ async def test_all_happen_once_when_the_line_keeps_breaking_under_load(far_bank,
     await expect_clean(far_bank)
 
 
-async def test_all_happen_once_when_backends_are_terminated_under_load(bank, new_holder, bank_dsn):
+async def test_commands_are_executed_once_when_postgres_backends_are_terminated(bank, new_holder, bank_dsn):
     conn = await asyncpg.connect(bank_dsn)
     holders = [await new_holder() for _ in range(4)]
     commands = [holders[n % 4].receipt(1_000_00 + n) for n in range(120)]

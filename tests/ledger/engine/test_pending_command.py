@@ -1,24 +1,24 @@
-"""What a command looks at is read under its customers' locks, not before."""
+"""The rows a command depends on are read under its customers' locks, not before."""
 
 import asyncio
 from uuid import UUID
 
-from tests.payments.on_us.test_routes import PATH, account, payee, requested
+from tests.payments.on_us.test_routes import PATH, account, payee, requested_amount
 
 CHANGE = "UPDATE counterparty SET status = $2 WHERE counterparty_id = $1"
 
 
-async def test_a_counterparty_that_is_unlinked_meanwhile_is_not_paid(partner_desk):
+async def test_a_transfer_to_a_counterparty_unlinked_while_it_waits_is_refused(partner_desk):
     pocket, target = await partner_desk.funded(5_000_00), await partner_desk.pocket()
     linked = await payee(partner_desk, pocket, target)
     body = {
         "type": "PEER_TO_PEER",
         "from_account": account(pocket),
-        "amount": requested(100_00),
+        "amount": requested_amount(100_00),
         "counterparty_id": linked,
     }
     async with partner_desk.bank.pool.acquire() as conn, conn.transaction():
-        # Whoever unlinks holds the customer: the transfer has read the door, and waits for him.
+        # The unlink holds the lock of the customer: the transfer has read the portal, and waits for the lock.
         await conn.execute("SELECT 1 FROM ledger_head WHERE customer_id = $1 FOR UPDATE", UUID(pocket.customer))
         asking = asyncio.create_task(
             partner_desk.refused("POST", PATH, body, status=422, code="counterparty-not-verified")

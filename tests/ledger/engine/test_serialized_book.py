@@ -27,7 +27,7 @@ FIELDS = "d3f6"
 """Of SERIALIZATION_VERSION 4. When this fails, raise it: heads in databases carry the fields from before."""
 
 
-def test_the_layout_goes_up_when_a_field_changes():
+def test_the_serialization_version_changes_with_the_fields_of_a_book():
     kinds = (SerializedBook, PocketBook, Account, Lot)
     told = repr([(kind.__name__, kind.__struct_fields__) for kind in kinds])
 
@@ -52,7 +52,7 @@ async def _read(conn):
     return books, [head for head in heads if deserialize_book(head["serialized_book"]) is not None]
 
 
-async def test_a_book_of_its_image_is_the_book_of_the_tables(conn):
+async def test_a_book_loaded_from_its_image_equals_the_book_loaded_from_the_tables(conn):
     of_images, with_image = await _read(conn)
     await conn.execute("UPDATE ledger_head SET serialized_book = NULL")
     of_tables, without = await _read(conn)
@@ -73,7 +73,7 @@ async def test_a_book_of_its_image_is_the_book_of_the_tables(conn):
         "''::bytea",
     ],
 )
-async def test_the_tables_are_read_when_an_image_is_damaged(conn, damaged):
+async def test_a_damaged_book_image_falls_back_to_the_tables(conn, damaged):
     whole, _ = await _read(conn)
     await conn.execute(f"UPDATE ledger_head SET serialized_book = {damaged}")
 
@@ -83,7 +83,7 @@ async def test_the_tables_are_read_when_an_image_is_damaged(conn, damaged):
     assert pictures(books) == pictures(whole)
 
 
-async def test_the_tables_are_read_when_an_image_has_another_layout(conn, monkeypatch):
+async def test_a_book_image_of_a_different_version_is_not_deserialized(conn, monkeypatch):
     books, _ = await _read(conn)
     monkeypatch.setattr("billfold.ledger.engine.load_books.SERIALIZATION_VERSION", SERIALIZATION_VERSION + 1)
     newer = serialize_book(next(iter(books.values())))

@@ -1,4 +1,4 @@
-"""What a batch wrote goes into the database in one call or by COPY, and is the same either way."""
+"""The rows of a batch are written in one call or by COPY, with the same result."""
 
 from uuid import UUID
 
@@ -36,7 +36,7 @@ SELECT string_agg(a.attname, ',' ORDER BY a.attnum)
 """
 
 
-async def test_rows_are_taken_by_the_columns_in_which_they_are_copied(conn):
+async def test_batch_write_columns_match_the_fields_of_the_rows(conn):
     taken = [row[0] for row in await conn.fetch(_TAKEN)][_NOT_ROWS:]
     columns = {row.table: ",".join(row.__struct_fields__) for row in Row.__subclasses__() if is_stored(row)}
     columns["journal_entry"] = ",".join(StoredEntry.__struct_fields__)
@@ -51,7 +51,7 @@ async def left_by(bank, command):
 
 
 @pytest.mark.parametrize("few", [0, 60])
-async def test_a_payment_leaves_proven_rows_however_many_books_are_few(bank, new_holder, monkeypatch, few):
+async def test_a_payment_writes_verified_rows_in_single_call_and_batch_mode(bank, new_holder, monkeypatch, few):
     payer, payee = await new_holder(), await new_holder(weeks=26)
     await payer.deposit(50_000_00)
     monkeypatch.setattr(write, "SINGLE_CALL_MAX_BOOKS", few)
@@ -77,7 +77,7 @@ ACME = Origin(kind="PARTNER", name="acme", ip_address="192.0.2.7", user_agent="c
 
 
 @pytest.fixture
-def do(bank):
+def submit_command(bank):
     async def submit(kind, holder, /, *, key=None, origin=ACME, **fields):
         command = kind(caller="test", key=key or ids.new(), customers=(holder.customer_id,), origin=origin, **fields)
         try:
@@ -97,13 +97,13 @@ def open_pocket(name="Second"):
     return {"partner_id": PARTNER, "name": name, "deposit_weeks": 13, "reinvestment_weeks": None}
 
 
-async def test_a_command_is_audited_with_its_origin_and_outcome(bank, new_holder, do):
+async def test_a_command_is_audited_with_its_origin_and_outcome(bank, new_holder, submit_command):
     holder = await new_holder()
-    outcome = await do(OpenPocket, holder, **open_pocket())
+    outcome = await submit_command(OpenPocket, holder, **open_pocket())
     pocket_id = UUID(outcome["pocket_id"])
-    await do(UpdatePocket, holder, pocket_id=pocket_id, name="Third")
-    await do(UpdatePocket, holder, pocket_id=pocket_id, close_for="not needed")
-    await do(UpdatePortal, holder, portal_id=holder.portal_id, close=True)
+    await submit_command(UpdatePocket, holder, pocket_id=pocket_id, name="Third")
+    await submit_command(UpdatePocket, holder, pocket_id=pocket_id, close_for="not needed")
+    await submit_command(UpdatePortal, holder, portal_id=holder.portal_id, close=True)
     rows = await log_of(bank, holder)
     assert [(row.action, row.resource_id, row.outcome) for row in rows] == [
         ("pocket.created", str(pocket_id), "SUCCESS"),
@@ -115,43 +115,43 @@ async def test_a_command_is_audited_with_its_origin_and_outcome(bank, new_holder
     assert (rows[0].actor_name, rows[0].ip_address, rows[0].user_agent) == ("acme", "192.0.2.7", "curl/8")
 
 
-async def test_a_refusal_is_recorded_as_a_failure(bank, new_holder, do):
+async def test_a_refused_command_is_audited_as_a_failure(bank, new_holder, submit_command):
     holder = await new_holder()
     await holder.deposit(100_00)
-    assert await do(UpdatePocket, holder, pocket_id=holder.pocket_id, close_for="x") == "pocket-not-empty"
-    assert await do(UpdatePocket, holder, pocket_id=ids.new(), name="x") == "not-found"
+    assert await submit_command(UpdatePocket, holder, pocket_id=holder.pocket_id, close_for="x") == "pocket-not-empty"
+    assert await submit_command(UpdatePocket, holder, pocket_id=ids.new(), name="x") == "not-found"
     first, second = await log_of(bank, holder)
     assert (first.action, first.outcome) == ("pocket.closed", "FAILURE")
     assert msgspec.json.decode(first.details)["refused"] == "pocket-not-empty"
     assert msgspec.json.decode(second.details)["refused"] == "not-found"
 
 
-async def test_the_end_of_reinvestment_is_audited(bank, new_holder, do):
+async def test_the_end_of_reinvestment_is_audited(bank, new_holder, submit_command):
     holder = await new_holder()
     fields = {"pocket_id": holder.pocket_id, "keep_reinvestment": False}
-    await do(UpdatePocket, holder, reinvestment_weeks=None, **fields)
+    await submit_command(UpdatePocket, holder, reinvestment_weeks=None, **fields)
     (row,) = await log_of(bank, holder)
     assert msgspec.json.decode(row.details) == {"reinvestment_weeks": None}
 
 
-async def test_a_repeated_request_is_recorded_once(bank, new_holder, do):
+async def test_a_repeated_command_is_audited_once(bank, new_holder, submit_command):
     holder, key = await new_holder(), ids.new()
     for _ in range(3):
-        await do(OpenPocket, holder, key=key, **open_pocket())
+        await submit_command(OpenPocket, holder, key=key, **open_pocket())
     assert len(await log_of(bank, holder)) == 1
 
 
-async def test_a_command_without_origin_is_not_audited(bank, new_holder, do):
+async def test_a_command_without_origin_is_not_audited(bank, new_holder, submit_command):
     holder = await new_holder()
     await holder.deposit(100_00)
-    await do(SetPocketState, holder, origin=None, pocket_id=holder.pocket_id, status="FROZEN")
+    await submit_command(SetPocketState, holder, origin=None, pocket_id=holder.pocket_id, status="FROZEN")
     assert await log_of(bank, holder) == []
 
 
-async def test_the_log_of_a_bank_that_lived_proves_itself(bank, new_holder, do):
+async def test_the_audit_log_of_an_active_bank_verifies_clean(bank, new_holder, submit_command):
     holder = await new_holder()
     for n in range(5):
-        await do(OpenPocket, holder, **open_pocket(f"Pocket {n}"))
+        await submit_command(OpenPocket, holder, **open_pocket(f"Pocket {n}"))
     async with bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=bank.market, vault=bank.vault)
         of_bank = await conn.fetchval(
@@ -161,10 +161,10 @@ async def test_the_log_of_a_bank_that_lived_proves_itself(bank, new_holder, do):
     assert report.checked["audit_entry"] - of_bank == 5
 
 
-async def test_counterparty_changes_are_audited_for_the_team(bank, new_holder, do):
+async def test_counterparty_changes_are_audited_for_the_team(bank, new_holder, submit_command):
     holder, payee = await new_holder(), await new_holder()
     await member(bank.pool, holder.customer_id)
-    made = await do(
+    made = await submit_command(
         AddCounterparty,
         holder,
         counterparty_name={"type": "business", "business_name": "A holder"},
@@ -176,9 +176,9 @@ async def test_counterparty_changes_are_audited_for_the_team(bank, new_holder, d
         target_pocket_id=payee.pocket_id,
     )
     gone = {"counterparty_id": UUID(made["counterparty_id"])}
-    await do(UpdateCounterparty, holder, display_name="Owner", rename=True, **gone)
-    await do(UpdateCounterparty, holder, unlink=True, **gone)
-    await do(UpdateCounterparty, holder, unlink=True, **gone)
+    await submit_command(UpdateCounterparty, holder, display_name="Owner", rename=True, **gone)
+    await submit_command(UpdateCounterparty, holder, unlink=True, **gone)
+    await submit_command(UpdateCounterparty, holder, unlink=True, **gone)
     assert await notified(bank) == [
         ("COUNTERPARTY_STATUS_CHANGED", "The counterparty Landlord was linked."),
         ("COUNTERPARTY_STATUS_CHANGED", "The counterparty A holder was unlinked."),
@@ -189,5 +189,5 @@ AUDITED = [kind for kind in commands() if kind.audit is not None]
 
 
 @pytest.mark.parametrize("kind", AUDITED, ids=lambda kind: kind.__name__)
-def test_what_is_audited_are_fields_of_the_command(kind):
+def test_audited_fields_exist_on_their_command(kind):
     assert set(kind.__struct_fields__) >= set(kind.audit.fields)

@@ -1,4 +1,4 @@
-"""Appointments are kept in order, when their time has come, and again when nobody could."""
+"""Scheduled jobs run in order when they are due, and are retried after a failure."""
 
 from datetime import timedelta
 
@@ -12,7 +12,7 @@ from billfold.platform.errors import Unavailable
 from billfold.sandbox.control.clock_stepper import ClockStepper
 
 
-async def test_the_clock_stops_at_every_appointment_on_its_way(bank):
+async def test_advancing_the_clock_stops_at_every_scheduled_job(bank):
     met = []
 
     async def meet(at_bank, appointment):
@@ -42,7 +42,7 @@ async def test_the_clock_stops_at_every_appointment_on_its_way(bank):
     assert await bank.pool.fetchval("SELECT count(*) FROM scheduled_job") == 1, "nobody's stays"
 
 
-async def test_what_could_not_be_kept_stays_and_holds_up_no_other(bank):
+async def test_a_failed_job_remains_scheduled_and_does_not_block_others(bank):
     kept = []
 
     async def keep(_, appointment):
@@ -69,7 +69,7 @@ async def test_what_could_not_be_kept_stays_and_holds_up_no_other(bank):
     assert (again.happened, again.failed) == ({"meeting": 1}, {})
 
 
-async def test_an_appointment_moves_when_it_is_made_again_and_can_be_cancelled(bank):
+async def test_a_job_scheduled_again_is_moved_and_can_be_cancelled(bank):
     async def put_off(at_bank, appointment):
         later = appointment._replace(at=appointment.at + timedelta(days=1))
         await jobs_store.schedule(at_bank.pool, [later])
@@ -83,7 +83,7 @@ async def test_an_appointment_moves_when_it_is_made_again_and_can_be_cancelled(b
     assert await next_scheduled_at(bank) is None
 
 
-async def test_what_does_not_answer_is_waited_for_once_in_a_run(bank):
+async def test_an_unavailable_job_kind_is_tried_once_per_run(bank):
     met = []
 
     async def ring(_, appointment):

@@ -1,4 +1,4 @@
-"""What a client may be."""
+"""Metadata of OAuth clients."""
 
 from typing import Any
 from uuid import UUID
@@ -14,16 +14,16 @@ REDIRECT = "https://books.example/callback"
 GOOD: dict[str, Any] = {"name": "Books", "scopes": ("pockets.read",), "redirect_uris": (REDIRECT,)}
 
 
-def made(**changed):
+def new_client(**changed):
     return build_client(NewClient(**{**GOOD, **changed}), "books", wall_now())
 
 
-def test_a_new_client_is_of_the_strict_profile():
-    client = made()
+def test_a_new_client_defaults_to_the_strict_profile():
+    client = new_client()
     assert client.is_fapi2
     assert (client.dpop_bound, client.requires_nonce) == (True, True)
     assert client.grant_types == ("authorization_code", "refresh_token")
-    loose = made(profile="documented")
+    loose = new_client(profile="documented")
     assert (loose.dpop_bound, loose.requires_nonce) == (False, False)
 
 
@@ -48,13 +48,13 @@ def test_a_new_client_is_of_the_strict_profile():
 )
 def test_invalid_client_fields_are_reported_with_their_location(changed, place):
     with pytest.raises(InvalidInput) as refused:
-        made(**changed)
+        new_client(**changed)
     assert place in {each.loc[0] for each in refused.value.errors}
 
 
-def test_a_service_user_has_no_scopes_about_people():
+def test_a_service_user_with_personal_scopes_is_refused():
     with pytest.raises(InvalidInput):
-        made(grant_types=("client_credentials",), redirect_uris=(), customer_id=UUID(int=1), scopes=("openid",))
+        new_client(grant_types=("client_credentials",), redirect_uris=(), customer_id=UUID(int=1), scopes=("openid",))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_service_user_has_no_scopes_about_people():
         "http://[::1]:8765/callback",
     ],
 )
-def test_answers_go_over_https_or_to_this_machine(uri):
+def test_an_https_or_loopback_redirect_uri_is_accepted(uri):
     assert redirect_uri_error(uri) is None
 
 
@@ -92,5 +92,5 @@ def test_answers_go_over_https_or_to_this_machine(uri):
         "",
     ],
 )
-def test_answers_go_nowhere_else(uri):
+def test_a_redirect_uri_that_is_not_https_or_loopback_is_refused(uri):
     assert redirect_uri_error(uri) is not None

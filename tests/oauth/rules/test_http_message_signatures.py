@@ -1,4 +1,4 @@
-"""What a signature of RFC 9421 covers, and until when: each part that is changed after signing is noticed."""
+"""Signatures of RFC 9421: what they cover, when they expire, and that any change after signing is refused."""
 
 import hashlib
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ VALUES = {
 }
 
 
-def registered(algorithm):
+def client_key(algorithm):
     key = KEYS[algorithm]
     pem = key.private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
     return ClientKey("books", key.thumbprint, algorithm, pem, created_at=NOW, expires_at=None, registered_by=None)
@@ -48,7 +48,7 @@ def verify(*, covered=(*VALUES, "content-digest"), created=NOW, more="", sha="sh
     values |= sent.get("headers", {})
     url, method = sent.get("url", VALUES["@target-uri"]), sent.get("method", "POST")
     message = Message(method, url, sent.get("arrived", body), values.get)
-    verify_message(message, [registered("EdDSA"), registered("ES256")], sent.get("now", NOW))
+    verify_message(message, [client_key("EdDSA"), client_key("ES256")], sent.get("now", NOW))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def verify(*, covered=(*VALUES, "content-digest"), created=NOW, more="", sha="sh
         {"created": datetime.fromtimestamp(NOW.timestamp() + 300, UTC)},
     ],
 )
-def test_a_signature_over_what_was_sent_holds_for_five_minutes(fields):
+def test_an_http_message_signature_is_valid_for_five_minutes(fields):
     verify(**fields)
 
 
@@ -90,6 +90,6 @@ def test_a_signature_over_what_was_sent_holds_for_five_minutes(fields):
         ({"url": "https://Bank.Example/api/pay/?a=2"}, "registered key"),
     ],
 )
-def test_what_was_changed_after_signing_or_is_too_old_is_refused(fields, why):
+def test_an_altered_or_expired_http_message_signature_is_refused(fields, why):
     with pytest.raises(InvalidSignature, match=why):
         verify(**fields)

@@ -1,4 +1,4 @@
-"""What surrounds every answer of the authorization server."""
+"""Headers, rate limits, logs and the OpenAPI document of the authorization server."""
 
 import httpx
 from tests.support.oauth import AUTHORIZE, ISSUER, PAR, TOKEN, refused
@@ -22,7 +22,7 @@ ENDPOINTS = [
 ]
 
 
-async def test_every_answer_is_careful(books_client):
+async def test_every_authorization_server_response_has_security_headers(books_client):
     for method, path in ENDPOINTS:
         answer = await books_client.http.request(method, path, headers={"origin": "https://evil.example"})
         assert answer.headers["x-content-type-options"] == "nosniff"
@@ -39,7 +39,7 @@ async def test_every_answer_is_careful(books_client):
             assert answer.headers["x-frame-options"] == "DENY"
 
 
-async def test_plain_http_is_refused_before_anything_is_read(auth_app):
+async def test_plain_http_to_the_authorization_server_is_refused_before_reading(auth_app):
     transport = httpx.ASGITransport(auth_app, raise_app_exceptions=False)
     plain = ISSUER.replace("https", "http")
     for method, path in ENDPOINTS:
@@ -50,7 +50,7 @@ async def test_plain_http_is_refused_before_anything_is_read(auth_app):
         assert "location" not in answer.headers
 
 
-async def test_an_address_that_asks_too_often_waits(books_client, bank):
+async def test_authorization_requests_from_one_address_are_rate_limited(books_client, bank):
     first = await books_client.http.get(AUTHORIZE)
     left = [int(first.headers[f"x-ratelimit-{name}"]) for name in ("limit", "remaining", "reset")]
     assert left[:2] == [300, 299]
@@ -65,7 +65,7 @@ async def test_an_address_that_asks_too_often_waits(books_client, bank):
     assert await bank.pool.fetchval("SELECT count(*) FROM oauth_authorization_request") == 0
 
 
-async def test_both_spellings_of_a_path_answer(books_client):
+async def test_the_token_path_with_a_trailing_slash_needs_its_own_dpop_proof(books_client):
     code = await books_client.code()
     form = {
         "grant_type": "authorization_code",
@@ -80,7 +80,7 @@ async def test_both_spellings_of_a_path_answer(books_client):
     assert answer.status_code == 200
 
 
-async def test_nothing_secret_is_logged(books_client, bank, capfd):
+async def test_oauth_secrets_are_not_logged(books_client, bank, capfd):
     tokens = await books_client.tokens()
     await books_client.refresh(tokens["refresh_token"])
     await books_client.exchange("a code of nobody")
@@ -91,7 +91,7 @@ async def test_nothing_secret_is_logged(books_client, bank, capfd):
         assert secret not in said
 
 
-def test_the_document_describes_every_endpoint():
+def test_the_authorization_server_document_describes_every_endpoint():
     paths = auth_document(Settings())["paths"]
     described = {(method.upper(), path) for path, item in paths.items() for method in item}
     hidden = {("POST", AUTHORIZE), ("GET", "/nowhere")}

@@ -20,7 +20,7 @@ async def left_behind(bank):
     ]
 
 
-async def test_an_assertion_with_a_wrong_claim_is_refused(books_client, bank):
+async def test_a_client_assertion_with_a_wrong_claim_is_refused(books_client, bank):
     for changed in [
         {"aud": ISSUER + TOKEN},
         {"aud": [ISSUER]},
@@ -50,14 +50,14 @@ async def test_an_assertion_with_a_wrong_claim_is_refused(books_client, bank):
         assert await left_behind(bank) == [0, 0, 0, 0]
 
 
-async def test_an_assertion_may_begin_now_or_have_begun(books_client):
+async def test_a_client_assertion_valid_from_now_or_earlier_is_accepted(books_client):
     for seconds in [-300, 0, 10]:
         now = int(time.time())
         assertion = books_client.assertion(iat=now + seconds, nbf=now + seconds)
         assert (await books_client.push(proving={"client_assertion": assertion})).status_code == 201
 
 
-async def test_an_assertion_with_a_wrong_header_is_refused(books_client, bank):
+async def test_a_client_assertion_with_a_wrong_header_is_refused(books_client, bank):
     for header in [
         {"alg": "none"},
         {"alg": "RS256"},
@@ -75,7 +75,7 @@ async def test_an_assertion_with_a_wrong_header_is_refused(books_client, bank):
         assert await left_behind(bank) == [0, 0, 0, 0]
 
 
-async def test_an_assertion_by_ed25519_may_say_so_in_either_way(relying):
+async def test_a_client_assertion_by_ed25519_is_accepted_under_both_algorithm_names(relying):
     books_client = await relying("books", keys=("EdDSA",), requires_nonce=False)
     books_client.key = KEYS["EdDSA"]
     for name in ("EdDSA", "Ed25519"):
@@ -83,7 +83,7 @@ async def test_an_assertion_by_ed25519_may_say_so_in_either_way(relying):
         assert (await books_client.push(proving=proving)).status_code == 201
 
 
-async def test_keys_that_come_with_an_assertion_are_not_looked_at(books_client, bank):
+async def test_keys_embedded_in_a_client_assertion_are_ignored(books_client, bank):
     mine = new_key()
     for header in (
         {"jwk": mine.jwk},
@@ -96,7 +96,7 @@ async def test_keys_that_come_with_an_assertion_are_not_looked_at(books_client, 
         refused(answer, "invalid_client", 401)
 
 
-async def test_other_ways_to_prove_a_client_are_refused(books_client, bank):
+async def test_client_authentication_other_than_private_key_jwt_is_refused(books_client, bank):
     for changed in [
         {"client_assertion": None},
         {"client_assertion": "no JWT"},
@@ -118,7 +118,7 @@ async def test_basic_authentication_is_refused(books_client):
     refused(answer, "invalid_client", 401)
 
 
-async def test_a_client_proves_only_itself(books_client, relying):
+async def test_a_client_assertion_for_a_different_client_is_refused(books_client, relying):
     other = await relying("other", keys=("EdDSA",), requires_nonce=False)
     other.key = KEYS["EdDSA"]
     refused(await books_client.push(proving={"client_assertion": other.assertion()}), "invalid_client", 401)
@@ -126,18 +126,18 @@ async def test_a_client_proves_only_itself(books_client, relying):
     refused(await books_client.push(proving={"client_assertion": forged}), "invalid_client", 401)
 
 
-async def test_an_assertion_is_taken_once(books_client, bank):
+async def test_a_client_assertion_is_accepted_once(books_client, bank):
     sent = {"client_assertion": books_client.assertion()}
     assert (await books_client.push(proving=sent)).status_code == 201
     refused(await books_client.push(proving=sent), "invalid_client", 401)
     assert (await left_behind(bank))[0] == 1
 
 
-async def test_the_client_id_may_be_left_to_the_assertion(books_client):
+async def test_the_client_id_is_taken_from_the_assertion_when_omitted(books_client):
     assert (await books_client.push(proving={"client_id": None})).status_code == 201
 
 
-async def test_an_assertion_of_a_documented_client_lives_an_hour_and_is_taken_once(ledger_client, bank):
+async def test_an_assertion_of_a_documented_profile_client_is_valid_for_an_hour_and_accepted_once(ledger_client, bank):
     assertion = ledger_client.assertion(exp=int(time.time()) + 3600)
     assert (await ledger_client.push(proving={"client_assertion": assertion})).status_code == 201
     refused(await ledger_client.push(proving={"client_assertion": assertion}), "invalid_client", 401)
@@ -147,7 +147,7 @@ async def test_an_assertion_of_a_documented_client_lives_an_hour_and_is_taken_on
     refused(await ledger_client.push(proving={"client_assertion": later}), "invalid_client", 401)
 
 
-async def test_a_documented_client_may_name_the_token_endpoint_as_audience(ledger_client):
+async def test_a_documented_profile_client_may_use_the_token_endpoint_as_audience(ledger_client):
     for audience in (ISSUER, ISSUER + TOKEN):
         assertion = ledger_client.assertion(aud=audience)
         assert (await ledger_client.push(proving={"client_assertion": assertion})).status_code == 201
@@ -155,7 +155,7 @@ async def test_a_documented_client_may_name_the_token_endpoint_as_audience(ledge
     refused(await ledger_client.push(proving=wrong), "invalid_client", 401)
 
 
-async def test_a_revoked_client_is_unknown_and_so_are_its_tokens(books_client, bank):
+async def test_revoking_a_client_invalidates_its_assertions_and_tokens(books_client, bank):
     tokens = await books_client.tokens()
     async with bank.pool.acquire() as conn:
         await clients.revoke_client(conn, "books", now=wall_now())
@@ -164,7 +164,7 @@ async def test_a_revoked_client_is_unknown_and_so_are_its_tokens(books_client, b
     assert (await books_client.browse(**books_client.asked())).status_code == 400
 
 
-async def test_keys_are_rotated_without_a_gap(books_client, bank):
+async def test_both_client_keys_are_accepted_during_rotation(books_client, bank):
     following = new_key("EdDSA")
     async with bank.pool.acquire() as conn:
         await clients.rotate_client_key(conn, "books", following.pem, now=wall_now())
@@ -176,7 +176,7 @@ async def test_keys_are_rotated_without_a_gap(books_client, bank):
     refused(await books_client.push(), "invalid_client", 401)
 
 
-async def test_the_key_id_chooses_the_key(books_client, bank):
+async def test_the_kid_selects_the_client_key(books_client, bank):
     second = new_key()
     await clients.add_client_key(bank.pool, "books", second.pem, now=wall_now(), key_id="second")
     good = books_client.assertion(key=second, header={"kid": "second"})
@@ -188,7 +188,7 @@ async def test_the_key_id_chooses_the_key(books_client, bank):
 # -- proofs at the authorization server --------------------------------------------------
 
 
-async def test_a_client_of_the_strict_profile_needs_a_proof_for_a_token(books_client, bank):
+async def test_a_strict_client_without_a_dpop_proof_gets_no_token(books_client, bank):
     code = await books_client.code()
     before = await left_behind(bank)
     refused(await books_client.exchange(code, dpop=None), "invalid_dpop_proof")
@@ -197,7 +197,7 @@ async def test_a_client_of_the_strict_profile_needs_a_proof_for_a_token(books_cl
     assert (await books_client.exchange(code)).status_code == 200
 
 
-async def test_a_proof_that_does_not_hold_changes_nothing(books_client, bank):
+async def test_a_token_request_with_an_invalid_dpop_proof_changes_nothing(books_client, bank):
     for changed in [{"iat": -3600 * SECOND}, {"htu": ISSUER + PAR}, {"htm": "GET"}, {"header": {"jwk": new_key().jwk}}]:
         code = await books_client.code()
         before = await left_behind(bank)
@@ -208,7 +208,7 @@ async def test_a_proof_that_does_not_hold_changes_nothing(books_client, bank):
         assert await left_behind(bank) == before
 
 
-async def test_the_host_header_says_nothing_about_our_address(books_client):
+async def test_a_forged_host_header_does_not_change_the_expected_dpop_url(books_client):
     code = await books_client.code()
     form = books_client.authenticated(
         {
@@ -225,7 +225,7 @@ async def test_the_host_header_says_nothing_about_our_address(books_client):
     assert good.status_code == 200
 
 
-async def test_a_proof_is_taken_once(books_client):
+async def test_a_dpop_proof_at_the_token_endpoint_is_accepted_once(books_client):
     sent = books_client.proof_for(TOKEN)
     assert (await books_client.exchange(await books_client.code(), dpop=sent)).status_code == 200
     code = await books_client.code()
@@ -233,7 +233,7 @@ async def test_a_proof_is_taken_once(books_client):
     assert (await books_client.exchange(code)).status_code == 200
 
 
-async def test_a_strict_client_is_given_a_nonce_and_uses_up_nothing_before(relying, bank):
+async def test_a_dpop_nonce_challenge_consumes_no_code_or_assertion(relying, bank):
     strict = await relying("strict")
     code = await strict.code()
     before = await left_behind(bank)
@@ -259,7 +259,7 @@ async def test_a_stale_nonce_is_refused_with_a_fresh_one(relying):
     assert (await strict.push(dpop=good)).status_code == 201
 
 
-async def test_a_proof_is_remembered_longer_than_it_is_accepted(books_client, bank):
+async def test_used_dpop_proofs_are_remembered_longer_than_they_are_valid(books_client, bank):
     issued = int(time.time()) + 10
     sent = books_client.proof_for(TOKEN, iat=issued)
     assert (await books_client.exchange(await books_client.code(), dpop=sent)).status_code == 200

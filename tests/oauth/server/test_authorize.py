@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
 import pytest
-from tests.support.browser import found
+from tests.support.browser import first_match
 from tests.support.oauth import AUTHORIZE, ISSUER, REDIRECT, came
 
 from billfold.oauth import consent, grants
@@ -19,7 +19,7 @@ from billfold.platform.errors import NotFound, Refused
 
 
 def is_a_page(answer, error):
-    """Check that an answer is a page about an error and sends nobody anywhere."""
+    """Check that a response is an error page without a redirect."""
     assert answer.status_code == 400, answer.headers
     assert "location" not in answer.headers
     assert answer.headers["content-type"].startswith("text/html")
@@ -40,7 +40,7 @@ def sent_back(answer, error, **fields):
     assert {name: back.fields.get(name) for name in fields} == fields
 
 
-async def test_a_pushed_request_leads_to_the_page_that_asks(books_client):
+async def test_a_pushed_request_redirects_to_the_consent_page(books_client):
     answer = await books_client.browse(request_uri=await books_client.pushed())
     assert answer.status_code == 303
     where = urlsplit(answer.headers["location"])
@@ -48,7 +48,7 @@ async def test_a_pushed_request_leads_to_the_page_that_asks(books_client):
     assert list(parse_qs(where.query)) == ["request"]
 
 
-async def test_a_documented_client_may_bring_its_request_itself(ledger_client):
+async def test_a_documented_profile_client_may_authorize_without_a_pushed_request(ledger_client):
     came_back = await ledger_client.approved(state="s")
     assert came_back.address == REDIRECT
     assert came_back.fields["state"] == "s"
@@ -56,23 +56,23 @@ async def test_a_documented_client_may_bring_its_request_itself(ledger_client):
     assert (await ledger_client.exchange(came_back.fields["code"], dpop=None)).status_code == 200
 
 
-async def test_a_documented_client_may_push_as_well(ledger_client):
+async def test_a_documented_profile_client_may_use_a_pushed_request(ledger_client):
     answer = await ledger_client.browse(request_uri=await ledger_client.pushed())
     assert answer.status_code == 303
 
 
-async def test_a_request_may_come_as_a_form(ledger_client):
+async def test_an_authorization_request_may_be_posted_as_a_form(ledger_client):
     answer = await ledger_client.http.post(AUTHORIZE, data=ledger_client.asked())
     assert answer.status_code == 303
     assert "/consent?" in answer.headers["location"]
 
 
-async def test_a_strict_client_must_push(books_client, bank):
+async def test_a_strict_client_without_a_pushed_request_is_refused(books_client, bank):
     sent_back(await books_client.browse(**books_client.asked()), "invalid_request", state="a state")
     assert await bank.pool.fetchval("SELECT count(*) FROM oauth_authorization_request") == 0
 
 
-async def test_an_error_is_sent_to_the_registered_redirect_uri(ledger_client):
+async def test_an_authorization_error_is_sent_to_the_registered_redirect_uri(ledger_client):
     changed: Any
     for changed, error in [
         ({"response_type": "token"}, "unsupported_response_type"),
@@ -82,7 +82,7 @@ async def test_an_error_is_sent_to_the_registered_redirect_uri(ledger_client):
         sent_back(await ledger_client.browse(**ledger_client.asked(**changed)), error, state="a state")
 
 
-async def test_an_unregistered_redirect_uri_is_never_used(ledger_client, books_client):
+async def test_an_unregistered_redirect_uri_gets_an_error_page(ledger_client, books_client):
     for uri in [
         "https://evil.example/",
         "https://books.example/callback/../callback",
@@ -100,7 +100,7 @@ async def test_an_unregistered_redirect_uri_is_never_used(ledger_client, books_c
             assert is_a_page(await client.browse(**client.asked(redirect_uri=uri)), "invalid_request")
 
 
-async def test_an_unknown_client_gets_a_page(ledger_client):
+async def test_an_unknown_client_gets_an_error_page(ledger_client):
     for client_id in [None, "nobody", "nul\x00", "<script>"]:
         answer = await ledger_client.browse(**ledger_client.asked(client_id=client_id) | {"client_id": client_id})
         assert answer.status_code == 400
@@ -108,12 +108,12 @@ async def test_an_unknown_client_gets_a_page(ledger_client):
         assert "<script>" not in answer.text
 
 
-async def test_a_parameter_that_is_there_twice_gets_a_page(ledger_client):
+async def test_a_repeated_authorization_parameter_gets_an_error_page(ledger_client):
     answer = await ledger_client.http.get(AUTHORIZE + "?client_id=ledger&client_id=books")
     assert is_a_page(answer, "invalid_request")
 
 
-async def test_a_reference_is_another_clients_or_none_or_old_and_looks_the_same(books_client, relying, bank):
+async def test_a_foreign_unknown_or_expired_request_uri_gets_the_same_error_page(books_client, relying, bank):
     uri = await books_client.pushed()
     other = await relying("other", requires_nonce=False)
     pages = [await other.browse(request_uri=uri), await books_client.browse(request_uri=uri + "x")]
@@ -123,12 +123,12 @@ async def test_a_reference_is_another_clients_or_none_or_old_and_looks_the_same(
     assert "invalid_request_uri" in text
 
 
-async def test_an_address_of_others_is_never_fetched(books_client):
+async def test_an_external_request_uri_is_refused_without_fetching(books_client):
     answer = await books_client.browse(request_uri="https://127.0.0.1:1/request.jwt")
     assert is_a_page(answer, "invalid_request_uri")
 
 
-async def test_a_pushed_request_may_be_opened_until_it_is_answered_and_nothing_is_read_beside_it(books_client):
+async def test_a_pushed_request_can_be_reopened_until_answered_and_ignores_query_parameters(books_client):
     uri = await books_client.pushed(state="pushed")
     opened = [await books_client.browse(request_uri=uri, state="other") for _ in range(3)]
     [consent_page] = {answer.headers["location"] for answer in opened}
@@ -137,7 +137,7 @@ async def test_a_pushed_request_may_be_opened_until_it_is_answered_and_nothing_i
     assert is_a_page(await books_client.browse(request_uri=uri), "invalid_request_uri")
 
 
-async def test_state_and_nonce_may_be_left_out(books_client):
+async def test_state_and_nonce_are_optional(books_client):
     changed: Any
     for changed in [{"nonce": None}, {"state": None}, {"state": "x" * 1000}, {"nonce": "n" * 64}]:
         back = await books_client.approved(**changed)
@@ -148,7 +148,7 @@ async def test_state_and_nonce_may_be_left_out(books_client):
 # -- answers -----------------------------------------------------------------------------
 
 
-async def test_a_request_is_answered_once(books_client, bank, oauth_user):
+async def test_an_authorization_request_is_answered_once(books_client, bank, oauth_user):
     request_id = await books_client.waiting()
     await books_client.approved(request_id)
     with pytest.raises(NotFound):
@@ -161,7 +161,7 @@ async def test_a_request_is_answered_once(books_client, bank, oauth_user):
     assert await bank.pool.fetchval("SELECT count(*) FROM authorization_code") == 1
 
 
-async def test_the_page_that_asks_knows_what_is_asked(books_client, bank):
+async def test_a_pending_authorization_request_has_all_its_parameters(books_client, bank):
     request_id = await books_client.waiting(login_hint="anna@example.com", max_age="60", prompt="login")
     pending = await authorize.get_pending_request(bank.pool, request_id, wall_now())
     assert (pending.client_name, pending.scopes) == ("Books", ("openid", "pockets.read"))
@@ -170,7 +170,7 @@ async def test_the_page_that_asks_knows_what_is_asked(books_client, bank):
     assert pending.redirect_uri == REDIRECT
 
 
-async def test_a_request_waits_for_half_an_hour(books_client, bank):
+async def test_a_pending_authorization_request_expires_after_half_an_hour(books_client, bank):
     request_id = await books_client.waiting()
     later = wall_now() + timedelta(minutes=30)
     with pytest.raises(NotFound):
@@ -180,7 +180,7 @@ async def test_a_request_waits_for_half_an_hour(books_client, bank):
             await consent.deny(conn, request_id, issuer="https://bank.example", now=later)
 
 
-async def test_a_client_that_was_revoked_meanwhile_is_granted_nothing(books_client, bank):
+async def test_consent_for_a_client_revoked_after_the_request_is_refused(books_client, bank):
     request_id = await books_client.waiting()
     await bank.pool.execute("UPDATE oauth_client SET revoked_at = now()")
     with pytest.raises(NotFound):
@@ -191,7 +191,7 @@ async def test_a_client_that_was_revoked_meanwhile_is_granted_nothing(books_clie
 
 
 @pytest.mark.parametrize("status", ["PENDING", "DEACTIVATED"])
-async def test_nobody_grants_for_a_customer_he_is_no_member_of(books_client, bank, status):
+async def test_consent_by_an_inactive_member_is_refused(books_client, bank, status):
     request_id = await books_client.waiting()
     await bank.pool.execute("UPDATE membership SET status = $1", status)
     with pytest.raises(Refused):
@@ -200,7 +200,7 @@ async def test_nobody_grants_for_a_customer_he_is_no_member_of(books_client, ban
     assert (await authorize.get_pending_request(bank.pool, request_id, wall_now())).client_id == "books"
 
 
-async def test_a_person_who_signed_in_too_long_ago_must_do_so_again(books_client, bank, oauth_user):
+async def test_consent_after_max_age_requires_signing_in_again(books_client, bank, oauth_user):
     request_id = await books_client.waiting(max_age="60")
     now = wall_now()
     async with bank.pool.acquire() as conn:
@@ -219,7 +219,7 @@ async def test_a_person_who_signed_in_too_long_ago_must_do_so_again(books_client
     assert (await books_client.approved(request_id)).fields["code"]
 
 
-async def test_two_grants_for_one_customer_are_one_that_grew(books_client, bank, oauth_user):
+async def test_repeated_consents_for_one_customer_merge_into_one_grant(books_client, bank, oauth_user):
     await books_client.approved(scope="openid")
     await books_client.approved(scope="pockets.read")
     (grant,) = await grants.list_grants(bank.pool, oauth_user.user_id)
@@ -227,13 +227,13 @@ async def test_two_grants_for_one_customer_are_one_that_grew(books_client, bank,
     assert (grant.client_name, grant.customer_name) == ("Books", "Northwind")
 
 
-async def test_an_answer_is_carried_in_a_form_where_it_is_wanted_so(ledger_client):
+async def test_an_authorization_response_with_response_mode_form_post_is_a_form(ledger_client):
     carried = await ledger_client.approved(response_mode="form_post", state='"><script>')
     assert carried.address.startswith(f"{ISSUER}/api/oauth2/form-post/")
     page = await ledger_client.http.get(carried.address, params=carried.fields)
     assert page.status_code == 200
     assert f'action="{REDIRECT}"' in page.text
-    assert found(r'script src="/files/([^"]+)"', page.text) in Theme("a bank").files
+    assert first_match(r'script src="/files/([^"]+)"', page.text) in Theme("a bank").files
     assert '"><script>' not in page.text
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', page.text))
     assert (fields["code"], fields["iss"]) == (carried.fields["code"], ISSUER)
@@ -241,7 +241,7 @@ async def test_an_answer_is_carried_in_a_form_where_it_is_wanted_so(ledger_clien
     assert (await ledger_client.exchange(fields["code"], dpop=None)).status_code == 200
 
 
-async def test_a_form_is_made_only_for_what_was_answered_so_within_the_minute(ledger_client, bank):
+async def test_the_form_post_page_exists_only_for_form_post_answers_of_the_last_minute(ledger_client, bank):
     waiting, late = [await ledger_client.waiting(response_mode="form_post") for _ in range(2)]
     redirected = await ledger_client.waiting()
     for request_id in (late, redirected):

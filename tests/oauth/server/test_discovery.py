@@ -1,4 +1,4 @@
-"""What programs read first."""
+"""Discovery documents of the authorization server."""
 
 from datetime import timedelta
 
@@ -9,7 +9,7 @@ from billfold.oauth.server.auth_server import AuthServer
 from billfold.platform.clock import wall_now
 
 
-async def test_the_metadata_names_what_there_is(books_client):
+async def test_oauth_metadata_lists_the_supported_features(books_client):
     told = (await books_client.http.get("/.well-known/openid-configuration")).json()
     assert told["issuer"] == ISSUER
     assert told["authorization_response_iss_parameter_supported"] is True
@@ -24,7 +24,7 @@ async def test_the_metadata_names_what_there_is(books_client):
     assert told["grant_types_supported"] == ["authorization_code", "refresh_token", "client_credentials"]
 
 
-async def test_every_endpoint_in_the_metadata_is_there(books_client):
+async def test_every_endpoint_in_the_oauth_metadata_exists(books_client):
     told = (await books_client.http.get("/.well-known/openid-configuration")).json()
     addresses = [value for name, value in told.items() if name.endswith(("_endpoint", "_uri"))]
     assert len(addresses) == 8
@@ -32,13 +32,13 @@ async def test_every_endpoint_in_the_metadata_is_there(books_client):
         assert (await books_client.http.request("OPTIONS", address)).status_code == 204, address
 
 
-async def test_only_public_halves_are_published(books_client):
+async def test_the_jwks_contains_only_public_keys(books_client):
     keys = (await books_client.http.get("/.well-known/jwks.json")).json()["keys"]
     assert {key["alg"] for key in keys} == {"PS256", "RS256"}
     assert all(set(key) == {"kty", "n", "e", "kid", "alg", "use"} for key in keys)
 
 
-async def test_keys_are_replaced_without_a_gap(bank, books_client):
+async def test_signing_keys_are_rotated_without_a_gap(bank, books_client):
     first = await books_client.tokens()
     now = wall_now()
     async with bank.pool.acquire() as conn:
@@ -55,7 +55,7 @@ async def test_keys_are_replaced_without_a_gap(bank, books_client):
     assert {key.key_id for key in gone} == set(made)
 
 
-async def test_a_private_key_is_sealed(bank, books_client):
+async def test_a_private_signing_key_is_stored_encrypted(bank, books_client):
     await books_client.tokens()
     rows = await bank.pool.fetch("SELECT sealed FROM signing_key")
     assert len(rows) == 2

@@ -32,7 +32,7 @@ async def is_signed_in(bank, cookie):
 
 
 @pytest.mark.parametrize("way", ["get", "post", "another browser"])
-async def test_the_session_ends_with_the_tokens_others_got_of_it(bank, books_client, ledger_client, way):
+async def test_logout_ends_the_session_and_the_tokens_issued_from_it(bank, books_client, ledger_client, way):
     cookie, books_client.session_id = await signed_in(bank, books_client.person)
     ledger_client.session_id = books_client.session_id
     ours, theirs = await books_client.tokens(), await ledger_client.tokens(dpop=None)
@@ -50,7 +50,7 @@ async def test_the_session_ends_with_the_tokens_others_got_of_it(bank, books_cli
     assert (await ledger_client.refresh(theirs["refresh_token"], dpop=None)).status_code == 200
 
 
-async def test_the_person_is_asked_when_the_browser_is_signed_in_to_another_session(bank, books_client):
+async def test_logout_asks_for_confirmation_when_the_browser_has_a_different_session(bank, books_client):
     other = await member(bank.pool, books_client.person.customer_id)
     cookie, _ = await signed_in(bank, other)
     tokens = await books_client.tokens()
@@ -63,7 +63,7 @@ async def test_the_person_is_asked_when_the_browser_is_signed_in_to_another_sess
     assert not await books_client.is_good(tokens["access_token"])
 
 
-async def test_other_sessions_go_on(books_client):
+async def test_logout_keeps_the_tokens_of_other_sessions(books_client):
     kept = await books_client.tokens()
     books_client.session_id = books_client.person.member_id
     ended = await books_client.tokens()
@@ -72,14 +72,14 @@ async def test_other_sessions_go_on(books_client):
     assert not await books_client.is_good(ended["access_token"])
 
 
-async def test_without_a_hint_the_person_is_asked(books_client):
+async def test_logout_without_an_id_token_hint_asks_for_confirmation(books_client):
     tokens = await books_client.tokens()
     answer = await books_client.http.get(LOGOUT, params={"client_id": "books"})
     assert answer.headers["location"] == f"{ISSUER}/sign-out"
     assert await books_client.is_good(tokens["access_token"])
 
 
-async def test_an_unregistered_redirect_uri_is_never_used(books_client):
+async def test_an_unregistered_post_logout_redirect_uri_is_not_followed(books_client):
     tokens = await books_client.tokens()
     for target in [
         "https://evil.example",
@@ -97,7 +97,7 @@ async def test_an_unregistered_redirect_uri_is_never_used(books_client):
         assert await books_client.is_good(tokens["access_token"])
 
 
-async def test_a_session_is_not_ended_by_a_token_that_another_signed(bank, books_client):
+async def test_logout_with_a_forged_id_token_hint_is_refused(bank, books_client):
     cookie, session_id = await signed_in(bank, books_client.person)
     claims = {"iss": ISSUER, "aud": "books", "sub": str(books_client.person.user_id), "sid": str(session_id)}
     forged = KEYS["PS256"].sign(claims)
@@ -105,7 +105,7 @@ async def test_a_session_is_not_ended_by_a_token_that_another_signed(bank, books
     assert await is_signed_in(bank, cookie)
 
 
-async def test_a_hint_that_is_not_ours_is_refused(books_client):
+async def test_logout_with_an_invalid_id_token_hint_is_refused(books_client):
     for hint in ["no JWT", "e30.e30.", "e30.e30.AAAA"]:
         answer = await books_client.http.get(LOGOUT, params={"id_token_hint": hint})
         assert answer.status_code == 400
@@ -113,7 +113,7 @@ async def test_a_hint_that_is_not_ours_is_refused(books_client):
         assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
 
 
-async def test_a_hint_is_the_clients_own(books_client):
+async def test_logout_with_an_id_token_hint_of_a_different_client_is_refused(books_client):
     tokens = await books_client.tokens()
     sent = {"id_token_hint": tokens["id_token"], "client_id": "other"}
     assert (await books_client.http.get(LOGOUT, params=sent)).status_code == 400

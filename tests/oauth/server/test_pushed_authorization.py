@@ -41,13 +41,13 @@ async def requests_kept(bank):
     return await bank.pool.fetchval("SELECT count(*) FROM oauth_authorization_request")
 
 
-async def test_a_request_that_cannot_be_put_to_a_person_is_refused(books_client, bank):
+async def test_an_invalid_pushed_authorization_request_is_refused(books_client, bank):
     for changed, error in WRONG:
         refused(await books_client.push(**changed), error)
         assert await requests_kept(bank) == 0
 
 
-async def test_a_request_is_kept_for_a_minute_and_a_half(books_client, bank):
+async def test_a_pushed_request_uri_is_short_lived_and_not_stored_in_plain_text(books_client, bank):
     answer = await books_client.push()
     assert answer.status_code == 201
     assert answer.json()["request_uri"].startswith("urn:ietf:params:oauth:request_uri:")
@@ -58,13 +58,13 @@ async def test_a_request_is_kept_for_a_minute_and_a_half(books_client, bank):
     )
 
 
-async def test_without_a_scope_everything_the_client_may_have_is_asked_for(books_client, bank):
+async def test_a_pushed_request_without_a_scope_asks_for_all_scopes_of_the_client(books_client, bank):
     await books_client.pushed(scope=None)
     scopes = await bank.pool.fetchval("SELECT scopes FROM oauth_authorization_request")
     assert scopes == ["openid", "profile", "email", "pockets.read", "pockets.write"]
 
 
-async def test_a_parameter_that_is_there_twice_is_refused(books_client, bank):
+async def test_a_repeated_pushed_parameter_is_refused(books_client, bank):
     form = books_client.authenticated(books_client.asked())
     for name in ["scope", "client_id", "redirect_uri", "client_assertion"]:
         doubled = httpx.QueryParams([*form.items(), (name, form[name])])
@@ -75,29 +75,29 @@ async def test_a_parameter_that_is_there_twice_is_refused(books_client, bank):
         assert await requests_kept(bank) == 0
 
 
-async def test_only_a_form_is_taken(books_client):
+async def test_a_pushed_request_that_is_not_a_form_is_refused(books_client):
     answer = await books_client.http.post(PAR, json=books_client.authenticated(books_client.asked()))
     refused(answer, "invalid_request")
 
 
-async def test_other_methods_are_refused(books_client):
+async def test_a_pushed_request_with_a_method_other_than_post_is_refused(books_client):
     for method in ["GET", "PUT", "DELETE", "PATCH"]:
         answer = await books_client.http.request(method, PAR)
         assert answer.status_code == 405
         assert "POST" in answer.headers["allow"]
 
 
-async def test_too_large_a_request_is_refused(books_client, bank):
+async def test_an_oversized_pushed_request_is_refused(books_client, bank):
     answer = await books_client.post(PAR, books_client.authenticated(books_client.asked(), x="y" * 1_100_000))
     assert answer.status_code == 413
     assert await requests_kept(bank) == 0
 
 
-async def test_the_client_is_proven_before_anything_is_looked_at(books_client):
+async def test_a_pushed_request_authenticates_the_client_before_validating_parameters(books_client):
     refused(await books_client.push(proving={"client_assertion": None}, redirect_uri=None), "invalid_client", 401)
 
 
-async def test_a_proof_binds_the_code_to_its_key(books_client):
+async def test_a_dpop_proof_at_the_pushed_request_binds_the_code_to_its_key(books_client):
     bound = await books_client.code(dpop=books_client.proof_for(PAR))
     rightful, books_client.proof_key = books_client.proof_key, new_key()
     refused(await books_client.exchange(bound), "invalid_grant")
@@ -105,7 +105,7 @@ async def test_a_proof_binds_the_code_to_its_key(books_client):
     assert (await books_client.exchange(bound)).status_code == 200
 
 
-async def test_a_named_key_must_be_the_proven_one(books_client, bank):
+async def test_a_dpop_jkt_that_differs_from_the_proof_key_is_refused(books_client, bank):
     other = new_key().thumbprint
     refused(await books_client.push(dpop=books_client.proof_for(PAR), dpop_jkt=other), "invalid_dpop_proof")
     assert await requests_kept(bank) == 0

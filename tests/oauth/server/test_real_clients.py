@@ -17,8 +17,8 @@ SCOPE = "openid profile pockets.read"
 PATIENCE_SECONDS = 90
 
 
-async def run(script, served, conn, user, **given):
-    """Run a script to its end, saying yes for the person; return what came of it."""
+async def run_script(script, served, conn, user, **given):
+    """Run a script to its end and give consent for the user; return its result."""
     node = await asyncio.create_subprocess_exec(
         *node_command(script),
         stdin=asyncio.subprocess.PIPE,
@@ -35,7 +35,7 @@ async def run(script, served, conn, user, **given):
         if "done" in said:
             await node.wait()
             return said["done"]
-        send(node, await say_yes(served, conn, user, request_id=UUID(said["request"])))
+        send(node, await give_consent(served, conn, user, request_id=UUID(said["request"])))
     raise AssertionError((await node.stderr.read()).decode())
 
 
@@ -43,7 +43,7 @@ def send(node, line):
     node.stdin.write(line.encode() + b"\n")
 
 
-async def say_yes(served, conn, user, request_id):
+async def give_consent(served, conn, user, request_id):
     now = wall_now()
     return await consent.approve(
         conn,
@@ -57,7 +57,7 @@ async def say_yes(served, conn, user, request_id):
     )
 
 
-async def test_real_clients_complete_every_flow(served, founded):
+async def test_real_oauth_clients_complete_every_flow(served, founded):
     oauth_user = await member(founded, await company(founded))
     books_client = await program(founded, "books")
     ledger_client = await program(founded, "ledger", profile="documented", keys=("PS256",))
@@ -70,26 +70,30 @@ async def test_real_clients_complete_every_flow(served, founded):
         customer_id=oauth_user.customer_id,
         scopes=("pockets.read",),
     )
-    strict = given(books_client, "ES256") | {"id_token_alg": "PS256", "dpop": True, "par": True}
-    loose = given(ledger_client, "PS256") | {"id_token_alg": "RS256", "dpop": False, "par": False}
+    strict = client_config(books_client, "ES256") | {"id_token_alg": "PS256", "dpop": True, "par": True}
+    loose = client_config(ledger_client, "PS256") | {"id_token_alg": "RS256", "dpop": False, "par": False}
 
-    told = await run("openid_client.mjs", served, founded, oauth_user, **strict)
+    told = await run_script("openid_client.mjs", served, founded, oauth_user, **strict)
     assert told == {**expected(oauth_user, "dpop"), "reused": "invalid_grant"}
 
-    told = await run("openid_client.mjs", served, founded, oauth_user, **loose)
+    told = await run_script("openid_client.mjs", served, founded, oauth_user, **loose)
     assert told == {**expected(oauth_user, "bearer"), "reused": "invalid_grant"}
 
-    told = await run("oauth4webapi.mjs", served, founded, oauth_user, **strict)
+    told = await run_script("oauth4webapi.mjs", served, founded, oauth_user, **strict)
     assert told.pop("asks") > 4, "no nonce was asked for"
     assert told == expected(oauth_user, "dpop")
 
-    told = await run(
-        "client_credentials.mjs", served, founded, oauth_user, **given(robot, "EdDSA") | {"scope": "pockets.read"}
+    told = await run_script(
+        "client_credentials.mjs",
+        served,
+        founded,
+        oauth_user,
+        **client_config(robot, "EdDSA") | {"scope": "pockets.read"},
     )
     assert told == {"token_type": "dpop", "scope": "pockets.read", "refresh": False}
 
 
-def given(client, algorithm):
+def client_config(client, algorithm):
     key = KEYS[algorithm]
     return {
         "client_id": client.client_id,

@@ -18,7 +18,7 @@ async def counts(bank):
 
 
 @pytest.mark.parametrize("algorithm", list(KEYS))
-async def test_a_code_becomes_tokens_bound_to_a_key(relying, algorithm):
+async def test_a_code_is_exchanged_for_tokens_bound_to_a_key(relying, algorithm):
     books_client = await relying("books", keys=(algorithm,), requires_nonce=False)
     books_client.key, books_client.proof_key = KEYS[algorithm], new_key(algorithm)
 
@@ -30,20 +30,20 @@ async def test_a_code_becomes_tokens_bound_to_a_key(relying, algorithm):
     assert (await books_client.userinfo(tokens["access_token"])).status_code == 200
 
 
-async def test_without_a_proof_a_documented_client_gets_a_bearer_token(ledger_client):
+async def test_a_documented_profile_client_without_a_dpop_proof_gets_a_bearer_token(ledger_client):
     tokens = await ledger_client.tokens(dpop=None)
     assert tokens["token_type"] == "Bearer"
     assert await ledger_client.is_good(tokens["access_token"], dpop=None, scheme="Bearer")
 
 
-async def test_a_proof_makes_a_bound_token_for_any_client(ledger_client):
+async def test_a_dpop_proof_yields_a_bound_token_for_any_client(ledger_client):
     tokens = await ledger_client.tokens()
     assert tokens["token_type"] == "DPoP"
     assert not await ledger_client.is_good(tokens["access_token"], dpop=None, scheme="Bearer")
 
 
 @pytest.mark.parametrize(("client", "algorithm"), [("fapi2", "PS256"), ("documented", "RS256")])
-async def test_an_id_token_says_who_signed_in_for_whom(relying, oauth_user, client, algorithm):
+async def test_an_id_token_identifies_the_user_the_member_and_the_customer(relying, oauth_user, client, algorithm):
     books_client = await relying("books", profile=client, requires_nonce=False)
     tokens = await books_client.tokens(scope="openid profile email pockets.read", nonce="n" * 64)
     keys = jwt.PyJWKSet.from_dict((await books_client.http.get("/.well-known/jwks.json")).json())
@@ -61,7 +61,7 @@ async def test_an_id_token_says_who_signed_in_for_whom(relying, oauth_user, clie
     assert not await books_client.is_good(tokens["id_token"])
 
 
-async def test_a_code_is_taken_once_and_a_second_use_ends_its_tokens(books_client):
+async def test_reusing_an_authorization_code_revokes_its_tokens(books_client):
     code = await books_client.code()
     tokens = (await books_client.exchange(code)).json()
 
@@ -71,7 +71,7 @@ async def test_a_code_is_taken_once_and_a_second_use_ends_its_tokens(books_clien
     refused(await books_client.refresh(tokens["refresh_token"]), "invalid_grant")
 
 
-async def test_of_twenty_exchanges_at_once_one_wins_and_its_tokens_are_ended(books_client, bank):
+async def test_concurrent_exchanges_of_one_code_succeed_once_and_revoke_its_tokens(books_client, bank):
     code = await books_client.code()
 
     answers = await asyncio.gather(*(books_client.exchange(code) for _ in range(20)))
@@ -82,7 +82,7 @@ async def test_of_twenty_exchanges_at_once_one_wins_and_its_tokens_are_ended(boo
     assert await counts(bank) == [0, 0]
 
 
-async def test_a_code_ends_after_a_minute(books_client, bank):
+async def test_an_authorization_code_expires_after_a_minute(books_client, bank):
     code = await books_client.code()
     await bank.pool.execute("UPDATE authorization_code SET expires_at = expires_at - interval '60 s'")
     refused(await books_client.exchange(code), "invalid_grant")
@@ -100,7 +100,7 @@ async def test_a_code_ends_after_a_minute(books_client, bank):
         {"code": "no code of ours"},
     ],
 )
-async def test_a_code_is_refused_when_any_parameter_differs(books_client, bank, changed):
+async def test_exchanging_a_code_with_a_different_parameter_is_refused(books_client, bank, changed):
     code = await books_client.code()
     answer = await books_client.exchange(code, **changed)
     refused(answer, "invalid_grant")
@@ -108,7 +108,7 @@ async def test_a_code_is_refused_when_any_parameter_differs(books_client, bank, 
     assert (await books_client.exchange(code)).status_code == 200
 
 
-async def test_a_code_is_bound_to_the_key_that_its_request_names(books_client, bank):
+async def test_a_code_is_bound_to_the_dpop_jkt_of_its_request(books_client, bank):
     other = await books_client.code(dpop_jkt=new_key().thumbprint)
     refused(await books_client.exchange(other), "invalid_grant")
     assert await counts(bank) == [0, 0]
@@ -116,7 +116,7 @@ async def test_a_code_is_bound_to_the_key_that_its_request_names(books_client, b
     assert (await books_client.exchange(own)).status_code == 200
 
 
-async def test_a_code_belongs_to_the_client_it_was_given_to(books_client, relying, bank):
+async def test_exchanging_a_code_of_a_different_client_is_refused(books_client, relying, bank):
     code = await books_client.code()
     other = await relying("other", requires_nonce=False)
     other.verifier = books_client.verifier
@@ -124,7 +124,7 @@ async def test_a_code_belongs_to_the_client_it_was_given_to(books_client, relyin
     assert (await books_client.exchange(code)).status_code == 200
 
 
-async def test_other_grants_are_refused(books_client, bank):
+async def test_unsupported_grant_types_are_refused(books_client, bank):
     for form, error in [
         ({"grant_type": "password", "username": "a", "password": "b"}, "unsupported_grant_type"),
         ({"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer"}, "unsupported_grant_type"),
@@ -141,7 +141,7 @@ async def test_other_grants_are_refused(books_client, bank):
 # -- refreshing ------------------------------------------------------------------------
 
 
-async def test_a_bound_refresh_token_comes_back_as_it_is(books_client):
+async def test_refreshing_keeps_a_bound_refresh_token(books_client):
     tokens = await books_client.tokens()
     first = (await books_client.refresh(tokens["refresh_token"])).json()
     again = (await books_client.refresh(first["refresh_token"])).json()
@@ -150,7 +150,7 @@ async def test_a_bound_refresh_token_comes_back_as_it_is(books_client):
         assert await books_client.is_good(each["access_token"])
 
 
-async def test_a_bearers_refresh_token_is_replaced_and_reuse_ends_the_family(ledger_client):
+async def test_a_bearer_refresh_token_is_rotated_and_its_reuse_revokes_the_family(ledger_client):
     tokens = await ledger_client.tokens(dpop=None)
     following = (await ledger_client.refresh(tokens["refresh_token"], dpop=None)).json()
     assert following["refresh_token"] != tokens["refresh_token"]
@@ -162,7 +162,7 @@ async def test_a_bearers_refresh_token_is_replaced_and_reuse_ends_the_family(led
         assert not await ledger_client.is_good(each["access_token"], dpop=None, scheme="Bearer")
 
 
-async def test_of_ten_refreshes_at_once_one_wins_and_the_family_ends(ledger_client, bank):
+async def test_concurrent_refreshes_of_one_token_succeed_once_and_revoke_the_family(ledger_client, bank):
     tokens = await ledger_client.tokens(dpop=None)
     token = tokens["refresh_token"]
     answers = await asyncio.gather(*(ledger_client.refresh(token, dpop=None) for _ in range(10)))
@@ -170,7 +170,7 @@ async def test_of_ten_refreshes_at_once_one_wins_and_the_family_ends(ledger_clie
     assert await counts(bank) == [0, 0]
 
 
-async def test_a_refresh_token_belongs_to_its_client_and_its_key(books_client, relying, bank):
+async def test_a_refresh_token_is_refused_for_a_different_client_or_key(books_client, relying, bank):
     tokens = await books_client.tokens()
     before = await counts(bank)
     other = await relying("other", requires_nonce=False)
@@ -180,7 +180,7 @@ async def test_a_refresh_token_belongs_to_its_client_and_its_key(books_client, r
     assert await counts(bank) == before
 
 
-async def test_a_refresh_can_narrow_scopes_and_never_widen_them(books_client, bank):
+async def test_a_refresh_can_narrow_scopes_but_not_widen_them(books_client, bank):
     tokens = await books_client.tokens(scope="openid pockets.read")
     before = await counts(bank)
     wider = await books_client.refresh(tokens["refresh_token"], scope="openid pockets.write")
@@ -193,7 +193,7 @@ async def test_a_refresh_can_narrow_scopes_and_never_widen_them(books_client, ba
     assert (await books_client.refresh(tokens["refresh_token"])).json()["scope"] == "openid"
 
 
-async def test_refreshing_ends_90_days_after_the_person_said_yes(books_client, bank):
+async def test_a_refresh_token_expires_ninety_days_after_consent(books_client, bank):
     tokens = await books_client.tokens()
     await books_client.refresh(tokens["refresh_token"])
     life = await bank.pool.fetchval("SELECT expires_at - issued_at FROM refresh_token")
@@ -202,14 +202,14 @@ async def test_refreshing_ends_90_days_after_the_person_said_yes(books_client, b
     refused(await books_client.refresh(tokens["refresh_token"]), "invalid_grant")
 
 
-async def test_replacing_a_refresh_token_does_not_make_it_last_longer(ledger_client, bank):
+async def test_rotating_a_refresh_token_does_not_extend_its_lifetime(ledger_client, bank):
     tokens = await ledger_client.tokens(dpop=None)
     await ledger_client.refresh(tokens["refresh_token"], dpop=None)
     ends = await bank.pool.fetch("SELECT DISTINCT expires_at FROM refresh_token")
     assert len(ends) == 1
 
 
-async def test_a_client_that_is_not_registered_for_it_gets_no_refresh_token(relying):
+async def test_a_client_without_the_refresh_grant_gets_no_refresh_token(relying):
     once = await relying("once", grant_types=("authorization_code",), requires_nonce=False)
     assert "refresh_token" not in await once.tokens()
     refused(await once.refresh("a token"), "unauthorized_client")
@@ -218,7 +218,7 @@ async def test_a_client_that_is_not_registered_for_it_gets_no_refresh_token(rely
 @pytest.mark.parametrize(
     "statement", ["UPDATE membership SET status = 'DEACTIVATED'", "UPDATE user_account SET status = 'DEACTIVATED'"]
 )
-async def test_a_member_who_leaves_takes_his_tokens_along(books_client, bank, statement):
+async def test_tokens_and_codes_of_a_deactivated_member_are_refused(books_client, bank, statement):
     tokens = await books_client.tokens()
     code = await books_client.code()
     await bank.pool.execute(statement)
@@ -227,7 +227,7 @@ async def test_a_member_who_leaves_takes_his_tokens_along(books_client, bank, st
     refused(await books_client.exchange(code), "invalid_grant")
 
 
-async def test_codes_and_tokens_end_when_the_password_may_be_known(books_client, bank, oauth_user):
+async def test_revoking_the_tokens_of_a_user_also_revokes_codes(books_client, bank, oauth_user):
     tokens = await books_client.tokens()
     code = await books_client.code()
     async with bank.pool.acquire() as conn:
@@ -236,7 +236,7 @@ async def test_codes_and_tokens_end_when_the_password_may_be_known(books_client,
     refused(await books_client.exchange(code), "invalid_grant")
 
 
-async def test_a_revoked_grant_ends_codes_and_tokens(books_client, bank, oauth_user):
+async def test_revoking_a_grant_revokes_its_codes_and_tokens(books_client, bank, oauth_user):
     tokens = await books_client.tokens()
     code = await books_client.code()
     (grant,) = await grants.list_grants(bank.pool, oauth_user.user_id)
@@ -273,7 +273,7 @@ async def test_a_service_user_gets_a_token_with_client_credentials(robot, bank, 
     assert access.scopes == {"pockets.read"}
 
 
-async def test_a_service_user_cannot_have_more_than_it_was_given(robot, bank):
+async def test_a_service_user_cannot_request_more_scopes_than_granted(robot, bank):
     form = {"grant_type": "client_credentials", "scope": "pockets.write"}
     refused(await robot.ask_token(form), "invalid_scope")
     assert await counts(bank) == [0, 0]

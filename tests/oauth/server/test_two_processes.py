@@ -1,4 +1,4 @@
-"""What one process has seen the other knows: proofs and assertions, through real workers."""
+"""Single use of proofs and assertions across real worker processes."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ async def at_once(http, method, path, **options):
     return sorted(each.status_code for each in made)
 
 
-async def test_one_process_knows_what_the_other_has_seen(served, founded):
+async def test_dpop_proofs_and_assertions_are_single_use_across_processes(served, founded):
     conn = founded
     oauth_user = await member(conn, await company(conn))
     await program(conn, "books", requires_nonce=False)

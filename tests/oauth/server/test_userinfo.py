@@ -24,7 +24,7 @@ def refused(answer, error, code="unauthorized", scheme="DPoP"):
     assert answer.json()["code"] == code
 
 
-async def test_a_person_is_told_as_far_as_was_granted(books_client, token, oauth_user):
+async def test_userinfo_returns_only_the_granted_claims(books_client, token, oauth_user):
     told = (await books_client.userinfo(token)).json()
     assert told["sub"] == str(oauth_user.user_id)
     assert (told["name"], told["member_id"]) == ("Anna Lind", str(oauth_user.member_id))
@@ -34,12 +34,12 @@ async def test_a_person_is_told_as_far_as_was_granted(books_client, token, oauth
     assert slash.json() == told
 
 
-async def test_the_scheme_is_read_in_any_case(books_client, token):
+async def test_the_authorization_scheme_is_case_insensitive(books_client, token):
     for scheme in ("DPoP", "dpop", "DPOP"):
         assert (await books_client.userinfo(token, scheme=scheme)).status_code == 200
 
 
-async def test_a_bound_token_is_worth_nothing_without_its_key(books_client, token):
+async def test_userinfo_with_a_bound_token_and_no_proof_by_its_key_is_refused(books_client, token):
     refused(await books_client.userinfo(token, scheme="Bearer", dpop=None), "invalid_token")
     refused(await books_client.userinfo(token, scheme="Bearer"), "invalid_token")
     refused(await books_client.userinfo(token, dpop=None), "invalid_token")
@@ -47,19 +47,19 @@ async def test_a_bound_token_is_worth_nothing_without_its_key(books_client, toke
     refused(await books_client.userinfo(token), "invalid_token")
 
 
-async def test_a_proof_that_does_not_hold_is_refused(books_client, token):
+async def test_userinfo_with_an_invalid_dpop_proof_is_refused(books_client, token):
     for changed in [{"ath": hash_of("another")}, {"htm": "POST"}, {"htu": "https://evil.example" + USER}]:
         sent = proof("GET", ISSUER + USER, token=token, **changed)
         refused(await books_client.userinfo(token, dpop=sent), "invalid_dpop_proof", "invalid-dpop-proof")
 
 
-async def test_a_proof_is_used_once(books_client, token):
+async def test_a_dpop_proof_at_userinfo_is_accepted_once(books_client, token):
     sent = proof("GET", ISSUER + USER, token=token)
     assert (await books_client.userinfo(token, dpop=sent)).status_code == 200
     refused(await books_client.userinfo(token, dpop=sent), "invalid_dpop_proof", "invalid-dpop-proof")
 
 
-async def test_a_strict_client_is_given_a_nonce(relying):
+async def test_userinfo_challenges_a_strict_client_with_a_nonce(relying):
     strict = await relying("strict")
     token = await grants.issue_access(
         strict.bank.pool,
@@ -76,12 +76,12 @@ async def test_a_strict_client_is_given_a_nonce(relying):
     assert (await strict.userinfo(token, dpop=sent)).status_code == 200
 
 
-async def test_a_bearers_token_is_no_bound_one(ledger_client):
+async def test_a_bearer_token_with_a_dpop_proof_is_refused(ledger_client):
     token = (await ledger_client.tokens(dpop=None))["access_token"]
     refused(await ledger_client.userinfo(token), "invalid_token", scheme="Bearer")
 
 
-async def test_a_missing_token_is_answered_like_a_wrong_one(books_client, token, bank):
+async def test_userinfo_answers_a_missing_token_like_a_wrong_one(books_client, token, bank):
     refused(await books_client.http.get(USER), None)
     refused(await books_client.userinfo("no token of ours"), "invalid_token")
     refused(await books_client.http.get(USER, headers={"authorization": "Basic YTpi"}), "invalid_token")
@@ -93,7 +93,7 @@ async def test_a_missing_token_is_answered_like_a_wrong_one(books_client, token,
 
 
 @pytest.mark.parametrize("query", ["access_token={}", "a=b&access%5Ftoken={}"])
-async def test_a_token_in_the_address_is_refused_and_never_logged(books_client, token, query, capfd):
+async def test_a_token_in_the_userinfo_query_is_refused_and_never_logged(books_client, token, query, capfd):
     answer = await books_client.http.get(f"{USER}?{query.format(token)}")
     assert answer.status_code == 400
     sent = proof("GET", ISSUER + USER, token=token)
@@ -104,11 +104,11 @@ async def test_a_token_in_the_address_is_refused_and_never_logged(books_client, 
     assert token not in told.out + told.err + answer.text
 
 
-async def test_a_token_in_a_form_is_no_token(books_client, token):
+async def test_a_token_in_a_form_body_is_not_accepted(books_client, token):
     refused(await books_client.http.post(USER, data={"access_token": token}), None)
 
 
-async def test_a_token_without_a_scope_about_people_tells_nothing(books_client):
+async def test_userinfo_without_the_openid_scope_is_refused(books_client):
     token = (await books_client.tokens(scope="pockets.read"))["access_token"]
     answer = await books_client.userinfo(token)
     assert answer.status_code == 403

@@ -1,4 +1,4 @@
-"""`billfold agreements`: what is in force is shown, changed, and published anew."""
+"""`billfold agreements`: the agreements in force are listed, changed and published again."""
 
 from tests.support.applications import changed
 from tests.support.world import UNKNOWN
@@ -6,7 +6,7 @@ from tests.support.world import UNKNOWN
 from billfold.onboarding.agreements.texts import to_toml
 
 
-def test_an_operator_publishes_a_changed_version(founded, tmp_path):
+def test_an_operator_publishes_a_changed_agreement_version(founded, tmp_path):
     assert "2025-06-01" in founded("agreements", "list")[1]
     file, odd = tmp_path / "new.toml", tmp_path / "odd.toml"
     status, texts = founded("agreements", "show", "2025-06-01")

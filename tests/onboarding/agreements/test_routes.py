@@ -1,4 +1,4 @@
-"""Agreements through both APIs: versions as files for ever, acceptances, and what is refused without one."""
+"""Agreements through both APIs: permanent versions, acceptances, and operations refused without one."""
 
 import asyncio
 from io import BytesIO
@@ -24,7 +24,7 @@ def consent(version=SECOND, **fields):
     return {"version": version, "timestamp": "2025-06-02T13:00:00Z", **fields}
 
 
-async def test_a_version_is_in_force_from_its_day_on_and_files_stay_for_ever(world, customer_desk):
+async def test_an_agreement_version_takes_effect_on_its_date_and_earlier_files_remain(world, customer_desk):
     first = await customer_desk.get(PATH)
     assert first == await world.get(PATH)
     assert first["version"] == first["release_date"] == FIRST
@@ -49,7 +49,7 @@ async def test_a_version_is_in_force_from_its_day_on_and_files_stay_for_ever(wor
         assert (await customer_desk.http.get(f"/agreements/{path}")).status_code == 404
 
 
-async def test_a_pdf_prints_what_it_is_given_and_is_accessible(bank):
+async def test_an_agreement_pdf_escapes_its_text_and_is_accessible(bank):
     sections = (Section(heading=ODD, paragraphs=("word " * 900, ODD)),)
     await release(bank, texts=changed(title="<b>Terms</b>", sections=sections))
     content = await store.get_pdf(bank.pool, SECOND, "TERMS_OF_USE")
@@ -84,18 +84,18 @@ async def test_a_pdf_prints_what_it_is_given_and_is_accessible(bank):
         ({"type": "FORM_CRS"}, "2 FORM_CRS instead"),
     ],
 )
-def test_a_file_says_what_is_wrong_with_it(fields, said):
+def test_an_invalid_agreements_file_is_refused_with_the_reason(fields, said):
     with pytest.raises(InvalidAgreements, match=said):
         read_texts(to_toml(changed(**fields).documents).encode())
 
 
 @pytest.mark.parametrize("raw", [b"", b"\xff", b"documents = 1", b'documents = []\nother = "x"', b"x" * 5_000_000])
-def test_what_is_no_such_file_is_refused(raw):
+def test_a_malformed_agreements_file_is_refused(raw):
     with pytest.raises(InvalidAgreements):
         read_texts(raw)
 
 
-async def test_a_version_is_later_than_all_before_it(bank):
+async def test_an_agreement_version_not_later_than_the_last_is_refused(bank):
     assert read_texts(to_toml(changed(title=ODD).documents).encode()) == changed(title=ODD)
     for day, said in ((FIRST, "today is"), ("2025-05-31", "today is")):
         with pytest.raises(InvalidAgreements, match=said):
@@ -112,7 +112,7 @@ async def test_a_version_is_later_than_all_before_it(bank):
     assert [each.version for each in await store.list_versions(bank.pool)] == [SECOND, FIRST]
 
 
-async def test_what_is_required_is_accepted_before_money_goes_out(world):
+async def test_outgoing_payments_require_acceptance_of_the_required_agreements(world):
     """From its day on; money still comes in, and moves between the customer's own Pockets."""
     desk = world
     payer = await desk.funded(900_000_00)
@@ -150,7 +150,7 @@ async def test_what_is_required_is_accepted_before_money_goes_out(world):
     assert rows[0]["accepted_by_id"] == desk.partner.partner_id
 
 
-async def test_nothing_is_requested_or_sent_to_others_without_what_is_required(world, customer_desk):
+async def test_transfer_requests_and_wires_without_required_agreements_are_refused(world, customer_desk):
     desk = world
     payer = await desk.funded(9_000_00, str(customer_desk.team.customer))
     await release(desk.bank, required_by=SECOND)
@@ -166,12 +166,12 @@ async def test_nothing_is_requested_or_sent_to_others_without_what_is_required(w
     ("field", "wrong"),
     [("timestamp", "2999-01-01T00:00:00Z"), ("timestamp", "2025-06-02T09:00:00"), ("ip_address", "::x"), ("by", "me")],
 )
-async def test_a_consent_that_cannot_be_is_refused(world, field, wrong):
+async def test_an_invalid_agreement_consent_is_refused(world, field, wrong):
     accepts = f"/api/v1/customers/{await world.customer()}/agreement-consent/"
     await world.invalid("POST", accepts, consent(FIRST, **{field: wrong}), loc=f"body.{field}")
 
 
-async def test_an_application_with_an_old_consent_is_reviewed_and_accepts_anew(world):
+async def test_an_application_with_an_outdated_consent_is_reviewed_and_a_current_one_approved(world):
     applicant, desk = Applicant(world), world
     made = await applicant.simple(first_pocket={"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"})
     await release(desk.bank, required_by=SECOND)
@@ -184,7 +184,7 @@ async def test_an_application_with_an_old_consent_is_reviewed_and_accepts_anew(w
     assert (await desk.get(f"/api/v1/customers/{approved['customer_id']}/"))["agreement_version"] == SECOND
 
 
-async def test_damage_to_versions_and_acceptances_is_found(world, bank_dsn):
+async def test_verify_reports_damaged_agreement_versions_and_acceptances(world, bank_dsn):
     bank = world.bank
     await world.customer()
     await release(bank, required_by=SECOND)

@@ -67,7 +67,7 @@ OF_PERSON = (
 )
 
 
-async def test_what_a_field_may_not_say_is_refused_at_its_place(world):
+async def test_an_invalid_application_field_is_refused_at_its_location(world):
     applicant = Applicant(world)
     made = (await world.post(V1, {}))["id"]
     for body, place in OF_BUSINESS:

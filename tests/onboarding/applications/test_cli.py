@@ -17,7 +17,7 @@ OPERATOR = Operator.of_command_line("olga")
 
 
 @pytest.fixture
-async def waiting(world):
+async def application_in_review(world):
     """An applicant, and the id of an application that waits for a review."""
     applicant = Applicant(world)
     made = await applicant.simple(name="Review Co")
@@ -25,8 +25,8 @@ async def waiting(world):
     return applicant, UUID(made)
 
 
-async def test_an_operator_looks_at_an_application_and_sends_it_back(waiting, other_partner, capsys):
-    applicant, made = waiting
+async def test_an_operator_shows_an_application_and_sends_it_back(application_in_review, other_partner, capsys):
+    applicant, made = application_in_review
     bank = applicant.desk.bank
     (row,) = await cli.list_applications(bank, status=ApplicationStatus.MANUAL_REVIEW)
     assert (row[0], row[1]) == (made, "Review Co")
@@ -51,8 +51,8 @@ async def test_an_operator_looks_at_an_application_and_sends_it_back(waiting, ot
     assert (await applicant.get(made))["status"] == "MANUAL_REVIEW"
 
 
-async def test_an_application_is_approved_in_the_review_queue(waiting):
-    applicant, made = waiting
+async def test_an_application_is_approved_in_the_review_queue(application_in_review):
+    applicant, made = application_in_review
     bank = applicant.desk.bank
     (item,) = await review_queue.list_waiting(bank, 10, "application")
     assert "Review Co" in item.what

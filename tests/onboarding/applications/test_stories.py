@@ -1,4 +1,4 @@
-"""Businesses and persons become customers, through HTTP alone."""
+"""Businesses and persons become customers, through HTTP only."""
 
 import asyncio
 from datetime import timedelta
@@ -39,7 +39,7 @@ REJECTED = ReviewDecision(approved=False, reason="It is cut off.", by=Operator.o
 
 @pytest.fixture
 def applicant(world):
-    """One who applies through a partner."""
+    """An applicant of a partner."""
     return Applicant(world)
 
 
@@ -53,7 +53,7 @@ async def events_of(desk):
 POCKET = {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"}
 
 
-async def test_an_application_names_what_it_lacks_and_shows_no_number(applicant):
+async def test_an_incomplete_application_lists_missing_requirements_and_masks_tax_ids(applicant):
     desk = applicant.desk
     made = await desk.post(V1, {"name": BUSINESS["name"]})
     assert (made["status"], made["customer_id"], made["address"]) == ("CREATED", None, None)
@@ -74,7 +74,7 @@ async def test_an_application_names_what_it_lacks_and_shows_no_number(applicant)
     assert (await applicant.get(made["id"]))["missing_requirements"] == []
 
 
-async def test_an_llc_with_two_owners_is_approved_at_once(applicant, other_partner):
+async def test_an_llc_with_two_owners_is_approved_immediately(applicant, other_partner):
     desk = applicant.desk
     made = await applicant.filled(OWNER, PARTNER_OWNER, first_pocket=POCKET)
     one = applicant.path(made)
@@ -96,7 +96,7 @@ async def test_an_llc_with_two_owners_is_approved_at_once(applicant, other_partn
 
 
 async def expect_customer(desk, customer_id):
-    """Check what an approved business became: a customer with its Pocket and its consent."""
+    """Check the customer of an approved business, with its Pocket and its consent."""
     customer = await desk.get(f"/api/v1/customers/{customer_id}/")
     assert (customer["name"], customer["account_status"]) == (BUSINESS["name"], "OPEN")
     assert customer["identification_number"]["identification_number"] == "*****6789"
@@ -154,7 +154,7 @@ async def test_a_corporation_sent_back_for_documents_is_reviewed_and_approved(ap
         ),
     ],
 )
-async def test_the_name_and_the_agreement_decide_in_a_sandbox(applicant, fields, status, reasons):
+async def test_the_business_name_and_the_agreement_decide_a_sandbox_application(applicant, fields, status, reasons):
     made = await applicant.simple(**fields)
     decided = await applicant.decided(made)
     assert (decided["status"], decided["exception_reasons"], decided["customer_id"]) == (status, reasons, None)
@@ -162,7 +162,7 @@ async def test_the_name_and_the_agreement_decide_in_a_sandbox(applicant, fields,
     assert await events_of(applicant.desk) == events.get(status, [])
 
 
-async def test_a_check_takes_its_time_on_the_banks_clock(applicant):
+async def test_an_identity_check_takes_time_on_the_bank_clock(applicant):
     applicant.desk.bank.ports[IdentityCheck] = SimulatedIdentityCheck(timedelta(hours=2))
     made = await applicant.simple()
     assert (await applicant.decided(made))["status"] == "PENDING"
@@ -172,7 +172,7 @@ async def test_a_check_takes_its_time_on_the_banks_clock(applicant):
     assert (await applicant.get(made))["status"] == "APPROVED"
 
 
-async def test_an_operator_decides_where_there_is_no_check_or_a_file_is_found_invalid(applicant):
+async def test_an_application_without_an_identity_check_or_with_an_invalid_file_goes_to_review(applicant):
     bank = applicant.desk.bank
     made = await applicant.filled(entity_type="SOLE_PROPRIETOR")
     await applicant.apply(made)
@@ -184,7 +184,7 @@ async def test_an_operator_decides_where_there_is_no_check_or_a_file_is_found_in
     assert (await applicant.decided(await applicant.simple()))["status"] == "MANUAL_REVIEW"
 
 
-async def test_a_decided_application_takes_no_more_files(applicant):
+async def test_uploading_a_file_to_a_decided_application_is_refused(applicant):
     made = await applicant.filled(name="Review Co", entity_type="SOLE_PROPRIETOR")
     document = (await applicant.documents(made))[0]
     await applicant.decided(made)
@@ -195,7 +195,7 @@ async def test_a_decided_application_takes_no_more_files(applicant):
     assert (await applicant.upload(document, status=409))["code"] == "application-not-editable"
 
 
-async def test_a_person_becomes_a_customer(world):
+async def test_an_approved_retail_application_creates_a_customer(world):
     desk = world
     made = await desk.post(
         RETAIL, PERSON | {"identification_number": "D1234567", "identification_type": "DRIVERS_LICENSE"}
@@ -222,7 +222,7 @@ async def test_a_person_becomes_a_customer(world):
         await desk.refused("GET", path, status=404, code="not-found")
 
 
-async def test_of_two_who_apply_at_once_one_submits(applicant):
+async def test_concurrent_submissions_of_one_application_succeed_once(applicant):
     made = await applicant.simple()
     apply = applicant.path(made, "apply")
     answers = await asyncio.gather(*(applicant.desk.send("POST", apply, {}) for _ in range(4)))
@@ -231,7 +231,7 @@ async def test_of_two_who_apply_at_once_one_submits(applicant):
     assert await events_of(applicant.desk) == ["application.approved"]
 
 
-async def test_an_id_of_the_callers_choice_is_one_application(applicant, other_partner):
+async def test_a_repeated_application_with_a_client_chosen_id_is_created_once(applicant, other_partner):
     body = BUSINESS | {"id": "4f6a2b7e-52f0-4c6e-9a57-1d0c8b7e4a10"}
     first = await applicant.desk.post(V1, body)
     await applicant.desk.patch(applicant.path(first["id"]), {"name": "Renamed"})
@@ -272,7 +272,7 @@ async def test_a_document_request_disappears_when_the_data_no_longer_requires_it
     await desk.refused("DELETE", applicant.parties(made, party["id"]), status=404, code="not-found")
 
 
-async def test_an_application_that_nobody_fills_in_is_closed_after_ninety_days(applicant):
+async def test_an_idle_application_is_closed_after_ninety_days(applicant):
     desk = applicant.desk
     idle, kept = [(await desk.post(V1, {"name": name}))["id"] for name in ("Idle", "Kept")]
     await desk.later(days=60)
@@ -284,7 +284,7 @@ async def test_an_application_that_nobody_fills_in_is_closed_after_ninety_days(a
     assert (await applicant.get(kept))["status"] == "CLOSED"
 
 
-async def test_a_customer_applies_for_another_company_and_its_submitter_leads_the_team(customer_desk, other_customer):
+async def test_the_submitter_of_a_second_company_becomes_administrator_of_its_team(customer_desk, other_customer):
     applicant = Applicant(customer_desk, V2)
     made = await applicant.filled(OWNER, PARTNER_OWNER)
     (party, _) = await customer_desk.get(applicant.parties(made))
@@ -312,7 +312,7 @@ async def test_a_customer_applies_for_another_company_and_its_submitter_leads_th
     await other_customer.refused("GET", applicant.path(made), status=404, code="not-found")
 
 
-async def test_an_approval_that_is_cut_off_anywhere_is_finished_once(applicant):
+async def test_an_approval_interrupted_at_any_step_is_completed_once(applicant):
     desk, bank = applicant.desk, applicant.desk.bank
     for steps in (3, 12, 25, 40, 70):
         made = await applicant.simple(name=f"Company {steps}", first_pocket=POCKET)
@@ -333,7 +333,7 @@ async def test_an_approval_that_is_cut_off_anywhere_is_finished_once(applicant):
     assert await bank.pool.fetchval("SELECT count(*) FROM agreement_acceptance") == 5
 
 
-async def test_nothing_that_an_applicant_says_is_legible_in_the_database(applicant):
+async def test_personal_data_of_applicants_is_encrypted_in_the_database(applicant):
     made = await applicant.filled(MINORITY, PARTNER_OWNER, **SIMPLE)
     await applicant.decided(made)
     pool = applicant.desk.bank.pool
@@ -352,7 +352,7 @@ async def test_nothing_that_an_applicant_says_is_legible_in_the_database(applica
         await fetch_opened(applicant.desk.bank, row)
 
 
-async def test_a_row_that_somebody_edits_is_named(applicant):
+async def test_verify_reports_an_edited_application_row(applicant):
     made = await applicant.simple()
     await applicant.decided(made)
     async with owner_of(applicant.desk.bank) as conn:

@@ -20,13 +20,13 @@ PARTY = {"invitation_type": "RELATED_PARTY"}
 
 
 @pytest.fixture
-async def made(customer_desk):
+async def application_id(customer_desk):
     """The id of an application that is being filled in."""
     return (await customer_desk.post(V2, {"name": "Fabrikam Ltd"}))["id"]
 
 
-async def test_each_kind_is_mailed_its_own_link_and_listed(customer_desk, other_customer, made):
-    invite, invites = invite_path(made, "invite"), invite_path(made, "invites")
+async def test_every_invite_type_is_emailed_its_own_link_and_listed(customer_desk, other_customer, application_id):
+    invite, invites = invite_path(application_id, "invite"), invite_path(application_id, "invites")
     two = {
         "invitation_type": "COLLABORATOR",
         "collaborators": [{"email": "Carol@Helpers.example"}, {"email": "e@x.org"}],
@@ -38,7 +38,7 @@ async def test_each_kind_is_mailed_its_own_link_and_listed(customer_desk, other_
     assert [each["email"] for each in sent] == [CAROL, "e@x.org", PERSON["email"], PERSON["email"]]
     assert {each["status"] for each in sent} == {"PENDING"}
     assert (await customer_desk.get(invites))["invites"] == sent
-    (party,) = await customer_desk.get(Applicant(customer_desk, V2).parties(made))
+    (party,) = await customer_desk.get(Applicant(customer_desk, V2).parties(application_id))
     assert (sent[3]["related_party_id"], party["name"]["last_name"]) == (party["id"], "Poe")
     emails = await mailed(customer_desk.bank)
     assert emails[CAROL][0] == "Fill in the application of Fabrikam Ltd"
@@ -53,13 +53,13 @@ async def test_each_kind_is_mailed_its_own_link_and_listed(customer_desk, other_
     for method, path, body in (
         ("POST", invite, HELPERS),
         ("GET", invites, b""),
-        ("DELETE", invite_path(made, "invites", sent[0]["id"]), b""),
+        ("DELETE", invite_path(application_id, "invites", sent[0]["id"]), b""),
     ):
         await other_customer.refused(method, path, body, status=404, code="not-found")
 
 
-async def test_an_invite_that_is_repeated_is_one_and_that_of_a_party_moves_with_its_address(customer_desk, made):
-    invite = invite_path(made, "invite")
+async def test_a_repeated_invite_is_sent_once_and_a_party_invite_follows_its_new_address(customer_desk, application_id):
+    invite = invite_path(application_id, "invite")
     first, again = [(await customer_desk.post(invite, HELPERS, status=200))["invites"] for _ in range(2)]
     assert (first, len(await mailed(customer_desk.bank))) == (again, 1)
     party = (await customer_desk.post(invite, PARTY | PERSON, status=200))["invites"][0]
@@ -67,40 +67,40 @@ async def test_an_invite_that_is_repeated_is_one_and_that_of_a_party_moves_with_
     renewed = (await customer_desk.post(invite, moved, status=200))["invites"][0]
     assert (renewed["id"], renewed["email"]) == (party["id"], "other@northwind.example")
     parties = Applicant(customer_desk, V2).parties
-    assert len(await customer_desk.get(parties(made))) == 1
-    await customer_desk.ask("DELETE", parties(made, party["related_party_id"]), status=204)
+    assert len(await customer_desk.get(parties(application_id))) == 1
+    await customer_desk.ask("DELETE", parties(application_id, party["related_party_id"]), status=204)
     back = (await customer_desk.post(invite, PARTY | PERSON | {"email": "other@northwind.example"}, status=200))[
         "invites"
     ][0]
-    assert [each["id"] for each in await customer_desk.get(parties(made))] == [back["related_party_id"]]
-    await customer_desk.ask("DELETE", invite_path(made, "invites", first[0]["id"]), status=204)
-    path = invite_path(made, "invites", first[0]["id"])
+    assert [each["id"] for each in await customer_desk.get(parties(application_id))] == [back["related_party_id"]]
+    await customer_desk.ask("DELETE", invite_path(application_id, "invites", first[0]["id"]), status=204)
+    path = invite_path(application_id, "invites", first[0]["id"])
     await customer_desk.refused("DELETE", path, status=404, code="not-found")
-    listed = (await customer_desk.get(invite_path(made, "invites")))["invites"]
+    listed = (await customer_desk.get(invite_path(application_id, "invites")))["invites"]
     assert [(each["id"], each["status"]) for each in listed] == [(party["id"], "EXPIRED"), (back["id"], "PENDING")]
 
 
-async def test_strangers_are_not_mailed_in_bulk_and_nobody_more_than_thrice_a_day(customer_desk, made):
+async def test_invites_are_limited_per_application_and_per_recipient_each_day(customer_desk, application_id):
     crowds = [[{"email": f"{n}nobody{m}@x.example"} for m in range(20)] for n in range(3)]
     bodies = [{"invitation_type": "COLLABORATOR", "collaborators": each} for each in crowds]
-    sent = [await customer_desk.send("POST", invite_path(made, "invite"), each) for each in bodies]
+    sent = [await customer_desk.send("POST", invite_path(application_id, "invite"), each) for each in bodies]
     assert [each.status_code for each in sent] == [200, 200, 429]
     assert sent[2].json()["code"] == "invite-limit-reached"
     ids = [(await customer_desk.post(V2, {"name": f"Company {n}"}))["id"] for n in range(6)]
     answers = await asyncio.gather(*(customer_desk.send("POST", invite_path(each, "invite"), HELPERS) for each in ids))
     assert sorted(each.status_code for each in answers) == [200] * 3 + [429] * 3
-    assert len((await customer_desk.get(invite_path(made, "invites")))["invites"]) == 40
+    assert len((await customer_desk.get(invite_path(application_id, "invites")))["invites"]) == 40
 
 
-async def test_a_frozen_customer_neither_applies_nor_invites(customer_desk, world, made):
+async def test_a_frozen_customer_cannot_apply_or_invite(customer_desk, world, application_id):
     frozen = {"status": "FROZEN", "reason": "Court order"}
     await world.post(f"/api/v1/sandbox/customers/{customer_desk.team.customer}/", frozen, 200)
-    applying = Applicant(customer_desk, V2).path(made, "apply")
-    for where, body in ((V2, {"name": "Second Ltd"}), (applying, {}), (invite_path(made, "invite"), HELPERS)):
+    applying = Applicant(customer_desk, V2).path(application_id, "apply")
+    for where, body in ((V2, {"name": "Second Ltd"}), (applying, {}), (invite_path(application_id, "invite"), HELPERS)):
         await customer_desk.refused("POST", where, body, status=409, code="customer-not-open")
 
 
-async def test_what_is_wrong_with_an_invite_is_named(customer_desk, made):
+async def test_an_invalid_invite_is_refused_at_its_field(customer_desk, application_id):
     for body, loc in (
         ({}, "body.invitation_type"),
         ({"invitation_type": "FRIEND"}, "body.invitation_type"),
@@ -117,11 +117,11 @@ async def test_what_is_wrong_with_an_invite_is_named(customer_desk, made):
         (PARTY, "body.email"),
         (PARTY | PERSON | {"requested_fields": ["name", "ssn"]}, "body.requested_fields.1"),
     ):
-        await customer_desk.invalid("POST", invite_path(made, "invite"), body, loc=loc)
-    assert (await customer_desk.get(invite_path(made, "invites")))["invites"] == []
+        await customer_desk.invalid("POST", invite_path(application_id, "invite"), body, loc=loc)
+    assert (await customer_desk.get(invite_path(application_id, "invites")))["invites"] == []
 
 
-async def test_nobody_is_invited_to_what_cannot_be_changed_or_by_a_reader(customer_desk, customer_desks):
+async def test_invites_by_a_viewer_or_to_a_decided_application_are_refused(customer_desk, customer_desks):
     applicant = Applicant(customer_desk, V2)
     made = await applicant.simple(name="Review Co")
     await customer_desk.refused(
@@ -142,20 +142,18 @@ async def test_nobody_is_invited_to_what_cannot_be_changed_or_by_a_reader(custom
     await viewer.get(invite_path(made, "invites"))
 
 
-async def test_a_withdrawn_application_is_closed_and_a_submitted_one_stays(customer_desk, made):
+async def test_withdrawing_closes_an_open_application_and_is_refused_for_a_submitted_one(customer_desk, application_id):
     applicant = Applicant(customer_desk, V2)
-    closed = await customer_desk.post(applicant.path(made, "withdraw"), {}, status=200)
+    closed = await customer_desk.post(applicant.path(application_id, "withdraw"), {}, status=200)
     assert closed["status"] == "CLOSED"
     submitted = await applicant.simple()
     await applicant.apply(submitted)
-    for each in (made, submitted):
+    for each in (application_id, submitted):
         path = applicant.path(each, "withdraw")
         await customer_desk.refused("POST", path, {}, status=409, code="application-not-editable")
 
 
-async def test_a_team_named_while_an_application_is_submitted_is_invited_with_its_approval(
-    customer_desk, customer_desks
-):
+async def test_the_team_of_a_submitted_application_is_invited_on_approval(customer_desk, customer_desks):
     applicant = Applicant(customer_desk, V2)
     clerks = [
         {"first_name": "Dee", "last_name": "Fox", "email": f"dee{n}@northwind.example", "role": "VIEWER"}
@@ -187,7 +185,7 @@ async def test_a_team_named_while_an_application_is_submitted_is_invited_with_it
     assert (await applicant.get(rejected))["status"] == "REJECTED"
 
 
-async def test_a_service_user_that_submitted_an_application_names_the_team_too(customer_desk, service_users):
+async def test_a_service_user_that_submitted_an_application_may_set_its_team(customer_desk, service_users):
     program, _ = await service_users(customer_desk, "onboarding.read", "onboarding.write")
     applicant = Applicant(program, V2)
     made = await applicant.simple(name="Fabrikam")

@@ -28,7 +28,7 @@ def sender_template(pg_server, founded_template):
 
 @pytest.fixture
 async def sender(pg_server, sender_template):
-    """The sender in a bank of this test alone."""
+    """The sender in a bank for one test."""
     template, folder = sender_template
     async with fresh_database(pg_server, template) as dsn:
         bank = await open_bank(dsn)

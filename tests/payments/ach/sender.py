@@ -27,7 +27,7 @@ class Sender(Room):
 
     @property
     def known(self):
-        """What can be kept for another bank with the same database."""
+        """The state that can be reused for another bank with the same database."""
         gone = {"bank", "gate", "other", "folder", "anna"}
         return [{name: value for name, value in vars(each).items() if name not in gone} for each in (self, self.anna)]
 
@@ -44,7 +44,7 @@ class Sender(Room):
         return batch(head or header("PPD", 2, service="220"), line)
 
     async def arrive(self, *lines, head=None, name="odd.ach", **file):
-        """Let lines arrive beside a deposit of another batch; return the report."""
+        """Let lines arrive together with a deposit of another batch; return the report."""
         odd = batch(head or header("CCD", 1), *lines)
         await self.put(name, raw_file(odd, self.deposit(), **file))
         assert await self.deposits() == [43_21]
@@ -85,7 +85,7 @@ class Sender(Room):
         return details["routing_number"], details["account_number"], details["account_type"]
 
     async def noted(self):
-        """What the counterparty's bank has said about the payment."""
+        """The responses of the counterparty's bank about the payment."""
         sent = await get_entry(self.bank.pool, self.paid)
         return sent.change_code
 

@@ -27,19 +27,19 @@ ENTRIES = {
 }
 
 
-async def test_nothing_is_named_when_nothing_was_damaged(rails):
+async def test_undamaged_ach_rows_verify_clean(rails):
     assert (await report_of(rails, check_fingerprints, check_ach)).is_clean
 
 
 @pytest.mark.parametrize("where", ENTRIES.values(), ids=ENTRIES)
-async def test_an_entry_is_named_when_it_was_damaged(rails, where):
+async def test_verify_reports_a_damaged_ach_entry(rails, where):
     missed = await undetected(rails, "ach_entry", check_fingerprints, check_ach, where=where, undetectable=WORDS)
     assert missed == []
 
 
 @pytest.mark.parametrize("where", ["true", "customer_id = (SELECT bank_customer_id FROM bank)"])
-async def test_an_answer_is_named_when_it_was_damaged(rails, where):
-    # When it was made is nobody's money; the house's own goes when the next window opens.
+async def test_verify_reports_a_damaged_ach_return(rails, where):
+    # The time of creation changes no money; the house's own entry goes when the next window opens.
     undetectable = ("created_at",) if where == "true" else ("created_at", "due_at", "customer_id")
     assert (
         await undetected(
@@ -49,14 +49,14 @@ async def test_an_answer_is_named_when_it_was_damaged(rails, where):
     )
 
 
-async def test_a_file_is_named_when_it_was_damaged(rails):
+async def test_verify_reports_a_damaged_ach_file(rails):
     assert (
         await undetected(rails, "ach_file", check_fingerprints, check_ach, undetectable=("file_id", "confirmed_at"))
         == []
     )
 
 
-async def test_a_file_is_named_when_its_bytes_say_another_sum(rails):
+async def test_verify_reports_an_ach_file_whose_total_differs_from_its_entries(rails):
     transaction = rails.transaction()
     await transaction.start()
     file_id = await rails.fetchval("SELECT file_id FROM ach_file ORDER BY name LIMIT 1")
@@ -83,7 +83,7 @@ WAITS = {
 
 
 @pytest.mark.parametrize(("table", "told"), WAITS.items())
-async def test_a_waiting_entry_is_named_when_its_scheduled_job_is_lost(rails, table, told):
+async def test_verify_reports_a_pending_ach_entry_without_a_scheduled_job(rails, table, told):
     kind, message = told
     transaction = rails.transaction()
     await transaction.start()

@@ -61,7 +61,7 @@ def test_an_entry_is_shown_and_forbidden_operations_are_rejected(billfold, sent)
     assert (status, "no such ACH entry" in said) == (1, True)
 
 
-def test_entries_are_listed_by_what_they_are(billfold, sent):
+def test_ach_entries_are_listed_by_status_direction_trace_and_customer(billfold, sent):
     def listed(*words):
         status, said = billfold("ach", "list", *words)
         assert status == 0, said
@@ -97,7 +97,7 @@ def test_a_waiting_entry_is_cancelled_and_a_returned_debit_is_retried(billfold, 
     assert (status, "ach-origination-not-returned" in said) == (1, True), said
 
 
-def test_a_received_entry_is_returned_at_its_receivers_request(billfold, sent):
+def test_a_received_entry_is_returned_at_the_request_of_the_receiver(billfold, sent):
     assert "RECEIVING CREDIT" in billfold("ach", "show", sent["came"])[1]
     said = confirmed(billfold, billfold("ach", "return", sent["came"], "--code", "r23"))
     assert f"ACH entry {sent['came']}: APPLIED" in said
@@ -120,7 +120,7 @@ def test_a_received_entry_is_returned_at_its_receivers_request(billfold, sent):
     ],
     ids=" ".join,
 )
-def test_wrong_usage_is_rejected_before_a_database_is_opened(billfold, words):
+def test_invalid_ach_command_line_usage_is_refused_before_opening_the_database(billfold, words):
     status, said = billfold(*words)
     assert status == 2, said
     assert "Usage" in said

@@ -12,7 +12,7 @@ OLGA, OTTO = (Operator.of_command_line(name) for name in ("olga", "otto"))
 UNKNOWN_ACCOUNT, UNKNOWN_ENTRY = "999999999999", "061199990009999"
 
 
-async def held(sender, *lines, head=None):
+async def hold_lines(sender, *lines, head=None):
     """Let lines arrive that are held; return the id of the item."""
     await sender.arrive(*lines, head=head)
     return await sender.bank.pool.fetchval("SELECT item_id FROM suspense_item WHERE status = 'HELD'")
@@ -34,8 +34,8 @@ async def balance(sender, kind):
     )
 
 
-async def test_an_international_debit_is_written_off_by_two_operators(sender):
-    item_id = await held(
+async def test_an_iat_debit_is_written_off_by_two_operators(sender):
+    item_id = await hold_lines(
         sender, *international(543_21, 1, sender.anna.account, code="27"), head=header("IAT", 1, name="")
     )
     numbers = {"routing_number": OURS, "account_number": sender.anna.account}
@@ -53,8 +53,8 @@ async def test_an_international_debit_is_written_off_by_two_operators(sender):
 
 
 @pytest.mark.parametrize("code", ["22", "27"])
-async def test_an_international_entry_that_people_have_returned_leaves_suspense_and_sends_nothing(sender, code):
-    item_id = await held(
+async def test_an_iat_entry_returned_by_hand_leaves_suspense_without_a_return_entry(sender, code):
+    item_id = await hold_lines(
         sender, *international(543_21, 1, sender.anna.account, code=code), head=header("IAT", 1, name="")
     )
     with pytest.raises(Refused, match="suspense return --by-hand"):
@@ -66,8 +66,8 @@ async def test_an_international_entry_that_people_have_returned_leaves_suspense_
     assert [each for each in await sender.sent_entries() if each.amount == 543_21] == []
 
 
-async def test_a_held_debit_is_returned_under_the_code_that_operators_name(sender):
-    item_id = await held(sender, entry("27", UNKNOWN_ACCOUNT, 7_31, 1))
+async def test_a_held_debit_is_returned_with_the_code_chosen_by_operators(sender):
+    item_id = await hold_lines(sender, entry("27", UNKNOWN_ACCOUNT, 7_31, 1))
     with pytest.raises(Refused, match="without --by-hand") as refused:
         await propose_return(sender.bank, item_id, reason="by hand", by_hand=True, by=OLGA)
     assert refused.value.code == "suspense-item-returnable"
@@ -77,15 +77,15 @@ async def test_a_held_debit_is_returned_under_the_code_that_operators_name(sende
     assert [code for code, cents, _ in await sender.sent() if cents == 7_31] == ["R10"]
 
 
-async def test_a_return_that_fits_no_payment_goes_back_under_the_code_of_a_dishonored_return_alone(sender):
-    item_id = await held(sender, entry("26", "12", 7_31, 1, addenda="1"), returned("R01", UNKNOWN_ENTRY, 1))
+async def test_an_unmatched_return_can_be_sent_back_only_with_a_dishonored_return_code(sender):
+    item_id = await hold_lines(sender, entry("26", "12", 7_31, 1, addenda="1"), returned("R01", UNKNOWN_ENTRY, 1))
     with pytest.raises(InvalidInput, match="must be R6"):
         await propose_return(sender.bank, item_id, reason="R10", by=OLGA)
     assert await decide(sender, propose_return(sender.bank, item_id, reason="NO_ACCOUNT", by=OLGA)) == ["RETURNED"]
 
 
-async def test_a_held_credit_is_somebody_s_money_and_is_not_written_off(sender):
-    item_id = await held(sender, *international(543_21, 1, sender.anna.account), head=header("IAT", 1, name=""))
+async def test_writing_off_a_held_credit_is_refused(sender):
+    item_id = await hold_lines(sender, *international(543_21, 1, sender.anna.account), head=header("IAT", 1, name=""))
     with pytest.raises(Refused, match="somebody's money") as refused:
         await propose_write_off(sender.bank, item_id, reason="Nobody asks for it", by=OLGA)
     assert refused.value.code == "suspense-item-stays"

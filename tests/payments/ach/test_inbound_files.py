@@ -1,4 +1,4 @@
-"""Files of the ACH network: one whose form is wrong is refused, and the report says why."""
+"""Files of the ACH network: a malformed one is refused, and the report gives the reason."""
 
 import asyncio
 import json
@@ -122,7 +122,7 @@ def broken(raw):
     }
 
 
-async def test_a_file_whose_form_is_wrong_is_refused_as_a_whole(bank, new_holder, room):
+async def test_a_malformed_ach_file_is_refused_as_a_whole(bank, new_holder, room):
     holder = await new_holder()
     account = await account_of(bank, holder)
     raw = write_file(file_of(entry(1, account), entry(2, account)))
@@ -140,14 +140,14 @@ async def test_a_file_whose_form_is_wrong_is_refused_as_a_whole(bank, new_holder
     assert room.report("0.ach")["taken"] == 2
 
 
-async def test_a_file_for_another_bank_is_refused(room):
+async def test_an_ach_file_for_a_different_bank_is_refused(room):
     await room.put("odd.ach", file_of(entry(1), immediate_destination="021000021"))
     mistake = room.report("odd.ach", refused=True)["mistakes"][0]
     assert mistake["line"] == 1
     assert mistake["reason"] == f"is addressed to 021000021, and this bank is {OURS}"
 
 
-async def test_the_same_content_is_refused_under_any_name(bank, new_holder, room):
+async def test_a_duplicate_ach_file_is_refused_under_any_name(bank, new_holder, room):
     holder = await new_holder()
     content = file_of(entry(1, await account_of(bank, holder)))
     await room.put("one.ach", content)
@@ -167,7 +167,9 @@ async def test_the_same_content_is_refused_under_any_name(bank, new_holder, room
     assert await room.legs() == legs
 
 
-async def test_a_file_is_finished_by_another_process_after_a_crash_and_booked_once(bank, new_holder, room, monkeypatch):
+async def test_an_ach_file_is_completed_by_a_second_process_after_a_crash_and_booked_once(
+    bank, new_holder, room, monkeypatch
+):
     holder = await new_holder()
     account = await account_of(bank, holder)
     strangers = [entry(n, "999999999999") for n in range(6, 10)]
@@ -194,7 +196,7 @@ async def test_a_file_is_finished_by_another_process_after_a_crash_and_booked_on
     await room.prove()
 
 
-async def test_a_file_that_another_process_is_at_is_left_to_it(bank, new_holder, room):
+async def test_an_ach_file_claimed_by_a_different_process_is_skipped(bank, new_holder, room):
     holder = await new_holder()
     raw = write_file(file_of(entry(1, await account_of(bank, holder))))
     await room.other.transmit("one.ach", raw)
@@ -211,7 +213,7 @@ async def test_a_file_that_another_process_is_at_is_left_to_it(bank, new_holder,
     assert await room.booked() == (1, 0)
 
 
-async def test_two_processes_on_one_file_book_and_report_it_once(bank, new_holder, room):
+async def test_two_processes_on_one_ach_file_book_and_report_it_once(bank, new_holder, room):
     holder = await new_holder()
     account = await account_of(bank, holder)
     raw = write_file(file_of(*(entry(n, account) for n in range(1, 4))))
@@ -222,7 +224,7 @@ async def test_two_processes_on_one_file_book_and_report_it_once(bank, new_holde
     assert not (room.folder / "refused").exists()
 
 
-async def test_entries_for_closed_portals_and_uncovered_debits_go_back_in_the_next_window(bank, new_holder, room):
+async def test_entries_for_closed_portals_and_uncovered_debits_are_returned_in_the_next_window(bank, new_holder, room):
     holder, leaver = await new_holder(), await new_holder()
     account, closed = await account_of(bank, holder), await account_of(bank, leaver)
     await bank.engine.submit(
@@ -240,7 +242,7 @@ async def test_entries_for_closed_portals_and_uncovered_debits_go_back_in_the_ne
     await room.prove()
 
 
-async def test_money_for_unknown_accounts_is_held_a_day_and_returned(bank, room):
+async def test_ach_credits_to_unknown_accounts_are_held_a_day_and_returned(bank, room):
     content = file_of(entry(1), entry(2, transaction_code="27"), entry(3, transaction_code="23", amount=0))
     await room.put("nobody.ach", content)
     told = room.report("nobody.ach")
@@ -258,7 +260,7 @@ async def test_money_for_unknown_accounts_is_held_a_day_and_returned(bank, room)
     await room.prove()
 
 
-async def test_a_return_of_an_unknown_entry_is_held_and_dishonored(bank, room):
+async def test_a_return_of_an_unknown_entry_is_held_and_then_dishonored(bank, room):
     await room.put("strange.ach", file_of(returned(1, "061199990009999")))
     told = room.report("strange.ach")
     assert told["lines"][0] == {"line": 3, "trace": f"{THEIRS}0000001", "outcome": "HELD", "code": "R69"}
@@ -267,7 +269,7 @@ async def test_a_return_of_an_unknown_entry_is_held_and_dishonored(bank, room):
     await room.prove()
 
 
-async def test_a_notification_of_change_that_matches_no_entry_is_only_reported(bank, room):
+async def test_an_unmatched_notification_of_change_is_only_reported(bank, room):
     await room.put("change.ach", noc())
     assert room.report("change.ach")["lines"][0]["outcome"] == "FITS_NO_ENTRY"
     assert msgspec.json.encode(room.report("change.ach"))

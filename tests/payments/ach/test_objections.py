@@ -1,4 +1,4 @@
-"""Why an entry is not booked as it stands: money is never let go, and nothing is booked without an amount."""
+"""Reasons why an incoming entry is held or returned: no money is lost, and nothing is booked without an amount."""
 
 from itertools import product
 
@@ -27,7 +27,7 @@ def line_of(entry_class, code, amount, addenda, mistake="", bank="12100024"):
 
 @pytest.mark.parametrize("entry_class", sorted(_CLASSES))
 @pytest.mark.parametrize("amount", [0, 5])
-def test_whatever_an_entry_is_its_money_is_booked_or_held_and_zero_is_never(entry_class, amount):
+def test_every_entry_with_an_amount_is_booked_or_held_and_zero_entries_never_are(entry_class, amount):
     for code, addenda, mistake, batch_mistake, bank in product(
         CODES, ADDENDA, ("", "wrong"), (None, "wrong"), ("12100024", "00000000")
     ):
@@ -56,15 +56,15 @@ def test_whatever_an_entry_is_its_money_is_booked_or_held_and_zero_is_never(entr
         ("PPD", "38", 0, "none"),
     ],
 )
-def test_nothing_speaks_against_what_the_rules_allow(entry_class, code, amount, addenda):
+def test_an_entry_allowed_by_the_rules_has_no_objection(entry_class, code, amount, addenda):
     assert objection_to(line_of(entry_class, code, amount, addenda), None) is None
 
 
-def test_a_correction_is_read_whatever_else_of_its_entry_is_wrong():
+def test_a_notification_of_change_is_accepted_despite_other_errors_of_its_entry():
     assert objection_to(line_of("COR", "21", 0, "C01", "wrong"), "wrong") is None
 
 
-def test_an_entry_is_not_returned_to_a_bank_that_is_unknown():
+def test_an_entry_from_an_unknown_bank_is_not_returned():
     objection = objection_to(line_of("PPD", "22", 5, "none", "wrong", "00000000"), None)
     assert objection is not None
     assert objection.stays

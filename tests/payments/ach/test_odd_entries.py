@@ -1,4 +1,4 @@
-"""Whatever stands in a file: the deposits beside it are booked, and each odd entry is answered by itself."""
+"""Unusual entries of a file: each gets its own response, and the other deposits are booked."""
 
 import pytest
 from tests.payments.ach.sender import outcomes
@@ -24,7 +24,7 @@ from billfold.payments.suspense.decisions import propose_assignment, propose_ret
 from billfold.platform.errors import Refused
 
 
-async def test_a_death_notice_is_listed_with_its_event_and_books_nothing(sender):
+async def test_a_death_notice_is_listed_with_an_event_and_not_booked(sender):
     lines = (
         entry("23", sender.anna.account, 0, 1, identification="", name="DOE*JOHN", addenda="1"),
         addenda("05", "   DATE OF DEATH*060125*CUSTOMER SSN*#########*AMOUNT*0500.00\\", 1),
@@ -49,7 +49,7 @@ async def test_a_death_notice_is_listed_with_its_event_and_books_nothing(sender)
         ("21", header("PPD", 1)),
     ],
 )
-async def test_an_entry_of_no_amount_is_listed_and_books_nothing(sender, code, head):
+async def test_a_zero_amount_entry_is_listed_and_not_booked(sender, code, head):
     lines = entry(code, sender.anna.account, 0, 1, addenda="1"), addenda("05", "RMR*IV*77**1510.00\\", 1)
     report = await sender.arrive(*lines, head=head)
     assert [each["outcome"] for each in report["lines"]] == ["LISTED"]
@@ -57,14 +57,14 @@ async def test_an_entry_of_no_amount_is_listed_and_books_nothing(sender, code, h
     await sender.days()
 
 
-async def test_an_advice_is_listed_and_moves_nothing(sender):
+async def test_an_adv_entry_is_listed_and_not_booked(sender):
     line = f"681{OURS}{sender.anna.account:15}{54_321:012}021000021000001{'LARKSPUR':22}  0061000143580001"
     report = await sender.arrive(line, head=header("ADV", 1, service="280"))
     assert outcomes(report) == [("LISTED", None)]
     assert (report["entries"], report["credits"], await sender.suspense()) == (2, 43_21, [])
 
 
-async def test_an_advice_in_the_usual_records_is_listed_whether_the_file_adds_it_up_or_not(sender):
+async def test_an_adv_entry_in_standard_records_is_listed_whether_or_not_the_totals_include_it(sender):
     line = entry("81", sender.anna.account, 543_21, 1)
     control = f"8280{1:06}{6119999:010}{0:012}{543_21:012}1234567890{'':25}{THEIRS}0000001"
     odd = [header("ADV", 1, service="280"), line, control]
@@ -79,7 +79,7 @@ async def test_an_advice_in_the_usual_records_is_listed_whether_the_file_adds_it
 
 
 @pytest.mark.parametrize("entry_class", ["POS", "MTE", "SHR"])
-async def test_an_entry_of_a_terminal_is_booked(sender, entry_class):
+async def test_a_point_of_sale_terminal_entry_is_booked(sender, entry_class):
     terminal = (
         f"702{'REF':7}{'ONE':3}{'TERM01':6}{'000001':6}0603{'AUTH01':6}{'5TH AVENUE':27}{'NEW YORK':15}NY{THEIRS}"
     )
@@ -89,7 +89,7 @@ async def test_an_entry_of_a_terminal_is_booked(sender, entry_class):
     assert (report["taken"], report["lines"], await sender.deposits()) == (1, [], [7_31])
 
 
-async def test_the_card_of_a_shared_network_is_kept_sealed_and_repeated_in_the_return(sender):
+async def test_the_card_number_of_a_shr_entry_is_stored_encrypted_and_repeated_in_its_return(sender):
     line = entry("27", "100000000001", 7_31, 1, name="4111111111111111")
     await sender.arrive(line, head=header("SHR", 1, service="225"))
     assert not await sender.bank.pool.fetchval("SELECT count(*) FROM suspense_item WHERE details::text LIKE '%41111%'")
@@ -100,7 +100,7 @@ async def test_the_card_of_a_shared_network_is_kept_sealed_and_repeated_in_the_r
 
 @pytest.mark.parametrize("code", ["22", "27"])
 @pytest.mark.parametrize("account", [None, "999999999999"])
-async def test_an_international_entry_is_held_for_a_person(sender, code, account):
+async def test_an_iat_entry_is_held_for_manual_screening(sender, code, account):
     lines = international(543_21, 1, account or sender.anna.account, code=code)
     report = await sender.arrive(*lines, head=header("IAT", 1, name=""))
     assert outcomes(report) == [("HELD", None)]
@@ -110,7 +110,7 @@ async def test_an_international_entry_is_held_for_a_person(sender, code, account
     assert "IAT" in reason
 
 
-async def test_an_international_payment_is_booked_when_a_person_has_screened_it(sender):
+async def test_an_iat_payment_is_booked_after_manual_screening(sender):
     await sender.arrive(*international(543_21, 1, sender.anna.account), head=header("IAT", 1, name=""))
     item_id = await sender.bank.pool.fetchval("SELECT item_id FROM suspense_item")
     operator = Operator.of_command_line("ada")
@@ -179,7 +179,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-async def test_an_odd_entry_is_answered_by_itself_and_its_answer_goes_out(sender, name):
+async def test_an_odd_entry_does_not_affect_its_batch_and_its_return_is_sent(sender, name):
     lines, outcome = ODD[name]
     # Another deposit stands in the same batch.
     report = await sender.arrive_in_one_batch(*lines(sender))
@@ -198,7 +198,7 @@ async def test_an_odd_entry_is_answered_by_itself_and_its_answer_goes_out(sender
         ({"bank": "0210000X"}, "Batch header: originating dfi identification should be digits"),
     ],
 )
-async def test_a_batch_that_is_wrong_is_held_and_the_others_are_booked(sender, change, reason):
+async def test_an_invalid_batch_is_held_and_the_others_are_booked(sender, change, reason):
     line = entry("22", sender.anna.account, 5_00, 1)
     report = await sender.arrive(line, head=header(**({"entry_class": "PPD"} | change)))
     assert [each["outcome"] for each in report["lines"]] == ["HELD"]
@@ -206,7 +206,7 @@ async def test_a_batch_that_is_wrong_is_held_and_the_others_are_booked(sender, c
     await sender.days()
 
 
-async def test_a_batch_whose_control_is_wrong_is_held_and_the_others_are_booked(sender):
+async def test_a_batch_with_a_wrong_control_record_is_held_and_the_others_are_booked(sender):
     wrong = batch(
         header("PPD", 1), entry("22", sender.anna.account, 5_00, 1), entry("27", sender.anna.account, 1_00, 2)
     )
@@ -220,7 +220,7 @@ async def test_a_batch_whose_control_is_wrong_is_held_and_the_others_are_booked(
 
 
 @pytest.mark.parametrize("numbers", [(9, 2), (2, 2), (0, 0)])
-async def test_batches_are_booked_whatever_their_numbers(sender, numbers):
+async def test_batches_are_booked_with_any_batch_numbers(sender, numbers):
     first, second = [
         sender.deposit(number, number, head=header("PPD", place)) for number, place in zip((1, 2), numbers, strict=True)
     ]
@@ -229,7 +229,7 @@ async def test_batches_are_booked_whatever_their_numbers(sender, numbers):
     assert sender.report("odd.ach")["lines"] == []
 
 
-async def test_entries_of_two_batches_are_booked_when_their_trace_numbers_are_the_same(sender):
+async def test_entries_of_two_batches_with_the_same_trace_number_are_both_booked(sender):
     batches = [sender.deposit(1, cents, head=header("PPD", place)) for place, cents in enumerate((1, 2, 2), start=1)]
     await sender.put("odd.ach", raw_file(*batches))
     assert await sender.deposits() == [1, 2]
@@ -238,7 +238,7 @@ async def test_entries_of_two_batches_are_booked_when_their_trace_numbers_are_th
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-8"])
-async def test_a_deposit_is_booked_whatever_letters_its_name_has(sender, encoding):
+async def test_a_deposit_with_non_ascii_letters_in_its_name_is_booked(sender, encoding):
     raw = raw_file(
         sender.deposit(name="JOSÉ NUÑEZ"), batch(header("PPD", 3), entry("22", "1234", 1_00, 1, name="Ü\t\x07"))
     )
@@ -249,13 +249,13 @@ async def test_a_deposit_is_booked_whatever_letters_its_name_has(sender, encodin
 
 
 @pytest.mark.parametrize("written", ["{0:>17}", "{0[0]}{0[1]}{0[2]}{0[3]}-{rest}"])
-async def test_an_account_number_is_found_however_its_digits_are_grouped(sender, written):
+async def test_an_account_number_with_grouped_digits_is_matched(sender, written):
     account = written.format(sender.anna.account, rest=sender.anna.account[4:])
     await sender.put("odd.ach", raw_file(batch(header(), entry("22", account, 43_21, 1))))
     assert await sender.deposits() == [43_21]
 
 
-async def test_a_file_of_every_odd_entry_is_booked_once_however_often_it_comes(sender):
+async def test_a_repeated_file_of_odd_entries_is_booked_once(sender):
     lines = []
     for number, (make, _) in enumerate(ODD.values(), start=1):
         lines += [
@@ -273,11 +273,11 @@ async def test_a_file_of_every_odd_entry_is_booked_once_however_often_it_comes(s
     await sender.days()
 
 
-def test_the_totals_of_these_files_are_those_of_the_rules():
+def test_the_totals_of_generated_ach_files_match_the_rules():
     assert totals([entry("22", "1", 5, 1), addenda("05", "", 1), entry("27", "1", 7, 2)]) == (3, 12239998, 7, 5)
 
 
-async def test_answers_about_a_customer_who_has_closed_are_booked_or_held(sender):
+async def test_ach_returns_for_a_closed_customer_are_booked_or_held(sender):
     await sender.days(6)
     bert = Customer(sender.bank, "Bert")
     await bert.settle_in(1_000_00)
@@ -303,7 +303,7 @@ async def test_answers_about_a_customer_who_has_closed_are_booked_or_held(sender
 @pytest.mark.parametrize(
     "entry_class", ["ARC", "BOC", "CCD", "CIE", "CTX", "POP", "PPD", "RCK", "TEL", "TRC", "WEB", "XCK"]
 )
-async def test_a_deposit_of_any_class_is_booked_with_every_line_of_its_remittance(sender, entry_class):
+async def test_a_deposit_of_any_entry_class_is_booked_with_all_its_remittance_lines(sender, entry_class):
     texts = [f"RMR*IV*{number}**10.00\\" for number in range(1, 4)]
     line = entry("22", sender.anna.account, 43_21, 1, name="0003LARKSPUR", addenda="1")
     lines = [line, *(addenda("05", text, 1, sequence) for sequence, text in enumerate(texts, start=1))]
@@ -312,7 +312,7 @@ async def test_a_deposit_of_any_class_is_booked_with_every_line_of_its_remittanc
     assert sender.report("odd.ach")["lines"] == []
 
 
-async def test_a_deposit_is_booked_when_every_text_is_blank(sender):
+async def test_an_ach_deposit_with_blank_texts_is_booked(sender):
     head = header("PPD", name="", day="      ").replace("PAYMENT", " " * 7).replace("1234567890", " " * 10)
     await sender.put(
         "odd.ach", raw_file(batch(head, entry("22", sender.anna.account, 43_21, 1, identification="", name="")))
@@ -323,7 +323,7 @@ async def test_a_deposit_is_booked_when_every_text_is_blank(sender):
     assert ("R03", 43_21, f"{THEIRS}0000002") in await sender.sent()
 
 
-async def test_a_file_of_advices_alone_is_listed(sender):
+async def test_an_ach_file_of_only_adv_entries_is_listed(sender):
     line = f"681{OURS}{sender.anna.account:15}{54_321:012}021000021000001{'LARKSPUR':22}  0061000143580001"
     raw = raw_file(batch(header("ADV", 1, service="280"), line)).decode().splitlines()
     raw[4] = f"9000001000001{1:08}{6119999:010}{0:020}{54_321:020}".ljust(94)

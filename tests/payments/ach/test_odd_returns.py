@@ -1,4 +1,4 @@
-"""Whatever other banks say of entries of ours: what fits is done, the rest is listed or held for a person."""
+"""Returns of our entries by other banks: valid ones are executed, the rest is listed or held for review."""
 
 import pytest
 from tests.payments.ach.sender import outcomes
@@ -35,7 +35,7 @@ COR = header("COR", 1)
         ("C05", "99", None, None),
     ],
 )
-async def test_a_correction_is_applied_as_far_as_it_goes_and_noted(sender, code, data, number, type_):
+async def test_a_notification_of_change_applies_its_valid_fields_and_is_noted(sender, code, data, number, type_):
     routing, before, kind = await sender.account()
     lines = entry("21", "550017788", 0, 1, addenda="1"), changed(code, sender.trace, 1, data=data)
     report = await sender.arrive(*lines, head=COR)
@@ -45,7 +45,7 @@ async def test_a_correction_is_applied_as_far_as_it_goes_and_noted(sender, code,
 
 
 @pytest.mark.parametrize("code", [f"C6{number}" for number in range(1, 10)])
-async def test_a_refused_correction_is_listed(sender, code):
+async def test_a_refused_notification_of_change_is_listed(sender, code):
     lines = entry("21", "1", 0, 1, addenda="1"), changed(code, sender.trace, 1, data="291827364", refused="C010000116")
     report = await sender.arrive(*lines, head=COR)
     assert outcomes(report) == [("LISTED", code)]
@@ -63,12 +63,12 @@ async def test_a_refused_correction_is_listed(sender, code):
         ("C01", header("PPD", 1), None, "NOTED"),
     ],
 )
-async def test_a_correction_that_fits_nothing_is_listed(sender, code, head, original, outcome):
+async def test_an_unmatched_notification_of_change_is_listed(sender, code, head, original, outcome):
     lines = entry("21", "1", 0, 1, addenda="1"), changed(code, original or sender.trace, 1, data="1918171614")
     assert outcomes(await sender.arrive(*lines, head=head)) == [(outcome, code)]
 
 
-async def test_a_correction_of_an_international_entry_is_noted(sender):
+async def test_a_notification_of_change_for_an_iat_entry_is_noted(sender):
     before = await sender.account()
     (line, *_) = international(0, 1, "1918171614", code="21")
     head = header("COR", 1, name="IATCOR")
@@ -81,7 +81,7 @@ RETURNS = ["R01", "R13", "R18", "R33", "R39", "R50", "R52", *(f"R{number}" for n
 
 
 @pytest.mark.parametrize("code", RETURNS)
-async def test_the_customer_is_repaid_whoever_returns_the_payment(sender, code):
+async def test_a_returned_payment_is_refunded_for_every_return_code(sender, code):
     lines = entry("21", "550047788", 200_15, 1, addenda="1"), returned(code, sender.trace, 1)
     assert outcomes(await sender.arrive(*lines)) == [("RETURNED", code)]
     assert await sender.status(sender.paid) == ("FAILED", code)
@@ -89,7 +89,7 @@ async def test_the_customer_is_repaid_whoever_returns_the_payment(sender, code):
     await sender.prove()
 
 
-async def test_every_return_code_has_an_answer(sender):
+async def test_every_return_code_is_handled(sender):
     """Each of R01 to R85 comes once for an entry that is not ours: all are held, and the network's answers go out."""
     lines = []
     for number in range(1, 86):
@@ -107,7 +107,7 @@ async def test_every_return_code_has_an_answer(sender):
 
 
 @pytest.mark.parametrize("death", ["425130", "ABCDEF", "000000", "250602", ""])
-async def test_a_return_with_any_date_of_death_is_a_return(sender, death):
+async def test_a_return_with_an_invalid_date_of_death_is_still_a_return(sender, death):
     lines = entry("21", "550067788", 200_15, 1, addenda="1"), returned("R15", sender.trace, 1, death=death)
     assert outcomes(await sender.arrive(*lines)) == [("RETURNED", "R15")]
     assert await sender.status(sender.paid) == ("FAILED", "R15")
@@ -124,7 +124,7 @@ async def test_a_return_with_any_date_of_death_is_a_return(sender, death):
         ("R99", None, header("CCD", 1)),
     ],
 )
-async def test_a_return_of_zero_is_listed_and_nothing_is_stuck(sender, code, original, head):
+async def test_a_zero_amount_return_is_listed_and_blocks_nothing(sender, code, original, head):
     lines = entry("21", "1111", 0, 1, addenda="1"), returned(code, original or sender.trace, 1)
     report = await sender.arrive(*lines, head=head)
     assert outcomes(report) == [("LISTED", code)]
@@ -133,7 +133,7 @@ async def test_a_return_of_zero_is_listed_and_nothing_is_stuck(sender, code, ori
     await sender.days()
 
 
-async def test_a_refused_return_of_ours_is_held_for_a_person(sender):
+async def test_a_dishonored_return_is_held_for_manual_review(sender):
     information = f"{'':3}021000025857298" + "175" + "03"
     lines = entry("21", "1", 200_15, 1, addenda="1"), returned("R62", sender.trace, 1, information=information)
     assert outcomes(await sender.arrive(*lines)) == [("HELD", "R62")]
@@ -143,7 +143,7 @@ async def test_a_refused_return_of_ours_is_held_for_a_person(sender):
     assert "021000025857298 under R03, settled on day 175" in reason
 
 
-async def test_what_a_contesting_bank_says_is_shown(sender):
+async def test_a_contested_dishonored_return_shows_the_information_of_the_other_bank(sender):
     information = "174" + "021000025857294" + "175" + "03" + "061199990000001" + "176" + "69"
     lines = (
         entry("21", "1", 200_15, 1, addenda="1"),
@@ -159,14 +159,14 @@ async def test_what_a_contesting_bank_says_is_shown(sender):
         assert said in reason
 
 
-async def test_a_return_of_an_international_entry_that_is_not_ours_is_held_for_a_person(sender):
+async def test_a_return_of_an_unknown_iat_entry_is_held_for_manual_review(sender):
     lines = [*international(543_21, 1, "12", code="21"), returned("R80", UNKNOWN, 1)]
     assert outcomes(await sender.arrive(*lines, head=header("IAT", 1, name=""))) == [("HELD", "R69")]
     await sender.days()
     assert [each[2] for each in await sender.suspense()] == ["HELD"]
 
 
-async def test_a_correction_is_noted_when_the_counterparty_was_unlinked_or_its_account_is_no_bank_account(sender):
+async def test_a_notification_of_change_for_an_unlinked_counterparty_is_noted(sender):
     await sender.anna.do(UpdateCounterparty, sender.anna.good, counterparty_id=sender.anna.good, unlink=True)
     lines = entry("21", "1", 0, 1, addenda="1"), changed("C01", sender.trace, 1, data="1918171614")
     report = await sender.arrive(*lines, head=COR)

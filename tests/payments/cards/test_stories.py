@@ -1,4 +1,4 @@
-"""Cards through the Partner API: the client alone reads their numbers, and their statuses follow contract 2.7."""
+"""Cards through the Partner API: only the client reads their numbers, and their statuses follow contract 2.7."""
 
 import asyncio
 from collections import Counter
@@ -32,7 +32,7 @@ async def holder(world):
     return Holder(world, await world.pocket())
 
 
-async def test_a_virtual_card_is_online_and_the_client_alone_reads_its_number(holder, capfd):
+async def test_a_virtual_card_number_is_readable_only_by_the_client(holder, capfd):
     desk, key = holder.desk, client_key().public_key()
     body = {"public_key": pem(key)}
     made = await desk.post(f"{holder.account}/virtual-cards/", body, key="5b6f2f3e-8a52-4b0e-9d57-0d3c2a1b4c5d")
@@ -88,7 +88,7 @@ async def test_a_physical_card_is_ordered_produced_and_activated(holder):
     assert await holder.events() == ["open", "locked", "open"]
 
 
-async def test_a_physical_card_is_closed_for_a_reason_and_never_used_again(holder):
+async def test_a_closed_physical_card_has_a_reason_and_can_never_be_used(holder):
     desk = holder.desk
     card_id = await holder.produced(await holder.ordered())
     status, pin = holder.status_path(card_id), f"{holder.account}/cards/{card_id}/pin/"
@@ -117,7 +117,7 @@ async def test_a_physical_card_is_closed_for_a_reason_and_never_used_again(holde
         assert await undetected(conn, "card_order", check_fingerprints, check_cards) == []
 
 
-async def test_only_the_bank_unfreezes_a_card_and_its_processor_and_the_team_know(holder):
+async def test_a_frozen_card_is_unfrozen_only_by_the_bank_with_notice_to_processor_and_team(holder):
     desk, customer = holder.desk, UUID(holder.pocket.customer)
     await member(desk.bank.pool, customer)
     card_id = UUID((await holder.virtual_card())["card_id"])
@@ -144,8 +144,8 @@ async def test_only_the_bank_unfreezes_a_card_and_its_processor_and_the_team_kno
     assert said == [f"The card {row[2]} of the Pocket Reserve was {what}." for what in ("frozen by the bank", "closed")]
 
 
-async def test_of_many_moves_at_once_each_is_answered_as_it_happened(holder):
-    """Whatever wins, a card that was closed stays closed, and every answer is that of some order."""
+async def test_concurrent_card_updates_return_their_own_result(holder):
+    """In any order of execution, a closed card stays closed, and every answer is consistent with that order."""
     desk, order = holder.desk, await holder.ordered()
     card_id = await holder.produced(order)
     status, path = holder.status_path(card_id), f"{holder.account}/cards/{card_id}"
@@ -164,7 +164,7 @@ async def test_of_many_moves_at_once_each_is_answered_as_it_happened(holder):
 
 
 @pytest.mark.parametrize("what", ["customers", "pockets"])
-async def test_while_the_holder_is_frozen_cards_are_switched_off_and_closed_alone(holder, what):
+async def test_cards_of_a_frozen_customer_or_pocket_can_only_be_disabled_or_closed(holder, what):
     desk, box = holder.desk, "/api/v1/sandbox"
     card, order = (await holder.virtual_card())["card_id"], await holder.ordered()
     await holder.set_status(card, "OFFLINE")
@@ -188,7 +188,7 @@ async def test_while_the_holder_is_frozen_cards_are_switched_off_and_closed_alon
     await desk.post(f"{holder.account}/cards/{card}/close/", {"closure_reason": "CANCELED"}, status=204)
 
 
-async def test_cards_are_closed_with_their_pocket(holder):
+async def test_closing_a_pocket_closes_its_cards(holder):
     desk = holder.desk
     card_id, order = (await holder.virtual_card())["card_id"], await holder.ordered()
     await desk.pocket(holder.pocket.customer, name="Another")
@@ -206,13 +206,13 @@ async def test_cards_are_closed_with_their_pocket(holder):
     assert kept["status"] == "INITIAL", "nothing is produced for a closed Pocket"
 
 
-async def test_a_virtual_card_is_not_among_the_physical(holder):
+async def test_a_virtual_card_is_not_found_as_a_physical_card(holder):
     card_id = (await holder.virtual_card())["card_id"]
     physical = f"{holder.account}/physical-cards/{card_id}/"
     await holder.desk.refused("POST", physical, {"public_key": pem(unread_key())}, status=404, code="not-found")
 
 
-async def test_a_key_that_is_not_an_rsa_key_of_4096_bits_is_refused(holder):
+async def test_a_card_public_key_other_than_rsa_4096_is_refused(holder):
     short = rsa.generate_private_key(public_exponent=65_537, key_size=2048).public_key()
     curve = ec.generate_private_key(ec.SECP256R1()).public_key()
     small = rsa.RSAPublicNumbers(3, client_key().public_key().public_numbers().n).public_key()
@@ -226,7 +226,7 @@ async def test_a_key_that_is_not_an_rsa_key_of_4096_bits_is_refused(holder):
     assert (await holder.desk.get(f"{holder.account}/cards/"))["items"] == []
 
 
-async def test_a_card_is_read_so_often_in_ten_minutes(holder, monkeypatch):
+async def test_reading_a_card_number_is_rate_limited_per_ten_minutes(holder, monkeypatch):
     monkeypatch.setattr(detail_routes, "_READS", 2)
     path = f"{holder.account}/virtual-cards/{(await holder.virtual_card())['card_id']}/"
     keys = [{"public_key": pem(unread_key())} for _ in range(3)]
@@ -236,7 +236,7 @@ async def test_a_card_is_read_so_often_in_ten_minutes(holder, monkeypatch):
     await holder.virtual_card()
 
 
-async def test_a_request_that_is_repeated_makes_one_card(holder, monkeypatch):
+async def test_a_repeated_card_request_creates_one_card(holder, monkeypatch):
     desk, body = holder.desk, {"public_key": pem(unread_key())}
     key, path = "7f0c6a0e-2f4e-4f0a-8f6d-2b8f6c1d9e30", f"{holder.account}/virtual-cards/"
     await desk.get("/api/v1/public-keys/")
@@ -255,7 +255,7 @@ async def test_a_request_that_is_repeated_makes_one_card(holder, monkeypatch):
     assert listed["card_id"] == made["card_id"]
 
 
-async def test_an_address_no_card_can_be_sent_to_is_refused(holder):
+async def test_a_card_shipping_address_that_is_undeliverable_is_refused(holder):
     for field, value in (("state", None), ("state", "ZZ"), ("country", "XX")):
         body = {"name_on_card": "Ada Marsh", "shipping_address": SHIPPING | {field: value}}
         await holder.desk.invalid("POST", f"{holder.account}/card-orders/", body, loc=f"body.shipping_address.{field}")

@@ -11,10 +11,10 @@ SELECT settles_on, cusip, price_micros + 1, side, closed_on, units, customers_ce
 """
 
 
-async def test_a_row_is_named_when_the_postings_of_another_would_match_it(damaged):
+async def test_verify_reports_a_settlement_row_matched_by_foreign_postings(damaged_conn):
     check = checks_of(settlement_checks)
-    assert (await report_of(damaged, check)).is_clean
-    copy = await damaged.fetchrow(_COPY)
-    (finding,) = (await report_of(damaged, check)).findings
+    assert (await report_of(damaged_conn, check)).is_clean
+    copy = await damaged_conn.fetchrow(_COPY)
+    (finding,) = (await report_of(damaged_conn, check)).findings
     assert finding.message == "no journal of the bank settles it"
     assert finding.key == {name: copy[name] for name in settlement_checks.KEY}

@@ -1,4 +1,4 @@
-"""What is on a rail and not explained is said, to the cent."""
+"""Unexplained differences of a rail are reported, to the cent."""
 
 from datetime import date
 
@@ -8,7 +8,7 @@ from billfold.payments.clearing.rules import ClearingTotals
 DAY = date(2025, 6, 4)
 
 
-def test_payments_under_way_explain_what_their_rail_holds():
+def test_payments_in_transit_explain_the_balance_of_their_rail():
     dates = [ClearingTotals("ACH", DAY, 3, inflow=500_00, outflow=200_00, settled_in=100_00, settled_out=0)]
     shown = ClearingReport({"rail:ach": -200_00}, dates, [])
     assert shown.explained("ACH") == -200_00
@@ -16,6 +16,6 @@ def test_payments_under_way_explain_what_their_rail_holds():
     assert shown.unexplained("WIRE") == 0
 
 
-def test_what_no_payment_explains_is_left_over():
+def test_a_rail_balance_without_payments_is_unexplained():
     shown = ClearingReport({"rail:ach": -200_01, "rail:wire": 5}, [], [])
     assert (shown.unexplained("ACH"), shown.unexplained("WIRE")) == (-200_01, 5)

@@ -1,4 +1,4 @@
-"""What was to settle on a day that is declared closed settles on the next open day, and customers are told."""
+"""Settlements on a day that is declared closed move to the next open day, and customers are notified."""
 
 import copy
 from datetime import date, timedelta
@@ -15,7 +15,7 @@ MATURITY, FEE_DAY = date(2025, 6, 24), date(2025, 7, 1)
 """When bills of 4 weeks that are bought on Monday 2 June mature, and when the fee of June is charged."""
 
 
-async def test_a_trade_settles_on_the_next_open_day_when_its_own_is_declared_closed(closures):
+async def test_a_trade_settles_on_the_next_open_day_after_a_declared_closure(closures):
     desk = closures.desk
     pocket = await desk.funded(10_000_00)  # Monday, to settle on Tuesday
     value = await desk.value(pocket)
@@ -34,7 +34,7 @@ async def test_a_trade_settles_on_the_next_open_day_when_its_own_is_declared_clo
     await expect_clean(closures.bank)
 
 
-async def test_customers_learn_of_each_change_once_when_days_close_in_a_row_and_open_again(closures):
+async def test_customers_are_notified_once_of_every_settlement_date_change(closures):
     await closures.desk.funded(10_000_00)
     assert await closures.declare(TUESDAY) == 1
     assert await closures.worker.report(closures.bank) == 0
@@ -45,7 +45,7 @@ async def test_customers_learn_of_each_change_once_when_days_close_in_a_row_and_
     assert await closures.told() == [(TUESDAY, WEDNESDAY), (TUESDAY, THURSDAY), (TUESDAY, TUESDAY), (TUESDAY, THURSDAY)]
 
 
-async def test_a_day_that_closes_after_its_first_trades_settles_nothing_that_day(closures):
+async def test_a_day_declared_closed_after_its_first_trades_settles_nothing_that_day(closures):
     desk = closures.desk
     pocket = await desk.funded(10_000_00)
     await desk.until("2025-06-03T10:00:00-04:00")
@@ -62,7 +62,7 @@ async def test_a_day_that_closes_after_its_first_trades_settles_nothing_that_day
     await expect_clean(closures.bank)
 
 
-async def test_payments_move_when_the_reserve_closes_and_not_when_the_market_alone_does(closures):
+async def test_payment_settlement_moves_when_the_fed_closes_but_not_when_only_the_market_does(closures):
     desk = closures.desk
     pocket = await desk.pocket()
     await desk.ach(pocket, 1_000_00)  # final on Wednesday
@@ -77,7 +77,7 @@ async def test_payments_move_when_the_reserve_closes_and_not_when_the_market_alo
     await expect_clean(closures.bank)
 
 
-async def test_one_customer_who_cannot_be_told_stops_no_other(closures, monkeypatch):
+async def test_a_failed_closure_notification_does_not_block_other_customers(closures, monkeypatch):
     desk = closures.desk
     pockets = [await desk.funded(10_000_00), await desk.funded(10_000_00)]
     failing, submit_all = pockets[0].key[0], closures.bank.engine.submit_all
@@ -98,9 +98,7 @@ async def test_one_customer_who_cannot_be_told_stops_no_other(closures, monkeypa
     assert TUESDAY + timedelta(days=1) == WEDNESDAY
 
 
-async def test_a_wire_that_waits_for_a_day_that_is_declared_closed_leaves_on_the_next_open_one(
-    partner_desks, usual_calendars
-):
+async def test_a_wire_scheduled_for_a_declared_closure_is_sent_on_the_next_open_day(partner_desks, usual_calendars):
     desk = await partner_desks("acme", features=("wires",))
     closures = Closures(desk)
     pocket = await desk.funded(50_000_00)
@@ -127,7 +125,7 @@ async def test_a_wire_that_waits_for_a_day_that_is_declared_closed_leaves_on_the
     await expect_clean(closures.bank)
 
 
-async def test_a_hold_that_ends_on_a_day_that_is_declared_closed_ends_on_the_next_open_one(closures):
+async def test_a_hold_ending_on_a_declared_closure_ends_on_the_next_open_day(closures):
     desk, engine = closures.desk, closures.bank.engine
     engine.terms = msgspec.structs.replace(engine.terms, ach_credit_hold_days=2)
     pocket = await desk.pocket()
@@ -143,7 +141,7 @@ async def test_a_hold_that_ends_on_a_day_that_is_declared_closed_ends_on_the_nex
     await expect_clean(closures.bank)
 
 
-async def test_a_redemption_and_the_fee_of_days_that_are_declared_closed_come_on_the_next_open_ones(closures):
+async def test_redemptions_and_fees_due_on_declared_closures_are_booked_on_the_next_open_day(closures):
     desk = closures.desk
     pocket = await desk.funded(10_000_00)
     await closures.declare(MATURITY)
@@ -164,7 +162,7 @@ async def test_a_redemption_and_the_fee_of_days_that_are_declared_closed_come_on
     await expect_clean(closures.bank)
 
 
-async def test_a_redemption_comes_on_its_day_when_the_closure_of_it_is_withdrawn(closures):
+async def test_a_redemption_is_booked_on_its_day_when_the_closure_is_withdrawn(closures):
     desk = closures.desk
     pocket = await desk.funded(10_000_00)
     await desk.until("2025-06-23T10:00:00-04:00")
@@ -179,7 +177,7 @@ async def test_a_redemption_comes_on_its_day_when_the_closure_of_it_is_withdrawn
     await expect_clean(closures.bank)
 
 
-async def test_a_process_that_follows_old_calendars_settles_nothing_on_a_day_that_another_knows_to_be_closed(closures):
+async def test_a_process_with_an_outdated_calendar_settles_nothing_on_a_declared_closure(closures):
     """For the seconds in which one of them may not have read the new ones yet, and for however long."""
     desk, bank = closures.desk, closures.bank
     pocket = await desk.funded(10_000_00)

@@ -41,7 +41,7 @@ async def set_clock(bank, at):
 
 
 @pytest.fixture
-async def traded(bank, new_holder):
+async def customers_with_trades(bank, new_holder):
     """Two holders who bought on Monday, one of whom paid the other on the same day."""
     first, second = await new_holder(), await new_holder(weeks=26)
     for cents in (250_000_00, 12_345_67, 99_999_99):
@@ -51,14 +51,14 @@ async def traded(bank, new_holder):
     return first, second
 
 
-async def test_a_day_is_closed_when_it_is_over_and_no_customer_is_due(bank, traded):
+async def test_a_bank_day_is_not_closed_early_or_while_a_customer_has_due_work(bank, customers_with_trades):
     assert await close_bank_days(bank, et_instant(MONDAY, 16, 59)) == 0
     await set_clock(bank, et_instant(MONDAY, 17))
     assert await close_bank_days(bank, et_instant(MONDAY, 17)) == 0
     assert await open_day(bank) == MONDAY
 
 
-async def test_the_street_is_explained_to_zero_when_everything_has_settled(bank, traded):
+async def test_the_street_account_is_zero_after_settlement(bank, customers_with_trades):
     stepping = ClockStepper(bank)
     await stepping.set_to(et_instant(MONDAY, 17))
     unsettled = await street(bank)
@@ -72,13 +72,13 @@ async def test_the_street_is_explained_to_zero_when_everything_has_settled(bank,
     assert await street(bank, "custodian") == {row["asset"]: -row["units"] for row in held}
 
 
-async def test_the_treasury_is_explained_to_zero_when_a_bill_has_matured(bank, traded):
+async def test_the_treasury_account_is_zero_after_a_bill_matures(bank, customers_with_trades):
     await ClockStepper(bank).set_to(et_instant(date(2025, 6, 25), 17))
     assert await street(bank, "treasury") == {}
     assert await street(bank) == {}
 
 
-async def test_blocks_differ_from_their_parts_by_the_roundings_only(bank, traded):
+async def test_block_trades_differ_from_their_allocations_only_by_rounding(bank, customers_with_trades):
     await ClockStepper(bank).set_to(et_instant(TUESDAY, 17))
     rows = await bank.pool.fetch("SELECT * FROM settlement")
     assert rows
@@ -88,7 +88,7 @@ async def test_blocks_differ_from_their_parts_by_the_roundings_only(bank, traded
     assert (await street(bank, "rounding")).get("USD", 0) == differences
 
 
-async def test_a_day_is_closed_once_when_two_workers_close_it(bank, traded):
+async def test_two_workers_close_a_bank_day_once(bank, customers_with_trades):
     await ClockStepper(bank).set_to(et_instant(MONDAY, 16, 59))
     await set_clock(bank, et_instant(MONDAY, 17))
     await catch_up_due(bank, et_instant(MONDAY, 17))
@@ -100,8 +100,8 @@ async def test_a_day_is_closed_once_when_two_workers_close_it(bank, traded):
     assert per_group == 1
 
 
-async def test_a_trade_that_missed_its_day_is_settled_with_the_next(bank, traded):
-    first, second = traded
+async def test_a_trade_that_missed_its_settlement_day_is_settled_with_the_next(bank, customers_with_trades):
+    first, second = customers_with_trades
     await set_clock(bank, et_instant(MONDAY, 16))
     late = await first.transfer(first.place, second.place, 5_000_00)
     assert late["status"] == "COMPLETED"
@@ -117,7 +117,7 @@ async def test_a_trade_that_missed_its_day_is_settled_with_the_next(bank, traded
     assert [(b.side, b.units, b.customers_cents) for b in blocks if b.side == "SELL"] == [("SELL", 1, 1)]
 
 
-async def test_closing_prices_are_stored_for_bills_on_the_run_or_held(bank, traded):
+async def test_closing_prices_are_stored_for_bills_on_the_run_or_held(bank, customers_with_trades):
     await ClockStepper(bank).set_to(et_instant(MONDAY, 17))
     rows = await bank.pool.fetch("SELECT * FROM closing_price WHERE business_date = $1", MONDAY)
     close = bank.calendars.closes_at(MONDAY)
@@ -131,9 +131,9 @@ async def test_closing_prices_are_stored_for_bills_on_the_run_or_held(bank, trad
         assert row["ask_micros"] == bank.market.ask(bill, close) > row["bid_micros"]
 
 
-async def test_a_rail_account_holds_payments_in_transit_only(bank, traded):
+async def test_a_rail_account_holds_only_payments_in_transit(bank, customers_with_trades):
     """Wires settle on the day they come, an ACH credit of Monday on Wednesday at 08:30."""
-    first, _ = traded
+    first, _ = customers_with_trades
     await first.deposit(5_000_00, rail="ACH")
     wired = -(await street(bank, "rail:wire"))["USD"]
     await ClockStepper(bank).set_to(et_instant(MONDAY, 17))
@@ -154,8 +154,8 @@ async def test_a_rail_account_holds_payments_in_transit_only(bank, traded):
     ]
 
 
-async def test_a_wire_of_the_evening_is_settled_with_the_next_day(bank, traded):
-    first, _ = traded
+async def test_an_evening_wire_is_settled_with_the_next_day(bank, customers_with_trades):
+    first, _ = customers_with_trades
     await ClockStepper(bank).set_to(et_instant(MONDAY, 17, 30))
     await first.deposit(1_000_00)
     await ClockStepper(bank).set_to(et_instant(TUESDAY, 16, 59))

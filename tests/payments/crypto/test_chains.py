@@ -36,7 +36,7 @@ _XPRV = (
 )
 
 
-def test_addresses_follow_from_the_public_key_alone():
+def test_deposit_addresses_are_derived_from_the_public_key():
     derived = [WatchOnlyAddresses(DEPOSIT_XPUB, "0").derive(index) for index in range(3)]
 
     assert tuple(derived) == _ADDRESSES
@@ -45,14 +45,14 @@ def test_addresses_follow_from_the_public_key_alone():
 
 @settings(max_examples=20)
 @given(st.binary(min_size=16, max_size=64), st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1))
-def test_keys_below_a_public_key_are_those_that_another_library_derives(seed, step, index):
+def test_derived_public_keys_match_those_of_a_second_library(seed, step, index):
     theirs = BIP32.from_seed(seed)
     ours = ExtendedPublicKey.read(theirs.get_xpub()).child(step).child(index)
     assert ours.key.format() == theirs.get_pubkey_from_path([step, index])
 
 
 @pytest.mark.parametrize("xpub", [DEPOSIT_XPUB[:-1], DEPOSIT_XPUB + "1", "xpub0" + DEPOSIT_XPUB[5:]])
-def test_an_extended_key_that_was_damaged_is_none(xpub):
+def test_a_damaged_extended_public_key_is_refused(xpub):
     with pytest.raises(ValueError, match="extended public key"):
         WatchOnlyAddresses(xpub, "0")
 
@@ -70,19 +70,19 @@ def test_an_extended_key_that_was_damaged_is_none(xpub):
         ("0X" + _ADDRESSES[0][2:], None),
     ],
 )
-def test_an_address_whose_checksum_does_not_fit_is_none(text, address):
+def test_an_evm_address_with_a_wrong_checksum_is_not_read(text, address):
     assert read_address(text) == address
 
 
 @given(st.integers(0, 10**30), st.integers(2, 36))
-def test_no_unit_of_a_token_is_lost_between_units_and_cents(units, decimals):
+def test_converting_token_units_to_cents_loses_no_units(units, decimals):
     cents, remainder = cents_of(units, decimals)
 
     assert units_of(cents, decimals) + remainder == units
     assert cents_of(remainder, decimals).cents == 0
 
 
-def test_every_mistake_in_the_file_of_chains_is_named(tmp_path):
+def test_every_error_in_the_chains_file_is_reported(tmp_path):
     file = tmp_path / "chains.toml"
     file.write_text(local_chain_file(8545))
     (chain,) = read_chains(file).values()
@@ -114,7 +114,7 @@ def test_every_mistake_in_the_file_of_chains_is_named(tmp_path):
             read_chains(file)
 
 
-async def test_a_node_reports_transfers_blocks_and_balances_and_a_reorganization_takes_them_back(chain_and_faucet):
+async def test_a_node_reports_transfers_blocks_and_balances_and_reverts_them_after_a_reorg(chain_and_faucet):
     chain, faucet = chain_and_faucet
     mine, other = _ADDRESSES[:2]
     async with aclosing(EvmNode(chain, chain.rpc_urls[0])) as node:
@@ -145,7 +145,7 @@ async def test_a_node_reports_transfers_blocks_and_balances_and_a_reorganization
         assert replaced.hash != block.hash
 
 
-async def test_an_answer_that_is_none_is_not_used(chain_and_faucet):
+async def test_an_invalid_node_response_raises_node_unavailable(chain_and_faucet):
     chain, _ = chain_and_faucet
     url = chain.rpc_urls[0]
     closed = chain_of("http://127.0.0.1:9/")
@@ -159,7 +159,7 @@ async def test_an_answer_that_is_none_is_not_used(chain_and_faucet):
         assert await node.balance(TEST_DOLLAR, _ADDRESSES[0], 999) is None  # a block that it does not have
 
 
-async def test_a_chain_goes_on_where_it_was_after_its_process_ended(tmp_path):
+async def test_a_restarted_local_chain_keeps_its_state(tmp_path):
     with serving_local_chain(tmp_path) as port:
         url, _ = local_node_urls(port)
         async with aclosing(Faucet(url)) as faucet:

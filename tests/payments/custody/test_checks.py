@@ -11,7 +11,7 @@ BILL = "912797PT8"
 CAME, LEFT = (UUID(f"7b111000-0000-4000-8000-00000000000{n}") for n in (1, 2))
 
 
-async def test_a_delivery_marked_by_hand_as_done_is_a_finding(bank, new_holder, bank_dsn):
+async def test_verify_reports_a_security_delivery_marked_done_by_hand(bank, new_holder, bank_dsn):
     holder = await new_holder()
     fields = {"pocket_id": holder.pocket_id, "cusip": BILL, "counterparty_name": "Else", "counterparty_account": "1"}
     await holder.submit(ReceiveBills, holder.customer_id, transfer_id=CAME, units=10, **fields)

@@ -60,14 +60,14 @@ def test_a_received_lot_keeps_acquisition_date_and_cost(holder, two_lots):
     assert pocket.lots[0].earnings_basis == pocket.inflow - 1_000_00
 
 
-def test_a_lot_of_unknown_cost_has_its_value_as_cost(holder):
+def test_a_received_lot_of_unknown_cost_has_its_value_as_cost(holder):
     pocket = holder.pocket()
     bill = holder.bank.market.on_the_run(4, date(2025, 6, 2)).cusip
     assert holder.receive(pocket, bill, 3)["status"] == "COMPLETED"
     assert lots(pocket) == [(date(2025, 6, 2), 3, pocket.inflow)]
 
 
-def test_what_comes_on_a_weekend_was_acquired_then_and_not_after_it_is_sold(holder, two_lots):
+def test_bills_received_on_a_weekend_are_acquired_that_day(holder, two_lots):
     pocket, bill = two_lots
     saturday = date(2025, 6, 7)
     holder.until(saturday)
@@ -86,7 +86,7 @@ def test_the_oldest_lots_are_delivered_first(holder, two_lots):
         holder.end()
 
 
-def test_nothing_is_delivered_where_there_is_no_custodian(holder, two_lots):
+def test_a_delivery_without_a_custodian_is_refused(holder, two_lots):
     pocket, bill = two_lots
     holder.bank.terms = msgspec.structs.replace(holder.bank.terms, delivers_bills=False)
     with pytest.raises(Refused, match="no custodian"):
@@ -105,7 +105,7 @@ def test_a_rejected_delivery_restores_every_lot(holder, two_lots):
 
 
 @pytest.mark.parametrize("units", [15, 20])
-def test_bills_that_come_back_after_they_matured_are_redeemed(holder, two_lots, units):
+def test_bills_returned_after_maturity_are_redeemed(holder, two_lots, units):
     pocket, bill = two_lots
     holder.deliver(pocket, bill, units)
     due = holder.bank.market.bill(bill).maturity
@@ -119,7 +119,7 @@ def test_bills_that_come_back_after_they_matured_are_redeemed(holder, two_lots, 
     assert bill not in dict(pocket.positions())
 
 
-def test_a_pocket_is_not_closed_while_its_bills_are_on_their_way(holder, two_lots):
+def test_closing_a_pocket_with_bills_in_delivery_is_refused(holder, two_lots):
     pocket, bill = two_lots
     holder.move(pocket, holder.pocket(), None)
     empty = holder.pocket()
@@ -133,7 +133,7 @@ def test_a_pocket_is_not_closed_while_its_bills_are_on_their_way(holder, two_lot
     assert closed["status"] == "CLOSED"
 
 
-def test_more_bills_than_there_are_do_not_leave(holder, two_lots):
+def test_delivering_more_bills_than_held_is_refused(holder, two_lots):
     pocket, bill = two_lots
     with pytest.raises(Refused) as refused:
         holder.deliver(pocket, bill, 21)
@@ -141,14 +141,14 @@ def test_more_bills_than_there_are_do_not_leave(holder, two_lots):
     assert pocket.outflow == 0
 
 
-def test_bills_that_have_not_settled_do_not_leave(holder):
+def test_delivering_unsettled_bills_is_refused(holder):
     pocket = holder.pocket()
     holder.deposit(pocket, 1_000_00)
     with pytest.raises(Refused, match="settle on 2025-06-03"):
         holder.deliver(pocket, pocket.lots[0].asset, 1)
 
 
-def test_a_frozen_pocket_takes_bills_and_gives_none(holder, two_lots):
+def test_a_frozen_pocket_receives_bills_but_does_not_deliver_them(holder, two_lots):
     pocket, bill = two_lots
     holder.do(SetPocketState, pocket_id=pocket.pocket_id, status="FROZEN")
     with pytest.raises(Refused) as refused:
@@ -175,7 +175,7 @@ def test_an_invalid_security_transfer_is_refused(holder, cusip, fields):
     assert refused.value.code == "bill-not-deliverable"
 
 
-def test_nothing_ends_that_never_began(holder):
+def test_ending_an_unknown_delivery_raises_not_found(holder):
     holder.pocket()
     with pytest.raises(NotFound):
         holder.end()

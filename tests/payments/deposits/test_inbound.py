@@ -31,7 +31,7 @@ async def activity(bank, holder):
     return row, json.loads(row["details"])
 
 
-async def test_a_wire_is_booked_with_its_details_when_its_account_is_known(bank, new_holder):
+async def test_an_incoming_wire_to_a_known_account_is_booked_with_its_details(bank, new_holder):
     holder = await new_holder()
     wire = a_wire(**await address(bank, holder), amount=250_000_00)
     received = await receive(bank, wire)
@@ -51,7 +51,7 @@ async def test_a_wire_is_booked_with_its_details_when_its_account_is_known(bank,
     }
 
 
-async def test_an_ach_credit_is_booked_with_its_details_when_its_account_is_known(bank, new_holder):
+async def test_an_incoming_ach_credit_to_a_known_account_is_booked_with_its_details(bank, new_holder):
     holder = await new_holder()
     ach = ach_credit(SEED, ids.new(), await address(bank, holder), amount=15_000_00, company_name="FakeCompany")
     assert (await receive(bank, ach))["status"] == "COMPLETED"
@@ -65,7 +65,7 @@ async def test_an_ach_credit_is_booked_with_its_details_when_its_account_is_know
     assert len(ach.company_entry_description) <= 10
 
 
-async def test_a_payment_is_booked_once_when_it_is_delivered_twice(bank, new_holder):
+async def test_an_incoming_payment_delivered_twice_is_booked_once(bank, new_holder):
     holder = await new_holder()
     wire = a_wire(**await address(bank, holder), amount=100_00)
     first = await receive(bank, wire)
@@ -73,14 +73,14 @@ async def test_a_payment_is_booked_once_when_it_is_delivered_twice(bank, new_hol
     assert await bank.pool.fetchval("SELECT count(*) FROM transaction") == 1
 
 
-async def test_a_payment_is_returned_when_its_account_is_unknown(bank):
+async def test_an_incoming_payment_to_an_unknown_account_is_returned(bank):
     wire = a_wire(routing_number="061199992", account_number="812345678901", amount=1)
     received = await receive(bank, wire)
     assert received == {"status": "REJECTED", "reason": NO_ACCOUNT}
     assert await bank.pool.fetchval("SELECT count(*) FROM journal_entry") == 0
 
 
-async def test_a_payment_is_returned_with_an_event_when_its_portal_is_closed(bank, new_holder):
+async def test_an_incoming_payment_to_a_closed_portal_is_returned_with_an_event(bank, new_holder):
     holder = await new_holder()
     await bank.engine.submit(
         UpdatePortal(
@@ -94,7 +94,7 @@ async def test_a_payment_is_returned_with_an_event_when_its_portal_is_closed(ban
     assert [row["kind"] for row in kinds] == ["transfers.wire.in.rejected"]
 
 
-def test_a_payment_is_the_same_to_the_last_digit_when_it_is_made_again():
+def test_a_regenerated_sandbox_payment_is_identical():
     ach_id = ids.new()
     to = {"routing_number": "061199992", "account_number": "812345678901"}
     made, again, other = (

@@ -1,11 +1,11 @@
-"""What arrives is taken where it may arrive, and goes back elsewhere."""
+"""Incoming payments are accepted where they are allowed, and returned otherwise."""
 
 from uuid import UUID
 
 from billfold.accounts.portals.commands import OpenPortal
 
 
-def test_a_payment_is_sent_back_by_a_portal_of_another_rail(teller):
+def test_a_payment_to_a_portal_of_a_different_rail_is_returned(teller):
     pocket = teller.pocket()
     opened = teller.do(OpenPortal, pocket_id=pocket.pocket_id, name="ACH only", payment_rails=("ACH",))
     teller.portals[pocket.pocket_id] = UUID(opened["portal_id"])

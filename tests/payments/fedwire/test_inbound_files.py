@@ -34,22 +34,22 @@ async def the_only_mistake(fedwire, name, *wires):
     return mistake
 
 
-def about(wire, **fields):
+def about_another_message(wire, **fields):
     """The same message about another one."""
     original = type(wire.message.original)
     told = {name: getattr(wire.message.original, name) for name in original.__struct_fields__}
     return changed(wire, original=original(**told | fields))
 
 
-async def test_an_invalid_return_is_refused(fedwire, holder):
+async def test_an_invalid_wire_return_is_refused(fedwire, holder):
     wire_id = await fedwire.settled(holder)
     back = await fedwire.payment_return(wire_id)
     uetr = back.message.original.uetr
 
-    foreign, more = about(back, message_id="20250602BLFDUS33000099"), changed(back, amount=1_000_01)
+    foreign, more = about_another_message(back, message_id="20250602BLFDUS33000099"), changed(back, amount=1_000_01)
     less = changed(back, amount=900_00, original_amount=999_00)
     wrong = [
-        (about(back, uetr=UNKNOWN), "OrgnlUETR", f"no payment {UNKNOWN} was sent"),
+        (about_another_message(back, uetr=UNKNOWN), "OrgnlUETR", f"no payment {UNKNOWN} was sent"),
         (foreign, "OrgnlUETR", f"no payment {uetr} was sent"),
         (more, "RtrdIntrBkSttlmAmt", "$1,000.01, the payment was $1,000.00"),
         (less, "OrgnlIntrBkSttlmAmt", "$999.00, the payment was $1,000.00"),
@@ -63,7 +63,7 @@ async def test_an_invalid_return_is_refused(fedwire, holder):
     await fedwire.prove()
 
 
-async def test_a_second_return_is_held_in_the_same_file_and_refused_in_a_later_one(fedwire, holder):
+async def test_a_second_wire_return_is_held_in_the_same_file_and_refused_in_a_later_one(fedwire, holder):
     wire_id = await fedwire.settled(holder)
     back = await fedwire.payment_return(wire_id)
     second = changed(back, message_id=AGAIN)
@@ -111,7 +111,7 @@ async def test_a_wire_returned_before_its_settlement_status_counts_as_settled(fe
     await fedwire.prove()
 
 
-async def test_a_return_less_charges_books_the_returned_amount(fedwire, holder):
+async def test_a_wire_return_less_charges_books_the_returned_amount(fedwire, holder):
     wire_id = await fedwire.settled(holder)
     back = await fedwire.payment_return(wire_id, amount=975_00, original_amount=1_000_00, charges=25_00)
     await fedwire.drop("back.xml", back)
@@ -127,7 +127,7 @@ async def test_a_return_less_charges_books_the_returned_amount(fedwire, holder):
     await fedwire.prove()
 
 
-async def test_charges_of_every_bank_on_the_way_of_a_return_are_added_up(fedwire, holder):
+async def test_charges_of_every_intermediary_bank_of_a_return_are_added_up(fedwire, holder):
     wire_id = await fedwire.settled(holder)
     back = await fedwire.payment_return(wire_id, amount=975_00, original_amount=1_000_00, charges=10_00)
     message = write_messages([back], "incoming")
@@ -137,7 +137,7 @@ async def test_charges_of_every_bank_on_the_way_of_a_return_are_added_up(fedwire
     assert wire.description == "Account closed, less $25.00 in charges"
 
 
-async def test_a_part_of_a_wire_comes_back_and_the_rest_stays_claimed(fedwire, holder):
+async def test_a_partial_wire_return_leaves_the_rest_outstanding(fedwire, holder):
     wire_id = await fedwire.settled(holder)
     part = await fedwire.payment_return(wire_id, amount=400_00, original_amount=1_000_00)
     await fedwire.drop("part.xml", part)
@@ -160,7 +160,7 @@ async def test_a_part_of_a_wire_comes_back_and_the_rest_stays_claimed(fedwire, h
     await fedwire.prove()
 
 
-async def test_a_file_of_bad_messages_alone_or_of_no_form_is_refused_by_line(fedwire, holder):
+async def test_a_fedwire_file_without_any_valid_message_is_refused_by_line(fedwire, holder):
     account = await fedwire.account_of(holder)
     good = [await fedwire.payment(str(nth), account, 100_00 + nth) for nth in range(3)]
     raw = write_messages(good, "incoming")
@@ -197,7 +197,7 @@ async def test_a_file_of_bad_messages_alone_or_of_no_form_is_refused_by_line(fed
         (b"<MsgDefIdr>pacs.008.001.08<", b"<MsgDefIdr>admi.004.001.02<", "AppHdr"),
     ],
 )
-async def test_a_payment_of_a_wrong_form_waits_for_a_person_and_the_one_beside_it_is_booked(
+async def test_a_malformed_wire_is_held_for_review_and_the_other_of_its_file_is_booked(
     fedwire, holder, right, wrong, element
 ):
     account = await fedwire.account_of(holder)
@@ -211,7 +211,7 @@ async def test_a_payment_of_a_wrong_form_waits_for_a_person_and_the_one_beside_i
     await fedwire.prove()
 
 
-def beside(raw, kind, envelope):
+def after_another_message(raw, kind, envelope):
     """Return a file with a message of another kind, empty but for its header, before the others."""
     head = "urn:iso:std:iso:20022:tech:xsd:head.001.001.03"
     other = (
@@ -226,34 +226,36 @@ def beside(raw, kind, envelope):
     "kind",
     ["admi.002.001.01", "admi.004.001.02", "admi.007.001.01", "camt.052.001.08", "camt.110.001.01", "pain.013.001.07"],
 )
-async def test_a_message_of_another_kind_is_listed_and_the_payment_beside_it_booked(fedwire, holder, kind):
+async def test_an_unsupported_fedwire_message_is_listed_and_the_wire_of_its_file_booked(fedwire, holder, kind):
     raw = write_messages([await fedwire.payment(kind, await fedwire.account_of(holder))], "incoming")
-    await fedwire.drop("both.xml", beside(raw, kind, "FedwireFundsOther"))
+    await fedwire.drop("both.xml", after_another_message(raw, kind, "FedwireFundsOther"))
     assert sorted(fedwire.taken("both.xml")) == ["COMPLETED", "NOT_READ"]
     await fedwire.prove()
 
 
-async def test_a_transfer_between_banks_waits_for_a_person_and_the_payment_beside_it_is_booked(fedwire, holder):
+async def test_a_bank_to_bank_transfer_is_held_for_review_and_the_wire_of_its_file_booked(fedwire, holder):
     raw = write_messages([await fedwire.payment("one", await fedwire.account_of(holder))], "incoming")
-    await fedwire.drop("both.xml", beside(raw, "pacs.009.001.08", "FedwireFundsFinancialInstitutionCreditTransfer"))
+    await fedwire.drop(
+        "both.xml", after_another_message(raw, "pacs.009.001.08", "FedwireFundsFinancialInstitutionCreditTransfer")
+    )
     assert fedwire.taken("both.xml") == ["COMPLETED"]
     (file,) = await retries.list_failing(fedwire.bank.pool)
     assert "pacs.009.001.08 is not read here" in (file.report or "")
     await fedwire.prove()
 
 
-async def test_a_status_of_an_unknown_message_is_listed_and_the_payment_beside_it_booked(fedwire, holder):
+async def test_a_status_for_an_unknown_message_is_listed_and_the_wire_of_its_file_booked(fedwire, holder):
     wire_id = await fedwire.settled(holder)
     told = changed(await fedwire.status(wire_id), message_id=AGAIN)
-    strange = about(told, message_id="20250602BLFDUS33000099")
+    strange = about_another_message(told, message_id="20250602BLFDUS33000099")
     await fedwire.drop("both.xml", strange, await fedwire.payment("one", await fedwire.account_of(holder)))
     refused, booked = fedwire.taken("both.xml")
     assert (refused, booked) == ("REFUSED: OrgnlMsgId: no message 20250602BLFDUS33000099 was sent", "COMPLETED")
     await fedwire.prove()
 
 
-async def test_a_return_of_an_unknown_payment_waits_for_a_person_and_a_retry_books_nothing_twice(fedwire, holder):
-    back = about(await fedwire.payment_return(await fedwire.settled(holder)), uetr=UNKNOWN)
+async def test_a_return_of_an_unknown_wire_is_held_for_review_and_its_retry_books_nothing_twice(fedwire, holder):
+    back = about_another_message(await fedwire.payment_return(await fedwire.settled(holder)), uetr=UNKNOWN)
     await fedwire.drop("both.xml", back, await fedwire.payment("one", await fedwire.account_of(holder)))
     assert fedwire.taken("both.xml") == ["COMPLETED"]
     legs = await fedwire.legs()
@@ -265,7 +267,7 @@ async def test_a_return_of_an_unknown_payment_waits_for_a_person_and_a_retry_boo
     await fedwire.prove()
 
 
-async def test_payments_to_unknown_or_closed_portals_are_returned_and_others_booked(fedwire, holder):
+async def test_wires_to_unknown_or_closed_portals_are_returned_and_others_booked(fedwire, holder):
     closed = await fedwire.second_pocket(holder)
     await fedwire.close_portal(closed)
     accounts = [await fedwire.account_of(each) for each in (holder, closed)] + ["999999999999"]
@@ -280,10 +282,10 @@ async def test_payments_to_unknown_or_closed_portals_are_returned_and_others_boo
 
 
 @pytest.mark.parametrize("status", ["XXXX", "RJCT"])
-async def test_an_unknown_status_or_original_is_refused(fedwire, holder, status):
+async def test_a_wire_status_with_an_unknown_code_or_original_is_refused(fedwire, holder, status):
     wire_id = await fedwire.settled(holder)
     told = changed(await fedwire.status(wire_id), status=status, message_id=AGAIN)
-    strange = about(told, message_id="20250602BLFDUS33000099")
+    strange = about_another_message(told, message_id="20250602BLFDUS33000099")
     reasons = {"XXXX": "XXXX is not a known status", "RJCT": "RJCT, but the wire is COMPLETED already"}
     assert (await the_only_mistake(fedwire, "odd.xml", told))[2] == reasons[status]
     assert (await the_only_mistake(fedwire, "strange.xml", strange))[2] == (
@@ -291,7 +293,7 @@ async def test_an_unknown_status_or_original_is_refused(fedwire, holder, status)
     )
 
 
-async def test_a_return_request_for_an_unknown_payment_or_amount_is_refused(fedwire, holder):
+async def test_a_return_request_for_an_unknown_wire_or_amount_is_refused(fedwire, holder):
     paid = await fedwire.payment("one", await fedwire.account_of(holder))
     await fedwire.drop("in.xml", paid)
     now = await fedwire.bank.now()
@@ -301,7 +303,7 @@ async def test_a_return_request_for_an_unknown_payment_or_amount_is_refused(fedw
         "OrgnlIntrBkSttlmAmt",
         "$6.00, the payment was $5.00",
     )
-    strange = about(asked, uetr=UNKNOWN)
+    strange = about_another_message(asked, uetr=UNKNOWN)
     reason = (await the_only_mistake(fedwire, "strange.xml", strange))[2]
     assert reason == f"no payment {UNKNOWN} arrived"
     await fedwire.drop("right.xml", asked)
@@ -309,7 +311,7 @@ async def test_a_return_request_for_an_unknown_payment_or_amount_is_refused(fedw
 
 
 async def answered(fedwire, wire_id, verdict, reason):
-    """What the other bank says to our last request for a wire."""
+    """The response of the other bank to our last request for return of a wire."""
     bank = fedwire.bank
     await fedwire.room.sender.send(bank)
     sent = await queue.find_last_sent(bank.pool, wire_id, ["camt.056"])
@@ -320,7 +322,7 @@ async def answered(fedwire, wire_id, verdict, reason):
     return changed(accept_return, verdict=verdict, reason=reason)
 
 
-async def test_a_return_is_requested_again_when_the_bank_has_refused(fedwire, holder):
+async def test_a_refused_wire_return_request_can_be_repeated(fedwire, holder):
     wire_id = await fedwire.settled(holder)
     bank, named = fedwire.bank, []
     for nth, (verdict, reason) in enumerate((("RJCR", "LEGL"), ("RJCR", "CUST"), ("CNCL", None))):
@@ -345,7 +347,7 @@ async def test_a_return_is_requested_again_when_the_bank_has_refused(fedwire, ho
     assert "the case requires it, and it is missing" in str(report.findings)
 
 
-async def test_money_settles_on_days_of_fedwire_that_have_come_and_on_its_own_fedwire(fedwire, holder):
+async def test_a_wire_with_a_closed_or_future_settlement_day_or_wrong_environment_is_refused(fedwire, holder):
     paid = await fedwire.payment("one", await fedwire.account_of(holder))
     days = {
         date(2025, 6, 1): "Fedwire is closed on 2025-06-01",

@@ -1,4 +1,4 @@
-"""Messages of one file are answered one by one, whatever stands beside them and wherever they stand."""
+"""Messages of one file are processed one by one, in any position and next to any other message."""
 
 import pytest
 from tests.support.fedwire import changed
@@ -21,7 +21,7 @@ async def amounts(fedwire, holder):
     return sorted(each.amount for each in await fedwire.wires(holder))
 
 
-async def test_messages_on_one_line_are_held_or_booked_by_themselves(fedwire, holder):
+async def test_fedwire_messages_on_one_line_are_handled_independently(fedwire, holder):
     elsewhere = changed(await pays(fedwire, holder, "elsewhere", 2_00), receiver="021000021")
     strange = on_one_line(await pays(fedwire, holder, "kind", 1_00)).partition(b"<FedwireFundsIncomingMessage>")[2]
     strange = strange.partition(b"</FedwireFundsIncomingMessage>")[0].replace(b"pacs.008.001.08", b"admi.004.001.02")
@@ -36,7 +36,7 @@ async def test_messages_on_one_line_are_held_or_booked_by_themselves(fedwire, ho
     await fedwire.prove()
 
 
-async def test_a_wire_is_not_settled_and_rejected_on_one_line(fedwire, holder):
+async def test_a_wire_settled_and_rejected_on_one_line_is_refused(fedwire, holder):
     wire_id = await fedwire.send_wire(holder)
     settled, rejected = await fedwire.status(wire_id), await fedwire.status(wire_id, "AC04")
     await fedwire.drop("line.xml", on_one_line(settled, changed(rejected, message_id=AGAIN)))
@@ -46,7 +46,7 @@ async def test_a_wire_is_not_settled_and_rejected_on_one_line(fedwire, holder):
     await fedwire.prove()
 
 
-async def test_a_message_that_stands_twice_is_booked_once_and_its_repeat_listed(fedwire, holder):
+async def test_a_duplicate_fedwire_message_in_a_file_is_booked_once_and_listed(fedwire, holder):
     first, beside = await pays(fedwire, holder, "first", 3_00), await pays(fedwire, holder, "beside", 4_00)
     await fedwire.drop("twice.xml", first, beside, first)
     *booked, repeated = fedwire.taken("twice.xml")
@@ -56,7 +56,7 @@ async def test_a_message_that_stands_twice_is_booked_once_and_its_repeat_listed(
 
 
 @pytest.mark.parametrize("changes", [{"amount": 9_00}, {"message_id": AGAIN}, {"message_id": AGAIN, "amount": 9_00}])
-async def test_a_payment_with_the_number_of_another_of_its_file_waits_for_a_person(fedwire, holder, changes):
+async def test_a_wire_that_reuses_a_message_id_of_its_file_is_held_for_review(fedwire, holder, changes):
     first = await pays(fedwire, holder, "first", 3_00)
     await fedwire.drop("both.xml", first, changed(first, **changes))
     assert (fedwire.taken("both.xml"), await amounts(fedwire, holder)) == (["COMPLETED"], [3_00])
@@ -65,7 +65,7 @@ async def test_a_payment_with_the_number_of_another_of_its_file_waits_for_a_pers
     await fedwire.prove()
 
 
-async def test_a_payment_with_the_uetr_of_another_file_waits_for_a_person(fedwire, holder):
+async def test_a_wire_that_reuses_the_uetr_of_an_earlier_file_is_held_for_review(fedwire, holder):
     first = await pays(fedwire, holder, "first", 3_00)
     await fedwire.drop("one.xml", first)
     other = changed(first, message_id=AGAIN, amount=9_00)
@@ -93,7 +93,7 @@ UNREAD = {
 
 
 @pytest.mark.parametrize("name", UNREAD)
-async def test_a_payment_that_is_not_read_waits_for_a_person_and_the_one_beside_it_is_booked(fedwire, holder, name):
+async def test_an_unreadable_wire_is_held_for_review_and_the_other_of_its_file_is_booked(fedwire, holder, name):
     wires = [await pays(fedwire, holder, "first", 3_00), await pays(fedwire, holder, "beside", 4_00)]
     first, middle, rest = write_messages(wires, "incoming").partition(b"</FedwireFundsIncomingMessage>")
     for right, wrong in UNREAD[name]:

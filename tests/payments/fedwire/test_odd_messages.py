@@ -1,4 +1,4 @@
-"""Whatever is wrong with a payment of a file: a person is told why, and nothing of it is booked or passed over."""
+"""Malformed payments of a file: the reason is reported for review, and nothing is booked or skipped."""
 
 from copy import deepcopy
 
@@ -9,7 +9,7 @@ from billfold.payments.files import retries
 from billfold.payments.wires.iso20022.envelope import write_messages
 
 
-def without(name):
+def without_element(name):
     def change(message):
         for each in list(message.iter(f"{{*}}{name}")):
             each.getparent().remove(each)
@@ -17,14 +17,14 @@ def without(name):
     return change
 
 
-def saying(name, text):
+def with_element_text(name, text):
     def change(message):
         next(message.iter(f"{{*}}{name}")).text = text
 
     return change
 
 
-def twice(name):
+def with_repeated_element(name):
     def change(message):
         first = next(message.iter(f"{{*}}{name}"))
         first.addnext(deepcopy(first))
@@ -39,25 +39,28 @@ def with_two_account_numbers(message):
 
 
 ODD = {
-    "no amount": (without("IntrBkSttlmAmt"), "IntrBkSttlmAmt: is missing"),
-    "no settlement date": (without("IntrBkSttlmDt"), "IntrBkSttlmDt: is missing"),
-    "no debtor": (without("Dbtr"), "Dbtr: is missing"),
-    "no UETR": (without("UETR"), "UETR: is missing"),
-    "no payment": (without("CdtTrfTxInf"), "is missing"),
-    "a date of no calendar": (saying("IntrBkSttlmDt", "2025-06-31"), "IntrBkSttlmDt: day"),
-    "a date of another notation": (saying("IntrBkSttlmDt", "06/02/2025"), "IntrBkSttlmDt: Invalid isoformat"),
-    "a date without bounds": (saying("IntrBkSttlmDt", "0001-01-01"), "IntrBkSttlmDt: "),
-    "an unreadable time": (saying("CreDtTm", "today"), "CreDtTm: Invalid isoformat"),
-    "an unreadable time of the header": (saying("CreDt", "today"), "CreDt: Invalid isoformat"),
-    "two payments in a body": (twice("CdtTrfTxInf"), "CdtTrfTxInf: is repeated"),
-    "two amounts": (twice("IntrBkSttlmAmt"), "IntrBkSttlmAmt: is repeated"),
-    "two creditors' accounts": (twice("CdtrAcct"), "CdtrAcct: is repeated"),
+    "no amount": (without_element("IntrBkSttlmAmt"), "IntrBkSttlmAmt: is missing"),
+    "no settlement date": (without_element("IntrBkSttlmDt"), "IntrBkSttlmDt: is missing"),
+    "no debtor": (without_element("Dbtr"), "Dbtr: is missing"),
+    "no UETR": (without_element("UETR"), "UETR: is missing"),
+    "no payment": (without_element("CdtTrfTxInf"), "is missing"),
+    "a date of no calendar": (with_element_text("IntrBkSttlmDt", "2025-06-31"), "IntrBkSttlmDt: day"),
+    "a date of another notation": (
+        with_element_text("IntrBkSttlmDt", "06/02/2025"),
+        "IntrBkSttlmDt: Invalid isoformat",
+    ),
+    "a date without bounds": (with_element_text("IntrBkSttlmDt", "0001-01-01"), "IntrBkSttlmDt: "),
+    "an unreadable time": (with_element_text("CreDtTm", "today"), "CreDtTm: Invalid isoformat"),
+    "an unreadable time of the header": (with_element_text("CreDt", "today"), "CreDt: Invalid isoformat"),
+    "two payments in a body": (with_repeated_element("CdtTrfTxInf"), "CdtTrfTxInf: is repeated"),
+    "two amounts": (with_repeated_element("IntrBkSttlmAmt"), "IntrBkSttlmAmt: is repeated"),
+    "two creditors' accounts": (with_repeated_element("CdtrAcct"), "CdtrAcct: is repeated"),
     "two numbers of the creditor's account": (with_two_account_numbers, "Othr: is repeated"),
 }
 
 
-async def spoiled(fedwire, holder, change, *, beside):
-    """Return a file of a payment that is changed, with another one before it or alone."""
+async def changed_file(fedwire, holder, change, *, beside):
+    """Return a file with a changed payment, with another one before it if `beside`."""
     account = await fedwire.account_of(holder)
     names = ("good", "odd") if beside else ("odd",)
     root = etree.fromstring(write_messages([await fedwire.payment(each, account) for each in names], "incoming"))
@@ -66,9 +69,11 @@ async def spoiled(fedwire, holder, change, *, beside):
 
 
 @pytest.mark.parametrize("name", ODD)
-async def test_an_odd_payment_waits_for_a_person_with_its_reason_and_the_one_beside_it_is_booked(fedwire, holder, name):
+async def test_an_odd_wire_is_held_for_review_with_its_reason_and_the_other_of_its_file_is_booked(
+    fedwire, holder, name
+):
     change, told = ODD[name]
-    await fedwire.drop("both.xml", await spoiled(fedwire, holder, change, beside=True))
+    await fedwire.drop("both.xml", await changed_file(fedwire, holder, change, beside=True))
     assert fedwire.taken("both.xml") == ["COMPLETED"]
     (file,) = await retries.list_failing(fedwire.bank.pool)
     state = retries.retry_state_of(file)
@@ -80,15 +85,15 @@ async def test_an_odd_payment_waits_for_a_person_with_its_reason_and_the_one_bes
 
 
 @pytest.mark.parametrize("name", ODD)
-async def test_an_odd_payment_alone_refuses_its_file_with_the_reason(fedwire, holder, name):
+async def test_a_file_with_only_an_odd_wire_is_refused_with_the_reason(fedwire, holder, name):
     change, told = ODD[name]
-    await fedwire.drop("odd.xml", await spoiled(fedwire, holder, change, beside=False))
+    await fedwire.drop("odd.xml", await changed_file(fedwire, holder, change, beside=False))
     ((_, element, reason), *_) = fedwire.refused("odd.xml")
     assert told in f"{element}: {reason}"
     assert (await fedwire.wires(holder), await retries.list_failing(fedwire.bank.pool)) == ([], [])
 
 
-async def test_two_envelopes_in_one_file_are_refused_whole(fedwire, holder):
+async def test_a_fedwire_file_with_two_envelopes_is_refused_as_a_whole(fedwire, holder):
     account = await fedwire.account_of(holder)
     first, second = [write_messages([await fedwire.payment(each, account)], "incoming") for each in "ab"]
     for name, raw in (

@@ -1,4 +1,4 @@
-"""Wires that reach no Pocket, and returns the network refuses: no cent is lost, each is told."""
+"""Wires without a Pocket, and returns the network refuses: no cent is lost, and each is reported."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -14,7 +14,7 @@ EVENING = datetime(2025, 6, 4, 21, 30, tzinfo=UTC)
 DAWN, OPENING = datetime(2025, 6, 5, 11, tzinfo=UTC), datetime(2025, 6, 5, 12, tzinfo=UTC)
 
 
-async def test_a_return_of_ours_that_is_rejected_is_made_again(fedwire, holder):
+async def test_a_rejected_outgoing_return_is_recreated(fedwire, holder):
     await fedwire.drop("in.xml", await fedwire.payment("one", await fedwire.account_of(holder)))
     (arrived,) = await fedwire.wires(holder)
     returns = []
@@ -63,7 +63,7 @@ async def test_a_rejected_return_of_an_unknown_payment_is_held_and_sent_again(fe
     await fedwire.prove()
 
 
-async def test_a_return_for_a_closed_portal_that_is_rejected_finds_its_owner(fedwire, holder):
+async def test_a_rejected_return_for_a_closed_portal_is_credited_to_its_owner(fedwire, holder):
     second = await fedwire.second_pocket(holder)
     account = await fedwire.account_of(second)
     await fedwire.close_portal(second)

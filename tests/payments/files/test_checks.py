@@ -13,7 +13,7 @@ from billfold.verify.fingerprints import check_fingerprints
 CHECKS = (check_fingerprints, checks_of(file_checks, wire_checks))
 
 
-async def test_nothing_is_named_when_nothing_was_damaged(rails):
+async def test_undamaged_rail_files_verify_clean(rails):
     assert (await report_of(rails, *CHECKS)).is_clean
 
 
@@ -24,15 +24,15 @@ async def test_nothing_is_named_when_nothing_was_damaged(rails):
         "direction = 'IN' AND rail = 'WIRE' AND name LIKE 'fed-payment-%'",
     ],
 )
-async def test_a_file_is_named_when_it_was_damaged(rails, where):
-    # When it was kept and done with is told to nobody but the operator.
+async def test_verify_reports_a_damaged_rail_file(rails, where):
+    # When it was stored and processed is shown to the operator only.
     undetectable = ["file_id", "created_at", "done_at"]
     # A file of one message that is gone is not told from a message that came in none.
     undetectable += ["report"] if "OUT" in where else ["deleted", "rail", "direction"]
     assert await undetected(rails, "rail_file", *CHECKS, where=where, undetectable=undetectable) == []
 
 
-async def test_a_file_is_named_when_it_was_removed_or_made_another(rails):
+async def test_verify_reports_a_removed_or_altered_rail_file(rails):
     for damage in (
         "DELETE FROM rail_file WHERE direction = 'OUT' AND rail = 'WIRE'",
         "UPDATE rail_file SET rail = 'X' WHERE rail = 'WIRE'",
@@ -60,5 +60,5 @@ async def test_a_file_is_named_when_it_was_removed_or_made_another(rails):
     ],
     ids=["sent", "waiting", "request", "of the house"],
 )
-async def test_a_message_is_named_when_it_was_damaged(rails, where, undetectable):
+async def test_verify_reports_a_damaged_fedwire_message(rails, where, undetectable):
     assert await undetected(rails, "wire_message", *CHECKS, where=where, undetectable=undetectable) == []

@@ -38,7 +38,7 @@ def test_files_are_ingested_listed_and_shown_with_their_reports(billfold, inbox)
     assert (status, said) == (0, "✓ There are no such files.")
 
 
-def test_a_file_too_large_for_memory_is_put_away_unread(billfold, inbox, monkeypatch):
+def test_an_oversized_file_is_refused_unread(billfold, inbox, monkeypatch):
     monkeypatch.setattr(exchange, "FILE_BYTES_MAX", 2**20)
     with (inbox / "huge.xml").open("wb") as out:
         out.truncate(2**20 + 1)
@@ -49,7 +49,7 @@ def test_a_file_too_large_for_memory_is_put_away_unread(billfold, inbox, monkeyp
     assert "larger than 1 MiB" in report
 
 
-def test_a_refused_file_says_line_and_reason_and_what_it_held(billfold, inbox):
+def test_a_refused_file_shows_line_reason_and_content(billfold, inbox):
     raw = file_of_a_payment("one", "999999999999").replace(b'"USD"', b'"EUR"')
     (inbox / "euros.xml").write_bytes(raw)
     billfold("files", "ingest")
@@ -66,7 +66,7 @@ def test_a_refused_file_says_line_and_reason_and_what_it_held(billfold, inbox):
     assert (status, "is refused since" in said, f"files show {file_id}" in said.replace("\n", " ")) == (1, True, True)
 
 
-def test_a_file_that_waits_is_named_with_its_line_and_tried_again(billfold, founded, tmp_path, database_dsn):
+def test_a_waiting_file_is_reported_with_its_line_and_retried(billfold, founded, tmp_path, database_dsn):
     folder = tmp_path / "rails" / "ach" / "inbox"
     folder.mkdir(parents=True)
     (folder / "odd.ach").write_bytes(write_file(file_of(entry(1), entry(2, amount=6_66))))
@@ -87,7 +87,7 @@ def test_a_file_that_waits_is_named_with_its_line_and_tried_again(billfold, foun
     assert "rail files none fails" in billfold("doctor")[1]
 
 
-def test_bad_usage_is_answered_with_what_to_do_next(billfold, founded):
+def test_an_unknown_rail_file_is_refused_with_a_next_step(billfold, founded):
     status, said = billfold("files", "show", str(ids.new()))
     assert (status, "billfold files list" in said) == (1, True), said
     assert billfold("files", "retry", str(ids.new())) == (status, said)

@@ -40,7 +40,7 @@ async def close(bank, file):
 
 
 @pytest.fixture
-async def half_booked(fedwire, holder):
+async def partly_booked_file(fedwire, holder):
     """A file of a payment that is booked and of one for another bank: what is in it, and what waits of it."""
     account = await fedwire.account_of(holder)
     good = await fedwire.payment("good", account, 5_00)
@@ -50,8 +50,8 @@ async def half_booked(fedwire, holder):
     return raw, astray, waiting
 
 
-async def test_a_wire_file_is_closed_by_two_operators_with_a_reason(fedwire, half_booked):
-    _, _, waiting = half_booked
+async def test_a_wire_file_is_closed_by_two_operators_with_a_reason(fedwire, partly_booked_file):
+    _, _, waiting = partly_booked_file
     with pytest.raises(InvalidInput):
         await propose_close(fedwire.bank, waiting.file_id, reason=" ", by=OLGA)
     proposal = await propose_close(fedwire.bank, waiting.file_id, reason=BY_HAND, by=OLGA)
@@ -63,8 +63,8 @@ async def test_a_wire_file_is_closed_by_two_operators_with_a_reason(fedwire, hal
     assert await retries.list_failing(fedwire.bank.pool) == [waiting]
 
 
-async def test_a_closed_wire_file_keeps_what_is_booked_and_what_is_stuck(fedwire, half_booked):
-    _, astray, waiting = half_booked
+async def test_a_closed_wire_file_keeps_its_booked_and_stuck_messages(fedwire, partly_booked_file):
+    _, astray, waiting = partly_booked_file
     closed = await close(fedwire.bank, waiting)
     told = json.loads(closed.report or "")
     outcomes = [each["outcome"] for each in told["items"]]
@@ -80,8 +80,8 @@ async def test_a_closed_wire_file_keeps_what_is_booked_and_what_is_stuck(fedwire
     await fedwire.prove()
 
 
-async def test_a_closed_wire_file_or_a_message_of_it_that_comes_again_is_a_duplicate(fedwire, half_booked):
-    raw, astray, waiting = half_booked
+async def test_a_repeated_closed_wire_file_or_message_is_a_duplicate(fedwire, partly_booked_file):
+    raw, astray, waiting = partly_booked_file
     await close(fedwire.bank, waiting)
     legs = await fedwire.legs()
     await fedwire.drop("again.xml", raw)
@@ -93,7 +93,7 @@ async def test_a_closed_wire_file_or_a_message_of_it_that_comes_again_is_a_dupli
     await fedwire.prove()
 
 
-async def test_a_file_that_is_booked_before_its_close_is_confirmed_stays_as_it_is(fedwire, holder):
+async def test_a_file_booked_before_its_closing_is_confirmed_is_unchanged(fedwire, holder):
     paid = await fedwire.payment("one", await fedwire.account_of(holder))
     late = replace(
         paid, message=replace(paid.message, settles_on=fedwire.bank.calendars.add_fed_days(paid.message.settles_on, 2))
@@ -113,7 +113,7 @@ async def test_a_file_that_is_booked_before_its_close_is_confirmed_stays_as_it_i
 
 
 @pytest.mark.parametrize("processor", [FedwireFileProcessor(), AchFileProcessor(), CardSettlementFiles()])
-async def test_a_file_that_fails_as_a_whole_is_closed_on_every_rail(bank, processor, monkeypatch):
+async def test_a_file_that_fails_as_a_whole_can_be_closed_on_every_rail(bank, processor, monkeypatch):
     async def fail(*_):
         reason = "nobody can read it"
         raise RuntimeError(reason)
@@ -137,14 +137,12 @@ async def test_a_file_that_fails_as_a_whole_is_closed_on_every_rail(bank, proces
     assert report.is_clean, report.findings[:3]
 
 
-async def test_a_file_that_is_not_there_is_not_closed(bank):
+async def test_closing_an_unknown_file_raises_not_found(bank):
     with pytest.raises(NotFound):
         await propose_close(bank, ids.new(), reason=BY_HAND, by=OLGA)
 
 
-def test_doctor_no_longer_names_a_file_that_two_operators_have_closed(
-    billfold, founded, prepare, tmp_path, database_dsn
-):
+def test_doctor_does_not_report_a_file_closed_by_two_operators(billfold, founded, prepare, tmp_path, database_dsn):
     folder = tmp_path / "rails" / "ach" / "inbox"
     folder.mkdir(parents=True)
     (folder / "odd.ach").write_bytes(write_file(file_of(entry(1), entry(2, amount=6_66))))

@@ -12,7 +12,7 @@ from billfold.verify.runner import verify_bank
 _UNFINISHED = "UPDATE rail_file SET state = 'ARRIVED', done_at = NULL, report = NULL WHERE file_id = $1"
 
 
-async def test_an_unfinished_file_is_continued_and_one_that_comes_again_is_recognized(bank):
+async def test_an_unfinished_rail_file_is_resumed_and_a_duplicate_recognized(bank):
     room, raw = Room(bank), write_file(file_of(entry(1), entry(2)))
     await room.put("one.ach", raw)
     (file,) = await files_store.list_files(bank.pool, rail="ACH")
@@ -30,7 +30,7 @@ async def test_an_unfinished_file_is_continued_and_one_that_comes_again_is_recog
     assert await bank.pool.fetchval("SELECT count(*) FROM suspense_item") == 2
 
 
-async def test_verify_names_a_content_that_was_altered_or_moved_even_with_its_hash(bank):
+async def test_verify_reports_altered_or_moved_file_content_even_with_a_matching_hash(bank):
     room = Room(bank)
     for number in (1, 2):
         await room.put(f"{number}.ach", write_file(file_of(entry(number))))

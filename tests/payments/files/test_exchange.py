@@ -1,4 +1,4 @@
-"""Files go out whole and come in whole; what was taken lies beside its report."""
+"""Files are written and read as a whole; a processed file is stored next to its report."""
 
 import os
 
@@ -23,7 +23,7 @@ async def test_a_file_transmitted_by_one_side_arrives_at_the_other(tmp_path):
     assert (tmp_path / "sent" / "a.ach").read_bytes() == b"one"
 
 
-async def test_an_arrived_file_is_put_away_with_its_report(tmp_path):
+async def test_a_processed_inbound_file_is_archived_with_its_report(tmp_path):
     ours = ExchangeFolders(tmp_path)
     for name in ("good.xml", "bad.xml"):
         await ours.network_side().transmit(name, b"x")

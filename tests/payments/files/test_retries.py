@@ -36,18 +36,18 @@ async def owner(bank_dsn):
     await conn.close()
 
 
-async def waiting(bank):
+async def failing_file(bank):
     (file,) = await retries.list_failing(bank.pool)
     return file, retries.retry_state_of(file)
 
 
 async def try_now(room):
-    file, _ = await waiting(room.bank)
+    file, _ = await failing_file(room.bank)
     await retries.retry_now(room.bank.pool, file, wall_now())
     return await room.gate.process_all(room.bank)
 
 
-async def test_a_stuck_line_is_retried_and_blocks_no_other(bank, new_holder, room, owner):
+async def test_a_stuck_file_line_is_retried_without_blocking_others(bank, new_holder, room, owner):
     account = await account_of(bank, await new_holder())
     await owner.execute(_BREAK)
     odd = entry(3, account, amount=ODD)
@@ -57,7 +57,7 @@ async def test_a_stuck_line_is_retried_and_blocks_no_other(bank, new_holder, roo
 
     assert room.report("next.ach")["taken"] == 1
     assert await room.booked() == (3, 1)
-    file, trouble = await waiting(bank)
+    file, trouble = await failing_file(bank)
     assert (file.name, file.state, trouble.tries) == ("daily.ach", "ARRIVED", 1)
     assert [(each.line, each.trace) for each in trouble.stuck] == [(5, odd.trace_number)]
     assert trouble.words().startswith("line 5: CheckViolationError")
@@ -65,7 +65,7 @@ async def test_a_stuck_line_is_retried_and_blocks_no_other(bank, new_holder, roo
     assert await room.gate.process_all(bank) == 0  # its time has not come
 
     assert await try_now(room) == 1
-    _, again = await waiting(bank)
+    _, again = await failing_file(bank)
     assert again.tries == 2
     assert again.again_at > wall_now() + timedelta(seconds=45)
     # Another file of its name arrives meanwhile and is not put away with it.
@@ -81,13 +81,13 @@ async def test_a_stuck_line_is_retried_and_blocks_no_other(bank, new_holder, roo
     await room.prove()
 
 
-async def test_a_file_is_postponed_if_too_many_lines_fail(bank, new_holder, room, owner, monkeypatch):
+async def test_a_rail_file_with_too_many_failed_lines_is_postponed(bank, new_holder, room, owner, monkeypatch):
     account = await account_of(bank, await new_holder())
     monkeypatch.setattr(ach_booking, "STUCK_LINES_MAX", 1)
     await owner.execute(_BREAK)
     lines = [entry(n, account, amount=ODD) for n in (1, 2)]
     await room.put("odd.ach", file_of(*lines, entry(3, account)))
-    _, trouble = await waiting(bank)
+    _, trouble = await failing_file(bank)
     assert (trouble.stuck, trouble.words()[:19]) == ([], "CheckViolationError")
     await owner.execute(_MEND)
     assert await try_now(room) == 1
@@ -108,7 +108,7 @@ async def test_a_refused_line_is_retried_under_a_new_key_and_booked_once(bank, n
         broken.setattr(ReceiveAch, "rule", refuse)
         await room.put("odd.ach", file_of(entry(1, account, amount=ODD), entry(2, account)))
         await try_now(room)
-        _, trouble = await waiting(bank)
+        _, trouble = await failing_file(bank)
         assert [(each.line, each.refused) for each in trouble.stuck] == [(3, 2)]
         assert trouble.words() == "line 3: There is no bill under this CUSIP."
     assert await try_now(room) == 1
@@ -117,7 +117,7 @@ async def test_a_refused_line_is_retried_under_a_new_key_and_booked_once(bank, n
     await room.prove()
 
 
-async def test_a_message_of_a_wire_file_that_fails_is_named_and_blocks_no_other(bank, holder, fedwire, owner):
+async def test_a_failed_message_of_a_wire_file_is_reported_and_blocks_no_other(bank, holder, fedwire, owner):
     account = await fedwire.account_of(holder)
     await owner.execute(f"ALTER TABLE wire ADD CONSTRAINT odd CHECK (amount <> {ODD}) NOT VALID")
     wires = [await fedwire.payment(str(cents), account, cents) for cents in (5_00, ODD, 7_00)]
@@ -125,7 +125,7 @@ async def test_a_message_of_a_wire_file_that_fails_is_named_and_blocks_no_other(
     assert sorted(each.amount for each in await fedwire.wires(holder)) == [5_00, 7_00]
     await fedwire.drop("good.xml", await fedwire.payment("two", account))
     assert fedwire.taken("good.xml") == ["COMPLETED"]
-    file, trouble = await waiting(bank)
+    file, trouble = await failing_file(bank)
     assert (file.name, trouble.tries) == ("odd.xml", 1)
     assert trouble.words().startswith("line 4: FIToFICstmrCdtTrf: CheckViolationError")
     assert [each.trace for each in trouble.stuck] == [wires[1].message.message_id]
@@ -136,12 +136,12 @@ async def test_a_message_of_a_wire_file_that_fails_is_named_and_blocks_no_other(
     assert fedwire.taken("odd.xml") == ["COMPLETED"] * 3
 
 
-def test_delays_double_up_to_an_hour():
+def test_file_retry_delays_double_up_to_an_hour():
     seconds = [retry_delay(tries).total_seconds() for tries in (1, 2, 3, 7, 8, 500)]
     assert seconds == [30, 60, 120, 1_920, 3_600, 3_600]
 
 
-def test_a_retry_state_names_its_first_stuck_line_and_counts_the_others():
+def test_a_retry_state_reports_its_first_stuck_line_and_the_count_of_others():
     stuck = [StuckLine(line=3, trace="1", error="odd"), StuckLine(line=9, trace="2", error="even")]
     assert RetryState(tries=1, again_at=wall_now(), stuck=stuck).words() == "line 3: odd (and 1 more)"
 

@@ -25,7 +25,7 @@ async def test_an_outbound_file_is_created_once_and_transmitted(conn):
         await files_store.get_content(conn, ids.new())
 
 
-async def test_files_of_one_instant_are_listed_last_written_first_after_all_later_ones(conn):
+async def test_files_with_the_same_timestamp_are_listed_last_written_first(conn):
     now = wall_now()
     for nth, (name, later) in enumerate(
         (("ACH-002.ach", 0), ("ACH-010.ach", 0), ("ACH-001.ach", 0), ("A.ach", 1), ("Z.ach", 1))

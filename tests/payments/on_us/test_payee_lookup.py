@@ -20,7 +20,7 @@ async def peers(bank):
     await made.close()
 
 
-async def test_concurrent_lookups_share_a_query_and_each_gets_its_payee(world, bank, peers, monkeypatch):
+async def test_concurrent_payee_lookups_share_one_query(world, bank, peers, monkeypatch):
     payers = [await world.pocket() for _ in range(4)]
     ends = [*payers[1:], payers[0]]
     linked = [await payee(world, *each) for each in zip(payers, ends, strict=True)]
@@ -46,7 +46,7 @@ async def test_concurrent_lookups_share_a_query_and_each_gets_its_payee(world, b
     assert [peer.addresses[1] for peer in found] == addresses
 
 
-async def test_another_customers_counterparty_is_not_there(world, peers):
+async def test_the_payee_lookup_of_a_foreign_counterparty_raises_not_found(world, peers):
     payer, end = await world.pocket(), await world.pocket()
     link = UUID(await payee(world, payer, end))
     mine = asyncio.create_task(peers.find(UUID(payer.customer), UUID(payer.id), link))

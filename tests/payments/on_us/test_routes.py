@@ -15,14 +15,14 @@ def account(pocket):
     return {"id": pocket.id, "type": "SERVICE_ACCOUNT"}
 
 
-def requested(cents):
+def requested_amount(cents):
     return {"type": "REQUESTED_AMOUNT", "amount_usdc": cents}
 
 
 def reallocation(origin, target, cents=100_00, **fields):
     """The body of a transfer within one customer."""
     sides = {"from_account": account(origin), "to_account": account(target)}
-    return {"type": "INTERNAL_REALLOCATION", "amount": requested(cents), **sides, **fields}
+    return {"type": "INTERNAL_REALLOCATION", "amount": requested_amount(cents), **sides, **fields}
 
 
 async def payee(world, pocket, target, of=None):
@@ -47,7 +47,7 @@ async def test_a_partner_funds_and_defunds_a_customer(world):
         "from_account": account(own),
         "to_account": account(pocket),
         "source": "Payroll of June",
-        "amount": requested(20_000_00),
+        "amount": requested_amount(20_000_00),
         "description": "June",
         "end_to_end_identification": "E2E-1",
     }
@@ -75,7 +75,7 @@ async def test_a_partner_funds_and_defunds_a_customer(world):
     assert await world.value(pocket) == 0
 
 
-async def test_a_reallocation_after_the_close_lets_no_more_be_paid_out_today(world):
+async def test_a_reallocation_after_the_close_does_not_increase_same_day_payouts(world):
     """Thursday 17:01: the sale settles on Monday. To pay its proceeds out on Thursday costs the interest until then."""
     own = await world.facilitation(1_000_00)
     await world.until("2025-06-05T10:00:00-04:00")
@@ -96,7 +96,7 @@ async def test_a_reallocation_after_the_close_lets_no_more_be_paid_out_today(wor
     assert rest == hopped["transfer"]["amount"]["value"]
 
 
-async def test_the_older_amount_field_and_the_default_type_are_accepted(world):
+async def test_the_deprecated_amount_field_and_the_default_transfer_type_are_accepted(world):
     pocket = await world.funded(10_000_00)
     other = await world.pocket(pocket.customer)
     body = reallocation(pocket, other, amount=None, amount_usdc=4_000_00)
@@ -105,7 +105,7 @@ async def test_the_older_amount_field_and_the_default_type_are_accepted(world):
     assert "amount_usdc" not in told
 
 
-async def test_a_security_transfer_moves_bills(world):
+async def test_a_security_transfer_moves_bills_in_kind(world):
     pocket = await world.funded(100_000_00)
     other = await world.pocket(pocket.customer, weeks=26)
     before = (await world.get(pocket.path))["portfolio"]["securities"][0]
@@ -124,14 +124,14 @@ async def test_a_security_transfer_moves_bills(world):
         assert trade["quantity"] == moved[0]["quantity"]
 
 
-async def test_a_customer_pays_another_through_a_counterparty(world, other_partner):
+async def test_a_customer_pays_a_customer_of_a_different_partner_through_a_counterparty(world, other_partner):
     pocket, target = await world.funded(10_000_00), await other_partner.pocket()
     counterparty = await payee(other_partner, target, target)
     linked = await payee(world, pocket, target, of=other_partner)
     body = {
         "type": "PEER_TO_PEER",
         "from_account": account(pocket),
-        "amount": requested(1_234_56),
+        "amount": requested_amount(1_234_56),
         "counterparty_id": linked,
         "description": "thanks",
     }
@@ -149,7 +149,7 @@ async def test_a_customer_pays_another_through_a_counterparty(world, other_partn
     await world.refused("POST", PATH, body, status=422, code="counterparty-not-verified")
 
 
-async def test_a_closed_address_takes_no_payment_and_another_of_the_same_pocket_does(world):
+async def test_a_payment_to_a_closed_portal_is_rejected_and_to_an_open_one_of_the_pocket_completed(world):
     pocket, target = await world.funded(10_000_00), await world.pocket()
     linked = await payee(world, pocket, target)
     await world.post(f"{target.path}portals/", {"name": "Another", "payment_rails": ["ON_US"]})
@@ -159,14 +159,14 @@ async def test_a_closed_address_takes_no_payment_and_another_of_the_same_pocket_
     shown = await world.get(path)
     assert (shown["status"], shown["instructions"]) == ("CLOSED", [])
     body = {"type": "PEER_TO_PEER", "from_account": account(pocket), "counterparty_id": linked}
-    for fields in ({"amount": requested(1_00)}, {"amount": requested(1_00), "async_mode": True}):
+    for fields in ({"amount": requested_amount(1_00)}, {"amount": requested_amount(1_00), "async_mode": True}):
         made = await world.post(PATH, body | fields)
         await world.bank.background.close()
         made = await world.get(f"{PATH}{made['id']}/")
         assert (made["status"], made["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
     (other,) = [each for each in (await world.get(f"{target.path}portals/"))["items"] if each["status"] == "OPEN"]
     again = await payee(world, pocket, replace(target, portal=other["id"]))
-    made = await world.post(PATH, body | {"counterparty_id": again, "amount": requested(1_00)})
+    made = await world.post(PATH, body | {"counterparty_id": again, "amount": requested_amount(1_00)})
     assert made["status"] == "COMPLETED"
 
 
@@ -186,7 +186,7 @@ async def test_a_transfer_without_sufficient_funds_is_rejected_and_books_nothing
     assert empty["transfer"]["amount"] is None
 
 
-async def test_no_amount_is_rejected_inside_the_bank_for_its_cents(world):
+async def test_on_us_transfers_ignore_the_sandbox_cents_that_trigger_rejections(world):
     pocket = await world.funded(1_000_00)
     other = await world.pocket(pocket.customer)
     for cents in (100_01, 100_02, 100_03, 100_04):
@@ -201,7 +201,7 @@ REMOVED = object()
 async def test_a_malformed_transfer_is_refused_before_it_is_booked(world):
     unknown = {"id": UNKNOWN, "type": "SERVICE_ACCOUNT"}
     for change, loc in [
-        ({"amount": requested(True)}, "body.amount.amount_usdc"),
+        ({"amount": requested_amount(True)}, "body.amount.amount_usdc"),
         ({"amount": {"type": "FULL_WITHDRAWAL", "amount_usdc": 1}}, "body.amount.amount_usdc"),
         ({"amount": REMOVED}, "body.amount"),
         ({"amount_usdc": 100}, "body.amount"),
@@ -217,7 +217,7 @@ async def test_a_malformed_transfer_is_refused_before_it_is_booked(world):
     ]:
         body = {
             "type": "INTERNAL_REALLOCATION",
-            "amount": requested(100_00),
+            "amount": requested_amount(100_00),
             "from_account": unknown,
             "to_account": unknown,
         }
@@ -247,12 +247,12 @@ async def test_a_transfer_is_refused_if_the_pocket_owners_do_not_match_its_type(
     assert await world.counts() == before
 
 
-async def test_pockets_of_another_partner_are_not_found(world, other_partner):
+async def test_transfers_with_pockets_of_a_different_partner_are_not_found(world, other_partner):
     mine, theirs = await world.funded(10_000_00), await other_partner.funded(10_000_00)
     before = await world.counts()
     for wrong in ("from_account", "to_account"):
         sides = {"from_account": account(mine), "to_account": account(mine), wrong: account(theirs)}
-        body = {"type": "INTERNAL_REALLOCATION", "amount": requested(100_00), **sides}
+        body = {"type": "INTERNAL_REALLOCATION", "amount": requested_amount(100_00), **sides}
         problem = await world.refused("POST", PATH, body, status=404, code="not-found")
         assert problem["detail"].endswith(f"Look at {wrong}.")
     assert await world.counts() == before
@@ -276,7 +276,7 @@ async def test_frozen_and_closed_pockets_cannot_pay(world):
     assert await world.counts() == before
 
 
-async def test_one_of_concurrent_transfers_with_the_same_id_wins(world, other_partner):
+async def test_concurrent_transfers_with_the_same_id_create_one_transfer(world, other_partner):
     bodies = []
     for side in (world, other_partner):
         pocket = await side.funded(10_000_00)
@@ -299,7 +299,7 @@ async def test_one_of_concurrent_transfers_with_the_same_id_wins(world, other_pa
 
 
 @pytest.mark.parametrize("cents", [100_00, 6_000_00], ids=["affordable often", "affordable once"])
-async def test_a_transfer_sent_under_twenty_keys_at_once_is_made_once_and_answered_alike(world, cents):
+async def test_concurrent_requests_with_one_transfer_id_create_one_transfer_and_return_the_same_response(world, cents):
     pocket = await world.funded(10_000_00)
     other = await world.pocket(pocket.customer)
     body = reallocation(pocket, other, cents, transfer_id=str(ids.new()))
@@ -312,7 +312,7 @@ async def test_a_transfer_sent_under_twenty_keys_at_once_is_made_once_and_answer
     assert (await world.counts())["transfer"] == 1
 
 
-async def done(world, transfer_id):
+async def wait_for_transfer(world, transfer_id):
     """Wait until a transfer is no longer pending."""
     for _ in range(100):
         shown = await world.get(f"{PATH}{transfer_id}/")
@@ -327,21 +327,21 @@ async def test_an_async_transfer_is_accepted_first_and_executed_later(world):
     other = await world.pocket(pocket.customer)
     made = await world.transfer(pocket, other, 1_000_00, status="PENDING", async_mode=True)
     assert made["reason"] is None
-    shown = await done(world, made["id"])
+    shown = await wait_for_transfer(world, made["id"])
     assert (shown["status"], shown["reason"]) == ("COMPLETED", None)
     assert await world.value(other) > 990_00
     rejected = await world.transfer(pocket, other, 90_000_00, status="PENDING", async_mode=True)
-    shown = await done(world, rejected["id"])
+    shown = await wait_for_transfer(world, rejected["id"])
     assert (shown["status"], shown["reason"]) == ("REJECTED", "INSUFFICIENT_FUNDS")
     everything = await world.transfer(pocket, other, None, status="PENDING", async_mode=True)
     assert everything["transfer"]["amount"] is None
-    shown = await done(world, everything["id"])
+    shown = await wait_for_transfer(world, everything["id"])
     assert shown["status"] == "COMPLETED"
     assert shown["transfer"]["amount"]["value"] > 8_900_00
     assert await world.value(pocket) == 0
 
 
-async def test_a_request_that_prefers_a_preview_is_refused_and_moves_nothing(world):
+async def test_a_request_with_prefer_preview_is_refused_and_moves_nothing(world):
     for preference in ["preview", "respond-async, Preview", 'preview; wait="1"']:
         pocket = await world.funded(10_000_00)
         other = await world.pocket(pocket.customer)

@@ -1,4 +1,4 @@
-"""What may leave a pocket by transfer, to whom, and what stays behind: liens and the accrued fee, to the cent.
+"""Transfers out of a pocket: allowed amounts and payees, and what remains for liens and the accrued fee, to the cent.
 
 At the opening instant the ask of the 4-week bill is 99.754125, its mark 99.746507 and its bid for
 tomorrow 99.753833 (docs/domain/tbill_maths.md).
@@ -41,7 +41,7 @@ def pocket(teller):
     return pocket
 
 
-def test_a_full_transfer_leaves_held_money(teller, pocket):
+def test_a_full_transfer_leaves_held_money_in_the_pocket(teller, pocket):
     """15 bills at tomorrow's bid of 99.753833 fetch $1,496.31; with the cash $1,000.00 is free."""
     there = teller.pocket()
     assert teller.move(pocket, there, 1_000_03)["reason"] == "INSUFFICIENT_FUNDS"
@@ -88,14 +88,14 @@ def pay(teller, pocket, place, cents, **fields):
     return teller.transfer(teller.place_of(pocket), place, cents, references=(LINK,), **fields)
 
 
-def test_a_counterparty_is_paid_and_each_side_sees_the_address_of_the_other(teller, pocket, bert):
+def test_an_on_us_payment_shows_both_parties_the_address_of_the_other(teller, pocket, bert):
     assert pay(teller, pocket, bert, 100_00)["status"] == "COMPLETED"
     details = [msgspec.json.decode(row.details) for row in teller.bank.tables[TransactionEntry][-2:]]
     assert [each["counterparty"]["network_address"] for each in details] == ["of Bert", "of Anna"]
 
 
 @pytest.mark.parametrize("changes", [{"status": "UNLINKED"}, {"target_pocket_id": UUID(int=1)}])
-def test_a_counterparty_that_was_unlinked_or_leads_elsewhere_is_not_paid(teller, pocket, bert, changes):
+def test_a_payment_to_an_unlinked_or_redirected_counterparty_is_refused(teller, pocket, bert, changes):
     teller.bank.seen.put(teller.customer, LINK, linked(bert, **changes))
     with pytest.raises(Refused, match="counterparty-not-verified"):
         pay(teller, pocket, bert, 100_00)
@@ -104,12 +104,12 @@ def test_a_counterparty_that_was_unlinked_or_leads_elsewhere_is_not_paid(teller,
     assert pocket.outflow == 0
 
 
-def test_a_counterparty_whose_address_takes_no_payments_is_not_paid(teller, pocket, bert):
+def test_a_payment_to_a_counterparty_with_a_closed_address_is_rejected(teller, pocket, bert):
     rejected = pay(teller, pocket, bert, 100_00, addresses=("of Anna", None))
     assert (rejected["status"], rejected["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
 
 
-def test_more_than_was_approved_does_not_leave(teller, pocket):
+def test_a_full_transfer_over_the_approved_amount_is_refused(teller, pocket):
     teller.bank.advance(et_instant(date(2025, 6, 4), 9))
     there = teller.pocket()
     with pytest.raises(Refused, match="amount-not-allowed"):
@@ -119,7 +119,7 @@ def test_more_than_was_approved_does_not_leave(teller, pocket):
     assert (pocket.outflow, there.inflow) == (0, 0)
 
 
-def test_a_transfer_of_later_is_refused_for_a_frozen_pocket_and_waits_until_it_is_carried_out(teller, pocket):
+def test_a_deferred_transfer_is_refused_for_a_frozen_pocket_and_pending_until_executed(teller, pocket):
     there = teller.pocket()
     teller.do(SetPocketState, pocket_id=pocket.pocket_id, status="FROZEN")
     with pytest.raises(Refused, match="pocket-frozen"):
@@ -132,7 +132,7 @@ def test_a_transfer_of_later_is_refused_for_a_frozen_pocket_and_waits_until_it_i
     assert teller.bank.tables[TransactionEntry][-1].settles_at == et_instant(date(2025, 6, 3), 0)
 
 
-def test_bills_of_three_lots_come_at_their_value_to_the_cent_and_keep_their_tax_basis(teller):
+def test_bills_of_three_lots_are_transferred_at_exact_value_and_keep_their_tax_basis(teller):
     pocket, there = teller.pocket(), teller.pocket()
     for day in (3, 4, 5):
         teller.bank.advance(et_instant(date(2025, 6, day), 10))

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from tests.payments.on_us.test_routes import PATH, done, payee, requested
+from tests.payments.on_us.test_routes import PATH, payee, requested_amount, wait_for_transfer
 
 from billfold.payments.on_us import store as on_us_store
 from billfold.payments.on_us.commands import TransferOnUs
@@ -16,7 +16,7 @@ async def test_an_accepted_transfer_is_executed_by_a_worker(world):
     body = {
         "type": "PEER_TO_PEER",
         "from_account": {"id": pocket.id},
-        "amount": requested(700_00),
+        "amount": requested_amount(700_00),
         "counterparty_id": counterparty,
         "async_mode": True,
         "description": "late",
@@ -28,7 +28,7 @@ async def test_an_accepted_transfer_is_executed_by_a_worker(world):
     assert row.order.description == "late"
     await execute_all_pending(world.bank)
     await execute_all_pending(world.bank)
-    assert (await done(world, made["id"]))["status"] == "COMPLETED"
+    assert (await wait_for_transfer(world, made["id"]))["status"] == "COMPLETED"
     (received,) = (await world.get(f"{target.path}transactions/"))["items"]
     assert (received["amount"]["value"], received["description"]) == (700_00, "late")
     assert received["end_to_end_identification"] == "E2E-9"
@@ -36,7 +36,7 @@ async def test_an_accepted_transfer_is_executed_by_a_worker(world):
     assert await on_us_store.list_pending(world.bank.pool) == []
 
 
-async def test_a_pocket_with_a_pending_transfer_cannot_be_closed(world):
+async def test_closing_a_pocket_with_a_pending_transfer_is_refused(world):
     pocket = await world.funded(10_000_00)
     other, empty = (await world.pocket(pocket.customer), await world.pocket(pocket.customer))
     waiting = TransferOnUs(

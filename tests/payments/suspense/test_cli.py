@@ -1,4 +1,4 @@
-"""What the operator does with the bank's own money: suspense, custody, credits."""
+"""Commands of the operator for the bank's own money: suspense, custody, credits."""
 
 import re
 from uuid import UUID
@@ -18,7 +18,7 @@ ITEMS = [UUID(f"7c0de000-0000-4000-8000-00000000000{n}") for n in range(2)]
 
 
 @pytest.fixture
-def house(billfold, prepare):
+def bank_with_held_payments(billfold, prepare):
     """Two held payments, and a Pocket: (run a command, the Pocket, its numbers)."""
 
     async def live(bank):
@@ -35,8 +35,8 @@ def house(billfold, prepare):
     return (lambda *words, **more: billfold(*(str(word) for word in words), **more)), pocket_id, numbers
 
 
-def test_a_suspense_item_is_listed_returned_and_assigned_to_its_owner(house):
-    billfold, _, numbers = house
+def test_a_suspense_item_is_listed_returned_and_assigned_to_its_owner(bank_with_held_payments):
+    billfold, _, numbers = bank_with_held_payments
     status, said = billfold("suspense", "list")
     assert status == 0
     assert "$100.01" in said
@@ -55,7 +55,7 @@ def test_a_suspense_item_is_listed_returned_and_assigned_to_its_owner(house):
     assert billfold("verify")[0] == 0
 
 
-def test_debits_that_no_message_returns_are_returned_by_hand_or_written_off(founded, billfold, prepare):
+def test_debits_without_a_return_message_are_returned_by_hand_or_written_off(founded, billfold, prepare):
     async def hold(bank):
         stays = {NOT_RETURNABLE: "This bank writes no returns of it."}
         debits = [UnclaimedPayment(each, Direction.DEBIT, 100_00, reason="IAT", details=stays) for each in ITEMS]
@@ -74,8 +74,8 @@ def test_debits_that_no_message_returns_are_returned_by_hand_or_written_off(foun
     assert billfold("verify")[0] == 0
 
 
-def test_bills_come_from_another_custodian_and_go_to_one(house):
-    billfold, pocket, _ = house
+def test_bills_are_received_from_and_delivered_to_an_external_custodian(bank_with_held_payments):
+    billfold, pocket, _ = bank_with_held_payments
     where = ("912797PT8", 10)
     since = ("--acquired-on", "2025-05-29", "--cost", 99_000)
     made = billfold("custody", "receive", pocket, *where, "--from", "Harbor", "--account", 47110815, *since)
@@ -92,8 +92,8 @@ def test_bills_come_from_another_custodian_and_go_to_one(house):
     assert billfold("verify")[0] == 0
 
 
-def test_credits_and_adjustments_are_booked_and_reversed(house, prepare):
-    billfold, pocket, _ = house
+def test_credits_and_adjustments_are_booked_and_reversed(bank_with_held_payments, prepare):
+    billfold, pocket, _ = bank_with_held_payments
     said = confirmed(billfold, billfold("adjustment", "create", pocket, 2500, "--description", "Welcome"))
     assert f": APPLIED, transaction {prepare(_newest_transaction)}." in said
     given, why = prepare(_newest_transaction), ("--description", "a mistake")
@@ -108,8 +108,8 @@ def test_credits_and_adjustments_are_booked_and_reversed(house, prepare):
     assert billfold("verify")[0] == 0
 
 
-def test_money_moves_once_when_a_second_operator_confirms_what_the_first_proposed(house, prepare):
-    billfold, pocket, numbers = house
+def test_a_proposed_movement_is_booked_once_when_a_second_operator_confirms_it(bank_with_held_payments, prepare):
+    billfold, pocket, numbers = bank_with_held_payments
     key = ("--description", "Welcome", "--key", ids.new())
     for words, moves in (
         (("adjustment", "create", pocket, 2500, *key), "CREDIT"),
@@ -133,8 +133,8 @@ def test_money_moves_once_when_a_second_operator_confirms_what_the_first_propose
     assert billfold("verify")[0] == 0
 
 
-def test_another_amount_needs_another_proposal_when_one_under_its_key_is_open(house, prepare):
-    billfold, pocket, _ = house
+def test_a_proposal_with_an_open_key_and_a_different_amount_is_refused(bank_with_held_payments, prepare):
+    billfold, pocket, _ = bank_with_held_payments
     before, key = prepare(_moved), ("--description", "Welcome", "--key", ids.new())
     made = proposed(billfold("adjustment", "create", pocket, 2500, *key))
     status, said = billfold("adjustment", "create", pocket, 9900, *key)

@@ -1,4 +1,4 @@
-"""Money for nobody lies with the house until it goes back, or to its owner; once, either way."""
+"""Money without an owner is held by the house until it is returned or assigned to its owner, once."""
 
 from datetime import date
 from uuid import UUID
@@ -75,7 +75,7 @@ def test_a_debit_in_suspense_is_posted_in_the_opposite_direction(house):
     assert (house.total("rail:ach"), house.total("suspense")) == (0, 0)
 
 
-def test_an_item_is_returned_once_by_its_rail(house):
+def test_a_suspense_item_is_returned_once_by_its_rail(house):
     assert house.hold()["status"] == "HELD"
     assert (house.total("rail:wire"), house.total("suspense")) == (-1_000_00, 1_000_00)
     assert house.give_back()["status"] == "RETURNED"
@@ -85,12 +85,12 @@ def test_an_item_is_returned_once_by_its_rail(house):
         house.give_back()
 
 
-def test_an_unknown_item_cannot_be_returned(house):
+def test_returning_an_unknown_suspense_item_raises_not_found(house):
     with pytest.raises(NotFound):
         house.give_back()
 
 
-def test_it_arrives_at_its_owner_when_one_is_found(house):
+def test_a_suspense_item_is_assigned_to_its_owner(house):
     pocket = house.pocket()
     house.hold()
     assigned = house.assign(pocket)
@@ -101,7 +101,7 @@ def test_it_arrives_at_its_owner_when_one_is_found(house):
         house.give_back()
 
 
-def test_a_fee_that_is_held_finds_its_owner_with_its_wire(house):
+def test_a_held_fee_is_assigned_with_its_wire(house):
     pocket = house.pocket()
     house.hold(fee=15_00)
     assert (house.total("rail:wire"), house.total("promotions")) == (-985_00, -15_00)
@@ -114,13 +114,13 @@ def test_a_fee_that_is_held_finds_its_owner_with_its_wire(house):
     assert house.total("suspense") == 0
 
 
-def test_a_held_fee_goes_to_the_bank_if_its_wire_is_returned(house):
+def test_a_held_fee_is_kept_by_the_bank_when_its_wire_is_returned(house):
     house.hold(fee=15_00)
     house.give_back()
     assert (house.total("suspense"), house.total("promotions")) == (0, 0)
 
 
-def test_an_item_stays_held_if_the_portal_is_closed(house):
+def test_assigning_a_suspense_item_to_a_closed_portal_is_refused(house):
     pocket = house.pocket()
     house.hold()
     house.do(UpdatePortal, portal_id=house.portals[pocket.pocket_id], close=True)
@@ -131,7 +131,7 @@ def test_an_item_stays_held_if_the_portal_is_closed(house):
     assert house.give_back()["status"] == "RETURNED"
 
 
-def test_a_rail_settles_with_the_bank_on_its_date(house):
+def test_a_rail_settles_with_the_bank_on_its_settlement_date(house):
     """Held on Monday for Wednesday; settled at the close of Wednesday, not before."""
     house.hold(rail="ACH", settles_on=date(2025, 6, 4))
     house.bank.advance(et_instant(date(2025, 6, 3), 17))

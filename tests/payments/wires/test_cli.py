@@ -52,7 +52,7 @@ def test_a_recalled_wire_is_listed_and_returned_once(billfold, wires):
     assert billfold("verify")[0] == 0
 
 
-def test_a_recall_is_refused(billfold, wires, database_dsn):
+def test_an_operator_refuses_a_wire_recall(billfold, wires, database_dsn):
     assert billfold("wires", "refuse", wires[1], "--reason", "LEGL")[0] == 0
     waiting = asyncio.run(fetch(database_dsn, "SELECT kind FROM wire_message WHERE imad IS NULL"))
     assert [row["kind"] for row in waiting] == ["camt.029"]
@@ -70,7 +70,7 @@ def test_an_outgoing_wire_is_recalled_once(billfold, wires):
     assert (status, "INCOMING" in said) == (1, True)
 
 
-def test_bad_usage_is_answered_with_what_to_do_next(billfold, wires):
+def test_a_wires_command_with_a_bad_reason_or_unknown_wire_is_refused_with_a_next_step(billfold, wires):
     for words, expected in (
         (("return", wires[1], "--reason", "because"), "ISO 20022 code"),
         (("recall", wires[0], "--reason", "D"), "such as DUPL"),

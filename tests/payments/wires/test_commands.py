@@ -7,7 +7,7 @@ from billfold.platform import ids
 from billfold.platform.errors import Refused
 
 
-async def test_an_id_belongs_to_one_wire(bank, holder):
+async def test_a_duplicate_wire_id_is_refused(bank, holder):
     holder.counterparty_id = await link(bank, holder.customer_id)
     wire_id = ids.new()
     await send(holder, 1_000_00, wire_id)

@@ -1,4 +1,4 @@
-"""Work that one process at a time does, and that the next one goes on with when it dies."""
+"""Claims: work is done by one process at a time and continued by the next one when it dies."""
 
 import asyncio
 from datetime import timedelta
@@ -10,7 +10,7 @@ from billfold.platform.database import background_work
 from billfold.platform.database.background_work import claimed
 
 
-async def test_work_that_another_has_is_left_to_it_or_awaited(bank):
+async def test_claimed_work_is_skipped_or_awaited_by_other_processes(bank):
     async with claimed(bank.pool, "a file") as first, claimed(bank.pool, "another") as other:
         assert (first, other) == (True, True)
         async with claimed(bank.pool, "a file") as second:
@@ -23,7 +23,7 @@ async def test_work_that_another_has_is_left_to_it_or_awaited(bank):
     assert await bank.pool.fetchval("SELECT count(*) FROM work_claim") == 0
 
 
-async def test_a_claim_is_renewed_while_the_work_goes_on_and_ends_with_its_process(bank, monkeypatch):
+async def test_a_work_claim_is_renewed_while_working_and_expires_with_its_process(bank, monkeypatch):
     monkeypatch.setattr(background_work, "LASTS", timedelta(seconds=0.2))
     async with claimed(bank.pool, "a file"):
         await asyncio.sleep(0.5)

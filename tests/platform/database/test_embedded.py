@@ -63,7 +63,7 @@ async def fetch_value(dsn, sql):
         await connection.close()
 
 
-async def test_start_answers_on_a_socket_only_when_the_directory_is_new(state_dir):
+async def test_a_new_embedded_server_listens_only_on_a_socket(state_dir):
     said: list[str] = []
     server = start(state_dir, progress=said.append)
 
@@ -74,7 +74,7 @@ async def test_start_answers_on_a_socket_only_when_the_directory_is_new(state_di
     assert said[-2:] == ["Creating the database cluster", "Starting PostgreSQL"]
 
 
-def test_second_start_attaches_when_the_server_runs(state_dir):
+def test_a_second_start_attaches_to_the_running_server(state_dir):
     first = start(state_dir)
     second = start(state_dir)
     assert second.pid == first.pid
@@ -87,7 +87,7 @@ def test_second_start_attaches_when_the_server_runs(state_dir):
     embedded_postgres.stop(second)
 
 
-def test_server_stays_when_another_process_holds_it(state_dir):
+def test_a_server_used_by_a_second_process_keeps_running(state_dir):
     mine = start(state_dir)
     program = (
         "import pathlib, sys\n"
@@ -113,7 +113,7 @@ def test_server_stays_when_another_process_holds_it(state_dir):
     assert has_ended(again.pid)
 
 
-async def test_commits_are_durable_and_kept_when_the_server_was_killed(state_dir):
+async def test_commits_survive_a_killed_server(state_dir):
     server = start_durable(state_dir)
     for setting in ("fsync", "synchronous_commit"):
         assert await fetch_value(server.dsn, f"SHOW {setting}") == "on"
@@ -131,7 +131,7 @@ async def test_commits_are_durable_and_kept_when_the_server_was_killed(state_dir
     assert has_ended(again.pid)
 
 
-def test_start_recovers_when_the_dead_servers_pid_is_another_programs(state_dir):
+def test_start_recovers_from_a_stale_pid_of_a_different_program(state_dir):
     server = start(state_dir)
     kill(server.pid)
     stranger = subprocess.Popen(["sleep", "60"], user=server.data_dir.stat().st_uid)
@@ -146,7 +146,7 @@ def test_start_recovers_when_the_dead_servers_pid_is_another_programs(state_dir)
     stranger.wait()
 
 
-def test_start_begins_anew_when_the_first_was_cut_short(state_dir):
+def test_start_repeats_an_interrupted_initialization(state_dir):
     unfinished = state_dir / "postgres.unfinished"
     unfinished.mkdir(parents=True)
     (unfinished / "PG_VERSION").write_text("18\n")
@@ -156,7 +156,7 @@ def test_start_begins_anew_when_the_first_was_cut_short(state_dir):
     assert not unfinished.exists()
 
 
-async def test_socket_moves_when_the_path_is_too_long_for_one(state_dir):
+async def test_the_socket_is_placed_elsewhere_when_its_path_is_too_long(state_dir):
     server = start(state_dir / ("long, " * 20))
 
     assert server.socket_dir != server.data_dir
@@ -165,14 +165,14 @@ async def test_socket_moves_when_the_path_is_too_long_for_one(state_dir):
     assert not server.socket_dir.exists()
 
 
-def test_start_says_why_when_the_server_refuses_a_setting(state_dir):
+def test_start_reports_a_setting_that_the_server_refuses(state_dir):
     with pytest.raises(EmbeddedPostgresError, match="no_such_setting"):
         start(state_dir, no_such_setting="1")
 
     embedded_postgres.stop(start(state_dir))
 
 
-def test_start_refuses_when_another_release_made_the_cluster(state_dir):
+def test_starting_a_cluster_of_a_different_postgres_release_is_refused(state_dir):
     embedded_postgres.stop(start(state_dir))
     (state_dir / "postgres" / "PG_VERSION").write_text("17\n")
 
@@ -180,7 +180,7 @@ def test_start_refuses_when_another_release_made_the_cluster(state_dir):
         start(state_dir)
 
 
-async def test_create_database_answers_the_same_when_it_exists(state_dir):
+async def test_create_database_is_idempotent(state_dir):
     server = start(state_dir)
 
     assert await server.create_database("one") == await server.create_database("one")
@@ -188,7 +188,7 @@ async def test_create_database_answers_the_same_when_it_exists(state_dir):
         await server.create_database('one"; DROP DATABASE one; --')
 
 
-def test_no_server_stays_when_its_start_is_interrupted(state_dir, monkeypatch):
+def test_an_interrupted_start_leaves_no_server_running(state_dir, monkeypatch):
     run = ServerUser.run
 
     def interrupted(owner, program, *words, **limit):

@@ -1,4 +1,4 @@
-"""Whom the server runs as, on machines that lack the usual."""
+"""The operating system user of the server, on machines without the usual accounts and tools."""
 
 import os
 import pwd
@@ -51,25 +51,25 @@ def machine(monkeypatch):
         (["nobody"], [], True, []),
     ],
 )
-def test_root_lends_an_account_also_in_a_shell_without_the_tools_of_root(machine, accounts, tools, works, called):
+def test_root_runs_postgres_under_a_lent_account_without_sbin_in_the_path(machine, accounts, tools, works, called):
     added = machine(*accounts, tools=tools, works=works)
     assert programs._server_account() is SOMEBODY
     assert [words[0] for words in added] == called
 
 
-def test_where_no_account_can_be_lent_it_is_said_what_to_do(machine):
+def test_root_without_a_lendable_account_is_refused_with_a_next_step(machine):
     machine()
     with pytest.raises(EmbeddedPostgresError, match="run as another user, or set BILLFOLD_DATABASE_URL"):
         programs._server_account()
 
 
-def test_a_user_without_a_name_is_told_what_to_add(monkeypatch, tmp_path):
+def test_a_user_without_a_passwd_entry_is_told_the_line_to_add(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "geteuid", lambda: 54_321)
     with pytest.raises(EmbeddedPostgresError, match=r"bank:x:54321:\d+::/tmp:/bin/sh"):
         ServerUser.of(tmp_path / "postgres", print)
 
 
-def test_root_opens_programs_and_libraries_that_a_strict_umask_hid(monkeypatch, tmp_path):
+def test_root_makes_programs_and_libraries_readable_despite_a_strict_umask(monkeypatch, tmp_path):
     programs_folder, libraries = tmp_path / "wheel" / "pginstall18" / "bin", tmp_path / "wheel.libs"
     monkeypatch.setattr(programs, "_bin_dir", lambda: programs_folder)
     for folder, name in ((programs_folder, "initdb"), (libraries, "libpq.so")):

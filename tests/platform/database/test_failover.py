@@ -59,7 +59,7 @@ class Clients:
         await asyncio.gather(*map(pay, range(4)))
 
 
-async def found(location):
+async def found_bank(location):
     conn = await connect(location.dsn)
     await runner.up(conn)
     await conn.close()
@@ -84,7 +84,7 @@ async def set_read_only(conn, value):
 
 
 async def repeat_while_the_replica_is_away(servers, clients):
-    """A command that a cut off commit has left on the primary alone is not acknowledged to who repeats it."""
+    """A command whose interrupted commit is on the primary only is not acknowledged when it is repeated."""
     key = ids.new()
     await clients.transfer(0, 1, key)
     await servers.hold_replication()
@@ -96,9 +96,9 @@ async def repeat_while_the_replica_is_away(servers, clients):
     assert clients.acknowledged.pop() == clients.acknowledged[-1]
 
 
-async def test_what_was_acknowledged_is_there_once_after_a_failover(servers, tmp_path):
+async def test_acknowledged_commits_exist_exactly_once_after_a_failover(servers, tmp_path):
     location = Location(servers.address("billfold"), tmp_path)
-    opened = await found(location)
+    opened = await found_bank(location)
     clients = Clients(opened.bank)
     found_well = await look_at_server(location)
     assert ["two sync" in check.found for check in found_well if check.what == "replicas"] == [True]
@@ -146,5 +146,5 @@ async def test_what_was_acknowledged_is_there_once_after_a_failover(servers, tmp
         ("postgresql://postgres@/bank?host=/run/one&port=5432", []),
     ],
 )
-def test_the_hosts_of_an_address_that_names_several(address, hosts):
+def test_all_hosts_of_a_multi_host_address_are_parsed(address, hosts):
     assert hosts_of(address) == hosts

@@ -16,7 +16,7 @@ async def pool(empty_database_dsn):
         yield opened
 
 
-async def test_sessions_speak_utc_and_do_not_compile_plans(pool):
+async def test_database_sessions_use_utc_without_jit(pool):
     assert await pool.fetchval("show timezone") == "UTC"
     assert await pool.fetchval("show jit") == "off"
     assert (await pool.fetchval("select now()")).tzinfo is UTC
@@ -32,7 +32,7 @@ async def test_sessions_speak_utc_and_do_not_compile_plans(pool):
         datetime(2025, 7, 1, 9, 30, tzinfo=timezone(timedelta(hours=-4))),
     ],
 )
-async def test_instants_come_back_as_they_went(pool, instant):
+async def test_timestamps_round_trip_through_the_database(pool, instant):
     assert await pool.fetchval("SELECT $1::timestamptz", instant) == instant
     text = "SELECT to_char($1::timestamptz, 'YYYY-MM-DD HH24:MI:SS.US')"
     said = await pool.fetchval(text, instant)
@@ -41,29 +41,29 @@ async def test_instants_come_back_as_they_went(pool, instant):
     assert both == [instant, None]
 
 
-async def test_a_time_without_a_zone_is_refused(pool):
+async def test_storing_a_time_without_a_zone_is_refused(pool):
     with pytest.raises(asyncpg.DataError):
         await pool.fetchval("SELECT $1::timestamptz", datetime(2025, 6, 2, 13))
 
 
-async def test_ids_of_ours_are_the_drivers_and_equal_to_anybodys(pool):
+async def test_database_uuids_are_of_the_driver_type_and_equal_standard_uuids(pool):
     made = ids.command_id("anna", "key")
     assert await pool.fetchval("SELECT $1::uuid", made) == made == UUID(str(made))
     assert hash(made) == hash(UUID(str(made)))
     assert type(made) is type(await pool.fetchval("SELECT $1::uuid", made))
 
 
-async def test_json_stays_text(pool):
+async def test_json_columns_are_returned_as_text(pool):
     assert await pool.fetchval("""select '{"a": 1}'::jsonb""") == '{"a": 1}'
     assert await pool.fetchval("select $1::jsonb", '{"a": 1}') == '{"a": 1}'
 
 
-async def test_opening_fails_when_there_is_no_database():
+async def test_opening_a_pool_without_a_database_fails():
     with pytest.raises(OSError, match=r"nowhere|No such|Connect"):
         await db.create_pool("postgresql:///nowhere?host=/nonexistent-directory")
 
 
-async def test_sessions_have_the_rights_of_the_role_that_was_named(database_dsn):
+async def test_database_sessions_have_the_rights_of_the_given_role(database_dsn):
     async with await db.create_pool(database_dsn, max_size=2, role=db.APP_ROLE) as pool:
         assert await pool.fetchval("SELECT current_user") == db.APP_ROLE
         assert not await pool.fetchval("SELECT has_table_privilege('audit_entry', 'UPDATE')")
@@ -85,7 +85,7 @@ class Post:
         return [item.upper() for item in items]
 
 
-async def test_an_item_submitted_during_a_batch_joins_the_next():
+async def test_an_item_submitted_during_a_batch_joins_the_next_batch():
     post = Post()
     gatherer = Batcher(post.run)
     first = gatherer.ask("a")
@@ -96,7 +96,7 @@ async def test_an_item_submitted_during_a_batch_joins_the_next():
     assert post.carried == [["a"], ["b", "c", "d"]]
 
 
-async def test_a_batch_carries_no_more_than_its_limit_in_the_order_of_asking():
+async def test_a_batch_is_limited_in_size_and_keeps_submission_order():
     post = Post()
     post.may_leave.set()
     gatherer = Batcher(post.run, limit=2)
@@ -104,7 +104,7 @@ async def test_a_batch_carries_no_more_than_its_limit_in_the_order_of_asking():
     assert post.carried == [["a", "b"], ["c", "d"], ["e"]]
 
 
-async def test_an_error_is_that_of_its_batch_and_of_no_other():
+async def test_a_batch_error_does_not_affect_other_batches():
     post = Post()
     post.may_leave.set()
     gatherer = Batcher(post.run, limit=2)
@@ -114,7 +114,7 @@ async def test_an_error_is_that_of_its_batch_and_of_no_other():
     assert await gatherer.ask("d") == "D"
 
 
-async def test_a_cancelled_caller_blocks_no_other():
+async def test_a_cancelled_caller_does_not_block_its_batch():
     post = Post()
     gatherer = Batcher(post.run)
     impatient, patient = gatherer.ask("a"), gatherer.ask("b")
@@ -125,7 +125,7 @@ async def test_a_cancelled_caller_blocks_no_other():
         await impatient
 
 
-async def test_settling_waits_for_what_is_under_way():
+async def test_settling_waits_for_the_running_batch():
     post = Post()
     gatherer = Batcher(post.run)
     asked = gatherer.ask("a")

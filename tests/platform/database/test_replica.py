@@ -78,7 +78,7 @@ async def keys_read_for_a_replica(bank, subject_id):
     return await bank.ports[DataKeys].read_by(bank.pool).load(bank.replica.pool, (subject_id,))
 
 
-async def test_documents_are_read_from_a_replica_that_has_replayed_what_they_show(servers, bank, operator_of_replica):
+async def test_documents_are_read_from_a_replica_that_has_replayed_their_data(servers, bank, operator_of_replica):
     primary, replica = (servers.ports[name] for name in ("one", "two"))
     portals = await dataset.create_customers(bank, [0])
     await deposit(bank, portals[0], "1")

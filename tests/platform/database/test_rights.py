@@ -69,7 +69,7 @@ async def application(conn, database_dsn):
     await connection.close()
 
 
-async def test_each_table_is_changed_only_by_statements_of_the_program(conn):
+async def test_table_privileges_match_the_statements_of_the_code(conn):
     needed, locked = rights_of_code([row["prosrc"] for row in await conn.fetch(FUNCTIONS)])
     granted = defaultdict(set)
     for table, right in await conn.fetch(GRANTED):
@@ -80,7 +80,7 @@ async def test_each_table_is_changed_only_by_statements_of_the_program(conn):
     assert not granted.keys() & set(LOG)
 
 
-async def test_what_is_made_later_may_be_read_and_added_to(conn, application):
+async def test_the_application_role_may_read_and_insert_into_later_tables_only(conn, application):
     await conn.execute("CREATE TABLE later (n int)")
     await application.execute("INSERT INTO later SELECT 1")
     for refused in ("UPDATE later SET n = 2", "DELETE FROM later", "TRUNCATE later"):
@@ -88,7 +88,7 @@ async def test_what_is_made_later_may_be_read_and_added_to(conn, application):
             await application.execute(refused)
 
 
-async def test_nothing_that_is_written_is_changed_and_no_power_is_won(conn, application):
+async def test_the_application_role_cannot_change_log_tables_or_gain_privileges(conn, application):
     name = await conn.fetchval("SELECT current_database()")
     log = [sql.format(t) for t in LOG for sql in ("DELETE FROM {}", "TRUNCATE {}")]
     columns = await conn.fetch(
@@ -104,7 +104,7 @@ async def test_nothing_that_is_written_is_changed_and_no_power_is_won(conn, appl
     assert await find_owner(conn, "journal_entry") == "postgres"
 
 
-async def test_events_are_numbered_anew_only_in_a_restored_bank(conn, application):
+async def test_events_are_renumbered_only_in_a_restored_bank(conn, application):
     await conn.execute("INSERT INTO event SELECT gen_random_uuid(), 1, gen_random_uuid(), 'x', '{}', now()")
     before = await conn.fetchval("SELECT xid FROM event")
     await application.execute("SELECT event_renumber('sequencer')")

@@ -17,7 +17,7 @@ def no_collector():
     gc.enable()
 
 
-async def test_a_refusal_is_gone_once_it_was_answered(no_collector):
+async def test_an_answered_refusal_is_garbage_collected(no_collector):
     refusals = weakref.WeakSet[Refusal]()
 
     async def refuse():

@@ -20,12 +20,12 @@ def test_a_problem_is_rendered_in_full(problem):
     assert len(problem.remedy.split()) >= 4
 
 
-def test_too_many_and_unavailable_may_be_tried_again():
+def test_only_429_and_503_problems_are_retryable():
     assert all(p.retryable for p in PROBLEMS.values() if p.status in {429, 503})
     assert not any(p.retryable for p in PROBLEMS.values() if p.status in {403, 404, 412, 422})
 
 
-def test_every_code_that_is_raised_is_registered_and_no_other():
+def test_raised_problem_codes_equal_registered_codes():
     root = Path(billfold.__file__).parent
     sources = {path: path.read_text() for path in root.rglob("*.py") if path.parent.name != "problems"}
     raised = {(code, path.name) for path, text in sources.items() for code in _RAISED.findall(text)}
@@ -35,5 +35,5 @@ def test_every_code_that_is_raised_is_registered_and_no_other():
     assert [code for code in PROBLEMS if f'"{code}"' not in named] == []
 
 
-def test_two_problems_do_not_share_a_code():
+def test_problem_codes_are_unique():
     assert len(PROBLEMS) == sum(map(len, (ACCESS, REQUESTS, SANDBOX, STATES, TRANSFERS)))

@@ -37,7 +37,7 @@ def _mistakes(environ: dict[str, str]) -> dict[str, str]:
     return {mistake.name: mistake.sentence for mistake in refused.value.mistakes}
 
 
-def test_nothing_needs_to_be_set_for_a_sandbox():
+def test_a_sandbox_starts_with_default_settings():
     found = Settings.from_env({"PATH": "/bin", "BILLFOLD_SEED": ""})
 
     assert found == Settings()
@@ -67,13 +67,13 @@ _READ = {
 }
 
 
-def test_every_kind_of_setting_is_read():
+def test_settings_of_every_type_are_parsed():
     found = Settings.from_env({f"BILLFOLD_{name.upper()}": text for name, (text, _) in _READ.items()})
 
     assert {name: getattr(found, name) for name in _READ} == {name: value for name, (_, value) in _READ.items()}
 
 
-def test_all_mistakes_are_reported_at_once():
+def test_all_errors_in_the_settings_are_reported_together():
     found = _mistakes(
         {
             "BILLFOLD_PROT": "8443",
@@ -104,16 +104,16 @@ def test_all_mistakes_are_reported_at_once():
         ("BILLFOLD_XYZZY", "nothing under that name"),
     ],
 )
-def test_a_misspelt_name_is_refused_and_the_nearest_suggested(name, suggested):
+def test_a_misspelled_setting_is_refused_with_a_suggestion(name, suggested):
     assert _mistakes({name: _KEY_TEXT}) == {name: f"{name} is not a setting; expected {suggested}"}
 
 
 @pytest.mark.parametrize("start", ["2023-01-03T07:59:59-05:00", "0001-01-01T00:00:00+05:00", "2098-01-01T00:00:00Z"])
-def test_a_clock_starts_only_where_there_are_rates_and_bills(start):
+def test_a_clock_start_outside_the_market_data_is_refused(start):
     assert "from 2023-01-03T13:00:00+00:00 on" in _mistakes({"BILLFOLD_CLOCK_START": start})["BILLFOLD_CLOCK_START"]
 
 
-def test_variables_of_others_are_ignored_when_named():
+def test_ignored_environment_variables_are_not_checked():
     Settings.from_env({"BILLFOLD_PROFILE": "me"}, ignored_variables={"BILLFOLD_PROFILE"})
 
 
@@ -131,7 +131,7 @@ _ADDRESSES = {
 
 
 @pytest.mark.parametrize(("name", "wrong"), [(name, each) for name, wrong in _ADDRESSES.items() for each in wrong])
-def test_an_address_that_leads_nowhere_is_refused(name, wrong):
+def test_an_unusable_address_setting_is_refused(name, wrong):
     assert _mistakes({f"BILLFOLD_{name}": wrong}).keys() == {f"BILLFOLD_{name}"}
 
 
@@ -149,7 +149,7 @@ def test_an_address_that_leads_nowhere_is_refused(name, wrong):
         _KEY_TEXT.rstrip("=") + "!",
     ],
 )
-def test_a_short_or_default_key_is_refused_and_not_shown(key):
+def test_a_short_or_default_encryption_key_is_refused_and_not_shown(key):
     sentence = _mistakes({"BILLFOLD_ENCRYPTION_KEY": key})["BILLFOLD_ENCRYPTION_KEY"]
 
     assert key not in sentence
@@ -165,7 +165,7 @@ _BUCKET = {
 }
 
 
-def test_a_bucket_goes_with_its_server_and_keys_and_is_reached_by_https():
+def test_s3_settings_are_required_together_and_use_https():
     here = {"BILLFOLD_FILES_S3_ENDPOINT": "http://localhost:9000", "BILLFOLD_FILES_S3_PREFIX": "/bank/files/"}
     found = Settings.from_env(_BUCKET | here)
     assert (found.files_s3_endpoint, found.files_s3_prefix) == ("http://localhost:9000", "bank/files")
@@ -196,7 +196,7 @@ _PLAID = {
 }
 
 
-def test_plaid_goes_with_its_credentials_and_is_reached_by_https():
+def test_plaid_settings_are_required_together_and_use_https():
     found = Settings.from_env(_PLAID)
     assert found.linking_url == "https://production.plaid.com"
     assert "tell nobody" not in repr(found)
@@ -211,7 +211,7 @@ def test_plaid_goes_with_its_credentials_and_is_reached_by_https():
         assert set(_mistakes(_PLAID | wrong)) == set(wrong)
 
 
-def test_secrets_never_show():
+def test_settings_never_show_secrets():
     secret = {"BILLFOLD_DATABASE_URL": "postgresql://u:canary@h/d", "BILLFOLD_SEED": "canary"}
 
     assert "canary" not in repr(Settings.from_env(secret))
@@ -226,13 +226,13 @@ def secret_file(folder, mode):
     return file
 
 
-def test_a_secret_may_stand_in_a_file(tmp_path):
+def test_a_secret_can_be_read_from_a_file(tmp_path):
     file = secret_file(tmp_path, 0o600)
 
     assert Settings.from_env({"BILLFOLD_ENCRYPTION_KEY_FILE": str(file)}).encryption_key == _KEY
 
 
-def test_a_secret_file_is_refused_when_others_can_read_it_or_it_is_not_there(tmp_path):
+def test_a_missing_or_world_readable_secret_file_is_refused(tmp_path):
     file = secret_file(tmp_path, 0o640)
 
     assert "chmod 600" in str(_mistakes({"BILLFOLD_ENCRYPTION_KEY_FILE": str(file)}))
@@ -244,7 +244,7 @@ def test_a_secret_file_is_refused_when_others_can_read_it_or_it_is_not_there(tmp
     assert "not a setting" in str(_mistakes({"BILLFOLD_PORT_FILE": str(file)}))
 
 
-def test_production_starts_when_everything_it_needs_is_set():
+def test_production_starts_with_all_required_settings():
     found = Settings.from_env(_PRODUCTION)
 
     assert found.is_production
@@ -253,7 +253,7 @@ def test_production_starts_when_everything_it_needs_is_set():
 
 
 @pytest.mark.parametrize("name", sorted(_PRODUCTION.keys() - {"BILLFOLD_ENVIRONMENT"}))
-def test_production_refuses_when_something_it_needs_is_missing(name):
+def test_production_without_a_required_setting_is_refused(name):
     found = _mistakes({key: value for key, value in _PRODUCTION.items() if key != name})
 
     expected = {name}
@@ -273,11 +273,11 @@ def test_production_refuses_when_something_it_needs_is_missing(name):
         ("BILLFOLD_CUSTODIAN", "billfold.sandbox.simulated_providers:SimulatedCustodian"),
     ],
 )
-def test_production_refuses_what_is_for_a_sandbox(name, value):
+def test_production_refuses_sandbox_settings(name, value):
     assert _mistakes(_PRODUCTION | {name: value}).keys() == {name}
 
 
-def test_a_certificate_and_its_key_go_together(tmp_path):
+def test_a_tls_certificate_without_its_key_is_refused(tmp_path):
     there = tmp_path / "server.pem"
     there.write_text("pem")
 
@@ -295,7 +295,7 @@ def test_settings_that_contradict_each_other_are_refused():
     assert "BILLFOLD_HTTP_PORT" in _mistakes({"BILLFOLD_PORT": "8080"})
 
 
-def test_hours_of_wires_end_after_they_begin_and_those_of_ach_by_its_last_deadline():
+def test_wire_hours_must_end_after_they_begin_and_ach_hours_by_the_last_deadline():
     assert _mistakes({"BILLFOLD_ACH_CUTOFF": "16:46"}).keys() == {"BILLFOLD_ACH_CUTOFF"}
     assert Settings.from_env({"BILLFOLD_ACH_CUTOFF": "16:45"}).ach_cutoff == time(16, 45)
     assert _mistakes({"BILLFOLD_WIRES_OPEN": "15:30"}) == {
@@ -307,7 +307,7 @@ def test_hours_of_wires_end_after_they_begin_and_those_of_ach_by_its_last_deadli
         assert "like 16:00" in _mistakes({"BILLFOLD_WIRE_CUTOFF": wrong})["BILLFOLD_WIRE_CUTOFF"]
 
 
-def test_public_addresses_are_below_the_domain_unless_they_are_named():
+def test_public_addresses_are_subdomains_unless_set():
     assert Settings().auth_origin == "https://auth.localhost:8443"
     assert Settings(port=443, domain="bank.example").customer_origin == "https://api.bank.example"
     assert Settings(behind_proxy=True, domain="b.example").auth_origin == "https://auth.b.example"
@@ -315,7 +315,7 @@ def test_public_addresses_are_below_the_domain_unless_they_are_named():
     assert named.auth_origin == "https://login.bank.example"
 
 
-def test_every_setting_is_in_the_reference():
+def test_every_setting_is_in_the_settings_reference():
     table = reference()
 
     for name in settings.declared_settings():

@@ -20,7 +20,7 @@ _CARD = "4111111111111111"
 
 
 @pytest.fixture
-def written():
+def log_records():
     root = logging.getLogger()
     handlers, level = root.handlers, root.level
     stream = io.StringIO()
@@ -31,10 +31,10 @@ def written():
     structlog.reset_defaults()
 
 
-def test_an_event_is_one_line_of_json(written):
+def test_a_log_event_is_one_line_of_json(log_records):
     logs.logger("billfold.ledger.engine").info("batch committed", commands=3, lines="a\r\nb")
 
-    (line,) = written()
+    (line,) = log_records()
     assert line.pop("timestamp").endswith("Z")
     assert line.pop("resource") == {
         "service.name": "billfold",
@@ -50,26 +50,26 @@ def test_an_event_is_one_line_of_json(written):
     }
 
 
-def test_libraries_come_out_the_same_way_from_the_level_on(written):
+def test_library_logs_use_the_same_format_and_level(log_records):
     logging.getLogger("some.library").warning("sent %s to %s", "Bearer abcdefghij", "x")
     logging.getLogger("some.library").debug("quiet")
 
-    (line,) = written()
+    (line,) = log_records()
     assert line["body"] == "sent Bearer [hidden] to x"
     assert line["severity_text"] == "WARN"
 
 
-def test_what_is_bound_to_the_request_is_on_every_line(written):
+def test_bound_context_appears_on_every_log_line(log_records):
     structlog.contextvars.bind_contextvars(trace_id="t-1")
 
     logs.logger("a").info("one")
     logs.logger("b").info("two")
 
-    assert [line["trace_id"] for line in written()] == ["t-1", "t-1"]
+    assert [line["trace_id"] for line in log_records()] == ["t-1", "t-1"]
 
 
-@pytest.mark.usefixtures("written")
-def test_an_address_that_is_called_is_not_written():
+@pytest.mark.usefixtures("log_records")
+def test_called_urls_are_not_logged():
     stream = io.StringIO()
     logs.configure_logging("DEBUG", stream=stream)
     transport = httpx.MockTransport(lambda _: httpx.Response(200))
@@ -81,13 +81,13 @@ def test_an_address_that_is_called_is_not_written():
     assert not stream.getvalue()
 
 
-def test_a_failure_is_written_without_its_secrets(written):
+def test_an_exception_is_logged_without_its_secrets(log_records):
     try:
         int("postgresql://user:" + _CANARY + "@host/db")
     except ValueError:
         logs.logger("a").exception("failed")
 
-    (line,) = written()
+    (line,) = log_records()
     assert _CANARY not in str(line)
     shown = line["attributes"]
     assert shown["exception.type"] == "ValueError"
@@ -112,7 +112,7 @@ thread.join()
 
 
 @pytest.mark.parametrize("log_format", ["json", "text"])
-def test_all_that_a_process_writes_is_a_record(log_format):
+def test_all_process_output_is_structured_log_records(log_format):
     environment = os.environ | {"BILLFOLD_LOG_FORMAT": log_format, "BILLFOLD_LOG_LEVEL": "nonsense"}
 
     run = subprocess.run([sys.executable, "-c", _WRITES], env=environment, capture_output=True, text=True, check=False)
@@ -151,7 +151,7 @@ def test_all_that_a_process_writes_is_a_record(log_format):
         "seed",
     ],
 )
-def test_what_has_the_name_of_a_secret_is_hidden_at_any_depth(name):
+def test_values_with_secret_names_are_redacted_at_any_depth(name):
     event = {"event": "x", name: _CANARY, "in": [{"deep": {name: [_CANARY]}}], "n": {name: 123}}
 
     shown = json.dumps(logs.redact(None, "info", dict(event)), default=str)
@@ -161,7 +161,7 @@ def test_what_has_the_name_of_a_secret_is_hidden_at_any_depth(name):
 
 
 @pytest.mark.parametrize("name", ["company", "spanning", "opinion", "token_type", "panel", "shipping"])
-def test_harmless_names_stay(name):
+def test_values_with_harmless_names_are_not_redacted(name):
     assert logs.redact(None, "info", {name: "here"}) == {name: "here"}
 
 
@@ -177,7 +177,7 @@ def test_harmless_names_stay(name):
         f"postgresql://user:{_CANARY}@host/db",
     ],
 )
-def test_what_looks_like_a_credential_is_hidden_in_any_text(text):
+def test_credential_like_text_is_redacted(text):
     assert _CANARY not in text.redact_text(text)
     assert _CANARY not in str(logs.redact(None, "info", {"event": text}))
 
@@ -187,7 +187,7 @@ def test_what_looks_like_a_credential_is_hidden_in_any_text(text):
     ["-eyJ", "eyJ.", "Bearer ", "Basic\t", "://a:", "://", "-----BEGIN ", "PRIVATE KEY", "4111 ", "1-", "123-45-"],
 )
 @pytest.mark.parametrize("begin", ["", "://a:", "Bearer ", "-----BEGIN "])
-def test_a_text_is_searched_once_for_secrets_whatever_is_in_it(begin, pump):
+def test_redaction_of_hostile_text_takes_linear_time(begin, pump):
     """Searching it again from each of its characters would take hours."""
     text = begin + pump * (1024 * 1024 // len(pump))
     assert _CANARY not in text.redact_text(f"{text} Bearer {_CANARY}")
@@ -196,11 +196,11 @@ def test_a_text_is_searched_once_for_secrets_whatever_is_in_it(begin, pump):
 @pytest.mark.parametrize(
     "number", [_CARD, "4111 1111 1111 1111", "4111-1111-1111-1111", "378282246310005", "123-45-6789"]
 )
-def test_card_and_social_security_numbers_are_hidden_in_any_text(number):
+def test_card_and_social_security_numbers_are_redacted_in_text(number):
     assert text.redact_text(f"number {number} sent.") == "number [hidden] sent."
 
 
-def test_a_card_number_is_hidden_when_it_comes_as_a_number():
+def test_a_card_number_logged_as_an_integer_is_redacted():
     assert logs.redact(None, "info", {"n": int(_CARD)}) == {"n": "[hidden]"}
 
 
@@ -215,16 +215,16 @@ def test_a_card_number_is_hidden_when_it_comes_as_a_number():
         "basic auth",
     ],
 )
-def test_ordinary_text_stays(text):
+def test_ordinary_text_is_not_redacted(text):
     assert text.redact_text(text) == text
 
 
 @given(st.uuids())
-def test_ids_stay_readable(key):
+def test_ids_are_not_redacted(key):
     assert text.redact_text(f"customer {key} opened") == f"customer {key} opened"
 
 
-def test_other_values_are_shown_so_that_json_can_hold_them():
+def test_log_values_that_json_cannot_represent_are_converted():
     circle: list[object] = []
     circle.append(circle)
     event: dict[str, object] = {"b": b"raw bytes", "n": None, "f": 1.5, "t": True, "s": {1}, "c": circle}

@@ -30,23 +30,23 @@ WIDE = ["\uff1d1+1", "\uff0bcmd", "\uff0dx", "\uff20sum", "\ufe661", "\ufe62x", 
 
 
 @pytest.mark.parametrize("text", [begin + each for begin in INVISIBLE for each in (*FORMULAS, *WIDE)])
-def test_what_a_spreadsheet_would_run_is_made_text(text):
+def test_spreadsheet_formulas_in_csv_cells_are_escaped(text):
     assert cell_of(text) == "'" + text
 
 
 @pytest.mark.parametrize("separator", [";", "|", "\t", "\r", "\n", ";;"])
-def test_what_another_separator_makes_a_cell_is_made_text_too(separator):
+def test_formulas_after_an_alternative_separator_are_escaped(separator):
     assert cell_of(f"Smith{separator}=HYPERLINK()") == f"Smith{separator}'=HYPERLINK()"
     assert cell_of(f"=x{separator}+y{separator}-5") == f"'=x{separator}'+y{separator}-5"
     assert cell_of(f'Smith{separator} "=x') == f"Smith{separator}' \"=x"
 
 
 @pytest.mark.parametrize("text", ["-1", "+1.50", "1-2", "a; b", "a|b-c", "a=b", "", "Smith, Co", "'x"])
-def test_numbers_and_plain_words_stay(text):
+def test_numbers_and_plain_words_in_csv_cells_are_unchanged(text):
     assert cell_of(text) == text
 
 
-def test_values_are_written_plainly():
+def test_csv_values_are_written_in_plain_format():
     assert cell_of(None) == ""
     assert cell_of(-5) == "-5"
     assert (cell_of(True), cell_of(False)) == ("true", "false")
@@ -55,7 +55,7 @@ def test_values_are_written_plainly():
     assert cell_of(datetime(2025, 6, 2, 13, 0, 0, 50, tzinfo=UTC)) == "2025-06-02T13:00:00.000050Z"
 
 
-def test_a_country_has_its_separators_and_a_cell_of_the_other_s_is_no_formula_either():
+def test_csv_separators_follow_the_country_and_formulas_are_escaped_for_both():
     row = ["Smith, =HYPERLINK()", "a;b", Decimal("-98.612361"), "1.50", -5]
     assert lines_of([row]) == b'"Smith, =HYPERLINK()",a;b,-98.612361,1.50,-5\r\n'
     continental = b'Smith,\' =HYPERLINK();"a;b";-98,612361;1.50;-5\r\n'

@@ -37,7 +37,7 @@ async def bank(pg_server, lived_bank):
 
 
 @pytest.mark.parametrize("account", AccountType)
-async def test_a_season_balances_and_every_reader_of_every_format_finds_it(bank, account):
+async def test_a_quarter_balances_in_every_statement_format_by_every_reader(bank, account):
     now = await bank.now()
     keys = await bank.pool.fetch("SELECT customer_id, pocket_id FROM pocket")
     listed = []
@@ -59,9 +59,7 @@ async def test_a_season_balances_and_every_reader_of_every_format_finds_it(bank,
         assert_same(name, file, found, [[each.amount for each in entries] for entries in listed])
 
 
-async def test_a_statement_made_again_at_its_position_is_the_same_when_more_was_booked_at_that_instant(
-    bank, new_holder
-):
+async def test_a_statement_reproduced_at_its_position_excludes_later_entries_of_the_same_instant(bank, new_holder):
     holder = await new_holder()
     today = (await bank.now()).date()
     key = holder.customer_id, holder.pocket_id

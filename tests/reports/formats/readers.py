@@ -1,4 +1,4 @@
-"""Readers of statement files that nobody here wrote: each finds balances and signed amounts, in cents."""
+"""Third-party readers of statement files: each returns balances and signed amounts, in cents."""
 
 from decimal import Decimal
 from functools import cache

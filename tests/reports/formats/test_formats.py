@@ -1,4 +1,4 @@
-"""Whatever texts customers and other banks write, every format is valid and every reader finds the same figures."""
+"""Every format is valid with any text of customers and other banks, and every reader finds the same figures."""
 
 import asyncio
 from datetime import UTC, date, datetime
@@ -108,7 +108,7 @@ def statement_of(account, entries, *, name, closed):
     pocket_name=TEXTS.filter(lambda text: text.isprintable() and text.strip()),
     closed=st.booleans(),
 )
-def test_every_reader_finds_the_figures_whatever_the_texts(name, account, entries, pocket_name, closed):
+def test_statement_figures_survive_arbitrary_texts_in_every_format(name, account, entries, pocket_name, closed):
     async def pages(_):
         yield entries
 

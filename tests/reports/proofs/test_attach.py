@@ -47,7 +47,7 @@ def manifest_of(*figures: tuple[str, str]) -> Manifest:
 
 
 def signed(content: bytes, beside: bytes | None = None) -> SignedManifest:
-    """What is signed about a file, checked against its bytes as anybody would."""
+    """The signed statement about a file, checked against its bytes."""
     file = signed_files.read(content, beside)
     found, _ = verify(file.proof or "", [KEY.public], DOCUMENT, SignedManifest)
     assert found.content.sha256 == hashlib.sha256(file.content).hexdigest()
@@ -59,7 +59,7 @@ def statement_pdf(value: str) -> bytes:
     return typst.compile(source.encode(), pdf_standards=["a-3a", "ua-1"], timestamp=int(_AT.timestamp()))
 
 
-def test_a_pdf_holds_its_proof_and_stays_the_document_that_it_was():
+def test_a_pdf_with_an_embedded_proof_remains_the_same_document():
     plain, facts = statement_pdf("12,345.76"), manifest_of(("Closing value", "12,345.76"))
     proven = signed_files.attach(plain, facts, KEY)
 
@@ -78,7 +78,7 @@ def test_a_pdf_holds_its_proof_and_stays_the_document_that_it_was():
     assert "Closing value 12,345.76" in page.extract_text()
 
 
-def test_xml_holds_its_proof_behind_the_last_element(tmp_path):
+def test_an_xml_file_carries_its_proof_after_the_last_element(tmp_path):
     plain = b'<?xml version="1.0" encoding="UTF-8"?>\n<Document>\n<Amt Ccy="USD">12345.76</Amt>\n</Document>\n'
     facts = manifest_of(("Closing balance", "12345.76"))
     proven = signed_files.attach(plain, facts, KEY)
@@ -94,7 +94,7 @@ def test_xml_holds_its_proof_behind_the_last_element(tmp_path):
     assert etree.tostring(root, with_tail=False) == etree.tostring(etree.fromstring(plain))
 
 
-def test_a_format_without_comments_has_its_proof_beside_it():
+def test_a_format_without_comments_has_its_proof_in_a_side_file():
     content = b"date,amount\r\n" + b"2026-10-01,1.00\r\n" * 9000
     facts = manifest_of(("Sum", "9000.00"))
     beside = signed_files.side_file(io.BytesIO(content), facts, KEY)
@@ -107,7 +107,7 @@ def test_a_format_without_comments_has_its_proof_beside_it():
 
 
 @pytest.mark.parametrize("make", [lambda: statement_pdf("1.00"), lambda: b"<a>1.00</a>"], ids=["pdf", "xml"])
-def test_no_byte_of_a_document_can_be_changed(make):
+def test_changing_any_byte_of_a_signed_document_is_detected(make):
     proven = signed_files.attach(make(), manifest_of(("Closing value", "1.00")), KEY)
     for place in range(0, len(proven), max(1, len(proven) // 400)):
         changed = bytearray(proven)

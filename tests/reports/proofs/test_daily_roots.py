@@ -1,4 +1,4 @@
-"""A day's root: every customer's balance is in it, provable by itself, and bills cover all of it."""
+"""Daily roots: each contains every customer's balance with a proof of its own, and bills cover the total."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import asyncpg
 import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.support.browser import found
+from tests.support.browser import first_match
 from tests.support.whole_bank import expect_clean
 
 from billfold.payments.clearing.worker import close_bank_days
@@ -83,7 +83,7 @@ def check(tmp_path):
     return run
 
 
-async def test_a_customer_proves_its_balance_with_nothing_but_the_published_keys(
+async def test_a_customer_proves_its_balance_with_only_the_published_keys(
     bank, customer_world, customer_desk, check, console
 ):
     world, own = customer_world, UUID(customer_desk.team.customer)
@@ -126,7 +126,7 @@ async def expect_page(browser, proof):
     await browser.go("/proofs/2025-06-03/")
     said = browser.text
     assert all(f"{cusip} {each.at_custodian:,} {each.to_receive:,}" in said for cusip, each in root.bills.items())
-    assert (await browser.go(found(r'href="([^"]+/proof.json)"', browser.page.text))).json() == proof
+    assert (await browser.go(first_match(r'href="([^"]+/proof.json)"', browser.page.text))).json() == proof
     browser.http.cookies.clear()
     assert "sign in" in (await browser.go("/proofs/latest")).text
     assert (await browser.go("/proofs/yesterday")).status_code == 404
@@ -139,7 +139,7 @@ def _swap(proof, change):
     return changed
 
 
-async def test_what_is_forged_does_not_hold(bank, holders, customer_world, check):
+async def test_a_forged_balance_proof_is_refused(bank, holders, customer_world, check):
     await customer_world.days(1)
     root = await store.get_root(bank.pool)
     proofs = [await prove_customer(bank.pool, bank, root, each.customer_id) for each in holders]
@@ -216,7 +216,7 @@ async def _stated(bank):
     return stated
 
 
-async def test_a_day_that_was_missed_gets_the_root_that_it_would_have_had(bank, holders, new_holder, owner):
+async def test_a_missed_day_gets_its_original_daily_root(bank, holders, new_holder, owner):
     clock, (first, second, third) = ClockStepper(bank), holders
     await clock.advance_business_days(1)
     await second.deposit(11_111_11)
@@ -239,7 +239,7 @@ async def test_a_day_that_was_missed_gets_the_root_that_it_would_have_had(bank, 
     await expect_clean(bank)
 
 
-async def test_proofs_are_kept_for_the_set_days_and_signed_roots_for_good(bank, customer_world):
+async def test_proofs_are_kept_for_the_configured_days_and_signed_roots_forever(bank, customer_world):
     world = customer_world
     pocket = await world.funded(250_000_00)
     await world.days(1)
@@ -256,7 +256,7 @@ async def test_proofs_are_kept_for_the_set_days_and_signed_roots_for_good(bank, 
     await expect_clean(bank)
 
 
-async def test_workers_that_make_the_same_root_in_processes_beside_them_make_one(bank, holders, monkeypatch):
+async def test_concurrent_workers_publish_one_daily_root(bank, holders, monkeypatch):
     monkeypatch.setattr(build, "IN_THREAD_MAX", 0)
     held = []
 
@@ -273,7 +273,7 @@ async def test_workers_that_make_the_same_root_in_processes_beside_them_make_one
     await expect_clean(bank)
 
 
-async def test_nothing_is_published_while_more_is_owed_than_there_is(bank, holders, owner):
+async def test_no_daily_root_is_published_while_liabilities_exceed_assets(bank, holders, owner):
     await ClockStepper(bank).advance_business_days(1)
     await owner.execute("UPDATE account SET credits = credits + 1 WHERE kind = 'lot'")
     await ClockStepper(bank).advance_business_days(1)
@@ -302,7 +302,7 @@ async def test_nothing_is_published_while_more_is_owed_than_there_is(bank, holde
             WHERE leaves IS NOT NULL""",
     ],
 )
-async def test_verify_names_a_damaged_root(bank, holders, owner, damage):
+async def test_verify_reports_a_damaged_daily_root(bank, holders, owner, damage):
     await ClockStepper(bank).advance_business_days(1)
     await expect_clean(bank)
     for table in ("daily_root", "daily_root_page"):

@@ -15,7 +15,7 @@ from billfold.reports.proofs.document_keys import KEYS_PATH
 from billfold.reports.proofs.signatures import RevokedKey, Unproven, jwks_document, parse_keys, refuse_revoked
 
 
-async def test_a_document_is_signed_with_the_key_of_its_moment(bank):
+async def test_a_document_is_signed_with_the_key_active_at_its_time(bank):
     now = await bank.now()
     first = await document_keys.get_document_key(bank.pool, bank.vault, now)
     second = await document_keys.rotate_document_key(bank.pool, bank.vault, now)
@@ -31,7 +31,7 @@ async def test_a_document_is_signed_with_the_key_of_its_moment(bank):
             await bank.pool.execute(statement)
 
 
-async def test_a_revoked_key_signs_nothing_of_a_later_time_and_is_published_as_revoked(bank, customer_desk):
+async def test_a_revoked_document_key_is_published_as_revoked_and_refused_for_later_documents(bank, customer_desk):
     now = (await bank.now()).replace(microsecond=0)
     first = await document_keys.get_document_key(bank.pool, bank.vault, now)
 
@@ -62,7 +62,7 @@ async def test_a_revoked_key_signs_nothing_of_a_later_time_and_is_published_as_r
         refuse_revoked(published, first.key_id, since)
 
 
-async def test_the_public_keys_are_on_the_hosts_of_both_apis(bank, customer_world, customer_desk):
+async def test_the_document_keys_are_published_by_both_apis(bank, customer_world, customer_desk):
     client = PartnerClient(customer_world.app, customer_world.partner)
     partner = await client.http.get(KEYS_PATH)
     await client.close()
@@ -74,7 +74,7 @@ async def test_the_public_keys_are_on_the_hosts_of_both_apis(bank, customer_worl
     assert "d" not in partner.json()["keys"][0]
 
 
-async def test_a_key_file_in_which_a_key_has_the_id_of_another_is_forged(bank):
+async def test_a_key_file_with_a_mismatched_key_id_is_refused_as_forged(bank):
     now = await bank.now()
     real = await document_keys.get_document_key(bank.pool, bank.vault, now)
     await document_keys.rotate_document_key(bank.pool, bank.vault, now)

@@ -32,7 +32,7 @@ def pdf(figures=FIGURES):
 
 
 @pytest.fixture
-def judge(tmp_path, capsys):
+def verify_content(tmp_path, capsys):
     """Verify a file of this content with the bank's key; return the exit status and all that is said."""
     key = tmp_path / "document-keys.json"
     key.write_bytes(msgspec.json.encode(jwks_document([KEY.public])))
@@ -54,8 +54,8 @@ def judge(tmp_path, capsys):
     return run
 
 
-def test_what_the_bank_has_signed_is_said_in_plain_words(judge):
-    status, said = judge(signed_files.attach(pdf(), manifest_of(*FIGURES), KEY))
+def test_verifying_a_signed_document_prints_its_manifest_in_plain_words(verify_content):
+    status, said = verify_content(signed_files.attach(pdf(), manifest_of(*FIGURES), KEY))
     assert status == 0
     for part in (
         "Billfold Sandbox Bank has signed this document",
@@ -69,19 +69,19 @@ def test_what_the_bank_has_signed_is_said_in_plain_words(judge):
         assert part in said
 
 
-def test_a_signature_made_after_its_key_was_revoked_is_named(judge, tmp_path):
+def test_a_signature_made_after_key_revocation_is_reported(verify_content, tmp_path):
     facts = manifest_of(*FIGURES)
     content = signed_files.attach(pdf(), facts, KEY)
     for ago, status, part in ((0, 5, "The bank revoked the key"), (-1, 0, "Caution the key was revoked at")):
         revoked = KEY.public._replace(revoked_at=facts.at - timedelta(seconds=ago))
         keys = tmp_path / "revoked.json"
         keys.write_bytes(msgspec.json.encode(jwks_document([revoked])))
-        found, said = judge(content, keys=keys)
+        found, said = verify_content(content, keys=keys)
         assert (found, part in said) == (status, True), said
 
 
 @pytest.mark.parametrize("changed", range(len(FIGURES)))
-def test_a_changed_digit_in_any_figure_is_named(judge, changed):
+def test_a_changed_digit_in_any_figure_is_reported(verify_content, changed):
     facts = manifest_of(*FIGURES)
     label, value = FIGURES[changed]
     for place in [at for at, each in enumerate(value) if each.isdigit()]:
@@ -90,50 +90,50 @@ def test_a_changed_digit_in_any_figure_is_named(judge, changed):
 
         proof = signed_files.attach(pdf(), facts, KEY)
         forged = pdf(figures) + proof[len(pdf()) :]
-        status, said = judge(forged)
+        status, said = verify_content(forged)
         assert (status, f"{label} reads {other}; the bank signed {value}." in said) == (1, True), said
 
         xml = signed_files.attach(XML.encode(), facts, KEY).replace(value.encode(), other.encode(), 1)
-        status, said = judge(xml, "camt.xml")
+        status, said = verify_content(xml, "camt.xml")
         assert (status, f"{label} reads {other}; the bank signed {value}." in said) == (1, True), said
 
         beside = signed_files.side_file(io.BytesIO(CSV.encode()), facts, KEY)
         plain, altered = value.replace(",", ""), other.replace(",", "")
-        status, said = judge(CSV.replace(plain, altered).encode(), "trades.csv", beside)
+        status, said = verify_content(CSV.replace(plain, altered).encode(), "trades.csv", beside)
         day = f"2026-10-0{changed + 1}"
         assert (status, f"Line {changed + 2} reads '{day},{altered}'; the bank signed '{day},{plain}'." in said) == (
             1,
             True,
         )
-        assert judge(CSV.encode(), "trades.csv", beside)[0] == 0
+        assert verify_content(CSV.encode(), "trades.csv", beside)[0] == 0
 
 
-def test_unsigned_foreign_and_truncated_files_have_verdicts_of_their_own(judge, tmp_path):
+def test_unsigned_foreign_and_truncated_files_have_distinct_exit_codes(verify_content, tmp_path):
     good = signed_files.attach(pdf(), manifest_of(*FIGURES), KEY)
     stranger = Ed25519PrivateKey.from_private_bytes(b"s" * 32)
     other = DocumentKey(thumbprint(stranger.public_key()), KEY.active_at, stranger)
-    assert judge(pdf())[0] == 3
-    assert judge(b"", "empty")[0] == 3
-    assert judge(good[: len(good) // 3])[0] == 3
-    assert judge(good[:-300])[0] in {1, 3}
-    assert judge(signed_files.attach(pdf(), manifest_of(*FIGURES), other))[0] == 4
-    assert judge(signed_files.attach(XML.encode(), manifest_of(), KEY)[:-9], "a.xml")[0] in {1, 3}
+    assert verify_content(pdf())[0] == 3
+    assert verify_content(b"", "empty")[0] == 3
+    assert verify_content(good[: len(good) // 3])[0] == 3
+    assert verify_content(good[:-300])[0] in {1, 3}
+    assert verify_content(signed_files.attach(pdf(), manifest_of(*FIGURES), other))[0] == 4
+    assert verify_content(signed_files.attach(XML.encode(), manifest_of(), KEY)[:-9], "a.xml")[0] in {1, 3}
     # Of another document, whose proof is valid by itself.
     proof = re.search(
         rb"billfold-proof (\S+)\n", signed_files.attach(statement_pdf("1.00"), manifest_of(*FIGURES), KEY)
     )
     assert proof is not None
     mixed = re.sub(rb"billfold-proof \S+\n", proof[0], good)
-    assert judge(mixed)[0] == 1
+    assert verify_content(mixed)[0] == 1
 
 
-def test_a_key_file_that_is_forged_or_missing_is_refused(judge, tmp_path):
+def test_a_forged_or_missing_key_file_is_refused(verify_content, tmp_path):
     good = signed_files.attach(pdf(), manifest_of(*FIGURES), KEY)
     forged = tmp_path / "forged.json"
     stranger = Ed25519PrivateKey.from_private_bytes(b"s" * 32).public_key()
     keys = jwks_document([KEY.public._replace(key=stranger)])["keys"]
     forged.write_bytes(msgspec.json.encode({"keys": [{**keys[0], "kid": KEY.key_id}]}))
-    assert judge(good, keys=forged) == (
+    assert verify_content(good, keys=forged) == (
         2,
         f"The key file is forged: the key that it calls {KEY.key_id} is {thumbprint(stranger)}.",
     )
@@ -145,5 +145,5 @@ def test_a_key_file_that_is_forged_or_missing_is_refused(judge, tmp_path):
         b'{"keys":[1]}',
     ):
         forged.write_bytes(content)
-        assert judge(good, keys=forged)[0] == 2
-    assert judge(good, keys=None)[0] == 2
+        assert verify_content(good, keys=forged)[0] == 2
+    assert verify_content(good, keys=None)[0] == 2

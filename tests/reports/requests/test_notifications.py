@@ -1,8 +1,8 @@
-"""Notifications of debits and credits as they are booked: each camt.054 goes on where the last one ended."""
+"""Notifications of debits and credits: each camt.054 continues where the last one ended."""
 
 from lxml import etree
 from tests.reports.formats.readers import read_camt
-from tests.reports.requests.test_routes import ALL, content, requested
+from tests.reports.requests.test_routes import ALL, content, report_request
 
 from billfold.reports.requests.worker import make_reports
 
@@ -19,7 +19,7 @@ async def test_notifications_show_every_entry_once(customer_world, customer_desk
         """Return the credits of the next notification; a cent arrives after its request, and belongs in the next."""
         after = {"after_report_id": reports[-1]} if reports else {}
         done = await customer_desk.post(
-            ALL, requested(BANK, ["CAMT054"], pocket_ids=[pocket.id], date=date, **after), status=202
+            ALL, report_request(BANK, ["CAMT054"], pocket_ids=[pocket.id], date=date, **after), status=202
         )
         await customer_world.wire(pocket, 1)
         while await make_reports(customer_desk.bank):
@@ -46,11 +46,11 @@ async def test_notifications_show_every_entry_once(customer_world, customer_desk
     assert (len(ids), len(set(references))) == (6, len(references))
 
 
-async def test_a_notification_goes_on_after_one_of_the_same_pockets_alone(customer_desk, other_customer):
+async def test_a_camt054_continuation_must_follow_a_report_of_the_same_pockets(customer_desk, other_customer):
     pocket, other = await customer_desk.pocket(), await customer_desk.pocket()
     made = {}
     for type_ in (BANK, "BROKERAGE_STATEMENT_REPORT"):
-        body = requested(type_, ["CAMT054"], pocket_ids=[pocket.id], date="2025-06-02")
+        body = report_request(type_, ["CAMT054"], pocket_ids=[pocket.id], date="2025-06-02")
         shown = await customer_desk.post(ALL, body, status=202)
         await make_reports(customer_desk.bank)
         made[type_] = (await customer_desk.get(f"{ALL}{shown['id']}/"))["report_id"]
@@ -62,8 +62,8 @@ async def test_a_notification_goes_on_after_one_of_the_same_pockets_alone(custom
         (BANK, "CAMT054", {"after_report_id": made["BROKERAGE_STATEMENT_REPORT"]}, "parameters.after_report_id"),
         ("BROKERAGE_STATEMENT_REPORT", "CAMT054", {}, "parameters.after_report_id"),
     ):
-        body = requested(type_, [output_format], **last | parameters)
+        body = report_request(type_, [output_format], **last | parameters)
         await customer_desk.invalid("POST", ALL, body, loc=f"body.{loc}")
     theirs = {"pocket_ids": [(await other_customer.pocket()).id]}
-    body = requested(BANK, ["CAMT054"], **last | theirs)
+    body = report_request(BANK, ["CAMT054"], **last | theirs)
     await other_customer.refused("POST", ALL, body, status=404, code="not-found")

@@ -19,11 +19,11 @@ ALL = "/api/v1/report-requests/"
 TRADES = {"date_from": "2025-06-01", "date_to": "2025-06-02"}
 
 
-def requested(type_="TRADE_REPORT", formats=("CSV",), **parameters):
+def report_request(type_="TRADE_REPORT", formats=("CSV",), **parameters):
     return {"type": type_, "parameters": parameters, "output_formats": [*formats]}
 
 
-async def made(desk, body):
+async def make_report(desk, body):
     """Request a report, have it made, and return its request."""
     shown = await desk.post(ALL, body, status=202)
     assert (shown["status"], shown["report_id"], shown["progress"]) == ("PENDING", None, 0)
@@ -55,7 +55,7 @@ def rows_of(text):
 async def test_a_member_requests_a_trade_report_and_downloads_it(customer_world, customer_desk, other_customer):
     pocket = await customer_desk.pocket()
     await customer_world.wire(pocket, 100_000_00)
-    done = await made(customer_desk, requested(formats=["CSV", "TMS_CSV", "CSV"], **TRADES))
+    done = await make_report(customer_desk, report_request(formats=["CSV", "TMS_CSV", "CSV"], **TRADES))
     assert (done["status"], done["progress"], done["failure_reason"]) == ("COMPLETED", 100, None)
     assert done["output_formats"] == ["CSV", "TMS_CSV"]
     assert done["parameters"] == {**TRADES, "date_type": "BOOK_DATE"}
@@ -94,8 +94,8 @@ async def test_a_partner_requests_reports_of_its_customers(partner_desk, other_p
     pocket = await partner_desk.funded(100_000_00)
     second = await partner_desk.pocket(pocket.customer)
     stranger = await partner_desk.pocket()
-    body = requested("POSITION_SUMMARY_REPORT", date="2025-06-02", customer_id=pocket.customer)
-    done = await made(partner_desk, body)
+    body = report_request("POSITION_SUMMARY_REPORT", date="2025-06-02", customer_id=pocket.customer)
+    done = await make_report(partner_desk, body)
     assert done["parameters"] == {"customer_id": pocket.customer, "date": "2025-06-02"}
     path = f"/api/v1/reports/{done['report_id']}/"
     (row,) = rows_of(await content(partner_desk, path))
@@ -107,15 +107,15 @@ async def test_a_partner_requests_reports_of_its_customers(partner_desk, other_p
     assert row["Historical Cost Value"] == f"{trade['notional']['value'] / 100:.2f}"
 
     for wrong, loc in (
-        (requested(**TRADES), "body.parameters.customer_id"),
-        (requested(pocket_ids=[pocket.id, stranger.id], **TRADES), "body.parameters.pocket_ids.1"),
+        (report_request(**TRADES), "body.parameters.customer_id"),
+        (report_request(pocket_ids=[pocket.id, stranger.id], **TRADES), "body.parameters.pocket_ids.1"),
     ):
         await partner_desk.invalid("POST", ALL, wrong, loc=loc)
-    mixed = requested(pocket_ids=[stranger.id], customer_id=pocket.customer, **TRADES)
+    mixed = report_request(pocket_ids=[stranger.id], customer_id=pocket.customer, **TRADES)
     await partner_desk.refused("POST", ALL, mixed, status=404, code="not-found")
     for foreign in ({"customer_id": pocket.customer}, {"pocket_ids": [pocket.id]}, {"pocket_ids": [UNKNOWN]}):
-        await other_partner.refused("POST", ALL, requested(**TRADES, **foreign), status=404, code="not-found")
-    of_both = await made(partner_desk, requested(pocket_ids=[pocket.id, second.id, pocket.id], **TRADES))
+        await other_partner.refused("POST", ALL, report_request(**TRADES, **foreign), status=404, code="not-found")
+    of_both = await make_report(partner_desk, report_request(pocket_ids=[pocket.id, second.id, pocket.id], **TRADES))
     assert of_both["parameters"]["pocket_ids"] == [pocket.id, second.id]
 
     path = f"/api/v1/reports/{of_both['report_id']}/"
@@ -140,7 +140,7 @@ async def test_a_partner_requests_reports_of_its_customers(partner_desk, other_p
 
 async def test_a_partner_adds_formats_to_a_report_that_show_the_same_instant(partner_desk, other_partner):
     pocket = await partner_desk.funded(100_000_00)
-    done = await made(partner_desk, requested(pocket_ids=[pocket.id], **TRADES))
+    done = await make_report(partner_desk, report_request(pocket_ids=[pocket.id], **TRADES))
     path = f"/api/v1/reports/{done['report_id']}/"
     await partner_desk.invalid("POST", f"{path}formats/", {"output_formats": ["PDF"]}, loc="body.output_formats.0")
     await partner_desk.invalid("POST", f"{path}formats/", {"output_formats": []}, loc="body.output_formats")
@@ -163,7 +163,7 @@ async def test_a_partner_adds_formats_to_a_report_that_show_the_same_instant(par
     assert kinds.count("reports.completed") == 2
 
 
-async def test_every_type_is_made_in_every_format_and_signed(customer_world, customer_desk, tmp_path):
+async def test_every_report_type_is_rendered_in_every_format_and_signed(customer_world, customer_desk, tmp_path):
     pocket, empty = await customer_desk.pocket(), await customer_desk.pocket(name="\uff1dcmd \u674e")
     await customer_world.wire(pocket, 100_000_00)
     await customer_world.until("2025-06-04T10:00:00-04:00")
@@ -172,7 +172,7 @@ async def test_every_type_is_made_in_every_format_and_signed(customer_world, cus
     parameters = {"TRADE_REPORT": span, "SECURITY_PRICE_REPORT": span}
     for type_ in ReportType:
         formats = formats_of(type_, ReportParameters())
-        done = await made(customer_desk, requested(type_, formats, **parameters.get(type_, days)))
+        done = await make_report(customer_desk, report_request(type_, formats, **parameters.get(type_, days)))
         assert (done["status"], done["failure_reason"]) == ("COMPLETED", None)
         path = f"/api/v1/report/{done['report_id']}"
         files = {str(name): await content(customer_desk, path, name) for name in formats}
@@ -197,25 +197,25 @@ async def test_every_type_is_made_in_every_format_and_signed(customer_world, cus
 
 
 MISTAKES = [
-    (requested(formats=["DOCX"], **TRADES), "body.output_formats.0"),
-    (requested(formats=["CSV", "PDF"], **TRADES), "body.output_formats.1"),
-    (requested("SECURITY_PRICE_REPORT", ["CSV"], **TRADES), "body.output_formats.0"),
-    (requested(date_from="2025-06-01"), "body.parameters.date_to"),
-    (requested(date_from="2025-06-02", date_to="2025-06-01"), "body.parameters.date_to"),
-    (requested(date_from="2025-06-01", date_to="2025-06-03"), "body.parameters.date_to"),
-    (requested(date_from="2025-05-02", date_to="2025-06-02"), "body.parameters.date_to"),
-    (requested(**TRADES, cusips=["912797PX6"]), "body.parameters.cusips"),
-    (requested(**TRADES, customer_id=UNKNOWN), "body.parameters.customer_id"),
-    (requested(**TRADES, pocket_ids=[UNKNOWN] * 101), "body.parameters.pocket_ids"),
-    (requested("SECURITY_PRICE_REPORT", ["TMS_CSV"], cusips=["912797PX7"], **TRADES), "body.parameters.cusips.0"),
-    (requested("SECURITY_PRICE_REPORT", ["TMS_CSV"], cusips=["x"], **TRADES), "body.parameters.cusips.0"),
-    (requested("POSITION_SUMMARY_REPORT"), "body.parameters.date"),
-    (requested("POSITION_SUMMARY_REPORT", date="2025-06-03"), "body.parameters.date"),
-    (requested("POSITION_SUMMARY_REPORT", date="2025-06-02", **TRADES), "body.parameters.date_from"),
+    (report_request(formats=["DOCX"], **TRADES), "body.output_formats.0"),
+    (report_request(formats=["CSV", "PDF"], **TRADES), "body.output_formats.1"),
+    (report_request("SECURITY_PRICE_REPORT", ["CSV"], **TRADES), "body.output_formats.0"),
+    (report_request(date_from="2025-06-01"), "body.parameters.date_to"),
+    (report_request(date_from="2025-06-02", date_to="2025-06-01"), "body.parameters.date_to"),
+    (report_request(date_from="2025-06-01", date_to="2025-06-03"), "body.parameters.date_to"),
+    (report_request(date_from="2025-05-02", date_to="2025-06-02"), "body.parameters.date_to"),
+    (report_request(**TRADES, cusips=["912797PX6"]), "body.parameters.cusips"),
+    (report_request(**TRADES, customer_id=UNKNOWN), "body.parameters.customer_id"),
+    (report_request(**TRADES, pocket_ids=[UNKNOWN] * 101), "body.parameters.pocket_ids"),
+    (report_request("SECURITY_PRICE_REPORT", ["TMS_CSV"], cusips=["912797PX7"], **TRADES), "body.parameters.cusips.0"),
+    (report_request("SECURITY_PRICE_REPORT", ["TMS_CSV"], cusips=["x"], **TRADES), "body.parameters.cusips.0"),
+    (report_request("POSITION_SUMMARY_REPORT"), "body.parameters.date"),
+    (report_request("POSITION_SUMMARY_REPORT", date="2025-06-03"), "body.parameters.date"),
+    (report_request("POSITION_SUMMARY_REPORT", date="2025-06-02", **TRADES), "body.parameters.date_from"),
 ]
 
 
-async def test_a_request_that_says_something_else_is_refused_at_its_field(customer_desk):
+async def test_an_invalid_report_request_is_refused_at_its_field(customer_desk):
     for body, loc in MISTAKES:
         await customer_desk.invalid("POST", ALL, body, loc=loc)
     assert not await make_reports(customer_desk.bank)

@@ -1,10 +1,10 @@
-"""Reports are made once, whatever becomes of workers, renderers and disks; nobody waits for another's."""
+"""Reports are made once, in spite of failing workers, renderers and disks, and without waiting for other reports."""
 
 import asyncio
 import errno
 
 import pytest
-from tests.reports.requests.test_routes import ALL, TRADES, content, requested
+from tests.reports.requests.test_routes import ALL, TRADES, content, report_request
 
 from billfold.reports.requests import renderers, worker
 from billfold.reports.requests.types import ReportFormat, ReportType
@@ -34,7 +34,7 @@ async def kinds_of(desk):
     return [each["event"]["event_type"] for each in events if each["event"]["event_type"].startswith("reports.")]
 
 
-async def test_what_a_killed_worker_began_another_finishes_once(customer_desk, rendering):
+async def test_a_report_of_a_killed_worker_is_completed_once_by_a_second_worker(customer_desk, rendering):
     bank, begun = customer_desk.bank, asyncio.Event()
     real = renderers.RENDERERS[ReportType.TRADE_REPORT, ReportFormat.CSV]
 
@@ -45,7 +45,7 @@ async def test_what_a_killed_worker_began_another_finishes_once(customer_desk, r
         await asyncio.Event().wait()
 
     rendering(hangs)
-    shown = await customer_desk.post(ALL, requested(**TRADES), status=202)
+    shown = await customer_desk.post(ALL, report_request(**TRADES), status=202)
     first = asyncio.create_task(make_reports(bank))
     await begun.wait()
     assert (await customer_desk.get(f"{ALL}{shown['id']}/"))["status"] == "PROCESSING"
@@ -72,14 +72,14 @@ async def test_what_a_killed_worker_began_another_finishes_once(customer_desk, r
     assert [await make_reports(bank) for _ in range(2)] == [0, 0]
 
 
-async def test_a_renderer_that_fails_fails_its_report_alone(customer_desk, rendering):
+async def test_a_failed_renderer_fails_only_its_own_report(customer_desk, rendering):
     async def fails(source, output):
         output.write(b"half of")
         raise ZeroDivisionError
 
     rendering(fails)
-    broken = await customer_desk.post(ALL, requested(formats=["CSV", "TMS_CSV"], **TRADES), status=202)
-    other = await customer_desk.post(ALL, requested(formats=["TMS_CSV"], **TRADES), status=202)
+    broken = await customer_desk.post(ALL, report_request(formats=["CSV", "TMS_CSV"], **TRADES), status=202)
+    other = await customer_desk.post(ALL, report_request(formats=["TMS_CSV"], **TRADES), status=202)
     assert [await make_reports(customer_desk.bank) for _ in range(4)] == [1, 1, 1, 0]
     shown = await customer_desk.get(f"{ALL}{broken['id']}/")
     assert (shown["status"], shown["failure_reason"], shown["report_id"]) == ("FAILED", "RENDERING_FAILED", None)
@@ -87,7 +87,7 @@ async def test_a_renderer_that_fails_fails_its_report_alone(customer_desk, rende
     assert sorted(await kinds_of(customer_desk)) == ["reports.completed", "reports.failed"]
 
 
-async def test_a_full_disk_is_waited_for_and_then_fails_the_report(customer_desk, rendering):
+async def test_a_report_on_a_full_disk_is_retried_and_then_fails(customer_desk, rendering):
     bank, attempts = customer_desk.bank, 0
 
     async def full(source, output):
@@ -96,7 +96,7 @@ async def test_a_full_disk_is_waited_for_and_then_fails_the_report(customer_desk
         raise OSError(errno.ENOSPC, "No space left on device")
 
     rendering(full)
-    shown = await customer_desk.post(ALL, requested(**TRADES), status=202)
+    shown = await customer_desk.post(ALL, report_request(**TRADES), status=202)
     assert [await make_reports(bank) for _ in range(2)] == [1, 0]
     assert (await customer_desk.get(f"{ALL}{shown['id']}/"))["status"] == "PROCESSING"
     for _ in range(ATTEMPTS_MAX):
@@ -106,20 +106,20 @@ async def test_a_full_disk_is_waited_for_and_then_fails_the_report(customer_desk
     assert (done["status"], done["failure_reason"], attempts) == ("FAILED", "STORAGE_UNAVAILABLE", ATTEMPTS_MAX)
 
     rendering(renderers.RENDERERS[ReportType.TRADE_REPORT, ReportFormat.CSV])
-    shown = await customer_desk.post(ALL, requested(**TRADES), status=202)
+    shown = await customer_desk.post(ALL, report_request(**TRADES), status=202)
     await bank.pool.execute("UPDATE report_format SET attempts = $1 WHERE status = 'PENDING'", ATTEMPTS_MAX)
     assert await make_reports(bank) == 1
     assert (await customer_desk.get(f"{ALL}{shown['id']}/"))["failure_reason"] == "INTERRUPTED"
 
 
-async def test_tenants_have_turns_and_a_customer_may_wait_for_a_hundred_at_once(customer_world, customer_desk):
+async def test_pending_reports_are_limited_per_customer_and_processed_fairly(customer_world, customer_desk):
     bank, own = customer_desk.bank, customer_world.partner.own_customer_id
     for _ in range(50):
-        await customer_desk.post(ALL, requested(formats=["CSV", "TMS_CSV"], **TRADES), status=202)
-    refused = await customer_desk.ask("POST", ALL, requested(**TRADES), status=429)
+        await customer_desk.post(ALL, report_request(formats=["CSV", "TMS_CSV"], **TRADES), status=202)
+    refused = await customer_desk.ask("POST", ALL, report_request(**TRADES), status=429)
     assert (refused.json()["code"], refused.headers["retry-after"]) == ("too-many-reports", "10")
-    late = await customer_world.post(ALL, requested(customer_id=str(own), **TRADES), status=202)
+    late = await customer_world.post(ALL, report_request(customer_id=str(own), **TRADES), status=202)
     await make_reports(bank)
     await make_reports(bank)
     assert (await customer_world.get(f"{ALL}{late['id']}/"))["status"] == "COMPLETED"
-    await customer_desk.post(ALL, requested(**TRADES), status=202)
+    await customer_desk.post(ALL, report_request(**TRADES), status=202)

@@ -62,13 +62,13 @@ async def figures_of(bank, pdf):
     return signed.manifest.figures
 
 
-async def moved(bank, row):
+async def moved_amounts(bank, row):
     """Return what the ledger moved in a Pocket in a month, as statements show it."""
     query = f"{_AMOUNTS[row.type]} AND {_IN_MONTH.format(_PLACES[row.type])}"
     return [format_usd(amount) for (amount,) in await bank.pool.fetch(query, row.pocket_id, row.key)]
 
 
-async def test_statements_are_made_once_begin_where_the_last_ended_and_show_what_the_ledger_moved(bank):
+async def test_monthly_statements_are_created_once_continue_the_last_and_match_the_ledger(bank):
     await bank.pool.execute(_CLOSE_SOME)
     makers = StatementMaker(), StatementMaker()
     assert max(await asyncio.gather(*(maker(bank) for maker in makers))) > 0
@@ -77,7 +77,9 @@ async def test_statements_are_made_once_begin_where_the_last_ended_and_show_what
     assert {row.key for row in rows} == set(MONTHS)
     assert await store.list_unfinished(bank.pool, await bank.now()) == []
     status = {row["pocket_id"]: row["status"] for row in await bank.pool.fetch("SELECT pocket_id, status FROM pocket")}
-    late = {row.pocket_id for row in rows if row.key == MONTHS[1] and row.type == "BANK" and await moved(bank, row)}
+    late = {
+        row.pocket_id for row in rows if row.key == MONTHS[1] and row.type == "BANK" and await moved_amounts(bank, row)
+    }
     closed = {pocket_id for pocket_id, each in status.items() if each == "CLOSED"}
     assert late & closed, "one of the closed Pockets moves"
     assert closed - late, "and one does not"
@@ -89,7 +91,7 @@ async def test_statements_are_made_once_begin_where_the_last_ended_and_show_what
         text = text_of(pdf)
         assert row.opening == (0 if row.key == MONTHS[0] else closing[row.pocket_id, row.type])
         assert f"{format_usd(row.closing)}" in text
-        for amount in await moved(bank, row):
+        for amount in await moved_amounts(bank, row):
             assert amount in text, (row, amount)
         cash = [each.value for each in await figures_of(bank, pdf) if each.label.endswith("Cash")]
         assert not [each for each in cash if each.startswith("-")], "money is raised before it is paid"
@@ -97,7 +99,7 @@ async def test_statements_are_made_once_begin_where_the_last_ended_and_show_what
             assert await print_again(bank, row) == pdf
 
 
-async def test_a_month_of_more_lines_than_are_printed_is_summed_by_day_and_leads_to_the_same_balance(bank, monkeypatch):
+async def test_a_statement_with_too_many_lines_is_summarized_by_day_with_the_same_balance(bank, monkeypatch):
     (customer_id,) = await bank.pool.fetchrow("SELECT customer_id FROM trade GROUP BY 1 ORDER BY count(*) DESC LIMIT 1")
     await make_statements(bank, customer_id, Month.parse(MONTHS[0]))
     for module in (contents, brokerage):
@@ -109,11 +111,11 @@ async def test_a_month_of_more_lines_than_are_printed_is_summed_by_day_and_leads
         assert len(ends[0]) == 2
         assert ends[0] == ends[1]
         lines = text_of(summed).count("each is in the")
-        sums += 0 < lines < len(await moved(bank, row))
+        sums += 0 < lines < len(await moved_amounts(bank, row))
     assert sums, "one of them is shorter"
 
 
-async def test_a_corrected_statement_is_a_version_and_a_gap_between_two_months_is_not_published(bank):
+async def test_a_corrected_statement_is_a_new_version_and_a_gap_between_months_is_not_published(bank):
     june, july = map(Month.parse, MONTHS)
     (customer_id,) = await bank.pool.fetchrow("SELECT customer_id FROM pocket WHERE closed_at IS NULL LIMIT 1")
     await make_statements(bank, customer_id, june)
@@ -134,7 +136,7 @@ async def test_a_corrected_statement_is_a_version_and_a_gap_between_two_months_i
     assert await make_statements(bank, customer_id, july) > 0
 
 
-async def test_due_work_is_executed_before_a_statement_may_be_read_from_a_replica(bank, monkeypatch):
+async def test_due_work_is_executed_before_reading_a_statement_from_a_replica(bank, monkeypatch):
     await bank.pool.execute("UPDATE ledger_head SET due_at = '2025-06-02T12:00Z' WHERE due_at IS NOT NULL")
     customer_id = await bank.pool.fetchval("SELECT customer_id FROM transaction ORDER BY booked_at LIMIT 1")
     submitted, submit = [], bank.engine.submit

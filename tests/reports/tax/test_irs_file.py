@@ -59,7 +59,7 @@ def recipient(name, tin="", tin_type=TinType.UNKNOWN, address=HOME):
     )
 
 
-def line(cost, proceeds, *, redeemed=False, acquired=date(2025, 6, 2), trade=7):
+def disposal_line(cost, proceeds, *, redeemed=False, acquired=date(2025, 6, 2), trade=7):
     matures = date(2025, 6, 24)
     disposed = matures if redeemed else date(2025, 6, 13)
     return tax_line(
@@ -71,9 +71,9 @@ YEAR = TaxYear(
     UUID("00000000-0000-4000-8000-0000000000ab"),
     2025,
     [
-        line(9_975_40, 10_000_00, redeemed=True),
-        line(9_975_40, 9_989_00),
-        line(9_975_40, 9_970_00, acquired=date(2025, 6, 3)),
+        disposal_line(9_975_40, 10_000_00, redeemed=True),
+        disposal_line(9_975_40, 9_989_00),
+        disposal_line(9_975_40, 9_970_00, acquired=date(2025, 6, 3)),
     ],
     withheld=8_86,
 )
@@ -81,7 +81,7 @@ ANNA = recipient("Anna Müller-Łódź", "078051120", TinType.SSN)
 SHOP = recipient("The Ørsted & Co, S.à r.l.", "123456780", TinType.EIN, PARIS)
 
 
-def written(*, line_ends=False):
+def records_of_file(*, line_ends=False):
     out = io.BytesIO()
     file = IrsFile(out, PAYER, 2025, line_ends=line_ends)
     for form in TaxForm:
@@ -92,19 +92,19 @@ def written(*, line_ends=False):
     return [content[at : at + 750] for at in range(0, len(content), 750)]
 
 
-def test_records_have_750_positions_in_their_order_and_are_numbered():
-    records = written()
+def test_irs_records_have_750_positions_in_order_and_are_numbered():
+    records = records_of_file()
     assert "".join(each[0] for each in records) == "TABBCABBBBCF"
     assert all(len(each) == 750 and each.isprintable() for each in records)
     assert [each[499:507] for each in records] == [f"{n:08}" for n in range(1, 13)]
     assert all(
         each[748:] == "\r\n" and each[:748] == plain[:748]
-        for each, plain in zip(written(line_ends=True), records, strict=True)
+        for each, plain in zip(records_of_file(line_ends=True), records, strict=True)
     )
 
 
-def test_the_bank_is_transmitter_and_payer():
-    records = written()
+def test_the_irs_file_names_the_bank_as_transmitter_and_payer():
+    records = records_of_file()
     assert read(records[0], T) == {
         "year": "2025",
         "sequence": "00000001",
@@ -125,8 +125,8 @@ def test_the_bank_is_transmitter_and_payer():
     assert all((each["tin"], each["agent"]) == ("123456789", "0") for each in payers)
 
 
-def test_a_return_of_interest():
-    anna, shop = (read(each, B) for each in written()[2:4])
+def test_a_1099_int_record_of_interest_is_written():
+    anna, shop = (read(each, B) for each in records_of_file()[2:4])
     assert (anna["control"], anna["tin_type"], anna["tin"]) == ("MULL", "2", "078051120")
     assert (anna["name"], anna["street"], anna["city"]) == ("ANNA MULLER-LODZ", "1 MAIN STREET", "NEW YORK")
     assert (anna["state"], anna["zip"], anna["account"]) == ("NY", "100012345", "400080000000000000AB")
@@ -136,8 +136,8 @@ def test_a_return_of_interest():
     assert (shop["name"], shop["abroad"]) == ("THE ORSTED & CO, S.A R.L.", "PARIS 75017 FR")
 
 
-def test_a_return_of_a_sale():
-    gain, loss = (read(each, SALE) for each in written()[6:8])
+def test_a_1099_b_record_of_a_sale_is_written():
+    gain, loss = (read(each, SALE) for each in records_of_file()[6:8])
     assert (gain["amount2"], gain["amount3"]) == ("000000998900", "000000998770")
     assert (loss["amount2"], loss["amount3"]) == ("000000997000", "000000997540")
     assert (gain["sold"], gain["acquired"], gain["cusip"].strip()) == ("20250613", "20250602", "912797PT8")
@@ -146,8 +146,8 @@ def test_a_return_of_a_sale():
     assert gain["account"] != loss["account"], "each return of a payee is told from the others"
 
 
-def test_totals_are_those_of_the_returns_before_them():
-    records = written()
+def test_the_irs_file_totals_equal_the_sum_of_the_preceding_returns():
+    records = records_of_file()
     sums: dict[str, int] = {}
     for each in records:
         if each[0] == "A":
@@ -168,7 +168,7 @@ def test_a_bank_without_an_address_in_the_united_states_cannot_file(address):
         IrsFile(io.BytesIO(), PAYER._replace(address=address), 2025)
 
 
-def test_a_sale_that_fits_no_record_is_refused_before_any_of_its_pocket_is_written():
+def test_a_sale_too_large_for_an_irs_record_is_refused_before_writing_its_pocket():
     big = tax_line(disposal_of(10**13))
     year = TaxYear(UUID(int=1), 2025, [big], 0)
     with pytest.raises(ValueError, match="does not fit"):

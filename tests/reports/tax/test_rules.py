@@ -47,7 +47,7 @@ def cents(written):
 
 
 @pytest.mark.parametrize("row", EXAMPLES, ids=lambda row: row[0])
-def test_an_example_of_the_page(row):
+def test_a_tax_example_of_the_docs_page_is_reproduced(row):
     _, units, bought, matures, disposed, cost, proceeds, days, share, *figures = row
     each = disposal(int(units), bought, matures, disposed, cents(cost), cents(proceeds))
     line = tax_line(each)
@@ -67,7 +67,7 @@ days = st.integers(0, 364)
     term=st.integers(1, 364),
     held=days,
 )
-def test_interest_and_gain_are_what_was_realised_and_nothing_is_counted_twice(units, price, bid, term, held):
+def test_interest_and_gain_add_up_to_the_realized_amount(units, price, bid, term, held):
     bought = date(2024, 1, 2)
     matures, sold = (bought + timedelta(days=n) for n in (term, min(held, term - 1)))
     each = disposal(units, str(bought), str(matures), str(sold), cents_for(units, price), cents_for(units, bid))
@@ -92,12 +92,12 @@ PAID = [("2025-03-03", 1_00), ("2025-07-01", 2_01), ("2025-09-02", 4_00)]
         (date(2025, 3, 4), date(2025, 7, 1), 0),
     ],
 )
-def test_tax_is_withheld_of_interest_that_was_paid_while_the_customer_was_subject_to_it(since, until, withheld):
+def test_backup_withholding_applies_to_interest_paid_while_the_customer_is_subject_to_it(since, until, withheld):
     lines = [tax_line(disposal(10, "2025-02-03", day, day, 1_000_00 - paid, 1_000_00)) for day, paid in PAID]
     assert withheld_of(lines, TaxStatus(CUSTOMER, None, since, until)) == withheld
 
 
-def test_tax_is_withheld_of_the_gross_proceeds_of_a_sale_and_not_of_its_interest_again():
+def test_backup_withholding_of_a_sale_applies_once_to_its_gross_proceeds():
     status = TaxStatus(CUSTOMER, None, date(2025, 3, 1), date(2025, 7, 1))
     sold = [
         disposal(10, "2025-02-03", "2025-08-05", day, 990_00, 995_00)
@@ -112,7 +112,7 @@ def test_tax_is_withheld_of_the_gross_proceeds_of_a_sale_and_not_of_its_interest
     assert year.interest > 10_00, "the interest of sales is reported, and withheld of with their proceeds"
 
 
-def test_a_form_is_filed_from_ten_dollars_on_or_when_tax_was_withheld():
+def test_a_form_is_filed_from_ten_dollars_or_with_withheld_tax():
     def filing(interest, status=UNKNOWN, of=Filing.FILED):
         each = disposal(10, "2025-02-03", "2025-03-03", "2025-03-03", 1_000_00 - interest, 1_000_00)
         return filing_of(TaxForm.INTEREST, tax_years(2025, [each], status), of)
@@ -123,7 +123,7 @@ def test_a_form_is_filed_from_ten_dollars_on_or_when_tax_was_withheld():
     assert filing(10_00, of=Filing.EXEMPT) == Filing.EXEMPT
 
 
-def test_a_disposal_counts_in_the_year_of_its_day_alone():
+def test_a_disposal_counts_only_in_the_year_of_its_date():
     old = disposal(1, "2025-12-02", "2025-12-30", "2025-12-30", 99_00, 100_00)
     new = disposal(1, "2025-12-04", "2026-01-02", "2026-01-02", 99_50, 100_00)
     found = {year: tax_years(year, [old, new], TaxStatus(CUSTOMER)) for year in (2024, 2025, 2026)}

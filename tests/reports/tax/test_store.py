@@ -1,4 +1,4 @@
-"""The tax figures of a bank that has lived agree with its trades, to the cent."""
+"""The tax figures of a bank with a year of history agree with its trades, to the cent."""
 
 import io
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from billfold.reports.tax.worker import make_year, write_irs_file
 
 
 @pytest.fixture
-async def lived(pg_server, lived_bank):
+async def bank_of_a_year(pg_server, lived_bank):
     dsn = await pg_server.create_database("tax_lived", template=lived_bank)
     bank = await open_bank(dsn)
     yield bank
@@ -27,11 +27,14 @@ SELECT customer_id, pocket_id, extract(year FROM traded_at AT TIME ZONE 'America
 """
 
 
-async def test_interest_and_gains_are_what_the_trades_realised(lived):
-    rows = await lived.pool.fetch(REALISED)
+async def test_interest_and_gains_equal_the_realized_amounts_of_the_trades(bank_of_a_year):
+    rows = await bank_of_a_year.pool.fetch(REALISED)
     print(rows)
     for row in rows:
-        years = {each.pocket_id: each for each in (await read_tax_years(lived, row["customer_id"], row["year"])).years}
+        years = {
+            each.pocket_id: each
+            for each in (await read_tax_years(bank_of_a_year, row["customer_id"], row["year"])).years
+        }
         found = years[row["pocket_id"]]
         print(found.interest, sum(s.gain for s in found.sales), found.lines[:3])
         assert found.interest + sum(each.gain for each in found.sales) == row["realised"]
@@ -45,7 +48,7 @@ async def bank(database_dsn):
     await close_bank(opened)
 
 
-async def test_every_year_has_its_forms_in_a_life_of_five_years_with_leap_days(bank, partner_desk):
+async def test_every_year_of_a_five_year_simulation_has_its_tax_forms(bank, partner_desk):
     """Bills of every term roll over the ends of the years; some are sold, some move to another Pocket in kind."""
     customer = await partner_desk.customer()
     pockets = [await partner_desk.funded(100_000_00, customer, weeks=weeks) for weeks in (13, 52)]
@@ -65,7 +68,9 @@ async def test_every_year_has_its_forms_in_a_life_of_five_years_with_leap_days(b
         assert not failed
 
 
-async def test_a_customer_that_fails_is_named_and_the_others_get_their_forms(bank, partner_desk, database_dsn):
+async def test_a_customer_with_inconsistent_trades_is_reported_and_the_others_get_their_forms(
+    bank, partner_desk, database_dsn
+):
     """A trade of the first does not add up any more."""
     broken, other = [await partner_desk.funded(100_000_00) for _ in range(2)]
     await partner_desk.until("2024-01-20T10:00:00-05:00")

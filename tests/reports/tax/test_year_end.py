@@ -55,7 +55,7 @@ async def filed(bank, *, mark=" ", **options):
     return [(each[11:20], *(int(each[at : at + 12]) for at in (66, 78, 90))) for each in records if each[0] == "B"]
 
 
-async def test_the_day_in_new_york_decides_the_year_of_a_sale_and_the_file_says_the_same(bank, partner_desk, pocket):
+async def test_the_eastern_date_decides_the_tax_year_of_a_sale_in_forms_and_file(bank, partner_desk, pocket):
     years = {year: (await read_tax_years(bank, pocket.key[0], year)).years[0] for year in (2025, 2026)}
     assert [each.disposal.disposed_on for each in years[2025].sales] == [date(2025, 12, 31)] * 2
     assert [each.disposal.disposed_on for each in years[2026].sales] == [date(2026, 1, 1), date(2026, 1, 2)]

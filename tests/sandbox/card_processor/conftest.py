@@ -1,4 +1,4 @@
-"""A bank that answers as it is told to, and a card processor beside it."""
+"""A simulated bank with scripted answers, and a card processor."""
 
 import pytest
 from tests.support.card_network import Place, StubBank

@@ -1,4 +1,4 @@
-"""What becomes of payments by card while the bank is slow or away, and of those of others."""
+"""Payments by card while the bank is slow or unreachable."""
 
 import asyncio
 import sys
@@ -20,7 +20,7 @@ async def until(condition):
             await asyncio.sleep(0.02)
 
 
-async def test_a_late_answer_of_the_bank_is_reversed(place):
+async def test_a_late_authorization_response_of_the_bank_is_reversed(place):
     bank = place.bank
     async with place.serving() as switch:
         bank.decide = hang
@@ -36,7 +36,7 @@ async def test_a_late_answer_of_the_bank_is_reversed(place):
         assert len(bank.messages) == 2
 
 
-async def test_what_was_approved_in_the_banks_absence_reaches_it_after_a_kill(tmp_path, bank):
+async def test_stand_in_approvals_reach_the_bank_after_a_killed_processor_restarts(tmp_path, bank):
     place = Place(tmp_path / "processor", bank, stand_in_cents=6000)
     write_settings(place.folder, place.settings)
     words = (sys.executable, "-m", "billfold.sandbox.card_processor.host.server", str(place.folder))
@@ -72,7 +72,7 @@ async def test_what_was_approved_in_the_banks_absence_reaches_it_after_a_kill(tm
     assert place.card.pan.encode() not in stored
 
 
-async def test_who_floods_or_hangs_does_not_hold_up_the_others(place):
+async def test_a_flooding_or_hanging_network_connection_does_not_block_others(place):
     bank, release = place.bank, asyncio.Event()
 
     async def wait(message):

@@ -1,4 +1,4 @@
-"""The authorisation host over TCP, with an encoder that is not its own and a bank that answers as it is told to."""
+"""The authorization host over TCP, with an independent encoder and a simulated bank."""
 
 import json
 
@@ -64,7 +64,7 @@ async def test_the_messages_of_a_purchase_reach_the_bank_under_one_reference(pla
 
 
 @pytest.mark.parametrize("version", ["0", "1"])
-async def test_what_the_bank_decides_is_said_in_the_codes_of_the_standard(place, version):
+async def test_bank_decisions_are_mapped_to_iso8583_response_codes(place, version):
     word, bank = WORDS[version], place.bank
     async with place.serving() as switch:
         bank.decide = lambda _: {"decision": "PARTIALLY_APPROVED", "approved_amount": 1200}
@@ -173,7 +173,7 @@ async def test_a_connection_signs_on_and_off_and_echoes(place):
             assert await switch.code(f"{version}100", switch.purchase(100, version=version)) == APPROVED[version]
 
 
-async def test_what_only_the_cardholder_knows_is_checked_before_the_bank_is_asked(place):
+async def test_pin_cvv_and_expiry_are_verified_before_asking_the_bank(place):
     set_pin(place, "4711")
     cvv, expiry = place.vault.cvv(place.card), place.card.expires_on.strftime("%y%m")
     wrong_cvv = f"{(int(cvv) + 1) % 1000:03}"
@@ -199,7 +199,7 @@ async def test_what_only_the_cardholder_knows_is_checked_before_the_bank_is_aske
     assert [each["amount"] for each in place.bank.messages] == [100] * 3
 
 
-def test_the_codes_that_authenticate_are_those_of_the_standards():
+def test_iso8583_mac_codes_match_the_standards():
     data = b"Now is the time for all "
     key = bytes.fromhex("0123456789ABCDEFFEDCBA9876543210")
     assert MacAlgorithm.RETAIL.code(key, data).hex().upper() == "A1C72E74EA3FA9B6"
@@ -209,7 +209,7 @@ def test_the_codes_that_authenticate_are_those_of_the_standards():
 
 
 @pytest.mark.parametrize("algorithm", list(MacAlgorithm))
-async def test_a_message_whose_mac_is_wrong_is_refused(tmp_path, bank, algorithm):
+async def test_an_iso8583_message_with_a_wrong_mac_is_refused(tmp_path, bank, algorithm):
     place = Place(tmp_path / "processor", bank, mac_algorithm=algorithm, mac_required="true")
     key = bytes.fromhex(place.settings.options.mac_key or "")
 
@@ -237,7 +237,7 @@ async def test_a_message_whose_mac_is_wrong_is_refused(tmp_path, bank, algorithm
     assert len(bank.messages) == 1
 
 
-async def test_what_is_no_message_is_refused_and_the_next_one_is_served(place, capfd):
+async def test_a_malformed_iso8583_message_is_refused_and_the_next_one_served(place, capfd):
     configure_logging()
     async with place.serving() as switch:
         good = pack("0100", switch.purchase(100))
@@ -275,7 +275,7 @@ async def test_what_is_no_message_is_refused_and_the_next_one_is_served(place, c
     assert "Traceback" not in logged
 
 
-async def test_an_element_that_is_missing_or_cannot_be_is_refused_by_its_code(place):
+async def test_a_missing_or_invalid_iso8583_element_is_refused_with_its_code(place):
     async with place.serving() as switch:
         missing = {4: "30", 7: "30", 18: "30", 32: "30", 37: "30"}
         for field, code in missing.items():

@@ -1,4 +1,4 @@
-"""The authorisation host understands jPOS, a switch that others wrote, in all four layouts."""
+"""The authorization host understands jPOS, a third-party switch, in all four layouts."""
 
 import asyncio
 from pathlib import Path
@@ -35,7 +35,7 @@ def lines_of(place):
         yield f"ISO93{form}Packager 1100 {common} {times} {about} 3=310000 11=00004{nth} 37=60000000004{nth}"
 
 
-async def test_jpos_signs_on_pays_inquires_and_reverses_in_every_layout(jpos, tmp_path):
+async def test_jpos_can_sign_on_pay_inquire_and_reverse_in_every_layout(jpos, tmp_path):
     bank = StubBank()
     await bank.open()
     place = Place(tmp_path / "processor", bank)

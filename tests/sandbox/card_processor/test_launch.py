@@ -1,4 +1,4 @@
-"""What the sandbox makes of the processor's own variables."""
+"""Environment variables of the card processor in the sandbox."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ def prepare(tmp_path, monkeypatch):
     return make
 
 
-def test_a_mac_is_required_where_other_machines_reach_the_host(prepare):
+def test_a_mac_is_required_when_the_host_listens_beyond_loopback(prepare):
     own = prepare("127.0.0.1")
     assert (own.mac_required, prepare("0.0.0.0").mac_required) == (False, True)
     assert prepare("127.0.0.1", MAC_REQUIRED="true").mac_required
@@ -44,6 +44,6 @@ def test_a_mac_is_required_where_other_machines_reach_the_host(prepare):
         ("KEY", "1"),
     ],
 )
-def test_a_variable_that_cannot_be_is_named(prepare, name, value):
+def test_an_invalid_card_processor_variable_is_reported(prepare, name, value):
     with pytest.raises(CliError, match=f"CARD_PROCESSOR_.*{name.lower()}"):
         prepare("127.0.0.1", **{name: value})

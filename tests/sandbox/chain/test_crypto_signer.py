@@ -1,4 +1,4 @@
-"""The signer of a sandbox signs what its own policy allows, whoever gives it what."""
+"""The signer of a sandbox signs only what its policy allows."""
 
 from datetime import date, timedelta
 
@@ -40,12 +40,12 @@ def vault(tmp_path):
     ],
     ids=str,
 )
-def test_what_the_policy_does_not_allow_is_not_signed(vault, change):
+def test_a_payment_outside_the_signer_policy_is_refused(vault, change):
     with pytest.raises(SignerRefused):
         vault.sign(msgspec.structs.replace(PAYMENT, **change), today=TODAY)
 
 
-def test_a_nonce_is_signed_for_one_payment_and_counts_once_for_its_day(vault, tmp_path):
+def test_a_nonce_is_signed_for_one_payment_and_counted_once_toward_the_daily_limit(vault, tmp_path):
     signed, by = read_signed(vault.sign(PAYMENT, today=TODAY))
     assert (signed, by) == (PAYMENT, vault.address)
     dearer = msgspec.structs.replace(PAYMENT, max_fee=200)
@@ -77,7 +77,7 @@ class Forger:
         pass
 
 
-async def test_the_bank_keeps_nothing_that_it_did_not_give_to_be_signed(vault):
+async def test_a_signed_transaction_that_differs_from_the_request_is_refused(vault):
     raw, transaction_hash = await sign_checked(Forger(vault), vault.address, PAYMENT)
     assert (read_signed(raw)[0], len(transaction_hash)) == (PAYMENT, 66)
     nothing = cancellation(1, 7, wallet=vault.address, fees=FEES)

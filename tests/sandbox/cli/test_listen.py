@@ -22,12 +22,12 @@ def test_a_port_or_host_is_completed_to_a_url(text, url):
 
 
 @pytest.mark.parametrize("text", ["ftp://localhost", "http://", ""])
-def test_an_invalid_url_is_rejected(text):
+def test_an_invalid_listen_url_is_rejected(text):
     with pytest.raises(CliError):
         parse_url(text)
 
 
-def test_mistakes_raise_an_error_with_a_next_step():
+def test_listen_errors_have_a_next_step():
     with pytest.raises(CliError) as refused:
         check_kinds(["trades.maturty"], CUSTOMER_KINDS)
     assert "trades.maturity" in refused.value.next_step

@@ -17,33 +17,33 @@ START = datetime(2025, 6, 2, 13, tzinfo=UTC)
 
 
 @pytest.fixture
-def stepping(bank):
+def stepper(bank):
     return ClockStepper(bank)
 
 
-async def test_the_clock_shows_its_start_and_the_end_of_the_bank_day_when_nothing_else_is_due(stepping):
-    face = await stepping.show()
+async def test_the_idle_clock_shows_its_start_and_the_end_of_the_bank_day(stepper):
+    face = await stepper.show()
     assert (face.now, face.frozen, face.business_date) == (START, True, date(2025, 6, 2))
     assert face.next_event_at == et_instant(date(2025, 6, 2), 17)
 
 
-async def test_days_close_on_the_way_when_the_clock_is_advanced(bank, stepping):
-    face = await stepping.advance(timedelta(days=4))
+async def test_advancing_the_clock_closes_the_days_in_between(bank, stepper):
+    face = await stepper.advance(timedelta(days=4))
     assert face.now == START + timedelta(days=4)
     assert face.happened == {"house-day": 4, "daily-root": 4}
     assert face.next_event_at == et_instant(date(2025, 6, 6), 17)
 
 
-async def test_business_days_skip_weekends_and_holidays(stepping):
-    await stepping.set_to(et_instant(date(2025, 6, 18), 9))
-    face = await stepping.advance_business_days(2)
+async def test_business_days_skip_weekends_and_holidays(stepper):
+    await stepper.set_to(et_instant(date(2025, 6, 18), 9))
+    face = await stepper.advance_business_days(2)
     assert face.now == et_instant(date(2025, 6, 23), 9)  # over Juneteenth and the weekend
 
 
-async def test_a_bill_matures_and_is_reinvested_at_half_past_eight_of_its_day(bank, stepping, new_holder):
+async def test_a_bill_matures_and_is_reinvested_at_half_past_eight(bank, stepper, new_holder):
     holder = await new_holder()
     await holder.deposit(250_000_00)
-    face = await stepping.set_to(et_instant(date(2025, 6, 24), 9))
+    face = await stepper.set_to(et_instant(date(2025, 6, 24), 9))
     assert face.happened["mature"] == 1
     rows = await bank.pool.fetch(
         "SELECT activity, cusip, traded_at FROM trade WHERE customer_id = $1 ORDER BY entry_no, trade_no",
@@ -54,10 +54,10 @@ async def test_a_bill_matures_and_is_reinvested_at_half_past_eight_of_its_day(ba
     assert rows[2]["cusip"] != rows[0]["cusip"]
 
 
-async def test_a_months_fee_is_charged_when_the_next_month_opens(bank, stepping, new_holder):
+async def test_the_monthly_fee_is_charged_when_the_next_month_opens(bank, stepper, new_holder):
     holder = await new_holder(weeks=26)
     await holder.deposit(1_000_000_00)
-    face = await stepping.set_to(et_instant(date(2025, 7, 1), 9))
+    face = await stepper.set_to(et_instant(date(2025, 7, 1), 9))
     assert face.happened["charge"] == 1
     fee = await bank.pool.fetchrow(
         "SELECT amount, booked_at FROM transaction WHERE customer_id = $1 AND type = 'FEE'", holder.customer_id
@@ -67,17 +67,17 @@ async def test_a_months_fee_is_charged_when_the_next_month_opens(bank, stepping,
     assert 19_500 < fee["amount"] < 20_000
 
 
-async def test_events_come_one_by_one_and_in_order_when_run_to_the_next(stepping, new_holder):
+async def test_running_to_the_next_event_executes_events_one_by_one_in_order(stepper, new_holder):
     await (await new_holder()).deposit(10_000_00)
-    seen = [await stepping.advance_to_next_event() for _ in range(3)]
+    seen = [await stepper.advance_to_next_event() for _ in range(3)]
     assert [face.now for face in seen] == [et_instant(date(2025, 6, day), 17) for day in (2, 3, 4)]
     assert seen[0].happened == {"close": 1, "house-day": 1, "daily-root": 1}
     assert seen[1].happened == {"house-day": 1, "daily-root": 1}
 
 
-async def test_customers_are_caught_up_before_the_bank_day_closes_at_the_same_instant(bank, stepping, new_holder):
+async def test_customers_are_caught_up_before_the_bank_day_closes_at_the_same_instant(bank, stepper, new_holder):
     await (await new_holder()).deposit(10_000_00)
-    await stepping.advance_to_next_event()
+    await stepper.advance_to_next_event()
     day = date(2025, 6, 2)
     assert await bank.pool.fetchval("SELECT count(*) FROM snapshot WHERE business_date = $1", day)
     house = await bank.pool.fetchrow(
@@ -86,21 +86,21 @@ async def test_customers_are_caught_up_before_the_bank_day_closes_at_the_same_in
     assert tuple(house) == (date(2025, 6, 3), et_instant(date(2025, 6, 3), 17))
 
 
-async def test_the_clock_stays_where_it_is_when_it_would_go_back(stepping):
-    await stepping.set_to(START + timedelta(hours=1))
+async def test_a_refused_clock_change_leaves_the_clock_unchanged(stepper):
+    await stepper.set_to(START + timedelta(hours=1))
     with pytest.raises(ClockWouldGoBack):
-        await stepping.set_to(START)
-    for too_far in (stepping.set_to(LATEST), stepping.advance_business_days(10**6), stepping.advance(timedelta.max)):
+        await stepper.set_to(START)
+    for too_far in (stepper.set_to(LATEST), stepper.advance_business_days(10**6), stepper.advance(timedelta.max)):
         with pytest.raises(Refused, match="clock-too-far"):
             await too_far
-    assert (await stepping.show()).now == START + timedelta(hours=1)
+    assert (await stepper.show()).now == START + timedelta(hours=1)
 
 
 @pytest.mark.parametrize(
     ("start", "end"),
     [(LATEST - timedelta(days=45), LATEST - timedelta(microseconds=1)), (EARLIEST, EARLIEST + timedelta(days=45))],
 )
-async def test_every_instant_of_the_clock_is_served(database_dsn, start, end):
+async def test_the_bank_serves_requests_at_every_clock_instant(database_dsn, start, end):
     bank = await open_bank(database_dsn, clock_start=start)
     commands = EngineCommands(bank)
     for weeks in (4, 13, 26, 52):
@@ -113,16 +113,16 @@ async def test_every_instant_of_the_clock_is_served(database_dsn, start, end):
     await close_bank(bank)
 
 
-async def test_the_clock_runs_when_resumed_and_stops_when_frozen(stepping):
-    face = await stepping.resume()
+async def test_the_clock_runs_when_resumed_and_stops_when_frozen(stepper):
+    face = await stepper.resume()
     assert not face.frozen
-    assert (await stepping.show()).now > START
-    stopped = await stepping.freeze()
+    assert (await stepper.show()).now > START
+    stopped = await stepper.freeze()
     assert stopped.frozen
-    assert (await stepping.show()).now == stopped.now
+    assert (await stepper.show()).now == stopped.now
 
 
-async def test_nothing_is_lost_when_a_walk_is_killed_between_two_steps(bank, new_holder):
+async def test_a_clock_advance_killed_between_two_steps_is_completed_later(bank, new_holder):
     holder = await new_holder()
     await holder.deposit(250_000_00)
     # As after a kill: the clock shows an instant whose due things were never done.
@@ -136,7 +136,7 @@ async def test_nothing_is_lost_when_a_walk_is_killed_between_two_steps(bank, new
     assert units > 2_500
 
 
-async def test_two_walks_wait_for_each_other_when_started_at_once(bank, new_holder):
+async def test_concurrent_clock_advances_run_one_after_the_other(bank, new_holder):
     for _ in range(5):
         await (await new_holder()).deposit(10_000_00)
     first, second = await asyncio.gather(

@@ -1,4 +1,4 @@
-"""The control room: whoever owns the machine uses it without signing in, and nobody else at all."""
+"""The control room: usable without sign-in from the local machine, and not at all from elsewhere."""
 
 import asyncio
 import re
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from pyotp import TOTP
-from tests.support.browser import Browser, forms_of, found
+from tests.support.browser import Browser, first_match, forms_of
 from tests.support.sandbox_process import performing_tasks
 from tests.support.world import close_app
 
@@ -79,7 +79,7 @@ def write_credentials(bank):
     return people
 
 
-async def test_operations_of_the_reference_are_tried_and_nothing_else(bank, browser):
+async def test_only_documented_operations_can_be_tried_in_the_control_room(bank, browser):
     path = "/sandbox/try/partner/log_in"
     assert (await browser.go(path)).status_code == 503, "no sandbox has started this bank"
     write_credentials(bank)
@@ -102,7 +102,7 @@ async def test_the_page_that_a_tried_upload_sends_is_accepted(bank):
     await bank.ports[FileInspector].inspect(room.EXAMPLE_FILE, FileKind.PDF)
 
 
-async def test_of_a_response_without_end_no_more_is_read_than_is_shown(tmp_path):
+async def test_an_endless_tried_response_is_read_up_to_the_display_limit(tmp_path):
     async def lines():
         while True:
             yield b"a,b\n" * 1000
@@ -119,23 +119,23 @@ async def test_of_a_response_without_end_no_more_is_read_than_is_shown(tmp_path)
     assert room.READ_BYTES_MAX <= len(response.content) < room.READ_BYTES_MAX + 4000
 
 
-async def test_people_are_listed_with_the_codes_that_sign_them_in_now(bank, browser):
+async def test_sandbox_users_are_listed_with_their_current_sign_in_codes(bank, browser):
     assert "Code" not in browser.text, "no sandbox has started this bank"
     people = write_credentials(bank)
     before = [TOTP(each.totp_secret).now() for each in people]
     await browser.go("/sandbox")
     after = [TOTP(each.totp_secret).now() for each in people]
-    shown = found(r'id="people">(.+?)</section>', browser.page.text.replace("\n", " "))
+    shown = first_match(r'id="people">(.+?)</section>', browser.page.text.replace("\n", " "))
     assert all(each.email in shown for each in people)
     assert re.findall(r">(\d{6})<", shown) in (before, after)
 
 
-async def test_the_clock_is_moved_and_says_what_happened_on_the_way(browser):
-    before = found(r'class="hero">([^<]+)<', browser.page.text)
+async def test_moving_the_clock_in_the_control_room_reports_what_happened(browser):
+    before = first_match(r'class="hero">([^<]+)<', browser.page.text)
     await browser.send("/sandbox/clock/advance", business_days="2")
     await browser.follow()
     assert "The clock has moved." in browser.text
-    assert found(r'class="hero">([^<]+)<', browser.page.text) != before
+    assert first_match(r'class="hero">([^<]+)<', browser.page.text) != before
     await browser.send("/sandbox/clock/set", now="2025-01-01T00:00")
     assert (browser.page.status_code, "forward" in browser.text) == (409, True)
     for move, wrong in (
@@ -150,7 +150,7 @@ async def test_the_clock_is_moved_and_says_what_happened_on_the_way(browser):
         assert (browser.page.status_code, list(browser.mistakes)) == (422, list(wrong)), (move, wrong)
 
 
-async def test_a_fork_is_made_once_returned_to_and_removed(browser):
+async def test_a_fork_is_created_once_restored_and_removed(browser):
     form = {**forms_of(browser.page.text)["/sandbox/forks"], "name": "before"}
     answers = await asyncio.gather(*(browser.post("/sandbox/forks", form) for _ in range(2)))
     browser.page = next(each for each in answers if each.status_code == 303)
@@ -173,7 +173,7 @@ async def test_a_fork_is_made_once_returned_to_and_removed(browser):
     assert "The story is played." in await ended(browser)
 
 
-async def test_every_simulation_has_a_form_that_answers_or_says_why_not(browser):
+async def test_every_simulation_form_succeeds_or_reports_its_errors(browser):
     await browser.go("/sandbox/simulations")
     assert "ends in 01 The receiving bank refuses the wire (AC04)." in browser.text
     paths = re.findall(r'href="(/sandbox/simulations/[^"]+)"', browser.page.text)
@@ -192,7 +192,7 @@ async def test_every_simulation_has_a_form_that_answers_or_says_why_not(browser)
     assert (await browser.go("/sandbox/simulations/sandbox_reset")).status_code == 404
 
 
-async def test_a_simulation_that_is_sent_twice_happens_once(browser):
+async def test_a_simulation_form_submitted_twice_runs_once(browser):
     path = "/sandbox/simulations/sandbox_customer"
     await browser.go(path)
     form = {**forms_of(browser.page.text)[path], "name": "Northwind"}
@@ -202,7 +202,7 @@ async def test_a_simulation_that_is_sent_twice_happens_once(browser):
     assert browser.text.count("Northwind") == 1
 
 
-async def test_no_form_is_taken_from_elsewhere(app, browser):
+async def test_control_room_forms_from_a_foreign_origin_or_session_are_refused(app, browser):
     other, stranger = Browser(app, address=HERE), Browser(app, address="192.0.2.7")
     await other.go("/sandbox")
     stranger.http.cookies.update(browser.http.cookies)

@@ -80,7 +80,7 @@ def killed(work, after):
     return time.monotonic() - began
 
 
-async def test_a_fork_or_rewind_that_is_killed_leaves_the_old_bank_or_the_new_one(number):
+async def test_a_killed_fork_or_rewind_leaves_the_old_bank_or_the_new_one(number):
     await number.set(1)
     # The first of each is left to end, and says how long the others have before they are killed.
     whole_fork = await asyncio.to_thread(killed, lambda: number.copies.fork("one"), None)
@@ -107,7 +107,7 @@ async def test_a_fork_or_rewind_that_is_killed_leaves_the_old_bank_or_the_new_on
     assert found == {1, 2}
 
 
-async def test_the_bank_is_closed_by_whoever_has_it_open_and_a_clock_that_runs_shows_what_it_showed(number):
+async def test_a_rewind_waits_for_open_processes_and_restores_a_running_clock(number):
     await number.set(1)
     await number.execute("UPDATE clock SET frozen = false, wall_anchor = now() - interval '1 minute'")
     opened = asyncio.Event()
@@ -133,7 +133,7 @@ async def test_the_bank_is_closed_by_whoever_has_it_open_and_a_clock_that_runs_s
     assert 0 <= (shown - datetime.fromisoformat(fork.now)).total_seconds() < 5
 
 
-async def test_forks_are_bounded_and_named(number, monkeypatch):
+async def test_forks_are_limited_in_number_and_have_valid_names(number, monkeypatch):
     await number.set(1)
     await number.copies.fork("one")
     for name in ("two", "../one", "", "one/../one"):

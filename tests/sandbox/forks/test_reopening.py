@@ -32,7 +32,7 @@ class Opened:
         self.streams_ended = True
 
 
-async def test_requests_under_way_end_before_the_bank_is_closed_and_later_ones_get_the_next_bank(tmp_path, monkeypatch):
+async def test_a_reopened_bank_finishes_running_requests_and_serves_later_ones(tmp_path, monkeypatch):
     opened: list[Any] = []
     answers: list[Any] = []
     app: Any = ReopeningApp(lambda: opening(tmp_path, opened), tmp_path)

@@ -9,7 +9,7 @@ from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.sandbox.rails.ach_network import SIMULATED_ANSWER, SimulatedAchNetwork
 
 
-async def test_nothing_comes_back_twice_when_a_file_is_answered_once_more(bank):
+async def test_answering_a_sandbox_ach_file_twice_returns_entries_once(bank):
     anna, clock = Customer(bank, "Anna"), ClockStepper(bank)
     await anna.settle_in(500_000_00)
     await anna.ach("DEBIT", 100_03)

@@ -37,7 +37,7 @@ async def all_wires(holder):
     return await LISTS["customer_id"].rows(holder.bank.pool, holder.customer_id, None, None, limit=100)
 
 
-async def test_wires_of_a_day_go_in_one_file_and_are_settled_or_refused(holder):
+async def test_wires_of_a_day_are_sent_in_one_file_and_settled_or_rejected(holder):
     good, bad = await sent(holder, 1_000_00), await sent(holder, 2_000_01)
 
     await holder.clock.advance(timedelta(minutes=1))
@@ -50,7 +50,7 @@ async def test_wires_of_a_day_go_in_one_file_and_are_settled_or_refused(holder):
     await expect_clean(holder.bank)
 
 
-async def test_a_wire_of_ours_that_we_ask_for_comes_back(holder):
+async def test_a_recalled_outgoing_wire_is_returned(holder):
     wire_id = await sent(holder, 1_000_00)
     await holder.clock.advance(timedelta(minutes=1))
 

@@ -1,4 +1,4 @@
-"""What a simulation answers has happened, also while a worker reaches for the same work."""
+"""A sandbox step is complete when it is answered, also while a worker does the same work."""
 
 import asyncio
 from uuid import UUID
@@ -40,7 +40,7 @@ def simulate(client):
     return post
 
 
-async def test_every_step_of_a_wire_is_done_when_it_is_answered(bank, client, pocket, simulate, busy_worker):
+async def test_a_sandbox_wire_step_is_complete_when_answered(bank, client, pocket, simulate, busy_worker):
     customer_id, pocket_id = UUID(pocket["customer_id"]), UUID(pocket["pocket_id"])
 
     async def states():
@@ -70,7 +70,7 @@ async def test_every_step_of_a_wire_is_done_when_it_is_answered(bank, client, po
     await expect_clean(bank)
 
 
-async def test_deliveries_are_over_when_they_are_answered(bank, pocket, simulate, busy_worker):
+async def test_a_sandbox_security_delivery_is_complete_when_answered(bank, pocket, simulate, busy_worker):
     transfer = {"account_id": pocket["pocket_id"], "cusip": BILL, "quantity": 50, "cost_usdc": 4_950_00}
     await simulate("security-transfer", transfer | {"direction": "IN"})
     await ClockStepper(bank).set_to(et_instant((await bank.now()).date(), 17))
@@ -82,7 +82,7 @@ async def test_deliveries_are_over_when_they_are_answered(bank, pocket, simulate
     await expect_clean(bank)
 
 
-async def test_every_step_of_an_ach_entry_is_done_when_it_is_answered(bank, pocket, simulate, busy_worker):
+async def test_a_sandbox_ach_step_is_complete_when_answered(bank, pocket, simulate, busy_worker):
     customer_id, commands = UUID(pocket["customer_id"]), EngineCommands(bank)
     counterparty_id = UUID((await commands.add_counterparty(customer_id, "ach"))["counterparty_id"])
     arriving = {"portal_id": pocket["portal_id"], "amount_usdc": 100_00}

@@ -7,7 +7,7 @@ from billfold.sandbox.routes.operations import sandbox_operations
 EXAMPLES = examples_of("billfold.apis.partner_api")
 
 
-def test_every_simulation_is_in_the_catalogue_with_what_its_example_sends():
+def test_every_simulation_is_in_the_catalog_with_the_parameters_of_its_example():
     catalogue = {each.name: each for each in simulations()}
     tasks = {"sandbox_fork", "sandbox_rewind", "sandbox_reset", "sandbox_play_scenario"}
     assert set(catalogue) == {each.name for each in sandbox_operations() if each.method == "POST"} - tasks
@@ -20,7 +20,7 @@ def test_every_simulation_is_in_the_catalogue_with_what_its_example_sends():
     assert catalogue["sandbox_ach_submit"].events == ["transfers.ach.out.sent"]
 
 
-def test_the_values_that_simulated_counterparts_obey_are_in_the_catalogue():
+def test_the_catalog_lists_the_magic_values_of_simulations():
     assert {("wires", "ends in 01"), ("ach", "ends in 03"), ("card-money", "ends in 04"), ("ach", "091000019")} <= {
         (each.area, each.value) for each in magic_values()
     }

@@ -38,7 +38,7 @@ async def until(bank, day, hour=10):
     await ClockStepper(bank).set_to(et_instant(day, hour))
 
 
-async def test_bills_arrive_with_what_they_cost_once_under_one_key(bank, client, pocket, body):
+async def test_a_sandbox_bill_receipt_under_one_key_is_booked_once_with_its_cost(bank, client, pocket, body):
     key = ids.new()
     told = body | {"acquired_on": "2025-05-29", "cost_usdc": 4_950_00}
     for _ in range(2):
@@ -48,7 +48,7 @@ async def test_bills_arrive_with_what_they_cost_once_under_one_key(bank, client,
     await expect_clean(bank)
 
 
-async def test_bills_leave_and_come_back_when_the_other_side_refuses(bank, client, pocket, body):
+async def test_a_refused_sandbox_delivery_returns_the_bills(bank, client, pocket, body):
     await client.post(PATH, body | {"cost_usdc": 4_950_00})
     await until(bank, date(2025, 6, 3))
     leaving = {"direction": "OUT", "quantity": 20}
@@ -81,7 +81,9 @@ async def test_bills_leave_and_come_back_when_the_other_side_refuses(bank, clien
         ({"account_id": "01234567-89ab-8def-8123-456789abcdef"}, 404, "not-found"),
     ],
 )
-async def test_a_transfer_that_cannot_be_is_refused_and_moves_nothing(bank, client, pocket, body, change, status, what):
+async def test_an_invalid_sandbox_security_transfer_is_refused_and_moves_nothing(
+    bank, client, pocket, body, change, status, what
+):
     answer = await client.post(PATH, body | change)
     assert answer.status_code == status
     assert what in json.dumps(answer.json())

@@ -24,7 +24,7 @@ async def activities(bank, pocket):
     )
 
 
-async def test_ach_credits_arrive_and_nothing_is_answered_when_a_pocket_is_funded(bank, client, pocket):
+async def test_funding_a_sandbox_pocket_creates_ach_credits_and_returns_no_body(bank, client, pocket):
     body = {"account_id": pocket["pocket_id"], "amount_usdc": 4_999_999, "count": 3}
     answer = await bare_post(client, "/api/v1/sandbox/fund/", body)
     assert (answer.status_code, answer.content) == (202, b"")
@@ -35,7 +35,7 @@ async def test_ach_credits_arrive_and_nothing_is_answered_when_a_pocket_is_funde
     assert len({each["trace_number"] for each in details}) == 3
 
 
-async def test_money_arrives_once_when_a_request_is_repeated_under_its_key(bank, client, pocket):
+async def test_a_repeated_sandbox_funding_request_is_booked_once(bank, client, pocket):
     body = {"account_id": pocket["pocket_id"], "amount_usdc": 100, "company_name": "Contoso"}
     key = ids.new()
     for _ in range(2):
@@ -44,7 +44,7 @@ async def test_money_arrives_once_when_a_request_is_repeated_under_its_key(bank,
     assert len(await activities(bank, pocket)) == 1
 
 
-async def test_a_wire_arrives_at_the_portal_it_was_sent_to(bank, client, pocket):
+async def test_a_sandbox_wire_arrives_at_its_portal(bank, client, pocket):
     body = {
         "portal_id": pocket["portal_id"],
         "amount_usdc": 25_000_000,
@@ -59,7 +59,7 @@ async def test_a_wire_arrives_at_the_portal_it_was_sent_to(bank, client, pocket)
     assert json.loads(row["details"])["counterparty_name"] == "Contoso"
 
 
-async def test_a_wire_is_as_large_as_fedwire_carries_and_no_larger(bank, client, pocket):
+async def test_a_sandbox_wire_over_the_fedwire_maximum_is_refused(bank, client, pocket):
     body = {"portal_id": pocket["portal_id"], "amount_usdc": 9_999_999_999_99, "sender_name": "A"}
     too_much = body | {"amount_usdc": 10_000_000_000_00}
     assert (await bare_post(client, "/api/v1/sandbox/wire/", too_much)).status_code == 422
@@ -81,7 +81,7 @@ async def test_a_wire_is_as_large_as_fedwire_carries_and_no_larger(bank, client,
         ({"colour": "red"}, "colour"),
     ],
 )
-async def test_funding_is_refused_and_books_nothing_when_the_body_is_wrong(bank, client, pocket, change, loc):
+async def test_an_invalid_sandbox_funding_request_is_refused_and_books_nothing(bank, client, pocket, change, loc):
     body = {"account_id": pocket["pocket_id"], "amount_usdc": 100} | change
     answer = await bare_post(client, "/api/v1/sandbox/fund/", body)
     assert answer.status_code == 422, answer.text
@@ -89,7 +89,7 @@ async def test_funding_is_refused_and_books_nothing_when_the_body_is_wrong(bank,
     assert await activities(bank, pocket) == []
 
 
-async def test_funding_is_refused_when_no_portal_is_open(bank, client, pocket):
+async def test_sandbox_funding_without_an_open_portal_is_refused(bank, client, pocket):
     await bank.engine.submit(
         UpdatePortal(
             caller="test",
@@ -107,7 +107,7 @@ async def test_funding_is_refused_when_no_portal_is_open(bank, client, pocket):
     assert (answer.status_code, answer.json()["code"]) == (409, "no-open-portal")
 
 
-async def test_a_foreign_pocket_is_not_there(bank, client, pocket):
+async def test_sandbox_operations_on_a_foreign_pocket_return_404(bank, client, pocket):
     stranger = PartnerClient(client.http._transport.app, await new_partner(bank, "other"))
     body = {"account_id": pocket["pocket_id"], "amount_usdc": 100}
     answer = await bare_post(stranger, "/api/v1/sandbox/fund/", body)
@@ -117,7 +117,7 @@ async def test_a_foreign_pocket_is_not_there(bank, client, pocket):
     await stranger.close()
 
 
-async def test_a_pocket_is_frozen_and_shows_its_yield_when_the_operator_says_so(bank, client, pocket):
+async def test_a_sandbox_request_sets_the_status_and_real_time_yield_of_a_pocket(bank, client, pocket):
     path = f"/api/v1/sandbox/pockets/{pocket['pocket_id']}/"
     answer = await bare_post(client, path, {"status": "FROZEN", "real_time_yield": True})
     assert answer.status_code == 200
@@ -132,7 +132,7 @@ async def test_a_pocket_is_frozen_and_shows_its_yield_when_the_operator_says_so(
     assert (await bare_post(client, path, {})).status_code == 422
 
 
-async def test_the_clock_is_shown_moved_and_stopped(client, pocket):
+async def test_the_sandbox_clock_is_shown_advanced_and_frozen(client, pocket):
     clock = (await client.get("/api/v1/sandbox/clock/")).json()
     assert clock == {
         "now": "2025-06-02T13:00:00.000000Z",
@@ -158,7 +158,7 @@ async def test_the_clock_is_shown_moved_and_stopped(client, pocket):
     assert (await bare_post(client, "/api/v1/sandbox/clock/freeze/", b"")).json()["frozen"]
 
 
-async def test_a_walk_of_years_shows_how_far_it_is_and_ends_when_the_clock_is_frozen(client, pocket):
+async def test_a_long_clock_advance_reports_progress_and_ends_when_the_clock_is_frozen(client, pocket):
     walk = asyncio.create_task(bare_post(client, "/api/v1/sandbox/clock/set/", {"now": "2097-12-31T00:00:00Z"}))
     while (await client.get("/api/v1/sandbox/clock/")).json()["now"] < "2025-06-06":
         await asyncio.sleep(0)
@@ -171,7 +171,7 @@ async def test_a_walk_of_years_shows_how_far_it_is_and_ends_when_the_clock_is_fr
     assert moved.json()["happened"]["house-day"] == 1
 
 
-async def test_a_maturity_is_one_call_away(client, pocket):
+async def test_run_to_next_event_advances_to_a_maturity_or_reports_nothing_ahead(client, pocket):
     async def run_to(kind):
         return await bare_post(client, "/api/v1/sandbox/clock/run-to-next-event/", {"kind": kind})
 
@@ -197,7 +197,7 @@ async def test_a_maturity_is_one_call_away(client, pocket):
     "now",
     ["2098-01-01T00:00:00Z", "2099-12-31T00:00:00Z", "9999-12-31T23:59:59-05:00", "0001-01-01T00:00:00+05:00"],
 )
-async def test_an_instant_that_cannot_be_served_is_refused_before_anything_moves(client, now):
+async def test_an_unsupported_clock_instant_is_refused_before_anything_moves(client, now):
     before = (await client.get("/api/v1/sandbox/clock/")).json()
     for path, body in (("set", {"now": now}), ("advance", {"until": now})):
         answer = await bare_post(client, f"/api/v1/sandbox/clock/{path}/", body)
@@ -205,7 +205,7 @@ async def test_an_instant_that_cannot_be_served_is_refused_before_anything_moves
     assert (await client.get("/api/v1/sandbox/clock/")).json() == before
 
 
-async def test_the_clock_does_not_go_back(client):
+async def test_setting_the_sandbox_clock_back_is_refused(client):
     back = await bare_post(client, "/api/v1/sandbox/clock/set/", {"now": "2025-06-01T00:00:00Z"})
     assert (back.status_code, back.json()["code"]) == (409, "clock-would-go-back")
 
@@ -221,19 +221,19 @@ async def test_the_clock_does_not_go_back(client):
         {"until": "tomorrow"},
     ],
 )
-async def test_the_clock_stays_when_it_is_not_clear_how_far_it_shall_go(client, body):
+async def test_an_ambiguous_clock_advance_is_refused(client, body):
     answer = await bare_post(client, "/api/v1/sandbox/clock/advance/", body)
     assert answer.status_code == 422
     assert answer.json()["detail"][0]["loc"][0] == "body"
 
 
-async def test_nothing_of_the_sandbox_is_let_in_without_a_token(client):
+async def test_sandbox_operations_without_a_token_are_unauthorized(client):
     answer = await client.get("/api/v1/sandbox/clock/", headers={"authorization": None})
     assert answer.status_code == 401
 
 
-async def test_another_partner_moves_neither_the_clock_nor_the_bank(bank, client):
-    """A second partner of the same sandbox uses it, and does not take the time or the money of the first away."""
+async def test_a_second_partner_changing_the_sandbox_clock_is_refused(bank, client):
+    """A second partner of one sandbox cannot change the clock or the money of the first."""
     other = PartnerClient(client.http._transport.app, await new_partner(bank, "globex"))
     before = await bank.now()
     for path, body in (

@@ -1,9 +1,9 @@
-"""An approved swipe clears by itself after two business days, unless something else became of it."""
+"""An approved swipe clears after two business days, unless it was reversed or cleared before."""
 
 from tests.support.whole_bank import expect_clean
 
 
-async def test_an_approved_swipe_clears_by_itself_after_two_business_days(cardholder):
+async def test_an_approved_swipe_clears_automatically_after_two_business_days(cardholder):
     swiped = await cardholder.simulate("swipe", amount_usdc=42_50)
     assert (swiped["decision"], swiped["approved_amount"], swiped["reason"]) == ("APPROVED", 42_50, None)
     await cardholder.desk.days(1)
@@ -15,7 +15,7 @@ async def test_an_approved_swipe_clears_by_itself_after_two_business_days(cardho
     await expect_clean(cardholder.desk.bank)
 
 
-async def test_a_swipe_is_cleared_once_by_the_reference_of_its_answer(cardholder):
+async def test_a_swipe_is_cleared_once_by_its_network_reference(cardholder):
     swiped = await cardholder.simulate("swipe", amount_usdc=42_50)
     reference = swiped["network_reference"]
     await cardholder.simulate("clearing", network_reference=reference, amount_usdc=45_00)

@@ -17,13 +17,15 @@ def event(kind="transfers.wire.in.success", payload=None, **fields):
     }
 
 
-async def waiting(who, subscription):
+async def pending_events(who, subscription):
     """Return what waits to be delivered to a subscription."""
     told = await who.get("/api/v1/events/", {"subscription_id": subscription["id"]})
     return [each["event"] for each in told["items"]]
 
 
-async def test_the_event_goes_to_the_partner_and_to_the_named_customer(customer_world, customer_desks, customer_desk):
+async def test_a_sandbox_event_is_delivered_to_the_partner_and_the_named_customer(
+    customer_world, customer_desks, customer_desk
+):
     kinds = ["transfers.wire.in.success"]
     path = "/api/v1/subscriptions/"
     partners = await customer_world.post(path, {**NEW, "events": kinds})
@@ -34,11 +36,11 @@ async def test_the_event_goes_to_the_partner_and_to_the_named_customer(customer_
         answer = await customer_world.ask("POST", PATH, sent, status=202)
         assert answer.content == b""
     for who, subscription in ((customer_world, partners), (customer_desk, mine)):
-        (told,) = await waiting(who, subscription)
+        (told,) = await pending_events(who, subscription)
         assert (told["event_id"], told["sequence"]) == (sent["event_id"], None)
         assert told["payload"] == WIRE
-    assert (await waiting(customer_desk, mine))[0]["customer_id"] == customer_desk.team.customer
-    assert await waiting(customer_world, others) == []
+    assert (await pending_events(customer_desk, mine))[0]["customer_id"] == customer_desk.team.customer
+    assert await pending_events(customer_world, others) == []
     shown = await customer_world.get(f"/api/v1/events/{sent['event_id']}/")
     assert shown["event"]["event_type"] == sent["event_type"]
     other = {**sent, "payload": {**WIRE, "wire_id": str(ids.new())}}
@@ -47,13 +49,13 @@ async def test_the_event_goes_to_the_partner_and_to_the_named_customer(customer_
     await customer_world.refused("POST", PATH, foreign, status=404, code="not-found")
 
 
-async def test_an_envelope_that_was_received_can_be_sent_as_it_is(customer_world, customer_desk):
+async def test_a_received_event_envelope_can_be_replayed_unchanged(customer_world, customer_desk):
     await customer_world.wire(await customer_desk.pocket(), 100_00)
     received = (await customer_desk.get("/api/v1/events/"))["items"][0]["event"]
     await customer_world.ask("POST", PATH, received, status=202)
 
 
-async def test_its_kind_time_and_payload_are_checked(customer_world):
+async def test_an_invalid_sandbox_event_is_refused_at_its_field(customer_world):
     maturity = {"trade_id": WIRE["wire_id"], "pocket_id": WIRE["wire_id"], "cusip": "912797PX6"}
     for body, place in (
         (event("nothing"), "body.event_type"),

@@ -1,4 +1,4 @@
-"""Compares the documents of a lived year with the ledger, to the cent."""
+"""Compares the documents of a simulated year with the ledger, to the cent."""
 
 import io
 from collections import Counter, defaultdict

@@ -1,4 +1,4 @@
-"""Lives a year in a database and compares its documents with what the ledger says."""
+"""Simulates a year in a database and compares its documents with the ledger."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""What must go back goes back, covered or not; what is owed is repaid first by what arrives."""
+"""Forced returns are executed, covered or not, and incoming money repays an overdraft first."""
 
 from uuid import UUID
 
@@ -16,15 +16,15 @@ IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 
 
 @pytest.fixture
-def spent(teller):
+def pocket_with_spent_credit(teller):
     """A pocket that was given $500.00 and spent all but what it must keep: $400.00."""
     pocket = teller.pocket()
-    given = give(teller, pocket, 500_00)
+    given = give_credit(teller, pocket, 500_00)
     teller.move(pocket, teller.pocket(), 400_00)
     return pocket, given
 
 
-def give(teller, pocket, cents):
+def give_credit(teller, pocket, cents):
     return teller.do(
         PostGoodwillCredit, pocket_id=pocket.pocket_id, amount=cents, credit_type="PROMOTION", description="welcome"
     )
@@ -36,9 +36,9 @@ def take_back(teller, given):
 
 
 @pytest.mark.parametrize("left", [0, 1, 5])
-def test_the_cents_that_are_left_cover_first_and_the_rest_is_owed(teller, left):
+def test_a_shortfall_uses_the_remaining_cents_first_and_owes_the_rest(teller, left):
     pocket = teller.pocket()
-    given = give(teller, pocket, 5)
+    given = give_credit(teller, pocket, 5)
     if left < 5:
         teller.move(pocket, teller.pocket(), 5 - left)
     take_back(teller, given)
@@ -47,8 +47,8 @@ def test_the_cents_that_are_left_cover_first_and_the_rest_is_owed(teller, left):
     assert owed == ({(AccountKind.OWED, pocket.pocket_id)} if left < 5 else set())
 
 
-def told(teller, pocket):
-    """What the customer was told of this pocket: (type, direction, cents)."""
+def transactions_of(teller, pocket):
+    """The transaction rows of this pocket: (type, direction, cents)."""
     return [
         (row.type, row.direction, row.amount)
         for row in teller.bank.tables[TransactionEntry]
@@ -56,19 +56,19 @@ def told(teller, pocket):
     ]
 
 
-def test_a_pocket_owes_what_it_has_not_got_when_money_is_taken_back(teller, spent):
-    pocket, given = spent
+def test_a_reversal_over_the_pocket_balance_becomes_an_overdraft(teller, pocket_with_spent_credit):
+    pocket, given = pocket_with_spent_credit
     value = 500_00 - 400_00 - (pocket.outflow - 400_00)
     take_back(teller, given)
     assert (pocket.lots, pocket.cash.balance, pocket.bank.balance) == ([], 0, 0)
     assert 400_00 <= overdraft_of(pocket) < 401_00
     assert value > 0
     lent = overdraft_of(pocket)
-    assert told(teller, pocket)[-2:] == [("GENERIC", "CREDIT", lent), ("GENERIC", "DEBIT", 500_00)]
+    assert transactions_of(teller, pocket)[-2:] == [("GENERIC", "CREDIT", lent), ("GENERIC", "DEBIT", 500_00)]
 
 
-def test_an_overdraft_is_recovered_first_when_money_arrives(teller, spent):
-    pocket, given = spent
+def test_a_deposit_repays_the_overdraft_first(teller, pocket_with_spent_credit):
+    pocket, given = pocket_with_spent_credit
     take_back(teller, given)
     lent = overdraft_of(pocket)
     teller.deposit(pocket, 100_00)
@@ -79,11 +79,11 @@ def test_an_overdraft_is_recovered_first_when_money_arrives(teller, spent):
     assert pocket.lots
     kept = pocket.cash.balance + pocket.earnings_basis()
     assert pocket.inflow - pocket.outflow + pocket.realised == kept
-    assert ("GENERIC", "DEBIT", 100_00) in told(teller, pocket)
+    assert ("GENERIC", "DEBIT", 100_00) in transactions_of(teller, pocket)
 
 
-def test_bills_that_come_in_kind_are_sold_to_repay(teller, spent):
-    pocket, given = spent
+def test_bills_received_in_kind_are_sold_to_repay_an_overdraft(teller, pocket_with_spent_credit):
+    pocket, given = pocket_with_spent_credit
     take_back(teller, given)
     giver = teller.pocket()
     teller.deposit(giver, 2_000_00)
@@ -92,25 +92,25 @@ def test_bills_that_come_in_kind_are_sold_to_repay(teller, spent):
     assert pocket.lots
 
 
-def test_a_pocket_that_owes_is_not_closed(teller, spent):
-    pocket, given = spent
+def test_closing_an_overdrawn_pocket_is_refused(teller, pocket_with_spent_credit):
+    pocket, given = pocket_with_spent_credit
     take_back(teller, given)
     with pytest.raises(Refused, match="owes the bank") as refused:
         teller.do(UpdatePocket, pocket_id=pocket.pocket_id, close_for="not needed")
     assert refused.value.code == "pocket-not-empty"
 
 
-def test_a_credit_is_taken_back_once(teller):
+def test_a_goodwill_credit_is_reversed_once(teller):
     pocket = teller.pocket()
-    given = give(teller, pocket, 500_00)
+    given = give_credit(teller, pocket, 500_00)
     take_back(teller, given)
     with pytest.raises(Refused, match="already reversed"):
         take_back(teller, given)
 
 
-def test_an_adjustment_that_is_not_covered_is_refused_and_moves_nothing(teller):
+def test_an_uncovered_debit_adjustment_is_refused_and_moves_nothing(teller):
     pocket = teller.pocket()
-    give(teller, pocket, 500_00)
+    give_credit(teller, pocket, 500_00)
     with pytest.raises(Refused) as refused:
         teller.do(AdjustPocket, pocket_id=pocket.pocket_id, direction="DEBIT", amount=500_01, description="too much")
     assert refused.value.code == "insufficient-funds"

@@ -1,4 +1,4 @@
-"""What is due is done once, at its own instant, and comes to an end."""
+"""Due work is done once, at its own instant, and terminates."""
 
 from datetime import date, timedelta
 
@@ -34,7 +34,7 @@ def at_night(teller):
     return pocket
 
 
-def test_money_that_came_at_night_is_invested_when_the_market_opens(teller):
+def test_a_night_deposit_is_invested_when_the_market_opens(teller):
     pocket = at_night(teller)
     teller.bank.advance(et_instant(MONDAY, 8))
     assert pocket.invest_at is None
@@ -42,7 +42,7 @@ def test_money_that_came_at_night_is_invested_when_the_market_opens(teller):
     assert [lot.acquired_on for lot in pocket.lots] == [MONDAY]
 
 
-def test_waiting_money_waits_longer_when_its_day_is_declared_closed(teller):
+def test_investment_of_waiting_cash_is_postponed_by_a_declared_closure(teller):
     pocket = at_night(teller)
     closed = closed_on(MONDAY)
     teller.bank.market.calendars = closed
@@ -53,13 +53,13 @@ def test_waiting_money_waits_longer_when_its_day_is_declared_closed(teller):
     assert pocket.invest_at == et_instant(MONDAY + timedelta(days=1), 8)
 
 
-def test_the_head_learns_of_a_changed_calendar_when_its_due_instant_has_come(teller):
+def test_a_changed_calendar_updates_the_due_time_of_a_ledger_head(teller):
     pocket = teller.pocket()
     teller.deposit(pocket, 10_000_00)
     was_due = teller.book.due_at
     assert was_due == et_instant(date(2025, 6, 2), 17)
     teller.bank.market.calendars = Calendars(closes=Calendars().closes)
-    teller.book.due_at = was_due - timedelta(hours=4)  # what an early close had made of it
+    teller.book.due_at = was_due - timedelta(hours=4)  # after an early close
     teller.bank.now += timedelta(hours=5)
     version = teller.book.version
     teller.bank.submit(CatchUp(caller="due", key=teller.customer, customers=(teller.customer,)))
@@ -67,7 +67,7 @@ def test_the_head_learns_of_a_changed_calendar_when_its_due_instant_has_come(tel
     assert teller.book.version == version + 1
 
 
-def test_what_is_due_at_the_instant_of_a_command_is_done_before_it(teller):
+def test_work_due_at_the_instant_of_a_command_is_executed_first(teller):
     pocket = teller.pocket(reinvest=None)
     teller.deposit(pocket, 10_000_00)
     matures_at = teller.bank.calendars.matures_at(pocket.lots[0].maturity)
@@ -77,7 +77,7 @@ def test_what_is_due_at_the_instant_of_a_command_is_done_before_it(teller):
     assert not pocket.lots
 
 
-def test_the_end_of_a_day_keeps_what_moved_on_it(teller):
+def test_the_end_of_a_day_stores_a_snapshot_of_its_movements(teller):
     pocket = teller.pocket()
     teller.deposit(pocket, 10_000_00)
     teller.move(pocket, teller.pocket(), 1_000_00)
@@ -87,7 +87,7 @@ def test_the_end_of_a_day_keeps_what_moved_on_it(teller):
     assert (kept.cash, kept.earnings_basis) == (pocket.cash.balance, pocket.earnings_basis())
 
 
-def test_nothing_is_charged_for_months_in_which_the_pocket_was_empty(teller):
+def test_no_fee_is_charged_for_months_with_an_empty_pocket(teller):
     pocket = teller.pocket()
     teller.bank.now = et_instant(date(2025, 9, 15), 10)
     teller.deposit(pocket, 10_000_00)
@@ -106,7 +106,7 @@ def test_the_fee_is_charged_on_the_first_business_day_of_the_month(teller):
     assert (small.fees, small.cash.balance) == (1, 80_99)
 
 
-def test_a_fee_that_the_pocket_cannot_pay_stays_accrued(teller):
+def test_a_fee_over_the_pocket_balance_remains_accrued(teller):
     pocket, other = teller.pocket(weeks=26), teller.pocket()
     teller.deposit(pocket, 1_000_000_00)
     teller.bank.advance(et_instant(date(2025, 6, 20), 10))
@@ -119,7 +119,7 @@ def test_a_fee_that_the_pocket_cannot_pay_stays_accrued(teller):
     assert pocket.fee_accrued == left
 
 
-def test_what_matured_without_reinvestment_is_left_alone(teller):
+def test_matured_money_without_reinvestment_remains_uninvested(teller):
     pocket = teller.pocket(reinvest=None)
     teller.deposit(pocket, 10_000_00)
     teller.bank.advance(et_instant(date(2025, 7, 15), 10))
@@ -131,7 +131,7 @@ def test_what_matured_without_reinvestment_is_left_alone(teller):
     assert sum(units for _, units in pocket.positions()) in {49, 50}
 
 
-def test_money_that_was_left_alone_is_invested_at_the_opening_after_a_strategy_was_given(teller):
+def test_uninvested_money_is_invested_at_the_next_open_after_setting_a_strategy(teller):
     pocket = teller.pocket(reinvest=None)
     teller.deposit(pocket, 10_000_00)
     teller.bank.advance(et_instant(date(2025, 7, 15), 10))
@@ -143,7 +143,7 @@ def test_money_that_was_left_alone_is_invested_at_the_opening_after_a_strategy_w
     assert pocket.cash.balance < 100_00
 
 
-def test_a_late_worker_books_what_was_due_as_a_punctual_one(teller):
+def test_a_late_worker_books_the_same_entries_as_a_punctual_one(teller):
     late = Teller()
     for each in (teller, late):
         each.deposit(each.pocket(), 50_000_00)
@@ -155,7 +155,7 @@ def test_a_late_worker_books_what_was_due_as_a_punctual_one(teller):
         assert teller.bank.tables[table] == late.bank.tables[table]
 
 
-def test_a_pocket_emptied_at_night_can_be_closed_at_once(teller):
+def test_a_pocket_emptied_at_night_can_be_closed_immediately(teller):
     pocket, other = teller.pocket(), teller.pocket()
     teller.bank.advance(et_instant(date(2025, 6, 6), 20))
     teller.deposit(pocket, 10_000_00)
@@ -165,7 +165,7 @@ def test_a_pocket_emptied_at_night_can_be_closed_at_once(teller):
     teller.bank.advance(et_instant(date(2025, 6, 20), 20))
 
 
-def test_bills_come_back_into_a_lot_that_was_emptied(teller):
+def test_returned_bills_go_back_into_their_emptied_lot(teller):
     pocket, other = teller.pocket(), teller.pocket()
     teller.deposit(pocket, 10_000_00)
     (lot,) = pocket.lots
@@ -177,7 +177,7 @@ def test_bills_come_back_into_a_lot_that_was_emptied(teller):
     assert (lot.units, lot.tax_basis) == (units, tax)
 
 
-def test_a_pocket_cannot_pay_itself(teller):
+def test_a_transfer_from_a_pocket_to_itself_is_refused(teller):
     pocket = teller.pocket()
     teller.deposit(pocket, 10_000_00)
     for fields in ({}, {"order": IN_KIND}, {"later": True}):
@@ -186,7 +186,7 @@ def test_a_pocket_cannot_pay_itself(teller):
         assert refused.value.code == "same-pocket"
 
 
-def test_a_lien_keeps_everything_from_leaving_and_leaves_no_trace():
+def test_a_transfer_of_held_money_is_rejected_without_side_effects():
     teller = Teller(ach_credit_hold_days=2)
     pocket, other = teller.pocket(), teller.pocket()
     teller.deposit(pocket, 10_000_00, "ACH")

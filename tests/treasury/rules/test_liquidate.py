@@ -1,4 +1,4 @@
-"""What a sale takes from a lot: its part of each basis, and what it realises."""
+"""Sales from a lot: its share of each basis, and the realized gain."""
 
 from datetime import date
 
@@ -12,7 +12,7 @@ from billfold.platform.money import round_half_up
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 
 
-def test_a_sale_takes_its_part_of_the_tax_basis_and_of_the_earnings_basis():
+def test_a_sale_allocates_its_share_of_the_tax_and_earnings_basis():
     teller = Teller()
     giver, holder = teller.pocket(), teller.pocket()
     teller.deposit(giver, 10_000_00)

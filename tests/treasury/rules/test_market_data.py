@@ -1,4 +1,4 @@
-"""A bank that does not simulate trades by current market data alone; money that arrives meanwhile waits."""
+"""A production bank trades on current market data only; money that arrives meanwhile waits."""
 
 from datetime import date
 
@@ -18,7 +18,7 @@ FRIDAY, MONDAY, TUESDAY = date(2025, 5, 30), date(2025, 6, 2), date(2025, 6, 3)
 
 
 @pytest.fixture
-def holding(teller):
+def pocket_with_bills(teller):
     """A Pocket with bills, at a bank whose newest rates are two market days old on Tuesday."""
     pocket = teller.pocket()
     teller.deposit(pocket, 50_000_00)
@@ -28,7 +28,7 @@ def holding(teller):
     return pocket
 
 
-def test_money_that_arrives_waits_as_cash_and_is_invested_when_data_come(teller, holding):
+def test_deposits_with_stale_prices_remain_cash_until_market_data_arrive(teller, pocket_with_bills):
     empty = teller.pocket()
     teller.deposit(empty, 20_000_00)
     assert (empty.cash.balance, empty.lots) == (20_000_00, [])
@@ -41,37 +41,37 @@ def test_money_that_arrives_waits_as_cash_and_is_invested_when_data_come(teller,
     assert empty.cash.balance < 100_00
     bought = teller.bank.tables[TradeEntry][-1]
     assert (bought.activity, bought.pocket_id, bought.book_date) == ("BUY", empty.pocket_id, date(2025, 6, 5))
-    assert holding.lots
+    assert pocket_with_bills.lots
 
 
-def test_a_sale_is_put_off_and_its_key_is_decided_when_data_come(teller, holding):
+def test_a_sale_with_stale_prices_is_refused_and_its_key_can_be_retried_with_current_data(teller, pocket_with_bills):
     other = teller.pocket()
     rows = {kind: len(made) for kind, made in teller.bank.tables.items()}
     with pytest.raises(MarketDataStale, match="2025-05-30"):
-        teller.move(holding, other, 1_000_00)
+        teller.move(pocket_with_bills, other, 1_000_00)
     assert rows == {kind: len(made) for kind, made in teller.bank.tables.items()}
     know_through(teller.bank, MONDAY)
     teller.count -= 1
-    assert teller.move(holding, other, 1_000_00)["status"] == "COMPLETED"
+    assert teller.move(pocket_with_bills, other, 1_000_00)["status"] == "COMPLETED"
 
 
-def test_money_that_is_there_as_cash_may_leave(teller, holding):
+def test_cash_can_be_withdrawn_with_stale_prices(teller, pocket_with_bills):
     waiting = teller.pocket()
     teller.deposit(waiting, 5_000_00)
-    assert teller.move(waiting, holding, 5_000_00)["status"] == "COMPLETED"
+    assert teller.move(waiting, pocket_with_bills, 5_000_00)["status"] == "COMPLETED"
     in_kind = TransferOrder(transfer_type="SECURITY_TRANSFER")
-    assert teller.move(holding, waiting, 1_000_00, order=in_kind)["status"] == "COMPLETED"
+    assert teller.move(pocket_with_bills, waiting, 1_000_00, order=in_kind)["status"] == "COMPLETED"
 
 
-def test_due_work_goes_on(teller, holding):
-    teller.do(UpdatePocket, pocket_id=holding.pocket_id, keep_reinvestment=False, reinvestment_weeks=4)
+def test_due_work_is_executed_with_stale_prices(teller, pocket_with_bills):
+    teller.do(UpdatePocket, pocket_id=pocket_with_bills.pocket_id, keep_reinvestment=False, reinvestment_weeks=4)
     teller.until(date(2025, 7, 2))
-    assert not holding.lots
-    assert holding.cash.balance > 50_000_00
-    assert (holding.invest_at, holding.fees > 0) == (et_instant(date(2025, 7, 3), 8), True)
+    assert not pocket_with_bills.lots
+    assert pocket_with_bills.cash.balance > 50_000_00
+    assert (pocket_with_bills.invest_at, pocket_with_bills.fees > 0) == (et_instant(date(2025, 7, 3), 8), True)
 
 
-def test_a_fee_that_bills_would_be_sold_for_stays_accrued(teller):
+def test_a_fee_that_requires_selling_bills_remains_accrued_with_stale_prices(teller):
     pocket = teller.pocket(weeks=26)
     teller.deposit(pocket, 1_000_000_00)
     cash = pocket.cash.balance
@@ -82,7 +82,7 @@ def test_a_fee_that_bills_would_be_sold_for_stays_accrued(teller):
     assert pocket.next_fee_date == date(2025, 8, 1)
 
 
-def test_rates_of_the_market_day_before_are_traded_by_and_older_ones_are_not(teller):
+def test_trading_uses_rates_of_the_previous_market_day_but_not_older_ones(teller):
     know_through(teller.bank, FRIDAY)
     market = teller.bank.market
     assert market.is_current(START)
@@ -92,7 +92,7 @@ def test_rates_of_the_market_day_before_are_traded_by_and_older_ones_are_not(tel
     assert (rates.newest, bool(rates.problem)) == ("2025-05-30, 2 bond market days ago", True)
 
 
-def test_no_bill_is_made_up_where_the_auctions_end(teller):
+def test_no_bill_is_simulated_beyond_the_known_auctions(teller):
     know_through(teller.bank, date(2026, 8, 11))
     market = teller.bank.market
     day = date(2027, 3, 3)

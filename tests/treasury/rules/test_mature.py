@@ -1,4 +1,4 @@
-"""Bills mature: what their trades add up to, and what becomes of the money."""
+"""Maturities of bills: totals of their trades, and reinvestment of the money."""
 
 from datetime import date, timedelta
 
@@ -10,7 +10,7 @@ from billfold.platform.money import PRICE_PAR_MICROS, cents_for
 TUESDAY = date(2025, 6, 3)
 
 
-def test_two_lots_of_one_bill_mature_as_one_trade_and_buy_the_term_of_the_strategy(teller):
+def test_two_lots_of_one_bill_mature_in_one_trade_and_are_reinvested_by_the_strategy(teller):
     pocket = teller.pocket(weeks=4, reinvest=13)
     for days, cents in enumerate((10_000_00, 7_000_00)):
         teller.bank.advance(et_instant(TUESDAY + timedelta(days), 10))
@@ -36,7 +36,7 @@ def test_two_lots_of_one_bill_mature_as_one_trade_and_buy_the_term_of_the_strate
     assert timedelta(weeks=12) < lot.maturity - first.maturity <= timedelta(weeks=13)
 
 
-def test_what_matured_week_after_week_without_reinvestment_is_left_alone(teller):
+def test_repeated_maturities_without_reinvestment_remain_uninvested(teller):
     pocket = teller.pocket(weeks=4, reinvest=None)
     teller.deposit(pocket, 10_000_00)
     teller.bank.advance(et_instant(TUESDAY + timedelta(days=7), 10))

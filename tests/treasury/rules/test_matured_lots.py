@@ -1,4 +1,4 @@
-"""Rules that sell leave a matured bill alone, and sell the next one."""
+"""Rules that sell skip a matured bill and sell the next one."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -29,7 +29,7 @@ def two_bills(teller):
 
 
 @pytest.mark.parametrize("fields", [{}, {"order": IN_KIND}])
-def test_the_next_bill_goes_when_the_first_has_matured(teller, two_bills, fields):
+def test_a_transfer_sells_the_next_bill_when_the_first_has_matured(teller, two_bills, fields):
     pocket, matured, young = two_bills
     units = matured.units, young.units
     teller.move(pocket, teller.pocket(), 1_000_00, **fields)
@@ -39,14 +39,14 @@ def test_the_next_bill_goes_when_the_first_has_matured(teller, two_bills, fields
     assert sold.cusip == young.cusip
 
 
-def test_all_that_can_go_goes_and_the_matured_bill_waits(teller, two_bills):
+def test_a_full_transfer_in_kind_leaves_a_matured_bill_in_the_pocket(teller, two_bills):
     pocket, matured, _ = two_bills
     units = matured.units
     teller.move(pocket, teller.pocket(), None, order=IN_KIND)
     assert [(lot.cusip, lot.units) for lot in pocket.lots] == [(matured.cusip, units)]
 
 
-def test_what_is_owed_is_repaid_when_the_matured_bill_is_redeemed(teller):
+def test_an_overdraft_is_repaid_when_a_matured_bill_is_redeemed(teller):
     pocket = teller.pocket()
     given = teller.do(
         PostGoodwillCredit, pocket_id=pocket.pocket_id, amount=3_000_00, credit_type="PROMOTION", description="welcome"

@@ -36,7 +36,7 @@ def teller():
 
 
 @pytest.fixture
-def origin(teller):
+def funded_pocket(teller):
     pocket = teller.pocket()
     teller.deposit(pocket, MILLION)
     teller.bank.advance(et_instant(THURSDAY, 17, 1))
@@ -60,10 +60,10 @@ def paid_out(teller, pocket, cents=None):
     return paid["amount"] if paid["status"] == "COMPLETED" else 0
 
 
-def test_a_hop_after_the_close_pays_out_no_more_than_the_first_pocket_could(teller, origin):
-    payable = same_day(teller, origin)
+def test_a_transfer_after_the_close_does_not_increase_the_same_day_payout(teller, funded_pocket):
+    payable = same_day(teller, funded_pocket)
     there = teller.pocket()
-    moved = teller.move(origin, there, None)
+    moved = teller.move(funded_pocket, there, None)
     assert moved["amount"] > payable + 200_00
     assert same_day(teller, there) == payable
     assert paid_out(teller, there) == payable
@@ -72,28 +72,28 @@ def test_a_hop_after_the_close_pays_out_no_more_than_the_first_pocket_could(tell
     assert there.cash.balance == there.unsettled == there.unsettled_discount == 0
 
 
-def test_many_small_payments_of_unsettled_cash_cost_no_less_than_one(teller, origin):
-    payable = same_day(teller, origin)
+def test_many_small_payments_of_unsettled_cash_cost_as_much_as_one(teller, funded_pocket):
+    payable = same_day(teller, funded_pocket)
     there = teller.pocket()
-    teller.move(origin, there, None)
+    teller.move(funded_pocket, there, None)
     for cents in (1, 9_999, 123_456_78, 1, 500_000_00):
         payable -= paid_out(teller, there, cents)
     assert payable - 10 <= paid_out(teller, there) <= payable
 
 
-def test_settled_cash_is_used_first_and_without_a_fee(teller, origin):
+def test_settled_cash_is_used_first_and_without_a_fee(teller, funded_pocket):
     there = teller.pocket()
     teller.deposit(there, 5_000_00)
-    teller.move(origin, there, 10_000_00)
+    teller.move(funded_pocket, there, 10_000_00)
     assert paid_out(teller, there, 5_000_00) == 5_000_00
     assert not fees_of(teller, there)
     assert paid_out(teller, there, 5_000_00) == 5_000_00
     assert len(fees_of(teller, there)) == 1
 
 
-def test_unsettled_cash_buys_bills_and_loses_its_fee_with_them(teller, origin):
+def test_unsettled_cash_invested_in_bills_loses_its_same_day_fee(teller, funded_pocket):
     there = teller.pocket()
-    teller.move(origin, there, None)
+    teller.move(funded_pocket, there, None)
     teller.bank.advance(et_instant(FRIDAY, 9))
     assert there.lots
     assert there.unsettled <= there.cash.balance < 100_00
@@ -103,10 +103,10 @@ def test_unsettled_cash_buys_bills_and_loses_its_fee_with_them(teller, origin):
     assert [fee.title for fee in fees_of(teller, there)] == ["AUM fee"]
 
 
-def test_unsettled_cash_is_settled_on_its_day_without_a_fee(teller, origin):
+def test_unsettled_cash_becomes_settled_on_its_day_without_a_fee(teller, funded_pocket):
     """A Pocket that has no prices to buy at keeps its cash: on Monday it is settled like any other."""
     there = teller.pocket()
-    moved = teller.move(origin, there, None)["amount"]
+    moved = teller.move(funded_pocket, there, None)["amount"]
     there.uninvested = moved
     teller.bank.advance(et_instant(FRIDAY, 18))
     assert same_day(teller, there) < moved
@@ -116,15 +116,15 @@ def test_unsettled_cash_is_settled_on_its_day_without_a_fee(teller, origin):
     assert not fees_of(teller, there)
 
 
-def test_a_hop_moves_the_discount_with_the_cash_from_pocket_to_pocket(teller, origin):
-    payable = same_day(teller, origin)
-    pockets = [origin, *(teller.pocket(weeks) for weeks in (13, 26, 52, 4))]
+def test_a_transfer_moves_the_same_day_discount_with_the_unsettled_cash(teller, funded_pocket):
+    payable = same_day(teller, funded_pocket)
+    pockets = [funded_pocket, *(teller.pocket(weeks) for weeks in (13, 26, 52, 4))]
     for here, there in pairwise(pockets):
         assert teller.move(here, there, None)["status"] == "COMPLETED"
         assert sum(same_day(teller, each) for each in pockets) == payable
 
 
-def test_a_hop_that_repays_an_overdraft_is_priced_for_today(teller, origin):
+def test_a_transfer_that_repays_an_overdraft_is_priced_for_today(teller, funded_pocket):
     there = teller.pocket()
     owing = teller.pocket()
     teller.book.begin("adjustment", teller.bank._moment(), settles_on=FRIDAY)
@@ -133,14 +133,14 @@ def test_a_hop_that_repays_an_overdraft_is_priced_for_today(teller, origin):
     teller.book.post(owing.bank, there.bank, MILLION)
     teller.book.post(there.bank, there.cash, MILLION)
     teller.book.close()
-    payable = same_day(teller, origin)
-    teller.move(origin, owing, None)
+    payable = same_day(teller, funded_pocket)
+    teller.move(funded_pocket, owing, None)
     assert owing.owed.balance == payable - MILLION
 
 
-def test_an_ach_debit_that_goes_back_before_its_bills_settle_leaves_nothing_behind(teller, origin):
+def test_an_ach_debit_returned_before_its_bill_sales_settle_restores_unsettled_cash(teller, funded_pocket):
     """Bills are sold for Monday; what its return brings on the same evening is cash of Monday."""
-    payable = same_day(teller, origin)
+    payable = same_day(teller, funded_pocket)
     ach_id = UUID(int=7)
     entry = IncomingEntry(
         code="27",
@@ -156,20 +156,20 @@ def test_an_ach_debit_that_goes_back_before_its_bills_settle_leaves_nothing_behi
         purpose="PAYMENT",
     )
     fields = {"ach_id": ach_id, "references": (ach_id,)}
-    portal = teller.portals[origin.pocket_id]
+    portal = teller.portals[funded_pocket.pocket_id]
     received = teller.do(
-        ReceiveAch, file_id=ach_id, pocket_id=origin.pocket_id, portal_id=portal, entry=entry, **fields
+        ReceiveAch, file_id=ach_id, pocket_id=funded_pocket.pocket_id, portal_id=portal, entry=entry, **fields
     )
     assert received["status"] == "COMPLETED"
     teller.do(ReturnAchEntry, code="R10", **fields)
-    assert origin.unsettled_on == MONDAY
-    assert same_day(teller, origin) <= payable
+    assert funded_pocket.unsettled_on == MONDAY
+    assert same_day(teller, funded_pocket) <= payable
     teller.bank.advance(et_instant(MONDAY, 10))
-    assert same_day(teller, origin) > payable
+    assert same_day(teller, funded_pocket) > payable
 
 
 @pytest.mark.parametrize("closed", [False, True])
-def test_bills_that_lose_less_by_a_sale_today_are_not_bought_for_a_better_price_today(closed):
+def test_swapping_bill_terms_does_not_increase_the_same_day_payout(closed):
     """Friday 2024-08-30, before Labor Day: 4 weeks at 5.13 %, 52 weeks at 4.20 %. A hop lets no more be paid out."""
     teller = Teller()
     teller.bank.now = et_instant(date(2024, 8, 29), 10)

@@ -1,4 +1,4 @@
-"""What a withdrawal leaves behind: fees that have accrued, and money at risk of return."""
+"""Withdrawals: accrued fees and money at risk of return remain."""
 
 import pytest
 from tests.fixtures.teller import Teller
@@ -10,7 +10,7 @@ from billfold.treasury.rules.liquidate import liquidation_value
 from billfold.treasury.rules.withdraw import InsufficientFunds, require_at_most, withdraw
 
 
-def taken(teller, pocket, cents, **fields):
+def withdraw_cents(teller, pocket, cents, **fields):
     ctx = teller.bank._moment()
     book = teller.book
     book.savepoint()
@@ -27,7 +27,7 @@ def taken(teller, pocket, cents, **fields):
     )
 
 
-def test_money_at_risk_of_return_stays():
+def test_money_on_hold_for_ach_returns_cannot_be_withdrawn():
     teller = Teller(ach_credit_hold_days=2)
     pocket = teller.pocket()
     teller.deposit(pocket, 1_000_00, rail="ACH")
@@ -37,18 +37,18 @@ def test_money_at_risk_of_return_stays():
     pocket.fee_accrued = ACCRUED_UNITS_PER_CENT
 
     with pytest.raises(InsufficientFunds):
-        taken(teller, pocket, free)
+        withdraw_cents(teller, pocket, free)
     teller.book.undo()
-    assert taken(teller, teller.book.pockets[pocket.pocket_id], free - 1)[0] == free - 1
+    assert withdraw_cents(teller, teller.book.pockets[pocket.pocket_id], free - 1)[0] == free - 1
 
 
-def test_what_is_set_aside_stays_in_cash():
+def test_a_full_withdrawal_keeps_the_fee_reserve_in_cash():
     teller = Teller()
     pocket = teller.pocket()
     teller.deposit(pocket, 1_000_00)
 
     pocket.outflow = before = 7_00
-    amount, *_ = taken(teller, pocket, None, fee_reserve=15_00)
+    amount, *_ = withdraw_cents(teller, pocket, None, fee_reserve=15_00)
     require_at_most(amount, amount)
 
     assert pocket.cash.balance == 15_00

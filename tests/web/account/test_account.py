@@ -6,7 +6,7 @@ from tests.web.steps import give_password
 NEW = "lantern-gravel-otter"
 
 
-async def test_another_browser_is_signed_out_from_here(anna, new_browser):
+async def test_ending_a_session_signs_that_browser_out(anna, new_browser):
     one, other = new_browser(), new_browser(address="198.51.100.4")
     await anna.sign_in(one)
     await anna.sign_in(other)
@@ -17,7 +17,7 @@ async def test_another_browser_is_signed_out_from_here(anna, new_browser):
     assert (await one.go("/account")).status_code == 200
 
 
-async def test_all_others_are_signed_out_from_here(anna, new_browser):
+async def test_ending_all_other_sessions_keeps_the_current_one(anna, new_browser):
     one, other = new_browser(), new_browser()
     await anna.sign_in(other)
     await anna.sign_in(one)
@@ -26,13 +26,13 @@ async def test_all_others_are_signed_out_from_here(anna, new_browser):
     assert (await one.go("/account")).status_code == 200
 
 
-async def test_a_session_of_somebody_else_is_not_found(browser, signed_in, bank):
+async def test_ending_a_foreign_session_returns_404(browser, signed_in, bank):
     foreign = "/account/sessions/8f3b6f60-0000-4000-8000-00000000aaaa/end"
     answer = await browser.post(foreign, {"csrf": browser.csrf})
     assert answer.status_code == 404
 
 
-async def test_a_password_is_changed_with_the_old_one(anna, new_browser, emails):
+async def test_changing_a_password_requires_the_old_one(anna, new_browser, emails):
     one, other = new_browser(), new_browser()
     await anna.sign_in(other)
     await anna.sign_in(one)
@@ -48,7 +48,7 @@ async def test_a_password_is_changed_with_the_old_one(anna, new_browser, emails)
     assert (await give_password(other, anna.email, NEW)).status_code == 303
 
 
-async def test_the_last_factor_stays(browser, signed_in, bank):
+async def test_removing_the_last_second_factor_is_refused(browser, signed_in, bank):
     assert browser.questions == ["/account/authenticator/remove"]
     page = await browser.send("/account/authenticator/remove")
     assert page.status_code == 409

@@ -1,4 +1,4 @@
-"""Passkeys: made after a fresh proof; they sign in alone, bound to site, browser and count."""
+"""Passkeys: added after a recent sign-in; each signs in without a password, bound to site, browser and counter."""
 
 import pytest
 from tests.support.passkey_device import PRESENT, Device
@@ -14,7 +14,7 @@ async def add(browser, device):
 
 
 async def answer_of(browser, device):
-    """Let a device answer what the page to sign in asks for."""
+    """Let a device answer the challenge of the sign-in page."""
     await browser.go("/sign-in")
     options = (await browser.ask(ASK, {})).json()
     return {"credential": device.sign(options), "next": ""}
@@ -63,7 +63,7 @@ async def test_a_passkey_is_the_second_factor_after_a_password(device, anna, new
     assert (await other.go("/account")).status_code == 200
 
 
-async def test_an_answer_is_taken_once(device, new_browser):
+async def test_a_passkey_response_is_accepted_once(device, new_browser):
     other = new_browser()
     sent = await answer_of(other, device)
     csrf = other.csrf
@@ -74,13 +74,13 @@ async def test_an_answer_is_taken_once(device, new_browser):
     assert csrf != other.csrf
 
 
-async def test_an_answer_is_refused_in_another_browser(device, new_browser):
+async def test_a_passkey_response_from_a_different_browser_is_refused(device, new_browser):
     one, other = new_browser(), new_browser()
     await other.go("/sign-in")
     assert (await other.ask(SIGN, await answer_of(one, device))).status_code == 422
 
 
-async def test_an_answer_is_refused_when_it_is_late(device, new_browser, pages_clock):
+async def test_a_late_passkey_response_is_refused(device, new_browser, pages_clock):
     other = new_browser()
     sent = await answer_of(other, device)
     pages_clock.forward(minutes=6)
@@ -98,7 +98,7 @@ async def test_an_answer_is_refused_when_it_is_late(device, new_browser, pages_c
     ],
     ids=["another site", "made for another site", "owner not seen", "a copy", "unknown"],
 )
-async def test_an_answer_is_refused_when_something_is_wrong(device, new_browser, name, value):
+async def test_an_invalid_passkey_response_is_refused(device, new_browser, name, value):
     assert (await sign_in(new_browser(), device)).status_code == 200
     setattr(device, name, value)
     answer = await sign_in(new_browser(), device)
@@ -106,13 +106,13 @@ async def test_an_answer_is_refused_when_something_is_wrong(device, new_browser,
     assert "not accepted" in answer.json()["wrong"]
 
 
-async def test_no_passkey_is_made_when_the_proof_is_old(browser, signed_in, pages_clock):
+async def test_creating_a_passkey_requires_a_recent_sign_in(browser, signed_in, pages_clock):
     pages_clock.forward(minutes=6)
     answer = await browser.ask(MAKE, {})
     assert answer.json() == {"go": "/confirm?next=%2Fset-up"}
 
 
-async def test_no_passkey_is_made_by_half_when_there_is_a_second_factor(anna, browser):
+async def test_creating_a_passkey_requires_the_second_factor(anna, browser):
     await give_password(browser, anna.email)
     await browser.follow()
     assert "second-factor" in (await browser.ask(MAKE, {})).json()["go"]
@@ -131,7 +131,7 @@ async def test_a_passkey_is_removed_unless_it_is_the_last_factor(device, browser
     assert await bank.pool.fetchval("SELECT count(*) FROM passkey") == 1
 
 
-async def test_nonsense_is_refused(browser):
+async def test_a_malformed_passkey_request_is_refused(browser):
     await browser.go("/sign-in")
     assert (await browser.ask(SIGN, {"credential": {"id": "x"}})).status_code == 422
     assert (await browser.ask(SIGN, [])).status_code == 400

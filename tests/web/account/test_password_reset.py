@@ -1,10 +1,10 @@
-"""Mailed links: a first sign-in from nothing, a forgotten password, and what strangers learn."""
+"""Mailed links: a first sign-in, a forgotten password, and that strangers learn nothing."""
 
 import asyncio
 
 import pyotp
 import pytest
-from tests.support.browser import found
+from tests.support.browser import first_match
 from tests.support.oauth import Member, Relying, program
 from tests.web.steps import give_password, reset_link
 
@@ -16,7 +16,9 @@ from billfold.oauth.server.token_exchange import refresh
 NEW = "lantern-gravel-otter"
 
 
-async def test_somebody_new_sets_password_and_app_and_is_in(bank, anna, browser, pages_clock, emails):
+async def test_a_new_user_sets_a_password_and_an_authenticator_and_is_signed_in(
+    bank, anna, browser, pages_clock, emails
+):
     user_id = await user_members.create_user(
         bank.pool, bank.vault, email="Ben@Northwind.example", first_name="Ben", last_name="Ode", now=pages_clock.now
     )
@@ -27,7 +29,7 @@ async def test_somebody_new_sets_password_and_app_and_is_in(bank, anna, browser,
     await browser.send("/password", password=NEW, again=NEW)
     await browser.follow()
     await browser.follow()
-    key = found(r'class="key">([A-Z2-7 ]+)<', browser.page.text).replace(" ", "")
+    key = first_match(r'class="key">([A-Z2-7 ]+)<', browser.page.text).replace(" ", "")
     assert (await browser.send("/set-up", code="000000")).status_code == 422
     assert (await browser.send("/set-up", code=pyotp.TOTP(key).at(pages_clock.now))).status_code == 303
     await browser.follow()
@@ -37,7 +39,7 @@ async def test_somebody_new_sets_password_and_app_and_is_in(bank, anna, browser,
     assert told == ["Your password was changed", "Your second factor was changed"]
 
 
-async def test_a_forgotten_password_is_set_anew_and_the_old_sessions_end(anna, browser, new_browser, emails):
+async def test_a_password_reset_ends_existing_sessions(anna, browser, new_browser, emails):
     other = new_browser()
     await anna.sign_in(other)
     await browser.go(await reset_link(browser, emails, anna.email))
@@ -50,7 +52,7 @@ async def test_a_forgotten_password_is_set_anew_and_the_old_sessions_end(anna, b
     assert (await give_password(fresh, anna.email)).status_code == 422
 
 
-async def test_every_token_ends_when_a_password_is_set_anew(bank, auth_app, anna, browser, emails):
+async def test_a_password_reset_revokes_every_token_and_code(bank, auth_app, anna, browser, emails):
     client = await program(bank.pool, "books", requires_nonce=False)
     books = Relying(bank, auth_app, client, person=Member(anna.user_id, anna.user_id, anna.customer_id))
     tokens, code = await books.tokens(), await books.code()
@@ -63,7 +65,7 @@ async def test_every_token_ends_when_a_password_is_set_anew(bank, auth_app, anna
     await books.close()
 
 
-async def test_a_link_works_once_and_opening_the_page_does_not_consume_it(anna, browser, new_browser, emails):
+async def test_a_password_link_is_consumed_by_use_and_not_by_opening_it(anna, browser, new_browser, emails):
     path = await reset_link(browser, emails, anna.email)
     for _ in range(3):
         assert (await new_browser().go(path)).status_code == 200
@@ -75,13 +77,13 @@ async def test_a_link_works_once_and_opening_the_page_does_not_consume_it(anna, 
     assert (await browser.go(path)).status_code == 404
 
 
-async def test_a_link_to_reset_ends_after_an_hour(anna, browser, emails, pages_clock):
+async def test_a_password_reset_link_expires_after_an_hour(anna, browser, emails, pages_clock):
     link = await reset_link(browser, emails, anna.email)
     pages_clock.forward(minutes=61)
     assert (await browser.go(link)).status_code == 404
 
 
-async def test_no_token_is_issued_beside_a_new_password(bank, auth_app, anna):
+async def test_a_token_refreshed_during_a_password_reset_is_revoked(bank, auth_app, anna):
     client = await program(bank.pool, "books", requires_nonce=False)
     books = Relying(bank, auth_app, client, person=Member(anna.user_id, anna.user_id, anna.customer_id))
     tokens = await books.tokens()
@@ -98,7 +100,7 @@ async def test_no_token_is_issued_beside_a_new_password(bank, auth_app, anna):
     await books.close()
 
 
-async def test_an_unknown_address_gets_the_same_page_and_no_email(anna, browser, emails):
+async def test_a_password_reset_for_an_unknown_address_shows_the_same_page_and_sends_no_email(anna, browser, emails):
     said = []
     for email in (anna.email, "nobody@northwind.example"):
         await browser.go("/forgot")
@@ -108,7 +110,7 @@ async def test_an_unknown_address_gets_the_same_page_and_no_email(anna, browser,
     assert len(await emails()) == 1
 
 
-async def test_one_reset_email_a_minute_is_sent(anna, browser, new_browser, emails, pages_clock):
+async def test_password_reset_emails_are_limited_to_one_per_minute(anna, browser, new_browser, emails, pages_clock):
     browsers = [browser, *(new_browser() for _ in range(8))]
     for each in browsers:
         await each.go("/forgot")
@@ -122,7 +124,7 @@ async def test_one_reset_email_a_minute_is_sent(anna, browser, new_browser, emai
     assert len(await emails()) == 1
 
 
-async def test_a_second_request_leaves_the_first_link_valid_until_one_is_used(
+async def test_a_second_reset_request_keeps_the_first_link_valid_until_one_is_used(
     bank, anna, browser, new_browser, emails, pages_clock
 ):
     first = await reset_link(browser, emails, anna.email)
@@ -135,7 +137,7 @@ async def test_a_second_request_leaves_the_first_link_valid_until_one_is_used(
     assert (await new_browser().go(second)).status_code == 404
 
 
-async def test_a_user_gets_so_many_links_a_day_and_strangers_learn_nothing(bank, anna, browser, emails, pages_clock):
+async def test_password_reset_links_are_limited_per_day_without_revealing_it(bank, anna, browser, emails, pages_clock):
     for _ in range(12):
         await browser.go("/forgot")
         assert (await browser.send("/forgot", email=anna.email)).status_code == 200
@@ -151,7 +153,7 @@ async def test_a_user_gets_so_many_links_a_day_and_strangers_learn_nothing(bank,
         (NEW, NEW + "x", "typed differently"),
     ],
 )
-async def test_a_password_is_refused_when_it_is_weak(bank, anna, browser, password, again, said):
+async def test_a_weak_new_password_is_refused(bank, anna, browser, password, again, said):
     async with bank.pool.acquire() as conn:
         secret = await links.create_link(conn, anna.user_id, "reset", now=anna.pages_clock.now)
     await browser.go(f"/password?link={secret}")

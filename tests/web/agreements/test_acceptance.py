@@ -19,7 +19,7 @@ async def fabrikam(bank, anna):
     return f"/companies/{customer_id}/agreements"
 
 
-async def test_changed_agreements_are_read_and_accepted_after_signing_in(bank, anna, browser, new_browser, fabrikam):
+async def test_changed_agreements_are_shown_and_accepted_after_sign_in(bank, anna, browser, new_browser, fabrikam):
     company = fabrikam.split("/")[2]
     page = await anna.sign_in(browser, "/team")
     assert page.url.raw_path.decode() == f"{fabrikam}?next=%2Fteam"
@@ -49,7 +49,7 @@ async def test_changed_agreements_are_read_and_accepted_after_signing_in(bank, a
     assert [each["version"] for each in await store.list_acceptances(bank.pool, company)] == [SECOND, FIRST]
 
 
-async def test_only_an_administrator_of_the_company_accepts(bank, anna, browser, fabrikam):
+async def test_accepting_agreements_requires_an_administrator_of_the_customer(bank, anna, browser, fabrikam):
     await bank.pool.execute("UPDATE membership SET role = 'MANAGER' WHERE customer_id = $1", fabrikam.split("/")[2])
     page = await anna.sign_in(browser)
     assert page.url.path == "/account"

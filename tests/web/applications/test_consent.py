@@ -3,7 +3,7 @@
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
-from tests.support.browser import found
+from tests.support.browser import first_match
 from tests.support.oauth import ISSUER, REDIRECT, SCOPES, Relying, came, company, program
 
 from billfold.identity.members import store as user_members
@@ -31,7 +31,7 @@ async def token_of(books, page):
     return (await books.exchange(came(page.headers["location"]).fields["code"])).json()["access_token"]
 
 
-async def test_consent_says_who_asks_for_what_and_leads_back(anna, browser, books, bank, emails):
+async def test_the_consent_page_shows_client_and_scopes_and_redirects_back(anna, browser, books, bank, emails):
     await anna.sign_in(browser, await asking(books, scope="openid pockets.read pockets.write transfers.write"))
     assert "Give Books access?" in browser.text
     assert "for Northwind" in browser.text
@@ -51,7 +51,7 @@ async def test_consent_says_who_asks_for_what_and_leads_back(anna, browser, book
     assert "  - Know who you are" in text
 
 
-async def test_the_client_gets_access_denied_when_consent_is_refused(anna, browser, books, bank):
+async def test_refusing_consent_returns_access_denied_to_the_client(anna, browser, books, bank):
     await anna.sign_in(browser, await asking(books))
     page = await browser.send("/consent", decision="deny")
     told = parse_qs(urlsplit(page.headers["location"]).query)
@@ -60,7 +60,7 @@ async def test_the_client_gets_access_denied_when_consent_is_refused(anna, brows
     assert await bank.pool.fetchval("SELECT count(*) FROM oauth_grant") == 0
 
 
-async def test_consent_is_given_once(anna, browser, books, bank):
+async def test_consent_can_be_given_only_once_per_request(anna, browser, books, bank):
     await anna.sign_in(browser, await asking(books))
     shown = browser.page
     assert (await browser.send("/consent", decision="grant")).status_code == 303
@@ -69,7 +69,7 @@ async def test_consent_is_given_once(anna, browser, books, bank):
     assert await bank.pool.fetchval("SELECT count(*) FROM authorization_code") == 1
 
 
-async def test_consent_is_refused_for_a_company_of_others(anna, browser, books, bank):
+async def test_consent_for_a_foreign_customer_is_refused(anna, browser, books, bank):
     other = await company(bank.pool, "Somebody else")
     await anna.sign_in(browser, await asking(books))
     page = await browser.send("/consent", decision="grant", customer=str(other))
@@ -77,7 +77,7 @@ async def test_consent_is_refused_for_a_company_of_others(anna, browser, books, 
     assert await bank.pool.fetchval("SELECT count(*) FROM oauth_grant") == 0
 
 
-async def test_one_of_two_companies_is_chosen(anna, browser, books, bank):
+async def test_a_member_of_two_customers_chooses_one_at_consent(anna, browser, books, bank):
     other = await company(bank.pool, "Southwind")
     await user_members.add_member(bank.pool, other, anna.user_id, role="VIEWER", now=anna.pages_clock.now)
     await anna.sign_in(browser, await asking(books))
@@ -89,7 +89,7 @@ async def test_one_of_two_companies_is_chosen(anna, browser, books, bank):
     assert access.role == "VIEWER"
 
 
-async def test_tokens_end_at_once_when_access_is_taken_back(anna, browser, books, bank):
+async def test_withdrawing_access_revokes_tokens_immediately(anna, browser, books, bank):
     await anna.sign_in(browser, await asking(books))
     token = await token_of(books, await browser.send("/consent", decision="grant"))
     assert await grants.find_access_token(bank.pool, token, wall_now()) is not None
@@ -103,7 +103,7 @@ async def test_tokens_end_at_once_when_access_is_taken_back(anna, browser, books
 
 
 @pytest.mark.parametrize("way", ["sign out", "deactivate"])
-async def test_tokens_end_at_once_when_their_person_leaves(anna, browser, books, bank, way):
+async def test_signing_out_or_leaving_revokes_granted_tokens_immediately(anna, browser, books, bank, way):
     await anna.sign_in(browser, await asking(books))
     token = await token_of(books, await browser.send("/consent", decision="grant"))
     await browser.go("/account")
@@ -115,7 +115,7 @@ async def test_tokens_end_at_once_when_their_person_leaves(anna, browser, books,
 
 
 @pytest.mark.parametrize("asked", [{"prompt": "login"}, {"max_age": "60"}], ids=["prompt login", "max_age"])
-async def test_a_proof_is_asked_for_again_when_the_program_wants_a_fresh_one(anna, browser, books, asked):
+async def test_consent_asks_for_a_fresh_sign_in_when_the_client_requires_one(anna, browser, books, asked):
     anna.pages_clock.forward(minutes=-3)
     await anna.sign_in(browser)
     anna.pages_clock.now = wall_now()
@@ -135,14 +135,14 @@ async def test_a_proof_is_asked_for_again_when_the_program_wants_a_fresh_one(ann
     assert "Give Books access?" in browser.text
 
 
-async def test_a_grant_is_refused_when_the_fresh_proof_was_left_out(anna, browser, books, bank):
+async def test_consent_without_the_required_fresh_sign_in_is_refused(anna, browser, books, bank):
     anna.pages_clock.forward(minutes=-3)
     await anna.sign_in(browser)
     anna.pages_clock.now = wall_now()
     await browser.go(await asking(books))
     shown = browser.page.text
     wanted = (await asking(books, prompt="login")).partition("request=")[2]
-    asked = found(r'name="request" value="([^"]+)"', shown)
+    asked = first_match(r'name="request" value="([^"]+)"', shown)
     form = {"csrf": browser.csrf, "request": wanted, "decision": "grant"}
     form["customer"] = str(anna.customer_id)
     assert asked != wanted
@@ -151,7 +151,7 @@ async def test_a_grant_is_refused_when_the_fresh_proof_was_left_out(anna, browse
     assert await bank.pool.fetchval("SELECT count(*) FROM oauth_grant") == 0
 
 
-async def test_others_cannot_take_access_back(anna, browser, books, bank, pages_clock):
+async def test_revoking_a_grant_of_a_different_user_does_nothing(anna, browser, books, bank, pages_clock):
     await anna.sign_in(browser, await asking(books))
     await browser.send("/consent", decision="grant")
     grant_id = await bank.pool.fetchval("SELECT grant_id FROM oauth_grant")

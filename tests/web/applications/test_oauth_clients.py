@@ -1,4 +1,4 @@
-"""Programs of a company: who may register them, what is refused, and for whom they work."""
+"""OAuth clients of a company: who may register them, what is refused, and which customers they access."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ from billfold.web.team import oauth_clients as page
 
 
 @pytest.fixture
-async def inside(anna, browser):
+async def signed_in_browser(anna, browser):
     """The browser of the administrator, who has just proved who she is."""
     await anna.sign_in(browser)
     return browser
@@ -24,10 +24,10 @@ async def count(bank):
     return await bank.pool.fetchval("SELECT count(*) FROM oauth_client")
 
 
-async def test_an_administrator_registers_a_client_and_gets_an_email(anna, inside, bank, emails):
-    await inside.go("/account")
-    assert f'href="{applications(anna)}"' in inside.page.text
-    path = await register(anna, inside)
+async def test_an_administrator_registers_a_client_and_gets_an_email(anna, signed_in_browser, bank, emails):
+    await signed_in_browser.go("/account")
+    assert f'href="{applications(anna)}"' in signed_in_browser.page.text
+    path = await register(anna, signed_in_browser)
     made = await clients.find_client(bank.pool, client_of(path))
     assert made is not None
     assert (made.name, made.profile, made.owner_id) == ("Books", "fapi2", anna.customer_id)
@@ -38,18 +38,18 @@ async def test_an_administrator_registers_a_client_and_gets_an_email(anna, insid
     assert (made.dpop_bound, made.requires_nonce, made.requires_signature) == (True, True, False)
     [key] = await clients.list_client_keys(bank.pool, made.client_id, anna.pages_clock.now)
     assert key.key_id == KEYS["ES256"].thumbprint
-    await inside.follow()
+    await signed_in_browser.follow()
     for told in (made.client_id, key.key_id, "https://auth.localhost:8443", REDIRECT):
-        assert told in inside.text
+        assert told in signed_in_browser.text
     [(subject, text)] = await emails()
     assert subject == "An application of Northwind was changed"
     assert "the application Books was registered" in text
 
 
-async def test_everything_that_can_be_chosen_is_kept(anna, inside, bank):
+async def test_a_registered_oauth_client_has_the_chosen_options(anna, signed_in_browser, bank):
     path = await register(
         anna,
-        inside,
+        signed_in_browser,
         profile="documented",
         refreshes=None,
         requires_signature="yes",
@@ -79,48 +79,48 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_nothing_is_registered_when_a_field_is_wrong(anna, inside, bank):
+async def test_an_invalid_oauth_client_form_registers_nothing(anna, signed_in_browser, bank):
     for changed, said in WRONG:
-        assert await register(anna, inside, **changed) is None
-        assert inside.page.status_code == 422
-        (mistake,) = inside.mistakes.values()
+        assert await register(anna, signed_in_browser, **changed) is None
+        assert signed_in_browser.page.status_code == 422
+        (mistake,) = signed_in_browser.mistakes.values()
         assert said in mistake
-        assert 'value="Keeps our books"' in inside.page.text or "description" in changed
-    assert await register(anna, inside, name="a\0b") is None
-    assert inside.page.status_code == 400
+        assert 'value="Keeps our books"' in signed_in_browser.page.text or "description" in changed
+    assert await register(anna, signed_in_browser, name="a\0b") is None
+    assert signed_in_browser.page.status_code == 400
     assert await count(bank) == 0
 
 
-async def test_there_is_an_end_to_programs(anna, inside, bank, monkeypatch):
+async def test_registering_oauth_clients_over_the_limit_is_refused(anna, signed_in_browser, bank, monkeypatch):
     monkeypatch.setattr(page, "CLIENTS_MAX", 1)
-    await register(anna, inside)
-    assert await register(anna, inside) is None
-    assert "applications are in use" in inside.text
+    await register(anna, signed_in_browser)
+    assert await register(anna, signed_in_browser) is None
+    assert "applications are in use" in signed_in_browser.text
     assert await count(bank) == 1
 
 
-async def test_only_administrators_come_in(anna, inside, bank):
-    path = await register(anna, inside)
-    await inside.follow()
-    csrf = {"csrf": inside.csrf}
+async def test_oauth_client_pages_are_forbidden_to_non_administrators(anna, signed_in_browser, bank):
+    path = await register(anna, signed_in_browser)
+    await signed_in_browser.follow()
+    csrf = {"csrf": signed_in_browser.csrf}
     for role in ("MANAGER", "APPROVER", "INITIATOR", "VIEWER"):
         await user_members.add_member(bank.pool, anna.customer_id, anna.user_id, role=role, now=anna.pages_clock.now)
-        await inside.go("/account")
-        assert applications(anna) not in inside.page.text
+        await signed_in_browser.go("/account")
+        assert applications(anna) not in signed_in_browser.page.text
         for where in (applications(anna), f"{applications(anna)}/new", path):
-            assert (await inside.go(where)).status_code == 403
+            assert (await signed_in_browser.go(where)).status_code == 403
         for where in (applications(anna), f"{path}/keys", f"{path}/keys/x/revoke", f"{path}/revoke"):
-            assert (await inside.post(where, csrf)).status_code == 403
+            assert (await signed_in_browser.post(where, csrf)).status_code == 403
     assert await count(bank) == 1
 
 
-async def test_another_companys_programs_are_not_there(anna, inside, bank):
+async def test_oauth_clients_of_a_different_customer_return_404(anna, signed_in_browser, bank):
     """Whether of a company she is no member of, or under her own company's name."""
     other = await company(bank.pool, "Southwind")
     theirs = await program(bank.pool, "theirs", owner_id=other)
     await program(bank.pool, "of-the-operator")
-    await inside.go("/account")
-    csrf = {"csrf": inside.csrf}
+    await signed_in_browser.go("/account")
+    csrf = {"csrf": signed_in_browser.csrf}
     at_home = applications(anna)
     abroad = f"/companies/{other}/applications"
     for where in (
@@ -133,34 +133,34 @@ async def test_another_companys_programs_are_not_there(anna, inside, bank):
         f"{at_home}/a%00b",
         "/companies/x/applications",
     ):
-        assert (await inside.go(where)).status_code == 404, where
+        assert (await signed_in_browser.go(where)).status_code == 404, where
     for where in (
         abroad,
         f"{at_home}/theirs/keys",
         f"{at_home}/theirs/revoke",
         f"{at_home}/theirs/keys/{KEYS['ES256'].thumbprint}/revoke",
     ):
-        answer = await inside.post(where, {**csrf, "public_key": KEYS["PS256"].pem})
+        answer = await signed_in_browser.post(where, {**csrf, "public_key": KEYS["PS256"].pem})
         assert answer.status_code == 404, where
     assert await clients.find_client(bank.pool, "theirs") == theirs
     assert len(await clients.list_client_keys(bank.pool, "theirs", anna.pages_clock.now)) == 1
 
 
-async def test_somebody_who_left_the_company_manages_nothing(anna, inside, bank):
+async def test_a_deactivated_member_cannot_manage_oauth_clients(anna, signed_in_browser, bank):
     await user_members.deactivate_member(bank.pool, anna.customer_id, anna.user_id, now=anna.pages_clock.now)
-    assert (await inside.go(applications(anna))).status_code == 404
+    assert (await signed_in_browser.go(applications(anna))).status_code == 404
 
 
-async def test_a_proof_is_asked_for_again_before_anything_is_changed(anna, inside, bank):
-    path = await register(anna, inside)
-    await inside.go(path)
-    csrf = {"csrf": inside.csrf}
+async def test_changing_an_oauth_client_requires_a_recent_sign_in(anna, signed_in_browser, bank):
+    path = await register(anna, signed_in_browser)
+    await signed_in_browser.go(path)
+    csrf = {"csrf": signed_in_browser.csrf}
     anna.pages_clock.forward(minutes=6)
-    assert (await inside.go(path)).status_code == 200
-    page = await inside.go(f"{applications(anna)}/new")
+    assert (await signed_in_browser.go(path)).status_code == 200
+    page = await signed_in_browser.go(f"{applications(anna)}/new")
     assert page.headers["location"].startswith("/confirm?next=%2Fcompanies")
     for where in (applications(anna), f"{path}/keys", f"{path}/revoke"):
-        answer = await inside.post(where, {**csrf, "public_key": KEYS["PS256"].pem})
+        answer = await signed_in_browser.post(where, {**csrf, "public_key": KEYS["PS256"].pem})
         assert answer.headers["location"].startswith("/confirm"), where
     made = await clients.find_client(bank.pool, client_of(path))
     assert made is not None

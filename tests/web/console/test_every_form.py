@@ -1,4 +1,4 @@
-"""Every form of the consoles, as they are declared: from its own browser alone, by who may, once."""
+"""Every declared form of the consoles: from its own browser only, by authorized users, once."""
 
 import asyncio
 import re
@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from tests.support.applications import Applicant
 from tests.support.approvals import REQUESTS, on_us
-from tests.support.browser import Browser, forms_of, found
+from tests.support.browser import Browser, first_match, forms_of
 from tests.support.cards import Holder
 from tests.support.oauth import new_key
 from tests.support.world import UNKNOWN
@@ -63,7 +63,7 @@ def filled(path, home):
     return re.sub(r"\{[^}]+\}", UNKNOWN, of_home)
 
 
-async def test_every_form_is_refused_without_its_token_its_session_and_to_strangers(
+async def test_every_console_form_is_refused_without_token_or_session_and_to_foreign_users(
     bank, console_app, console, operators, partner_people, customer_desk, other_customer, other_partner
 ):
     """A form without the token of its browser is 403, one of a stranger 404, and who is not signed in is led there."""
@@ -99,7 +99,7 @@ async def test_every_form_is_refused_without_its_token_its_session_and_to_strang
 
 
 @pytest.fixture
-def twice(bank):
+def send_twice(bank):
     """Send a form twice at once, and see that it is done once."""
 
     async def send(browser, path, form):
@@ -117,24 +117,37 @@ def twice(bank):
     return send
 
 
-async def test_every_form_that_is_sent_twice_at_once_is_done_once(
-    *, bank, twice, console, operators, partner_people, customer_desk, manager, customer_world, funded, other
+async def test_every_console_form_submitted_twice_concurrently_is_executed_once(
+    *,
+    bank,
+    send_twice,
+    console,
+    operators,
+    partner_people,
+    customer_desk,
+    manager,
+    customer_world,
+    funded,
+    payroll_pocket,
 ):
     tried = set()
 
     async def send(path, browser, at, form=None):
         tried.add(path)
-        await twice(browser, at, form or {})
+        await send_twice(browser, at, form or {})
 
     admin = await console(customer_desk)
     await _company(admin, send)
-    approver, made = await console(manager), await customer_desk.post(REQUESTS, on_us(funded, 1_000_00, to=other))
+    approver, made = (
+        await console(manager),
+        await customer_desk.post(REQUESTS, on_us(funded, 1_000_00, to=payroll_pocket)),
+    )
     device, path = await with_passkey(approver), f"{approver.home}/approvals/transfers/{made['id']}"
     await approver.go(path)
     fields = {"content_hash": made["content_hash"], **await signed(approver, device, path)}
     await send("/companies/{customer_id:str}/approvals/transfers/{request_id:str}", approver, path, fields)
     await _operator(bank, await operators("ADMIN"), funded, Applicant(customer_world), send)
-    await _partner(bank, await partner_people("acme", role="ADMIN"), customer_world, other, send)
+    await _partner(bank, await partner_people("acme", role="ADMIN"), customer_world, payroll_pocket, send)
     assert tried | TRIED_ELSEWHERE.keys() == CONSOLE_FORMS, "those of teams: tests/web"
 
 
@@ -218,7 +231,7 @@ async def _operator(bank, browser, pocket, applicant, send):
         {"decision": "return", "reason": "NO_ACCOUNT"},
     )
     await browser.go("/bank/rails")
-    file = found(r'href="(/bank/rails/[^"?]+)"', browser.page.text)
+    file = first_match(r'href="(/bank/rails/[^"?]+)"', browser.page.text)
     await send("/bank/rails/{file_id:str}/retry", browser, f"{file}/retry")
     await bank.ports[RailExchanges].ach.network_side().transmit("odd", b"odd")
     odd = await AchFileProcessor().store_file(bank, "odd")

@@ -1,4 +1,4 @@
-"""Money is moved through the pages: previewed, requested, decided over the hash of what is shown, and refused."""
+"""Money is moved through the pages: previewed, requested, decided over the hash of the content, and refused."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ import pyotp
 import pytest
 from tests.support.applications import PAGE
 from tests.support.approvals import REQUESTS, hold_roles, on_us, path_of, status_of
-from tests.support.browser import ORIGIN, forms_of, found
+from tests.support.browser import ORIGIN, first_match, forms_of
 from tests.support.passkey_device import Device
 
 from billfold.approvals.checks import check_rows
@@ -28,10 +28,10 @@ async def with_passkey(browser):
 
 
 async def signed(browser, device, path, decision="APPROVED"):
-    """Return the fields by which a passkey signs a decision about what the page shows."""
+    """Return the fields by which a passkey signs a decision about the content of the page."""
     form = forms_of(browser.page.text)[path]
     sent = {"decision": decision, "content_hash": form["content_hash"]}
-    answer = (await browser.ask(found(r'data-signs="([^"]+)"', browser.page.text), sent)).json()
+    answer = (await browser.ask(first_match(r'data-signs="([^"]+)"', browser.page.text), sent)).json()
     return {**sent, "nonce": answer["nonce"], "credential": json.dumps(device.sign(answer["options"]))}
 
 
@@ -40,12 +40,14 @@ async def decide(browser, device, path, decision="APPROVED"):
     return await browser.send(path, **await signed(browser, device, path, decision))
 
 
-async def test_a_transfer_is_previewed_requested_and_approved_by_another(customer_desk, console, funded, other):
+async def test_a_transfer_is_previewed_requested_and_approved_by_a_second_member(
+    customer_desk, console, funded, payroll_pocket
+):
     maker, approver = await console(customer_desk, role="INITIATOR"), await console(customer_desk)
     device = await with_passkey(approver)
     path = f"{maker.home}/move-money"
     await maker.go(f"{path}?origin={funded.id}")
-    sent = {"origin": funded.id, "to": f"pocket:{other.id}"}
+    sent = {"origin": funded.id, "to": f"pocket:{payroll_pocket.id}"}
     page = await maker.send(path, step="preview", **sent, amount="a lot")
     assert (page.status_code, maker.mistakes) == (422, {"amount": "The amount must be dollars like 1,250.50."})
     await maker.send(path, step="preview", **sent, amount="0")
@@ -71,10 +73,10 @@ async def test_a_transfer_is_previewed_requested_and_approved_by_another(custome
     assert "Completed" in maker.text
 
 
-async def test_a_decision_counts_for_what_was_shown_and_from_members_who_may_decide(
-    customer_desk, manager, console, other_customer, funded, other
+async def test_an_approval_counts_only_for_the_shown_content_and_from_permitted_members(
+    customer_desk, manager, console, other_customer, funded, payroll_pocket
 ):
-    body = on_us(funded, 1_000_00, to=other)
+    body = on_us(funded, 1_000_00, to=payroll_pocket)
     made = await customer_desk.post(REQUESTS, body)
     own, approver = await console(customer_desk), await console(manager)
     viewer, stranger = await console(customer_desk, role="VIEWER"), await console(other_customer)
@@ -108,10 +110,13 @@ async def test_a_decision_counts_for_what_was_shown_and_from_members_who_may_dec
     await expect_damage_named(customer_desk.bank.pool, SIGNED)
 
 
-async def test_a_decision_by_a_code_is_taken_once_and_leaves_what_verify_checks(
-    customer_desk, manager, console, funded, other
+async def test_an_approval_by_code_is_accepted_once_and_checked_by_verify(
+    customer_desk, manager, console, funded, payroll_pocket
 ):
-    approver, made = await console(manager), await customer_desk.post(REQUESTS, on_us(funded, 1_000_00, to=other))
+    approver, made = (
+        await console(manager),
+        await customer_desk.post(REQUESTS, on_us(funded, 1_000_00, to=payroll_pocket)),
+    )
     path = f"{approver.home}/approvals/transfers/{made['id']}"
     form = {"decision": "APPROVED", "code": await new_code(customer_desk.bank, manager.team.user_id)}
     await approver.go(path)
@@ -148,7 +153,7 @@ BY_CODE = NO_REVIEW | {
 
 
 async def expect_damage_named(pool, damages):
-    """The one confirmed decision is verified again, and what does not fit is named."""
+    """Verify the only confirmed decision again; expect these findings."""
     async with pool.acquire() as conn:
         assert await wrong_decisions(conn) == set()
         for message, damage in damages.items():
@@ -160,7 +165,7 @@ async def expect_damage_named(pool, damages):
 
 
 async def wrong_decisions(conn):
-    """Return what is wrong with confirmed decisions, of which there is one at least."""
+    """Return the findings about confirmed decisions, of which there is one at least."""
     findings = Findings()
     async with conn.transaction():
         await check_rows(conn, findings)
@@ -189,13 +194,13 @@ async def test_a_counterparty_is_added_approved_and_removed(customer_desk, manag
     await maker.send(new, routing_number="021000021", account_type="CHECKING")
     assert maker.page.headers["location"].endswith("done=approval-needed")
     await approver.go(f"{approver.home}/approvals")
-    path = found(r'href="([^"]+/approvals/changes/[^"]+)"', approver.page.text)
+    path = first_match(r'href="([^"]+/approvals/changes/[^"]+)"', approver.page.text)
     await approver.go(path)
     assert "New counterparty: Contoso" in approver.text
     assert "1234567890" in approver.text
     assert (await decide(approver, device, path)).status_code == 303
     await maker.go(f"{maker.home}/counterparties")
-    one = found(r'href="([^"]+/counterparties/[0-9a-f-]{36})"', maker.page.text)
+    one = first_match(r'href="([^"]+/counterparties/[0-9a-f-]{36})"', maker.page.text)
     await maker.go(one)
     assert "Two small deposits : pending" in maker.text
     await maker.send(one, change="remove")
@@ -203,7 +208,7 @@ async def test_a_counterparty_is_added_approved_and_removed(customer_desk, manag
     assert "Removed , it cannot be paid" in maker.text
 
 
-async def test_an_account_is_verified_by_documents_that_are_uploaded(customer_desk, console, other_customer, funded):
+async def test_a_counterparty_account_is_verified_by_uploaded_documents(customer_desk, console, other_customer, funded):
     maker, stranger = await console(customer_desk), await console(other_customer)
     new = f"{maker.home}/counterparties/new"
     path = f"{maker.home}/counterparties/documents?type=ach"
@@ -243,17 +248,23 @@ FORMS = ("move-money", "transfer-requests/{request}/cancel", "counterparties/new
 
 
 @pytest.mark.parametrize("place", FORMS)
-async def test_a_form_is_taken_from_its_own_browser_once(
-    customer_desk, manager, console, other_customer, funded, other, place
+async def test_a_console_form_is_accepted_once_and_only_from_its_own_browser(
+    customer_desk, manager, console, other_customer, funded, payroll_pocket, place
 ):
-    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
+    made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     ach = {"type": "ach", "routing_number": "021000021", "account_number": "1234567890", "account_type": "CHECKING"}
     name = {"counterparty_name": {"type": "business", "business_name": "Contoso"}}
     body = ach | name | {"verification": {"type": "micro_deposits"}}
     payee = await customer_desk.post("/api/v2/counterparties/", body)
     own, stranger = await console(customer_desk), await console(other_customer)
     path = f"{own.home}/{place.format(request=made['id'], payee=payee['id'])}"
-    form = {"step": "request", "origin": funded.id, "to": f"pocket:{other.id}", "amount": "5", "change": "remove"}
+    form = {
+        "step": "request",
+        "origin": funded.id,
+        "to": f"pocket:{payroll_pocket.id}",
+        "amount": "5",
+        "change": "remove",
+    }
     form |= ach | {"business_name": "Fabrikam", "form_key": "0123456789", "transfer_id": payee["id"]}
     await own.go(own.home)
     await stranger.go(stranger.home)
@@ -271,7 +282,7 @@ async def test_a_form_is_taken_from_its_own_browser_once(
 
 
 async def written(customer_desk):
-    """Return how often what the forms do has been done."""
+    """Return how often the actions of the forms have been executed."""
     return tuple(await customer_desk.bank.pool.fetchrow(_WRITTEN, UUID(customer_desk.team.customer)))
 
 

@@ -1,11 +1,11 @@
-"""What a company reads in the console: every page that leads from its home, every filter, and nothing of others."""
+"""Pages of a company in the console: every page linked from its home, every filter, and no foreign objects."""
 
 import csv
 import re
 from html import unescape
 
 import pytest
-from tests.support.browser import found
+from tests.support.browser import first_match
 from tests.support.world import UNKNOWN
 
 from billfold.web.console.lists import list_choices
@@ -36,12 +36,12 @@ def links_of(browser):
 
 
 def kind_of(path):
-    """Return a path without what differs between pages of one kind."""
+    """Return a path without the parts that differ between pages of one kind."""
     path = re.sub(r"(cusip|at|cursor|inputs|part)=[^&]*", r"\1=", _ID.sub("*", path))
     return re.sub(r"securities/\w+", "securities/*", path)
 
 
-async def test_every_page_that_a_company_is_led_to_is_there(console, customer_desk, reserve):
+async def test_every_linked_console_page_exists_and_explanations_match_their_amounts(console, customer_desk, reserve):
     """Pages are small and have an outline; an amount that is explained is the value of its explanation."""
     browser = await console(customer_desk, role="VIEWER")
     waiting, seen, explained = {browser.home: ""}, set(), 0
@@ -63,7 +63,7 @@ async def test_every_page_that_a_company_is_led_to_is_there(console, customer_de
         assert any(each.endswith(kind) for each in seen), (kind, sorted(seen))
 
 
-async def test_filters_stand_in_the_address_and_the_file_has_the_same_rows(
+async def test_console_filters_are_in_the_url_and_the_csv_has_the_same_rows(
     console, customer_desk, reserve, monkeypatch
 ):
     browser = await console(customer_desk)
@@ -75,7 +75,7 @@ async def test_filters_stand_in_the_address_and_the_file_has_the_same_rows(
     await browser.go(address)
     assert browser.text.count("AUM fee") == 1
     assert "Wire received" not in browser.text
-    file = await browser.go(unescape(found(r'href="([^"]+csv[^"]+)"', browser.page.text)))
+    file = await browser.go(unescape(first_match(r'href="([^"]+csv[^"]+)"', browser.page.text)))
     rows = list(csv.DictReader(file.text.splitlines()))
     assert [(each["type"], each["time_booked"][:10]) for each in rows] == [("FEE", "2025-07-01")]
     await browser.go(f"{browser.home}/transactions?amount_from=249,999.99&amount_to=$250000")
@@ -104,7 +104,7 @@ WRONG = {
 }
 
 
-async def test_a_wrong_address_says_what_is_wrong_with_it(console, customer_desk):
+async def test_a_console_url_with_an_invalid_query_reports_the_error(console, customer_desk):
     browser = await console(customer_desk)
     for path, says in WRONG.items():
         page = await browser.go(f"{browser.home}/{path}")
@@ -119,7 +119,9 @@ async def test_a_wrong_address_says_what_is_wrong_with_it(console, customer_desk
     assert page.status_code == 400
 
 
-async def test_what_is_of_others_or_nobody_is_not_found(console, customer_desk, other_customer, customer_world):
+async def test_foreign_and_unknown_objects_in_the_console_return_404(
+    console, customer_desk, other_customer, customer_world
+):
     own = await customer_desk.pocket(name="Reserve")
     pocket = await other_customer.pocket(name="Theirs")
     named = {"pocket_id[]": [own.id]}

@@ -19,7 +19,7 @@ async def pocket(customer_desk, customer_world):
     return own
 
 
-async def test_a_report_is_requested_once_however_often_its_form_is_sent(console, customer_desk, pocket, bank):
+async def test_a_report_form_submitted_twice_creates_one_request(console, customer_desk, pocket, bank):
     browser = await console(customer_desk, role="MANAGER")
     new = f"{browser.home}/reports/new"
     await browser.go(f"{new}?type=TRADE_REPORT")
@@ -49,7 +49,9 @@ async def test_a_report_is_requested_once_however_often_its_form_is_sent(console
         assert (await browser.go(wrong)).status_code == 404
 
 
-async def test_who_may_not_request_reports_reads_them(console, customer_desk, other_customer, pocket, console_app):
+async def test_a_viewer_can_read_reports_but_not_request_them(
+    console, customer_desk, other_customer, pocket, console_app
+):
     viewer = await console(customer_desk, role="VIEWER")
     await viewer.go(f"{viewer.home}/reports")
     assert "Request a report" not in viewer.text
@@ -68,7 +70,7 @@ async def test_who_may_not_request_reports_reads_them(console, customer_desk, ot
     await stranger.close()
 
 
-async def test_statements_lead_to_their_files(console, customer_desk, other_customer, pocket):
+async def test_console_statements_link_to_their_files(console, customer_desk, other_customer, pocket):
     await make_june(customer_desk, customer_desk.team.customer)
     browser = await console(customer_desk, role="VIEWER")
     await browser.go(f"{browser.home}/statements?period=2025-06&type=BANK&pocket={pocket.id}")

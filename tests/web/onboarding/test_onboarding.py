@@ -3,7 +3,7 @@
 import pytest
 from tests.journeys.test_nothing_personal_in_a_dump import places_of_personal_data
 from tests.support.applications import ABROAD, BUSINESS, OWNER, PAGE, PICTURE, V2, Applicant, run_jobs
-from tests.support.browser import Guest, forms_of, found, invite_path, link_in, mailed
+from tests.support.browser import Guest, first_match, forms_of, invite_path, link_in, mailed
 
 from billfold.platform.clock import wall_now
 
@@ -22,7 +22,7 @@ HOME = {
 
 
 @pytest.fixture
-async def guests(pages_app, pages_clock):
+async def new_guest(pages_app, pages_clock):
     """Make guests, each with a browser of their own."""
     pages_clock.now = wall_now()
     made = []
@@ -38,7 +38,7 @@ async def guests(pages_app, pages_clock):
 
 @pytest.fixture
 def invite(customer_desk):
-    """Invite somebody and return the path of the mailed link, with what was answered."""
+    """Invite a person; return the path of the mailed link, and the response."""
 
     async def send(application_id, kind, email, **fields):
         body = {"invitation_type": kind, **fields}
@@ -84,7 +84,7 @@ async def fill_business(carol):
 async def fill_person(carol):
     """Add a person with everything that is asked of them; return where they are."""
     page = await carol.fill("people/new", name__first_name="Bo", name__last_name="Reyes", date_of_birth="1980-02-29")
-    person = found(rf"{carol.base}/(people/[0-9a-f-]{{36}})/address\?done=saved", page.headers["location"])
+    person = first_match(rf"{carol.base}/(people/[0-9a-f-]{{36}})/address\?done=saved", page.headers["location"])
     await carol.fill(f"{person}/address", **HOME)
     await carol.fill(f"{person}/identification", **PASSPORT)
     roles = {f"roles__{each}": "yes" for each in ("CONTROL_PERSON", "AUTHORIZED_REPRESENTATIVE")}
@@ -92,10 +92,10 @@ async def fill_person(carol):
     return person
 
 
-async def test_a_collaborator_fills_in_everything_and_sees_no_number_again(customer_desk, guests, invite):
+async def test_a_collaborator_completes_an_application_with_masked_tax_ids(customer_desk, new_guest, invite):
     applicant = Applicant(customer_desk, V2)
     made = (await customer_desk.post(V2, {"name": "Fabrikam"}))["id"]
-    carol = await guests().open((await invite(made, "COLLABORATOR", CAROL))[0])
+    carol = await new_guest().open((await invite(made, "COLLABORATOR", CAROL))[0])
     await fill_business(carol)
     stored = await applicant.get(made)
     assert stored["identification_number"]["identification_number"] == "*****6789"
@@ -120,10 +120,12 @@ async def test_a_collaborator_fills_in_everything_and_sees_no_number_again(custo
     assert await customer_desk.get(applicant.parties(made)) == []
 
 
-async def test_an_authorized_person_submits_what_they_have_read(customer_desk, guests, invite):
+async def test_an_authorized_person_submits_only_the_application_version_they_reviewed(
+    customer_desk, new_guest, invite
+):
     applicant = Applicant(customer_desk, V2)
     made = await applicant.simple(agreement_consent=None)
-    dan = await guests().open((await invite(made, "AUTHORIZED_PERSON", DAN, first_name="Dan", last_name="Poe"))[0])
+    dan = await new_guest().open((await invite(made, "AUTHORIZED_PERSON", DAN, first_name="Dan", last_name="Poe"))[0])
     await dan.follow()
     assert "Northwind Trading LLC" in dan.text
     for number in ("12-3456789", "123-45-6789"):
@@ -150,11 +152,13 @@ async def test_an_authorized_person_submits_what_they_have_read(customer_desk, g
     assert sent["status"] == "ACCEPTED"
 
 
-async def test_what_is_incomplete_or_wrong_is_kept_and_shown_again_on_any_device(customer_desk, guests, invite):
+async def test_incomplete_or_invalid_application_input_is_kept_as_a_draft_on_any_device(
+    customer_desk, new_guest, invite
+):
     applicant = Applicant(customer_desk, V2)
     made = (await customer_desk.post(V2, {"name": "Fabrikam"}))["id"]
     link, _ = await invite(made, "COLLABORATOR", CAROL)
-    carol = await guests().open(link)
+    carol = await new_guest().open(link)
     page = await carol.fill(
         "business/contact",
         address__city="London",
@@ -166,7 +170,7 @@ async def test_what_is_incomplete_or_wrong_is_kept_and_shown_again_on_any_device
     assert set(carol.mistakes) >= {"address.street_address", "contact.name.last_name", "contact.email"}
     stored = await applicant.get(made)
     assert (stored["address"], stored["contact"]["phone_number"]) == (None, "+12125550100")
-    phone = await guests().open(link, begins=False)
+    phone = await new_guest().open(link, begins=False)
     assert "Not complete" in phone.text
     await phone.at("business/contact")
     assert set(phone.mistakes) == set(carol.mistakes)
@@ -185,11 +189,11 @@ async def test_what_is_incomplete_or_wrong_is_kept_and_shown_again_on_any_device
     assert await places_of_personal_data(customer_desk.bank, "", [b"nobody.at.fabrikam", b"high street"]) == {}
 
 
-async def test_of_two_who_save_one_page_the_second_reads_what_the_first_has_saved(customer_desk, guests, invite):
+async def test_a_concurrent_save_of_an_application_page_shows_the_earlier_changes(customer_desk, new_guest, invite):
     applicant = Applicant(customer_desk, V2)
     made = (await customer_desk.post(V2, {"name": "Fabrikam"}))["id"]
-    carol = await guests().open((await invite(made, "COLLABORATOR", CAROL))[0])
-    dan = await guests().open((await invite(made, "COLLABORATOR", DAN))[0])
+    carol = await new_guest().open((await invite(made, "COLLABORATOR", CAROL))[0])
+    dan = await new_guest().open((await invite(made, "COLLABORATOR", DAN))[0])
     for each in (carol, dan):
         await each.at("business/business")
     path = "business/business"
@@ -202,7 +206,7 @@ async def test_of_two_who_save_one_page_the_second_reads_what_the_first_has_save
     assert (stored["name"], stored["website"]) == ("Fabrikam Inc", "fabrikam.example")
 
 
-async def test_a_related_party_reads_and_changes_only_the_requested_fields(customer_desk, guests, invite):
+async def test_a_related_party_reads_and_changes_only_the_requested_fields(customer_desk, new_guest, invite):
     applicant = Applicant(customer_desk, V2)
     made = await applicant.filled(OWNER, uploaded=False, address=ABROAD)
     asked = ["name", "date_of_birth", "identification_number"]
@@ -211,7 +215,7 @@ async def test_a_related_party_reads_and_changes_only_the_requested_fields(custo
         sent["related_party_id"],
         [each["id"] for each in await customer_desk.get(applicant.parties(made))],
     )
-    dan = await guests().open(link)
+    dan = await new_guest().open(link)
     for hidden in ("Marsh", "1980-02-29", "6789", "Main Street"):
         assert hidden not in dan.page.text
     await dan.fill(f"people/{own}/person", date_of_birth="1990-01-01")
@@ -237,19 +241,19 @@ async def test_a_related_party_reads_and_changes_only_the_requested_fields(custo
         assert (await dan.go(each)).status_code == 404
 
 
-async def test_links_open_their_own_invite_side_by_side_until_it_is_withdrawn_or_they_expire(
-    customer_desk, guests, invite, pages_clock
+async def test_invite_links_open_only_their_own_invite_until_withdrawn_or_expired(
+    customer_desk, new_guest, invite, pages_clock
 ):
     made, other = [(await customer_desk.post(V2, {"name": name}))["id"] for name in ("Fabrikam", "Contoso")]
     link, sent = await invite(made, "COLLABORATOR", CAROL)
-    carol = await guests().open(link, begins=False)
+    carol = await new_guest().open(link, begins=False)
     assert (await carol.at("business/business")).headers["location"] == carol.base
     elsewhere = carol.base.replace(sent["id"], (await invite(other, "COLLABORATOR", DAN))[1]["id"])
     assert (await carol.go(elsewhere)).status_code == 404
     secret = carol.http.cookies["__Host-invite-" + sent["id"]]
     stolen = {"cookie": f"__Host-invite-{elsewhere[-36:]}={secret}"}
     assert (await carol.http.get(elsewhere, headers=stolen)).status_code == 404
-    assert (await guests().go(link.replace("=", "=x"))).status_code == 404
+    assert (await new_guest().go(link.replace("=", "=x"))).status_code == 404
     listed = await customer_desk.get(invite_path(made, "invites"))
     assert listed["invites"][0]["status"] == "PENDING"
     pages_clock.forward(minutes=61)
@@ -271,9 +275,9 @@ async def test_links_open_their_own_invite_side_by_side_until_it_is_withdrawn_or
     assert (await carol.go(again)).status_code == 404
 
 
-async def test_a_file_that_the_api_refuses_is_refused_on_the_page(customer_desk, guests, invite):
+async def test_an_upload_that_the_api_refuses_is_refused_on_the_onboarding_page(customer_desk, new_guest, invite):
     made = (await customer_desk.post(V2, {"name": "Fabrikam", "entity_type": "PARTNERSHIP"}))["id"]
-    carol = await guests().open((await invite(made, "COLLABORATOR", CAROL))[0])
+    carol = await new_guest().open((await invite(made, "COLLABORATOR", CAROL))[0])
     applicant = Applicant(customer_desk, V2)
     (document,) = await applicant.documents(made)
     script = PAGE.replace(b"/Catalog", b"/Catalog/OpenAction<</S/JavaScript/JS(1)>>")
@@ -292,13 +296,11 @@ async def test_a_file_that_the_api_refuses_is_refused_on_the_page(customer_desk,
     assert await applicant.documents(made) == [document]
 
 
-async def test_a_double_click_adds_one_person_and_what_others_save_replaces_no_draft_unseen(
-    customer_desk, guests, invite
-):
+async def test_a_double_click_adds_one_related_party_and_saves_by_others_keep_drafts(customer_desk, new_guest, invite):
     applicant = Applicant(customer_desk, V2)
     made = (await customer_desk.post(V2, {"name": "Fabrikam"}))["id"]
-    carol = await guests().open((await invite(made, "COLLABORATOR", CAROL))[0])
-    dan = await guests().open((await invite(made, "COLLABORATOR", DAN))[0])
+    carol = await new_guest().open((await invite(made, "COLLABORATOR", CAROL))[0])
+    dan = await new_guest().open((await invite(made, "COLLABORATOR", DAN))[0])
     await carol.at("people/new")
     action = f"{carol.base}/people/new"
     form = forms_of(carol.page.text)[action] | {"name.first_name": "Bo", "name.last_name": "R\u00e9yes " + "x" * 44}
@@ -316,9 +318,7 @@ async def test_a_double_click_adds_one_person_and_what_others_save_replaces_no_d
     assert 'value="1 High Street"' in carol.page.text
 
 
-async def test_links_that_another_address_got_are_over_when_the_invite_is_mailed_elsewhere(
-    customer_desk, guests, invite
-):
+async def test_changing_the_email_of_an_invite_invalidates_its_earlier_links(customer_desk, new_guest, invite):
     made = (await customer_desk.post(V2, {"name": "Fabrikam"}))["id"]
     name = {"first_name": "Dan", "last_name": "Poe"}
     first, sent = await invite(made, "RELATED_PARTY", DAN, **name)
@@ -327,4 +327,4 @@ async def test_links_that_another_address_got_are_over_when_the_invite_is_mailed
     third, moved = await invite(made, "RELATED_PARTY", "dan@elsewhere.example", **party)
     assert moved["id"] == sent["id"]
     for link, status in ((first, 404), (second, 404), (third, 303)):
-        assert (await guests().go(link)).status_code == status
+        assert (await new_guest().go(link)).status_code == status

@@ -8,7 +8,7 @@ async def halfway(anna, browser):
     await browser.follow()
 
 
-async def test_a_code_is_taken_once(anna, new_browser):
+async def test_a_second_factor_code_is_accepted_once(anna, new_browser):
     one, other = new_browser(), new_browser()
     await anna.sign_in(one)
     await halfway(anna, other)
@@ -18,14 +18,14 @@ async def test_a_code_is_taken_once(anna, new_browser):
     assert (await other.send("/second-factor", code=anna.code)).status_code == 303
 
 
-async def test_a_code_is_wrong_when_it_is_a_minute_old(anna, browser):
+async def test_a_one_minute_old_second_factor_code_is_refused(anna, browser):
     await halfway(anna, browser)
     old = anna.code
     anna.pages_clock.forward(seconds=61)
     assert (await browser.send("/second-factor", code=old)).status_code == 422
 
 
-async def test_the_right_code_is_refused_when_five_were_wrong(anna, browser, emails):
+async def test_the_right_second_factor_code_is_refused_after_five_wrong_ones(anna, browser, emails):
     await halfway(anna, browser)
     for _ in range(5):
         anna.pages_clock.forward(seconds=10)
@@ -36,7 +36,7 @@ async def test_the_right_code_is_refused_when_five_were_wrong(anna, browser, ema
     assert len(await emails()) == 1
 
 
-async def test_the_lock_of_codes_stays_when_the_password_is_given_again(anna, browser):
+async def test_repeating_the_password_does_not_clear_the_second_factor_lock(anna, browser):
     await halfway(anna, browser)
     for _ in range(5):
         anna.pages_clock.forward(seconds=10)
@@ -45,7 +45,7 @@ async def test_the_lock_of_codes_stays_when_the_password_is_given_again(anna, br
     assert (await browser.send("/second-factor", code=anna.code)).status_code == 429
 
 
-async def test_half_a_session_ends_after_ten_minutes(anna, browser):
+async def test_a_session_without_second_factor_expires_after_ten_minutes(anna, browser):
     await halfway(anna, browser)
     anna.pages_clock.forward(minutes=11)
     page = await browser.send("/second-factor", code=anna.code)
@@ -64,7 +64,7 @@ async def test_a_recent_factor_is_required_before_a_sensitive_change(anna, brows
     assert "Change your password" in browser.text
 
 
-async def test_nobody_confirms_with_a_wrong_code(anna, browser, signed_in):
+async def test_confirming_with_a_wrong_code_is_refused(anna, browser, signed_in):
     anna.pages_clock.forward(minutes=6)
     await browser.go("/confirm?next=%2Faccount%2Fpassword")
     assert (await browser.send("/confirm", code="000000")).status_code == 422

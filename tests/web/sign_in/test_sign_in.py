@@ -1,4 +1,4 @@
-"""Signing in and out: passwords, locks, and what strangers learn (nothing)."""
+"""Signing in and out: passwords, locks, and that strangers learn nothing."""
 
 import pytest
 from tests.fixtures.pages import PASSWORD
@@ -11,28 +11,28 @@ from billfold.identity.users import lockout
 NEW = "lantern-quarry-tundra"
 
 
-async def test_a_person_is_in_when_both_factors_are_right(anna, browser):
+async def test_a_user_is_signed_in_with_both_factors(anna, browser):
     page = await anna.sign_in(browser)
     assert page.status_code == 200
     assert "Anna Lind" in browser.text
     assert "Northwind" in browser.text
 
 
-async def test_nothing_is_open_after_the_password_alone(anna, browser):
+async def test_a_password_without_a_second_factor_opens_no_page(anna, browser):
     await give_password(browser, anna.email)
     page = await browser.go("/account")
     assert page.status_code == 303
     assert page.headers["location"] == "/second-factor?next=%2Faccount"
 
 
-async def test_pages_ask_to_sign_in_and_lead_back_when_nobody_is(browser, anna):
+async def test_pages_redirect_to_sign_in_and_back_when_signed_out(browser, anna):
     page = await browser.go("/applications")
     assert page.headers["location"] == "/sign-in?next=%2Fapplications"
     await anna.sign_in(browser, "/applications")
     assert "No application has access" in browser.text
 
 
-async def test_the_page_says_the_same_when_the_address_is_unknown(anna, browser):
+async def test_a_failed_sign_in_shows_the_same_page_for_an_unknown_address(anna, browser):
     said = []
     for email in (anna.email, "nobody@northwind.example"):
         page = await give_password(browser, email, "not the password")
@@ -41,15 +41,15 @@ async def test_the_page_says_the_same_when_the_address_is_unknown(anna, browser)
     assert said[0][0] == 422
 
 
-async def test_a_password_is_verified_when_the_address_is_unknown_too(anna, new_browser, verified):
-    """Verifying is what takes time: who measures cannot tell the two apart."""
+async def test_sign_in_with_an_unknown_address_also_verifies_a_password(anna, new_browser, unknown_accounts):
+    """Verification takes most of the time: the two cases have the same response time."""
     browser = new_browser()
     for email in (anna.email, "nobody@northwind.example"):
         await give_password(browser, email, "not the password")
-    assert verified == [False, True]
+    assert unknown_accounts == [False, True]
 
 
-async def test_the_right_password_is_refused_when_five_were_wrong(anna, browser, pages_clock, emails):
+async def test_the_right_password_is_refused_after_five_wrong_ones(anna, browser, pages_clock, emails):
     await _fail(browser, anna.email, pages_clock, times=5)
     page = await give_password(browser, anna.email)
     assert page.status_code == 429
@@ -60,7 +60,9 @@ async def test_the_right_password_is_refused_when_five_were_wrong(anna, browser,
     assert (await anna.sign_in(browser)).status_code == 200
 
 
-async def test_strangers_who_know_the_address_lock_no_browser_of_the_person(anna, browser, new_browser, pages_clock):
+async def test_failed_sign_ins_from_a_foreign_network_do_not_lock_known_browsers(
+    anna, browser, new_browser, pages_clock
+):
     await anna.sign_in(browser)
     await browser.send("/sign-out")
     stranger = new_browser(address="198.51.100.9")
@@ -69,30 +71,28 @@ async def test_strangers_who_know_the_address_lock_no_browser_of_the_person(anna
     assert (await anna.sign_in(browser)).status_code == 200
 
 
-async def test_a_browser_of_the_person_is_locked_when_five_were_wrong_there(anna, browser, pages_clock):
+async def test_a_known_browser_is_locked_after_five_wrong_passwords(anna, browser, pages_clock):
     await anna.sign_in(browser)
     await browser.send("/sign-out")
     await _fail(browser, anna.email, pages_clock, times=5)
     assert (await give_password(browser, anna.email)).status_code == 429
 
 
-async def test_strangers_who_know_the_address_keep_nobody_from_a_new_password(
-    anna, signed_in, new_browser, pages_clock
-):
+async def test_failed_foreign_sign_ins_do_not_block_a_password_change(anna, signed_in, new_browser, pages_clock):
     await _fail(new_browser(address="198.51.100.9"), anna.email, pages_clock, times=5)
     await signed_in.go("/account/password")
     page = await signed_in.send("/account/password", current=PASSWORD, password=NEW, again=NEW)
     assert (page.status_code, page.headers["location"]) == (303, "/account?done=password-changed")
 
 
-async def test_an_unknown_address_is_locked_out_like_a_known_one(browser, pages_clock, emails):
+async def test_an_unknown_email_address_is_locked_out_like_a_known_one(browser, pages_clock, emails):
     await _fail(browser, "nobody@northwind.example", pages_clock, times=5)
     page = await give_password(browser, "nobody@northwind.example")
     assert page.status_code == 429
     assert await emails() == []
 
 
-async def test_the_wait_doubles_when_tries_go_on(anna, browser, pages_clock):
+async def test_the_sign_in_delay_doubles_with_every_failed_try(anna, browser, pages_clock):
     approval_response = []
     for _ in range(4):
         page = await give_password(browser, anna.email, "not the password")
@@ -103,7 +103,7 @@ async def test_the_wait_doubles_when_tries_go_on(anna, browser, pages_clock):
     assert approval_response == [1, 2]
 
 
-async def test_an_address_is_slowed_down_when_it_tries_many_accounts(browser, pages_clock):
+async def test_an_ip_address_trying_many_accounts_is_slowed_down(browser, pages_clock):
     for number in range(20):
         page = await give_password(browser, f"a{number}@b.example", "x")
         assert page.status_code == 422
@@ -111,7 +111,7 @@ async def test_an_address_is_slowed_down_when_it_tries_many_accounts(browser, pa
     assert page.status_code == 429
 
 
-async def test_a_lock_is_no_lock_elsewhere_when_somebody_else_caused_it(anna, new_browser, pages_clock, bank):
+async def test_a_locked_ip_address_does_not_lock_the_account_elsewhere(anna, new_browser, pages_clock, bank):
     address = lockout.ip_subject("198.51.100.9")
     async with bank.pool.acquire() as conn:
         for _ in range(address.pace.lock_after):
@@ -124,7 +124,7 @@ async def test_a_lock_is_no_lock_elsewhere_when_somebody_else_caused_it(anna, ne
     assert (await anna.sign_in(new_browser())).status_code == 200
 
 
-async def test_the_cookie_is_another_when_somebody_signs_in(anna, browser):
+async def test_the_session_cookie_changes_at_every_sign_in_step(anna, browser):
     planted = "A" * 43
     browser.http.cookies.set("__Host-session", planted, domain="auth.localhost")
     await browser.go("/sign-in")
@@ -140,7 +140,7 @@ async def test_the_cookie_is_another_when_somebody_signs_in(anna, browser):
     assert browser.page.cookies["__Host-session"] not in seen
 
 
-async def test_the_cookie_is_kept_from_scripts_and_other_sites(browser):
+async def test_the_session_cookie_is_http_only_and_same_site(browser):
     page = await browser.go("/sign-in")
     parts = {part.strip().lower() for part in page.headers["set-cookie"].split(";")[1:]}
     assert {"httponly", "secure", "path=/", "samesite=lax"} <= parts
@@ -150,7 +150,7 @@ async def test_the_cookie_is_kept_from_scripts_and_other_sites(browser):
 @pytest.mark.parametrize(
     ("passed", "status"), [({"minutes": 29}, 200), ({"minutes": 31}, 303)], ids=["idle", "too long"]
 )
-async def test_a_session_ends_when_it_stands_idle_for_half_an_hour(browser, signed_in, pages_clock, passed, status):
+async def test_a_session_expires_after_half_an_hour_of_inactivity(browser, signed_in, pages_clock, passed, status):
     pages_clock.forward(**passed)
     assert (await browser.go("/account")).status_code == status
 
@@ -158,7 +158,7 @@ async def test_a_session_ends_when_it_stands_idle_for_half_an_hour(browser, sign
 BYE = "/sign-out?client_id=books&post_logout_redirect_uri=https%3A%2F%2Fbooks.example%2Fbye&state=s"
 
 
-async def test_who_signs_out_at_a_programs_wish_is_sent_back_to_it(anna, browser, bank):
+async def test_sign_out_requested_by_a_client_redirects_back_to_it(anna, browser, bank):
     await program(bank.pool, "books")
     await anna.sign_in(browser)
     await browser.go(BYE)
@@ -171,7 +171,7 @@ async def test_who_signs_out_at_a_programs_wish_is_sent_back_to_it(anna, browser
     assert 'href="https://books.example/bye?state=s"' in browser.page.text
 
 
-async def test_an_unregistered_post_logout_redirect_uri_is_never_used(anna, browser, bank):
+async def test_sign_out_ignores_an_unregistered_post_logout_redirect_uri(anna, browser, bank):
     await program(bank.pool, "books")
     await anna.sign_in(browser)
     for wrong in (BYE.replace("bye", "by"), BYE.replace("books&", "ledger&")):
@@ -182,7 +182,7 @@ async def test_an_unregistered_post_logout_redirect_uri_is_never_used(anna, brow
     assert (await browser.go("/account")).status_code == 200
 
 
-async def test_a_session_ends_after_twelve_hours_when_it_was_used_all_the_time(browser, signed_in, pages_clock):
+async def test_an_active_session_expires_after_twelve_hours(browser, signed_in, pages_clock):
     for _ in range(47):
         pages_clock.forward(minutes=15)
         assert (await browser.go("/account")).status_code == 200
@@ -190,7 +190,7 @@ async def test_a_session_ends_after_twelve_hours_when_it_was_used_all_the_time(b
     assert (await browser.go("/account")).status_code == 303
 
 
-async def test_the_session_is_gone_when_its_person_signs_out(browser, signed_in, bank):
+async def test_signing_out_deletes_the_session(browser, signed_in, bank):
     before = browser.cookie
     await browser.send("/sign-out")
     assert browser.page.status_code == 303
@@ -201,13 +201,13 @@ async def test_the_session_is_gone_when_its_person_signs_out(browser, signed_in,
     assert (await browser.go("/account")).status_code == 303
 
 
-async def test_nobody_is_signed_out_by_a_link(browser, signed_in):
+async def test_sign_out_requires_a_post(browser, signed_in):
     await browser.go("/sign-out")
     assert "Sign out?" in browser.text
     assert (await browser.go("/account")).status_code == 200
 
 
-async def test_a_letter_tells_of_a_browser_that_is_new(anna, new_browser, emails):
+async def test_a_sign_in_from_a_new_browser_sends_an_email(anna, new_browser, emails):
     first = new_browser()
     await anna.sign_in(first)
     assert await emails() == []
@@ -220,7 +220,7 @@ async def test_a_letter_tells_of_a_browser_that_is_new(anna, new_browser, emails
     assert "Firefox on macOS, from 198.51.100.4" in text
 
 
-async def test_a_person_who_was_shut_out_is_out_at_once(anna, browser, signed_in, bank):
+async def test_a_user_deactivated_by_the_operator_is_signed_out_immediately(anna, browser, signed_in, bank):
     async with bank.pool.acquire() as conn:
         await user_members.deactivate_user(conn, anna.user_id)
     assert (await browser.go("/account")).status_code == 303

@@ -1,4 +1,4 @@
-"""A mailed invitation: somebody new joins, somebody known signs in first, nobody else can."""
+"""Mailed invitations: a new user joins, an existing user signs in first, and a different user is refused."""
 
 import asyncio
 from dataclasses import replace
@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pyotp
 import pytest
-from tests.support.browser import found
+from tests.support.browser import first_match
 from tests.support.oauth import company
 
 from billfold.identity.members import store as user_members
@@ -23,7 +23,7 @@ BEN = "ben@northwind.example"
 
 
 async def administrator(bank, pages_clock, customer_id, customer_name):
-    """Return whoever may change the team of a company."""
+    """Return an administrator of a company."""
     return Administrator(
         pool=bank.pool,
         vault=bank.vault,
@@ -44,33 +44,33 @@ async def administrator(bank, pages_clock, customer_id, customer_name):
 
 
 @pytest.fixture
-async def boss(bank, anna):
+async def team_administrator(bank, anna):
     """The administrator of Anna's team."""
     return await administrator(bank, anna.pages_clock, anna.customer_id, customer_name="Northwind")
 
 
 @pytest.fixture
-def invited(boss, emails):
-    """Invite somebody; the path his link leads to."""
+def invite_ben(team_administrator, emails):
+    """Invite a user; return the path of the mailed link."""
 
     async def invite(email=BEN, role="MANAGER"):
         wanted = InviteMember(first_name="Ben", last_name="Ode", email=email, phone_number="+12025550123", role=role)
-        made = await team_invitations.invite(boss, wanted)
+        made = await team_invitations.invite(team_administrator, wanted)
         [text] = [text for subject, text in await emails() if subject == "Join Northwind"]
-        return found(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text), made
+        return first_match(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text), made
 
     return invite
 
 
-async def test_somebody_new_joins_with_password_and_second_factor(bank, browser, pages_clock, invited):
-    path, made = await invited()
+async def test_an_invited_new_user_joins_with_password_and_second_factor(bank, browser, pages_clock, invite_ben):
+    path, made = await invite_ben()
     await browser.go(path)
     assert "ben@northwind.example is invited as Manager." in browser.text
     page = await browser.send("/invitation", password=NEW, again=NEW, first_name="Benjamin")
     assert page.status_code == 303
     await browser.follow()
     await browser.follow()
-    key = found(r'class="key">([A-Z2-7 ]+)<', browser.page.text).replace(" ", "")
+    key = first_match(r'class="key">([A-Z2-7 ]+)<', browser.page.text).replace(" ", "")
     await browser.send("/set-up", code=pyotp.TOTP(key).at(pages_clock.now))
     await browser.follow()
     assert "Benjamin Ode (you)" in browser.text
@@ -86,8 +86,8 @@ async def test_somebody_new_joins_with_password_and_second_factor(bank, browser,
     assert tuple(entry) == (made.member_id, "Benjamin Ode", str(made.member_id))
 
 
-async def test_a_link_works_once_and_opening_the_page_does_not_consume_it(new_browser, invited):
-    path, _ = await invited()
+async def test_an_invitation_link_is_consumed_by_use_and_not_by_opening_it(new_browser, invite_ben):
+    path, _ = await invite_ben()
     one, other = new_browser(), new_browser()
     for each in (one, other, one):
         assert (await each.go(path)).status_code == 200
@@ -97,8 +97,8 @@ async def test_a_link_works_once_and_opening_the_page_does_not_consume_it(new_br
     assert "Ask the person who invited you" in other.text
 
 
-async def test_a_weak_password_or_an_empty_name_does_not_use_the_link_up(bank, browser, invited):
-    path, _ = await invited()
+async def test_a_weak_password_or_empty_name_does_not_consume_the_invitation_link(bank, browser, invite_ben):
+    path, _ = await invite_ben()
     for fields, said in (
         ({"password": "short", "again": "short"}, "12 to 128"),
         ({"password": NEW, "again": NEW + "x"}, "typed differently"),
@@ -110,13 +110,13 @@ async def test_a_weak_password_or_an_empty_name_does_not_use_the_link_up(bank, b
     assert await user_store.find_user_by_email(bank.pool, bank.vault, BEN) is None
 
 
-async def test_a_person_of_another_company_signs_in_and_accepts(bank, anna, browser, emails):
+async def test_an_invited_user_of_a_different_customer_signs_in_and_accepts(bank, anna, browser, emails):
     other_id = await company(bank.pool, "Contoso")
     by = await administrator(bank, anna.pages_clock, other_id, customer_name="Contoso")
     wanted = InviteMember(first_name="A", last_name="L", email=anna.email, phone_number=None, role="VIEWER")
     made = await team_invitations.invite(by, wanted)
     [(_, text)] = await emails()
-    path = found(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text)
+    path = first_match(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text)
     await browser.go(path)
     assert "There is an account for this address." in browser.text
     assert "next=%2Finvitation%3Flink%3D" in browser.page.text
@@ -132,8 +132,8 @@ async def test_a_person_of_another_company_signs_in_and_accepts(bank, anna, brow
     assert held[0].member_id == made.member_id
 
 
-async def test_an_invitation_is_not_for_whoever_else_is_signed_in(anna, browser, invited):
-    path, _ = await invited()
+async def test_an_invitation_for_a_different_address_is_refused_to_the_signed_in_user(anna, browser, invite_ben):
+    path, _ = await invite_ben()
     await anna.sign_in(browser, path)
     assert "this invitation is for another address" in browser.text
     form = {"csrf": browser.csrf, "link": path.partition("=")[2]}
@@ -141,8 +141,8 @@ async def test_an_invitation_is_not_for_whoever_else_is_signed_in(anna, browser,
     assert (await browser.go(path)).status_code == 200
 
 
-async def test_a_link_is_over_after_seven_days(browser, pages_clock, invited):
-    path, _ = await invited()
+async def test_an_invitation_link_expires_after_seven_days(browser, pages_clock, invite_ben):
+    path, _ = await invite_ben()
     pages_clock.forward(days=7, seconds=-1)
     assert (await browser.go(path)).status_code == 200
     pages_clock.forward(seconds=1)
@@ -150,27 +150,29 @@ async def test_a_link_is_over_after_seven_days(browser, pages_clock, invited):
 
 
 @pytest.fixture
-async def twice(boss, invited, emails):
+async def two_invitation_links(team_administrator, invite_ben, emails):
     """Two links of one invitation, the first one first, and its member."""
-    path, made = await invited()
-    await team_invitations.resend_invitation(boss, made.member_id)
+    path, made = await invite_ben()
+    await team_invitations.resend_invitation(team_administrator, made.member_id)
     [(_, text)] = await emails()
-    return path, found(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text), made
+    return path, first_match(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text), made
 
 
-async def test_links_are_good_side_by_side_until_the_invitation_is_taken_back(browser, boss, twice):
-    *links, made = twice
+async def test_several_invitation_links_are_valid_until_the_invitation_is_withdrawn(
+    browser, team_administrator, two_invitation_links
+):
+    *links, made = two_invitation_links
     for each in links:
         assert (await browser.go(each)).status_code == 200
-    await team_invitations.cancel_invitation(boss, made.member_id)
+    await team_invitations.cancel_invitation(team_administrator, made.member_id)
     for each in links:
         assert (await browser.go(each)).status_code == 404
 
 
-async def test_links_that_are_mailed_at_once_are_all_good(browser, boss, emails, invited):
-    path, made = await invited()
-    await asyncio.gather(*(team_invitations.resend_invitation(boss, made.member_id) for _ in range(2)))
-    mailed = [found(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text) for _, text in await emails()]
+async def test_concurrently_mailed_invitation_links_are_all_valid(browser, team_administrator, emails, invite_ben):
+    path, made = await invite_ben()
+    await asyncio.gather(*(team_invitations.resend_invitation(team_administrator, made.member_id) for _ in range(2)))
+    mailed = [first_match(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text) for _, text in await emails()]
     assert len(mailed) == 2
     for each in (path, *mailed):
         await browser.go(each)
@@ -178,8 +180,8 @@ async def test_links_that_are_mailed_at_once_are_all_good(browser, boss, emails,
 
 
 @pytest.mark.parametrize("used", [0, 1])
-async def test_links_are_over_when_one_is_used(bank, browser, twice, used):
-    *links, _ = twice
+async def test_using_one_invitation_link_invalidates_the_others(bank, browser, two_invitation_links, used):
+    *links, _ = two_invitation_links
     await browser.go(links[used])
     assert (await browser.send("/invitation", password=NEW, again=NEW)).status_code == 303
     for each in links:
@@ -187,14 +189,16 @@ async def test_links_are_over_when_one_is_used(bank, browser, twice, used):
     assert await bank.pool.fetchval("SELECT count(*) FROM earlier_link") == 0
 
 
-async def test_an_earlier_link_is_over_after_its_own_seven_days(bank, browser, boss, pages_clock, invited, emails):
-    path, made = await invited()
+async def test_an_earlier_invitation_link_expires_seven_days_after_its_own_email(
+    bank, browser, team_administrator, pages_clock, invite_ben, emails
+):
+    path, made = await invite_ben()
     await emails()
     pages_clock.forward(days=3)
-    later = replace(boss, wall=pages_clock.now)
+    later = replace(team_administrator, wall=pages_clock.now)
     await team_invitations.resend_invitation(later, made.member_id)
     [(_, text)] = await emails()
-    newer = found(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text)
+    newer = first_match(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text)
     pages_clock.forward(days=4, seconds=-1)
     assert (await browser.go(path)).status_code == 200
     pages_clock.forward(seconds=1)
@@ -202,17 +206,19 @@ async def test_an_earlier_link_is_over_after_its_own_seven_days(bank, browser, b
     assert (await browser.go(newer)).status_code == 200
 
 
-async def test_a_link_is_over_when_the_banks_week_is(bank, browser, invited):
-    path, _ = await invited()
+async def test_an_invitation_link_expires_after_seven_days_on_the_bank_clock(bank, browser, invite_ben):
+    path, _ = await invite_ben()
     await ClockStepper(bank).advance(timedelta(days=7))
     assert (await browser.go(path)).status_code == 404
 
 
-async def test_somebody_known_without_a_password_gets_one_and_keeps_his_name(bank, browser, pages_clock, invited):
+async def test_an_invited_existing_user_without_a_password_sets_one_and_keeps_the_name(
+    bank, browser, pages_clock, invite_ben
+):
     await user_members.create_user(
         bank.pool, bank.vault, email=BEN, first_name="Benedict", last_name="Ode", now=pages_clock.now
     )
-    path, _ = await invited()
+    path, _ = await invite_ben()
     await browser.go(path)
     page = await browser.send("/invitation", password=NEW, again=NEW)
     assert page.status_code == 303
@@ -221,13 +227,13 @@ async def test_somebody_known_without_a_password_gets_one_and_keeps_his_name(ban
     assert user.name == "Benedict Ode"
 
 
-async def test_whom_the_operator_shut_out_no_invitation_lets_in(bank, browser, pages_clock, invited):
+async def test_an_invitation_of_a_user_deactivated_by_the_operator_is_refused(bank, browser, pages_clock, invite_ben):
     user_id = await user_members.create_user(
         bank.pool, bank.vault, email=BEN, first_name="Ben", last_name="Ode", now=pages_clock.now
     )
     async with bank.pool.acquire() as conn:
         await user_members.deactivate_user(conn, user_id)
-    path, _ = await invited()
+    path, _ = await invite_ben()
     await browser.go(path)
     await browser.send("/invitation", password=NEW, again=NEW)
     assert browser.page.status_code == 409

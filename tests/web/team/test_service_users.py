@@ -9,7 +9,7 @@ NEW = {"name": "Ledger", "scope.pockets.read": "yes", "scope.transfers.read": "y
 
 
 @pytest.fixture
-async def base(anna, browser):
+async def service_users_path(anna, browser):
     """Anna signed in, and where the programs of her team are."""
     await anna.sign_in(browser, "/team")
     return f"/team/{anna.customer_id}/service-users"
@@ -27,8 +27,8 @@ async def make(browser, base, **fields):
     return browser.page
 
 
-async def test_a_program_is_made_gets_another_key_and_loses_one(bank, base, browser):
-    assert (await make(browser, base)).status_code == 303
+async def test_a_service_user_is_created_with_keys_added_and_revoked_in_the_console(bank, service_users_path, browser):
+    assert (await make(browser, service_users_path)).status_code == 303
     page = browser.page.headers["location"].partition("?")[0]
     await browser.follow()
     assert "See Pockets" in browser.text
@@ -48,11 +48,11 @@ async def test_a_program_is_made_gets_another_key_and_loses_one(bank, base, brow
     assert (browser.page.status_code, "This is the only key" in browser.text) == (409, True)
 
 
-async def test_a_program_that_cannot_be_is_shown_again_with_each_mistake(bank, base, browser):
+async def test_an_invalid_service_user_form_is_shown_again_with_every_error(bank, service_users_path, browser):
     form = {"name": "", "public_key": "x", "scope.pockets.read": None, "scope.transfers.read": None}
-    await browser.go(f"{base}/new")
+    await browser.go(f"{service_users_path}/new")
     sent = {n: v for n, v in ({"csrf": browser.csrf} | chosen(**form)).items() if v is not None}
-    browser.page = await browser.post(base, sent)
+    browser.page = await browser.post(service_users_path, sent)
     assert browser.page.status_code == 422
     assert {name: said[:16] for name, said in browser.mistakes.items()} == {
         "name": "The name must be",
@@ -63,8 +63,8 @@ async def test_a_program_that_cannot_be_is_shown_again_with_each_mistake(bank, b
     assert await bank.pool.fetchval("SELECT count(*) FROM oauth_client") == 0
 
 
-async def test_a_program_is_deactivated_and_activated_on_its_page(bank, anna, base, browser):
-    await make(browser, base)
+async def test_a_service_user_is_deactivated_and_activated_on_its_page(bank, anna, service_users_path, browser):
+    await make(browser, service_users_path)
     page = browser.page.headers["location"].partition("?")[0]
     action = page.replace("/service-users/", "/members/")
     for change, gone in (("deactivate", True), ("activate", False)):
@@ -75,14 +75,16 @@ async def test_a_program_is_deactivated_and_activated_on_its_page(bank, anna, ba
         assert revoked is gone
 
 
-async def test_programs_are_for_administrators_who_have_just_proved_it(bank, anna, base, browser, pages_clock):
-    await make(browser, base)
+async def test_service_user_pages_require_an_administrator_with_a_recent_sign_in(
+    bank, anna, service_users_path, browser, pages_clock
+):
+    await make(browser, service_users_path)
     page = browser.page.headers["location"].partition("?")[0]
     pages_clock.forward(minutes=6)
-    for path in (page, f"{base}/new"):
+    for path in (page, f"{service_users_path}/new"):
         assert (await browser.go(path)).headers["location"].startswith("/confirm?next=")
     pages_clock.forward(minutes=-6)
     await bank.pool.execute("UPDATE membership SET role = 'MANAGER'")
-    for path in (page, f"{base}/new"):
+    for path in (page, f"{service_users_path}/new"):
         assert (await browser.go(path)).status_code == 403
-    assert (await browser.go(f"{base}/x")).status_code == 403
+    assert (await browser.go(f"{service_users_path}/x")).status_code == 403

@@ -14,7 +14,7 @@ NEW_PROGRAM = {"name": "Ledger", "description": "", "public_key": KEYS["ES256"].
 
 
 @pytest.fixture
-async def base(anna, browser):
+async def team_path(anna, browser):
     """Anna signed in, on the page of her team; where that is."""
     await anna.sign_in(browser, "/team")
     await browser.follow()
@@ -41,16 +41,16 @@ async def members(bank, anna):
     return {row["member_id"]: (row["role"], row["status"]) for row in rows}
 
 
-async def test_somebody_is_invited_sent_another_link_and_taken_back(base, browser, emails):
+async def test_a_member_is_invited_resent_a_link_and_revoked_in_the_console(team_path, browser, emails):
     assert "Anna Lind (you)" in browser.text
-    assert (await invite(browser, base)).status_code == 303
+    assert (await invite(browser, team_path)).status_code == 303
     await browser.follow()
     assert "The invitation is sent." in browser.text
     assert "Invited Ben Ode ben@northwind.example Manager, until" in browser.text
-    action = browser.page.text.partition(f'action="{base}/invitations/')[2].partition("/")[0]
-    await browser.send(f"{base}/invitations/{action}/resend")
+    action = browser.page.text.partition(f'action="{team_path}/invitations/')[2].partition("/")[0]
+    await browser.send(f"{team_path}/invitations/{action}/resend")
     await browser.follow()
-    assert browser.questions == [f"{base}/invitations/{action}/revoke"]
+    assert browser.questions == [f"{team_path}/invitations/{action}/revoke"]
     await browser.send(browser.questions[0])
     await browser.follow()
     assert "Ben Ode" not in browser.text
@@ -59,7 +59,7 @@ async def test_somebody_is_invited_sent_another_link_and_taken_back(base, browse
     assert subjects.count("Join Northwind") == 2
 
 
-async def test_an_invitation_that_cannot_be_is_shown_again_with_what_was_typed(base, browser):
+async def test_an_invalid_invitation_form_is_shown_again_with_its_input(team_path, browser):
     for fields, said in (
         ({"email": "ben@localhost"}, "The email address must be"),
         ({"phone_number": "12"}, "The phone number must be"),
@@ -67,16 +67,16 @@ async def test_an_invitation_that_cannot_be_is_shown_again_with_what_was_typed(b
         ({"role": "SERVICE"}, "The role must be chosen."),
         ({"email": "anna@northwind.example"}, "There is a member, or an open invitation"),
     ):
-        page = await invite(browser, base, **fields)
+        page = await invite(browser, team_path, **fields)
         assert page.status_code in {409, 422}
         assert said in " ".join([browser.text, *browser.mistakes.values()])
         assert bool(browser.mistakes) is (page.status_code == 422)
         assert 'value="Ben"' in page.text
 
 
-async def test_a_member_gets_another_role_is_deactivated_and_comes_back(bank, base, anna, browser):
+async def test_a_member_role_and_status_are_changed_in_the_console(bank, team_path, anna, browser):
     member_id = await colleague(bank, anna)
-    path = f"{base}/members/{member_id}"
+    path = f"{team_path}/members/{member_id}"
     for form, expected in (
         ({"role": "APPROVER", "change": "role"}, ("APPROVER", "ACTIVE")),
         ({"change": "deactivate"}, ("APPROVER", "DEACTIVATED")),
@@ -91,18 +91,20 @@ async def test_a_member_gets_another_role_is_deactivated_and_comes_back(bank, ba
     assert (await browser.post(path, {"csrf": browser.csrf})).status_code == 422
 
 
-async def test_the_last_administrator_cannot_be_deactivated(bank, base, anna, browser):
+async def test_demoting_the_last_administrator_in_the_console_is_refused(bank, team_path, anna, browser):
     [own] = await members(bank, anna)
-    await browser.go(f"{base}/members/{own}")
-    await browser.send(f"{base}/members/{own}", role="VIEWER", change="role")
+    await browser.go(f"{team_path}/members/{own}")
+    await browser.send(f"{team_path}/members/{own}", role="VIEWER", change="role")
     assert browser.page.status_code == 409
     assert "the only active administrator" in browser.text
     assert (await members(bank, anna))[own] == ("ADMIN", "ACTIVE")
 
 
-async def test_changes_ask_for_a_fresh_proof_and_a_form_of_our_own(bank, base, anna, browser, pages_clock):
+async def test_team_changes_require_a_recent_sign_in_and_a_valid_form_token(
+    bank, team_path, anna, browser, pages_clock
+):
     member_id = await colleague(bank, anna)
-    path = f"{base}/members/{member_id}"
+    path = f"{team_path}/members/{member_id}"
     await browser.go(path)
     form = {"change": "deactivate", "csrf": browser.csrf}
     assert (await browser.post(path, form | {"csrf": "x"})).status_code == 403
@@ -110,27 +112,27 @@ async def test_changes_ask_for_a_fresh_proof_and_a_form_of_our_own(bank, base, a
     pages_clock.forward(minutes=6)
     answer = await browser.post(path, form)
     assert (answer.status_code, answer.headers["location"][:9]) == (303, "/confirm?")
-    for page in (path, f"{base}/invite"):
+    for page in (path, f"{team_path}/invite"):
         assert (await browser.go(page)).headers["location"].startswith("/confirm?next=")
-    for page in (f"{base}/invitations/{member_id}/resend", f"{base}/invitations/{member_id}/revoke"):
+    for page in (f"{team_path}/invitations/{member_id}/resend", f"{team_path}/invitations/{member_id}/revoke"):
         answer = await browser.post(page, form)
         assert (answer.status_code, answer.headers["location"][:9]) == (303, "/confirm?")
     assert (await members(bank, anna))[member_id] == ("VIEWER", "ACTIVE")
 
 
-async def test_changes_wait_for_another_member_where_a_rule_says_so(bank, base, anna, browser):
+async def test_team_changes_need_confirmation_when_a_rule_requires_it(bank, team_path, anna, browser):
     member_id = await colleague(bank, anna)
     key = {"public_key": new_key().pem}
-    await browser.go(f"{base}/service-users/new")
-    await browser.post(f"{base}/service-users", NEW_PROGRAM | {"csrf": browser.csrf})
+    await browser.go(f"{team_path}/service-users/new")
+    await browser.post(f"{team_path}/service-users", NEW_PROGRAM | {"csrf": browser.csrf})
     program = await bank.pool.fetchval("SELECT member_id FROM oauth_client")
     await hold_roles(bank, anna.customer_id)
     before = await members(bank, anna)
     for path, form in (
-        (f"{base}/invite", NEW),
-        (f"{base}/members/{member_id}", {"role": "ADMIN", "change": "role"}),
-        (f"{base}/service-users", NEW_PROGRAM | key),
-        (f"{base}/service-users/{program}/keys", key),
+        (f"{team_path}/invite", NEW),
+        (f"{team_path}/members/{member_id}", {"role": "ADMIN", "change": "role"}),
+        (f"{team_path}/service-users", NEW_PROGRAM | key),
+        (f"{team_path}/service-users/{program}/keys", key),
     ):
         browser.page = await browser.post(path, form | {"csrf": browser.csrf})
         assert (browser.page.status_code, "Waiting for approval" in browser.text) == (202, True), path
@@ -150,26 +152,26 @@ async def test_changes_wait_for_another_member_where_a_rule_says_so(bank, base, 
     assert tuple(await bank.pool.fetchrow(counts)) == (1, 3)
 
 
-async def test_a_viewer_sees_the_team_and_changes_nothing(bank, base, anna, browser):
+async def test_a_viewer_can_see_the_team_but_not_change_it(bank, team_path, anna, browser):
     member_id = await colleague(bank, anna)
     await bank.pool.execute("UPDATE membership SET role = 'VIEWER' WHERE user_id = $1", anna.user_id)
-    await browser.go(base)
+    await browser.go(team_path)
     assert "Cora Vale" in browser.text
     assert "Invite" not in browser.text
     assert "<form" not in browser.page.text.partition("<main>")[2]
     token = {"csrf": browser.csrf}
-    for path in (f"{base}/invite", f"{base}/members/{member_id}"):
+    for path in (f"{team_path}/invite", f"{team_path}/members/{member_id}"):
         assert (await browser.go(path)).status_code == 403
         assert (await browser.post(path, token | NEW | {"change": "deactivate"})).status_code == 403
     assert (await members(bank, anna))[member_id] == ("VIEWER", "ACTIVE")
 
 
-async def test_another_companys_team_is_not_there(bank, base, anna, browser):
+async def test_the_team_page_of_a_foreign_customer_returns_404(bank, team_path, anna, browser):
     member_id = await colleague(bank, anna)
     await as_owner(bank, "DELETE FROM membership WHERE user_id = $1", anna.user_id)
     token = browser.csrf
-    for path in (base, f"{base}/invite", f"{base}/members/{member_id}", "/team/x"):
+    for path in (team_path, f"{team_path}/invite", f"{team_path}/members/{member_id}", "/team/x"):
         assert (await browser.go(path)).status_code == 404
-    assert (await browser.post(f"{base}/invite", NEW | {"csrf": token})).status_code == 404
+    assert (await browser.post(f"{team_path}/invite", NEW | {"csrf": token})).status_code == 404
     await browser.go("/team")
     assert "You are a member of no company" in browser.text

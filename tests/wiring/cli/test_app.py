@@ -1,4 +1,4 @@
-"""The command line: every command teaches, every failure says what to do next."""
+"""The command line: every command has help, and every error names the next step."""
 
 import os
 import subprocess
@@ -39,7 +39,7 @@ def test_commands_of_every_part_are_registered():
 
 
 @pytest.mark.parametrize("words", ALL, ids=" ".join)
-def test_the_help_of_a_command_says_what_it_does_and_shows_an_example(words):
+def test_the_help_of_every_command_shows_an_example(words):
     result = CliRunner().invoke(build_app(Wiring({})), [*words, "--help"])
     assert result.exit_code == 0
     assert "Example" in result.output
@@ -53,11 +53,11 @@ def test_the_version_is_printed_without_the_command_line():
     assert done.stdout.split() == ["billfold", __version__, "False"]
 
 
-def test_misuse_ends_with_two(capsys):
+def test_wrong_command_line_usage_exits_with_status_two(capsys):
     assert run(Wiring({}), arguments=["clock", "nonsense"]) == 2
 
 
-def test_wrong_settings_are_all_named_when_a_command_starts(capsys):
+def test_all_wrong_settings_are_reported_when_a_command_starts(capsys):
     environment = {"BILLFOLD_PORT": "high", "BILLFOLD_ENGINE_CONCURRENCY": "0"}
     assert run(Wiring(environment), arguments=["clock", "show"]) == 1
     said = capsys.readouterr().err
@@ -65,7 +65,7 @@ def test_wrong_settings_are_all_named_when_a_command_starts(capsys):
     assert "BILLFOLD_ENGINE_CONCURRENCY" in said
 
 
-def test_a_database_that_does_not_answer_ends_with_what_to_do(capsys, tmp_path):
+def test_an_unreachable_database_ends_a_command_with_a_next_step(capsys, tmp_path):
     environment = {"BILLFOLD_DATABASE_URL": f"postgresql://nobody@/none?host={tmp_path}", "PATH": os.environ["PATH"]}
     assert run(Wiring(environment), arguments=["clock", "show"]) == 1
     said = " ".join(capsys.readouterr().err.split())
@@ -73,7 +73,7 @@ def test_a_database_that_does_not_answer_ends_with_what_to_do(capsys, tmp_path):
     assert "BILLFOLD_DATABASE_URL" in said
 
 
-def test_a_state_directory_that_cannot_be_made_ends_with_what_to_do(capsys, tmp_path):
+def test_an_unusable_state_directory_ends_a_command_with_a_next_step(capsys, tmp_path):
     (tmp_path / "file").touch()
     environment = {"BILLFOLD_STATE_DIR": str(tmp_path / "file" / "state")}
     with socket() as first, socket() as second:
@@ -87,13 +87,13 @@ def test_a_state_directory_that_cannot_be_made_ends_with_what_to_do(capsys, tmp_
         assert "BILLFOLD_STATE_DIR" in said
 
 
-def test_benchmarks_come_with_the_checkout_only(capsys, monkeypatch):
+def test_benchmark_commands_exist_only_in_a_checkout(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "benchmarks.cli", None)
     assert run(Wiring({}), arguments=["bench", "--quick"]) == 1
     assert "The benchmarks come with the source checkout." in capsys.readouterr().err
 
 
-def test_no_traceback_is_shown_when_a_command_is_interrupted(monkeypatch):
+def test_an_interrupted_command_exits_without_a_traceback(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -105,7 +105,7 @@ def test_no_traceback_is_shown_when_a_command_is_interrupted(monkeypatch):
     assert end.value.code == 130
 
 
-def test_a_list_wider_than_the_terminal_is_shown_row_by_row_and_nothing_is_cut_off(monkeypatch):
+def test_a_list_wider_than_the_terminal_is_printed_row_by_row_without_truncation(monkeypatch):
     row = ("8f72b064-f013-8fbb-add9-dd64e9528fe6", "RECEIVING", "$1,234.56", "a name [of] somebody")
     for width, is_table in ((100, True), (60, False)):
         monkeypatch.setattr(command_module.console, "width", width)

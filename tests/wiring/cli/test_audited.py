@@ -1,4 +1,4 @@
-"""What operators do leaves a trace with their names, and what they take back is gone."""
+"""Commands of operators are audited with their names, and revoked credentials no longer work."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ def new_pem(path):
     return str(path)
 
 
-def test_what_an_operator_does_is_in_the_banks_own_log_with_who_did_it(founded, tmp_path, database_dsn):
+def test_operator_commands_are_in_the_audit_log_of_the_bank_with_the_operator(founded, tmp_path, database_dsn):
     pem = new_pem(tmp_path / "key.pem")
     places = partner_ids(SEED.encode(), "acme")
     pocket, customer = str(places.facilitation_pocket_id), str(places.sandbox_customer_id)

@@ -1,4 +1,4 @@
-"""The commands on a real database: each does what it says and tells what to do next."""
+"""The commands on a real database: each has its documented effect and names the next step."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ def _fetch(dsn, query):
     return asyncio.run(fetch(dsn, query))
 
 
-def test_a_bank_is_founded_once_when_the_database_is_migrated(billfold):
+def test_migrating_the_database_initializes_the_bank_once(billfold):
     assert billfold("migrate", "up") == (0, "✓ Nothing was pending.")  # the fixture had migrated
     assert billfold("migrate", "status")[0] == 0
     status, said = billfold("migrate", "up", BILLFOLD_SEED="another")
@@ -45,7 +45,7 @@ def test_migrations_are_reverted_and_applied_again(billfold):
 
 
 @pytest.mark.parametrize("words", [("migrate", "up"), ("migrate", "status"), ("clock", "show"), ("doctor",)])
-def test_a_command_on_a_schema_before_the_first_release_says_how_to_start_over(billfold, database_dsn, words):
+def test_a_command_on_an_unreleased_schema_is_refused_with_a_next_step(billfold, database_dsn, words):
     _fetch(database_dsn, "UPDATE schema_migration SET name = '0001_house' WHERE version = 1")
     status, said = billfold(*words)
     assert (status, "before release 0.1.0" in said, "billfold sandbox --fresh" in said) == (1, True, True), said
@@ -64,14 +64,14 @@ def test_a_command_on_a_schema_before_the_first_release_says_how_to_start_over(b
         (("next", "maturity"), "nothing-ahead"),
     ],
 )
-def test_the_clock_takes_no_instant_that_it_cannot_show(founded, words, wrong):
+def test_clock_commands_refuse_an_unsupported_instant(founded, words, wrong):
     status, said = founded("clock", *words)
     assert status
     assert wrong in said
     assert "Mon 2025-06-02 09:00:00" in founded("clock", "show")[1]
 
 
-def test_a_walk_of_the_clock_ends_on_ctrl_c(founded, database_dsn):
+def test_a_clock_advance_ends_on_ctrl_c(founded, database_dsn):
     async def interrupt():
         while (await fetch(database_dsn, "SELECT max(business_anchor) AS at FROM clock"))[0]["at"].month < 7:
             await asyncio.sleep(0.05)
@@ -86,7 +86,7 @@ def test_a_walk_of_the_clock_ends_on_ctrl_c(founded, database_dsn):
     assert "2025" in founded("clock", "show")[1]
 
 
-def test_the_clock_is_shown_moved_and_does_not_go_back(founded):
+def test_clock_commands_show_and_advance_the_clock_but_refuse_to_set_it_back(founded):
     status, said = founded("clock", "show")
     assert status == 0
     assert "Mon 2025-06-02 09:00:00 EDT (frozen)" in said
@@ -103,13 +103,13 @@ def test_the_clock_is_shown_moved_and_does_not_go_back(founded):
 @pytest.mark.parametrize(
     "words", [("advance",), ("advance", "--business-days", "1", "--hours", "1"), ("set", "tomorrow")]
 )
-def test_the_clock_asks_again_when_it_is_not_clear_how_far_to_go(founded, words):
+def test_an_ambiguous_clock_command_is_refused_with_a_next_step(founded, words):
     status, said = founded("clock", *words)
     assert status == 1
     assert "Next:" in said
 
 
-def test_a_partner_is_made_with_what_it_needs(founded):
+def test_partner_create_makes_a_partner_with_pockets_and_credentials(founded):
     status, said = founded("partner", "create", "acme", "--name", "Acme Inc.")
     assert status == 0
     places = partner_ids(SEED.encode(), "acme")
@@ -122,14 +122,14 @@ def test_a_partner_is_made_with_what_it_needs(founded):
     assert "Acme Inc." in founded("partner", "list")[1]
 
 
-def test_a_partner_with_a_name_that_is_no_host_leaves_nothing(founded):
+def test_partner_create_with_an_invalid_slug_creates_nothing(founded):
     status, said = founded("partner", "create", "Not A Host")
     assert status == 1
     assert "slug" in said
     assert "Not A Host" not in founded("partner", "list")[1]
 
 
-def test_credentials_are_added_and_changed(founded, tmp_path):
+def test_partner_credentials_are_added_and_changed(founded, tmp_path):
     founded("partner", "create", "acme")
     assert "anna may log in" in founded("partner", "add-user", "acme", "anna")[1]
     pem = tmp_path / "key.pem"
@@ -163,7 +163,7 @@ def test_credentials_are_added_and_changed(founded, tmp_path):
     assert "203.0.113.7/32" in founded("partner", "list")[1]
 
 
-def test_customers_are_listed_and_shown_with_what_keeps_them_from_closing(founded):
+def test_customers_show_reports_the_obstacles_to_closing(founded):
     founded("partner", "create", "acme")
     places = partner_ids(SEED.encode(), "acme")
     customer = str(places.sandbox_customer_id)
@@ -188,7 +188,7 @@ def test_every_feature_that_a_route_requires_can_be_enabled():
     assert asked == FEATURES
 
 
-def test_a_partners_limits_are_changed_one_by_one(founded):
+def test_partner_rate_limits_are_changed_individually(founded):
     founded("partner", "create", "acme")
     said = founded("partner", "set-rate-limit", "acme", "--requests", "1200")[1]
     assert "1200 requests a minute, of which 60" in said
@@ -199,7 +199,7 @@ def test_a_partners_limits_are_changed_one_by_one(founded):
     assert founded("partner", "set-rate-limit", "nobody", "--requests", "5")[0] == 1
 
 
-def test_a_pocket_is_frozen_and_opened_by_the_operator(founded, database_dsn):
+def test_a_pocket_is_frozen_and_unfrozen_by_the_operator(founded, database_dsn):
     founded("partner", "create", "acme")
     pocket = str(partner_ids(SEED.encode(), "acme").facilitation_pocket_id)
     for words, column, expected in (
@@ -216,7 +216,7 @@ def test_a_pocket_is_frozen_and_opened_by_the_operator(founded, database_dsn):
     assert "There is no Pocket" in said
 
 
-def test_a_calendar_override_changes_what_it_names_and_adds_to_an_earlier_one(founded, database_dsn):
+def test_a_calendar_override_changes_only_its_fields_and_extends_an_earlier_one(founded, database_dsn):
     def overridden(*words):
         assert founded("calendar", "override", "2025-11-11", *words, "--reason", "Told by the Reserve")[0] == 0
         (row,) = _fetch(database_dsn, "SELECT * FROM calendar_override")
@@ -242,7 +242,7 @@ def test_an_override_of_a_past_day_is_refused(founded):
     assert founded("calendar", "override", "2025-06-02", "--bond", "closed", "--reason", "Today")[0] == 0
 
 
-def test_the_age_of_market_data_is_shown(founded):
+def test_market_status_shows_the_age_of_market_data(founded):
     status, said = founded("market", "status")
     assert status == 0
     assert "2026-08-11" in said
@@ -268,7 +268,7 @@ def test_newer_rates_are_imported_and_contradicting_ones_refused(founded, tmp_pa
     assert founded("market", "import")[0] == 1
 
 
-def test_the_ledger_is_verified_and_the_first_bad_row_is_named(founded, database_dsn):
+def test_verify_reports_the_first_damaged_ledger_row(founded, database_dsn):
     founded("partner", "create", "acme")
     status, said = founded("verify")
     assert status == 0, said
@@ -281,7 +281,7 @@ def test_the_ledger_is_verified_and_the_first_bad_row_is_named(founded, database
     assert "Next:" in said
 
 
-def test_the_doctor_names_the_first_gap_and_what_to_do(billfold):
+def test_doctor_reports_the_first_problem_with_a_next_step(billfold):
     status, said = billfold("doctor")
     assert status == 1
     assert "no bank in the database yet" in said
@@ -338,7 +338,7 @@ def test_a_customers_oauth_client_is_in_its_audit_log(founded, database_dsn, tmp
     ]
 
 
-def test_the_audit_log_is_shown_exported_and_sealed(founded, database_dsn, tmp_path):
+def test_audit_commands_list_export_and_seal_the_log(founded, database_dsn, tmp_path):
     assert founded("audit", "list")[0] == 0
     founded("partner", "create", "acme")
     pocket = str(partner_ids(SEED.encode(), "acme").facilitation_pocket_id)
@@ -361,7 +361,7 @@ def test_the_audit_log_is_shown_exported_and_sealed(founded, database_dsn, tmp_p
     assert "There is no log of" in founded("audit", "list", "01234567-89ab-8def-8123-456789abcdef")[1]
 
 
-def test_verify_names_the_missing_tail_of_the_audit_log(founded, database_dsn, tmp_path):
+def test_verify_reports_the_missing_tail_of_the_audit_log(founded, database_dsn, tmp_path):
     founded("partner", "create", "acme")
     founded("pocket", "freeze", str(partner_ids(SEED.encode(), "acme").facilitation_pocket_id), "--alone")
     founded("audit", "seal")

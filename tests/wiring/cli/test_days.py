@@ -23,7 +23,7 @@ ID = "5d0c2a4e-8f00-8000-8000-0000000000e1"
     ],
     ids=lambda words: " ".join(words[:2]) if isinstance(words, tuple) else words,
 )
-def test_a_command_refuses_a_day_that_is_out_of_the_range(capsys, words, day):
+def test_a_command_with_an_out_of_range_date_is_refused(capsys, words, day):
     assert words[:2] in ALL
     assert run(Wiring({}), arguments=[each.replace("DAY", day) for each in words]) == 2
     assert "from 1600-01-01 to 2199-12-31" in " ".join(capsys.readouterr().err.replace("│", " ").split())

@@ -38,7 +38,7 @@ def address(server, user, database="billfold"):
     return server.dsn_for(database).replace("//postgres@", f"//{user}@")
 
 
-def test_a_bank_is_made_by_an_owner_and_used_by_a_role_that_owns_nothing(server, tmp_path, capsys, monkeypatch):
+def test_a_bank_on_an_own_postgres_runs_under_a_role_without_ownership(server, tmp_path, capsys, monkeypatch):
     def billfold(user, *words, role=None):
         environ = {"BILLFOLD_STATE_DIR": str(tmp_path / "state"), "PATH": os.environ["PATH"]}
         dsn = address(server, user) + (f"&role={role}" if role else "")
@@ -49,7 +49,7 @@ def test_a_bank_is_made_by_an_owner_and_used_by_a_role_that_owns_nothing(server,
     blocks = re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
     owner, application, grant, database, stricter = re.findall(r"[^;]+;", "".join(blocks))
     asyncio.run(administer(server, owner, database))
-    for missing in (application, grant):  # what is missing is said, statement by statement
+    for missing in (application, grant):  # missing rights are reported, statement by statement
         status, said = billfold("billfold", "migrate", "up")
         assert (status, "Traceback" in said) == (1, False)
         assert "CREATE ROLE billfold_app NOLOGIN; GRANT billfold_app TO" in said

@@ -42,7 +42,7 @@ def is_readable_by_others(path):
 
 @pytest.fixture(scope="module")
 def sandbox(tmp_path_factory):
-    """A running sandbox whose story has not been told, in a folder of traps."""
+    """A running sandbox that has not played its story, in a folder of import traps."""
     folder = tmp_path_factory.mktemp("told")
     set_import_traps(folder, folder / "imported.txt")
     running = Sandbox(folder, "--seed", SEED, "--no-story")
@@ -53,8 +53,8 @@ def sandbox(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def told(sandbox):
-    """The story told to a listener in this process: what was printed, and what it rests on."""
+def recorded_story(sandbox):
+    """The story played in this process, and its output."""
     console = Console(record=True, width=200, file=io.StringIO(), highlight=False)
     transcript = sandbox.state / "listened.jsonl"
     http = partner_http(sandbox.home())
@@ -85,24 +85,24 @@ def trades_of(story):
     return [trade for trades in newest_first.values() for trade in reversed(trades)]
 
 
-def test_every_figure_printed_is_in_an_answer_where_it_says(told):
-    story, printed = told
+def test_every_figure_of_the_story_is_in_its_api_response(recorded_story):
+    story, printed = recorded_story
     assert len(story.figures) > 100
     for figure in story.figures:
         assert str(look_up(answer(story, figure.answer), figure.where)) == figure.shown
         assert figure.shown in printed
 
 
-def test_no_figure_is_printed_that_was_not_read_from_an_answer(told):
-    story, printed = told
+def test_every_amount_printed_by_the_story_comes_from_an_api_response(recorded_story):
+    story, printed = recorded_story
     shown = {figure.shown for figure in story.figures}
     amounts = {word.strip(".,:") for word in printed.split() if word.startswith(("$", "-$"))}
     assert amounts
     assert amounts <= shown
 
 
-def test_the_first_price_can_be_worked_out_by_hand(told):
-    story, _ = told
+def test_the_first_price_of_the_story_can_be_recomputed_by_hand(recorded_story):
+    story, _ = recorded_story
     first = trades_of(story)[0]
     assert (first["activity"], first["cusip"]) == ("BUY", "912797PT8")
     # Published for 2025-06-02, 4 weeks: 4.22 %. One tick less to buy; settles on 06-03, 21 days
@@ -112,15 +112,15 @@ def test_the_first_price_can_be_worked_out_by_hand(told):
     assert first["notional"]["formatted"] == "$249,983.84"
 
 
-def test_the_whole_deposit_is_invested_but_less_than_one_bill(told):
-    story, _ = told
+def test_the_story_invests_the_deposit_down_to_less_than_one_bill(recorded_story):
+    story, _ = recorded_story
     bought = trades_of(story)[0]
     price = round(float(bought["price"]) * 100)
     left = stories.DEPOSIT_CENTS - bought["notional"]["value"]
     assert 0 <= left < price + 1
 
 
-def test_the_file_for_programs_is_the_owners_alone_and_works(sandbox):
+def test_sandbox_json_is_readable_only_by_its_owner_and_its_credentials_work(sandbox):
     path = sandbox.state / "sandbox.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     home = sandbox.home()
@@ -131,7 +131,7 @@ def test_the_file_for_programs_is_the_owners_alone_and_works(sandbox):
     assert answer.json()["token"]
 
 
-def test_a_card_network_pays_at_the_bank_in_iso_8583(sandbox):
+def test_a_card_network_authorizes_a_payment_in_iso_8583(sandbox):
     home = sandbox.home()
     with partner_http(home) as http:
 
@@ -174,12 +174,12 @@ def is_card_host(process, sandbox):
     return "billfold.sandbox.card_processor.host.server" in words and process.cwd() == str(sandbox.state.parent)
 
 
-def test_no_process_of_a_sandbox_imports_from_the_folder_that_it_is_started_in(told, sandbox):
+def test_sandbox_processes_never_import_from_the_working_directory(recorded_story, sandbox):
     imported = sandbox.state.parent / "imported.txt"
     assert not imported.exists(), imported.read_text()
 
 
-def test_plain_http_is_refused(sandbox):
+def test_the_sandbox_refuses_plain_http(sandbox):
     home = sandbox.home()
     for url in (f"{home.http_url}/api/v1/login/", home.http_url):
         with pytest.raises(urllib.error.HTTPError) as refusal:
@@ -210,7 +210,7 @@ def test_a_second_sandbox_in_one_folder_or_with_one_port_for_both_is_refused(san
     assert sandbox.home().base_url.endswith(f":{sandbox.port}")
 
 
-def test_what_is_triggered_is_listened_to_and_forwarded_with_a_signature(sandbox):
+def test_listen_forwards_triggered_events_with_a_signature(sandbox):
     got: list[object] = []
 
     class Program(BaseHTTPRequestHandler):
@@ -239,7 +239,7 @@ def test_what_is_triggered_is_listened_to_and_forwarded_with_a_signature(sandbox
     assert shown.count("204 No Content") == 2
 
 
-def test_a_server_that_is_killed_comes_back(sandbox):
+def test_a_killed_sandbox_server_is_restarted(sandbox):
     home = sandbox.home()
     context = ssl.create_default_context(cafile=home.ca_file)
     supervisor = psutil.Process(sandbox.process.pid)
@@ -259,23 +259,23 @@ def test_a_server_that_is_killed_comes_back(sandbox):
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory):
-    """A sandbox that has played its story by itself and ended."""
+def finished_sandbox(tmp_path_factory):
+    """A sandbox that has played its story and ended."""
     first = Sandbox(tmp_path_factory.mktemp("played"), "--seed", SEED, "--exit-after-story")
     assert first.process.wait(120) == 0, first.said.read_text()
     return first, first.said.read_text()
 
 
-def test_the_same_seed_plays_the_same_story_byte_for_byte(told, sandbox, played):
-    story, _ = told
-    again, said = played
+def test_the_story_is_byte_equal_for_the_same_seed(recorded_story, sandbox, finished_sandbox):
+    story, _ = recorded_story
+    again, said = finished_sandbox
     first = (sandbox.state / "listened.jsonl").read_bytes()
     second = (again.state / "story.jsonl").read_bytes()
     assert first == second
     assert all(figure.shown in said for figure in story.figures)
 
 
-def test_a_story_that_begins_on_a_holiday_waits_for_the_bank_to_open(told, sandbox):
+def test_a_story_starting_on_a_holiday_begins_when_the_bank_opens(recorded_story, sandbox):
     console = Console(record=True, width=200, file=io.StringIO(), highlight=False)
     http = partner_http(sandbox.home())
     with RecordingClient(http, seed=b"independence", transcript=sandbox.state / "holiday.jsonl") as client:
@@ -288,9 +288,9 @@ def test_a_story_that_begins_on_a_holiday_waits_for_the_bank_to_open(told, sandb
 
 
 @pytest.fixture(scope="module")
-def second(played):
+def restarted_sandbox(finished_sandbox):
     """The same sandbox, started again."""
-    first, _ = played
+    first, _ = finished_sandbox
     running = Sandbox(first.state.parent)
     try:
         yield running.wait_up()
@@ -298,22 +298,22 @@ def second(played):
         running.end()
 
 
-def test_a_second_start_keeps_the_data_and_plays_no_story_twice(played, second):
-    first, _ = played
-    kept = second.home()
+def test_a_second_sandbox_start_keeps_the_data_and_does_not_repeat_the_story(finished_sandbox, restarted_sandbox):
+    first, _ = finished_sandbox
+    kept = restarted_sandbox.home()
     assert (kept.story, len(kept.pocket_ids)) == ("played", 2)
     for words in (("doctor",), ("openapi", "customer")):  # the port that it was started with, not the usual one
-        with second.run(*words) as answered:
-            assert f"{second.port}" in answered.stdout.read()
+        with restarted_sandbox.run(*words) as answered:
+            assert f"{restarted_sandbox.port}" in answered.stdout.read()
     assert {path for path in first.state.parent.rglob("*") if is_readable_by_others(path)} == set()
-    assert not any(word in second.said.read_text() for word in ("Portfolio", "[info"))
-    assert len((second.state / "story.jsonl").read_text().splitlines()) > 20
+    assert not any(word in restarted_sandbox.said.read_text() for word in ("Portfolio", "[info"))
+    assert len((restarted_sandbox.state / "story.jsonl").read_text().splitlines()) > 20
     with RecordingClient(partner_http(kept), seed=b"another") as client:
         assert client.get("/api/v1/sandbox/clock/").at("now") == "2025-06-24T13:00:00.000000Z"
 
 
 def perform(http, path, body=None):
-    """Request a task; return what came of its steps. What is sent meanwhile is answered, or 503."""
+    """Request a task; return the results of its steps. Requests sent meanwhile are answered, or get 503."""
     request = http.post(f"{BOX}/{path}", json=body)
     assert request.status_code == 202, request.text
     task = request.json()
@@ -326,8 +326,8 @@ def perform(http, path, body=None):
     return [step["detail"] for step in task["steps"]]
 
 
-def test_a_fork_is_returned_to_whatever_has_happened_since(second):
-    home = second.home()
+def test_rewinding_to_a_fork_discards_all_later_changes(restarted_sandbox):
+    home = restarted_sandbox.home()
     context = ssl.create_default_context(cafile=home.ca_file)
 
     def log_in():
@@ -354,15 +354,15 @@ def test_a_fork_is_returned_to_whatever_has_happened_since(second):
         assert perform(http, "scenarios/payday/play/") == payday
 
 
-def test_a_sandbox_that_is_killed_during_a_rewind_comes_back_whole(second):
-    home = second.home()
+def test_a_sandbox_killed_during_a_rewind_restarts_intact(restarted_sandbox):
+    home = restarted_sandbox.home()
     with partner_http(home) as http:
         later = http.post(f"{BOX}/clock/advance/", json={"seconds": 86_400}).raise_for_status().json()["now"]
         assert http.post(f"{BOX}/reset/").status_code == 202
-        while not (second.state / "bank.paused").exists():
+        while not (restarted_sandbox.state / "bank.paused").exists():
             time.sleep(0.01)
-        second.end(signal.SIGKILL)
-    third = Sandbox(second.state.parent).wait_up()
+        restarted_sandbox.end(signal.SIGKILL)
+    third = Sandbox(restarted_sandbox.state.parent).wait_up()
     with partner_http(third.home()) as http:
         now = http.get(f"{BOX}/clock/").json()["now"]
         assert now in {"2025-06-24T13:00:00.000000Z", later}

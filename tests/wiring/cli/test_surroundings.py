@@ -1,4 +1,4 @@
-"""Commands in poor surroundings work, or say in one line what to do."""
+"""Commands in unusual environments work, or name the next step in one line."""
 
 import shutil
 import subprocess
@@ -17,7 +17,7 @@ def billfold(*words, **environ):
 
 
 @pytest.mark.parametrize("command", [("doctor",), ("doctor", "--json"), ("clock", "show"), ("verify",), ("--help",)])
-def test_signs_that_a_terminal_does_not_know_end_no_command(tmp_path, command):
+def test_characters_that_the_terminal_cannot_encode_do_not_fail_a_command(tmp_path, command):
     plain = {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
     nowhere = f"postgresql://nobody@/none?host={tmp_path}"
     done = billfold(*command, **plain, BILLFOLD_STATE_DIR=str(tmp_path / "Zürich"), BILLFOLD_DATABASE_URL=nowhere)
@@ -26,7 +26,7 @@ def test_signs_that_a_terminal_does_not_know_end_no_command(tmp_path, command):
 
 
 @pytest.mark.parametrize("certificate", ["", "no certificate"])
-def test_the_doctor_starts_nothing_and_writes_nothing(tmp_path, certificate):
+def test_doctor_starts_no_process_and_writes_no_file(tmp_path, certificate):
     state = tmp_path / "state"
     if certificate:
         (state / "tls").mkdir(parents=True)
@@ -38,7 +38,7 @@ def test_the_doctor_starts_nothing_and_writes_nothing(tmp_path, certificate):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_without_a_time_zone_database_it_is_said_what_to_install(tmp_path):
+def test_a_missing_time_zone_database_is_reported_with_the_package_to_install(tmp_path):
     (tmp_path / "tzdata").mkdir()
     (tmp_path / "tzdata" / "__init__.py").touch()
     done = billfold("doctor", PYTHONTZPATH="", PYTHONPATH=f"{tmp_path}:{ROOT / 'src'}")
@@ -46,7 +46,7 @@ def test_without_a_time_zone_database_it_is_said_what_to_install(tmp_path):
     assert b"install the package tzdata" in done.stderr
 
 
-def test_a_clone_that_was_moved_is_installed_anew(tmp_path):
+def test_a_moved_clone_is_set_up_again(tmp_path):
     for name in ("Makefile", "pyproject.toml", "uv.lock", "tools/setup.sh"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)

@@ -1,4 +1,4 @@
-"""Numbers of banks and accounts: what is right passes, a typing mistake does not."""
+"""Routing and account numbers: valid ones are accepted, mistyped ones are refused."""
 
 import pytest
 
@@ -15,7 +15,7 @@ ADDRESSES = [
 ]
 
 
-def test_keccak_is_the_one_before_sha_3():
+def test_keccak_matches_the_original_submission_and_not_sha_3():
     assert keccak_256(b"").hex() == ("c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470")
     assert keccak_256(b"Transfer(address,address,uint256)").hex() == (
         "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
@@ -24,7 +24,7 @@ def test_keccak_is_the_one_before_sha_3():
 
 
 @pytest.mark.parametrize("number", ABA)
-def test_a_routing_number_is_right_to_its_last_digit(number):
+def test_a_routing_number_with_a_wrong_check_digit_is_refused(number):
     assert identifiers.routing_number_error(number) is None
     for place in range(9):
         for by in range(1, 10):
@@ -46,12 +46,12 @@ def test_a_routing_number_is_right_to_its_last_digit(number):
         ("990000009", "begin"),
     ],
 )
-def test_a_routing_number_that_is_wrong_says_why(number, why):
+def test_an_invalid_routing_number_is_refused_with_the_reason(number, why):
     assert why in (identifiers.routing_number_error(number) or "")
 
 
 @pytest.mark.parametrize("number", IBANS)
-def test_an_iban_is_right_to_its_last_character(number):
+def test_an_iban_with_one_wrong_character_is_refused(number):
     assert identifiers.iban_error(number) is None
     assert identifiers.has_iban_form(number)
     assert "check digits" in (identifiers.iban_error(number[:-1] + "8") or "")
@@ -67,22 +67,22 @@ def test_an_iban_is_right_to_its_last_character(number):
         ("DE" + "1" * 40, "like DE89"),
     ],
 )
-def test_an_iban_that_is_wrong_says_why(number, why):
+def test_an_invalid_iban_is_refused_with_the_reason(number, why):
     assert why in (identifiers.iban_error(number) or "")
 
 
 @pytest.mark.parametrize("code", ["COBADEFFXXX", "COBADEFF", "CHASUS33", "E097AEXX"])
-def test_a_bic_has_eight_or_eleven_characters_and_a_country(code):
+def test_a_bic_with_eight_or_eleven_characters_and_a_country_is_accepted(code):
     assert identifiers.bic_error(code) is None
 
 
 @pytest.mark.parametrize("code", ["COBADEF", "COBADEFFXX", "COBAZZFF", "COBADEFF BBB", "cobadeff"])
-def test_what_is_no_bic_is_refused(code):
+def test_an_invalid_bic_is_refused(code):
     assert identifiers.bic_error(code) is not None
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_the_capitals_of_an_address_are_its_check_digits(address):
+def test_an_evm_address_with_wrong_checksum_capitals_is_refused(address):
     for chain in ("ETHEREUM", "POLYGON", "BASE"):
         assert identifiers.wallet_error(chain, address) is None
         assert identifiers.wallet_error(chain, address.lower()) is None
@@ -101,11 +101,11 @@ def test_the_capitals_of_an_address_are_its_check_digits(address):
         ("SOLANA", "0PjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"),
     ],
 )
-def test_an_address_of_another_chain_is_refused(chain, address):
+def test_a_wallet_address_of_a_different_chain_is_refused(chain, address):
     assert identifiers.wallet_error(chain, address) is not None
 
 
-def test_an_address_of_solana_stands_for_32_bytes():
+def test_a_solana_address_must_decode_to_32_bytes():
     usdc = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
     assert identifiers.wallet_error("SOLANA", usdc) is None
     assert identifiers.wallet_error("SOLANA", "1" * 32) is None

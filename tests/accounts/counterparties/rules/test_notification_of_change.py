@@ -1,4 +1,4 @@
-"""What the 29 characters of a notification of change say under each code."""
+"""The 29 characters of corrected data in a notification of change, by change code."""
 
 import pytest
 
@@ -23,12 +23,12 @@ SAID = {
 }
 
 
-def test_every_code_is_tried():
+def test_every_change_code_has_a_test_case():
     assert SAID.keys() == CORRECTING_CODES
 
 
 @pytest.mark.parametrize("code", SAID)
-def test_the_correction_is_read(code):
+def test_a_notification_of_change_is_parsed_into_its_correction(code):
     text, correction = SAID[code]
 
     assert correction_of(code, text) == correction
@@ -44,7 +44,7 @@ def test_the_correction_is_read(code):
         ("C07", "000000000" + "1918171614".ljust(17), Correction(account_number="1918171614")),
     ],
 )
-def test_what_is_filled_in_is_read_when_the_rest_is_blank(code, text, correction):
+def test_a_notification_of_change_with_blank_fields_corrects_only_the_filled_fields(code, text, correction):
     assert correction_of(code, text) == correction
 
 
@@ -61,5 +61,5 @@ def test_what_is_filled_in_is_read_when_the_rest_is_blank(code, text, correction
         *((code, "anything") for code in sorted(CHANGE_CODES - CORRECTING_CODES)),
     ],
 )
-def test_nothing_is_corrected_when_a_part_makes_no_sense(code, text):
+def test_a_notification_of_change_with_an_invalid_field_corrects_nothing(code, text):
     assert correction_of(code, text) == Correction()

@@ -1,4 +1,4 @@
-"""Counterparties stand where their verification has brought them."""
+"""The verification status of counterparties."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -27,7 +27,7 @@ WIRED = {"routing_number": "021000021", "identifier": "12345678"}
 BERT = {"type": "individual", "first_name": "Bert", "last_name": "Stone"}
 
 
-def opened(**terms):
+def teller_with_pocket(**terms):
     teller = Teller(**terms)
     teller.pocket()
     return teller
@@ -35,7 +35,7 @@ def opened(**terms):
 
 @pytest.fixture
 def teller():
-    return opened()
+    return teller_with_pocket()
 
 
 def add(teller, kind="ach", verification="micro_deposits", name=BERT, **fields):
@@ -75,11 +75,11 @@ def wire(teller, pocket, sender, name="Bert Stone"):
         ("crypto_wallet_address", "supporting_documents", ("PENDING", "supporting_documents", "PENDING_REVIEW")),
     ],
 )
-def test_a_counterparty_begins_as_its_verification_says(teller, kind, verification, expected):
+def test_a_new_counterparty_has_the_status_of_its_verification_type(teller, kind, verification, expected):
     assert standing(teller, add(teller, kind, verification)) == expected
 
 
-def test_an_account_of_this_bank_is_verified_by_the_name_of_its_holder(teller):
+def test_an_account_at_this_bank_is_verified_by_its_holder_name(teller):
     matched = add(teller, "wire", "incoming_wire", holder="STONE, BERT")
     other = add(teller, "wire", "incoming_wire", holder="Somebody Else")
     assert standing(teller, matched) == ("LINKED", "name_match", "APPROVED")
@@ -94,7 +94,7 @@ def test_an_account_of_this_bank_is_verified_by_the_name_of_its_holder(teller):
         ("Ada Stone", ("UNLINKED", "name_match", "REJECTED"), "NO_MATCH"),
     ],
 )
-def test_a_pocket_of_this_bank_is_linked_only_under_the_name_of_its_owner(teller, owner, expected, outcome):
+def test_a_pocket_is_linked_only_under_its_owner_name(teller, owner, expected, outcome):
     added = add(teller, "on_us", None, holder=owner)
     assert standing(teller, added) == expected
     check = teller.book.counterparties[added].verification["name_check"]
@@ -102,12 +102,12 @@ def test_a_pocket_of_this_bank_is_linked_only_under_the_name_of_its_owner(teller
     assert set(check["registered_name"]) <= {"S", "B", "A", "*", " "}
 
 
-def test_a_trading_name_is_proven_by_documents(teller):
+def test_a_trading_name_is_verified_by_documents(teller):
     added = add(teller, "on_us", "supporting_documents", holder="Ada Stone", document_ids=(UUID(int=1),))
     assert standing(teller, added) == ("PENDING", "supporting_documents", "PENDING_REVIEW")
 
 
-def test_who_tries_many_names_learns_no_more_that_day(teller):
+def test_name_checks_over_the_daily_limit_are_refused_until_the_next_day(teller):
     for nth in range(20):
         add(teller, "on_us" if nth % 2 else "wire", None, holder="Ada Stone")
     with pytest.raises(Refused) as refused:
@@ -118,7 +118,7 @@ def test_who_tries_many_names_learns_no_more_that_day(teller):
     assert standing(teller, add(teller, "on_us", None, holder="Bert Stone"))[0] == "LINKED"
 
 
-def test_what_was_verified_once_is_known_the_next_time(teller):
+def test_an_account_verified_before_is_linked_as_pre_verified(teller):
     first = add(teller, verification="micro_deposits")
     teller.do(ConfirmDeposits, counterparty_id=first, amounts=(11, 22), are_sent=True)
     assert standing(teller, add(teller, "wire", "incoming_wire")) == ("LINKED", "pre_verified", "NOT_REQUIRED")
@@ -129,14 +129,14 @@ def test_what_was_verified_once_is_known_the_next_time(teller):
     assert standing(teller, add(teller, "wire", "incoming_wire"))[0] == "PENDING"
 
 
-def test_the_name_unverifiable_is_rejected_in_a_sandbox(teller):
+def test_the_magic_name_unverifiable_is_rejected_in_a_sandbox(teller):
     name = {"type": "business", "business_name": "The unverifiable Company"}
     assert standing(teller, add(teller, name=name)) == ("UNLINKED", "micro_deposits", "REJECTED")
-    real = opened(screening=NoScreening())
+    real = teller_with_pocket(screening=NoScreening())
     assert standing(real, add(real, name=name))[0] == "PENDING"
 
 
-def test_deposits_are_confirmed_in_any_order(teller):
+def test_micro_deposit_amounts_are_confirmed_in_any_order(teller):
     for amounts in ((11, 22), (22, 11)):
         waiting = add(teller, details=ACCOUNT | {"account_number": str(amounts[0]) * 4})
         said = teller.do(ConfirmDeposits, counterparty_id=waiting, amounts=amounts, are_sent=True)
@@ -146,7 +146,7 @@ def test_deposits_are_confirmed_in_any_order(teller):
             teller.do(ConfirmDeposits, counterparty_id=waiting, amounts=amounts, are_sent=True)
 
 
-def test_no_amounts_are_right_or_wrong_before_the_deposits_have_left(teller):
+def test_confirming_deposits_before_they_are_sent_is_refused(teller):
     waiting = add(teller)
     for amounts in ((11, 22), (11, 11)):
         with pytest.raises(Refused, match="micro-deposits-not-sent"):
@@ -154,7 +154,7 @@ def test_no_amounts_are_right_or_wrong_before_the_deposits_have_left(teller):
     assert teller.book.counterparties[waiting].verification["failures"] == 0
 
 
-def test_a_counterparty_is_unlinked_when_other_amounts_are_named_three_times(teller):
+def test_a_counterparty_is_unlinked_after_three_wrong_deposit_amounts(teller):
     waiting = add(teller)
     for left in (2, 1, 0):
         said = teller.do(ConfirmDeposits, counterparty_id=waiting, amounts=(11, 11), are_sent=True)
@@ -164,8 +164,8 @@ def test_a_counterparty_is_unlinked_when_other_amounts_are_named_three_times(tel
         teller.do(ConfirmDeposits, counterparty_id=waiting, amounts=(11, 22), are_sent=True)
 
 
-def test_deposits_outside_a_sandbox_are_two_different_amounts_below_a_dollar():
-    teller = opened(screening=NoScreening())
+def test_micro_deposits_in_production_are_two_different_amounts_under_a_dollar():
+    teller = teller_with_pocket(screening=NoScreening())
     for n in range(50):
         waiting = add(teller, details=ACCOUNT | {"account_number": f"{n:08}"})
         first, second = teller.book.counterparties[waiting].verification["deposits"]
@@ -174,7 +174,7 @@ def test_deposits_outside_a_sandbox_are_two_different_amounts_below_a_dollar():
         assert first != second
 
 
-def test_a_counterparty_is_unlinked_when_its_deposits_come_back(teller):
+def test_a_counterparty_is_unlinked_when_its_deposits_are_returned(teller):
     waiting = add(teller)
     teller.do(FailVerification, counterparty_id=waiting, reason="R03: no such account.")
     assert standing(teller, waiting) == ("UNLINKED", "micro_deposits", "REJECTED")
@@ -184,7 +184,7 @@ def test_a_counterparty_is_unlinked_when_its_deposits_come_back(teller):
     assert standing(teller, done)[0] == "VERIFIED"
 
 
-def test_what_was_reviewed_is_decided_once(teller):
+def test_a_document_review_is_decided_only_once(teller):
     for approved, status in ((True, "VERIFIED"), (False, "UNLINKED")):
         details = WIRED | {"identifier": status}
         waiting = add(teller, "wire", "supporting_documents", document_ids=(UUID(int=7),), details=details)
@@ -194,7 +194,7 @@ def test_what_was_reviewed_is_decided_once(teller):
             teller.do(DecideVerification, counterparty_id=waiting, approved=not approved)
 
 
-def test_a_wire_verifies_whoever_waits_for_one_from_its_account(teller):
+def test_an_incoming_wire_verifies_the_pending_counterparty_of_its_account(teller):
     pocket = teller.pocket()
     waiting = add(teller, "wire", "incoming_wire")
     elsewhere = add(teller, "wire", "incoming_wire", details=WIRED | {"identifier": "999"})
@@ -207,7 +207,7 @@ def test_a_wire_verifies_whoever_waits_for_one_from_its_account(teller):
     assert "counterparties" not in wire(teller, pocket, Account("021000021", "12345678"))
 
 
-def test_a_wire_under_another_name_leaves_a_counterparty_to_review(teller):
+def test_an_incoming_wire_with_a_different_name_leaves_the_counterparty_in_review(teller):
     pocket = teller.pocket()
     waiting = add(teller, "wire", "incoming_wire")
     assert "counterparties" not in wire(teller, pocket, Account("021000021", "12345678"), name="Mallory Inc")
@@ -217,7 +217,7 @@ def test_a_wire_under_another_name_leaves_a_counterparty_to_review(teller):
     assert standing(teller, waiting)[0] == "VERIFIED"
 
 
-def test_a_wire_from_abroad_is_known_by_its_bank_and_iban(teller):
+def test_an_international_wire_is_matched_by_bic_and_iban(teller):
     pocket = teller.pocket()
     details = {"routing_number": "COBADEFF", "identifier": "DE89370400440532013000"}
     waiting = add(teller, "international_wire", "incoming_wire", details=details)
@@ -225,7 +225,7 @@ def test_a_wire_from_abroad_is_known_by_its_bank_and_iban(teller):
     assert standing(teller, waiting)[0] == "VERIFIED"
 
 
-def test_a_wire_is_awaited_for_ninety_days(teller):
+def test_a_pending_wire_verification_expires_once(teller):
     waiting = add(teller, "wire", "incoming_wire")
     told = teller.do(ExpireVerification, counterparty_id=waiting)
     assert standing(teller, waiting) == ("UNLINKED", "incoming_wire", "EXPIRED")
@@ -242,7 +242,7 @@ def test_a_wire_is_awaited_for_ninety_days(teller):
         ("PENDING_MANUAL_VERIFICATION", ("PENDING", "linking_provider", "PENDING_REVIEW")),
     ],
 )
-def test_a_linked_account_goes_on_by_what_its_bank_says(teller, status, stands):
+def test_a_provider_link_status_sets_the_counterparty_status(teller, status, stands):
     first = {"id": "x", "mask": "5678", "status": "PENDING_AUTOMATIC_VERIFICATION", "access": ""}
     waiting = add(teller, verification="linking_provider", linked=first)
     assert standing(teller, waiting)[0] == "PENDING"
@@ -253,7 +253,7 @@ def test_a_linked_account_goes_on_by_what_its_bank_says(teller, status, stands):
     assert payee.verification["account"]["status"] == status
 
 
-def test_a_correction_changes_the_numbers_that_are_used(teller):
+def test_a_correction_changes_the_account_numbers_used_for_payments(teller):
     done = add(teller)
     correction = Correction(account_number="87654321", transaction_code="32")
     told = teller.do(CorrectAccount, counterparty_id=done, details=correction.details)
@@ -282,6 +282,6 @@ def test_a_correction_changes_the_numbers_that_are_used(teller):
         ("crypto_wallet_address", "pre_verified", "USDC", True, False),  # of an earlier release
     ],
 )
-def test_money_moves_only_where_it_may(teller, kind, verification, rail, unverified_wires, may):
+def test_money_moves_only_to_counterparties_that_allow_it(teller, kind, verification, rail, unverified_wires, may):
     payee = teller.book.counterparties[add(teller, kind, verification)]
     assert (payment_refusal(payee, rail, unverified_wires=unverified_wires) is None) is may

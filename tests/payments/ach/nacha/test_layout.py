@@ -6,7 +6,7 @@ from billfold.payments.ach.nacha.layout import RECORDS, WIDTH
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.title)
-def test_fields_fill_a_line_without_gap_or_overlap(record):
+def test_nacha_fields_fill_a_line_without_gap_or_overlap(record):
     following = 1
     for field in record.fields:
         assert field.first == following, field.name

@@ -1,4 +1,4 @@
-"""A file whose form is wrong is refused; an entry or a batch that is wrong is told by line and reason."""
+"""A malformed file is refused; a malformed entry or batch is reported by line and reason."""
 
 from collections.abc import Callable
 
@@ -21,11 +21,11 @@ LINES = write_file(PAYROLL).decode().splitlines()
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(files(FORWARD + BACKWARD))
-def test_a_written_file_is_read_back_equal(file):
+def test_a_written_nacha_file_is_read_back_equal(file):
     assert read_file(write_file(file)) == file
 
 
-def test_returns_and_changes_are_read():
+def test_returns_and_notifications_of_change_are_read():
     file = a_file(
         a_batch(an_entry(transaction_code="21", addenda=(a_return(),))),
         a_batch(
@@ -40,7 +40,7 @@ def test_returns_and_changes_are_read():
     assert changed.entries[0].addenda == (a_change(),)
 
 
-def test_lines_may_end_as_other_systems_end_them():
+def test_nacha_lines_may_end_with_any_line_ending():
     raw = write_file(PAYROLL)
 
     assert read_file(raw.replace(b"\n", b"\r\n")) == PAYROLL
@@ -48,7 +48,7 @@ def test_lines_may_end_as_other_systems_end_them():
     assert read_file(raw.replace(b"\n", b"")) == PAYROLL
 
 
-def test_mistakes_are_raised_at_the_end_of_the_file():
+def test_errors_are_raised_at_the_end_of_a_nacha_file():
     lines = list(LINES)
     _put(10, 43, "8")(lines)
     seen: list[EntryLine] = []
@@ -97,7 +97,7 @@ WRONG: dict[str, tuple[Change, int, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_mistake_of_form_refuses_the_file_and_is_reported_with_its_line(name):
+def test_a_structural_error_refuses_the_nacha_file_and_reports_its_line(name):
     change, line, told = WRONG[name]
     lines = list(LINES)
     change(lines)
@@ -126,7 +126,7 @@ ODD_ENTRIES: dict[str, tuple[Change, int, str]] = {
 
 
 @pytest.mark.parametrize("name", ODD_ENTRIES)
-def test_an_entry_that_is_wrong_is_told_and_the_others_are_read(name):
+def test_an_invalid_entry_is_reported_and_the_others_are_read(name):
     change, line, told = ODD_ENTRIES[name]
     lines = list(LINES)
     change(lines)
@@ -151,7 +151,7 @@ ODD_BATCHES: dict[str, tuple[Change, int, str]] = {
 
 
 @pytest.mark.parametrize("name", ODD_BATCHES)
-def test_a_batch_that_is_wrong_is_told_and_its_entries_are_read(name):
+def test_an_invalid_batch_is_reported_and_its_entries_are_read(name):
     change, line, told = ODD_BATCHES[name]
     lines = list(LINES)
     change(lines)
@@ -177,7 +177,7 @@ FINE: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("name", FINE)
-def test_what_no_rule_refuses_is_read(name):
+def test_unusual_but_valid_entries_are_read(name):
     lines = list(LINES)
     if name == "a trace that falls":
         _put(5, 94, "0")(lines)
@@ -189,7 +189,7 @@ def test_what_no_rule_refuses_is_read(name):
     assert read_batch_mistakes(raw) == {}
 
 
-def test_a_file_without_fillers_is_read():
+def test_a_nacha_file_without_filler_lines_is_read():
     lines = [*LINES[:6], LINES[9]]
     for column, text in ((7, "1"), (13, "1"), (21, "3"), (25, "42"), (31, "4"), (42, "00")):
         _put(7, column, text)(lines)
@@ -197,7 +197,7 @@ def test_a_file_without_fillers_is_read():
     assert len(list(read_lines("\n".join(lines).encode()))) == 2
 
 
-def test_every_mistake_of_a_file_is_reported_at_once():
+def test_all_errors_of_a_nacha_file_are_reported_together():
     lines = list(LINES)
     for change in (_put(3, 1, "4"), _put(4, 1, "X"), _put(8, 1, "1")):
         change(lines)
@@ -210,12 +210,12 @@ def test_every_mistake_of_a_file_is_reported_at_once():
 
 @settings(max_examples=50)
 @given(st.integers(0, len(write_file(PAYROLL)) - 2))
-def test_a_file_cut_anywhere_is_refused(at):
+def test_a_nacha_file_truncated_at_any_point_is_refused(at):
     with pytest.raises(InvalidFile):
         read_file(write_file(PAYROLL)[:at])
 
 
-def test_a_truncated_file_names_its_last_line():
+def test_a_truncated_nacha_file_is_refused_with_its_last_line():
     with pytest.raises(InvalidFile) as refused:
         read_file("\n".join(LINES[:4]).encode())
 
@@ -224,7 +224,7 @@ def test_a_truncated_file_names_its_last_line():
 
 @settings(max_examples=50)
 @given(st.binary(max_size=400))
-def test_no_bytes_break_the_reader(raw):
+def test_arbitrary_bytes_raise_only_invalid_file_in_the_nacha_reader(raw):
     with pytest.raises(InvalidFile):
         read_file(raw)
 
@@ -233,13 +233,13 @@ def test_no_bytes_break_the_reader(raw):
 @pytest.mark.parametrize(
     ("name", "read"), [("BÉTA LLC", "BETA LLC"), ("BßTA LLC", "B?TA LLC"), ("B\tTA LLC", "B?TA LLC")]
 )
-def test_a_character_that_is_not_ascii_is_read_as_its_base_letter_or_a_mark(encoding, name, read):
+def test_a_non_ascii_character_is_read_as_its_base_letter_or_a_placeholder(encoding, name, read):
     raw = "\n".join(LINES).replace("BETA LLC", name).encode(encoding)
 
     assert [each.entry.individual_name for each in read_lines(raw)] == [read] * 3
 
 
-def test_what_some_systems_put_around_a_file_is_no_part_of_it():
+def test_a_byte_order_mark_and_trailing_bytes_around_a_nacha_file_are_ignored():
     raw = write_file(PAYROLL)
 
     for sent in (
@@ -253,7 +253,7 @@ def test_what_some_systems_put_around_a_file_is_no_part_of_it():
         assert read_file(sent) == PAYROLL
 
 
-def test_entries_of_other_classes_are_read_as_they_are_laid_out():
+def test_iat_and_adv_entries_are_read_by_their_own_layout():
     header = "5220                FF3               US1234567890IATPAYMENT   USDUSD251224   1021000020000001"
     entry = "6220611999920003" + " " * 13 + "0000054321" + "852867565339".ljust(39) + "1021000020000001"
     addenda = [

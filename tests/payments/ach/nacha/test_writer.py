@@ -1,4 +1,4 @@
-"""What is written is what the network takes: read by a reader nobody here wrote."""
+"""Written ACH files conform to the standard: they are read by a third-party reader."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from billfold.payments.ach.nacha.records import PaymentAddenda
 from billfold.payments.ach.nacha.writer import to_ach_text, write_file
 
 
-def test_the_columns_are_those_of_the_rules():
+def test_written_nacha_columns_match_the_rules():
     entry = an_entry(addenda=(PaymentAddenda("RMR*IV*77**1510.00\\"),))
     lines = write_file(a_file(a_batch(entry, standard_entry_class_code="CCD"))).decode().splitlines()
 
@@ -32,7 +32,7 @@ def test_the_columns_are_those_of_the_rules():
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(files(FORWARD))
-def test_an_independent_reader_finds_every_file_valid_and_reads_the_same(file):
+def test_an_independent_reader_validates_every_written_file_and_reads_the_same(file):
     text = write_file(file).decode()
 
     verdict = achkit.validate(text)
@@ -42,7 +42,7 @@ def test_an_independent_reader_finds_every_file_valid_and_reads_the_same(file):
     ]
 
 
-def test_an_independent_reader_reads_returns_and_changes_as_we_do():
+def test_an_independent_reader_agrees_on_returns_and_notifications_of_change():
     back = (
         an_entry(1, transaction_code="21", addenda=(a_return(),)),
         an_entry(2, transaction_code="36", amount=77, addenda=(a_return(return_reason_code="R10"),)),
@@ -88,17 +88,17 @@ def _amounts(parsed: dict[str, Any]) -> list[tuple[str, int]]:
         ({"addenda": (a_return(addenda_information="X" * 45),)}, "addenda 99, addenda information"),
     ],
 )
-def test_a_value_that_does_not_fit_is_refused_with_its_field(entry, told):
+def test_a_value_too_long_for_its_nacha_field_is_refused_with_the_field_name(entry, told):
     with pytest.raises(ValueError, match=f"^{told}"):
         write_file(a_file(a_batch(an_entry(**entry))))
 
 
-def test_traces_of_a_batch_ascend():
+def test_trace_numbers_of_a_batch_must_ascend():
     with pytest.raises(ValueError, match="ascend"):
         write_file(a_file(a_batch(an_entry(2), an_entry(1))))
 
 
-def test_a_batch_has_entries():
+def test_a_batch_without_entries_is_refused():
     with pytest.raises(ValueError, match="no entries"):
         write_file(a_file(a_batch(entries=())))
 

@@ -57,7 +57,7 @@ class Entries:
 
     @property
     def entry(self):
-        """The entry as it stands now."""
+        """The current row of the entry."""
         return self.bank.seen.of(self.anna)[self.ach_id]
 
     @property

@@ -19,7 +19,7 @@ def entries():
     return Entries()
 
 
-def test_a_credit_of_a_file_is_a_deposit(entries):
+def test_an_incoming_ach_credit_is_a_deposit(entries):
     outcome = entries.receive()
     assert (outcome["status"], outcome["code"], outcome["ach_id"]) == ("COMPLETED", None, str(entries.ach_id))
     assert entries.last(TransactionEntry).amount == 700_00
@@ -27,13 +27,13 @@ def test_a_credit_of_a_file_is_a_deposit(entries):
     assert entries.made.status == "PROCESSED"
 
 
-def test_a_debit_that_is_covered_is_paid(entries):
+def test_a_covered_ach_debit_is_paid(entries):
     assert entries.receive(code="27", amount=70_000_00)["status"] == "COMPLETED"
     assert entries.owed_by_rail == 70_000_00
     assert entries.last(TransactionEntry).direction == "DEBIT"
 
 
-def test_an_uncovered_debit_is_returned(entries):
+def test_an_uncovered_ach_debit_is_returned(entries):
     outcome = entries.receive(code="27", amount=900_000_00)
     assert (outcome["status"], outcome["code"], outcome["ach_id"]) == ("REJECTED", "R01", str(entries.ach_id))
     assert entries.posted() == 0
@@ -44,7 +44,7 @@ def test_an_uncovered_debit_is_returned(entries):
 
 
 @pytest.mark.parametrize("frozen", ["pocket", "customer"])
-def test_whoever_is_frozen_takes_credits_and_returns_debits(entries, frozen):
+def test_a_frozen_customer_or_pocket_accepts_credits_and_returns_debits(entries, frozen):
     if frozen == "pocket":
         entries.customers.submit(SetPocketState, entries.anna, pocket_id=entries.pocket.id, status="FROZEN")
     else:
@@ -53,7 +53,7 @@ def test_whoever_is_frozen_takes_credits_and_returns_debits(entries, frozen):
     assert entries.receive(code="27")["code"] == "R16"
 
 
-def test_a_duplicate_entry_is_returned_and_one_for_a_portal_of_wires(entries):
+def test_a_duplicate_entry_and_an_entry_for_a_wire_only_portal_are_returned(entries):
     entries.receive()
     assert entries.receive(ach_id=entries.ach_id)["code"] == "R24"
     portal = entries.book.portals[entries.pocket.portal]
@@ -61,26 +61,26 @@ def test_a_duplicate_entry_is_returned_and_one_for_a_portal_of_wires(entries):
     assert entries.receive()["code"] == "R20"
 
 
-def test_a_credit_of_a_file_is_held_for_the_days_of_the_bank():
+def test_an_incoming_ach_credit_is_held_for_the_configured_days():
     entries = Entries(ach_credit_hold_days=2)
     entries.receive()
     entries.receive(code="27", amount=100_00)
     assert entries.held.liens == [(700_00, et_instant(date(2025, 6, 5), 8, 30))]
 
 
-def test_only_what_another_bank_sent_is_sent_back(entries):
+def test_returning_an_entry_that_was_not_received_is_refused(entries):
     entries.originate("CREDIT")
     entries.see(status="PROCESSED")
     with pytest.raises(NotFound):
         entries.move(ReturnAchEntry, code="R10")
 
 
-def test_a_prenote_moves_nothing(entries):
+def test_a_prenote_moves_no_money(entries):
     assert entries.receive(code="23", amount=0)["status"] == "COMPLETED"
     assert entries.posted() == 0
 
 
-def test_an_unauthorised_debit_is_returned_within_sixty_days(entries):
+def test_an_unauthorized_debit_is_returned_within_sixty_days(entries):
     entries.receive(code="27", amount=70_000_00)
     entries.customers.until(date(2025, 7, 31))
     entries.move(ReturnAchEntry, code="R10")
@@ -91,7 +91,7 @@ def test_an_unauthorised_debit_is_returned_within_sixty_days(entries):
         entries.move(ReturnAchEntry, code="R10")
 
 
-def test_a_debit_is_not_returned_after_its_time_frame(entries):
+def test_returning_a_debit_after_its_time_frame_is_refused(entries):
     entries.receive(code="27", amount=70_000_00)
     entries.customers.until(date(2025, 6, 10))
     with pytest.raises(Refused, match="ach-entry-not-returnable"):
@@ -99,7 +99,7 @@ def test_a_debit_is_not_returned_after_its_time_frame(entries):
 
 
 @pytest.mark.parametrize("named", [date(1999, 12, 31), date(2025, 5, 1), date(2068, 1, 1), None])
-def test_a_debit_is_returned_in_the_time_of_its_settlement_when_its_sender_names_another_date(entries, named):
+def test_the_return_deadline_of_a_debit_counts_from_settlement_and_not_its_effective_date(entries, named):
     entries.receive(code="27", amount=70_000_00, effective_on=named)
     entries.customers.until(date(2025, 7, 31))
     with pytest.raises(Refused, match="had to go by 2025-06-0"):
@@ -108,7 +108,7 @@ def test_a_debit_is_returned_in_the_time_of_its_settlement_when_its_sender_names
     assert entries.answer.reason == "R10"
 
 
-def test_a_credit_its_receiver_refuses_is_paid_back(entries):
+def test_a_credit_refused_by_its_receiver_is_returned(entries):
     entries.receive()
     entries.move(ReturnAchEntry, code="R23")
     assert entries.owed_by_rail == 0

@@ -20,7 +20,7 @@ def test_a_returned_payment_becomes_a_deposit():
     assert entries.last(EventEntry).kind == "transfers.ach.out.rejected"
 
 
-def test_a_second_return_is_not_accepted():
+def test_a_second_return_of_an_ach_entry_is_not_accepted():
     entries = sent("CREDIT")
     entries.come_back("R03")
     posted = entries.posted()
@@ -39,7 +39,7 @@ def test_a_second_return_is_not_accepted():
         ("R06", date(2025, 9, 30), 9, "FAILED"),
     ],
 )
-def test_a_return_is_accepted_until_the_time_of_its_code_is_over(code, day, hour, answer):
+def test_a_return_is_accepted_until_the_deadline_of_its_code(code, day, hour, answer):
     entries = sent("CREDIT", "PROCESSED")
     entries.customers.until(day, hour)
     outcome = entries.come_back(code)
@@ -47,7 +47,7 @@ def test_a_return_is_accepted_until_the_time_of_its_code_is_over(code, day, hour
     assert outcome.get("code") == (code if answer == "FAILED" else "R68")
 
 
-def test_a_return_of_the_last_instant_is_in_time():
+def test_a_return_at_the_last_instant_is_on_time():
     entries = sent("CREDIT", "PROCESSED")
     entries.bank.now = et_instant(date(2025, 6, 9), 8, 30)
     assert entries.come_back("R03")["status"] == "FAILED"

@@ -9,7 +9,7 @@ from billfold.payments.ach.commands import ReinitiateAch, ReverseAch
 from billfold.platform.errors import Refused
 
 
-def test_a_payment_is_reversed_by_an_entry_of_its_own():
+def test_reversing_an_ach_payment_creates_a_reversal_entry():
     entries = sent("CREDIT")
     entries.move(ReverseAch)
     made = entries.made
@@ -25,14 +25,14 @@ def test_the_reversal_of_a_collection_debits_the_pocket():
 
 
 @pytest.mark.parametrize(("status", "day"), [("APPROVED", 4), ("FAILED", 4), ("PROCESSED", 13)])
-def test_only_sent_entries_are_reversed_within_the_time_frame(status, day):
+def test_reversing_an_unsent_or_too_old_entry_is_refused(status, day):
     entries = sent("CREDIT", status)
     entries.customers.until(date(2025, 6, day))
     with pytest.raises(Refused, match="ach-origination-not-reversible"):
         entries.move(ReverseAch)
 
 
-def test_a_debit_without_funds_is_sent_again_twice_at_most():
+def test_a_debit_returned_for_insufficient_funds_is_reinitiated_at_most_twice():
     entries = sent("DEBIT", "FAILED")
     entries.see(return_code="R01")
     entries.move(ReinitiateAch)
@@ -46,6 +46,6 @@ def test_a_debit_without_funds_is_sent_again_twice_at_most():
         entries.move(ReinitiateAch)
 
 
-def test_only_returns_for_insufficient_funds_are_reinitiated():
+def test_reinitiating_a_debit_not_returned_for_insufficient_funds_is_refused():
     with pytest.raises(Refused, match="ach-origination-not-returned"):
         sent("DEBIT", "FAILED").move(ReinitiateAch)

@@ -1,4 +1,4 @@
-"""What a person decides about an entry that was held back."""
+"""Decisions about entries in review."""
 
 from uuid import UUID
 
@@ -12,30 +12,30 @@ from billfold.platform.errors import NotFound, Refused
 
 
 @pytest.fixture
-def held_back():
+def entries_in_review():
     entries = Entries(ach_review_above_cents=1)
     assert entries.originate("CREDIT")["status"] == "PENDING"
     return entries
 
 
-def test_an_approved_entry_waits_for_its_window(held_back):
-    held_back.move(ReviewAch, decision="APPROVED")
+def test_an_approved_ach_entry_is_scheduled_for_its_window(entries_in_review):
+    entries_in_review.move(ReviewAch, decision="APPROVED")
     for decision in ("APPROVED", "REJECTED"):
         with pytest.raises(Refused, match="ach-origination-not-pending"):
-            held_back.move(ReviewAch, decision=decision)
-    assert (held_back.entry.status, held_back.entry.reason) == ("APPROVED", None)
-    assert held_back.last(ScheduledJob).at == held_back.entry.due_at
+            entries_in_review.move(ReviewAch, decision=decision)
+    assert (entries_in_review.entry.status, entries_in_review.entry.reason) == ("APPROVED", None)
+    assert entries_in_review.last(ScheduledJob).at == entries_in_review.entry.due_at
 
 
 @pytest.mark.parametrize("decision", ["REJECTED", "CANCELLED"])
-def test_a_rejected_entry_is_refunded(held_back, decision):
-    held_back.move(ReviewAch, decision=decision)
-    assert held_back.owed_by_rail == 0
-    assert held_back.last(JournalEntry).reverses == held_back.entry.entry_no
-    assert held_back.entry.status == decision
+def test_a_rejected_ach_entry_is_refunded(entries_in_review, decision):
+    entries_in_review.move(ReviewAch, decision=decision)
+    assert entries_in_review.owed_by_rail == 0
+    assert entries_in_review.last(JournalEntry).reverses == entries_in_review.entry.entry_no
+    assert entries_in_review.entry.status == decision
 
 
-def test_an_entry_is_called_back_only_while_no_file_holds_it():
+def test_an_entry_can_be_cancelled_only_before_it_is_in_a_file():
     entries = Entries()
     entries.originate("DEBIT", 1_00)
     entries.move(ReviewAch, decision="CANCELLED")
@@ -46,10 +46,10 @@ def test_an_entry_is_called_back_only_while_no_file_holds_it():
         entries.move(ReviewAch, decision="CANCELLED")
 
 
-def test_a_decision_is_final(held_back):
-    held_back.move(ReviewAch, decision="REJECTED")
+def test_an_ach_review_decision_is_final(entries_in_review):
+    entries_in_review.move(ReviewAch, decision="REJECTED")
     with pytest.raises(Refused, match="ach-origination-not-pending"):
-        held_back.move(ReviewAch, decision="APPROVED")
-    held_back.ach_id = UUID(int=1)
+        entries_in_review.move(ReviewAch, decision="APPROVED")
+    entries_in_review.ach_id = UUID(int=1)
     with pytest.raises(NotFound):
-        held_back.move(ReviewAch, decision="APPROVED")
+        entries_in_review.move(ReviewAch, decision="APPROVED")

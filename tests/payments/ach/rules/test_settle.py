@@ -10,7 +10,7 @@ from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.commands import AchEntry, MarkAchTransmitted, RescheduleAch, SettleAch
 
 
-def test_each_customer_is_notified_once_of_transmitted_entries():
+def test_a_customer_is_notified_once_of_a_transmitted_entry():
     entries = sent("CREDIT", "APPROVED")
     assert entries.move(MarkAchTransmitted) == {"moved": 1}
     assert entries.move(MarkAchTransmitted) == {"moved": 0}
@@ -20,14 +20,14 @@ def test_each_customer_is_notified_once_of_transmitted_entries():
     assert changes == ["IN_TRANSIT"]
 
 
-def test_a_returned_entry_does_not_count_as_settled():
+def test_a_returned_ach_entry_does_not_count_as_settled():
     assert sent("CREDIT", "FAILED").move(SettleAch) == {"moved": 0}
     entries = sent("CREDIT")
     assert entries.move(SettleAch) == {"moved": 1}
     assert entries.entry.status == "PROCESSED"
 
 
-def waiting(direction, **changes):
+def accepted_entry(direction, **changes):
     """An entry that is accepted on 3 June, seen on 16 June."""
     entries = Entries()
     entries.originate(direction)
@@ -37,8 +37,8 @@ def waiting(direction, **changes):
 
 
 @pytest.mark.parametrize("direction", ["CREDIT", "DEBIT"])
-def test_an_entry_that_missed_its_window_takes_the_next_with_days_of_its_own(direction):
-    entries = waiting(direction)
+def test_an_entry_that_missed_its_window_is_rescheduled_with_new_dates(direction):
+    entries = accepted_entry(direction)
     assert entries.move(RescheduleAch)["postponed"] == 1
     entry = entries.entry
     assert entry.status == "APPROVED"
@@ -49,7 +49,7 @@ def test_an_entry_that_missed_its_window_takes_the_next_with_days_of_its_own(dir
 
 
 @pytest.mark.parametrize("changes", [{"status": "IN_TRANSIT"}, {"file_id": FILE_ID}])
-def test_entries_in_a_file_are_not_rescheduled(changes):
-    entries = waiting("CREDIT", **changes)
+def test_ach_entries_in_a_file_are_not_rescheduled(changes):
+    entries = accepted_entry("CREDIT", **changes)
     assert entries.move(RescheduleAch) == {"postponed": 0}
     assert AchEntry not in {row for row, *_ in entries.bank.tables[Update]}

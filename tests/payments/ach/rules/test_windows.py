@@ -15,7 +15,7 @@ NOON = time(12)
 SMALL, LARGE = 24_999_99, 25_000_00
 
 
-def at(text: str):
+def et_time(text: str):
     day, clock = text.split()
     hour, minute = clock.split(":")
     return et_instant(date.fromisoformat(day), int(hour), int(minute))
@@ -39,14 +39,14 @@ def at(text: str):
     ],
 )
 def test_a_debit_is_sent_on_the_day_of_its_acceptance(now, amount, due, settles):
-    way = schedule(at(now), amount, CALENDARS, is_credit=False, cutoff=NOON)
-    assert (way.due_at, way.settles_at) == (at(due), at(settles))
+    way = schedule(et_time(now), amount, CALENDARS, is_credit=False, cutoff=NOON)
+    assert (way.due_at, way.settles_at) == (et_time(due), et_time(settles))
 
 
-def test_a_later_cut_off_sends_an_afternoon_on_its_own_day():
+def test_a_later_cutoff_sends_afternoon_entries_the_same_day():
     for amount, due in ((SMALL, "2025-06-03 16:45"), (LARGE, "2025-06-04 02:15")):
-        way = schedule(at("2025-06-03 16:44"), amount, CALENDARS, is_credit=False, cutoff=time(16, 45))
-        assert way.due_at == at(due)
+        way = schedule(et_time("2025-06-03 16:44"), amount, CALENDARS, is_credit=False, cutoff=time(16, 45))
+        assert way.due_at == et_time(due)
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ def test_a_later_cut_off_sends_an_afternoon_on_its_own_day():
         ("2025-04-17 09:00", SMALL, "2025-04-21 13:00", "2025-04-23 08:30"),
     ],
 )
-def test_a_credit_is_sent_when_the_bills_that_pay_for_it_have_settled(now, amount, settles, settled):
-    way = schedule(at(now), amount, CALENDARS, is_credit=True, cutoff=NOON)
-    assert (way.settles_at, way.settled_at) == (at(settles), at(settled))
+def test_an_ach_credit_is_sent_when_its_funding_bill_sales_have_settled(now, amount, settles, settled):
+    way = schedule(et_time(now), amount, CALENDARS, is_credit=True, cutoff=NOON)
+    assert (way.settles_at, way.settled_at) == (et_time(settles), et_time(settled))
 
 
 @given(
@@ -70,8 +70,8 @@ def test_a_credit_is_sent_when_the_bills_that_pay_for_it_have_settled(now, amoun
     is_credit=st.booleans(),
     cutoff=st.times(time(0, 1), time(16, 45)),
 )
-def test_an_entry_is_transmitted_after_its_request_and_before_it_settles(minutes, amount, is_credit, cutoff):
-    now = at("2024-12-30 00:00") + timedelta(minutes=minutes)
+def test_an_entry_is_transmitted_after_its_request_and_before_settlement(minutes, amount, is_credit, cutoff):
+    now = et_time("2024-12-30 00:00") + timedelta(minutes=minutes)
 
     way = schedule(now, amount, CALENDARS, is_credit=is_credit, cutoff=cutoff)
 
@@ -83,7 +83,7 @@ def test_an_entry_is_transmitted_after_its_request_and_before_it_settles(minutes
     assert (way.due_at in same_day) == (amount < LARGE)
 
 
-def test_the_next_deadline_is_the_first_that_is_not_over(calendars):
+def test_the_next_ach_deadline_is_the_first_in_the_future(calendars):
     friday, monday = date(2025, 6, 6), date(2025, 6, 9)
     *_, last = (et_instant(friday, window.deadline) for window in SAME_DAY)
 

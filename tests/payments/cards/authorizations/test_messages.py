@@ -1,4 +1,4 @@
-"""What the card processor sends to the host of cards: signed, once or twice, in any order, and answered in time."""
+"""Messages of the card processor: signed, once or twice, in any order, and answered in time."""
 
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -64,7 +64,7 @@ async def processor(cardholder):
         yield Processor(client, bank, cardholder.card)
 
 
-async def test_only_what_the_processor_has_just_signed_is_decided(processor, cardholder):
+async def test_a_card_message_with_a_wrong_or_stale_signature_is_refused(processor, cardholder):
     message = processor.message()
     for wrong in (
         {"key": b"another key of thirty-two bytes!"},
@@ -95,7 +95,7 @@ async def test_only_what_the_processor_has_just_signed_is_decided(processor, car
         assert (await processor.client.get(path)).status_code == 404
 
 
-async def test_messages_come_twice_and_in_any_order(processor, cardholder):
+async def test_duplicate_and_out_of_order_card_messages_are_handled(processor, cardholder):
     first = processor.message()
     assert await processor.decide(message=first) == ("APPROVED", 40_00, None)
     assert await processor.decide(message=first) == ("APPROVED", 40_00, None)
@@ -124,9 +124,7 @@ async def test_messages_come_twice_and_in_any_order(processor, cardholder):
     assert await cardholder.reserved() == 35_00
 
 
-async def test_a_decision_that_comes_too_late_is_reversed_and_an_advice_may_still_hold_it(
-    processor, cardholder, monkeypatch
-):
+async def test_a_late_card_decision_is_reversed_and_an_advice_may_still_hold_it(processor, cardholder, monkeypatch):
     message = processor.message()
     monkeypatch.setattr(messages, "DEADLINE_SECONDS", 0)
     assert await processor.decide(message=message) == ("DECLINED", 0, "TIMED_OUT")
@@ -159,7 +157,7 @@ async def test_a_decision_that_comes_too_late_is_reversed_and_an_advice_may_stil
     assert await cardholder.reserved() == 40_00
 
 
-async def test_an_advice_is_held_whatever_the_pocket_has(processor, cardholder):
+async def test_a_card_advice_is_held_for_any_pocket_balance(processor, cardholder):
     assert (await processor.decide())[0] == "APPROVED"
     assert await processor.decide("ADVICE", FUNDED, reference="2") == ("APPROVED", FUNDED, None)
     owing = (await cardholder.portfolio())["owed"]["value"]

@@ -13,7 +13,7 @@ HOTEL = {"name": "Hotel Vantorp", "category_code": "7011"}
 
 
 async def open_purchases(cardholder):
-    """Let a week begin: a meal, a pump that holds a dollar, a hotel, and a purchase that nobody will claim."""
+    """Let a week begin: a meal, a pump that holds a dollar, a hotel, and a purchase that is never claimed."""
     meal = await cardholder.held(80_00)
     fuel = await cardholder.held(1_00, merchant=FUEL, is_preauthorization=True)
     hotel = await cardholder.held(300_00, merchant=HOTEL, is_preauthorization=True)
@@ -39,7 +39,7 @@ async def claim_purchases(cardholder, meal, fuel, hotel):
     await cardholder.simulate("representment", **disputed, amount_usdc=90_00)
 
 
-async def test_a_week_of_a_card_ends_with_a_statement_that_equals_the_ledger(cardholder):
+async def test_a_card_statement_equals_the_ledger_after_a_week_of_use(cardholder):
     desk = cardholder.desk
     started = (await cardholder.portfolio())["total_value"]["value"]
     *claimed, forgotten = await open_purchases(cardholder)
@@ -75,7 +75,7 @@ async def test_a_week_of_a_card_ends_with_a_statement_that_equals_the_ledger(car
     assert earned["end_value"]["value"] == FUNDED - spent + earned["earnings_net"]["value"]
 
 
-async def test_what_is_declined_says_why_and_holds_nothing(cardholder):
+async def test_a_declined_authorization_has_a_reason_and_holds_nothing(cardholder):
     desk, bank = cardholder.desk, cardholder.desk.bank
     await cardholder.declined("INSUFFICIENT_FUNDS", FUNDED + 1)
     await cardholder.declined("SUSPECTED_FRAUD", 10_04)
@@ -122,7 +122,7 @@ DAMAGE = {
 }
 
 
-async def test_verify_names_the_damaged_row(cardholder, bank_dsn):
+async def test_verify_reports_a_damaged_card_authorization(cardholder, bank_dsn):
     bank = cardholder.desk.bank
     await cardholder.desk.ask(
         "PUT", f"{cardholder.account}/cards/{cardholder.card}/limits/", {"daily": FUNDED}, status=200
@@ -143,7 +143,7 @@ async def test_verify_names_the_damaged_row(cardholder, bank_dsn):
     await conn.close()
 
 
-async def test_a_card_spends_in_a_day_what_its_limits_allow(cardholder):
+async def test_card_spending_over_a_daily_or_category_limit_is_declined(cardholder):
     desk = cardholder.desk
     limits = f"{cardholder.account}/cards/{cardholder.card}/limits/"
     assert (await desk.get(limits))["daily"] is None
@@ -175,7 +175,7 @@ async def test_a_card_spends_in_a_day_what_its_limits_allow(cardholder):
     await desk.refused("PUT", limits, {"daily": 1}, status=412, code="already-closed")
 
 
-async def test_a_hold_that_is_raised_lasts_for_its_time_from_then_on(cardholder):
+async def test_an_incremented_hold_lasts_its_full_time_from_the_increment(cardholder):
     held = await cardholder.held(20_00)
     for _ in range(2):
         await cardholder.desk.clock.advance(timedelta(days=4))

@@ -22,7 +22,7 @@ async def program(bank):
     return Program(bank)
 
 
-async def test_a_month_is_given_once_by_its_rule_and_late_refunds_reduce_the_next(program, new_holder):
+async def test_monthly_cash_back_is_paid_once_and_late_refunds_reduce_the_next_month(program, new_holder):
     holder, other = await new_holder(), await new_holder()
     for each in (holder, other):
         await each.deposit(10_000_00)
@@ -50,7 +50,7 @@ async def test_a_month_is_given_once_by_its_rule_and_late_refunds_reduce_the_nex
     await program.clean()
 
 
-async def test_cash_back_of_a_closed_pocket_goes_to_another_and_without_one_is_forfeited(program, new_holder):
+async def test_cash_back_of_a_closed_pocket_is_paid_to_an_open_one_or_forfeited(program, new_holder):
     await program.rule(basis_points=100)
     holder, leaver = await new_holder(), await new_holder()
     await holder.new_pocket(holder.customer_id, name="Second")
@@ -68,7 +68,7 @@ async def test_cash_back_of_a_closed_pocket_goes_to_another_and_without_one_is_f
     await program.clean()
 
 
-async def test_a_rule_for_a_month_that_is_over_or_beyond_reason_is_refused(program):
+async def test_a_cash_back_rule_for_a_past_month_or_with_an_unreasonable_rate_is_refused(program):
     for fields in (
         {"from_month": "2025-05"},
         {"from_month": "2025-13"},
@@ -82,7 +82,7 @@ async def test_a_rule_for_a_month_that_is_over_or_beyond_reason_is_refused(progr
     assert await program.bank.pool.fetchval("SELECT count(*) FROM cash_back_rule") == 0
 
 
-async def test_a_month_that_was_interrupted_is_given_to_everybody_once(program, new_holder, monkeypatch):
+async def test_an_interrupted_cash_back_run_pays_every_customer_once(program, new_holder, monkeypatch):
     await program.rule(basis_points=100)
     cards = []
     for _ in range(3):

@@ -24,9 +24,7 @@ async def cards_of(program, holder, count):
     return sorted([await program.card(holder) for _ in range(count)])
 
 
-async def test_a_refund_to_another_card_reduces_the_card_that_bought_in_its_month_and_in_later_ones(
-    program, new_holder
-):
+async def test_a_refund_to_a_second_card_reduces_the_cash_back_of_the_card_that_bought(program, new_holder):
     holder, other = await new_holder(), await new_holder()
     buys, gets = await cards_of(program, holder, 2)
     (others,) = await cards_of(program, other, 1)
@@ -54,7 +52,7 @@ async def test_a_refund_to_another_card_reduces_the_card_that_bought_in_its_mont
     await program.clean()
 
 
-async def test_a_refund_to_another_card_is_not_lost_in_what_a_cap_leaves_out(program, new_holder):
+async def test_a_refund_to_a_second_card_is_applied_before_the_cash_back_cap(program, new_holder):
     most, less, gets, same = await cards_of(program, await new_holder(), 4)
     await program.rule(basis_points=100, cap=1_00)
     await program.send(presentment(most, 500_00), presentment(less, 100_00), presentment(same, 100_00))
@@ -64,9 +62,7 @@ async def test_a_refund_to_another_card_is_not_lost_in_what_a_cap_leaves_out(pro
     await program.clean()
 
 
-async def test_a_month_interrupted_between_the_cards_of_a_customer_counts_the_refund_once(
-    program, new_holder, monkeypatch
-):
+async def test_a_cash_back_run_interrupted_between_two_cards_counts_the_refund_once(program, new_holder, monkeypatch):
     gets, buys = await cards_of(program, await new_holder(), 2)
     await program.rule(basis_points=100)
     await program.send(refund(gets, 60_00), presentment(buys, 100_00))
@@ -86,7 +82,7 @@ async def test_a_month_interrupted_between_the_cards_of_a_customer_counts_the_re
     await program.clean()
 
 
-async def test_verify_names_a_month_in_which_another_card_s_refund_was_left_out(program, new_holder, monkeypatch):
+async def test_verify_reports_cash_back_that_omits_the_refund_of_a_second_card(program, new_holder, monkeypatch):
     buys, gets = await cards_of(program, await new_holder(), 2)
     await program.rule(basis_points=100)
     await program.send(presentment(buys, 100_00), refund(gets, 60_00))

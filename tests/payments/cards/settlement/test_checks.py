@@ -35,7 +35,7 @@ async def owner(bank, bank_dsn, new_holder):
     await connection.close()
 
 
-async def test_whatever_is_damaged_of_cards_settlement_and_cash_back_is_named(owner):
+async def test_verify_reports_every_damaged_card_settlement_and_cash_back_row(owner):
     assert (await report_of(owner, *CHECKS)).is_clean
     missed = {
         table: found

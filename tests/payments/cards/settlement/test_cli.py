@@ -1,4 +1,4 @@
-"""What the operator does with records that were not booked, and reads of the card rail."""
+"""Commands of the operator for unbooked settlement records and for the state of the card rail."""
 
 import re
 
@@ -33,7 +33,7 @@ def operator(billfold, prepare):
     return (lambda *words, **more: billfold(*(str(word) for word in words), **more)), items, card
 
 
-def test_records_that_were_not_booked_are_assigned_or_written_off(operator, prepare):
+def test_unbooked_settlement_records_are_assigned_or_written_off(operator, prepare):
     billfold, items, card = operator
     status, shown = billfold("card-settlement", "exceptions")
     assert (status, shown.count("unknown-card"), shown.count("repeated")) == (0, 2, 1), shown

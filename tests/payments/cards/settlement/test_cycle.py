@@ -14,7 +14,7 @@ from billfold.platform import ids
 from billfold.platform.errors import Refused, Unavailable
 
 
-async def test_a_week_of_a_card_is_settled_by_files_to_zero(world):
+async def test_a_week_of_card_settlement_files_settles_to_zero(world):
     cardholder = await Cardholder(world, await world.pocket()).funded()
     bank = world.bank
     held = await cardholder.held(80_00)
@@ -35,7 +35,7 @@ async def test_a_week_of_a_card_is_settled_by_files_to_zero(world):
     await expect_clean(bank)
 
 
-async def test_a_record_is_booked_to_its_card_once_when_its_confirmation_was_cut_off(world, monkeypatch):
+async def test_an_interrupted_confirmation_books_a_settlement_record_once(world, monkeypatch):
     cardholder = await Cardholder(world, await world.pocket()).funded()
     bank, submit = world.bank, world.bank.engine.submit
     await Processor(bank).send(presentment(ids.new(), 40_00))

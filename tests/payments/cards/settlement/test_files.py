@@ -33,7 +33,7 @@ async def reconciled(processor):
     return await store.reconcile(processor.bank.pool, bank_customer_id(processor.bank.seed))
 
 
-async def test_a_file_is_booked_and_its_net_settlement_is_what_the_reserve_pays(processor, card):
+async def test_a_card_settlement_file_is_booked_and_its_net_equals_the_reserve_payment(processor, card):
     bought = presentment(card, 120_00, interchange=1_80)
     report = await processor.send(
         bought,
@@ -95,7 +95,7 @@ DAMAGES = (
 )
 
 
-async def test_a_file_that_is_damaged_is_refused_and_nothing_is_booked(processor, card):
+async def test_a_damaged_card_settlement_file_is_refused_and_not_booked(processor, card):
     content = processor.file(presentment(card, 120_00), presentment(card, 30_05))
     for damage, reason in DAMAGES:
         report = await processor.put(damage(content))
@@ -105,7 +105,7 @@ async def test_a_file_that_is_damaged_is_refused_and_nothing_is_booked(processor
     assert (await processor.put(content))["state"] == "PROCESSED"
 
 
-async def test_a_file_that_comes_again_is_refused_under_every_name(processor, card):
+async def test_a_duplicate_card_settlement_file_is_refused_under_any_name(processor, card):
     content = processor.file(presentment(card, 120_00))
     assert (await processor.put(content))["state"] == "PROCESSED"
     again = await processor.put(content, "again.jsonl")
@@ -116,7 +116,7 @@ async def test_a_file_that_comes_again_is_refused_under_every_name(processor, ca
     await processor.clean()
 
 
-async def test_a_bad_record_is_held_and_the_rest_of_the_file_is_booked(processor, card, new_holder):
+async def test_an_invalid_settlement_record_is_held_and_the_rest_of_the_file_booked(processor, card, new_holder):
     unknown, good = presentment(ids.new(), 40_00), presentment(card, 10_00)
     lost = presentment(card, 7_77)
     content = processor.file(
@@ -144,7 +144,7 @@ async def test_a_bad_record_is_held_and_the_rest_of_the_file_is_booked(processor
     await processor.clean()
 
 
-async def test_a_record_that_fails_is_tried_again_and_nothing_is_booked_twice(processor, card, monkeypatch):
+async def test_a_failed_settlement_record_is_retried_without_double_booking(processor, card, monkeypatch):
     bad, early = presentment(card, 11_00), presentment(card, 5_00)
 
     async def fails(bank, record, *others):
@@ -167,7 +167,7 @@ async def test_a_record_that_fails_is_tried_again_and_nothing_is_booked_twice(pr
     await processor.clean()
 
 
-async def test_a_record_that_was_booked_otherwise_before_its_file_is_held_and_named(processor, card):
+async def test_a_settlement_record_that_contradicts_its_earlier_booking_is_held(processor, card):
     bought = presentment(card, 20_00)
     holder = await processor.bank.pool.fetchval(HOLDER, card)
     await book_record(processor.bank, bought, holder, TUESDAY)
@@ -179,8 +179,8 @@ async def test_a_record_that_was_booked_otherwise_before_its_file_is_held_and_na
     assert day.difference == -20_00
 
 
-async def test_a_refund_that_settles_on_monday_is_not_paid_out_for_nothing_on_friday(processor, new_holder):
-    """What the processor pays on Monday earns nothing before: to pay it out on Friday evening costs the interest."""
+async def test_paying_out_an_unsettled_card_refund_over_a_weekend_charges_interest(processor, new_holder):
+    """Money the processor pays on Monday earns nothing before: paying it out on Friday evening costs the interest."""
     anna, bert = await new_holder(), await new_holder()
     card = await processor.card(anna)
     await processor.clock.set_to(et_instant(date(2025, 6, 6), 17, 30))
@@ -192,7 +192,7 @@ async def test_a_refund_that_settles_on_monday_is_not_paid_out_for_nothing_on_fr
     await processor.clean()
 
 
-async def test_a_refund_buys_bills_that_settle_with_it_and_is_paid_out_on_its_day_for_nothing(processor, new_holder):
+async def test_a_settled_card_refund_is_paid_out_without_a_fee(processor, new_holder):
     anna, bert, carl = await new_holder(), await new_holder(), await new_holder()
     card, other = await processor.card(anna), await processor.card(carl)
     await processor.send(refund(card, 1_000_00), refund(other, 50_00), settles_on=TUESDAY)

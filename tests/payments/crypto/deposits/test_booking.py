@@ -1,4 +1,4 @@
-"""What is booked of final transfers: each once, whatever becomes of their blocks, of the others and of this process."""
+"""Booking of final transfers: each once, in spite of reorgs, other watchers and restarts."""
 
 from typing import Any
 
@@ -64,27 +64,27 @@ class Booked:
 
 
 @pytest.fixture
-async def booked(depositor):
+async def deposit_portal(depositor):
     return Booked(depositor, await depositor.portal())
 
 
-async def test_deposits_that_come_back_in_other_places_are_restored_and_what_is_new_is_credited(booked):
-    depositor = booked.depositor
-    await booked.book(1, 5, 5)
-    await booked.take_back()
+async def test_deposits_reappearing_at_other_log_positions_after_a_reorg_are_restored(deposit_portal):
+    depositor = deposit_portal.depositor
+    await deposit_portal.book(1, 5, 5)
+    await deposit_portal.take_back()
     assert await depositor.balance("losses") == -10_00
-    await booked.book(2, 9, 5)  # dies before the third
+    await deposit_portal.book(2, 9, 5)  # dies before the third
     for _ in range(2):
-        await booked.book(2, 9, 5, 5)
+        await deposit_portal.book(2, 9, 5, 5)
     assert sorted(await depositor.credits()) == [5_00, 5_00, 9_00]
-    places = [(each.log_index, each.amount) for each in await store.list_deposits(booked.pool)]
+    places = [(each.log_index, each.amount) for each in await store.list_deposits(deposit_portal.pool)]
     assert sorted(places) == [(0, 9_00), (1, 5_00), (2, 5_00)]
     assert await depositor.balance("losses") == 0
     await expect_clean(depositor.bank)
 
 
-async def test_one_deposit_that_fails_stops_no_other_is_shown_and_tried_again(booked, monkeypatch):
-    depositor, bank = booked.depositor, booked.depositor.bank
+async def test_a_failed_crypto_deposit_is_reported_and_retried_without_blocking_others(deposit_portal, monkeypatch):
+    depositor, bank = deposit_portal.depositor, deposit_portal.depositor.bank
     submit = bank.engine.submit
 
     async def fail(command):
@@ -94,8 +94,8 @@ async def test_one_deposit_that_fails_stops_no_other_is_shown_and_tried_again(bo
 
     with monkeypatch.context() as patched:
         patched.setattr(bank.engine, "submit", fail)
-        await booked.book(1, 3)
-        await booked.book(2, 4, first=1)
+        await deposit_portal.book(1, 3)
+        await deposit_portal.book(2, 4, first=1)
     assert await depositor.credits() == [4_00]
     ((*_, problems),) = await cli.chains(bank)
     async with bank.pool.acquire() as conn:
@@ -103,25 +103,25 @@ async def test_one_deposit_that_fails_stops_no_other_is_shown_and_tried_again(bo
     for shown in (str(problems), found):
         assert "0xaa:0" in shown
         assert "nobody foresaw this" in shown
-    await booked.book(3)
+    await deposit_portal.book(3)
     assert await depositor.credits() == [4_00]  # not yet
     await bank.pool.execute("UPDATE failed_work SET again_at = now()")
-    await booked.book(3)
+    await deposit_portal.book(3)
     assert await depositor.credits() == [4_00, 3_00]
     assert await bank.pool.fetchval("SELECT count(*) FROM failed_work") == 0
 
 
-async def test_units_that_are_taken_back_are_not_booked_with_a_deposit_of_the_same_batch(booked):
-    await booked.book(1, 0.6)
-    (carried,) = await store.list_deposits(booked.pool)
-    async with booked.pool.acquire() as conn:
+async def test_reorged_units_are_not_booked_with_a_deposit_of_the_same_batch(deposit_portal):
+    await deposit_portal.book(1, 0.6)
+    (carried,) = await store.list_deposits(deposit_portal.pool)
+    async with deposit_portal.pool.acquire() as conn:
         await store.orphan_transfers(conn, carried.chain, 0)
-    (transfer,) = await booked.arrive(2, 0.5, first=1)
+    (transfer,) = await deposit_portal.arrive(2, 0.5, first=1)
     customer, deposit_id = carried.customer_id, ids.new()
     gone = WriteOffDeposit(
         caller="test",
         key=ids.new(),
-        customers=(customer, bank_customer_id(booked.depositor.bank.seed)),
+        customers=(customer, bank_customer_id(deposit_portal.depositor.bank.seed)),
         references=(carried.deposit_id,),
         deposit_id=carried.deposit_id,
     )
@@ -133,7 +133,7 @@ async def test_units_that_are_taken_back_are_not_booked_with_a_deposit_of_the_sa
         deposit_id=deposit_id,
         portal_id=carried.portal_id,
         pocket_id=carried.pocket_id,
-        deposit=booked.booking._deposit(transfer),
+        deposit=deposit_portal.booking._deposit(transfer),
     )
-    answers = await booked.depositor.bank.engine.submit_all([gone, arrived])
+    answers = await deposit_portal.depositor.bank.engine.submit_all([gone, arrived])
     assert [each.outcome["status"] for each in answers] == ["REORGED", "CARRIED"]

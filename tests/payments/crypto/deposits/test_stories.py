@@ -24,7 +24,7 @@ from billfold.sandbox.chain.faucet import CHAIN_NAME, TEST_DOLLAR, Faucet, addre
 from billfold.verify.runner import verify_bank
 
 
-async def test_a_deposit_is_credited_when_it_is_final_and_fractions_of_cents_are_carried(depositor):
+async def test_a_crypto_deposit_is_credited_when_final_and_fractions_of_cents_are_carried(depositor):
     desk, portal = depositor.desk, await depositor.portal()
     path = f"{depositor.pocket.path}portals/"
     assert (portal["type"], portal["chain"], portal["asset"]) == (
@@ -62,7 +62,7 @@ async def test_a_deposit_is_credited_when_it_is_final_and_fractions_of_cents_are
     assert await depositor.balance("rail:crypto") == -351_10
 
 
-async def test_a_deposit_that_is_reorged_away_comes_back_and_is_credited_once(depositor):
+async def test_a_reorged_deposit_that_reappears_is_credited_once(depositor):
     portal = await depositor.portal()
     await depositor.send(portal, 500)
     await depositor.watch()
@@ -76,7 +76,7 @@ async def test_a_deposit_that_is_reorged_away_comes_back_and_is_credited_once(de
     assert await depositor.credits() == [500_00]
 
 
-async def test_the_bank_bears_a_reorganization_after_credit_until_the_deposit_is_back(depositor):
+async def test_a_reorg_after_credit_is_booked_as_a_loss_until_the_deposit_reappears(depositor):
     portal = await depositor.portal()
     await depositor.deposited(portal, 40)
     await depositor.deposited(portal, 7)
@@ -93,7 +93,7 @@ async def test_the_bank_bears_a_reorganization_after_credit_until_the_deposit_is
     assert await depositor.credits() == [40_00, 7_00]
 
 
-async def test_a_held_deposit_leaves_suspense_with_its_block_and_is_assigned_when_it_is_back(depositor):
+async def test_a_reorged_held_deposit_leaves_suspense_and_is_assigned_when_it_reappears(depositor):
     bank, portal, other = depositor.bank, await depositor.portal(), await depositor.portal()
     await depositor.desk.post(f"/api/v1/service-accounts/{depositor.pocket.id}/portals/{portal['id']}/close/", {}, 204)
     await depositor.mine(6)
@@ -115,7 +115,7 @@ async def test_a_held_deposit_leaves_suspense_with_its_block_and_is_assigned_whe
     await expect_clean(bank)
 
 
-async def test_nothing_is_credited_until_both_nodes_agree_and_what_is_wrong_is_said(depositor):
+async def test_a_deposit_is_credited_only_when_both_nodes_agree_and_node_faults_are_reported(depositor):
     portal = await depositor.portal()
     hosts = {url.split("/")[2] for url in depositor.urls}
     await depositor.mine(20)
@@ -135,7 +135,7 @@ async def test_nothing_is_credited_until_both_nodes_agree_and_what_is_wrong_is_s
         assert await depositor.problems() == {}
 
 
-async def test_what_must_not_be_credited_is_held_and_an_operator_releases_it(depositor, tmp_path):
+async def test_suspicious_deposits_are_held_and_released_by_an_operator(depositor, tmp_path):
     bank, portal, other = depositor.bank, await depositor.portal(), await depositor.portal()
     listed = address_of(keccak(b"A listed sender"))
     await import_list(bank, tmp_path, LIST.replace("0x5abc000000000000000000000000000000000bad", listed.lower()))
@@ -180,7 +180,7 @@ async def _release(depositor, portal, other):
     assert await depositor.credits() == [60_00]
 
 
-async def test_bad_requests_for_addresses_are_refused_and_no_index_is_used_twice(depositor, partner_desks):
+async def test_invalid_deposit_address_requests_are_refused_and_address_indexes_stay_unique(depositor, partner_desks):
     desk, path = depositor.desk, f"{depositor.pocket.path}portals/"
     body = {"type": "CRYPTO_DEPOSIT_ADDRESS_PORTAL", "name": "x"}
     for changes, loc in (
@@ -208,7 +208,7 @@ async def test_bad_requests_for_addresses_are_refused_and_no_index_is_used_twice
     await desk.refused("POST", path, body | {"chain": CHAIN_NAME}, status=422, code="rail-not-available")
 
 
-async def test_verify_names_the_damaged_row_of_a_deposit_a_log_or_an_address(depositor):
+async def test_verify_reports_a_damaged_deposit_log_or_address_row(depositor):
     bank, portal = depositor.bank, await depositor.portal()
     await depositor.deposited(portal, 12.5)
     for table, change in (
@@ -229,7 +229,7 @@ async def test_verify_names_the_damaged_row_of_a_deposit_a_log_or_an_address(dep
         assert table in {finding.table for finding in report.findings}, (change, report.findings)
 
 
-async def test_a_chain_whose_nodes_are_away_stops_no_other_and_no_address_is_given_twice_at_once(depositor):
+async def test_an_unreachable_chain_does_not_block_others_and_concurrent_addresses_are_unique(depositor):
     bank = depositor.bank
     (chain,) = bank.ports[Chains].values()
     away = msgspec.structs.replace(chain, name="BASE", chain_id=8453, rpc_urls=("http://127.0.0.1:9/",))
@@ -245,7 +245,7 @@ async def test_a_chain_whose_nodes_are_away_stops_no_other_and_no_address_is_giv
     assert await depositor.credits() == [77_00]
 
 
-async def test_nodes_that_fall_behind_what_was_booked_take_nothing_back(depositor):
+async def test_nodes_lagging_behind_the_booked_block_reverse_nothing(depositor):
     bank, portal = depositor.bank, await depositor.portal()
     await depositor.mine(20)
     await depositor.deposited(portal, 10)
@@ -262,7 +262,7 @@ async def test_nodes_that_fall_behind_what_was_booked_take_nothing_back(deposito
     assert not report.findings
 
 
-async def test_an_amount_that_no_ledger_holds_stops_no_other_deposit(depositor):
+async def test_an_oversized_deposit_amount_does_not_block_other_deposits(depositor):
     portal = await depositor.portal()
     async with aclosing(Faucet(depositor.urls[0])) as faucet:
         await faucet.mint(TEST_DOLLAR, portal["wallet_address"], 10**30)

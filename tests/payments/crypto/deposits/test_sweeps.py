@@ -1,4 +1,4 @@
-"""What leaves a deposit address, or only seems to come to one: no deposit is missed for it, and none is made of it."""
+"""Sweeps and look-alike transfers at deposit addresses: no deposit is missed, and none is invented."""
 
 from contextlib import aclosing
 
@@ -48,7 +48,7 @@ async def custodian(depositor):
 
 
 @pytest.mark.parametrize("swept", [100, 140, 40])
-async def test_a_deposit_is_credited_when_its_address_is_swept_in_the_same_block(custodian, swept):
+async def test_a_crypto_deposit_is_credited_when_its_address_is_swept_in_the_same_block(custodian, swept):
     depositor, faucet = custodian.depositor, custodian.faucet
     portal = await depositor.portal()
     key = await custodian.key(portal)
@@ -62,7 +62,7 @@ async def test_a_deposit_is_credited_when_its_address_is_swept_in_the_same_block
     await expect_clean(depositor.bank)
 
 
-async def test_a_log_that_lies_is_questioned_when_its_address_is_swept_in_the_same_block(custodian):
+async def test_a_false_transfer_log_is_questioned_when_its_address_is_swept_in_the_same_block(custodian):
     depositor, faucet = custodian.depositor, custodian.faucet
     portal = await depositor.portal()
     key = await custodian.key(portal)
@@ -75,7 +75,7 @@ async def test_a_log_that_lies_is_questioned_when_its_address_is_swept_in_the_sa
     assert await depositor.credits() == [100_00]
 
 
-async def test_a_transfer_of_an_address_to_itself_is_no_deposit_and_one_beside_it_is_credited(custodian):
+async def test_a_self_transfer_is_not_a_deposit_and_a_real_one_in_its_block_is_credited(custodian):
     depositor, faucet = custodian.depositor, custodian.faucet
     portal = await depositor.portal()
     address, key = portal["wallet_address"], await custodian.key(portal)
@@ -91,7 +91,7 @@ async def test_a_transfer_of_an_address_to_itself_is_no_deposit_and_one_beside_i
     await expect_clean(depositor.bank)
 
 
-async def test_tokens_of_another_deposit_address_are_questioned_and_credited_to_nobody_again(custodian):
+async def test_tokens_from_a_second_deposit_address_are_questioned_and_not_credited_again(custodian):
     depositor, faucet = custodian.depositor, custodian.faucet
     portal, other = await depositor.portal(), await depositor.portal()
     key = await custodian.key(portal)
@@ -103,7 +103,7 @@ async def test_tokens_of_another_deposit_address_are_questioned_and_credited_to_
     await expect_clean(depositor.bank)
 
 
-async def test_a_node_tells_what_left_an_address_for_others_in_a_block(custodian):
+async def test_a_node_reports_the_units_sent_from_an_address_in_a_block(custodian):
     depositor, faucet = custodian.depositor, custodian.faucet
     portal = await depositor.portal()
     address, key = portal["wallet_address"], await custodian.key(portal)

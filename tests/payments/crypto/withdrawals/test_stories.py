@@ -30,7 +30,7 @@ async def signatures(usdc, request_id):
     return await usdc.bank.pool.fetch(sql, request_id)
 
 
-async def test_a_withdrawal_is_paid_on_the_chain_and_found_everywhere(usdc):
+async def test_a_crypto_withdrawal_is_paid_on_chain_and_shown_in_every_view(usdc):
     request_id = await usdc.send(1_234_56)
     await usdc.work()
     assert await usdc.status(request_id) == ("PROCESSING", None)
@@ -48,7 +48,7 @@ async def test_a_withdrawal_is_paid_on_the_chain_and_found_everywhere(usdc):
     assert int(str(fees)) > 0
 
 
-async def test_a_stuck_withdrawal_is_replaced_and_survives_a_reorganization(usdc):
+async def test_a_stuck_crypto_withdrawal_is_replaced_and_survives_a_reorg(usdc):
     await usdc.mine_nothing()
     request_id = await usdc.send(2_000_00)
     later = await usdc.send(500_00)
@@ -75,7 +75,7 @@ async def test_a_stuck_withdrawal_is_replaced_and_survives_a_reorganization(usdc
     assert await usdc.paid() == 2_500_00
 
 
-async def test_one_withdrawal_that_fails_stops_no_other_and_is_shown(usdc, monkeypatch):
+async def test_a_failed_withdrawal_is_reported_without_blocking_others(usdc, monkeypatch):
     failing, other = [await usdc.send(1_00, await usdc.wallet(address)) for address in (ELSEWHERE, PAYEE)]
     found = destination.find_objection
 
@@ -98,7 +98,7 @@ async def test_one_withdrawal_that_fails_stops_no_other_and_is_shown(usdc, monke
     assert (await usdc.status(failing), await usdc.problem()) == (("COMPLETED", None), None)
 
 
-async def test_of_two_ends_of_a_withdrawal_in_one_batch_the_first_counts(usdc, bank):
+async def test_the_first_of_two_final_states_of_a_withdrawal_in_one_batch_counts(usdc, bank):
     withdrawal_id = await usdc.send(1_00)
     await cli.cancel(bank, withdrawal_id)
     about: dict[str, Any] = {"references": (withdrawal_id,), "withdrawal_id": withdrawal_id}
@@ -114,7 +114,7 @@ async def test_of_two_ends_of_a_withdrawal_in_one_batch_the_first_counts(usdc, b
     assert (await usdc.moved(), await usdc.events()) == (0, ["processing", "rejected"])
 
 
-async def test_a_reverted_withdrawal_comes_back_once(usdc):
+async def test_a_reverted_withdrawal_is_refunded_once(usdc):
     await usdc.mine_nothing()
     request_id = await usdc.send(3_000_00)
     await usdc.work()
@@ -134,7 +134,7 @@ async def test_a_reverted_withdrawal_comes_back_once(usdc):
     assert (await usdc.status(refused), await usdc.state(refused)) == (("REJECTED", "INVALID_TRANSFER"), "REFUSED")
 
 
-async def test_an_operator_cancels_what_was_not_mined(usdc):
+async def test_an_operator_cancels_unmined_withdrawals(usdc):
     await usdc.mine_nothing()
     sent, unsent = await usdc.send(100_00), await usdc.send(200_00)
     # Nothing was done for the second: the first is reserved, signed and sent.
@@ -150,7 +150,7 @@ async def test_an_operator_cancels_what_was_not_mined(usdc):
     assert (await usdc.paid(), await usdc.moved()) == (0, 0)
 
 
-async def test_a_blocked_wallet_waits_says_so_and_goes_on(usdc, bank):
+async def test_a_blocked_wallet_is_reported_and_resumes_when_fixed(usdc, bank):
     address = await bank.ports[Signer].address()
     request_id = await usdc.send(100_00)
     key = (bank.settings.state_dir / "crypto_signer" / "wallet.key").read_bytes()
@@ -172,7 +172,7 @@ async def test_a_blocked_wallet_waits_says_so_and_goes_on(usdc, bank):
     assert (await usdc.status(later), await usdc.problem()) == (("COMPLETED", None), None)
 
 
-async def test_what_must_not_be_paid_is_refused_before_anything_moves(usdc, bank):
+async def test_a_withdrawal_to_a_forbidden_address_is_refused_before_money_moves(usdc, bank):
     wallet = await bank.ports[Signer].address()
     first = await usdc.send(1_00)
     await usdc.work()  # from now on the bank knows its own wallet
@@ -199,7 +199,7 @@ async def test_what_must_not_be_paid_is_refused_before_anything_moves(usdc, bank
     assert await usdc.status(first) == ("PROCESSING", None)
 
 
-async def test_what_was_requested_or_approved_below_a_later_minimum_is_not_carried_out(usdc, bank):
+async def test_withdrawals_below_a_raised_minimum_are_not_executed(usdc, bank):
     waiting, approved, enough = [await usdc.request(cents) for cents in (5_00, 9_99, 10_00)]
     with not_executed(bank):
         await decide(usdc.manager, approved)
@@ -214,7 +214,7 @@ async def test_what_was_requested_or_approved_below_a_later_minimum_is_not_carri
     assert await usdc.moved() == -10_00
 
 
-async def test_who_is_stopped_before_a_nonce_is_not_paid(usdc, bank):
+async def test_a_withdrawal_screened_or_frozen_before_its_nonce_is_not_paid(usdc, bank):
     payee = UUID(await usdc.wallet())
     listed = await usdc.send(20_00, str(payee))
     commands = EngineCommands(bank)
@@ -230,7 +230,7 @@ async def test_who_is_stopped_before_a_nonce_is_not_paid(usdc, bank):
     assert (await usdc.moved(), await bank.pool.fetchval("SELECT count(*) FROM crypto_signature")) == (0, 0)
 
 
-async def test_a_node_that_lies_or_lags_neither_completes_nor_returns(usdc):
+async def test_a_lying_or_lagging_node_neither_completes_nor_refunds_a_withdrawal(usdc):
     await usdc.mine_nothing()
     request_id = await usdc.send(700_00)
     await usdc.work()
@@ -244,11 +244,11 @@ async def test_a_node_that_lies_or_lags_neither_completes_nor_returns(usdc):
     assert (await usdc.paid(), await usdc.moved()) == (700_00, -700_00)
 
 
-async def test_a_nonce_that_the_bank_has_not_spent_returns_the_money_once_it_is_final(usdc, bank):
+async def test_a_withdrawal_whose_nonce_was_spent_elsewhere_is_refunded_when_final(usdc, bank):
     await usdc.mine_nothing()
     request_id = await usdc.send(300_00)
     await usdc.work()
-    # Somebody who has the key pays themselves under the same nonce, for more gas.
+    # A thief of the key pays themselves under the same nonce, for more gas.
     key = (bank.settings.state_dir / "crypto_signer" / "wallet.key").read_bytes()
     await usdc.steal_nonce(ELSEWHERE, key)
     await usdc.mine(2)

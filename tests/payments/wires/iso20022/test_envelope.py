@@ -22,13 +22,13 @@ def only_messages(raw, direction):
     return [message for _, message in read_messages(raw, direction)]
 
 
-def test_a_written_file_is_read_back_equal():
+def test_a_written_iso20022_file_is_read_back_equal():
     assert only_messages(WHOLE, "incoming") == EVERY_KIND
 
 
 @settings(max_examples=40)
 @given(amount=st.integers(1, 999_999_999_999))
-def test_every_amount_keeps_its_cents(amount):
+def test_iso20022_amounts_keep_their_cents(amount):
     wire = a_wire(a_credit_transfer(amount=amount))
 
     assert only_messages(write_messages([wire], "outgoing"), "outgoing") == [wire]
@@ -36,7 +36,7 @@ def test_every_amount_keeps_its_cents(amount):
 
 @settings(max_examples=60)
 @given(st.text(min_size=1, max_size=140).filter(lambda text: text == text.strip() != ""))
-def test_any_xml_text_survives_a_round_trip(text):
+def test_remittance_text_survives_an_iso20022_round_trip(text):
     wire = a_wire(a_credit_transfer(remittance=text))
     try:
         raw = write_messages([wire], "outgoing")
@@ -61,12 +61,12 @@ def test_any_xml_text_survives_a_round_trip(text):
         ({"creditor_agent": Agent(bic="COBA")}, "creditor_agent.bic"),
     ],
 )
-def test_an_invalid_message_is_not_written(changes, told):
+def test_writing_an_invalid_iso20022_message_is_refused(changes, told):
     with pytest.raises(ValueError, match=rf"\$\.message\.{told}"):
         write_messages([a_wire(a_credit_transfer(**changes))], "outgoing")
 
 
-def test_a_header_announces_the_message_that_follows():
+def test_a_business_header_must_match_its_message():
     with pytest.raises(ValueError, match="announces"):
         write_messages([a_wire(message_name="pacs.004.001.10")], "outgoing")
 
@@ -117,7 +117,7 @@ WRONG: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_mistake_is_reported_with_line_and_element(name):
+def test_an_iso20022_error_is_reported_with_line_and_element(name):
     change, told = WRONG[name]
     root = etree.fromstring(write_messages([a_wire(), a_wire()], "incoming"))
     change(root[1])
@@ -139,7 +139,7 @@ def _read_changed(change):
     return wire.message
 
 
-def test_a_party_keeps_its_name_when_its_address_is_lines_alone():
+def test_a_party_with_an_unstructured_address_keeps_its_name():
     def change(root):
         address = next(root.iter("{*}Dbtr")).find("{*}PstlAdr")
         for child in list(address):
@@ -150,7 +150,7 @@ def test_a_party_keeps_its_name_when_its_address_is_lines_alone():
     assert _read_changed(change).debtor.name == "Acme Inc"
 
 
-def test_a_bank_of_another_clearing_system_has_no_routing_number():
+def test_a_bank_of_a_foreign_clearing_system_has_no_routing_number():
     def change(root):
         member = next(root.iter("{*}DbtrAgt")).find(".//{*}ClrSysMmbId")
         member.find("{*}ClrSysId/{*}Cd").text, member.find("{*}MmbId").text = "GBDSC", "200000"
@@ -159,7 +159,7 @@ def test_a_bank_of_another_clearing_system_has_no_routing_number():
     assert (agent.routing_number, agent.name) == (None, "Example Bank")
 
 
-def test_an_element_that_is_not_read_may_repeat():
+def test_an_ignored_iso20022_element_may_repeat():
     def change(root):
         debtor = next(root.iter("{*}Dbtr"))
         for _ in range(2):
@@ -168,7 +168,7 @@ def test_an_element_that_is_not_read_may_repeat():
     assert _read_changed(change).debtor.name == "Acme Inc"
 
 
-def test_an_unknown_message_or_a_file_of_the_other_direction_is_refused():
+def test_an_unknown_message_or_a_file_of_the_wrong_direction_is_refused():
     with pytest.raises(InvalidFile, match="not a known message"):
         only_messages(WHOLE.replace(b"FedwireFundsPaymentReturn", b"FedwireFundsSomething"), "incoming")
     with pytest.raises(InvalidFile, match="is no FedwireFundsOutgoing"):
@@ -177,14 +177,14 @@ def test_an_unknown_message_or_a_file_of_the_other_direction_is_refused():
 
 @settings(max_examples=40)
 @given(st.integers(0, len(WHOLE) - 1))
-def test_a_file_cut_anywhere_is_refused(at):
+def test_an_iso20022_file_truncated_at_any_point_is_refused(at):
     with pytest.raises(InvalidFile):
         only_messages(WHOLE[:at], "incoming")
 
 
 @settings(max_examples=40)
 @given(st.binary(max_size=300))
-def test_no_bytes_break_the_reader(raw):
+def test_arbitrary_bytes_raise_only_invalid_file_in_the_iso20022_reader(raw):
     with pytest.raises(InvalidFile):
         only_messages(raw, "incoming")
 
@@ -197,21 +197,21 @@ def test_no_bytes_break_the_reader(raw):
         '<!DOCTYPE x SYSTEM "http://127.0.0.1:9/x.dtd">',
     ],
 )
-def test_document_types_and_entities_are_refused(hostile):
+def test_xml_doctypes_and_entities_are_refused(hostile):
     text = WHOLE.decode().replace("?>", f"?>{hostile}", 1).replace("Invoice 77", "&a;")
 
     with pytest.raises(InvalidFile):
         only_messages(text.encode(), "incoming")
 
 
-def test_the_instructed_amount_may_be_in_another_currency():
+def test_the_instructed_amount_may_be_in_a_foreign_currency():
     root = etree.fromstring(write_messages([a_wire()], "incoming"))
     next(root.iter("{*}InstdAmt")).set("Ccy", "EUR")
 
     assert only_messages(etree.tostring(root), "incoming") == [a_wire()]
 
 
-def test_the_header_survives_a_round_trip():
+def test_the_business_header_survives_a_round_trip():
     message: Message = a_credit_transfer()
     wire = a_wire(message, sender="MMQFMP0AA", business_id="20261120QFMP000000012345")
 

@@ -1,4 +1,4 @@
-"""What is written is what the standards say: read by libraries and schemas nobody here wrote."""
+"""Written messages conform to the standards: they are read by third-party libraries and schemas."""
 
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +26,7 @@ def _parts(name: str) -> tuple[etree._Element, etree._Element]:
 
 
 @pytest.mark.parametrize("name", MESSAGES)
-def test_nothing_is_lost_on_the_way_through_an_independent_library(name):
+def test_written_messages_round_trip_through_an_independent_library(name):
     for element in _parts(name):
         kind = _library_class(element)
         read: Any = XmlParser(config=STRICT).from_bytes(etree.tostring(element), kind)
@@ -36,7 +36,7 @@ def test_nothing_is_lost_on_the_way_through_an_independent_library(name):
 
 
 @pytest.mark.parametrize("name", [name for name in MESSAGES if "credit transfer" in name])
-def test_a_credit_transfer_is_valid_by_its_schema(name):
+def test_a_written_credit_transfer_validates_against_its_schema(name):
     schema = etree.XMLSchema(etree.parse(SCHEMAS / "pacs.008.001.08.xsd"))
     _, document = _parts(name)
 

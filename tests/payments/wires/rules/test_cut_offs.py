@@ -16,7 +16,7 @@ JUST_BEFORE = timedelta(microseconds=-1)
 
 
 @pytest.mark.parametrize(("international", "cut_off"), [(False, 16), (True, 15)])
-def test_the_cut_off_itself_belongs_to_the_next_day(calendars, international, cut_off):
+def test_a_wire_at_the_cutoff_is_sent_the_next_day(calendars, international, cut_off):
     at = et_instant(MONDAY, cut_off)
 
     assert send_time(at + JUST_BEFORE, calendars, HOURS, international=international) == at + JUST_BEFORE
@@ -33,11 +33,11 @@ def test_the_cut_off_itself_belongs_to_the_next_day(calendars, international, cu
         (et_instant(FRIDAY + timedelta(days=1), 9), et_instant(NEXT_MONDAY, 8)),
     ],
 )
-def test_a_wire_leaves_at_once_within_the_hours_and_else_when_they_begin(calendars, accepted, sent):
+def test_a_wire_is_sent_immediately_within_wire_hours_and_otherwise_when_they_begin(calendars, accepted, sent):
     assert send_time(accepted, calendars, HOURS, international=False) == sent
 
 
-def test_a_code_of_the_network_and_a_reason_of_the_bank_name_each_other():
+def test_network_codes_and_rejection_reasons_map_to_each_other():
     assert (reason_of("AC04"), reason_of("XX99"), reason_of(None)) == (
         "ACCOUNT_UNAVAILABLE",
         "INVALID_TRANSFER",
@@ -46,7 +46,7 @@ def test_a_code_of_the_network_and_a_reason_of_the_bank_name_each_other():
     assert (code_of("ACCOUNT_UNAVAILABLE"), code_of("AM09"), code_of("other")) == ("AC04", "AM09", "NARR")
 
 
-def test_the_names_of_a_wire_follow_from_its_id_for_good():
+def test_wire_references_are_derived_from_its_id_and_stable():
     wire_id = UUID("5c2a0f6e-8a55-4a0a-9d0e-2f8f0f3f7b11")
     assert (reference_of(b"seed", wire_id), uetr_of(b"seed", wire_id)) == (
         "W106769680836",

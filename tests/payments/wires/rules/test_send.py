@@ -54,7 +54,7 @@ def send(teller, pocket, cents, **fields):
     )
 
 
-def test_a_wire_is_booked_at_once_and_its_message_queued():
+def test_a_wire_is_booked_immediately_and_its_message_queued():
     teller, pocket = funded()
 
     sent = send(teller, pocket, 40_000_00, description="Invoice 77")
@@ -82,7 +82,7 @@ def test_a_wire_of_a_friday_evening_is_sent_after_the_holiday():
     assert teller.bank.tables[QueuedMessage][0].send_at == TUESDAY_MORNING
 
 
-def test_everything_leaves_less_the_fees():
+def test_a_full_wire_withdrawal_sends_the_whole_pocket_less_fees():
     teller, pocket = funded(wire_fee_cents=15_00)
 
     sent = send(teller, pocket, None)
@@ -93,7 +93,7 @@ def test_everything_leaves_less_the_fees():
     assert sent["amount"] == pocket.outflow
 
 
-def test_everything_that_is_more_than_was_approved_stays():
+def test_a_full_wire_withdrawal_over_the_approved_amount_is_refused():
     teller, pocket = funded()
     held = [lot.units for lot in pocket.lots]
 
@@ -111,7 +111,7 @@ def test_everything_that_is_more_than_was_approved_stays():
         ({"status": "LINKED", "verification": {"type": "unverified"}}, "counterparty-not-verified"),
     ],
 )
-def test_only_a_verified_counterparty_is_paid(changes, code):
+def test_a_wire_to_an_unverified_or_wrong_type_counterparty_moves_no_money(changes, code):
     teller, pocket = funded()
     teller.book.referenced = {PAYEE: payee(**changes)}
 
@@ -120,14 +120,14 @@ def test_only_a_verified_counterparty_is_paid(changes, code):
     assert pocket.outflow == 0
 
 
-def test_an_unverified_one_is_paid_where_that_is_switched_on():
+def test_a_wire_to_an_unverified_counterparty_is_allowed_by_the_feature():
     teller, pocket = funded()
     teller.book.referenced = {PAYEE: payee(status="LINKED", verification={"type": "unverified"})}
 
     assert send(teller, pocket, 1_00, unverified_wires=True)["status"] == "PENDING"
 
 
-def test_nothing_is_sold_when_the_pocket_cannot_raise_it_or_is_frozen():
+def test_a_refused_wire_from_a_short_or_frozen_pocket_sells_no_bills():
     teller, pocket = funded(wire_fee_cents=15_00)
     held = [lot.units for lot in pocket.lots]
     with pytest.raises(Refused, match="insufficient-funds"):
@@ -142,7 +142,7 @@ def test_nothing_is_sold_when_the_pocket_cannot_raise_it_or_is_frozen():
     assert [lot.units for lot in pocket.lots] == held
 
 
-def test_a_wire_stopped_by_screening_is_rejected_and_moves_nothing():
+def test_a_wire_rejected_by_screening_moves_no_money():
     teller, pocket = funded()
 
     sent = send(teller, pocket, 1_000_02)
@@ -153,14 +153,14 @@ def test_a_wire_stopped_by_screening_is_rejected_and_moves_nothing():
     assert teller.bank.tables[EventEntry][-1].kind == "transfers.wire.out.rejected"
 
 
-def test_a_foreign_counterparty_is_not_found():
+def test_a_wire_to_a_foreign_counterparty_is_not_found():
     teller, pocket = funded()
 
     with pytest.raises(NotFound):
         send(teller, pocket, 1_00, counterparty_id=new())
 
 
-def test_an_international_wire_goes_through_the_correspondent():
+def test_an_international_wire_is_sent_to_the_correspondent():
     teller, pocket = funded(correspondent="026009593")
     abroad = {
         "routing_number": "COBADEFFXXX",

@@ -23,7 +23,7 @@ def events(teller):
     return [row.kind for row in teller.bank.tables[EventEntry]]
 
 
-def test_a_wire_leaves_and_settles():
+def test_a_wire_is_sent_and_settles():
     teller, pocket = funded()
     send(teller, pocket, 1_000_00)
 
@@ -54,7 +54,7 @@ def test_a_rejected_wire_is_refunded_with_its_fee():
     assert events(teller)[-1] == "transfers.wire.out.rejected"
 
 
-def test_a_wire_that_has_settled_is_not_rejected_any_more():
+def test_a_settled_wire_cannot_be_rejected():
     teller, pocket = funded()
     send(teller, pocket, 1_000_00)
     before = pocket.inflow

@@ -1,6 +1,6 @@
-"""The audit log is filtered by the address, and shows a company its own entries alone."""
+"""The audit log is filtered by query parameters and shows a company only its own entries."""
 
-from tests.support.browser import found
+from tests.support.browser import first_match
 
 
 async def test_the_audit_log_is_filtered_and_downloaded(console, customer_desk, other_customer):
@@ -9,7 +9,7 @@ async def test_the_audit_log_is_filtered_and_downloaded(console, customer_desk, 
     path, csv = f"{browser.home}/audit-log", f"{browser.home}/audit-log.csv"
     await browser.go(path)
     assert "Pocket created" in browser.text
-    own = found(r'<option value="([^"]{36})"', browser.page.text)
+    own = first_match(r'<option value="([^"]{36})"', browser.page.text)
     lines = (await browser.http.get(f"{csv}?member={own}")).text.splitlines()
     await browser.go(f"{path}?member={own}&from=2020-01-01")
     assert browser.page.text.count("<tr>") == len(lines)

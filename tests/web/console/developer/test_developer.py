@@ -1,11 +1,11 @@
-"""What engineers of a company see and repeat, each within the rights of their role."""
+"""The developer pages of a company, within the permissions of each role."""
 
 import re
 from uuid import UUID
 
 import pytest
 from tests.events.webhooks.test_attempts import FAILED, attempt_of
-from tests.support.browser import forms_of, found
+from tests.support.browser import first_match, forms_of
 
 from billfold.events.webhooks import attempts
 from billfold.platform import ids
@@ -33,7 +33,7 @@ async def subscribe(browser):
     return browser.page.url.path
 
 
-async def test_a_subscription_is_created_changed_paused_and_removed(browser, customer_desk):
+async def test_a_subscription_is_created_changed_paused_and_deleted_in_the_console(browser, customer_desk):
     new = f"{browser.home}/developer/subscriptions"
     await browser.go(f"{new}/new")
     secret = forms_of(browser.page.text)[new]["shared_secret"]
@@ -60,11 +60,11 @@ async def test_a_subscription_is_created_changed_paused_and_removed(browser, cus
     assert (await browser.go(path)).status_code == 404
 
 
-async def test_a_failed_delivery_is_found_and_sent_again(browser, path, bank, customer_desk, customer_world):
+async def test_a_failed_delivery_is_found_and_resent_in_the_console(browser, path, bank, customer_desk, customer_world):
     own = await customer_desk.pocket(name="Reserve")
     await customer_world.wire(own, 250_000_00)
     await browser.go(f"{browser.home}/developer/events")
-    event = found(rf'href="({browser.home}/developer/events/[^"]+)">transfers.wire.in.success', browser.page.text)
+    event = first_match(rf'href="({browser.home}/developer/events/[^"]+)">transfers.wire.in.success', browser.page.text)
     event_id, subscription_id = event.rpartition("/")[2], path.rpartition("/")[2]
     async with bank.pool.acquire() as conn:
         failed = attempt_of(UUID(subscription_id), UUID(event_id), FAILED, at=wall_now())
@@ -89,7 +89,9 @@ async def test_a_failed_delivery_is_found_and_sent_again(browser, path, bank, cu
         assert (browser.page.status_code, list(browser.mistakes)) == (422, list(wrong))
 
 
-async def test_who_may_only_read_changes_nothing(browser, path, console, customer_desk, other_customer):
+async def test_a_viewer_cannot_change_subscriptions_in_the_console(
+    browser, path, console, customer_desk, other_customer
+):
     viewer, stranger = await console(customer_desk, role="VIEWER"), await console(other_customer)
     await viewer.go(path)
     assert viewer.page.status_code == 200
@@ -116,7 +118,7 @@ async def test_who_may_only_read_changes_nothing(browser, path, console, custome
     assert answers[0].headers["location"] == answers[1].headers["location"]
 
 
-async def test_where_events_go_changes_only_after_a_recent_sign_in(bank, browser, path, partner_people):
+async def test_changing_subscriptions_requires_a_recent_sign_in(bank, browser, path, partner_people):
     manager = await partner_people("acme")
     theirs = await subscribe(manager)
     forms = {each: forms_of((await each.go(at)).text) for each, at in ((browser, path), (manager, theirs))}
@@ -131,12 +133,12 @@ async def test_where_events_go_changes_only_after_a_recent_sign_in(bank, browser
         assert (await each.go(f"{new}/new")).headers["location"].startswith("/confirm?"), "it shows a secret"
 
 
-async def test_requests_of_programs_are_found_by_their_error(browser, customer_desk):
+async def test_api_requests_are_found_by_error_in_the_console(browser, customer_desk):
     await customer_desk.refused("GET", f"/api/v2/pockets/{ids.new()}/", status=404, code="not-found")
     await customer_desk.app.request_log.write()
     await browser.go(f"{browser.home}/developer/requests")
     assert "Errors of the last 24 hours" in browser.text
-    await browser.go(found(r'href="([^"]+)">Example', browser.page.text))
+    await browser.go(first_match(r'href="([^"]+)">Example', browser.page.text))
     assert "Client books" in browser.text
     assert (await browser.go(f"{browser.home}/developer/requests?status=5xx")).status_code == 200
     assert "No request matches." in browser.text

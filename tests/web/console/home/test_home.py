@@ -1,4 +1,4 @@
-"""The first page of a company, for those of its team alone."""
+"""The home page of a company, for members of its team only."""
 
 import pytest
 
@@ -10,7 +10,7 @@ async def browser(console, customer_desk, customer_world):
     return await console(customer_desk)
 
 
-async def test_who_signs_in_sees_what_the_company_is_worth_as_the_api_says(browser, customer_desk):
+async def test_the_console_home_shows_the_same_values_as_the_api(browser, customer_desk):
     assert (await browser.go("/?done=%E2%98%83")).headers["location"] == browser.home
     await browser.follow()
     listed = await customer_desk.get("/api/v2/pockets/")
@@ -21,7 +21,7 @@ async def test_who_signs_in_sees_what_the_company_is_worth_as_the_api_says(brows
     assert "+$250,000.00" in browser.text
 
 
-async def test_a_company_of_others_is_not_there(browser, other_customer, console):
+async def test_the_console_of_a_foreign_customer_returns_404(browser, other_customer, console):
     page = await browser.go(f"/companies/{other_customer.team.customer}")
     assert page.status_code == 404
     viewer = await console(other_customer, role="VIEWER")
@@ -30,6 +30,6 @@ async def test_a_company_of_others_is_not_there(browser, other_customer, console
     assert "Agreements" not in viewer.text
 
 
-async def test_the_sandbox_says_so_with_its_clock_on_every_page(browser):
+async def test_sandbox_console_pages_show_the_sandbox_clock(browser):
     await browser.go(browser.home)
     assert browser.text.startswith("Skip to content Sandbox")

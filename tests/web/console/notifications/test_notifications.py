@@ -24,7 +24,7 @@ async def test_a_notification_is_marked_as_read(console, customer_desk, customer
         assert (await browser.go(f"{browser.home}/notifications{wrong}")).status_code == 422
 
 
-async def test_an_audience_is_chosen_and_given_up(console, customer_desk, other_customer):
+async def test_a_notification_audience_is_set_and_cleared_in_the_console(console, customer_desk, other_customer):
     browser, viewer = await console(customer_desk), await console(customer_desk, role="VIEWER")
     path = f"{browser.home}/notifications/audiences/FUNDS_RECEIVED"
     await browser.go(path)

@@ -1,4 +1,4 @@
-"""People of the bank and of partners go where their team is; the bank itself is nobody's company."""
+"""Operators and partner staff open the console of their own organization; the bank is no customer company."""
 
 from uuid import uuid4
 
@@ -14,7 +14,9 @@ from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 
 
-async def test_each_finds_their_own_team_and_no_other(bank, operators, partner_people, console, customer_desk):
+async def test_members_can_open_only_the_console_of_their_own_organization(
+    bank, operators, partner_people, console, customer_desk
+):
     operator, person = await operators("VIEWER"), await partner_people("acme", role="VIEWER")
     company = await console(customer_desk, role="VIEWER")
     for browser in (operator, person, company):
@@ -33,7 +35,7 @@ async def test_each_finds_their_own_team_and_no_other(bank, operators, partner_p
 
 @pytest.mark.usefixtures("customer_desk")
 @pytest.mark.parametrize("organization", ["bank", "partner"])
-async def test_the_bank_itself_and_partners_are_no_companies(
+async def test_the_bank_and_partners_have_no_customer_pages(
     bank, organization, operators, partner_people, customer_app
 ):
     partner = await find_partner(bank.pool, "acme")

@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from tests.support.browser import found
+from tests.support.browser import first_match
 
 from billfold.accounts.customers import cli as customers_cli
 from billfold.accounts.pockets import cli as pockets_cli
@@ -20,7 +20,7 @@ from billfold.platform.errors import Refused, Unavailable
 from billfold.web.operators import freezes as freezes_page
 
 
-async def test_one_operator_proposes_and_another_confirms(bank, operators, customer_desk):
+async def test_a_freeze_is_applied_when_a_second_operator_confirms_it(bank, operators, customer_desk):
     own = await customer_desk.pocket(name="Reserve")
     olga, otto, initiator, viewer = [await operators(each) for each in ("MANAGER", "APPROVER", "INITIATOR", "VIEWER")]
     form = {"change": "freeze", "subject": "POCKET", "subject_id": own.id, "reason": "Suspected fraud"}
@@ -45,7 +45,7 @@ async def test_one_operator_proposes_and_another_confirms(bank, operators, custo
         await confirm(bank, row["proposal_id"], by=Operator(name="x", origin=OLGA.origin, role="INITIATOR"))
 
 
-async def test_commands_meet_the_same_rule(bank, customer_desk):
+async def test_cli_freeze_commands_require_two_operators(bank, customer_desk):
     customer = customer_desk.team.customer
     with pytest.raises(CliError):
         await customers_cli.freeze(bank, customer, reason="Court order")
@@ -61,9 +61,7 @@ async def test_commands_meet_the_same_rule(bank, customer_desk):
     assert len(list(await cli.list_all(bank))) == 2
 
 
-async def test_a_proposal_counts_while_it_is_young_changes_something_and_its_proposer_may_make_it(
-    bank, operators, customer_desk
-):
+async def test_a_stale_redundant_or_unauthorized_freeze_proposal_cannot_be_confirmed(bank, operators, customer_desk):
     customer, olga = customer_desk.team.customer, await operators()
     subject = {"subject": "CUSTOMER", "subject_id": customer, "reason": "Suspected fraud"}
     await olga.go("/bank/freezes")
@@ -95,7 +93,7 @@ async def test_a_proposal_counts_while_it_is_young_changes_something_and_its_pro
     assert "APPLIED" in await _confirmed_by_otto(bank, made.proposal_id)
 
 
-async def test_an_unfreeze_ends_the_freeze_that_it_was_proposed_for(bank, operators, customer_desk, monkeypatch):
+async def test_an_unfreeze_proposal_ends_only_the_freeze_it_was_made_for(bank, operators, customer_desk, monkeypatch):
     own, olga = await customer_desk.pocket(), await operators()
     of_pocket = (FreezeSubject.POCKET, UUID(own.id))
     for subject in (of_pocket, (FreezeSubject.CUSTOMER, UUID(customer_desk.team.customer))):
@@ -128,14 +126,14 @@ async def test_an_unfreeze_ends_the_freeze_that_it_was_proposed_for(bank, operat
     assert await _count_on_pages(olga) == len(every)
 
 
-async def test_what_froze_something_is_found_along_an_index(conn):
+async def test_the_freeze_of_an_object_is_found_by_index(conn):
     await conn.execute("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan")
     plan = str(await (await conn.prepare(_FREEZE)).explain(ids.new(), "card", ids.new()))
     assert ("audit_entry_freeze" in plan, "Sort" in plan) == (True, False)
 
 
 @pytest.mark.parametrize("is_carried_out", [False, True])
-async def test_a_proposal_that_was_cut_off_ends_no_freeze_of_afterwards(
+async def test_an_interrupted_unfreeze_proposal_does_not_end_a_later_freeze(
     bank, customer_desk, monkeypatch, is_carried_out
 ):
     pocket = (FreezeSubject.POCKET, UUID((await customer_desk.pocket()).id))
@@ -174,7 +172,7 @@ async def _count_on_pages(olga):
         await olga.go(f"/bank/freezes?cursor={cursor}")
         seen += len(re.findall("<strong>(Unf|F)reeze ", olga.page.text))
         assert ("Nothing is proposed" in olga.text, 'rel="next"' in olga.page.text) == (False, there)
-        cursor = found(r'cursor=([^"&]+)" rel="next"', olga.page.text) if there else ""
+        cursor = first_match(r'cursor=([^"&]+)" rel="next"', olga.page.text) if there else ""
     await olga.go("/bank/freezes?cursor=x")
     assert "Begin with its first page" in olga.text
     return seen

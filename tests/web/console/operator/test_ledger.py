@@ -2,10 +2,12 @@
 
 import asyncio
 
-from tests.support.browser import found
+from tests.support.browser import first_match
 
 
-async def test_a_transaction_leads_to_its_commit_and_to_those_beside_it(bank, operators, customer_desk, customer_world):
+async def test_the_ledger_page_finds_the_commit_of_a_transaction_and_its_neighbors(
+    bank, operators, customer_desk, customer_world
+):
     viewer, own = await operators("VIEWER"), await customer_desk.pocket(name="Reserve")
     await customer_world.wire(own, 250_000_00)
     (transaction,) = [
@@ -22,11 +24,11 @@ async def test_a_transaction_leads_to_its_commit_and_to_those_beside_it(bank, op
     assert "rail:wire to bank" in viewer.text
     assert "Wire received" in viewer.text
     assert "Buy of " in viewer.text
-    path, before = viewer.page.url.path, found(r"Hash before</strong>.*?<code>([0-9a-f]{64})", viewer.page.text)
+    path, before = viewer.page.url.path, first_match(r"Hash before</strong>.*?<code>([0-9a-f]{64})", viewer.page.text)
     many = asyncio.gather(*(viewer.http.get(path) for _ in range(2 * bank.pool.get_max_size())))
     assert {each.status_code for each in await asyncio.wait_for(many, 20)} == {200}, "each holds one connection"
-    await viewer.go(found(r'href="([^"]+)" rel="prev"', viewer.page.text))
-    assert found(r"Hash</strong>.*?<code>([0-9a-f]{64})", viewer.page.text) == before
+    await viewer.go(first_match(r'href="([^"]+)" rel="prev"', viewer.page.text))
+    assert first_match(r"Hash</strong>.*?<code>([0-9a-f]{64})", viewer.page.text) == before
     await viewer.go(f"/bank/ledger?customer={customer}&id=event+1")
     assert (await viewer.follow()).url.path == path
     for nothing in (

@@ -1,14 +1,14 @@
-"""Operators read every message of the files of the rails, and what the bank holds and needs in the coming days."""
+"""Operators read every message of the files of the rails, and the bank's holdings and needs of the coming days."""
 
 import threading
 
-from tests.support.browser import found
+from tests.support.browser import first_match
 
 from billfold.web.operators import rails
 from billfold.web.operators.rails import read_page
 
 
-async def test_each_message_of_a_file_is_read_and_a_file_is_tried_again_by_who_may(
+async def test_operators_see_rail_file_messages_and_only_managers_retry_files(
     bank, operators, customer_desk, customer_world, monkeypatch
 ):
     manager, viewer = await operators(), await operators("VIEWER")
@@ -18,7 +18,7 @@ async def test_each_message_of_a_file_is_read_and_a_file_is_tried_again_by_who_m
     assert (await viewer.go("/bank/rails?rail=CARD&state=REFUSED")).status_code == 200
     assert "There are no such files." in viewer.text
     await viewer.go("/bank/rails")
-    path = found(r'href="(/bank/rails/[^"?]+)"', viewer.page.text)
+    path = first_match(r'href="(/bank/rails/[^"?]+)"', viewer.page.text)
     threads = []
 
     def noted(*args):
@@ -37,12 +37,12 @@ async def test_each_message_of_a_file_is_read_and_a_file_is_tried_again_by_who_m
     assert [row["outcome"] for row in await bank.pool.fetch(retried)] == ["FAILURE", "SUCCESS"]
 
 
-async def test_the_desk_shows_what_settles_matures_and_is_needed(operators, customer_desk, customer_world):
+async def test_the_treasury_page_shows_settlements_maturities_and_liquidity(operators, customer_desk, customer_world):
     viewer, own = await operators("VIEWER"), await customer_desk.pocket(name="Reserve")
     await customer_world.wire(own, 250_000_00)
     await viewer.go("/bank/treasury")
     assert "Buy 2,506 of 912797PT8" in viewer.text
     assert "There is no signed root yet" in viewer.text
-    out = found(r'Liquidity by day">.*?</tr></thead><tbody>\s*(.*?)</tbody>', viewer.page.text.replace("\n", " "))
+    out = first_match(r'Liquidity by day">.*?</tr></thead><tbody>\s*(.*?)</tbody>', viewer.page.text.replace("\n", " "))
     assert "$250,000.00" in out
     assert "$249,983.84" in out

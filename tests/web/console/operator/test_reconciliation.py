@@ -15,7 +15,7 @@ from billfold.platform.errors import Refused, Unavailable
 
 
 @pytest.fixture
-async def held(bank):
+async def unclaimed_payments(bank):
     items = [ids.new(), ids.new()]
     unclaimed = [
         UnclaimedPayment(each, Direction.CREDIT, 700_00 + nth, reason="NO_ACCOUNT", details={"description": "x"})
@@ -25,35 +25,41 @@ async def held(bank):
     return [f"/bank/suspense/{each}" for each in items]
 
 
-async def test_money_in_suspense_is_assigned_to_its_owner_or_returned_once(bank, operators, customer_desk, held):
+async def test_suspended_money_is_assigned_to_its_owner_or_returned_once_in_the_console(
+    bank, operators, customer_desk, unclaimed_payments
+):
     own = await customer_desk.pocket(name="Reserve")
     (portal,) = (await customer_desk.get(f"/api/v2/pockets/{own.id}/portals/"))["items"]
     account = {name: portal[name] for name in ("routing_number", "account_number")}
     olga, otto, approver, viewer = [await operators(role) for role in ("MANAGER", "MANAGER", "APPROVER", "VIEWER")]
     for each in (approver, viewer):
-        await each.go(held[0])
+        await each.go(unclaimed_payments[0])
         assert "Your role reads" in each.text
         sent = {"csrf": each.csrf, "decision": "return", "reason": "NO_ACCOUNT"}
-        assert (await each.post(held[0], sent)).status_code == 409
+        assert (await each.post(unclaimed_payments[0], sent)).status_code == 409
     await olga.go("/bank/reconciliation")
     assert "$700.01" in olga.text
-    assert held[1] in olga.page.text
-    await olga.go(held[0])
-    wrong = await olga.post(held[0], {"csrf": olga.csrf, "decision": "assign", "routing_number": "1"})
+    assert unclaimed_payments[1] in olga.page.text
+    await olga.go(unclaimed_payments[0])
+    wrong = await olga.post(unclaimed_payments[0], {"csrf": olga.csrf, "decision": "assign", "routing_number": "1"})
     assert (wrong.status_code, "account number must be" in wrong.text) == (422, True)
     unknown = {"csrf": olga.csrf, "decision": "assign", "routing_number": "1", "account_number": "2"}
-    assert "No portal has" in (await olga.post(held[0], unknown)).text
+    assert "No portal has" in (await olga.post(unclaimed_payments[0], unknown)).text
     assign = {"csrf": olga.csrf, "decision": "assign", **account}
-    assert (await olga.post(held[0], assign)).status_code == 303
-    assert (await olga.post(held[0], assign | {"decision": "return", "reason": "NO_ACCOUNT"})).status_code == 409
-    await otto.go(held[1])
-    assert (await otto.post(held[1], {"csrf": otto.csrf, "decision": "return", "reason": "FRAUD"})).status_code == 303
-    assert await _states(bank, held) == ["HELD", "HELD"], "one operator moves nothing"
+    assert (await olga.post(unclaimed_payments[0], assign)).status_code == 303
+    assert (
+        await olga.post(unclaimed_payments[0], assign | {"decision": "return", "reason": "NO_ACCOUNT"})
+    ).status_code == 409
+    await otto.go(unclaimed_payments[1])
+    assert (
+        await otto.post(unclaimed_payments[1], {"csrf": otto.csrf, "decision": "return", "reason": "FRAUD"})
+    ).status_code == 303
+    assert await _states(bank, unclaimed_payments) == ["HELD", "HELD"], "one operator moves nothing"
     await olga.go("/bank/freezes")
     assert "Credit $700.00 in suspense to the account that ends in" in olga.text
     for each, statuses in ((viewer, [409, 409]), (olga, [409, 303]), (approver, [303, 409]), (otto, [409, 409])):
         assert await _confirmed_by(each, bank) == statuses
-    assert await _states(bank, held) == ["ASSIGNED", "RETURNED"]
+    assert await _states(bank, unclaimed_payments) == ["ASSIGNED", "RETURNED"]
     log = await bank.pool.fetch(
         "SELECT action, user_id FROM audit_entry e JOIN membership USING (member_id)"
         " WHERE e.customer_id = $1 AND outcome = 'SUCCESS' AND action LIKE 'movement.%' ORDER BY entry_no",
@@ -64,7 +70,7 @@ async def test_money_in_suspense_is_assigned_to_its_owner_or_returned_once(bank,
     assert [tuple(each) for each in log] == said
 
 
-async def test_a_debit_that_no_message_returns_is_returned_by_hand_or_written_off(bank, operators):
+async def test_a_debit_without_a_return_message_is_returned_by_hand_or_written_off_in_the_console(bank, operators):
     items, stays = [ids.new(), ids.new()], {NOT_RETURNABLE: "This bank writes no returns of it."}
     debits = [UnclaimedPayment(each, Direction.DEBIT, 700_00, reason="IAT", details=stays) for each in items]
     await hold_unclaimed_payments(bank, debits)
@@ -88,9 +94,7 @@ async def test_a_debit_that_no_message_returns_is_returned_by_hand_or_written_of
 
 
 @pytest.mark.parametrize("is_carried_out", [False, True])
-async def test_a_movement_counts_once_when_its_confirmation_was_cut_off(
-    bank, customer_desk, monkeypatch, is_carried_out
-):
+async def test_an_interrupted_confirmation_books_a_movement_once(bank, customer_desk, monkeypatch, is_carried_out):
     pocket, submit = UUID((await customer_desk.pocket()).id), bank.engine.submit
     said = await adjustments_cli.create(bank, pocket, 25_00, description="Welcome")
 

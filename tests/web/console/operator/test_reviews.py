@@ -1,4 +1,4 @@
-"""Operators decide what waits for the bank: by their role, after a sign-in that is recent, each in the audit log."""
+"""Operators decide pending reviews: by role, after a recent sign-in, and audited."""
 
 import asyncio
 from contextlib import suppress
@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 from tests.support.applications import Applicant, run_jobs
-from tests.support.browser import found
+from tests.support.browser import first_match
 
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.onboarding import review_queue
@@ -14,7 +14,7 @@ from billfold.onboarding.review_queue import list_waiting
 
 
 @pytest.fixture
-async def waiting(bank, partner_desk):
+async def application_in_review(bank, partner_desk):
     """The page of an application that waits."""
     applicant = Applicant(partner_desk)
     made = await applicant.filled(name="Review Co")
@@ -23,8 +23,10 @@ async def waiting(bank, partner_desk):
     return applicant, made, f"/bank/reviews/application/{item.object_id}"
 
 
-async def test_an_application_is_read_decided_once_and_recorded_with_who_did(bank, operators, waiting):
-    applicant, made, path = waiting
+async def test_an_application_review_is_decided_once_and_audited_with_its_operator(
+    bank, operators, application_in_review
+):
+    applicant, made, path = application_in_review
     olga, otto, viewer = [await operators(role) for role in ("MANAGER", "APPROVER", "VIEWER")]
     for each in (olga, otto, viewer):
         await each.go("/bank/reviews")
@@ -40,7 +42,7 @@ async def test_an_application_is_read_decided_once_and_recorded_with_who_did(ban
     for other in ("counterparty", "sanctions", "nothing"):
         assert (await olga.go(path.replace("application", other))).status_code == 404
     await olga.go(path)
-    file = await olga.go(found(r'href="(/bank/documents/[^"]+)"', olga.page.text))
+    file = await olga.go(first_match(r'href="(/bank/documents/[^"]+)"', olga.page.text))
     assert file.headers["content-disposition"].startswith("attachment;")
     assert file.headers["content-type"] == "application/octet-stream"
     await olga.go(path)
@@ -67,8 +69,10 @@ async def test_an_application_is_read_decided_once_and_recorded_with_who_did(ban
     assert all(row["actor_name"] == "Anna Lind" and row["member_id"] for row in log)
 
 
-async def test_who_began_a_decision_is_known_when_it_was_cut_off(bank, operators, waiting, monkeypatch):
-    applicant, made, path = waiting
+async def test_an_interrupted_review_decision_is_audited_with_its_operator(
+    bank, operators, application_in_review, monkeypatch
+):
+    applicant, made, path = application_in_review
     olga, decide = await operators(), review_queue.decide
 
     async def cut_off(*args):
@@ -85,8 +89,8 @@ async def test_who_began_a_decision_is_known_when_it_was_cut_off(bank, operators
     assert (entry["action"], entry["details"].count(str(olga.user_id))) == ("review.approve_begun", 1)
 
 
-async def test_a_decision_needs_a_recent_sign_in(bank, operators, waiting):
-    _, _, path = waiting
+async def test_a_review_decision_requires_a_recent_sign_in(bank, operators, application_in_review):
+    _, _, path = application_in_review
     olga = await operators()
     await bank.pool.execute("UPDATE session SET authenticated_at = authenticated_at - interval '10 minutes'")
     await olga.go(path)

@@ -1,11 +1,11 @@
-"""People of a partner read what is theirs; managers operate, administrators change secrets and keys."""
+"""Staff of a partner read its own data; managers operate, administrators change secrets and keys."""
 
 import asyncio
 import re
 
 import pytest
 from tests.support.applications import PERSON
-from tests.support.browser import found
+from tests.support.browser import first_match
 from tests.support.cards import Holder
 from tests.support.oauth import new_key
 from tests.support.world import UNKNOWN
@@ -28,7 +28,7 @@ async def secrets_of(bank, partner_desk):
     return count
 
 
-async def test_a_viewer_finds_customers_with_what_they_are_worth_and_what_programs_did_wrong(
+async def test_a_partner_viewer_sees_customer_values_and_failed_api_requests(
     partner_desk, other_partner, partner_people
 ):
     pocket = await partner_desk.funded(250_000_00, await partner_desk.customer("Northwind"), name="Reserve")
@@ -60,7 +60,7 @@ async def test_a_viewer_finds_customers_with_what_they_are_worth_and_what_progra
     assert (await viewer.go(f"{viewer.home}/credentials")).status_code == 403
 
 
-async def test_a_manager_adds_a_subscription_and_a_viewer_changes_nothing(partner_desk, partner_people):
+async def test_a_partner_manager_adds_a_subscription_and_a_viewer_cannot(partner_desk, partner_people):
     manager, viewer = await partner_people("acme"), await partner_people("acme", role="VIEWER")
     new = f"{manager.home}/developer/subscriptions"
     await manager.go(f"{new}/new")
@@ -82,7 +82,7 @@ async def test_a_manager_adds_a_subscription_and_a_viewer_changes_nothing(partne
     assert (await partner_desk.get("/api/v1/subscriptions/"))["items"] == [listed]
 
 
-async def test_an_administrator_rotates_the_secret_once_and_registers_a_key(
+async def test_a_partner_administrator_rotates_the_secret_once_and_registers_a_key(
     bank, partner_desk, partner_people, other_partner, secrets_of
 ):
     admin = await partner_people("acme", role="ADMIN")
@@ -120,7 +120,9 @@ async def test_an_administrator_rotates_the_secret_once_and_registers_a_key(
     ]
 
 
-async def test_only_administrators_who_have_just_signed_in_change_secrets(partner_desk, partner_people, secrets_of):
+async def test_changing_partner_secrets_requires_an_administrator_with_a_recent_sign_in(
+    partner_desk, partner_people, secrets_of
+):
     admin, manager = await partner_people("acme", role="ADMIN"), await partner_people("acme")
     await manager.go(manager.home)
     path = f"{admin.home}/credentials"
@@ -132,7 +134,7 @@ async def test_only_administrators_who_have_just_signed_in_change_secrets(partne
     assert await secrets_of() == 1
 
 
-async def test_cards_entries_with_returns_and_persons_of_all_customers_are_in_one_list(
+async def test_partner_lists_show_cards_ach_entries_and_users_of_all_customers(
     partner_desk, other_partner, partner_people, monkeypatch
 ):
     made, viewer = [], await partner_people("acme", role="VIEWER")
@@ -155,7 +157,7 @@ async def test_cards_entries_with_returns_and_persons_of_all_customers_are_in_on
     await viewer.go(f"{viewer.home}/ach?returned=true")
     assert "returned R03" in viewer.text
     await viewer.go(f"{viewer.home}/applications/persons")
-    await viewer.go(found(r'href="([^"]+/persons/[0-9a-f-]{36})"', viewer.page.text))
+    await viewer.go(first_match(r'href="([^"]+/persons/[0-9a-f-]{36})"', viewer.page.text))
     assert "Kim " in viewer.text
     pages = await partner_desk.pages("/api/v1/ach-originating/", limit=1)
     assert [each["id"] for each in pages] == [made[1]["id"], made[0]["id"]]
@@ -169,7 +171,7 @@ async def _search_both_ways(viewer, path):
     ways = [("", "so far", "next"), ("next", "R03", ""), ("next", "Nothing more", "")]
     ways += [("prev", "R03", ""), ("prev", "so far", "prev"), ("prev", "Nothing more", ""), ("next", "so far", "next")]
     for way, says, goes_on in ways:
-        more = found(rf'href="\?([^"]+)" rel="{way}"', viewer.page.text).replace("&amp;", "&") if way else ""
+        more = first_match(rf'href="\?([^"]+)" rel="{way}"', viewer.page.text).replace("&amp;", "&") if way else ""
         await viewer.go(f"{viewer.home}/ach?{more}" if more else f"{viewer.home}{path}")
         assert says in viewer.text, way
         assert re.findall('data-searches="([a-z]+)"', viewer.page.text) == [goes_on] * bool(goes_on)
