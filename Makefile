@@ -38,6 +38,7 @@ check: tools ## lint, format, types, layers: what CI demands
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python tools/check_english.py
 
 fix: tools ## mend what the linter can mend, and format
 	@$(BIN)/ruff check --fix-only --show-fixes

@@ -46,7 +46,7 @@ app = typer.Typer(add_completion=False)
 
 
 def _peer_option(text: str, envvar: str | None = None) -> Any:
-    return typer.Option(help=text, envvar=envvar, rich_help_panel="Ledgers beside the bank, for peers")
+    return typer.Option(help=text, envvar=envvar, rich_help_panel="Ledgers next to the bank, for peers")
 
 
 @app.command("bench", epilog="Example:  billfold bench --quick")

@@ -1,7 +1,7 @@
 """`billfold bench onboarding`: persons become customers over HTTPS.
 
-Each application is created and submitted by a signed request of its own; a worker beside the server checks the
-person, screens the name and creates the customer. Beside it stand bare transfers.
+Each application is created and submitted by a signed request of its own; a worker next to the server checks the
+person, screens the name and creates the customer. The baseline is bare transfers.
 """
 
 from __future__ import annotations

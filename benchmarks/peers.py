@@ -150,7 +150,7 @@ def bench_peers(session: Session, ledgers: Sequence[Ledger] = ()) -> Result:
             "accounts": session.sizes.customers,
             "requests per run": session.sizes.requests,
             "half load": "an open loop at half the best rate just measured",
-            "beside": ", ".join(peer.name for peer in comparison.peers) or "nothing",
+            "peers": ", ".join(peer.name for peer in comparison.peers) or "nothing",
         },
         figures=figures,
         peak_memory_mib=session.peaks(),
@@ -183,7 +183,7 @@ def _beside(ours: Measured, theirs: Measured, peer: str) -> list[Figure]:
     own_alone = [each.p50_ms for each in ours.by_connections[ALONE]]
     own_half = [each.p99_ms for each in ours.same_load[peer]]
     return [
-        figure(f"transfers at best, beside {peer}", "per second", ours.best, against=rates, at_least=1.0),
-        figure(f"p50 of one alone, beside {peer}", "ms", own_alone, against=alone, at_most=1.0),
-        figure(f"p99 at its half load, beside {peer}", "ms", own_half, against=half, at_most=1.0),
+        figure(f"transfers at best, next to {peer}", "per second", ours.best, against=rates, at_least=1.0),
+        figure(f"p50 of one alone, next to {peer}", "ms", own_alone, against=alone, at_most=1.0),
+        figure(f"p99 at its half load, next to {peer}", "ms", own_half, against=half, at_most=1.0),
     ]

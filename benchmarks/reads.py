@@ -143,7 +143,7 @@ def _figures(rates: dict[str, list[float]]) -> list[Figure]:
     for name in _READS:
         short = figure(_named(name, SHORT), "us", _costs(rates[_named(name, SHORT)]))
         costs = _costs(rates[_named(name, LONG)])
-        figures.append(figure(f"{name}: long beside short", "us", costs, against=short, at_most=SLOWER_MOST))
+        figures.append(figure(f"{name}: long against short", "us", costs, against=short, at_most=SLOWER_MOST))
     return figures
 
 

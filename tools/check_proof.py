@@ -141,8 +141,8 @@ def check_leaf(proven: dict[str, Any], salt: bytes, *, length: int, power: int, 
     require(at % (1 << power) == 0 and at + (1 << power) <= length, "A leaf stands behind the last place.")
     require(len(proven["path"]) == height - power, "A way up is too short or too long.")
     node, place = hashlib.sha256(LEAF + salt + proven["leaf"].encode()).digest(), at >> power
-    for beside in proven["path"]:
-        other = bytes.fromhex(beside)
+    for sibling in proven["path"]:
+        other = bytes.fromhex(sibling)
         require(len(other) == len(node), "A hash next to the path is too short or too long.")
         node = hashlib.sha256(NODE + (other + node if place & 1 else node + other)).digest()
         place >>= 1

@@ -1,4 +1,4 @@
-"""Which rule decides, and who may review when."""
+"""The rule that decides, and who may review when."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID

@@ -28,7 +28,7 @@ def spans(page):
 
 
 def links(page):
-    """Where the page links to within the project; what the bank makes below `/docs` is no file."""
+    """Links of the page within the project, except those below `/docs`, which the bank generates."""
     return [to for to in _LINK.findall(page.read_text()) if "://" not in to and not to.startswith("/docs/")]
 
 

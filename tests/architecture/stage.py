@@ -27,7 +27,7 @@ _TABLES = {RetiredLot: "account", ScheduledJob: "scheduled_job"}
 
 
 class Moved(NamedTuple):
-    """What one movement left: postings as `debit>credit`, tables in alphabet order, functions called.
+    """The traces of one movement: postings as `debit>credit`, tables in alphabet order, functions called.
 
     A posting with `+` reserves, one with `-` releases.
     """

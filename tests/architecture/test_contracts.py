@@ -1,4 +1,4 @@
-"""What `make check` does not measure: no exemption from an import contract, small files, short functions."""
+"""Limits that `make check` does not measure: no exemption from an import contract, small files, short functions."""
 
 import ast
 import tomllib

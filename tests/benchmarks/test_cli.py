@@ -22,7 +22,7 @@ TINY = 0.001
             "reads",
             {
                 "pocket, long history": "empty answer",
-                "earnings: long beside short": "earnings, short history",
+                "earnings: long against short": "earnings, short history",
                 "rows verified": None,
             },
         ),

@@ -126,8 +126,8 @@ def test_peer_ledgers_and_billfold_are_measured_from_1_to_256_connections(state_
         for at in ("1 connection", "16 connections", "64 connections", "256 connections"):
             assert figures[f"{name}, {at}: transfers"]["median"] > 0
             assert figures[f"{name}, {at}: p99"]["median"] >= figures[f"{name}, {at}: p50"]["median"] > 0
-    assert figures["transfers at best, beside formance"]["baseline"] == "formance: transfers at best"
-    assert figures["p99 at its half load, beside blnk"]["at_most"] == 1.0
+    assert figures["transfers at best, next to formance"]["baseline"] == "formance: transfers at best"
+    assert figures["p99 at its half load, next to blnk"]["at_most"] == 1.0
     refused = figures["blnk: refused"]
     assert (refused["median"], refused["reached"]) == (len(blnk.keys) - blnk.transfers, False)
     for ledger in (formance, blnk):

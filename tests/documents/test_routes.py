@@ -253,7 +253,7 @@ async def test_uploads_over_the_concurrency_limit_wait_unread_or_are_refused(cus
     _, pending = await asyncio.wait(sending, timeout=1)
     assert (read, len(pending)) == (2, 5)
     monkeypatch.setattr(uploads, "FILE_WAIT_SECONDS", 0.05)
-    assert await send() == 429, "nobody waits for ever"
+    assert await send() == 429, "no request waits forever"
     on.set()
     assert await asyncio.gather(*sending) == [201] * 5
 

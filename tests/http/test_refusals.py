@@ -1,4 +1,4 @@
-"""What the APIs answer to requests that they refuse: status, headers and body, to the byte.
+"""Responses to refused requests: status, headers and body, to the byte.
 
 `refusals.json` has the answers. Delete it and run this test to write them down again.
 """

@@ -37,7 +37,7 @@ async def test_tables_keyed_by_customer_are_distributed_by_customer(conn):
         assert places[table] is Placement.TENANT
     assert places["directory"] is Placement.VALUE
     assert places["partner"] is places["security"] is places["closing_price"] is Placement.EVERYWHERE
-    # Guarded by a trigger, beside such a table, with ids of transactions, with a key of its own, without customers.
+    # Guarded by a trigger, next to such a table, with ids of transactions, with a key of its own, without customers.
     for table in ("audit_entry", "audit_chain_head", "event", "transfer_request", "session"):
         assert places[table] is Placement.COORDINATOR
     assert not await is_distributed(conn)
@@ -67,9 +67,9 @@ async def test_two_engines_stay_consistent_while_a_shard_moves_and_a_node_loses_
     bank = await open_bank(dsn)
     before = await bank.pool.fetchval(_TRANSFERS)
     own = EngineCommands(bank)
-    beside = engine_beside(bank)
-    other = EngineCommands(SimpleNamespace(engine=beside, seed=bank.seed))
-    await beside.start()
+    second = engine_beside(bank)
+    other = EngineCommands(SimpleNamespace(engine=second, seed=bank.seed))
+    await second.start()
     try:
         customers = [await own.new_customer(f"Customer {nth}") for nth in range(8)]
         places = [await own.new_pocket(customer) for customer in customers]
@@ -81,7 +81,7 @@ async def test_two_engines_stay_consistent_while_a_shard_moves_and_a_node_loses_
         # The functions of the shard were there before it. Nor does a batch get lost with the sessions of a node.
         await asyncio.gather(*(own.transfer(a, b, 1_00) for a, b in pairs), end_sessions(nodes[-1], dsn))
     finally:
-        await beside.stop()
+        await second.stop()
         await close_bank(bank)
 
     conn = await asyncpg.connect(dsn)

@@ -1,4 +1,4 @@
-"""How long an entry may come back, and which may be tried again."""
+"""The time in which an entry may be returned, and which returns may be retried."""
 
 from datetime import date, timedelta
 

@@ -32,7 +32,7 @@ def held_at(bank, pocket, at):
 
 
 def expected_units(bank, pocket, through):
-    """What accrues on every day from the first up to `through`, in units of accrued fee."""
+    """The accrual of every day from the first up to `through`, in units of accrued fee."""
     total, day = 0, FIRST
     while day <= through:
         cash, units = held_at(bank, pocket, et_instant(day + timedelta(days=1), 0))

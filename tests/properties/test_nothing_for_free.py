@@ -1,6 +1,6 @@
 """A planner that is greedy for profit finds none: whatever it orders, no more can be taken out than came in.
 
-It owns customers with pockets of every term and tries each order that it can give, keeps the best one, and goes on
+It owns customers with pockets of every term and tries each order that it can give, keeps the best one, and continues
 from there. What it could take out today is the sum of what every pocket could pay at once, and what it has taken.
 """
 

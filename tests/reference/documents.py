@@ -1,4 +1,4 @@
-"""What the OpenAPI documents of both APIs say of their operations."""
+"""The operations as the OpenAPI documents of both APIs describe them."""
 
 from billfold.apis.customer_api import customer_document
 from billfold.apis.partner_api import partner_document, partner_operations

@@ -22,7 +22,7 @@ from billfold.platform.clock import wall_now
 OPEN = {"log_in", "exchange_assertion", "get_public_keys"}
 """What needs no token."""
 UNTRIED = OPEN | {"stream_events", "upload_document", "upload_document_file", "upload_application_document"}
-"""What is open, does not end by itself, or takes a file; each is tested beside its module."""
+"""Operations that are open, never end, or take a file; each is tested with its module."""
 UNREPEATED = OPEN | {"-"}
 """What has no key, and what is no operation's example."""
 OF_NOBODY = {"sandbox_webhook", "sandbox_task", "sandbox_tasks", "set_notification_audience", "list_event_types"}
@@ -232,7 +232,7 @@ GRANTS = {
     "add_service_user_key",
     "rotate_service_user_keys",
 }
-"""Operations whose tokens carry, beside their scope, all that they give to somebody."""
+"""Operations whose tokens carry, besides their scope, all that they give to somebody."""
 
 
 class MemberIntruders(Intruders):

@@ -293,7 +293,7 @@ async def _play_cards(r, customer, pocket):
 
 
 async def _play_card_payments(r, path, card):
-    """What a merchant and the network do with a card, one thing after the other."""
+    """The steps of a merchant and the network with a card, in order."""
     limits = {"daily": 50_000, "categories": {"5813": 10_000, "7995": 0}}
     await r.play("set_card_limits", "PUT", f"{path}/limits/", limits)
     await r.get("get_card_limits", f"{path}/limits/")
@@ -329,7 +329,7 @@ async def _play_clock(r, customer):
 
 
 async def _play_tasks(r):
-    """What concerns the sandbox as a whole."""
+    """Operations on the sandbox as a whole."""
     found = await r.get("sandbox_simulations", f"{BOX}/simulations/")
     wire = next(each for each in found["items"] if each["name"] == "sandbox_wire")
     r.notes["sandbox_simulations"]["response"] = {"items": [wire], "magic_values": found["magic_values"][:2]}

@@ -1,4 +1,4 @@
-"""What both APIs offer: events and subscriptions, documents."""
+"""Operations that both APIs offer: events and subscriptions, documents."""
 
 from datetime import UTC, datetime
 from typing import Any

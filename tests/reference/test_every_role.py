@@ -27,7 +27,7 @@ WRITTEN = {
 
 
 NEEDED_BESIDES = {"clear_notification_audience": "team.write"}
-"""What an operation asks of the role beside its scope (its PUT asks once its body is read)."""
+"""The requirement of an operation on the role, besides its scope (its PUT asks once its body is read)."""
 
 
 NEEDED_INSTEAD = {"decide_transfer_request": "transfers.approve"}

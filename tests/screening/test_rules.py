@@ -1,4 +1,4 @@
-"""How alike names are, and how fast many are compared with a long list."""
+"""Similarity of names, and the speed of comparing many with a long list."""
 
 from datetime import date
 from random import Random

@@ -60,7 +60,7 @@ def die_after(steps):
 
 
 async def work(steps):
-    """What `billfold worker` does with money, without rests, until it dies."""
+    """The money work of `billfold worker`, without pauses, until it dies."""
     dsn, folder = sys.argv[1:]
     bank = await open_bank(dsn, rails_dir=Path(folder, "rails"), files_dir=Path(folder, "files"))
     if steps:

@@ -1,4 +1,4 @@
-"""What must hold of every book at every moment, and of all of them together."""
+"""Invariants of every book at every moment, and of all books together."""
 
 from collections import Counter
 from uuid import UUID
@@ -41,7 +41,7 @@ def check_book(book):
 
 
 def check_cards(bank):
-    """What is reserved is what authorizations hold; what went by card is on its rail, to the cent."""
+    """Reserved money equals the card holds, and cleared card payments are on their rail, to the cent."""
     for book in bank.books.values():
         held: Counter[UUID] = Counter()
         for each in bank.seen.of(book.customer_id).values():
@@ -131,7 +131,7 @@ def check_nothing_for_free(bank, before, trades):
 
 
 def state_of(pocket):
-    """What the earnings of a pocket are computed from."""
+    """The inputs of the earnings of a pocket."""
     return PocketState(
         positions=tuple(pocket.positions()),
         cash=pocket.cash.balance,

@@ -35,7 +35,7 @@ REMEMBERED = 400
 
 
 class WalkTo(msgspec.Struct, frozen=True):
-    """The clock goes on to this instant."""
+    """The clock advances to this instant."""
 
     to: datetime
 

@@ -104,7 +104,7 @@ class Rails:
                 self.payments.append((rail[5:].upper(), at, sides[0] == rail, leg.amount))
 
     def until(self, day, closing):
-        """What settles by the close of this day, by rail and date."""
+        """Amounts that settle by the close of this day, by rail and date."""
         self._closing = closing
         sums: Counter[tuple[str, date, bool]] = Counter()
         for rail, settles_at, incoming, cents in self.payments:
@@ -116,12 +116,12 @@ class Rails:
         )
 
     def left(self, rail):
-        """What the accounts of this rail hold when all is well."""
+        """The expected balances of the accounts of this rail."""
         return sum(-p[3] if p[2] else p[3] for p in self.payments if p[0] == rail)
 
 
 class Seen:
-    """What commands look at, as the tables would show it."""
+    """The state that commands read, as the tables would show it."""
 
     def __init__(self):
         self._all: defaultdict[UUID, dict[UUID, Any]] = defaultdict(dict)
@@ -177,7 +177,7 @@ class Seen:
 
 
 def carried_of(deposits):
-    """What arrived at each portal and is not booked, by token."""
+    """Deposits at each portal that are not booked, by token."""
     carried: defaultdict[UUID, Counter[str]] = defaultdict(Counter)
     for row in deposits:
         unbooked = int(row.units) - units_of(row.amount, row.decimals)
@@ -299,7 +299,7 @@ class MemoryBank:
         self.unsettled = +self.unsettled if book.draft.rows_of(BillSettlement) else self.unsettled
 
     def _fold(self, book):
-        """What `ledger_apply` does, and the constraints it leans on."""
+        """Do the same as `ledger_apply`, and check its constraints."""
         customer_id = book.customer_id
         for account in book.draft.rows_of(AccountEntry):
             key = customer_id, account.account_no

@@ -55,7 +55,7 @@ CLOCK_STEP = timedelta(hours=5)
 
 
 class Programs:
-    """What is killed and started again: Postgres, `billfold serve`, `billfold worker`."""
+    """The processes that are killed and started again: Postgres, `billfold serve`, `billfold worker`."""
 
     def __init__(self, state_dir, seed):
         self.state_dir = state_dir
@@ -267,7 +267,7 @@ async def new_customer(bank, partner):
 
 
 async def let_time_pass(programs):
-    """The clock goes on by hours, so that there is always something due for the worker."""
+    """The clock advances by hours, so that there is always something due for the worker."""
     while True:
         await asyncio.sleep(0.5)
         with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):

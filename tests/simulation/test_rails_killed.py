@@ -46,7 +46,7 @@ _STATUS = "SELECT status FROM transfer_request WHERE request_id = $1::text::uuid
 
 
 class Street:
-    """What is asked of the bank and what the rails bring it; counts what must come of it."""
+    """Requests to the bank and messages of the rails; counts their expected results."""
 
     def __init__(self, bank, app, folder):
         self.bank, self.app, self.folder = bank, app, folder
@@ -152,13 +152,13 @@ class Street:
                 assert self.handed.setdefault(path.name, content) == content, path.name
 
     def messages(self):
-        """How often each wire was told to Fedwire, by its UETR and kind."""
+        """The number of times each wire was sent to Fedwire, by UETR and kind."""
         files = [raw for name, raw in self.handed.items() if name.endswith(".xml")]
         sent = [wire.message for raw in files for _, wire in read_messages(raw, "outgoing")]
         return Counter(each.uetr if isinstance(each, CreditTransfer) else each.original.uetr for each in sent)
 
     def traces(self):
-        """How often each number is in the files we handed over."""
+        """The number of times each trace number is in the files we sent."""
         files = [raw for name, raw in self.handed.items() if name.endswith(".ach")]
         batches = [batch for raw in files for batch in read_file(raw).batches]
         return Counter(entry.trace_number for batch in batches for entry in batch.entries)

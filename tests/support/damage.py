@@ -25,7 +25,7 @@ Check = Callable[[Any, Findings], Awaitable[None]]
 
 
 def checks_of(*modules: ModuleType) -> Check:
-    """What these modules declare, as one check, and what they open with the bank's own key."""
+    """The checks of these modules as one, with the bank's own key."""
     checks = [check for module in modules for check in module.CHECKS]
 
     async def check(conn, found):

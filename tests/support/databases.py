@@ -18,7 +18,7 @@ _known: dict[tuple[int, ...], Any] = {}
 def look_up_types_once():
     """Keep what the driver asks for about types, as arrays of numbers: in all clones of a template they are the same.
 
-    It asks anew on each connection, by the slowest statement of most tests, and tests open thousands.
+    It asks again on each connection, by the slowest statement of most tests, and tests open thousands.
     """
     driver: Any = asyncpg.Connection
     look_up = driver._introspect_types

@@ -79,7 +79,7 @@ class Fedwire:
         return [each["outcome"] for each in report["items"]]
 
     def refused(self, name):
-        """Why a file was refused: (line, element, reason) of each mistake."""
+        """The errors of a refused file: (line, element, reason)."""
         assert (self.folder / "refused" / name).exists()
         report = json.loads((self.folder / "refused" / f"{name}.report.json").read_text())
         return [(each["line"], each["element"], each["reason"]) for each in report["mistakes"]]

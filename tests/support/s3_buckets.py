@@ -14,7 +14,7 @@ from billfold.documents.s3_store import S3FileStore, fixed_credentials
 
 @dataclass(frozen=True)
 class S3Server:
-    """Where the bucket is, and who may use it."""
+    """The address of the bucket and its credentials."""
 
     endpoint: str
     bucket: str

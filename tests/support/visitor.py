@@ -88,7 +88,7 @@ class Authenticator:
 
 
 class Gallery:
-    """What is wrong with pages, and where their pictures are kept under their names if somebody wants them."""
+    """The errors of pages, and the folder for their pictures, if any."""
 
     def __init__(self, folder=None):
         if folder:

@@ -249,8 +249,8 @@ async def test_deactivating_a_member_revokes_tokens_and_grants_for_good(customer
     back = (await customer_desk.ask("PUT", path, {"status": "ACTIVE"}, status=200)).json()
     assert (back["status"], back["role"]) == ("ACTIVE", "MANAGER")
     await other.ask("GET", "/api/v1/customer/", status=401)
-    anew = await token_for(bank, other.team)
-    await other.ask("GET", "/api/v1/customer/", status=200, token=anew)
+    fresh_token = await token_for(bank, other.team)
+    await other.ask("GET", "/api/v1/customer/", status=200, token=fresh_token)
 
 
 async def test_removing_the_last_administrator_is_refused(customer_desk, customer_desks):

@@ -1,4 +1,4 @@
-"""Which application answers under which name."""
+"""The application that answers under each host name."""
 
 from typing import Any, cast
 

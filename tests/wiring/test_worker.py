@@ -106,7 +106,7 @@ async def test_periodic_tasks_run_in_every_worker_round(bank):
 @pytest.mark.parametrize(
     "error",
     [
-        OSError("the database is away"),
+        OSError("the database is unavailable"),
         KeyError("a bug"),
         ExceptionGroup("both", [asyncpg.InternalClientError("ended")]),
     ],

@@ -138,7 +138,7 @@ class ShownTransferRequest(msgspec.Struct, kw_only=True):
 
 
 class RequestDetails(NamedTuple):
-    """What is read with requests: members and reviews, the transactions they caused, and who owns what they pay.
+    """The rows read with requests: members, reviews, the transactions they caused, and the owners of their payees.
 
     The key is that of the customer who owns the requests.
     """

@@ -89,8 +89,8 @@ async def reseal(pool: Pool, vault: Vault, columns: Sequence[SecretColumn]) -> i
         while rows := await pool.fetch(_ROWS.format(**names), head):
             for *key, sealed in rows:
                 place = column.place(*key)
-                anew = vault.seal(vault.open(sealed, place), place)
-                await pool.execute(_REPLACE.format(**names), anew, sealed, *key)
+                resealed = vault.seal(vault.open(sealed, place), place)
+                await pool.execute(_REPLACE.format(**names), resealed, sealed, *key)
             done += len(rows)
     return done
 

@@ -133,7 +133,7 @@ class AdmissionRequest:
 
 @dataclass(slots=True)
 class Admission:
-    """Whether a request may run, and how many more its caller may send."""
+    """The verdict on a request, and how many more its caller may send."""
 
     verdict: Verdict
     limit: int

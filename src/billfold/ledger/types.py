@@ -93,7 +93,7 @@ class TransactionType(StrEnum):
 
 
 class TradeActivity(StrEnum):
-    """How bills came or went. For a settlement it is the side."""
+    """The reason bills came or went. For a settlement it is the side."""
 
     BUY = "BUY"
     SELL = "SELL"

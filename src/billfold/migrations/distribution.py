@@ -333,11 +333,11 @@ async def _send(conn: Connection, table: str, placement: Placement) -> None:
     if placement is Placement.EVERYWHERE:
         await conn.execute("SELECT create_reference_table($1::regclass)", table, timeout=_TIMEOUT_SECONDS)
         return
-    beside = _ANCHOR if placement is Placement.TENANT and table != _ANCHOR else "none"
+    colocated = _ANCHOR if placement is Placement.TENANT and table != _ANCHOR else "none"
     await conn.execute(
         "SELECT create_distributed_table($1::regclass, $2, colocate_with => $3)",
         table,
         str(placement),
-        beside,
+        colocated,
         timeout=_TIMEOUT_SECONDS,
     )

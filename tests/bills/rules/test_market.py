@@ -1,4 +1,4 @@
-"""Which bill is on the run, at which rate and at which price."""
+"""The bill on the run, its rate and its price."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -74,16 +74,16 @@ async def settle():
 )
 async def test_the_slowest_connections_of_a_network_over_its_limit_are_closed(crowd, other):
     app = ConnectionLimits(ReadsBodies(), SETTINGS)
-    beside = Sent(app, other, 1)
+    adjacent = Sent(app, other, 1)
     await settle()
     sent = [Sent(app, address, port) for port, address in enumerate(crowd)]
     await settle()
     assert [each.status for each in sent] == [429, 429, None, None, None]
     assert dict(sent[0].answer[0]["headers"])[b"connection"] == b"close"
-    for each in (beside, *sent[2:]):
+    for each in (adjacent, *sent[2:]):
         await each.body.put({"type": "http.request", "body": b"x" * 100, "more_body": False})
         await each.task
-    assert [beside.status, *(each.status for each in sent[2:])] == [200] * 4
+    assert [adjacent.status, *(each.status for each in sent[2:])] == [200] * 4
 
 
 async def test_a_trusted_proxy_has_no_connection_limit():

@@ -1,4 +1,4 @@
-"""How clients prove who they are, and how they do not."""
+"""Client authentication, and the ways it fails."""
 
 import time
 from datetime import timedelta

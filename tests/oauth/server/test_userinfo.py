@@ -1,4 +1,4 @@
-"""Who signed in, and every way to show a token that is refused."""
+"""The user info endpoint, and every way to present a token that is refused."""
 
 import pytest
 from tests.support.databases import as_owner

@@ -72,7 +72,7 @@ class Room:
         return await self.bank.pool.fetchval("SELECT count(*) FROM posting")
 
     async def booked(self):
-        """How many entries are booked, and how many payments are held."""
+        """The numbers of entries booked and payments held."""
         row = await self.bank.pool.fetchrow(
             "SELECT (SELECT count(*) FROM ach_entry), (SELECT count(*) FROM suspense_item)"
         )

@@ -292,8 +292,8 @@ async def test_ach_returns_for_a_closed_customer_are_booked_or_held(sender):
         entry("27", sender.anna.account, 5_00, 5),
         entry("23", sender.anna.account, 0, 6),
     ]
-    beside = batch(header("PPD", 2), entry("22", bert.account, 43_21, 9000))
-    await sender.put("odd.ach", raw_file(batch(header("CCD", 1), *lines), beside))
+    good = batch(header("PPD", 2), entry("22", bert.account, 43_21, 9000))
+    await sender.put("odd.ach", raw_file(batch(header("CCD", 1), *lines), good))
     report = sender.report("odd.ach")
     assert report["stuck"] == []
     assert await sender.deposits() == [43_21]

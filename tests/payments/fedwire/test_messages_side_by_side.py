@@ -47,8 +47,8 @@ async def test_a_wire_settled_and_rejected_on_one_line_is_refused(fedwire, holde
 
 
 async def test_a_duplicate_fedwire_message_in_a_file_is_booked_once_and_listed(fedwire, holder):
-    first, beside = await pays(fedwire, holder, "first", 3_00), await pays(fedwire, holder, "beside", 4_00)
-    await fedwire.drop("twice.xml", first, beside, first)
+    first, second = await pays(fedwire, holder, "first", 3_00), await pays(fedwire, holder, "second", 4_00)
+    await fedwire.drop("twice.xml", first, second, first)
     *booked, repeated = fedwire.taken("twice.xml")
     assert (booked, repeated.startswith("REFUSED: MsgId: ")) == (["COMPLETED", "COMPLETED"], True)
     assert (await amounts(fedwire, holder), await fedwire.stuck()) == ([3_00, 4_00], [])
@@ -69,7 +69,7 @@ async def test_a_wire_that_reuses_the_uetr_of_an_earlier_file_is_held_for_review
     first = await pays(fedwire, holder, "first", 3_00)
     await fedwire.drop("one.xml", first)
     other = changed(first, message_id=AGAIN, amount=9_00)
-    await fedwire.drop("two.xml", other, await pays(fedwire, holder, "beside", 4_00))
+    await fedwire.drop("two.xml", other, await pays(fedwire, holder, "second", 4_00))
     assert (fedwire.taken("two.xml"), await amounts(fedwire, holder)) == (["COMPLETED"], [3_00, 4_00])
     ((line, told),) = await fedwire.stuck()
     assert (line, "came in the file one.xml already" in told) == (3, True)
@@ -94,7 +94,7 @@ UNREAD = {
 
 @pytest.mark.parametrize("name", UNREAD)
 async def test_an_unreadable_wire_is_held_for_review_and_the_other_of_its_file_is_booked(fedwire, holder, name):
-    wires = [await pays(fedwire, holder, "first", 3_00), await pays(fedwire, holder, "beside", 4_00)]
+    wires = [await pays(fedwire, holder, "first", 3_00), await pays(fedwire, holder, "second", 4_00)]
     first, middle, rest = write_messages(wires, "incoming").partition(b"</FedwireFundsIncomingMessage>")
     for right, wrong in UNREAD[name]:
         assert right in first

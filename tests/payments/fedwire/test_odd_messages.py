@@ -59,10 +59,10 @@ ODD = {
 }
 
 
-async def changed_file(fedwire, holder, change, *, beside):
-    """Return a file with a changed payment, with another one before it if `beside`."""
+async def changed_file(fedwire, holder, change, *, with_good):
+    """Return a file with a changed payment, with another one before it if `with_good`."""
     account = await fedwire.account_of(holder)
-    names = ("good", "odd") if beside else ("odd",)
+    names = ("good", "odd") if with_good else ("odd",)
     root = etree.fromstring(write_messages([await fedwire.payment(each, account) for each in names], "incoming"))
     change(root[-1])
     return etree.tostring(root, xml_declaration=True, encoding="UTF-8")
@@ -73,7 +73,7 @@ async def test_an_odd_wire_is_held_for_review_with_its_reason_and_the_other_of_i
     fedwire, holder, name
 ):
     change, told = ODD[name]
-    await fedwire.drop("both.xml", await changed_file(fedwire, holder, change, beside=True))
+    await fedwire.drop("both.xml", await changed_file(fedwire, holder, change, with_good=True))
     assert fedwire.taken("both.xml") == ["COMPLETED"]
     (file,) = await retries.list_failing(fedwire.bank.pool)
     state = retries.retry_state_of(file)
@@ -87,7 +87,7 @@ async def test_an_odd_wire_is_held_for_review_with_its_reason_and_the_other_of_i
 @pytest.mark.parametrize("name", ODD)
 async def test_a_file_with_only_an_odd_wire_is_refused_with_the_reason(fedwire, holder, name):
     change, told = ODD[name]
-    await fedwire.drop("odd.xml", await changed_file(fedwire, holder, change, beside=False))
+    await fedwire.drop("odd.xml", await changed_file(fedwire, holder, change, with_good=False))
     ((_, element, reason), *_) = fedwire.refused("odd.xml")
     assert told in f"{element}: {reason}"
     assert (await fedwire.wires(holder), await retries.list_failing(fedwire.bank.pool)) == ([], [])

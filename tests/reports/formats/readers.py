@@ -148,7 +148,7 @@ async def write_and_read(name, file):
 
 
 def assert_same(name, file, found, amounts):
-    """What a reader found is what the statements say."""
+    """Check that a reader found what the statements say."""
     for statement, read, own in zip(file.statements, found, amounts, strict=True):
         assert read.amounts == own
         if name != "CAMT054":

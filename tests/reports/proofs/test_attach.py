@@ -46,9 +46,9 @@ def manifest_of(*figures: tuple[str, str]) -> Manifest:
     )
 
 
-def signed(content: bytes, beside: bytes | None = None) -> SignedManifest:
+def signed(content: bytes, side_file: bytes | None = None) -> SignedManifest:
     """The signed statement about a file, checked against its bytes."""
-    file = signed_files.read(content, beside)
+    file = signed_files.read(content, side_file)
     found, _ = verify(file.proof or "", [KEY.public], DOCUMENT, SignedManifest)
     assert found.content.sha256 == hashlib.sha256(file.content).hexdigest()
     return found
@@ -97,9 +97,9 @@ def test_an_xml_file_carries_its_proof_after_the_last_element(tmp_path):
 def test_a_format_without_comments_has_its_proof_in_a_side_file():
     content = b"date,amount\r\n" + b"2026-10-01,1.00\r\n" * 9000
     facts = manifest_of(("Sum", "9000.00"))
-    beside = signed_files.side_file(io.BytesIO(content), facts, KEY)
+    side_file = signed_files.side_file(io.BytesIO(content), facts, KEY)
 
-    found = signed(content, beside)
+    found = signed(content, side_file)
     assert found.content.lines_per_mark == 3
     assert len(found.content.marks) == 2 * signed_files.MARK_BYTES * 3001
     assert signed_files.read(content).proof is None

@@ -200,7 +200,7 @@ async def test_a_forged_balance_proof_is_refused(bank, holders, customer_world, 
 
 
 async def _stated(bank):
-    """What each root states of every customer and every bill, without what is drawn for it."""
+    """The statements of each root about every customer and every bill, without what is drawn for it."""
     stated = {}
     for root in await store.list_roots(bank.pool):
         payload = payload_of(root.jws, DailyRoot)

@@ -37,11 +37,11 @@ def verify_content(tmp_path, capsys):
     key = tmp_path / "document-keys.json"
     key.write_bytes(msgspec.json.encode(jwks_document([KEY.public])))
 
-    def run(content, name="statement.pdf", beside=None, keys=key):
+    def run(content, name="statement.pdf", side_file=None, keys=key):
         path = tmp_path / name
         path.write_bytes(content)
-        if beside is not None:
-            (tmp_path / f"{name}.proof").write_bytes(beside)
+        if side_file is not None:
+            (tmp_path / f"{name}.proof").write_bytes(side_file)
         try:
             verify_files([path], keys)
             status = 0
@@ -97,15 +97,15 @@ def test_a_changed_digit_in_any_figure_is_reported(verify_content, changed):
         status, said = verify_content(xml, "camt.xml")
         assert (status, f"{label} reads {other}; the bank signed {value}." in said) == (1, True), said
 
-        beside = signed_files.side_file(io.BytesIO(CSV.encode()), facts, KEY)
+        side_file = signed_files.side_file(io.BytesIO(CSV.encode()), facts, KEY)
         plain, altered = value.replace(",", ""), other.replace(",", "")
-        status, said = verify_content(CSV.replace(plain, altered).encode(), "trades.csv", beside)
+        status, said = verify_content(CSV.replace(plain, altered).encode(), "trades.csv", side_file)
         day = f"2026-10-0{changed + 1}"
         assert (status, f"Line {changed + 2} reads '{day},{altered}'; the bank signed '{day},{plain}'." in said) == (
             1,
             True,
         )
-        assert verify_content(CSV.encode(), "trades.csv", beside)[0] == 0
+        assert verify_content(CSV.encode(), "trades.csv", side_file)[0] == 0
 
 
 def test_unsigned_foreign_and_truncated_files_have_distinct_exit_codes(verify_content, tmp_path):

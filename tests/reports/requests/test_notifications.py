@@ -10,7 +10,7 @@ BANK = "BANK_STATEMENT_REPORT"
 
 
 async def test_notifications_show_every_entry_once(customer_world, customer_desk):
-    """Whether the clock stands still or days go by between a request, a booking and the making of the report."""
+    """Notifications with a clock that stands still, and with days between a request, a booking and the report."""
     pocket, other = await customer_desk.pocket(), await customer_desk.pocket()
     reports: list[str] = []
     references, ids = list[str | None](), set()

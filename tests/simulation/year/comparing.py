@@ -75,7 +75,7 @@ class Comparison:
     # -- values -----------------------------------------------------------------------------
 
     def value_after(self, pocket, day):
-        """What a Pocket is worth on a statement: at the prices of the last close."""
+        """The value of a Pocket on a statement, at the prices of the last close."""
         state = pocket.before(instant(day + ONE_DAY))
         return worth(state, lambda cusip: self.prices.closing(cusip, day))
 
@@ -119,7 +119,7 @@ class Comparison:
         return {prices.bid(cusip, day, day), prices.bid(cusip, day, trade["settles_on"])}
 
     def _account(self, pocket, first_day, last_day):
-        """What a bank and a brokerage statement must say, as `documents.Account`."""
+        """The expected bank and brokerage statement, as `documents.Account`."""
         payments = [cents for _, cents in pocket.within(pocket.payments, first_day, last_day)]
         bank = documents.Account(0, 0, sorted(each for cents in payments for each in (cents, -cents)), {})
         amounts = list(payments)
@@ -211,7 +211,7 @@ class Comparison:
             yield usd(trade["notional"])
 
     async def earnings(self):
-        """What each Pocket earned in each month and in the year."""
+        """The earnings of each Pocket, by month and for the year."""
         for period in (*self.months, (date(self.year, 1, 1), self.months[-1][1])):
             for pocket in self.pockets(*period):
                 found = await documents.read_earnings(self.desk, pocket, *period)

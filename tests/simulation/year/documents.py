@@ -1,4 +1,4 @@
-"""What documents say, read back out of their files: camt, CSV, PDF, answers of the API and the file for the IRS."""
+"""Contents of documents, read back from their files: camt, CSV, PDF, answers of the API and the file for the IRS."""
 
 import csv
 import io

@@ -1,7 +1,7 @@
 """A year of customers: a seeded life in memory and in Postgres at once, and the documents of each month as it ends.
 
 The life draws what customers do at awkward instants of every day: around cut-offs, at midnight, in the hour that
-comes twice and beside the one that is missing. What Postgres answers must be what memory said.
+arrives twice and next to the one that is missing. What Postgres answers must be what memory said.
 """
 
 from contextlib import asynccontextmanager

@@ -78,7 +78,7 @@ class Prices:
         return half_up(PAR - (PAR - self.bid(cusip, day, day)) * left)
 
     def closing(self, cusip, day):
-        """What statements are made of: the line at the close of the last open day; par once it is due."""
+        """The prices on statements: the line at the close of the last open day; par once it is due."""
         if self.maturities[cusip] <= day:
             return PAR
         open_day = self.open_day(day)
@@ -88,7 +88,7 @@ class Prices:
         return instant(day, CLOSES_EARLY if day in EARLY else CLOSES)
 
     def mark(self, cusip, at):
-        """What is shown at an instant: the line at the last whole minute of market time."""
+        """The price shown at an instant: the line at the last whole minute of market time."""
         today, open_day = at.astimezone(ET).date(), self.open_day_at(at)
         closes_at = self.closes_at(open_day)
         tick = at.replace(second=0, microsecond=0) if open_day == today and at < closes_at else closes_at

@@ -115,7 +115,7 @@ async def test_oauth_client_pages_are_forbidden_to_non_administrators(anna, sign
 
 
 async def test_oauth_clients_of_a_different_customer_return_404(anna, signed_in_browser, bank):
-    """Whether of a company she is no member of, or under her own company's name."""
+    """True for another company's name, or her own company's."""
     other = await company(bank.pool, "Southwind")
     theirs = await program(bank.pool, "theirs", owner_id=other)
     await program(bank.pool, "of-the-operator")

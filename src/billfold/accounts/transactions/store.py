@@ -42,7 +42,7 @@ class PaymentList(MergedList[RowType]):
 
 
 class BankBookingList(PaymentList[RowType]):
-    """What the bank booked by itself, which is little compared with payments and has an index of its own."""
+    """Bookings of the bank, which are few compared with payments and have their own index."""
 
     __slots__ = ()
 

@@ -140,7 +140,7 @@ async def reviews_of(conn: Db, customer_id: UUID, requests: Sequence[StoredReque
 
 
 class ReviewState(NamedTuple):
-    """What is read with requests, by their ids: reviews, and why a request can never be approved.
+    """The rows read with requests, by request id: reviews, and why a request can never be approved.
 
     `users` are all members that requests and reviews name, by the members' ids.
     """

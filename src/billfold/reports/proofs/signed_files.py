@@ -65,14 +65,14 @@ def side_file(content: BinaryIO, manifest: Manifest, key: DocumentKey) -> bytes:
     return MARKER + _prove(content, manifest, key) + b"\n"
 
 
-def read(content: bytes, beside: bytes | None = None) -> ReadFile:
+def read(content: bytes, side_file: bytes | None = None) -> ReadFile:
     """Return the proof of a file, from the file itself or else from its proof file."""
     found = None
     for found in _PROOF.finditer(content):  # noqa: B007 - the last one counts: it signs any others
         pass
     if found is not None:
         return ReadFile(found[1].decode(), content[: found.start(1)] + content[found.end(1) :], is_inside=True)
-    aside = _PROOF.search(beside or b"")
+    aside = _PROOF.search(side_file or b"")
     return ReadFile(aside[1].decode() if aside else None, content, is_inside=False)
 
 
@@ -201,8 +201,8 @@ class FileVerdict(NamedTuple):
 def verify_file(path: Path, keys: Sequence[signatures.PublicKey]) -> FileVerdict:
     """Read a file and its proof file. Raises OSError."""
     content = path.read_bytes()
-    beside = path.with_name(path.name + SIDE_FILE_SUFFIX)
-    file = read(content, beside.read_bytes() if beside.exists() else None)
+    side_path = path.with_name(path.name + SIDE_FILE_SUFFIX)
+    file = read(content, side_path.read_bytes() if side_path.exists() else None)
     if file.proof is None:
         return FileVerdict(Verdict.UNSIGNED, None, "", [_why_unsigned(content)])
     try:

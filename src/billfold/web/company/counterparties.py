@@ -35,7 +35,7 @@ _BODIES: Mapping[str, type] = {str(each.__struct_config__.tag): each for each in
 
 
 class Kind(NamedTuple):
-    """What a kind of counterparty is called, and the ways of verification to choose from."""
+    """The label of a counterparty type, and the ways to verify it."""
 
     label: str
     verifications: tuple[tuple[str, str], ...] = ()

@@ -54,7 +54,7 @@ def find_place(steps: Sequence[Step], key: str, path: str, party_id: UUID | None
 
 
 class Outcome(NamedTuple):
-    """What became of a form: the errors of its fields, and what concerns no field."""
+    """The outcome of a form: the errors at its fields, and those that belong to no field."""
 
     field_errors: dict[str, str]
     problem: str = ""

@@ -1,4 +1,4 @@
-"""Where the fields stand."""
+"""Positions of the fields of NACHA records."""
 
 import pytest
 

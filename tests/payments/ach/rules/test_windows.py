@@ -1,4 +1,4 @@
-"""When entries go and settle: through nights, weekends, holidays and clock changes."""
+"""Windows in which entries leave and settle: through nights, weekends, holidays and clock changes."""
 
 from datetime import date, time, timedelta
 

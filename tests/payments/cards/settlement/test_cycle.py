@@ -46,7 +46,7 @@ async def test_an_interrupted_confirmation_books_a_settlement_record_once(world,
 
     async def cut_off(command):
         if isinstance(command, ReleaseFromSuspense):
-            raise Unavailable("The database is away.")
+            raise Unavailable("The database is unavailable.")
         return await submit(command)
 
     with monkeypatch.context() as patch, pytest.raises(Unavailable):

@@ -106,7 +106,7 @@ WRONG: dict[str, tuple[Change, str]] = {
     "no document": (_without("Document"), "has no Document"),
     "another message announced": (_with_text("MsgDefIdr", "pacs.009.001.08"), "announces"),
     "no debtor": (_without("Dbtr"), "Dbtr: is missing"),
-    "a payment beside the payment": (_twice("CdtTrfTxInf"), "CdtTrfTxInf: is repeated"),
+    "a second payment": (_twice("CdtTrfTxInf"), "CdtTrfTxInf: is repeated"),
     "a payment in a second body": (_twice("FIToFICstmrCdtTrf"), "holds 2 elements, not 1"),
     "a payment in a second document": (_twice("Document"), "holds 3 elements, not 2"),
     "a second header": (_twice("AppHdr"), "holds 3 elements, not 2"),

@@ -1,4 +1,4 @@
-"""When a wire leaves: the last instant of a day's hours and the first beyond them; and what it is called."""
+"""Cut-offs of wires: the last instant of a day's hours and the first beyond them; and what it is called."""
 
 from datetime import date, timedelta
 from uuid import UUID

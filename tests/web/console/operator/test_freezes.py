@@ -142,7 +142,7 @@ async def test_an_interrupted_unfreeze_proposal_does_not_end_a_later_freeze(
     async def cut_off(command):
         if is_carried_out:
             await submit(command)
-        raise Unavailable("The database is away.")
+        raise Unavailable("The database is unavailable.")
 
     await pockets_cli.freeze(bank, pocket[1], alone=True)
     made = await propose(bank, *pocket, freezes=False, reason="Found", by=OLGA)
@@ -159,8 +159,8 @@ async def test_an_interrupted_unfreeze_proposal_does_not_end_a_later_freeze(
             await _confirmed_by_otto(bank, made.proposal_id)
         assert (await get_proposal(bank.pool, made.proposal_id)).status == "REFUSED"
     assert (await customer_desk.get(f"/api/v2/pockets/{pocket[1]}/"))["status"] == "FROZEN"
-    anew = await propose(bank, *pocket, freezes=False, reason="Lifted", by=OLGA)
-    assert "APPLIED" in await _confirmed_by_otto(bank, anew.proposal_id)
+    second_proposal = await propose(bank, *pocket, freezes=False, reason="Lifted", by=OLGA)
+    assert "APPLIED" in await _confirmed_by_otto(bank, second_proposal.proposal_id)
 
 
 OLGA = Operator.of_command_line("olga")

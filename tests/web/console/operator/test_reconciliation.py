@@ -101,7 +101,7 @@ async def test_an_interrupted_confirmation_books_a_movement_once(bank, customer_
     async def cut_off(command):
         if is_carried_out:
             await submit(command)
-        raise Unavailable("The database is away.")
+        raise Unavailable("The database is unavailable.")
 
     with monkeypatch.context() as patch, pytest.raises(Unavailable):
         patch.setattr(bank.engine, "submit", cut_off)
