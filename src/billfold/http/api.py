@@ -10,17 +10,17 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 import msgspec
 
-from billfold.http.admission import Admission, AdmissionRequest, IdempotencyStore, rate_limit_headers
+from billfold.http.admission import Admission, AdmissionRequest, IdempotencyStore
 from billfold.http.caller import Call
-from billfold.http.counts import Deprecations, announcement, count_address
-from billfold.http.edge import EdgeMiddleware, clock_header, create_clock_headers
+from billfold.http.counts import Deprecations, count_address, response_headers, response_without_run
+from billfold.http.edge import EdgeMiddleware, create_clock_headers
 from billfold.http.operations import Access, Operation, Proof
 from billfold.http.raw_request import (
     BODY_BYTES_MAX,
@@ -36,7 +36,6 @@ from billfold.http.responses import (
     Header,
     Headers,
     HttpResponse,
-    ProblemWithHeaders,
     StreamedResponse,
     method_not_allowed,
     nothing_here,
@@ -283,9 +282,9 @@ class Api:
     ) -> tuple[HttpResponse | StreamedResponse, Headers]:
         """Count a request and return its response with its headers: that of the operation, or the stored one."""
         admission = await self._admit(operation, identity, wall)
-        headers = _headers(operation, admission, wall)
+        headers = response_headers(operation, admission, wall)
         if admission.verdict != "run":
-            return _not_run(admission, request, wall), headers
+            return response_without_run(admission, request, wall), headers
         kept = False
         try:
             response: HttpResponse | StreamedResponse
@@ -308,7 +307,7 @@ class Api:
         wall = wall_now()
         admission = await self._admit(operation, identity, wall)
         if admission.verdict != "run":
-            return _not_run(admission, request, wall)
+            return response_without_run(admission, request, wall)
         stored = False
         try:
             result = await self._call(operation, request, identity, admission=admission, wall=wall)
@@ -399,31 +398,3 @@ async def _send(
         await response.stream(receive, send, headers, is_head=request.is_head)
     else:
         await response.send(send, headers)
-
-
-def _headers(operation: Operation, admission: Admission, wall: datetime) -> Headers:
-    headers = rate_limit_headers(admission.limit, admission.remaining, admission.resets_at)
-    if admission.clock is not None:
-        headers.append(clock_header(admission.clock, wall))
-    if operation.deprecated is not None:
-        headers += announcement(*operation.deprecated)
-    return headers
-
-
-def _not_run(admission: Admission, request: RawRequest, wall: datetime) -> HttpResponse:
-    """Return the response to a request that does not run: repeated or refused."""
-    if admission.verdict == "replay" and admission.stored is not None:
-        replayed = ((b"idempotent-replayed", b"true"), (b"x-service-idempotent-replay", b"true"))
-        return replace(admission.stored, headers=replayed)
-    if admission.verdict == "limited":
-        seconds = max(1, admission.resets_at - int(wall.timestamp()))
-        after = (b"retry-after", str(seconds).encode())
-        detail = f"Rate limit exceeded: {admission.limit} requests per minute. Retry after {seconds} seconds."
-        refusal = ProblemWithHeaders("rate-limited", detail, after)
-    elif admission.verdict == "reused":
-        refusal = ProblemWithHeaders("idempotency-key-reused", "This key already belongs to another request.")
-    else:
-        refusal = ProblemWithHeaders(
-            "idempotency-in-progress", "The same request is still running.", (b"retry-after", b"1")
-        )
-    return response_to(refusal, request)

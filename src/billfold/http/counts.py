@@ -1,14 +1,18 @@
 """Counts of requests in the database: rate limits besides those of admission, and calls of deprecated operations."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from email.utils import format_datetime
 from uuid import UUID
 
 import structlog
 
-from billfold.http.admission import WINDOW_SECONDS, rate_limit_headers
-from billfold.http.responses import ProblemWithHeaders
+from billfold.http.admission import WINDOW_SECONDS, Admission, rate_limit_headers
+from billfold.http.edge import clock_header
+from billfold.http.operations import Operation
+from billfold.http.raw_request import RawRequest
+from billfold.http.responses import Headers, HttpResponse, ProblemWithHeaders, response_to
 from billfold.platform.addresses import network_of
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.pool import Batcher
@@ -111,3 +115,32 @@ async def count_address(
 async def _count(conn: Connection | Pool, caller: UUID, kind: str, starts_at: datetime) -> int:
     used: int = await patiently(lambda: conn.fetchval(_COUNT, caller, kind, starts_at))
     return used
+
+
+def response_headers(operation: Operation, admission: Admission, wall: datetime) -> Headers:
+    """Return the rate limit, the clock and the deprecation of a counted request as headers."""
+    headers = rate_limit_headers(admission.limit, admission.remaining, admission.resets_at)
+    if admission.clock is not None:
+        headers.append(clock_header(admission.clock, wall))
+    if operation.deprecated is not None:
+        headers += announcement(*operation.deprecated)
+    return headers
+
+
+def response_without_run(admission: Admission, request: RawRequest, wall: datetime) -> HttpResponse:
+    """Return the response to a request that does not run: repeated or refused."""
+    if admission.verdict == "replay" and admission.stored is not None:
+        replayed = ((b"idempotent-replayed", b"true"), (b"x-service-idempotent-replay", b"true"))
+        return replace(admission.stored, headers=replayed)
+    if admission.verdict == "limited":
+        seconds = max(1, admission.resets_at - int(wall.timestamp()))
+        after = (b"retry-after", str(seconds).encode())
+        detail = f"Rate limit exceeded: {admission.limit} requests per minute. Retry after {seconds} seconds."
+        refusal = ProblemWithHeaders("rate-limited", detail, after)
+    elif admission.verdict == "reused":
+        refusal = ProblemWithHeaders("idempotency-key-reused", "This key already belongs to another request.")
+    else:
+        refusal = ProblemWithHeaders(
+            "idempotency-in-progress", "The same request is still running.", (b"retry-after", b"1")
+        )
+    return response_to(refusal, request)

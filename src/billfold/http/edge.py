@@ -51,6 +51,31 @@ DROPPED_SECONDS = 5.0
 HTTPS_REQUIRED = "Only https is accepted. Treat everything in this request as disclosed."
 
 
+BARE = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+
+def name_of(host: str) -> str:
+    """Return a host without its port: `[::1]:8443` is `[::1]`."""
+    if host.startswith("["):
+        return host[: host.find("]") + 1]
+    return host.partition(":")[0]
+
+
+def slug_of(host: str, domain: str) -> str | None:
+    """Return the partner's label of `{slug}.{domain}`, or None when there is none."""
+    name = name_of(host).removesuffix(".")
+    suffix = f".{domain}"
+    if not name.endswith(suffix):
+        return None
+    slug = name.removesuffix(suffix)
+    return slug if slug and "." not in slug else None
+
+
+def is_bare(host: str) -> bool:
+    """Tell whether a host is this machine and not the name of a partner."""
+    return name_of(host) in BARE
+
+
 class AppWithLifespan(Protocol):
     """An ASGI application with a lifespan."""
 

@@ -140,7 +140,6 @@ Scope = Any
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
-BARE = frozenset({"localhost", "127.0.0.1", "[::1]"})
 BODY_BYTES_MAX = 1024 * 1024
 PARAMETERS_MAX = 200
 """Maximum number of query parameters, repeated ones included."""
@@ -324,28 +323,6 @@ def too_large(limit: int) -> BillfoldError:
     return BillfoldError("payload-too-large", f"The body may have at most {limit:,} bytes.")
 
 
-def name_of(host: str) -> str:
-    """Return a host without its port: `[::1]:8443` is `[::1]`."""
-    if host.startswith("["):
-        return host[: host.find("]") + 1]
-    return host.partition(":")[0]
-
-
-def slug_of(host: str, domain: str) -> str | None:
-    """Return the partner's label of `{slug}.{domain}`, or None when there is none."""
-    name = name_of(host).removesuffix(".")
-    suffix = f".{domain}"
-    if not name.endswith(suffix):
-        return None
-    slug = name.removesuffix(suffix)
-    return slug if slug and "." not in slug else None
-
-
-def is_bare(host: str) -> bool:
-    """Tell whether a host is this machine and not the name of a partner."""
-    return name_of(host) in BARE
-
-
 def is_uuid(text: str) -> bool:
     """Tell whether a text is the canonical form of a UUID, in either case."""
     return _UUID.fullmatch(text) is not None
@@ -385,8 +362,8 @@ def decode(body: bytes, declared: Any) -> Any:  # noqa: ANN401 - whatever the op
         raise InvalidInput(mistakes_in(json.loads(body), declared)) from None
     except msgspec.DecodeError as error:
         raise malformed(str(error)) from None
-    if has_dates(declared):
-        _check_days(json.loads(body), declared)
+    if has_dates(declared) and (wrong := days_out_of_range(json.loads(body), declared)):
+        raise InvalidInput(wrong)
     return _checked(decoded)
 
 
@@ -397,14 +374,9 @@ def convert(values: Mapping[str, Any], declared: Any) -> Any:  # noqa: ANN401 - 
         converted = msgspec.convert(body, declared)
     except msgspec.ValidationError:
         raise InvalidInput(mistakes_in(body, declared)) from None
-    if has_dates(declared):
-        _check_days(body, declared)
-    return _checked(converted)
-
-
-def _check_days(body: Any, declared: Any) -> None:  # noqa: ANN401 - as above
-    if wrong := days_out_of_range(body, declared):
+    if has_dates(declared) and (wrong := days_out_of_range(body, declared)):
         raise InvalidInput(wrong)
+    return _checked(converted)
 
 
 def _checked(body: Any) -> Any:  # noqa: ANN401 - as above

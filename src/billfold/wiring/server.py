@@ -16,9 +16,9 @@ from billfold.cli.process_supervisor import exit_with_parent
 from billfold.cli.python_process import tune_garbage_collector
 from billfold.documentation.app import DocumentationApp
 from billfold.events.broadcaster import EventBroadcaster, create_event_broadcaster
-from billfold.http.edge import AppWithLifespan, observed
+from billfold.http.edge import AppWithLifespan, name_of, observed
 from billfold.http.openapi import Document
-from billfold.http.raw_request import Receive, Scope, Send, name_of
+from billfold.http.raw_request import Receive, Scope, Send
 from billfold.http.serve import ConnectionLimits, LazyApp
 from billfold.ledger.bank import Bank
 from billfold.monitoring.samples import telemetry

@@ -8,8 +8,7 @@ from tests.support.whole_bank import close_bank, open_bank
 from tests.support.world import close_app
 
 from billfold.apis.partner_api import create_partner_app
-from billfold.http.edge import client_of
-from billfold.http.raw_request import is_bare, name_of, slug_of
+from billfold.http.edge import client_of, is_bare, name_of, slug_of
 
 PROXIES = (ip_network("10.0.0.0/8"), ip_network("127.0.0.1/32"))
 

@@ -9,8 +9,9 @@ from typing_extensions import override
 
 from billfold.audit import record as audit_record
 from billfold.audit.rules import NewEntry
+from billfold.http.edge import is_bare, slug_of
 from billfold.http.operations import PER_ADDRESS, post
-from billfold.http.raw_request import RawRequest, is_bare, slug_of
+from billfold.http.raw_request import RawRequest
 from billfold.http.responses import ProblemWithHeaders
 from billfold.identity.partners import credentials
 from billfold.identity.partners import store as partner_store
