@@ -86,8 +86,8 @@ def test_keys_rotate_reports_counts_and_requires_the_former_key(founded, tmp_pat
     }
     state, text = founded("keys", "rotate", **retired)
     assert (state, "data keys are wrapped by file:" in text) == (0, True), text
-    assert " 1 secrets are sealed again" in text  # of the partner; it opens under the new key alone
-    assert "0 secrets are sealed again" in founded("keys", "rotate", **retired)[1]
+    assert " 1 secrets are resealed" in text  # of the partner; it opens under the new key alone
+    assert "0 secrets are resealed" in founded("keys", "rotate", **retired)[1]
     assert f"file:{old}" not in founded("keys", "status", **retired)[1]
     assert "data_key" in founded("verify", **retired)[1]
     status, text = founded("keys", "status", **new | {"BILLFOLD_MASTER_KEYS": "vault-transit:transit/billfold"})

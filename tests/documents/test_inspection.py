@@ -90,7 +90,7 @@ async def test_the_result_of_the_inspection_process_is_returned():
     inspection = SubprocessFileInspector()
 
     await inspection.inspect(a_picture("PNG"), PNG)
-    with pytest.raises(UploadRejected, match=r"^The file is no PNG\.$"):
+    with pytest.raises(UploadRejected, match=r"^The file is not a PNG\.$"):
         await inspection.inspect(a_picture("JPEG"), PNG)
 
 
@@ -223,8 +223,8 @@ def test_a_harmless_file_passes_inspection(content, kind):
 UNC = r"\\192.0.2.1\share\x.pdf"
 FILE, WAY, FORM, MEDIA = "a file inside", "another file", "sends or fetches", "media that play"
 BAD: dict[str, tuple[Callable[[], bytes], FileKind, str]] = {
-    "a picture of another form": (lambda: a_picture("JPEG"), PNG, "is no PNG"),
-    "no picture at all": (lambda: b"GIF89a" + bytes(40), JPEG, "is no JPEG"),
+    "a picture of another form": (lambda: a_picture("JPEG"), PNG, "is not a PNG"),
+    "no picture at all": (lambda: b"GIF89a" + bytes(40), JPEG, "is not a JPEG"),
     "half a picture": (lambda: a_picture("PNG", 400, 400)[:300], PNG, "damaged"),
     "too many pixels": (huge_png, PNG, "50000 x 50000"),
     "half a PDF": (lambda: a_pdf()[:300], PDF, "no end"),
@@ -318,7 +318,7 @@ BAD: dict[str, tuple[Callable[[], bytes], FileKind, str]] = {
     "an archive in a photograph": (lambda: in_jpeg_comment(an_archive()), JPEG, "an archive"),
     "a PDF in a photograph": (lambda: in_jpeg_comment(a_pdf()), JPEG, "a document"),
     "a page of HTML in a photograph": (lambda: in_jpeg_comment(b"<html>"), JPEG, "a page"),
-    "a picture with a wrong checksum": (lambda: in_png_text(b"a").replace(b"Comment", b"Komment"), PNG, "is no PNG"),
+    "a picture with a wrong checksum": (lambda: in_png_text(b"a").replace(b"Comment", b"Komment"), PNG, "is not a PNG"),
     "a photograph without an end": (lambda: a_picture("JPEG")[:-2], JPEG, "damaged"),
     "too many pages": (lambda: a_pdf(301), PDF, "301 pages"),
 }
