@@ -154,7 +154,7 @@ FORMS = (
 
 
 @pytest.fixture
-async def customer_world(partner_desks):
+async def world(partner_desks):
     """The desk of a partner who sends wires."""
     return await partner_desks("acme", features=("wires",))
 

@@ -248,7 +248,7 @@ async def test_a_release_runs_on_a_newer_schema_unless_it_requires_a_newer_relea
 
 def test_reading_migrations_with_a_missing_step_or_down_file_is_refused(folder):
     (folder / "0002_two.down.sql").unlink()
-    with pytest.raises(MigrationError, match="0002_two has no way down"):
+    with pytest.raises(MigrationError, match="0002_two has no file for down"):
         runner.read_migrations(folder)
 
     (folder / "0002_two.up.sql").rename(folder / "0003_two.up.sql")
