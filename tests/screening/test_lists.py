@@ -91,7 +91,7 @@ def test_an_invalid_sanctions_list_file_is_refused_with_its_location(file, conte
     [
         ("sdn.csv", SDN.replace(",-0- ,-0- \r\n", ",-0- \r\n"), "sdn.csv, line 2: has 11 columns instead of 12"),
         ("sdn.csv", SDN.replace("individual", "planet"), "line 1, entry 900001"),
-        ("alt.csv", ALT.replace("900002,2", "900009,2"), "alt.csv, entry 900009: belongs to no entry"),
+        ("alt.csv", ALT.replace("900002,2", "900009,2"), "alt.csv, entry 900009: does not belong to an entry"),
         ("add.csv", "x" + ADD, "add.csv, line 1: does not begin with a number"),
         ("add.csv", b"\xff" + ADD.encode(), "is not UTF-8"),
         ("alt.csv", None, "alt.csv: is missing"),

@@ -34,7 +34,12 @@ def rights_of_code(functions: list[str]) -> tuple[dict[str, set[str]], set[str]]
         _read(text, needed, locked)
     for table in _EXPIRED_ROWS:
         needed[table].add("DELETE")
-    for table in {*KEYS, *_changed_rows(), *(each.table for each in (*SEALED_COLUMNS, *CONTACT_TABLES))}:
+    for table in {
+        *KEYS,
+        *_changed_rows(),
+        *_changed_in_audited_actions(),
+        *(each.table for each in (*SEALED_COLUMNS, *CONTACT_TABLES)),
+    }:
         needed[table].add("UPDATE")
     return dict(needed), locked
 
@@ -66,6 +71,19 @@ def _texts() -> list[str]:
                 parts = (each.value if isinstance(each, ast.Constant) else " x " for each in node.values)
                 texts.append("".join(map(str, parts)))
     return texts
+
+
+def _changed_in_audited_actions() -> set[str]:
+    """The tables whose rows an `AuditedTable` changes: `_hits.change(...)`, `_invites.add(action, row, _RENEW)`."""
+    found: set[str] = set()
+    for path in SOURCE.rglob("*.py"):
+        text = path.read_text()
+        for name, table in re.findall(r"^(\w+) = AuditedTable\(\s*[\w.]+,\s*(\w+|\"\w+\")", text, re.MULTILINE):
+            if re.search(rf"\b{name}\.(change\b|add\(\w+, \w+, _)", text):
+                found |= (
+                    {table.strip('"')} if '"' in table else set(re.findall(rf'^{table} = "(\w+)"', text, re.MULTILINE))
+                )
+    return found
 
 
 def _changed_rows() -> set[str]:

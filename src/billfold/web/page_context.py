@@ -125,9 +125,6 @@ FormError = str | BillfoldError
 """The reason a form is shown again: a sentence, or an error."""
 
 
-_STATUS: Mapping[type, int] = {Refused: 409, LockedOut: 429}
-
-
 class PageServer:
     """The services that all pages of one process share, once a bank is open."""
 
@@ -283,7 +280,7 @@ class PageContext:
 
         `form_target_uri` is an external address to which its form may be redirected.
         """
-        status = status or (_STATUS.get(type(wrong), 422) if wrong else HTTP_OK)
+        status = status or (_status_of(wrong) if wrong else HTTP_OK)
         if isinstance(wrong, LockedOut):
             headers = wrong.headers
         facts = {
@@ -347,6 +344,12 @@ def shown_again(show: Page, *further: type[BillfoldError], unless: str = "") -> 
         return send_or_show
 
     return decorate
+
+
+def _status_of(wrong: FormError) -> int:
+    if isinstance(wrong, LockedOut):
+        return 429
+    return 409 if isinstance(wrong, Refused) else 422
 
 
 def sentence_of(mistake: FormError) -> str:

@@ -103,7 +103,7 @@ def test_every_error_in_the_chains_file_is_reported(tmp_path):
         ["rpc_urls", "has", "a"],
         ["the", "address", "of"],
         ["tokens", "has", "an"],
-        ["xpub", "is", "no"],
+        ["xpub", "is", "not"],
         ["name", "is", "there"],
         ["chain_id", "is", "there"],
     ]

@@ -75,7 +75,7 @@ def test_a_waiting_file_is_reported_with_its_line_and_retried(billfold, founded,
     assert billfold("files", "ingest")[0] == 0
     assert billfold("files", "ingest") == (0, "✓ No file has arrived.")
     said = billfold("files", "list")[1]
-    assert "ARRIVED, waits: line 4: CheckViolationError" in said
+    assert "ARRIVED, waiting: line 4: CheckViolationError" in said
     (file_id,) = [word for word in said.split() if word.count("-") == 4]
     status, said = billfold("doctor")
     assert (status, "odd.ach, line 4" in said, f"files retry {file_id}" in said) == (1, True, True)

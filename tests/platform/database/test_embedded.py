@@ -91,7 +91,7 @@ def test_a_server_used_by_a_second_process_keeps_running(state_dir):
     mine = start(state_dir)
     program = (
         "import pathlib, sys\n"
-        "from billfold.platform.postgres import embedded as embedded_postgres\n"
+        "from billfold.platform.database import embedded as embedded_postgres\n"
         "server = embedded_postgres.start(pathlib.Path(sys.argv[1]))\n"
         "print(server.pid, flush=True)\n"
         "sys.stdin.read()\n"
