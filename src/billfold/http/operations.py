@@ -247,7 +247,7 @@ class Operation:
             return given
         if source is not None:
             usual = source.read({})
-            return lambda request, _: source.read(request.query_values) if request.query else usual
+            return lambda request, _: source.read(request.query_values) if request.query_values else usual
         if name in self.path_names:
             if hint in _IDS:
                 return lambda request, _: parse_uuid("path", name, request.path_params[name])
