@@ -172,7 +172,7 @@ def test_customers_show_reports_the_obstacles_to_closing(founded):
     assert "wires is on" in founded("customers", "enable", customer, "wires")[1]
     assert founded("customers", "disable", customer, "cards")[0] == 1
     said = founded("customers", "show", customer)[1]
-    for part in ("(BUSINESS) is PENDING", "feature wires on, for it alone", "can be closed"):
+    for part in ("(BUSINESS) is PENDING", "feature wires on, for this customer only", "can be closed"):
         assert part in said
     assert "is FROZEN" in founded("customers", "freeze", customer, "--reason", "Court order 7/25", "--alone")[1]
     said = founded("customers", "show", customer)[1]
