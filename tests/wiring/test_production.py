@@ -192,7 +192,7 @@ def test_serve_and_worker_refuse_to_start_with_a_missing_or_wrong_setting(billfo
         ("worker", {"BILLFOLD_CUSTODIAN": "acme_custody:Other"}, "adapter acme_custody:Other of BILLFOLD_CUSTODIAN"),
         ("serve", {"BILLFOLD_CUSTODIAN": "os:getcwd"}, "is no Custodian"),
         ("serve", {"BILLFOLD_HOST": "192.0.2.1"}, "of 192.0.2.1 cannot be opened"),
-        ("worker", {"BILLFOLD_RAILS_DIR": environment["BILLFOLD_TLS_KEY"]}, "server.key is no folder"),
+        ("worker", {"BILLFOLD_RAILS_DIR": environment["BILLFOLD_TLS_KEY"]}, "server.key is not a writable folder"),
         ("doctor", {"BILLFOLD_AUDIT_SEALS": environment["PYTHONPATH"]}, "Set BILLFOLD_AUDIT_SEALS"),
         ("worker", {"BILLFOLD_AUDIT_SEALS": environment["BILLFOLD_TLS_KEY"]}, "server.key is not a seal file"),
         ("doctor", database("sslmode=never"), "`sslmode` parameter must be one of"),
