@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from billfold.http.raw_request import decode, instant_in_body
+from billfold.http.raw_request import convert, decode, instant_in_body
 from billfold.http.schemas import NOT_BLANK
 from billfold.platform.errors import BillfoldError, InvalidInput
 
@@ -229,3 +229,17 @@ def test_an_out_of_range_date_is_refused_at_its_field(field, value):
 def test_a_number_or_a_leap_second_is_not_a_date(field, value):
     ((where, _, _),) = error_details(msgspec.json.encode({field: value}), Order)
     assert where == f"body.{field}"
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        (SEALED.decode(), "may not look like an encrypted value"),
+        ("a\u0000b", "may not hold control characters"),
+        ("\u202eevil", "may not hold control characters"),
+    ],
+)
+def test_the_values_of_a_form_are_checked_like_the_texts_of_a_json_body(text, refused):
+    with pytest.raises(InvalidInput) as wrong:
+        convert({"account_name": text}, dict[str, str])
+    assert [(each.loc, each.msg) for each in wrong.value.errors] == [(("body", "account_name"), refused)]

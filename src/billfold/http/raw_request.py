@@ -362,27 +362,27 @@ def decode(body: bytes, declared: Any) -> Any:  # noqa: ANN401 - whatever the op
         raise InvalidInput(mistakes_in(json.loads(body), declared)) from None
     except msgspec.DecodeError as error:
         raise malformed(str(error)) from None
-    if has_dates(declared) and (wrong := days_out_of_range(json.loads(body), declared)):
-        raise InvalidInput(wrong)
-    return _checked(decoded)
+    return _checked(decoded, json.loads(body) if has_dates(declared) else None, declared)
 
 
 def convert(values: Mapping[str, Any], declared: Any) -> Any:  # noqa: ANN401 - whatever the operation declares
     """Return a body whose fields are known by name as its declared type. Raises InvalidInput at `body`."""
     body = msgspec.to_builtins(values)
+    _check_size(body, ())
+    _check_texts(body)
     try:
         converted = msgspec.convert(body, declared)
     except msgspec.ValidationError:
         raise InvalidInput(mistakes_in(body, declared)) from None
+    return _checked(converted, body, declared)
+
+
+def _checked(decoded: Any, body: Any, declared: Any) -> Any:  # noqa: ANN401 - as above
     if has_dates(declared) and (wrong := days_out_of_range(body, declared)):
         raise InvalidInput(wrong)
-    return _checked(converted)
-
-
-def _checked(body: Any) -> Any:  # noqa: ANN401 - as above
-    if isinstance(body, CheckedBody) and (wrong := list(field_errors(body))):
+    if isinstance(decoded, CheckedBody) and (wrong := list(field_errors(decoded))):
         raise InvalidInput(wrong)
-    return body
+    return decoded
 
 
 def missing_body() -> InvalidInput:

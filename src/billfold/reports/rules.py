@@ -6,7 +6,6 @@ from uuid import UUID
 from msgspec import UNSET
 
 from billfold.events import kinds
-from billfold.events import kinds as payloads
 from billfold.ledger.book.recording import event
 from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context
@@ -24,7 +23,7 @@ class AnnounceRoot(Command, frozen=True, kw_only=True):
 @decides(AnnounceRoot)
 def announce_root(books: Books, cmd: AnnounceRoot, ctx: Context) -> Outcome:
     """Raise the event of a root that was published."""
-    payload = payloads.DailyRootPayload(day=cmd.day, root=cmd.root)
+    payload = kinds.DailyRootPayload(day=cmd.day, root=cmd.root)
     event(book_of(books, cmd.customers[0]), ctx, kinds.DAILY_ROOT_PUBLISHED, payload)
     return {"day": cmd.day.isoformat()}
 
@@ -42,6 +41,6 @@ class FinishReport(Command, frozen=True, kw_only=True):
 def finish_report(books: Books, cmd: FinishReport, ctx: Context) -> Outcome:
     """Raise the event of a report that was completed or failed."""
     kind = kinds.REPORT_FAILED if cmd.report_id is None else kinds.REPORT_COMPLETED
-    payload = payloads.ReportPayload(report_request_id=cmd.report_request_id, report_id=cmd.report_id or UNSET)
+    payload = kinds.ReportPayload(report_request_id=cmd.report_request_id, report_id=cmd.report_id or UNSET)
     event(book_of(books, cmd.customers[0]), ctx, kind, payload)
     return {"report_request_id": str(cmd.report_request_id)}

@@ -9,7 +9,6 @@ from datetime import datetime
 
 from billfold.bills.rules import fees
 from billfold.events import kinds
-from billfold.events import kinds as payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import BANK_ROLE, Book, fee_due, refresh_due
 from billfold.ledger.book.draft import Lot, PocketBook
@@ -89,7 +88,7 @@ def _redeem(book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list
         earnings_basis=earnings,
         settles_on=book.business_date,
     )
-    payload = payloads.MaturityPayload(trade_id=trade_id, pocket_id=pocket.pocket_id, cusip=cusip)
+    payload = kinds.MaturityPayload(trade_id=trade_id, pocket_id=pocket.pocket_id, cusip=cusip)
     record.event(book, ctx, kinds.TRADE_MATURITY, payload=payload)
 
 

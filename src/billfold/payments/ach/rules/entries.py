@@ -8,7 +8,6 @@ import msgspec
 
 from billfold.accounts.pockets.commands import Hold
 from billfold.events import kinds
-from billfold.events import kinds as payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
@@ -255,7 +254,7 @@ def _move(book: Book, ctx: Context, ach_ids: tuple[UUID, ...], *, since: AchStat
     return [update_entry(book, entry, ctx, status=to) for entry in _entries(book, ach_ids) if entry.status == since]
 
 
-def _raise_events(book: Book, ctx: Context, entries: list[AchEntry], kind: EventKind[payloads.AchPayload]) -> Outcome:
+def _raise_events(book: Book, ctx: Context, entries: list[AchEntry], kind: EventKind[kinds.AchPayload]) -> Outcome:
     for entry in entries:
         raise_ach_event(book, ctx, entry, kind=kind)
     return {"moved": len(entries)}

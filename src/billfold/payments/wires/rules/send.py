@@ -15,7 +15,6 @@ from billfold.accounts.counterparties.rules.verification_kinds import check_paya
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
-from billfold.events import kinds as payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
@@ -134,7 +133,7 @@ def _set_status(
     wire: WireRow,
     status: WireStatus,
     *,
-    kind: EventKind[payloads.WirePayload],
+    kind: EventKind[kinds.WirePayload],
     **more: object,
 ) -> Outcome:
     """Raise the event of a new status and record it; return the outcome."""
