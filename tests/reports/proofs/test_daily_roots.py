@@ -21,7 +21,6 @@ from billfold.payments.clearing.worker import close_bank_days
 from billfold.reports.proofs import document_keys
 from billfold.reports.proofs.document_keys import KEYS_PATH
 from billfold.reports.proofs.roots import store, worker
-from billfold.reports.proofs.roots import worker as build
 from billfold.reports.proofs.roots.store import prove_customer
 from billfold.reports.proofs.roots.types import CustomerLeaf, DailyRoot, Unbalanced
 from billfold.reports.proofs.signatures import PublicKey, jwks_document, parse_keys, payload_of, to_jwk
@@ -257,14 +256,14 @@ async def test_proofs_are_kept_for_the_configured_days_and_signed_roots_forever(
 
 
 async def test_concurrent_workers_publish_one_daily_root(bank, holders, monkeypatch):
-    monkeypatch.setattr(build, "IN_THREAD_MAX", 0)
-    held = []
+    monkeypatch.setattr(worker, "IN_THREAD_MAX", 0)
+    held, make_root = [], worker.make_root
 
-    async def make_root(*values, **more):
+    async def counted_make_root(*values, **more):
         held.append(await bank.pool.fetchval(LOCKS_OF_SESSIONS))
-        return await build.make_root(*values, **more)
+        return await make_root(*values, **more)
 
-    monkeypatch.setattr(worker, "make_root", make_root)
+    monkeypatch.setattr(worker, "make_root", counted_make_root)
     await close_bank_days(bank, await bank.now() + timedelta(days=1))
     made = await asyncio.gather(*(worker.publish_root(bank) for _ in range(4)))
     assert len({each.jws for each in made}) == 1
