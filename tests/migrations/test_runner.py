@@ -252,5 +252,5 @@ def test_reading_migrations_with_a_missing_step_or_down_file_is_refused(folder):
         runner.read_migrations(folder)
 
     (folder / "0002_two.up.sql").rename(folder / "0003_two.up.sql")
-    with pytest.raises(MigrationError, match="stands where version 2 is expected"):
+    with pytest.raises(MigrationError, match="is in the place of version 2"):
         runner.read_migrations(folder)
