@@ -48,21 +48,21 @@ async def bank(database_dsn):
     await close_bank(opened)
 
 
-async def test_every_year_of_a_five_year_simulation_has_its_tax_forms(bank, partner_desk):
+async def test_every_year_of_a_bank_that_ran_into_a_third_year_has_its_tax_forms(bank, partner_desk):
     """Bills of every term roll over the ends of the years; some are sold, some move to another Pocket in kind."""
     customer = await partner_desk.customer()
     pockets = [await partner_desk.funded(100_000_00, customer, weeks=weeks) for weeks in (13, 52)]
-    for day in ("2023-11-20", "2024-02-29", "2024-12-30", "2025-12-31", "2027-06-01", "2028-02-29"):
+    for day in ("2023-11-20", "2024-02-29", "2024-12-30", "2025-12-31"):
         await partner_desk.until(f"{day}T10:00:00-05:00")
         await partner_desk.transfer(*pockets, 1_000_00)
         await partner_desk.transfer(*pockets, 2_000_00, transfer_type="SECURITY_TRANSFER")
     rows = await bank.pool.fetch(REALISED)
-    assert {row["year"] for row in rows} == set(range(2023, 2029))
+    assert {row["year"] for row in rows} == set(range(2023, 2026))
     for row in rows:
         years = {each.pocket_id: each for each in (await read_tax_years(bank, row["customer_id"], row["year"])).years}
         found = years[row["pocket_id"]]
         assert found.interest + sum(each.gain for each in found.sales) == row["realised"]
-    for year in range(2023, 2028):
+    for year in range(2023, 2025):
         made, failed = await make_year(bank, year)
         assert made > 0
         assert not failed
