@@ -1,7 +1,9 @@
 """Master keys on other machines, as their servers answer: a wrapped key is bound to its subject and its master key."""
 
+import asyncio
 import base64
 import json
+import time
 from uuid import UUID
 
 import httpx
@@ -10,8 +12,16 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from moto import mock_aws
 
+from billfold.data_keys import kms as kms_module
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.kms import AwsKmsMasterKey, FileMasterKey, MasterKeys, VaultTransitMasterKey, WrappedKey
+from billfold.data_keys.kms import (
+    PAUSE_SECONDS,
+    AwsKmsMasterKey,
+    FileMasterKey,
+    MasterKeys,
+    VaultTransitMasterKey,
+    WrappedKey,
+)
 from billfold.platform.crypto import Vault
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.errors import InvariantError, Unavailable
@@ -86,6 +96,43 @@ async def test_an_unreachable_or_refusing_master_key_server_raises_unavailable(k
             await master.wrap(ACME, KEY)
     with pytest.raises(Unavailable, match="NotFoundException"):
         await AwsKmsMasterKey("11111111-2222-3333-4444-555555555555").wrap(ACME, KEY)
+
+
+@pytest.fixture
+async def silent_port():
+    """A port that accepts connections and answers nothing."""
+    server = await asyncio.start_server(lambda *_: asyncio.sleep(60), "127.0.0.1", 0)
+    yield server.sockets[0].getsockname()[1]
+    server.close()
+
+
+@pytest.mark.parametrize("kind", ["vault", "kms"])
+async def test_a_master_key_server_that_hangs_delays_one_caller_at_a_time(silent_port, kind, monkeypatch):
+    monkeypatch.setattr(kms_module, "_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(kms_module, "SLOW_SECONDS", 0.3)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "none")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    url = f"http://127.0.0.1:{silent_port}"
+    hanging = (
+        VaultTransitMasterKey("billfold", url=url, token="s.1")
+        if kind == "vault"
+        else AwsKmsMasterKey("key", endpoint_url=url)
+    )
+    now = 0.0
+
+    async def wrap():
+        began = time.monotonic()
+        with pytest.raises(Unavailable):
+            await master.wrap(ACME, KEY)
+        return time.monotonic() - began
+
+    master = MasterKeys([hanging], clock=lambda: now + time.monotonic())
+    assert 0.4 < await wrap() < 5
+    assert max(await asyncio.gather(*(wrap() for _ in range(20)))) < 0.3
+    now += PAUSE_SECONDS
+    first, *others = sorted(await asyncio.gather(*(wrap() for _ in range(20))), reverse=True)
+    assert (first > 0.4, max(others) < 0.3) == (True, True), "one of them finds out"
 
 
 async def test_a_bank_migrates_from_the_file_master_key_to_a_different_one(database_dsn, master):
