@@ -92,7 +92,8 @@ class AwsKmsMasterKey:
                 getattr(self._client, operation), KeyId=self._key, **arguments
             )
         except self._errors as error:
-            code = getattr(error, "response", {}).get("Error", {}).get("Code", type(error).__name__)
+            answered = getattr(error, "response", None) or {}  # None after a timeout
+            code = answered.get("Error", {}).get("Code", type(error).__name__)
             if code in _DAMAGED:
                 raise InvariantError("KMS refuses a data key: it is damaged, or of another key or subject.") from None
             raise Unavailable(f"KMS answers {code} to {operation}.") from None
@@ -206,7 +207,7 @@ class MasterKeys:
             result = await work()
         except Unavailable as error:
             MASTER_KEY_FAILURES.add()
-            log.error("master_key_unavailable", key=name, error=error.detail)
+            log.warning("master_key_unavailable", key=name, error=error.detail)
             if self._clock() - began >= SLOW_SECONDS:
                 self._paused_until[name] = self._clock() + PAUSE_SECONDS
             raise

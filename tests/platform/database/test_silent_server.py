@@ -14,7 +14,7 @@ from tests.support.apps import lend_partner_app, take_back
 from tests.support.whole_bank import close_bank, expect_clean, open_bank
 from tests.support.world import PartnerApi, new_partner
 
-from billfold.ledger.engine import engine
+from billfold.ledger.engine import engine, load_books
 from billfold.migrations import runner
 from billfold.monitoring.management_server import ManagementServer
 from billfold.platform import ids
@@ -38,6 +38,7 @@ def server(tmp_path):
 async def desk(server, monkeypatch):
     monkeypatch.setattr(pool, "BEAT_SECONDS", 0.5)
     monkeypatch.setattr(pool, "SILENCE_SECONDS", 2.0)
+    monkeypatch.setattr(load_books, "_LOCK_SECONDS", 3.0)
     for module in (shortage, engine):
         monkeypatch.setattr(module, "PATIENCE_SECONDS", PATIENCE)
     await ensure_login(server.dsn, APP_ROLE)
