@@ -120,14 +120,14 @@ async def test_a_master_key_server_that_hangs_delays_one_caller_at_a_time(silent
     )
     now, calls = 0.0, []
 
-    class Counted:
-        name = hanging.name
+    wrap = type(hanging).wrap
 
-        async def wrap(self, *given):
-            calls.append(given)
-            return await hanging.wrap(*given)
+    async def counted(self, *given):
+        calls.append(given)
+        return await wrap(self, *given)
 
-    keys = MasterKeys([Counted()], clock=lambda: now + time.monotonic() * 0.01)
+    monkeypatch.setattr(type(hanging), "wrap", counted)
+    keys = MasterKeys([hanging], clock=lambda: now + time.monotonic() * 0.01)
     monkeypatch.setattr(kms_module, "SLOW_SECONDS", 0.003)
 
     async def callers(count):

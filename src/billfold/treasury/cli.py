@@ -41,7 +41,7 @@ async def retry(
     result = await scheduler.retry_due_work(bank, wanted)
     for failed, error in result.failed.items():
         raise CliError(
-            f"The due work of {len(result.failed)} customers still fails, of {failed}: {error_summary(error)}",
+            f"Still failing: {len(result.failed)}, the first {failed}: {error_summary(error)}",
             "See `command_failed` in the log and docs/operate/incident_runbook.md.",
         )
-    return f"{len(wanted)} customers are up to date."
+    return f"Up to date: {len(wanted)}."

@@ -133,7 +133,7 @@ class _PatientConnector:
     """Makes the connections of one pool. Once the pool is open, it waits for an unavailable database.
 
     A server that hangs closes no connection: a heartbeat on a connection of its own finds that out, and ends those of
-    the pool. What waited on them is tried again, and until the server answers, no request waits longer than the patience.
+    the pool. What waited on them is tried again. Until the server answers, no request waits longer than the patience.
     """
 
     def __init__(self) -> None:
