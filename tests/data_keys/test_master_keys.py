@@ -1,7 +1,10 @@
 """Master keys on other machines, as their servers answer: a wrapped key is bound to its subject and its master key."""
 
+import asyncio
 import base64
 import json
+import socket
+import time
 from uuid import UUID
 
 import httpx
@@ -10,8 +13,16 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from moto import mock_aws
 
+from billfold.data_keys import kms as kms_module
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.kms import AwsKmsMasterKey, FileMasterKey, MasterKeys, VaultTransitMasterKey, WrappedKey
+from billfold.data_keys.kms import (
+    PAUSE_SECONDS,
+    AwsKmsMasterKey,
+    FileMasterKey,
+    MasterKeys,
+    VaultTransitMasterKey,
+    WrappedKey,
+)
 from billfold.platform.crypto import Vault
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.errors import InvariantError, Unavailable
@@ -86,6 +97,48 @@ async def test_an_unreachable_or_refusing_master_key_server_raises_unavailable(k
             await master.wrap(ACME, KEY)
     with pytest.raises(Unavailable, match="NotFoundException"):
         await AwsKmsMasterKey("11111111-2222-3333-4444-555555555555").wrap(ACME, KEY)
+
+
+@pytest.fixture
+def silent_port():
+    """A port that accepts connections and answers nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+@pytest.mark.parametrize("kind", ["vault", "kms"])
+async def test_a_master_key_server_that_hangs_delays_one_caller_at_a_time(silent_port, kind, monkeypatch):
+    monkeypatch.setattr(kms_module, "_TIMEOUT_SECONDS", 0.5)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "none")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    url = f"http://127.0.0.1:{silent_port}"
+    hanging = (
+        VaultTransitMasterKey("billfold", url=url, token="s.1")
+        if kind == "vault"
+        else AwsKmsMasterKey("key", endpoint_url=url)
+    )
+    now, calls = 0.0, []
+
+    wrap = type(hanging).wrap
+
+    async def counted(self, *given):
+        calls.append(given)
+        return await wrap(self, *given)
+
+    monkeypatch.setattr(type(hanging), "wrap", counted)
+    keys = MasterKeys([hanging], clock=lambda: now + time.monotonic() * 0.01)
+    monkeypatch.setattr(kms_module, "SLOW_SECONDS", 0.003)
+
+    async def callers(count):
+        refused = await asyncio.gather(*(keys.wrap(ACME, KEY) for _ in range(count)), return_exceptions=True)
+        assert {type(each) for each in refused} == {Unavailable}
+        return len(calls)
+
+    assert await callers(1) == 1
+    assert await callers(20) == 1
+    now += PAUSE_SECONDS
+    assert await callers(20) == 2, "one of them finds out"
 
 
 async def test_a_bank_migrates_from_the_file_master_key_to_a_different_one(database_dsn, master):

@@ -1,6 +1,8 @@
 """Documents through both APIs: uploaded, inspected, reviewed, and linked to their objects."""
 
 import asyncio
+import errno
+import os
 from uuid import UUID
 
 import pytest
@@ -13,6 +15,7 @@ from billfold.http import uploads
 from billfold.identity.operators import Operator
 from billfold.onboarding import review_queue as reviewing
 from billfold.onboarding.review_queue import ReviewDecision
+from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
 
 PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
@@ -64,6 +67,20 @@ async def test_slow_uploads_do_not_block_other_uploads(customer_desk, other_cust
     assert not any(each.done() for each in slow)
     on.set()
     assert {(await each).status_code for each in slow} == {201}
+
+
+async def test_an_upload_to_a_full_file_store_is_answered_503_and_may_be_repeated(customer_desk, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    key = ids.new()
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "fdopen", full)
+        refused = await upload(customer_desk, key=key)
+        assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
+        assert "retry-after" in refused.headers
+        await customer_desk.get("/api/v2/pockets/")
+    assert (await upload(customer_desk, key=key)).status_code == 201
 
 
 async def test_approving_its_documents_verifies_a_counterparty(customer_desk, customer_world):

@@ -12,6 +12,8 @@ from tests.treasury.test_market_refresh import forget_todays_rates, import_both
 from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.scheduler import DUE_WORK_LOCK
 from billfold.ledger.types import ScheduledJob
+from billfold.monitoring.health import failed_work
+from billfold.monitoring.samples import measure
 from billfold.payments.clearing.rules import BANK_DAY_CLOSED_JOB
 from billfold.platform import ids
 from billfold.platform.clock import ClockState, wall_now
@@ -20,6 +22,7 @@ from billfold.platform.database.business_clock import write_clock
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import MarketDataStale
 from billfold.treasury.market_log import MarketRefresher
+from billfold.wiring import worker as worker_module
 from billfold.wiring.worker import IDEMPOTENCY_KEY_RETENTION, Worker
 
 
@@ -147,6 +150,32 @@ async def test_a_failed_job_is_deferred_and_retried_later(bank):
         await bank.pool.execute("UPDATE failed_work SET again_at = now() - interval '1 second'")
         await Worker(bank).work_once()
         assert [each.tries for each in await list_failed(bank.pool)] == tries
+
+
+async def test_jobs_of_an_unknown_kind_are_reported_and_run_by_the_release_that_knows_them(bank, monkeypatch):
+    runs, now = [], await bank.now()
+
+    async def run(_, job):
+        runs.append(job.kind)
+
+    monkeypatch.setattr(worker_module, "UNKNOWN_JOBS_SECONDS", 0)
+    bank.job_runners = {"known": run}
+    jobs = [ScheduledJob(kind, ids.new(), None, at=now) for kind in ("known", "newer", "newer")]
+    await jobs_store.schedule(bank.pool, jobs)
+    worker = Worker(bank)
+    with capture_logs() as logs:
+        for _ in range(2):
+            await worker.work_once()
+    assert (runs, [each["kind"] for each in logs if each["event"] == "jobs_of_unknown_kind"]) == (["known"], ["newer"])
+    async with bank.pool.acquire() as conn:
+        found = await failed_work(conn)
+        gauges = {each.gauge.name: each.values for each in await measure(conn, wall_now())}
+    assert "newer" in found.found
+    assert "2 jobs are due since" in found.found
+    assert (["jobs of an unknown kind"], 1) in gauges["billfold_work_put_aside"]
+    bank.job_runners = {"known": run, "newer": run}
+    await worker.work_once()
+    assert (runs, await list_failed(bank.pool)) == (["known", "newer", "newer"], [])
 
 
 async def test_a_job_with_stale_market_data_is_deferred_until_an_import(bank):

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -20,8 +20,10 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Books, Command, Outcome
 from billfold.ledger.context import Context
 from billfold.ledger.types import ScheduledJob
+from billfold.platform.database.background_work import forget
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.pool import uuid_array
+from billfold.platform.dates import format_eastern
 from billfold.platform.errors import Unavailable
 from billfold.platform.ids import command_id, derive
 from billfold.platform.telemetry.tracing import tracing
@@ -59,6 +61,10 @@ SELECT a.kind, a.object_id, a.customer_id, a.due_at FROM scheduled_job a
  WHERE a.due_at <= $1 AND a.kind = ANY($2::text[])
    AND a.kind || ' ' || a.object_id <> ALL($3::text[])
  ORDER BY a.due_at, a.kind, a.object_id LIMIT $4
+"""
+_UNKNOWN_KINDS = """
+SELECT kind, count(*) AS jobs, min(due_at) AS since FROM scheduled_job
+ WHERE due_at <= $1 AND kind <> ALL($2::text[]) GROUP BY kind
 """
 
 
@@ -113,6 +119,12 @@ async def run_scheduled_jobs(
     return results
 
 
+async def count_unknown_jobs(bank: Bank, by: datetime) -> dict[str, str]:
+    """Return how many jobs are due of each kind that this release does not know, in words."""
+    rows = await bank.pool.fetch(_UNKNOWN_KINDS, by, list(bank.job_runners))
+    return {kind: f"{jobs} jobs are due since {format_eastern(since)}" for kind, jobs, since in rows}
+
+
 async def run_job(bank: Bank, job: ScheduledJob) -> None:
     """Run a job now, whether it was scheduled or not."""
     with tracing.span(f"job {job.kind}", received={}) if tracing.is_on else nullcontext():
@@ -142,12 +154,23 @@ BATCH_MAX = 100
 DUE_WORK_LOCK = 0x64756500  # "due"
 """The advisory lock of the one process that does due work or moves the clock."""
 
+_FAILING = """
+SELECT h.customer_id, h.due_at, f.tries, f.error, f.again_at
+  FROM failed_work f JOIN ledger_head h ON h.customer_id = f.item::uuid WHERE f.kind = $1 ORDER BY h.due_at
+"""
 _PARALLEL_BATCHES = 2  # one batch is planned while the other commits
 _DUE_CUSTOMERS = """
 SELECT customer_id FROM ledger_head
  WHERE due_at <= $1 AND customer_id <> ALL($2::uuid[]) ORDER BY due_at LIMIT $3
 """
 _NEXT_DUE = "SELECT min(due_at) FROM ledger_head"
+DUE_WORK: Final = "due work"
+"""The kind of background work under which customers are recorded whose due work fails."""
+SET_APART_TRIES: Final = 3
+"""Failures in a row, over a minute and a half, after which the bank closes its days without a customer."""
+SET_APART: Final = f"""
+SELECT item::uuid AS customer_id FROM failed_work WHERE kind = '{DUE_WORK}' AND tries >= {SET_APART_TRIES}
+"""
 
 
 def bank_customer_id(seed: bytes) -> UUID:
@@ -178,12 +201,39 @@ async def catch_up_due(bank: Bank, by: datetime, *, put_aside: Collection[str] =
                 excluded.update(customers)
             if not customers:
                 return
-            work = {each: bank.engine.submit(CatchUp(caller="due", key=each, customers=(each,))) for each in customers}
-            for answer in (await result.gather(work)).values():
-                result.happened.update(answer.outcome["happened"])
+            await _catch_up(bank, customers, result)
             excluded.difference_update(set(customers) - result.failed.keys())
 
     async with asyncio.TaskGroup() as tasks:
         for _ in range(_PARALLEL_BATCHES):
             tasks.create_task(run_batches())
+    return result
+
+
+async def _catch_up(bank: Bank, customers: Iterable[UUID], result: WorkResults[UUID]) -> None:
+    work = {each: bank.engine.submit(CatchUp(caller="due", key=each, customers=(each,))) for each in customers}
+    for answer in (await result.gather(work)).values():
+        result.happened.update(answer.outcome["happened"])
+
+
+class FailingCustomer(NamedTuple):
+    """A customer whose due work fails, since when it is due, and its last failure. Set apart after some tries."""
+
+    customer_id: UUID
+    due_at: datetime
+    tries: int
+    error: str
+    again_at: datetime
+
+
+async def list_failing(conn: Connection | Pool) -> list[FailingCustomer]:
+    """Return the customers whose due work fails, the one due for longest first."""
+    return [FailingCustomer(*row) for row in await conn.fetch(_FAILING, DUE_WORK)]
+
+
+async def retry_due_work(bank: Bank, customers: Collection[UUID]) -> WorkResults[UUID]:
+    """Bring failing customers up to date now: each thing is booked at the instant at which it was due."""
+    result = WorkResults[UUID](Counter(), {})
+    await _catch_up(bank, customers, result)
+    await forget(bank.pool, DUE_WORK, [str(each) for each in customers if each not in result.failed])
     return result

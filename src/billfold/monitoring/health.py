@@ -10,7 +10,7 @@ import asyncpg
 
 from billfold.bills.rules.market import Market, market_data_states
 from billfold.bills.store import load_market
-from billfold.ledger.scheduler import next_due
+from billfold.ledger.scheduler import SET_APART, next_due
 from billfold.payments.crypto.deposits.rules import DepositStatus
 from billfold.payments.crypto.deposits.store import list_cursors, list_deposits
 from billfold.payments.crypto.withdrawals.store import list_blocked
@@ -46,7 +46,13 @@ UNSEALED_LIMIT = timedelta(hours=2)
 _UNSEALED = """
 SELECT count(*), min(recorded_at) FROM audit_chain_head WHERE entry_no > sealed_no
 """
-_BACKLOG = "SELECT count(*) FROM ledger_head WHERE due_at <= $1"
+_BACKLOG = f"""
+WITH apart AS MATERIALIZED ({SET_APART}),
+     late AS (SELECT due_at, customer_id IN (SELECT customer_id FROM apart) AS is_apart
+                FROM ledger_head WHERE due_at <= $1)
+SELECT count(*) FILTER (WHERE NOT is_apart), min(due_at) FILTER (WHERE NOT is_apart),
+       count(*) FILTER (WHERE is_apart), min(due_at) FILTER (WHERE is_apart) FROM late
+"""
 
 
 async def check_bank(conn: Connection, settings: Settings, market: Market | None = None) -> list[HealthCheck]:
@@ -97,10 +103,13 @@ async def _backlog(conn: Connection) -> HealthCheck:
     now, first = await _now(conn), await next_due(conn)
     if first is None or first > now:
         return HealthCheck("due work", f"none; next {format_eastern(first)}" if first else "none")
-    waiting = await conn.fetchval(_BACKLOG, now)
-    found = f"{waiting} customers since {format_eastern(first)}"
-    is_late = now - first > BACKLOG_LIMIT
-    return HealthCheck("due work", found, "Start a worker: `billfold worker`." if is_late else "")
+    waiting, since, apart, apart_since = await conn.fetchrow(_BACKLOG, now) or (0, None, 0, None)
+    parts = [f"{waiting} customers since {format_eastern(since)}"] if since else []
+    step = "Start a worker: `billfold worker`." if since and now - since > BACKLOG_LIMIT else ""
+    if apart_since:
+        parts.append(f"{apart} set apart, the first since {format_eastern(apart_since)}: the bank closes without them")
+        step = step or "Mend the cause that `billfold due-work list` names, then `billfold due-work retry`."
+    return HealthCheck("due work", "; ".join(parts) or "none", step)
 
 
 async def _audit_log(conn: Connection) -> HealthCheck:

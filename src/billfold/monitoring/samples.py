@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from billfold.ledger.bank import Bank
+from billfold.ledger.scheduler import SET_APART
 from billfold.payments.clearing.rules import RAILS
 from billfold.platform.clock import business_now
 from billfold.platform.database.business_clock import read_clock
@@ -84,9 +85,16 @@ def _seconds_since(instant: str, now: str) -> str:
 GAUGES = (
     DatabaseGauge(
         "billfold_due_work_lag_seconds",
-        "Age of the oldest due work of a customer.",
+        "Age of the oldest due work of a customer that is not set apart.",
         (),
-        f"SELECT {_seconds_since('min(due_at)', '$1::timestamptz')} FROM ledger_head",
+        f"""SELECT {_seconds_since("min(due_at)", "$1::timestamptz")} FROM ledger_head
+             WHERE due_at <= $1 AND customer_id NOT IN ({SET_APART})""",
+    ),
+    DatabaseGauge(
+        "billfold_customers_set_apart",
+        "Customers whose due work fails, so that the bank closes its days without them.",
+        (),
+        f"SELECT count(*)::float8 FROM ({SET_APART}) apart",
     ),
     DatabaseGauge(
         "billfold_scheduled_jobs_late",

@@ -19,11 +19,18 @@ from billfold.documents import store as document_store
 from billfold.documents.ports import FileStore
 from billfold.events.webhooks import attempts
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import DUE_WORK_LOCK, catch_up_due, run_scheduled_jobs
+from billfold.ledger.scheduler import (
+    DUE_WORK,
+    DUE_WORK_LOCK,
+    SET_APART_TRIES,
+    catch_up_due,
+    count_unknown_jobs,
+    run_scheduled_jobs,
+)
 from billfold.payments.clearing.rules import BANK_DAY_CLOSED_JOB
 from billfold.payments.clearing.worker import close_bank_days
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.database.background_work import read_put_aside
+from billfold.platform.database.background_work import forget, put_aside, read_put_aside
 from billfold.platform.database.connection import Pool
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import MarketDataStale
@@ -144,6 +151,7 @@ IDLE_SECONDS = 0.5
 PAUSE_MAX_SECONDS = 30.0
 _DOUBLINGS_MAX = 10
 PURGE_SECONDS = 60.0
+UNKNOWN_JOBS_SECONDS = 60.0
 ORPHAN_FILES_SECONDS = 6 * 3600.0
 SHRED_SECONDS = 600.0
 LONG_JOBS = frozenset({BANK_DAY_CLOSED_JOB})
@@ -162,6 +170,7 @@ class Worker:
         tasks = (
             do_long_jobs,
             do_due_work,
+            _Every(UNKNOWN_JOBS_SECONDS, report_unknown_jobs),
             _Every(PURGE_SECONDS, purge_expired),
             _Every(PURGE_SECONDS, purge_reports),
             _Every(ORPHAN_FILES_SECONDS, purge_files),
@@ -261,12 +270,13 @@ async def _do_alone(bank: Bank, lock: int, work: PeriodicTask) -> int:
 
 async def _catch_up_all(bank: Bank) -> int:
     now, wall = await bank.now(), wall_now()
-    customers_aside = await read_put_aside(bank.pool, "due work", wall)
+    customers_aside = await read_put_aside(bank.pool, DUE_WORK, wall)
     due_customers = await catch_up_due(bank, now, put_aside=customers_aside.waiting)
     failed = {str(customer_id): error for customer_id, error in due_customers.failed.items()}
     await customers_aside.record(bank.pool, failed, wall)
     for customer_id, error in failed.items():
-        _log_failure("due_work_failed", error, customer_id=customer_id)
+        is_apart = customers_aside.due.get(customer_id, 0) + 1 >= SET_APART_TRIES
+        _log_failure("due_work_failed", error, customer_id=customer_id, set_apart=is_apart)
     jobs = await _run_jobs(bank, "scheduled job", bank.job_runners.keys() - LONG_JOBS)
     closed = await close_bank_days(bank, now)
     return _count(now, due_customers.happened + jobs, bank_days=closed)
@@ -288,13 +298,30 @@ async def _run_jobs(bank: Bank, aside_as: str, kinds: Collection[str]) -> Counte
     return jobs.happened
 
 
+_UNKNOWN_JOBS = "jobs of an unknown kind"
+
+
+async def report_unknown_jobs(bank: Bank) -> int:
+    """Record due jobs of kinds that only a newer release knows, as after a rollback: they wait for it."""
+    unknown, wall = await count_unknown_jobs(bank, await bank.now()), wall_now()
+    known = await read_put_aside(bank.pool, _UNKNOWN_JOBS, wall)
+    recorded = known.waiting | known.due.keys()
+    await forget(bank.pool, _UNKNOWN_JOBS, list(recorded - unknown.keys()))
+    for kind, found in unknown.items():
+        if kind not in recorded:
+            log.error("jobs_of_unknown_kind", kind=kind, found=found)
+        error = LookupError(f"{found}: they wait for the release that knows them")
+        await put_aside(bank.pool, _UNKNOWN_JOBS, kind, error, now=wall, tries=1)
+    return 0
+
+
 def _count(now: datetime, happened: Counter[str], *, bank_days: int = 0) -> int:
     if work_done := happened.total() + bank_days:
         log.info("due_work_completed", now=now, bank_days=bank_days, **happened)
     return work_done
 
 
-def _log_failure(event: str, error: Exception, **item: str) -> None:
+def _log_failure(event: str, error: Exception, **item: object) -> None:
     """Log a failed item: one that waits for newer market data is not logged as an error of the program."""
     record = log.warning if isinstance(error, MarketDataStale) else log.error
     record(event, error=error_summary(error), **item)

@@ -1,5 +1,6 @@
 """The post: letters go out once, are tried again when they cannot, and are not kept."""
 
+import socket
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
 from email.headerregistry import Address
@@ -9,9 +10,10 @@ import pytest
 from tests.support.whole_bank import with_limits
 
 from billfold.events.email import outbox as letters
-from billfold.events.email.outbox import EmailSender
+from billfold.events.email import transports
+from billfold.events.email.outbox import ATTEMPTS_MAX, SERVER_PAUSE, EmailSender
 from billfold.events.email.templates import EmailContent
-from billfold.events.email.transports import EmailRejected, FileEmailTransport
+from billfold.events.email.transports import EmailRejected, FileEmailTransport, SmtpEmailTransport
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.background_work import list_failed
 
@@ -54,6 +56,41 @@ async def test_an_email_is_retried_later_when_sending_fails(bank, queued_email):
     carrier.out_of_order = False
     assert await EmailSender(carrier, lambda: NOW + timedelta(seconds=29))(bank) == 0
     assert await EmailSender(carrier, lambda: NOW + timedelta(seconds=31))(bank) == 1
+
+
+def clock_at(now):
+    return lambda: now
+
+
+@pytest.fixture
+def stalling(monkeypatch):
+    """The transport to a mail server that accepts connections and says nothing."""
+    monkeypatch.setattr(transports, "_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield SmtpEmailTransport(f"smtp://127.0.0.1:{server.getsockname()[1]}", SENDER)
+
+
+async def test_no_email_is_given_up_while_the_mail_server_stalls(bank, stalling, monkeypatch):
+    for nth in range(12):
+        await letters.queue_email(bank.pool, bank.vault, f"anna{nth}@b.example", notice=NOTICE, now=NOW)
+    times = [NOW + nth * timedelta(hours=2) for nth in range(ATTEMPTS_MAX + 2)]
+    calls, connect = [], stalling._connect
+
+    def counted():
+        calls.append(1)
+        return connect()
+
+    monkeypatch.setattr(stalling, "_connect", counted)
+    for nth, now in enumerate(times, start=1):
+        assert await EmailSender(stalling, clock_at(now))(bank) == 0
+        assert len(calls) == nth, "it is asked once, not by each e-mail"
+        (failed,) = await list_failed(bank.pool)
+        assert (failed.kind, failed.item) == ("email", "mail server")
+        assert "MailServerUnavailable" in failed.error
+    carrier, later = Carrier(), times[-1] + SERVER_PAUSE
+    sender = EmailSender(carrier, lambda: later)
+    assert [await sender(bank) for _ in range(3)] == [10, 2, 0]
+    assert await list_failed(bank.pool) == []
 
 
 async def test_a_mailbox_over_its_daily_email_limit_does_not_delay_others(bank):

@@ -1,15 +1,20 @@
 """Calls outside: to the address that was checked and no other, and bounded in every direction."""
 
 import asyncio
+import socket
 import ssl
+import time
 from dataclasses import replace
+from functools import partial
 from ipaddress import ip_network
 
+import aiodns
 import pytest
 from tests.support.events import LOOPBACK, LastWords, always, answer, receiving
 
 from billfold.cli.tls import ensure_certificates
 from billfold.events.webhooks import http_client as guarded_http
+from billfold.events.webhooks import ssrf
 from billfold.events.webhooks.http_client import GuardedWebhookClient, check_url
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvalidInput
@@ -169,6 +174,21 @@ async def test_a_webhook_host_without_an_address_is_reported_as_no_answer(short_
 
     got = await post(GuardedWebhookClient(resolve=resolve), "https://nobody.example/")
     assert (got.code, got.message) == (0, message)
+
+
+async def test_a_silent_name_server_holds_up_neither_a_thread_nor_another_lookup(monkeypatch):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        asked = partial(aiodns.DNSResolver, nameservers=[f"127.0.0.1:{silent.getsockname()[1]}"], lookups="b")
+        monkeypatch.setattr(aiodns, "DNSResolver", asked)
+        monkeypatch.setattr(ssrf, "LOOKUP_SECONDS", 2.0)
+        began = time.monotonic()
+        thread = asyncio.create_task(asyncio.to_thread(time.monotonic))
+        lookups = (ssrf.resolve_host(f"host{nth}.example", 443) for nth in range(50))
+        answers = await asyncio.gather(*lookups, return_exceptions=True)
+    assert {type(each) for each in answers} == {TimeoutError}
+    assert await thread - began < 2
+    assert time.monotonic() - began < 50
 
 
 async def test_a_host_that_resolves_to_a_private_address_later_is_not_called():

@@ -4,7 +4,7 @@ Recipient, subject and text are sealed together until the e-mail is sent, and th
 """
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
@@ -12,7 +12,7 @@ import structlog
 from asyncpg import Record
 
 from billfold.events.email.templates import EmailContent
-from billfold.events.email.transports import EmailTransport, OutboundEmail
+from billfold.events.email.transports import EmailTransport, MailServerUnavailable, OutboundEmail
 from billfold.identity.users.rules import normalize_email
 from billfold.ledger.bank import Bank
 from billfold.platform import ids
@@ -40,6 +40,15 @@ UPDATE outbound_email l
  WHERE l.email_id = due.email_id
 RETURNING l.email_id, l.sealed, l.created_at, l.attempts
 """
+# An e-mail that was tried keeps one attempt at least, those claimed with it get theirs back.
+_POSTPONE = """
+UPDATE outbound_email
+   SET due_at = $3, attempts = CASE WHEN email_id = $1 THEN least(attempts, $4) ELSE attempts - 1 END
+ WHERE email_id = ANY($2::uuid[])
+"""
+SERVER_PAUSE = timedelta(minutes=1)
+"""Time for which a mail server that did not answer is left alone."""
+_MAIL_SERVER = "mail server"
 _SENT = """
 UPDATE outbound_email SET sent_at = $2, sealed = NULL WHERE email_id = $1
 """
@@ -102,9 +111,13 @@ class EmailSender:
         self._clock = clock
 
     async def __call__(self, bank: Bank) -> int:
-        """Send some e-mails and return how many were sent. A failure does not stop the others."""
+        """Send some e-mails and return how many were sent. A failure does not stop the others.
+
+        If the mail server does not answer, all wait: no e-mail is given up because of it.
+        """
         now, sent = self._clock(), 0
-        for claimed in await claim_emails(bank.pool, now):
+        batch = await claim_emails(bank.pool, now)
+        for nth, claimed in enumerate(batch):
             email_id = claimed["email_id"]
             try:
                 email = open_email(claimed, bank.vault)
@@ -112,12 +125,19 @@ class EmailSender:
                     await self._transport.send(email)
                 else:
                     log.warning("email_dropped", email_id=str(email_id), why="limit of its recipient")
+            except MailServerUnavailable as error:
+                left = [each["email_id"] for each in batch[nth:]]
+                log.warning("mail_server_unavailable", waiting=len(left), why=error_summary(error))
+                again_at = self._clock() + SERVER_PAUSE
+                await bank.pool.execute(_POSTPONE, email_id, left, again_at, ATTEMPTS_MAX - 1)
+                await put_aside(bank.pool, "email", _MAIL_SERVER, error, now=now, tries=claimed["attempts"])
+                break
             except Exception as error:  # noqa: BLE001 - recorded
                 log.warning("email_send_failed", email_id=str(email_id), why=error_summary(error))
                 await put_aside(bank.pool, "email", str(email_id), error, now=now, tries=claimed["attempts"])
             else:  # an unavailable database is not a failure of the e-mail
                 await mark_email_sent(bank.pool, email_id, now)
-                await forget(bank.pool, "email", [str(email_id)])
+                await forget(bank.pool, "email", [str(email_id), _MAIL_SERVER])
                 sent += 1
         return sent
 

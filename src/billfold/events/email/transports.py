@@ -30,6 +30,10 @@ class EmailRejected(Exception):
     """The e-mail was rejected. It may be accepted later."""
 
 
+class MailServerUnavailable(EmailRejected):
+    """The mail server does not answer, in time or at all: it would not take another e-mail either."""
+
+
 class EmailTransport(Protocol):
     """A way of sending e-mails."""
 
@@ -38,6 +42,7 @@ class EmailTransport(Protocol):
 
 
 _SECONDS = 20.0
+_NO_ANSWER = (smtplib.SMTPServerDisconnected, smtplib.SMTPConnectError)
 _PORTS = {"smtp": 587, "smtps": 465}
 _LINE_CHARS_MAX = 998
 """Maximum line length (RFC 5322)."""
@@ -75,11 +80,13 @@ class SmtpEmailTransport:
         self._context = context or ssl.create_default_context()
 
     async def send(self, outbound_email: OutboundEmail) -> None:
-        """Hand an e-mail over. Raises EmailRejected when the server is unavailable or refuses."""
+        """Hand an e-mail over. Raises EmailRejected when the server refuses it, or is unavailable."""
         try:
             await asyncio.to_thread(self._transmit, to_mime(outbound_email, self._sender))
         except (OSError, smtplib.SMTPException) as error:
-            raise EmailRejected(f"{type(error).__name__} from {self._host}:{self._port}") from error
+            is_refusal = isinstance(error, smtplib.SMTPException) and not isinstance(error, _NO_ANSWER)
+            rejected = EmailRejected if is_refusal else MailServerUnavailable
+            raise rejected(f"{type(error).__name__} from {self._host}:{self._port}") from error
 
     def _transmit(self, message: EmailMessage) -> None:
         with self._connect() as server:

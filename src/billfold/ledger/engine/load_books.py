@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 from zlib import crc32
 
@@ -157,6 +157,10 @@ async def insert_heads(conn: Connection, customers: Iterable[UUID], now: datetim
     await conn.execute(_NEW_HEADS, sorted(customers), now, business_date)
 
 
+_LOCK_SECONDS: Final = 10.0
+"""Maximum wait for other transactions: one that hangs must not hold up the other customers of a batch."""
+
+
 async def lock_heads(
     conn: Connection, customers: Iterable[UUID], *, by_shard: bool
 ) -> tuple[Sequence[Record], ClockState | None]:
@@ -167,8 +171,8 @@ async def lock_heads(
     """
     if by_shard:
         clock = await read_clock(conn, hold=True)
-        return await conn.fetch(_LOCK_HEADS_BY_SHARD, uuid_array(customers)), clock
-    heads = await conn.fetch(_LOCK_HEADS, uuid_array(customers))
+        return await conn.fetch(_LOCK_HEADS_BY_SHARD, uuid_array(customers), timeout=_LOCK_SECONDS), clock
+    heads = await conn.fetch(_LOCK_HEADS, uuid_array(customers), timeout=_LOCK_SECONDS)
     if not heads:
         return heads, await read_clock(conn, hold=True)
     return heads, clock_of_row(*(heads[0][name] for name in ("business_anchor", "wall_anchor", "frozen")))

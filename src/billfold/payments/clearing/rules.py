@@ -106,7 +106,8 @@ class MovedPocket(msgspec.Struct, frozen=True):
 class CloseBankDay(Command, frozen=True, kw_only=True):
     """Settle these blocks and rails, which are everything due by `day` and not yet settled.
 
-    Customers with work due by the end of `day` have been brought up to date before.
+    Customers with work due by the end of `day` have been brought up to date before, except those that are set
+    apart: `apart_since` is the earliest day on which work of these was due.
     """
 
     needs_identifiers = False
@@ -115,6 +116,7 @@ class CloseBankDay(Command, frozen=True, kw_only=True):
     day: date
     blocks: tuple[SettlementBlock, ...]
     clearings: tuple[RailTotals, ...] = ()
+    apart_since: date | None = None
 
 
 class ReportMoves(Command, frozen=True, kw_only=True):
@@ -159,7 +161,8 @@ def close_bank_day(books: Books, cmd: CloseBankDay, ctx: Context) -> Outcome:
         _clear(book, ctx, clearing, day=cmd.day)
     book.business_date = ctx.calendars.next_settlement_day(cmd.day)
     book.schedule(BANK_DAY_CLOSED_JOB, command_id("bank-day-closed", cmd.day.isoformat()), ctx.now, of_customer=False)
-    return {"settled": len(cmd.blocks), "cleared": len(cmd.clearings)}
+    apart = {"apart_since": cmd.apart_since} if cmd.apart_since else {}
+    return {"settled": len(cmd.blocks), "cleared": len(cmd.clearings), **apart}
 
 
 def _clear(book: Book, ctx: Context, clearing: RailTotals, day: date) -> None:

@@ -1,33 +1,42 @@
 """Day end of the bank: customers' trades and payments are settled once the day is over.
 
 Days are closed in order and once (the idempotency key is the date), after all customers with work
-due by the end of the day are caught up. A day settles everything due by then that is not settled
-yet, so a trade that committed too late is settled a day later.
+due by the end of the day are caught up, except those that are set apart because their work fails.
+A day settles everything due by then that is not settled yet, so a trade that committed too late is
+settled a day later, and those of a customer set apart with the first close after its repair.
 """
 
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import date, datetime
+from uuid import UUID
 
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
+from billfold.ledger.scheduler import SET_APART, bank_customer_id
 from billfold.payments.clearing.rules import CloseBankDay, RailTotals, SettlementBlock
 from billfold.payments.clearing.store import SettlementPeriod, list_cleared
 from billfold.payments.files.types import SETTLEMENT_LOOKBACK
 from billfold.platform.database.connection import Connection
-from billfold.platform.dates import et_instant
+from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import MarketDataStale
 from billfold.platform.ids import command_id
 from billfold.treasury.market_log import record_closing_prices
 
-_NEXT_OPEN_DAY = """
-WITH bank AS MATERIALIZED (SELECT business_date, due_at FROM ledger_head WHERE customer_id = $1 AND due_at <= $2)
-SELECT business_date, due_at,
-       EXISTS (SELECT 1 FROM ledger_head WHERE due_at <= (SELECT due_at FROM bank) AND customer_id <> $1)
-         AS customers_first
+_NEXT_OPEN_DAY = f"""
+WITH bank AS MATERIALIZED (SELECT business_date, due_at FROM ledger_head WHERE customer_id = $1 AND due_at <= $2),
+     late AS (SELECT customer_id, due_at FROM ledger_head
+               WHERE due_at <= (SELECT due_at FROM bank) AND customer_id <> $1),
+     apart AS MATERIALIZED ({SET_APART})
+SELECT business_date,
+       EXISTS (SELECT FROM late WHERE customer_id NOT IN (SELECT customer_id FROM apart)) AS customers_first,
+       (SELECT min(due_at) FROM late JOIN apart USING (customer_id)) AS apart_since
   FROM bank
 """
+_APART_AT_LAST_CLOSE = """
+SELECT (outcome ->> 'apart_since')::date FROM command WHERE customer_id = $1 AND command_id = $2
+"""
+_LAST_CLOSED_DAY = "SELECT max(business_date) FROM closing_price WHERE business_date < $1"
 _UNSETTLED = """
 SELECT t.settles_on, t.cusip, t.price_micros, t.side,
        (t.units - coalesce(s.units, 0))::bigint AS units,
@@ -46,6 +55,7 @@ SELECT t.settles_on, t.cusip, t.price_micros, t.side,
  WHERE t.units > coalesce(s.units, 0)
  ORDER BY settles_on, cusip, price_micros, side
 """
+_CALLER = "house"
 _HELD_CUSIPS = "SELECT DISTINCT asset FROM account WHERE live AND kind = 'lot' ORDER BY asset"
 _INSERT_CLOSING_PRICES = """
 INSERT INTO closing_price (business_date, cusip, bid_micros, ask_micros, mark_micros)
@@ -57,7 +67,7 @@ ON CONFLICT DO NOTHING RETURNING cusip
 async def close_bank_days(bank: Bank, now: datetime) -> int:
     """Close every day of the bank that is over by `now`; return how many.
 
-    Stops before a day for which a customer still has due work, which must be done first.
+    Stops before a day for which a customer still has due work, which must be done first, unless it is set apart.
     """
     bank_id = bank_customer_id(bank.seed)
     closed = 0
@@ -67,26 +77,46 @@ async def close_bank_days(bank: Bank, now: datetime) -> int:
             if open_day is None or open_day["customers_first"]:
                 return closed
             day = open_day["business_date"]
+            apart_since = open_day["apart_since"] and et_date(open_day["apart_since"])
+            since = min(filter(None, (apart_since, await _find_apart_since(conn, bank_id, day))), default=None)
             # A day that was declared closed while it was open settles nothing.
-            blocks = await find_unsettled(conn, bank.calendars.settlement_on_or_before(day))
+            blocks = await find_unsettled(conn, bank.calendars.settlement_on_or_before(day), since)
             clearings = await find_uncleared(conn, bank, day)
             await _store_closing_prices(conn, bank, day)
         await bank.engine.submit(
             CloseBankDay(
-                caller="house",
-                key=command_id("house-day", day.isoformat()),
+                caller=_CALLER,
+                key=_key_of(day),
                 customers=(bank_id,),
                 day=day,
                 blocks=blocks,
                 clearings=clearings,
+                apart_since=apart_since,
             )
         )
         closed += 1
 
 
-async def find_unsettled(conn: Connection, day: date) -> tuple[SettlementBlock, ...]:
-    """Return the unsettled blocks of trades that settle by `day`, one per price and side."""
-    rows = await conn.fetch(_UNSETTLED, day - SETTLEMENT_LOOKBACK, day)
+def _key_of(day: date) -> UUID:
+    return command_id("house-day", day.isoformat())
+
+
+async def _find_apart_since(conn: Connection, bank_id: UUID, day: date) -> date | None:
+    """Return since when work was due of customers that were set apart at the close before `day`: it may be done now."""
+    last = await conn.fetchval(_LAST_CLOSED_DAY, day)
+    if last is None:
+        return None
+    since: date | None = await conn.fetchval(_APART_AT_LAST_CLOSE, bank_id, command_id(_CALLER, _key_of(last)))
+    return since
+
+
+async def find_unsettled(conn: Connection, day: date, since: date | None = None) -> tuple[SettlementBlock, ...]:
+    """Return the unsettled blocks of trades that settle by `day`, one per price and side.
+
+    `since` is the date from which on trades may have been booked late, if that is longer ago than usual.
+    """
+    first = day - SETTLEMENT_LOOKBACK
+    rows = await conn.fetch(_UNSETTLED, min(first, since or first), day)
     return tuple(SettlementBlock(**row) for row in rows)
 
 

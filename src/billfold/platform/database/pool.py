@@ -15,12 +15,15 @@ from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 import asyncpg
+import structlog
 from asyncpg.pgproto import pgproto
 
 from billfold.platform import ids
+from billfold.platform.clock import monotonic
 from billfold.platform.database.connection import CONNECT_SECONDS, Connection, Connector, Pool, WatchedConnection
 from billfold.platform.database.shortage import Patience
 
+log = structlog.get_logger(__name__)
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _INSTANT_CACHE_SIZE = 4096
@@ -121,17 +124,32 @@ async def _leave(_: Connection) -> None:
     """Reset nothing: no session is changed for longer than a transaction."""
 
 
+BEAT_SECONDS = 2.0
+SILENCE_SECONDS = 8.0
+"""A server that leaves a heartbeat unanswered for so long hangs. A statement may take longer."""
+
+
 class _PatientConnector:
-    """Makes the connections of one pool. Once the pool is open, it waits for an unavailable database."""
+    """Makes the connections of one pool. Once the pool is open, it waits for an unavailable database.
+
+    A server that hangs closes no connection: a heartbeat on a connection of its own finds that out, and ends those of
+    the pool. What waited on them is tried again. Until the server answers, no request waits longer than the patience.
+    """
 
     def __init__(self) -> None:
         self.is_open = False
+        self._is_silent = False
         self._patience = Patience()
         self._connector = Connector()
+        self._made: set[asyncpg.Connection[asyncpg.Record]] = set()
+        self._heartbeat: asyncio.Task[None] | None = None
 
     async def connect(self, *args: Any, **options: Any) -> asyncpg.Connection[asyncpg.Record]:
         """Return a connection. Raises Unavailable."""
         while True:
+            if self._is_silent:
+                await self._patience.wait(ConnectionError("The database server does not answer."))
+                continue
             try:
                 connection = await self._connector.connect(*args, **options)
             except Exception as error:
@@ -142,7 +160,50 @@ class _PatientConnector:
                 await self._patience.wait(away)
             else:
                 self._patience.end()
+                self._made.add(connection)
+                connection.add_termination_listener(self._forget_closed)
+                if self._heartbeat is None or self._heartbeat.done():
+                    self._heartbeat = asyncio.create_task(self._beat(*args, **options))
                 return connection
+
+    def _forget_closed(self, _: object) -> None:
+        self._made = {each for each in self._made if not each.is_closed()}
+        if not (self._made or self._is_silent) and self._heartbeat is not None:
+            self._heartbeat.cancel()
+            self._heartbeat = None
+
+    async def _beat(self, *args: Any, **options: Any) -> None:
+        """Ask the server as long as there are connections; while it is silent, until it answers."""
+        beat: asyncpg.Connection[asyncpg.Record] | None = None
+        try:
+            while self._made or self._is_silent:
+                await asyncio.sleep(BEAT_SECONDS)
+                asked_at = monotonic()
+                try:
+                    beat = beat or await self._connector.connect(*args, **options)
+                    await beat.fetchval("SELECT 1", timeout=SILENCE_SECONDS)
+                    self._is_silent = False
+                    continue
+                except TimeoutError:
+                    # Much later it was this process that was stopped.
+                    if monotonic() - asked_at < 2 * SILENCE_SECONDS:
+                        self._end_all(asked_at)
+                except Exception:  # noqa: BLE001 - refused or lost: found out by those who need a connection
+                    self._is_silent = False
+                if beat is not None:
+                    beat.terminate()
+                    beat = None
+        finally:
+            if beat is not None:
+                beat.terminate()
+
+    def _end_all(self, since: float) -> None:
+        if not self._is_silent:
+            log.error("database_silent", connections=len(self._made))
+        self._is_silent = True
+        self._patience.begin(since)
+        for each in self._made:
+            each.terminate()
 
 
 def uuid_array(ids: Iterable[UUID]) -> str:

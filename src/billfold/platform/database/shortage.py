@@ -65,6 +65,10 @@ class Patience:
             raise database_unavailable() from error
         await asyncio.sleep(PAUSE_SECONDS)
 
+    def begin(self, since: float) -> None:
+        """Record that the database has not answered since then."""
+        self._since = min(since, self._since or since)
+
     def end(self) -> None:
         """Record that the database works."""
         self._since = None

@@ -93,6 +93,9 @@ WEBHOOK_SECONDS = Instrument(
 WORKER_FAILURES = Instrument(
     "Counter", "billfold_worker_failures_total", "Rounds of a worker's task that failed.", "task"
 )
+MASTER_KEY_FAILURES = Instrument(
+    "Counter", "billfold_master_key_failures_total", "Calls of a master key's service that failed."
+)
 POOL_CONNECTIONS = Instrument(
     "Gauge", "billfold_pool_connections", "Connections to the database, by state: used or idle.", "state"
 )
@@ -102,7 +105,14 @@ POOL_CONNECTIONS_MAX = Instrument(
 INSTRUMENTS = (
     *(REQUESTS, REQUEST_SECONDS, REFUSALS, SIGN_IN_FAILURES),
     *(COMMANDS, COMMANDS_WAITING, BATCH_COMMANDS, BATCH_SECONDS),
-    *(WEBHOOK_DELIVERIES, WEBHOOK_SECONDS, WORKER_FAILURES, POOL_CONNECTIONS, POOL_CONNECTIONS_MAX),
+    *(
+        WEBHOOK_DELIVERIES,
+        WEBHOOK_SECONDS,
+        WORKER_FAILURES,
+        MASTER_KEY_FAILURES,
+        POOL_CONNECTIONS,
+        POOL_CONNECTIONS_MAX,
+    ),
 )
 
 

@@ -60,6 +60,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "cash-back": "billfold.payments.cards.cash_back.cli",
         "suspense": "billfold.payments.suspense.cli",
         "clearing": "billfold.payments.clearing.cli",
+        "due-work": "billfold.treasury.cli",
         "cards": "billfold.payments.cards.cli",
         "crypto": "billfold.payments.crypto.cli",
         "custody": "billfold.payments.custody.cli",
