@@ -246,12 +246,12 @@ def test_the_last_valid_approval_approves_and_one_denial_denies():
     row: dict[str, Any] = {"user_id": ANNA, "role": "ADMIN", "comment": None, "created_at": NOW}
     reviews = [
         ReviewRow(member_id=ANNA, decision=decision, holds=holds, **row)
-        for decision, holds in (("APPROVED", True), ("APPROVED", False), ("DENIED", True))
+        for decision, holds in (("APPROVED", True), ("APPROVED", True), ("APPROVED", False), ("DENIED", True))
     ]
-    approvals, two = rules.approvals_in(reviews), ApprovalRequirement(required=2)
-    assert approvals == 1
-    assert [rules.status_after(two, each, "APPROVED") for each in (0, approvals)] == ["PENDING", "APPROVED"]
-    assert rules.status_after(two, approvals, "DENIED") == "DENIED"
+    approvals, three = rules.approvals_in(reviews), ApprovalRequirement(required=3)
+    assert approvals == 2
+    assert [rules.status_after(three, each, "APPROVED") for each in (1, approvals)] == ["PENDING", "APPROVED"]
+    assert rules.status_after(three, approvals, "DENIED") == "DENIED"
 
 
 @pytest.mark.parametrize(("role", "may"), [(None, False), ("VIEWER", False), ("INITIATOR", True)])

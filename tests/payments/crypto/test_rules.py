@@ -9,7 +9,13 @@ from tests.fixtures.teller import Customers
 from billfold.accounts.pockets.commands import SetPocketState
 from billfold.accounts.portals.commands import OpenPortal, Wallet
 from billfold.ledger.scheduler import bank_customer_id
-from billfold.payments.crypto.deposits.rules import HoldReason, RecordUnbooked, RestoreDeposit, WriteOffDeposit
+from billfold.payments.crypto.deposits.rules import (
+    CreditDeposit,
+    HoldReason,
+    RecordUnbooked,
+    RestoreDeposit,
+    WriteOffDeposit,
+)
 from billfold.payments.crypto.withdrawals.rules import CompleteWithdrawal, RejectWithdrawal, SendUsdc
 from billfold.platform.errors import Refused
 
@@ -73,6 +79,10 @@ def test_a_held_deposit_that_is_written_off_is_a_loss_only_if_it_was_released(is
     for _ in range(2):
         customers.submit(WriteOffDeposit, anna, house, is_released=is_released, **about)
         assert customers.bank.totals["losses", "USD"] == (-500_00 if is_released else 0)
+    place = {"portal_id": portal, "pocket_id": pocket.id, "references": (UUID(int=2), portal)}
+    later = {"deposit_id": UUID(int=2), "deposit": chain_deposit(99)}
+    carried = customers.submit(CreditDeposit, anna, **later, **place)
+    assert (carried["status"], carried["amount"]) == ("CARRIED", 0), "less than the minimum, and none that is gone"
     for _ in range(2):
         status = customers.submit(RestoreDeposit, anna, house, **PLACE, **about)["status"]
         assert (status, customers.bank.totals["losses", "USD"]) == ("CREDITED" if is_released else "HELD", 0)

@@ -121,7 +121,7 @@ def test_a_fee_over_the_pocket_balance_remains_accrued(teller):
     assert pocket.fee_accrued == left
 
 
-def test_a_fee_leaves_reserved_cash_and_bounds_what_is_uninvested(teller):
+def test_a_fee_leaves_reserved_cash_and_bounds_what_is_uninvested(teller, monkeypatch):
     pocket = teller.pocket(weeks=26)
     teller.deposit(pocket, 10_000_00)
     pocket.uninvested = pocket.cash.balance
@@ -137,7 +137,7 @@ def test_a_fee_leaves_reserved_cash_and_bounds_what_is_uninvested(teller):
     charge_fee(book, pocket, ctx)
     assert pocket.fees == 4
     assert pocket.cash.balance > reserved + 90_00
-    ctx.market.is_current = lambda _: False
+    monkeypatch.setattr(type(ctx.market), "is_current", lambda *_: False)
     pocket.fee_accrued = pocket.cash.balance * ACCRUED_UNITS_PER_CENT
     charge_fee(book, pocket, ctx)
     assert pocket.cash.balance == reserved
