@@ -1,18 +1,28 @@
 """The rule that decides, and who may review when."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 from billfold.approvals import rules
-from billfold.approvals.types import DEFAULT_REQUIREMENT, ApprovalRequirement, Rule
+from billfold.approvals.types import (
+    DEFAULT_REQUIREMENT,
+    ApprovalRequirement,
+    Reviewer,
+    ReviewRow,
+    Rule,
+    StoredRequest,
+    Verdict,
+)
 from billfold.identity.users.rules import Role
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput, Refused
 
 NOW = datetime(2025, 6, 2, 13, tzinfo=UTC)
 ANNA, BEN, CLEO = (ids.new() for _ in range(3))
+NEEDS = rules.MAY_APPROVE
 
 
 def rule(name, required=1, *, age=0, **fields):
@@ -24,6 +34,14 @@ def rule(name, required=1, *, age=0, **fields):
         updated_at=NOW,
         **fields,
     )
+
+
+def refusal_of(check, *values, **fields):
+    """Return the code with which a check refuses, or None."""
+    try:
+        check(*values, **fields)
+    except Refused as refused:
+        return refused.code
 
 
 def decides(given, type_, cents):
@@ -159,3 +177,83 @@ def test_an_approval_rule_that_the_team_can_meet_is_accepted():
     rules.check_rule(rule("x", 2, approver_ids=(ANNA, BEN)), {ANNA, BEN})
     rules.check_rule(rule("x", 2, approver_ids=(ANNA, BEN), ordered=True), {ANNA, BEN})
     rules.check_rule(rule("x", 2, approver_roles=("APPROVER", "APPROVER"), ordered=True), set())
+
+
+@pytest.mark.parametrize(
+    ("terms", "role", "may"),
+    [
+        ({}, "APPROVER", True),
+        ({}, "INITIATOR", False),
+        ({"roles": ("MANAGER",)}, "APPROVER", False),
+        ({"roles": ("APPROVER",)}, "APPROVER", True),
+        ({"ids": (BEN,)}, "APPROVER", True),
+        ({"ids": (ANNA,)}, "APPROVER", False),
+        ({"candidates": {ANNA: "APPROVER"}}, "APPROVER", False),
+        ({"candidates": {BEN: "MANAGER"}}, "APPROVER", True),
+        ({"candidates": {BEN: "MANAGER"}, "roles": ("APPROVER", "MANAGER")}, "APPROVER", True),
+        ({"candidates": {BEN: "MANAGER"}, "roles": ("APPROVER", "MANAGER"), "ordered": True}, "APPROVER", False),
+        ({"candidates": {BEN: "APPROVER"}, "roles": ("APPROVER", "MANAGER"), "ordered": True}, "APPROVER", True),
+        ({"candidates": {BEN: "MANAGER"}, "ids": (BEN, ANNA), "ordered": True}, "APPROVER", True),
+    ],
+)
+def test_only_eligible_members_review_and_in_an_ordered_rule_only_in_their_former_role(terms, role, may):
+    requirement = ApprovalRequirement(**terms)
+    fields: dict[str, Any] = {"user_id": None, "first_name": "", "last_name": "", "email": None, "role": role}
+    for named in ((), (BEN,), (CLEO,)):
+        found = rules.find_candidates([Reviewer(member_id=BEN, **fields)], requirement, named=named, needs=NEEDS)
+        assert found == ({BEN: role} if may and CLEO not in named else {})
+        refused = refusal_of(rules.check_reviewer, requirement, BEN, role, named=named, needs=NEEDS, is_requester=False)
+        assert refused == (None if found else "forbidden" if role == "INITIATOR" else "not-a-reviewer")
+    of_own = refusal_of(rules.check_reviewer, requirement, BEN, role, named=(), needs=NEEDS, is_requester=True)
+    assert of_own == "self-approval"
+
+
+@pytest.mark.parametrize(
+    ("version", "decision", "names", "accepted"),
+    [
+        (None, "APPROVED", (None, None), True),
+        (None, "APPROVED", (b"hash", 1), True),
+        (None, "APPROVED", (None, 2), False),
+        (2, "APPROVED", (b"hash", None), True),
+        (2, "APPROVED", (None, 2), True),
+        (2, "APPROVED", (b"hash", 1), False),
+        (2, "APPROVED", (b"other", 2), False),
+        (2, "APPROVED", (None, None), False),
+        (2, "DENIED", (None, None), True),
+    ],
+)
+def test_a_decision_about_other_content_is_refused(version, decision, names, accepted):
+    request = StoredRequest(
+        customer_id=CLEO,
+        request_id=CLEO,
+        content="{}",
+        content_hash=b"hash",
+        member_id=ANNA,
+        user_id=None,
+        client_id="",
+        terms=DEFAULT_REQUIREMENT,
+        status="PENDING",
+        version=version,
+        created_at=NOW,
+        updated_at=NOW,
+        expires_at=NOW,
+    )
+    refused = refusal_of(rules.check_content, Verdict(decision, None, *names), request)
+    assert refused == (None if accepted else "content-changed")
+
+
+def test_the_last_valid_approval_approves_and_one_denial_denies():
+    row: dict[str, Any] = {"user_id": ANNA, "role": "ADMIN", "comment": None, "created_at": NOW}
+    reviews = [
+        ReviewRow(member_id=ANNA, decision=decision, holds=holds, **row)
+        for decision, holds in (("APPROVED", True), ("APPROVED", True), ("APPROVED", False), ("DENIED", True))
+    ]
+    approvals, three = rules.approvals_in(reviews), ApprovalRequirement(required=3)
+    assert approvals == 2
+    assert [rules.status_after(three, each, "APPROVED") for each in (1, approvals)] == ["PENDING", "APPROVED"]
+    assert rules.status_after(three, approvals, "DENIED") == "DENIED"
+
+
+@pytest.mark.parametrize(("role", "may"), [(None, False), ("VIEWER", False), ("INITIATOR", True)])
+def test_a_request_is_blocked_when_its_requester_may_not_request(role, may):
+    assert (rules.find_requester_blocker(role) is None) == may

@@ -34,6 +34,14 @@ def test_folders_of_the_package_are_small():
     assert not [name_of(each) for each in folders if len(list(each.glob("[!_]*.py"))) > FOLDER_FILES]
 
 
+def test_changes_for_the_simulation_are_found_once_in_their_files():
+    planted = tomllib.loads(text_of("simulation/planted.toml"))["change"]
+    assert len({each["name"] for each in planted}) == len(planted) == 40
+    assert not [each["name"] for each in planted if text_of(each["file"]).count(each["before"]) != 1]
+    for each in planted:
+        ast.parse(text_of(each["file"]).replace(each["before"], each["after"]))
+
+
 def test_declared_patterns_do_not_accept_a_trailing_newline():
     """`$` matches before one: `\\Z` is the end of a text."""
     assert not [f"{name_of(path)} {each.value}" for path in SOURCES for each in patterns_of(path) if "$" in each.value]

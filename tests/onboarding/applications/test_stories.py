@@ -28,8 +28,12 @@ from billfold.documents import store as document_store
 from billfold.documents.ports import StoredFileMissing
 from billfold.documents.store import fetch_opened
 from billfold.identity.operators import Operator
+from billfold.ledger.directory import find_customer
+from billfold.ledger.types import ScheduledJob
 from billfold.onboarding import review_queue
+from billfold.onboarding.applications import approval, store
 from billfold.onboarding.applications.ports import IdentityCheck
+from billfold.onboarding.applications.types import APPROVE_JOB
 from billfold.onboarding.review_queue import ReviewDecision
 from billfold.sandbox.simulated_providers import SimulatedIdentityCheck
 from billfold.verify.fingerprints import check_fingerprints
@@ -312,25 +316,28 @@ async def test_the_submitter_of_a_second_company_becomes_administrator_of_its_te
     await other_customer.refused("GET", applicant.path(made), status=404, code="not-found")
 
 
-async def test_an_approval_interrupted_at_any_step_is_completed_once(applicant):
+@pytest.mark.parametrize("step", ["_enrol", "_open_first_pocket", "_complete"])
+async def test_an_approval_interrupted_after_any_step_is_completed_once(applicant, monkeypatch, step):
     desk, bank = applicant.desk, applicant.desk.bank
-    for steps in (3, 12, 25, 40, 70):
-        made = await applicant.simple(name=f"Company {steps}", first_pocket=POCKET)
-        await applicant.apply(made)
-        worker = asyncio.create_task(run_jobs(bank))
-        for _ in range(steps):
-            await asyncio.sleep(0.004)
-            if worker.done():
-                break
-        worker.cancel()
-        await asyncio.gather(worker, return_exceptions=True)
-        await run_jobs(bank)
-        customer = (await applicant.get(made))["customer_id"]
-        assert [
-            each["pocket_name"] for each in (await desk.get(f"/api/v2/customers/{customer}/pockets/"))["items"]
-        ] == ["Reserve"]
-    assert await events_of(desk) == ["application.approved"] * 5
-    assert await bank.pool.fetchval("SELECT count(*) FROM agreement_acceptance") == 5
+    made = await applicant.simple(first_pocket=POCKET)
+    (row,) = await store.list_by_id(bank.pool, UUID(made))
+    job = ScheduledJob(APPROVE_JOB, row.applicant_id, row.customer_id, await bank.now())
+    await approval.run_approve_job(bank, job)
+    assert await find_customer(bank.pool, row.applicant_id) is None, "it is not approved yet"
+    finish = getattr(approval, step)
+
+    async def die(*values):
+        await finish(*values)
+        raise ConnectionError
+
+    with monkeypatch.context() as patched, pytest.raises(AssertionError):
+        patched.setattr(approval, step, die)
+        await applicant.decided(made)
+    await run_jobs(bank)
+    pockets = await desk.get(f"/api/v2/customers/{row.applicant_id}/pockets/")
+    assert [each["pocket_name"] for each in pockets["items"]] == ["Reserve"]
+    assert await events_of(desk) == ["application.approved"]
+    assert await bank.pool.fetchval("SELECT count(*) FROM agreement_acceptance") == 1
 
 
 async def test_personal_data_of_applicants_is_encrypted_in_the_database(applicant):

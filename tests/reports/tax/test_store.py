@@ -2,13 +2,15 @@
 
 import io
 from datetime import UTC, datetime
+from uuid import UUID
 
 import asyncpg
 import pytest
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.monitoring.health import failed_work
-from billfold.reports.tax.store import read_tax_years
+from billfold.reports.tax.rules import Filing, TaxStatus, TinType
+from billfold.reports.tax.store import _filing_of, _Number, read_tax_years
 from billfold.reports.tax.worker import make_year, write_irs_file
 
 
@@ -92,3 +94,24 @@ async def test_a_customer_with_inconsistent_trades_is_reported_and_the_others_ge
     only = await write_irs_file(bank, 2023, io.BytesIO(), only=[broken.key[0]])
     assert only.returns == written.returns
     await owner.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "tin", "filing"),
+    [
+        (_Number("219-09-9999", "SSN", "INDIVIDUAL"), ("219099999", TinType.SSN), Filing.FILED),
+        (_Number("219099999", "SSN", "LLC"), ("219099999", TinType.SSN), Filing.FILED),
+        (_Number("12 3456789", "TIN", "SOLE_PROPRIETOR"), ("123456789", TinType.SSN), Filing.FILED),
+        (_Number("123456789", "TIN", "LLC"), ("123456789", TinType.EIN), Filing.FILED),
+        (_Number("12-3456789", "EIN", "SOLE_PROPRIETOR"), ("123456789", TinType.EIN), Filing.FILED),
+        (_Number("12-3456789", "EIN", "CORPORATE"), ("123456789", TinType.EIN), Filing.EXEMPT),
+        (_Number("12345678", "EIN", "LLC"), ("", TinType.UNKNOWN), Filing.FILED),
+        (_Number("123456789", "PASSPORT", "INDIVIDUAL"), ("", TinType.UNKNOWN), Filing.FOREIGN),
+    ],
+)
+def test_the_kind_of_number_and_of_business_decide_who_is_a_person_and_what_is_filed(number, tin, filing):
+    assert number.to_tin() == tin
+    status = TaxStatus(UUID(int=1))
+    assert _filing_of(number, status) == filing
+    assert _filing_of(number, status._replace(exempt=True)) == Filing.EXEMPT
+    assert _filing_of(number, status._replace(exempt=False)) == (Filing.FOREIGN if number.is_foreign else Filing.FILED)

@@ -13,7 +13,7 @@ from billfold.platform.money import format_usd
 from billfold.reports.downloads import get_file, open_file
 from billfold.reports.statements.store import StatementType, get_latest
 from billfold.reports.tax.rules import TaxStatus
-from billfold.reports.tax.store import read_tax_years, set_tax_status
+from billfold.reports.tax.store import open_recipient, read_tax_years, set_tax_status
 from billfold.reports.tax.worker import TaxFormMaker, correct_forms, write_irs_file
 
 TAX_FORMS = (StatementType.FORM_1099_INT, StatementType.FORM_1099_B)
@@ -85,6 +85,7 @@ async def _is_filed_unless_exempt(bank, pocket, year):
     assert await filed(bank) == [("123456789", 0, year.interest, matured), *returns]
     await set_tax_status(bank, TaxStatus(pocket.key[0], exempt=True))
     assert await filed(bank) == []
+    assert not (await open_recipient(bank, TaxStatus(pocket.key[0]))).is_individual
 
 
 async def text_of(bank, row):

@@ -6,6 +6,7 @@ import pytest
 from tests.fixtures.teller import Teller
 
 from billfold.accounts.pockets.commands import UpdatePocket
+from billfold.bills.rules.fees import ACCRUED_UNITS_PER_CENT
 from billfold.ledger.book.postings import JournalEntry, PocketSnapshot, Posting, TradeEntry, TransactionEntry
 from billfold.ledger.context import Context
 from billfold.ledger.scheduler import CatchUp
@@ -14,6 +15,7 @@ from billfold.platform.calendars import Calendars, DayOverride
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import Refused
 from billfold.treasury.rules.catch_up import catch_up
+from billfold.treasury.rules.day_end import charge_fee
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 
@@ -117,6 +119,28 @@ def test_a_fee_over_the_pocket_balance_remains_accrued(teller):
     assert left < 3_650_000
     teller.bank.advance(et_instant(date(2025, 9, 15), 10))
     assert pocket.fee_accrued == left
+
+
+def test_a_fee_leaves_reserved_cash_and_bounds_what_is_uninvested(teller, monkeypatch):
+    pocket = teller.pocket(weeks=26)
+    teller.deposit(pocket, 10_000_00)
+    pocket.uninvested = pocket.cash.balance
+    book, ctx = teller.book, teller.bank._moment()
+    book.begin("payment", ctx, settles_on=ctx.today)
+    book.reserve(pocket.cash, book.internal_account("rail:card"), pocket.cash.balance - 3)
+    accrued = pocket.fee_accrued = 2 * ACCRUED_UNITS_PER_CENT + 1
+    reserved = pocket.cash.reserved
+    charge_fee(book, pocket, ctx)
+    assert (pocket.fees, pocket.fee_accrued, pocket.cash.balance) == (2, 1, reserved + 1)
+    assert pocket.uninvested == pocket.cash.balance
+    pocket.fee_accrued = accrued
+    charge_fee(book, pocket, ctx)
+    assert pocket.fees == 4
+    assert pocket.cash.balance > reserved + 90_00
+    monkeypatch.setattr(type(ctx.market), "is_current", lambda *_: False)
+    pocket.fee_accrued = pocket.cash.balance * ACCRUED_UNITS_PER_CENT
+    charge_fee(book, pocket, ctx)
+    assert pocket.cash.balance == reserved
 
 
 def test_matured_money_without_reinvestment_remains_uninvested(teller):

@@ -7,7 +7,8 @@ from tests.payments.ach.rules.entries import FILE_ID, Entries
 
 from billfold.ledger.book.postings import JournalEntry
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.ach.commands import ReviewAch
+from billfold.payments.ach.commands import OriginationHistory, ReviewAch
+from billfold.payments.ach.rules.review import review_reason
 from billfold.platform.errors import NotFound, Refused
 
 
@@ -53,3 +54,21 @@ def test_an_ach_review_decision_is_final(entries_in_review):
     entries_in_review.ach_id = UUID(int=1)
     with pytest.raises(NotFound):
         entries_in_review.move(ReviewAch, decision="APPROVED")
+
+
+@pytest.mark.parametrize(
+    ("history", "amount", "said"),
+    [
+        ({"today_cents": 40}, 60, None),
+        ({"today_cents": 40}, 61, "more than 100 cents"),
+        ({"debits": 200, "unauthorised": 1, "administrative": 6, "returned": 30}, 1, None),
+        ({"debits": 200, "unauthorised": 2}, 1, "unauthorised debits is above 0.5 %"),
+        ({"debits": 200, "administrative": 7}, 1, "administrative debits is above 3 %"),
+        ({"debits": 200, "returned": 31}, 1, "returned debits is above 15 %"),
+        ({"debits": 20, "unauthorised": 1}, 1, "unauthorised"),
+        ({"debits": 19, "unauthorised": 19, "administrative": 19, "returned": 19}, 1, None),
+    ],
+)
+def test_an_entry_waits_for_review_only_above_the_daily_limit_or_a_return_rate(history, amount, said):
+    reason = review_reason(amount, OriginationHistory(**history), above_cents=100)
+    assert reason is said is None or said in str(reason)

@@ -33,9 +33,12 @@ async def claim_purchases(cardholder, meal, fuel, hotel):
     await cardholder.simulate("refund", amount_usdc=12_35)
     disputed = {"record_id": eaten["record_id"]}
     await cardholder.simulate("chargeback", **disputed)
-    for operation, code in (("chargeback", "chargeback-not-possible"), ("representment", "representment-not-possible")):
-        body = {"card_id": cardholder.card, **disputed, "amount_usdc": 96_01}
-        await cardholder.desk.refused("POST", f"/api/v1/sandbox/card-{operation}/", body, status=409, code=code)
+    for operation, cents in (("chargeback", 1), ("representment", 96_01)):
+        body, path = (
+            {"card_id": cardholder.card, **disputed, "amount_usdc": cents},
+            f"/api/v1/sandbox/card-{operation}/",
+        )
+        await cardholder.desk.refused("POST", path, body, status=409, code=f"{operation}-not-possible")
     await cardholder.simulate("representment", **disputed, amount_usdc=90_00)
 
 
