@@ -17,7 +17,7 @@ import pytest
 from tests.support.databases import fresh_database, look_up_types_once, make_template
 
 from billfold.migrations import runner
-from billfold.platform.database import embedded as embedded_postgres
+from billfold.platform.database import embedded
 from billfold.platform.database.connection import ensure_login
 from billfold.platform.database.pool import APP_ROLE
 from billfold.wiring.open_bank import load_rules
@@ -68,15 +68,13 @@ look_up_types_once()
 
 
 @pytest.fixture(scope="session")
-def pg_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded_postgres.Server]:
+def pg_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.Server]:
     """The one server of this run, shared by its worker processes; nothing on it is durable."""
     state_dir = _run_dir(tmp_path_factory) / "state"
-    server = embedded_postgres.start(
-        state_dir, settings={**embedded_postgres.THROWAWAY_SETTINGS, "max_connections": "200"}
-    )
+    server = embedded.start(state_dir, settings={**embedded.THROWAWAY_SETTINGS, "max_connections": "200"})
     asyncio.run(ensure_login(server.dsn, APP_ROLE))
     yield server
-    if embedded_postgres.stop(server):
+    if embedded.stop(server):
         shutil.rmtree(state_dir.parent)
 
 
@@ -93,7 +91,7 @@ def _run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def database_template(pg_server: embedded_postgres.Server) -> str:
+def database_template(pg_server: embedded.Server) -> str:
     """The name of a migrated database without connections."""
     template: str = asyncio.run(make_template(pg_server, "billfold_template", _migrate))
     return template
@@ -106,14 +104,14 @@ async def _migrate(dsn: str) -> None:
 
 
 @pytest.fixture
-async def database_dsn(pg_server: embedded_postgres.Server, database_template: str) -> AsyncIterator[str]:
+async def database_dsn(pg_server: embedded.Server, database_template: str) -> AsyncIterator[str]:
     """The address of a migrated database for one test, dropped after it."""
     async with fresh_database(pg_server, database_template) as dsn:
         yield dsn
 
 
 @pytest.fixture
-async def empty_database_dsn(pg_server: embedded_postgres.Server) -> AsyncIterator[str]:
+async def empty_database_dsn(pg_server: embedded.Server) -> AsyncIterator[str]:
     """The address of a database for one test, without migrations."""
     async with fresh_database(pg_server, "template1") as dsn:
         yield dsn

@@ -10,7 +10,7 @@ from tests.support.approvals import REQUESTS, counterparty, decide, on_us, statu
 
 from billfold.approvals.execute_transfers import execute_request, reject_request
 from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.types import ScheduledJob
 from billfold.verify.runner import verify_bank
 
@@ -28,7 +28,7 @@ async def schedule_execution(customer_desk, made):
     """Schedule the job of a request once more, as its approval did."""
     key = (UUID(made["id"]), UUID(customer_desk.team.customer))
     job = ScheduledJob(EXECUTE_TRANSFER_REQUEST, *key, at=await customer_desk.bank.now())
-    await jobs_store.schedule(customer_desk.bank.pool, [job])
+    await scheduler.schedule(customer_desk.bank.pool, [job])
 
 
 async def test_a_wire_is_sent_when_it_is_approved(customer_desk, manager, world, funded):

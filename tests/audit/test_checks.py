@@ -7,8 +7,7 @@ import msgspec
 import pytest
 from tests.support.whole_bank import VAULT
 
-from billfold.audit import record as audit_record
-from billfold.audit import seals
+from billfold.audit import record, seals
 from billfold.audit.checks import check_audit
 from billfold.audit.rules import NewEntry
 from billfold.ledger.types import Origin
@@ -26,9 +25,9 @@ async def log(database_dsn):
     conn = await asyncpg.connect(database_dsn)
     async with conn.transaction():
         for number in range(5):
-            await audit_record.record_all(conn, VAULT, [new_entry(ANNA, number), new_entry(BERT, number)], now=NOW)
+            await record.record_all(conn, VAULT, [new_entry(ANNA, number), new_entry(BERT, number)], now=NOW)
         await seals.seal_heads(conn, VAULT, now=NOW)
-        await audit_record.record(conn, VAULT, new_entry(ANNA, 5), now=NOW)
+        await record.record(conn, VAULT, new_entry(ANNA, 5), now=NOW)
     await conn.execute("ALTER TABLE audit_entry DISABLE TRIGGER ALL")
     await conn.execute("ALTER TABLE audit_seal DISABLE TRIGGER ALL")
     yield conn
@@ -150,7 +149,7 @@ async def test_verify_reports_an_altered_seal(log):
 
 async def test_verify_reports_a_validly_signed_seal_that_breaks_the_chain(log):
     async with log.transaction():
-        await audit_record.record(log, VAULT, new_entry(ANNA, 6), now=NOW)
+        await record.record(log, VAULT, new_entry(ANNA, 6), now=NOW)
         seal = await seals.seal_heads(log, VAULT, now=NOW)
     assert seal is not None
     assert seal.seal_no == 2

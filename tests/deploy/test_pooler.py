@@ -18,7 +18,7 @@ from tests.support.world import PartnerClient, new_partner
 from billfold.cli.context import CliError
 from billfold.platform.clock import monotonic
 from billfold.platform.settings.settings import Settings
-from billfold.wiring import open_bank as wiring
+from billfold.wiring import open_bank as wiring_open_bank
 from billfold.wiring.server import make_host_router
 
 pytestmark = pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="pgbouncer is not installed")
@@ -66,10 +66,10 @@ async def test_processes_behind_a_pooler_share_a_few_sessions(pg_server, bank_ds
     owner = pwd.getpwuid(pg_server.data_dir.stat().st_uid).pw_name
     async with pooler(bank_dsn, owner, folder) as address:
         with pytest.raises(CliError, match="postgres, as whom BILLFOLD_DATABASE_POOLER_URL logs in, owns the tables"):
-            async with wiring.open_bank(Settings(), address.format("postgres"), by_pooler=True):
+            async with wiring_open_bank.open_bank(Settings(), address.format("postgres"), by_pooler=True):
                 pytest.fail("an owner got in")
         with pytest.raises(CliError, match="A pooler of transactions answers there: unsupported startup parameter"):
-            async with wiring.open_bank(Settings(), address.format("billfold_app")):
+            async with wiring_open_bank.open_bank(Settings(), address.format("billfold_app")):
                 pytest.fail("a worker got in")
         through = address.format("billfold_app")
         banks = [await open_bank(bank_dsn, database_pooler_url=through) for _ in range(2)]

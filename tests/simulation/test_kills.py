@@ -31,7 +31,7 @@ from billfold.payments.cards.authorizations.messages import processor_key, sign_
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import sign_request
-from billfold.platform.database import embedded as embedded_postgres
+from billfold.platform.database import embedded
 from billfold.platform.database.business_clock import read_clock, write_clock
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.card_processor.vault import CardVault
@@ -122,14 +122,14 @@ class Programs:
                         each.kill()
             process.kill()
             process.wait()
-        embedded_postgres.stop(self.postgres)
+        embedded.stop(self.postgres)
 
     def logs(self):
         """The end of what both programs had to say."""
         return {name: (self.state_dir / f"{name}.log").read_text(errors="replace")[-2000:] for name in self.processes}
 
     def _start_postgres(self):
-        return embedded_postgres.start(self.state_dir)
+        return embedded.start(self.state_dir)
 
 
 def free_port():

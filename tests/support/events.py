@@ -13,10 +13,9 @@ from uuid import UUID
 from tests.support.oauth import company
 
 from billfold.events import sequencer
-from billfold.events.notifications import notify as notification_notify
+from billfold.events.notifications import notify
 from billfold.events.schemas import Subscriber
-from billfold.events.webhooks import store as webhook_store
-from billfold.events.webhooks import subscriptions
+from billfold.events.webhooks import store, subscriptions
 from billfold.events.webhooks.http_client import GuardedWebhookClient
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.platform import ids
@@ -54,7 +53,7 @@ async def tell(customer_desk, kind="FUNDS_RECEIVED", *, title="Money arrived", *
     """Notify the team; return the number of notified members."""
     bank = customer_desk.bank
     async with bank.pool.acquire() as conn, conn.transaction():
-        return await notification_notify.notify(
+        return await notify.notify(
             conn,
             bank.vault,
             UUID(customer_desk.team.customer),
@@ -248,7 +247,7 @@ class Town:
             await self.quiet()
 
     async def attempts(self, subscription_id):
-        rows = await webhook_store.ATTEMPTS.rows(self.pool, subscription_id, None, limit=100)
+        rows = await store.ATTEMPTS.rows(self.pool, subscription_id, None, limit=100)
         return [(row.response_code, row.response_message) for row in reversed(rows)]
 
     async def states(self, subscription_id):

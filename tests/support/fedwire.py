@@ -15,7 +15,7 @@ from billfold.payments.files import retries
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.rules import AssignFromSuspense, ReturnFromSuspense, SuspenseStatus
 from billfold.payments.wires import cases
-from billfold.payments.wires import store as queue
+from billfold.payments.wires import store as wire_store
 from billfold.payments.wires.commands import ReturnWire, SendWire
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.messages import fedwire_day, message_sent
@@ -121,7 +121,7 @@ class Fedwire:
 
     async def message(self, wire_id):
         """The last message of ours about a wire, or about what is held."""
-        sent = await queue.find_last_sent(self.bank.pool, wire_id, SENT)
+        sent = await wire_store.find_last_sent(self.bank.pool, wire_id, SENT)
         assert sent is not None
         return await message_sent(self.bank, sent)
 

@@ -8,7 +8,7 @@ from tests.web.steps import give_password
 
 from billfold.audit import store as audit_store
 from billfold.audit.rules import EntryFilter
-from billfold.identity.members import store as user_members
+from billfold.identity.members import store as member_store
 
 
 async def log_of(bank, customer_id):
@@ -27,8 +27,8 @@ async def test_a_sign_in_is_audited_in_every_team_of_the_user(bank, anna, browse
     other = await company(bank.pool)
     left = await company(bank.pool)
     for customer_id in (other, left):
-        await user_members.add_member(bank.pool, customer_id, anna.user_id, role="VIEWER", now=anna.pages_clock.now)
-    await user_members.deactivate_member(bank.pool, left, anna.user_id, now=anna.pages_clock.now)
+        await member_store.add_member(bank.pool, customer_id, anna.user_id, role="VIEWER", now=anna.pages_clock.now)
+    await member_store.deactivate_member(bank.pool, left, anna.user_id, now=anna.pages_clock.now)
     await anna.sign_in(browser)
     for customer_id in (anna.customer_id, other):
         assert await log_of(bank, customer_id) == [("user.login", "SUCCESS", {"proved": ["pwd", "otp"]})]
@@ -53,10 +53,10 @@ async def test_a_failed_sign_in_is_audited_without_the_password(bank, anna, brow
 
 
 async def test_a_locked_account_notifies_the_administrators(bank, anna, browser, pages_clock, emails):
-    boss = await user_members.create_user(
+    boss = await member_store.create_user(
         bank.pool, bank.vault, email="boss@northwind.example", first_name="Bo", last_name="Berg", now=pages_clock.now
     )
-    await user_members.add_member(bank.pool, anna.customer_id, boss, role="ADMIN", now=pages_clock.now)
+    await member_store.add_member(bank.pool, anna.customer_id, boss, role="ADMIN", now=pages_clock.now)
     for _ in range(5):
         pages_clock.forward(minutes=1)
         await give_password(browser, anna.email, "not the password")

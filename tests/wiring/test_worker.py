@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 from tests.treasury.test_market_refresh import forget_todays_rates, import_both
 
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.scheduler import DUE_WORK_LOCK
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.clearing.rules import BANK_DAY_CLOSED_JOB
@@ -84,10 +84,10 @@ async def test_due_work_continues_while_a_daily_root_is_computed(bank):
         stop.set()
 
     bank.job_runners, now = {BANK_DAY_CLOSED_JOB: run_long, "a job": run}, await bank.now()
-    await jobs_store.schedule(bank.pool, [ScheduledJob(BANK_DAY_CLOSED_JOB, ids.new(), None, at=now)])
+    await scheduler.schedule(bank.pool, [ScheduledJob(BANK_DAY_CLOSED_JOB, ids.new(), None, at=now)])
     workers = [asyncio.create_task(Worker(bank, pause_seconds=0.01).run(stop)) for _ in range(2)]
     await asyncio.wait_for(begun.wait(), 10)
-    await jobs_store.schedule(bank.pool, [ScheduledJob("a job", ids.new(), None, at=now)])
+    await scheduler.schedule(bank.pool, [ScheduledJob("a job", ids.new(), None, at=now)])
     await asyncio.wait_for(asyncio.gather(*workers), 10)
     assert await count(bank, "scheduled_job") == 0
 
@@ -136,7 +136,7 @@ async def test_a_failed_job_is_deferred_and_retried_later(bank):
 
     bank.job_runners = {"a job": run}
     now, good = await bank.now(), [ids.new() for _ in range(2)]
-    await jobs_store.schedule(bank.pool, [ScheduledJob("a job", each, None, at=now) for each in (bad, *good)])
+    await scheduler.schedule(bank.pool, [ScheduledJob("a job", each, None, at=now) for each in (bad, *good)])
     assert await Worker(bank).work_once() == 2
     assert await Worker(bank).work_once() == 0
     assert sorted(runs) == sorted([bad, *good])
@@ -159,7 +159,7 @@ async def test_a_job_with_stale_market_data_is_deferred_until_an_import(bank):
             raise MarketDataStale("The rates are old.")
 
     bank.job_runners = {"a job": run}
-    await jobs_store.schedule(bank.pool, [ScheduledJob("a job", ids.new(), None, at=await bank.now())])
+    await scheduler.schedule(bank.pool, [ScheduledJob("a job", ids.new(), None, at=await bank.now())])
     with capture_logs() as logs:
         for _ in range(3):
             await Worker(bank).work_once()

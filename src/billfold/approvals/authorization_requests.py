@@ -20,11 +20,11 @@ from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_R
 from billfold.approvals.store.reviews import list_other_members, record_review, users_behind
 from billfold.approvals.types import Actor, ApprovalRequirement, AuthorizationRequestRow
 from billfold.audit.record import AuditedAction, audited
-from billfold.events.notifications import notify as notification_notify
+from billfold.events.notifications import notify
 from billfold.events.webhooks.subscriptions import disable_subscriptions
-from billfold.identity.members import store as team_store
+from billfold.identity.members import store
 from billfold.identity.members.rules import Member, permissions_of
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.oauth import clients
@@ -58,7 +58,7 @@ async def _cancel_requests(bank: Bank, customer_id: UUID, now: datetime) -> None
                 status="CANCELLED",
                 updated_at=now,
             )
-            await jobs_store.cancel(bank.pool, kind.expiry_job, request.request_id)
+            await scheduler.cancel(bank.pool, kind.expiry_job, request.request_id)
 
 
 async def _end_access(bank: Bank, customer_id: UUID) -> None:
@@ -238,7 +238,7 @@ async def check_requester(
 
     Raises NotFound, Refused `forbidden`.
     """
-    requester = await team_store.get_member(conn, vault, change.customer_id, member_id=change.member_id, now=now)
+    requester = await store.get_member(conn, vault, change.customer_id, member_id=change.member_id, now=now)
     scopes = msgspec.json.decode(change.content)["change"].get("scopes")
     if requester.status != "ACTIVE" or needs not in permissions_of(requester.role, scopes):
         raise Refused("forbidden", f"{requester.name} requested the change, and may no longer make it.")
@@ -256,7 +256,7 @@ async def _move(
         await _change_rule(audited_action, vault, change, now=now)
         key = (change.customer_id, change.request_id)
         await update(audited_action, AUTHORIZATION_REQUESTS.table, *key, where="applied_at IS NULL", applied_at=now)
-        await jobs_store.cancel(audited_action.conn, types.APPLY_AUTHORIZATION_REQUEST, change.request_id)
+        await scheduler.cancel(audited_action.conn, types.APPLY_AUTHORIZATION_REQUEST, change.request_id)
 
 
 async def _change_rule(
@@ -275,7 +275,7 @@ async def _change_rule(
 
 
 async def _notify(audited_action: AuditedAction, by: Actor, text: str) -> None:
-    await notification_notify.notify(
+    await notify.notify(
         audited_action.conn,
         by.vault,
         by.customer_id,

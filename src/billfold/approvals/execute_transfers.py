@@ -11,12 +11,12 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties import store
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
 from billfold.approvals import transfer_orders, types
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.directory import find_customer
@@ -92,7 +92,7 @@ class ApprovedRequests:
         return [ready.get(name) for name in names]
 
     async def _complete(self, requests: Sequence[UUID]) -> list[None]:
-        await jobs_store.cancel(self._pool, types.EXECUTE_TRANSFER_REQUEST, *requests)
+        await scheduler.cancel(self._pool, types.EXECUTE_TRANSFER_REQUEST, *requests)
         return [None] * len(requests)
 
 
@@ -277,7 +277,7 @@ async def _destination(conn: Db, customer_id: UUID, content: RequestContent) -> 
         return customer_id, order.details.destination_pocket_id, (None, None)
     assert content.counterparty_id is not None
     link = (customer_id, content.pocket_id, content.counterparty_id)
-    (peer,) = await counterparty_store.find_peers(conn, [link])
+    (peer,) = await store.find_peers(conn, [link])
     if peer is None:
         raise NotFound("There is no such counterparty.")
     if peer.customer_id is None or peer.pocket_id is None:

@@ -20,7 +20,7 @@ from billfold.http.parameters import OrderedQuery, page_of, texts_among
 from billfold.http.raw_request import in_body
 from billfold.http.responses import HttpResponse, ProblemWithHeaders, json_response
 from billfold.http.schemas import CursorList
-from billfold.identity.members import store as team_store
+from billfold.identity.members import store
 from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW, Action
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
@@ -48,7 +48,7 @@ async def actor_fields(member: CustomerCaller, bank: Bank) -> dict[str, Any]:
     access = member.access
     if access.member_id is None:
         raise Refused("forbidden", "The client does not belong to a team.")
-    found = await team_store.get_member(
+    found = await store.get_member(
         bank.pool, bank.vault, member.customer_id, member_id=access.member_id, now=member.now
     )
     return {

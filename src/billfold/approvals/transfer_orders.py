@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties import store
 from billfold.accounts.counterparties.rules import verification_kinds
 from billfold.accounts.counterparties.store import open_details
 from billfold.accounts.counterparties.types import Payee
@@ -169,7 +169,7 @@ async def get_payee(conn: Connection, customer_id: UUID, content: RequestContent
     Raises NotFound, Refused `sanction-screen-failed`, `counterparty-type-mismatch`, `counterparty-not-verified`.
     """
     assert content.counterparty_id is not None
-    found = await counterparty_store.find_payees(conn, [customer_id], [content.counterparty_id])
+    found = await store.find_payees(conn, [customer_id], [content.counterparty_id])
     if not found:
         raise NotFound("There is no such counterparty.")
     payee: Payee = found[0][2]

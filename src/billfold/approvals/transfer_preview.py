@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets import store
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.schemas import valuation
 from billfold.approvals.execute_transfers import check_feasible
@@ -57,7 +57,7 @@ async def preview(bank: Bank, customer_id: UUID, content: RequestContent, *, by:
                 terms = await required_approvals(conn, by, content)
         async with conn.transaction(isolation="repeatable_read", readonly=True):
             run = await check_feasible(bank, conn, content, customer_id=customer_id)
-            stored = await pocket_store.get_pocket(conn, customer_id, content.pocket_id)
+            stored = await store.get_pocket(conn, customer_id, content.pocket_id)
     return previewed(run, content, stored, terms=terms)
 
 

@@ -12,14 +12,14 @@ import msgspec
 from msgspec import UNSET
 
 from billfold.approvals import execute_transfers, rules
-from billfold.approvals.store import reviews as store_reviews
+from billfold.approvals.store import reviews
 from billfold.approvals.store.approval_rules import insert, requirement_for_transfer, update
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent, check_same_payee, content_of
 from billfold.approvals.types import Actor, ApprovalRequirement, Status, TransferRequest, Verdict
 from billfold.audit.record import AuditedAction
 from billfold.data_keys.keys import DataKeys
-from billfold.events.notifications import notify as notification_notify
+from billfold.events.notifications import notify
 from billfold.ledger.bank import Bank
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import FieldError, InvalidInput, InvariantError, Refused
@@ -82,7 +82,7 @@ async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
         if columns["content"] == before.content:
             audited_action.skip()
             return before
-        await store_reviews.void_reviews(audited_action, by, content.request_id)
+        await reviews.void_reviews(audited_action, by, content.request_id)
         columns["version"] = (before.version or 1) + 1
         await update(audited_action, TRANSFER_REQUESTS.table, *key, where="status = 'PENDING'", **columns)
         return await _submitted(audited_action, by, content)
@@ -112,7 +112,7 @@ async def decide(bank: Bank, by: Actor, request_id: UUID, *, verdict: Verdict) -
     async with TRANSFER_REQUESTS.audited(by, decision.lower(), request_id) as audited_action:
         conn = audited_action.conn
         found = await TRANSFER_REQUESTS.lock(conn, by.customer_id, request_id, now=by.now)
-        status = await store_reviews.record_review(audited_action, by, found, kind=TRANSFER_REQUESTS, verdict=verdict)
+        status = await reviews.record_review(audited_action, by, found, kind=TRANSFER_REQUESTS, verdict=verdict)
         if decision == "APPROVED":
             await _check_requester(conn, by.customer_id, found)
             await check_same_payee(conn, by.customer_id, content_of(found), ring.get(by.customer_id))
@@ -208,8 +208,8 @@ async def required_approvals(conn: Connection, by: Actor, content: RequestConten
     )
     if not terms.required:
         return terms
-    others = await store_reviews.list_other_members(
-        conn, by.customer_id, than=await store_reviews.users_behind(conn, by.user_id, by.client_id)
+    others = await reviews.list_other_members(
+        conn, by.customer_id, than=await reviews.users_behind(conn, by.user_id, by.client_id)
     )
     able = rules.find_candidates(others, terms, named=(), needs=rules.MAY_APPROVE)
     _check_reviewers(content, able, terms=terms)
@@ -235,7 +235,7 @@ def _check_reviewers(content: RequestContent, able: Container[UUID], *, terms: A
 
 
 async def _check_requester(conn: Connection, customer_id: UUID, request: TransferRequest) -> None:
-    for blocker in (await store_reviews.find_requester_blockers(conn, customer_id, [request])).values():
+    for blocker in (await reviews.find_requester_blockers(conn, customer_id, [request])).values():
         raise Refused("approval-impossible", blocker)
 
 
@@ -288,7 +288,7 @@ async def _notify(
     if name is None:
         raise InvariantError("a request names a pocket that does not exist")
     transfer = f"a {_NOUNS[request.type]} of {content_of(request).amount_text} from the Pocket {name}"
-    await notification_notify.notify(
+    await notify.notify(
         audited_action.conn,
         by.vault,
         by.customer_id,

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.data_keys.keys import DataKeys
-from billfold.identity.members import store as team_store
+from billfold.identity.members import store as member_store
 from billfold.identity.members.rules import InviteMember, Member
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
@@ -118,7 +118,7 @@ async def _administrator(bank: Bank, row: ApplicationRow) -> Administrator | Non
     If no member submitted the application, the company invites, through its first administrator.
     """
     now, company = await bank.now(), name_of(await open_application(bank.pool, bank, row))
-    team = await team_store.list_team(bank.pool, bank.vault, row.applicant_id, now=now)
+    team = await member_store.list_team(bank.pool, bank.vault, row.applicant_id, now=now)
     leading = [each for each in team if each.role == "ADMIN" and each.status == "ACTIVE" and each.user_id is not None]
     own = next((each for each in leading if row.submitted_by in {None, each.user_id}), None)
     if own is None:

@@ -11,7 +11,7 @@ import structlog
 from billfold.accounts.customers.commands import SetCustomerState
 from billfold.accounts.customers.store import is_frozen_by_others
 from billfold.accounts.profiles import open_profile
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerRow, CustomerStatus
 from billfold.ledger.directory import find_customer
@@ -124,7 +124,7 @@ async def _refuse_or_freeze(bank: Bank, owner_id: UUID, job: ScheduledJob) -> No
     elif row is None or await hits.find_standing(bank.pool, owner_id) != HitStatus.CONFIRMED:
         return
     elif row.is_approved:
-        await jobs_store.schedule(bank.pool, [job._replace(at=job.at + _UNTIL_ENROLLED)])
+        await scheduler.schedule(bank.pool, [job._replace(at=job.at + _UNTIL_ENROLLED)])
     elif row.status not in ENDED:
         await _reject(bank, row)
 

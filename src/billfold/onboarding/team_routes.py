@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.http.operations import post
-from billfold.identity.members import store as team_store
+from billfold.identity.members import store
 from billfold.identity.members.rules import InviteMember, check_invited
 from billfold.identity.users.store import list_user_memberships
 from billfold.ledger.bank import Bank
@@ -50,7 +50,7 @@ async def create_application_team(member: CustomerCaller, bank: Bank, applicatio
     by = await _administrator(member, bank, row)
     for each in invited:
         await invitations.invite(by, each)
-    found = await team_store.list_team(bank.pool, bank.vault, row.applicant_id, now=member.now)
+    found = await store.list_team(bank.pool, bank.vault, row.applicant_id, now=member.now)
     return render_team(row.applicant_id, found, private_of=lambda _: True)
 
 

@@ -13,7 +13,7 @@ from billfold.accounts.counterparties.commands import SettleScreening
 from billfold.accounts.counterparties.rules.identifiers import bic_error
 from billfold.accounts.counterparties.store import find_payees, open_payees
 from billfold.accounts.counterparties.types import CounterpartyStatus, Payee, SanctionsStatus
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin, ScheduledJob
@@ -96,7 +96,7 @@ def _country_names() -> dict[str, str]:
 
 
 async def _record(bank: Bank, rows: Sequence[HitRow]) -> int:
-    async with audit_record.audited(
+    async with record.audited(
         bank.pool,
         bank.vault,
         bank_customer_id(bank.seed),

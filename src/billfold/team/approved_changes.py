@@ -13,18 +13,16 @@ from billfold.approvals.authorization_requests import check_requester, open_cont
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
 from billfold.approvals.types import APPLY_AUTHORIZATION_REQUEST, AuthorizationRequestRow
 from billfold.data_keys.keys import DataKeys
-from billfold.identity.members import store as team_store
+from billfold.identity.members import store
 from billfold.identity.members.rules import CreateProgram, InviteMember, Member, MemberState
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory import find_customer
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.oauth import clients
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvalidInput, InvariantError, NotFound, Refused
-from billfold.team import invitations as team_invitations
-from billfold.team import members as team_members
-from billfold.team import service_users
+from billfold.team import invitations, members, service_users
 from billfold.team.administrator import Administrator
 from billfold.team.service_users import ServiceUser
 
@@ -59,7 +57,7 @@ async def apply_authorization_request(bank: Bank, customer_id: UUID, request_id:
             refused=refused,
             resource_id=made or change.resource_id,
         )
-    await jobs_store.cancel(bank.pool, APPLY_AUTHORIZATION_REQUEST, request_id)
+    await scheduler.cancel(bank.pool, APPLY_AUTHORIZATION_REQUEST, request_id)
 
 
 async def run_apply_job(bank: Bank, appointment: ScheduledJob) -> None:
@@ -89,11 +87,9 @@ async def _make(bank: Bank, change: AuthorizationRequestRow, now: datetime) -> U
 async def _invite(by: Administrator, member_id: UUID, wanted: InviteMember) -> UUID:
     """Invite under the id of the request. Another process may have done so and died before recording it."""
     try:
-        return (
-            await team_store.get_member(by.pool, by.vault, by.customer_id, member_id=member_id, now=by.now)
-        ).member_id
+        return (await store.get_member(by.pool, by.vault, by.customer_id, member_id=member_id, now=by.now)).member_id
     except NotFound:
-        return _made(await team_invitations.invite(by, wanted, member_id=member_id)).member_id
+        return _made(await invitations.invite(by, wanted, member_id=member_id)).member_id
 
 
 async def _create_service_user(by: Administrator, request_id: UUID, wanted: CreateProgram) -> UUID | None:
@@ -109,11 +105,9 @@ async def _change_member(by: Administrator, action: str, member_id: UUID, conten
     match action:
         case "member.update":
             before = msgspec.convert(content.get("before"), MemberState | None)
-            await team_members.change_member(
-                by, member_id, role=content["role"], status=content["status"], before=before
-            )
+            await members.change_member(by, member_id, role=content["role"], status=content["status"], before=before)
         case "member.reinvite":
-            await team_invitations.resend_invitation(by, member_id, role=content["role"])
+            await invitations.resend_invitation(by, member_id, role=content["role"])
         case "service_user.add_key":
             key, replaces = content["public_key"], content["replaces"]
             try:

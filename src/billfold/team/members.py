@@ -13,11 +13,10 @@ from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_R
 from billfold.approvals.store.reviews import find_blockers
 from billfold.approvals.types import ApprovalRequirement, AuthorizationRequestRow
 from billfold.audit.record import AuditedAction
-from billfold.events.email import outbox
-from billfold.events.email import templates as notices
-from billfold.events.notifications import notify as notification_notify
+from billfold.events.email import outbox, templates
+from billfold.events.notifications import notify
 from billfold.identity.members import rules
-from billfold.identity.members import store as user_members
+from billfold.identity.members import store as member_store
 from billfold.identity.members.rules import Member, MemberState
 from billfold.identity.members.store import get_member
 from billfold.identity.users import sessions
@@ -69,7 +68,7 @@ async def notifying_of_effects(
     yield
     async for effect in _list_effects(conn, customer_id, now, wall=wall):
         if (effect.about, effect.cause) not in before:
-            await notification_notify.notify(
+            await notify.notify(
                 conn,
                 vault,
                 customer_id,
@@ -225,7 +224,7 @@ async def _activate(conn: Connection, by: Administrator, member: Member) -> None
     assert member.user_id is not None
     if await user_store.find_user(conn, by.vault, member.user_id) is None:
         raise Refused("member-shut-out", "The operator of the bank has shut this person out.")
-    await user_members.add_member(conn, by.customer_id, member.user_id, role=member.role, now=by.now)
+    await member_store.add_member(conn, by.customer_id, member.user_id, role=member.role, now=by.now)
 
 
 async def _deactivate(conn: Connection, by: Administrator, member: Member) -> None:
@@ -234,12 +233,12 @@ async def _deactivate(conn: Connection, by: Administrator, member: Member) -> No
         await clients.revoke_client(conn, member.client_id, now=by.wall)
         return
     assert member.user_id is not None
-    await user_members.deactivate_member(conn, by.customer_id, member.user_id, now=by.wall)
+    await member_store.deactivate_member(conn, by.customer_id, member.user_id, now=by.wall)
     await grants.revoke_member_grants(conn, by.customer_id, member.user_id, now=by.wall)
     await sessions.end_sessions(conn, member.user_id)
     user = await user_store.find_user(conn, by.vault, member.user_id)
     if user is not None:
-        notice = notices.access_ended(user, by.customer_name, by.wall)
+        notice = templates.access_ended(user, by.customer_name, by.wall)
         await outbox.queue_email(conn, by.vault, user.email, notice=notice, now=by.wall)
 
 

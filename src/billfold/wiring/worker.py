@@ -28,10 +28,10 @@ from billfold.platform.database.connection import Pool
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import MarketDataStale
 from billfold.platform.telemetry.metrics import WORKER_FAILURES
-from billfold.reports import downloads as download_store
+from billfold.reports import downloads
 from billfold.reports.proofs.roots import store as root_store
 from billfold.reports.requests.worker import purge_reports
-from billfold.request_log import store as request_store
+from billfold.request_log import store as request_log_store
 
 ROWS_PER_STATEMENT = 5_000
 """Maximum number of rows of one table removed by one statement."""
@@ -100,7 +100,7 @@ async def purge(pool: Pool, wall: datetime, *, attempts_days: int, requests_days
     removed["delivery_attempt"] = await attempts.purge_attempts(
         pool, wall - timedelta(days=attempts_days), limit=ROWS_PER_STATEMENT
     )
-    removed["request_log"] = await request_store.purge_requests(
+    removed["request_log"] = await request_log_store.purge_requests(
         pool, wall - timedelta(days=requests_days), limit=ROWS_PER_STATEMENT
     )
     await aside.record(pool, failed, wall)
@@ -131,7 +131,7 @@ async def delete_orphan_files(pool: Pool, files: FileStore, wall: datetime) -> i
     orphans = []
     for start in range(0, len(old), ROWS_PER_STATEMENT):
         of_no_document = await document_store.find_orphaned_files(pool, old[start : start + ROWS_PER_STATEMENT])
-        orphans += await download_store.find_orphaned_parts(pool, of_no_document)
+        orphans += await downloads.find_orphaned_parts(pool, of_no_document)
     for key in orphans:
         await files.discard(key)
     return len(orphans)

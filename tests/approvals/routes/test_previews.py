@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec.structs import replace
 from tests.support.approvals import REQUESTS, counterparty, decide, on_us, wire, wire_counterparty
 
-from billfold.accounts.customers import cli as customers_cli
+from billfold.accounts.customers import cli
 
 PREVIEW = f"{REQUESTS}preview/"
 FULL = {"type": "FULL_WITHDRAWAL"}
@@ -116,9 +116,9 @@ async def test_a_preview_writes_nothing_and_is_refused_like_its_request(
     same = (await world.ask("POST", path, body, status=200)).json()
     assert same == seen | {"approval": None}, "a partner's transfers need no approval of members"
     wires = (customer_desk.bank, UUID(customer_desk.team.customer), "wires")
-    await customers_cli.disable(*wires)
+    await cli.disable(*wires)
     await world.refused("POST", path, out, status=403, code="feature-not-enabled")
-    await customers_cli.enable(*wires)
+    await cli.enable(*wires)
     await world.ask("POST", path, out, status=200)
     reviewed = body | {"reviewers": [seen["approval"]["approvers"][0]["member_id"]]}
     await world.ask("POST", path, reviewed, status=422)

@@ -9,7 +9,7 @@ import pytest
 from tests.support.events import LOOPBACK, LastWords, always, answer, receiving
 
 from billfold.cli.tls import ensure_certificates
-from billfold.events.webhooks import http_client as guarded_http
+from billfold.events.webhooks import http_client
 from billfold.events.webhooks.http_client import GuardedWebhookClient, check_url
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvalidInput
@@ -26,9 +26,9 @@ def http():
 @pytest.fixture
 def short_timeouts(monkeypatch):
     """Timeouts of the HTTP client are a fraction of a second."""
-    monkeypatch.setattr(guarded_http, "ANSWER_SECONDS", 0.2)
-    monkeypatch.setattr(guarded_http, "CONNECT_SECONDS", 0.2)
-    monkeypatch.setattr(guarded_http, "BODY_SECONDS", 0.1)
+    monkeypatch.setattr(http_client, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(http_client, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(http_client, "BODY_SECONDS", 0.1)
 
 
 async def post(http, url, body=b"{}"):
@@ -70,7 +70,7 @@ async def test_an_old_webhook_connection_is_replaced_after_a_new_dns_lookup(monk
         asked.append(host)
         return ["127.0.0.1"]
 
-    monkeypatch.setattr(guarded_http, "CONNECTION_SECONDS", 0.0)
+    monkeypatch.setattr(http_client, "CONNECTION_SECONDS", 0.0)
     async with receiving() as receiver:
         line = GuardedWebhookClient(allowed=LOOPBACK, resolve=resolve).connection(receiver.url)
         for _ in range(2):

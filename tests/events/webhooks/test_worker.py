@@ -26,9 +26,7 @@ from typing_extensions import override
 
 from billfold.events import sequencer
 from billfold.events.schemas import Subscriber
-from billfold.events.webhooks import attempts, redelivery, subscriptions
-from billfold.events.webhooks import http_client as guarded_http
-from billfold.events.webhooks import store as webhook_store
+from billfold.events.webhooks import attempts, http_client, redelivery, store, subscriptions
 from billfold.events.webhooks.http_client import GuardedWebhookClient
 from billfold.events.webhooks.store import EventSimulation, RetryPolicy
 from billfold.events.webhooks.subscriptions import ChangedSubscription
@@ -168,7 +166,7 @@ async def test_a_410_response_disables_the_subscription(town):
         await town.happen(3)
         await town.work()
         assert len(receiver.requests) == 1
-    row = await webhook_store.get_subscription(town.pool, OWNER, wants)
+    row = await store.get_subscription(town.pool, OWNER, wants)
     assert row.status == "disabled"
     assert row.disabled_because is not None
     assert [(each.subscription_id, each.ended) for each in town.failing] == [(wants, True)]
@@ -190,7 +188,7 @@ async def test_retry_after_delays_all_deliveries_to_the_receiver(town):
 
 
 async def test_a_hanging_receiver_does_not_delay_other_receivers(town, monkeypatch):
-    monkeypatch.setattr(guarded_http, "ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(http_client, "ANSWER_SECONDS", 1.0)
 
     async def never(_):
         await asyncio.sleep(60)

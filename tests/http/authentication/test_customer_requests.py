@@ -10,7 +10,7 @@ from tests.support.oauth import member, new_key
 from tests.support.world import EVERYTHING, Team, Token, token_for
 from tests.support.world import new_key as idempotency_key
 
-from billfold.identity.members import store as user_members
+from billfold.identity.members import store
 from billfold.oauth import clients, grants, signing_keys
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
@@ -168,7 +168,7 @@ async def test_an_access_token_ends_after_900_seconds_or_when_revoked(customer_d
 
 async def test_deactivating_a_member_invalidates_its_tokens_immediately(customer_desk):
     await customer_desk.get(PATH)
-    await user_members.deactivate_member(
+    await store.deactivate_member(
         customer_desk.bank.pool, UUID(customer_desk.team.customer), customer_desk.team.user_id, now=wall_now()
     )
     await refused(customer_desk, "invalid_token")

@@ -9,7 +9,7 @@ import pytest
 from tests.support.whole_bank import VAULT
 
 from benchmarks.replicated_servers import ReplicatedServers
-from billfold.http import admission as admissions
+from billfold.http import admission
 from billfold.http.admission import AdmissionRequest, IdempotencyStore
 from billfold.http.responses import HttpResponse
 from billfold.migrations import runner
@@ -43,7 +43,7 @@ async def two_stores(pools):
 def frozen_clock(monkeypatch):
     """The wall clock is frozen in the middle of a minute."""
     now = wall_now().replace(second=30)
-    monkeypatch.setattr(admissions, "wall_now", lambda: now)
+    monkeypatch.setattr(admission, "wall_now", lambda: now)
     return now
 
 
@@ -102,7 +102,7 @@ async def test_the_remaining_rate_limit_counts_down_within_a_minute(two_stores, 
 async def test_the_rate_limit_resets_each_minute(two_stores, frozen_clock, monkeypatch):
     who = caller(rate=1)
     assert await verdicts([(two_stores[0], asked(who)), (two_stores[1], asked(who))]) == {"run": 1, "limited": 1}
-    monkeypatch.setattr(admissions, "wall_now", lambda: frozen_clock + timedelta(minutes=1))
+    monkeypatch.setattr(admission, "wall_now", lambda: frozen_clock + timedelta(minutes=1))
     assert (await two_stores[0].admit(asked(who))).verdict == "run"
 
 
@@ -114,7 +114,7 @@ async def test_a_rate_limited_idempotency_key_is_bound_and_can_be_retried(
     await two_stores[0].admit(asked(who))
     refused = asked(who, claims=claims)
     assert (await two_stores[0].admit(refused)).verdict == "limited"
-    monkeypatch.setattr(admissions, "wall_now", lambda: frozen_clock + timedelta(minutes=1))
+    monkeypatch.setattr(admission, "wall_now", lambda: frozen_clock + timedelta(minutes=1))
     who = who | {"per_minute": 9}
     assert (await two_stores[1].admit(asked(who, key=refused.key, fingerprint=b"two"))).verdict == "reused"
     assert (await two_stores[1].admit(replace(refused, per_minute=9))).verdict == "run"
@@ -226,7 +226,7 @@ async def test_an_idempotency_key_expires_after_a_day(two_stores, pools, monkeyp
     two_stores[0].keep_response(request, ANSWER)
     await two_stores[0]._stored.settle()
     later = wall_now() + timedelta(hours=24, seconds=1)
-    monkeypatch.setattr(admissions, "wall_now", lambda: later)
+    monkeypatch.setattr(admission, "wall_now", lambda: later)
     other = repeated_request(request, b"two")
     assert (await two_stores[1].admit(other)).verdict == "run"
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from tests.support.oauth import company
 
-from billfold.identity.members import store as user_members
+from billfold.identity.members import store as member_store
 from billfold.identity.users import store as user_store
 from billfold.platform import ids
 from billfold.platform.crypto import Vault
@@ -16,7 +16,7 @@ NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 
 
 async def enrol(conn, email="anna@b.example"):
-    return await user_members.create_user(conn, VAULT, email=email, first_name="Anna", last_name="L", now=NOW)
+    return await member_store.create_user(conn, VAULT, email=email, first_name="Anna", last_name="L", now=NOW)
 
 
 async def test_an_email_address_belongs_to_one_user(conn):
@@ -27,17 +27,17 @@ async def test_an_email_address_belongs_to_one_user(conn):
 
 async def test_a_deactivated_member_is_reactivated_with_a_new_role(conn):
     customer_id, user_id = await company(conn), await enrol(conn)
-    first = await user_members.add_member(conn, customer_id, user_id, role="VIEWER", now=NOW)
-    await user_members.deactivate_member(conn, customer_id, user_id, now=NOW)
+    first = await member_store.add_member(conn, customer_id, user_id, role="VIEWER", now=NOW)
+    await member_store.deactivate_member(conn, customer_id, user_id, now=NOW)
     [left] = await user_store.list_user_memberships(conn, user_id)
     assert left.status == "DEACTIVATED"
-    assert await user_members.add_member(conn, customer_id, user_id, role="ADMIN", now=NOW) == first
+    assert await member_store.add_member(conn, customer_id, user_id, role="ADMIN", now=NOW) == first
     [back] = await user_store.list_user_memberships(conn, user_id)
     assert (back.role, back.status, back.customer_name) == ("ADMIN", "ACTIVE", "Northwind")
 
 
 async def test_adding_or_deactivating_a_member_of_an_unknown_customer_raises_not_found(conn):
     with pytest.raises(NotFound):
-        await user_members.add_member(conn, ids.new(), await enrol(conn), role="ADMIN", now=NOW)
+        await member_store.add_member(conn, ids.new(), await enrol(conn), role="ADMIN", now=NOW)
     with pytest.raises(NotFound):
-        await user_members.deactivate_member(conn, ids.new(), ids.new(), now=NOW)
+        await member_store.deactivate_member(conn, ids.new(), ids.new(), now=NOW)

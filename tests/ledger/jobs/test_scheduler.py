@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from tests.support.whole_bank import bank as bank  # noqa: PLC0414 - a fixture
 
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.scheduler import next_scheduled_at, run_scheduled_jobs
 from billfold.ledger.types import ScheduledJob
 from billfold.platform import ids
@@ -22,7 +22,7 @@ async def test_advancing_the_clock_stops_at_every_scheduled_job(bank):
     now = await bank.now()
     first, second, third = ids.new(), ids.new(), ids.new()
     hour = timedelta(hours=1)
-    await jobs_store.schedule(
+    await scheduler.schedule(
         bank.pool,
         [
             ScheduledJob("b.meeting", first, None, at=now + hour),
@@ -53,7 +53,7 @@ async def test_a_failed_job_remains_scheduled_and_does_not_block_others(bank):
     bank.job_runners = {"meeting": keep}
     now = await bank.now()
     bad, good, later = ids.new(), ids.new(), ids.new()
-    await jobs_store.schedule(
+    await scheduler.schedule(
         bank.pool,
         [
             ScheduledJob("meeting", bad, None, at=now),
@@ -72,14 +72,14 @@ async def test_a_failed_job_remains_scheduled_and_does_not_block_others(bank):
 async def test_a_job_scheduled_again_is_moved_and_can_be_cancelled(bank):
     async def put_off(at_bank, appointment):
         later = appointment._replace(at=appointment.at + timedelta(days=1))
-        await jobs_store.schedule(at_bank.pool, [later])
+        await scheduler.schedule(at_bank.pool, [later])
 
     bank.job_runners = {"meeting": put_off}
     now, it = await bank.now(), ids.new()
-    await jobs_store.schedule(bank.pool, [ScheduledJob("meeting", it, None, at=now)] * 2)
+    await scheduler.schedule(bank.pool, [ScheduledJob("meeting", it, None, at=now)] * 2)
     await run_scheduled_jobs(bank, now)
     assert await next_scheduled_at(bank) == now + timedelta(days=1)
-    await jobs_store.cancel(bank.pool, "meeting", it)
+    await scheduler.cancel(bank.pool, "meeting", it)
     assert await next_scheduled_at(bank) is None
 
 
@@ -97,7 +97,7 @@ async def test_an_unavailable_job_kind_is_tried_once_per_run(bank):
     now, second = await bank.now(), timedelta(seconds=1)
     first, other, last = ids.new(), ids.new(), ids.new()
     appointments = [("call", first, now), ("call", other, now + second), ("meeting", last, now + 2 * second)]
-    await jobs_store.schedule(bank.pool, [ScheduledJob(kind, it, None, at=at) for kind, it, at in appointments])
+    await scheduler.schedule(bank.pool, [ScheduledJob(kind, it, None, at=at) for kind, it, at in appointments])
     once = await run_scheduled_jobs(bank, now + timedelta(hours=1))
     assert met == [first, last]
     again = await run_scheduled_jobs(bank, now + timedelta(hours=1), put_aside=[each.name for each in once.failed])

@@ -24,7 +24,7 @@ from tests.support.databases import owner_of
 from tests.support.world import UNKNOWN
 
 from billfold.data_keys.keys import DataKeys
-from billfold.documents import store as document_store
+from billfold.documents import store
 from billfold.documents.ports import StoredFileMissing
 from billfold.documents.store import fetch_opened
 from billfold.identity.operators import Operator
@@ -342,7 +342,7 @@ async def test_personal_data_of_applicants_is_encrypted_in_the_database(applican
         for secret in ("123456789", "12-3456789", "123-45-6789", "X1234567", "1980-02-29"):
             assert secret not in text, (table, secret)
     (passport,) = [each for each in await applicant.documents(made) if each["type"] == "PASSPORT"]
-    row = await document_store.get_document(pool, UUID(passport["id"]))
+    row = await store.get_document(pool, UUID(passport["id"]))
     assert row.subject == UUID((await applicant.get(made))["customer_id"]), "not the partner, under whom it was sent"
     assert await fetch_opened(applicant.desk.bank, row) == PICTURE
     await applicant.desk.bank.ports[DataKeys].shred(pool, row.subject, await applicant.desk.bank.now())

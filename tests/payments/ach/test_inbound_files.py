@@ -16,7 +16,7 @@ from billfold.payments.ach.inbound_files import AchFileProcessor
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.nacha.records import ReturnAddenda
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.files import store as files_store
+from billfold.payments.files import store
 from billfold.payments.files.exchange import RailExchanges
 from billfold.platform import ids
 from billfold.platform.database.background_work import claimed
@@ -133,7 +133,7 @@ async def test_a_malformed_ach_file_is_refused_as_a_whole(bank, new_holder, room
         assert mistakes
         assert all(each["reason"] for each in mistakes)
     assert await room.legs() == legs
-    listed = await files_store.list_files(bank.pool, rail="ACH", state="REFUSED")
+    listed = await store.list_files(bank.pool, rail="ACH", state="REFUSED")
     assert len(listed) == 5
     # What was refused comes again when it has been mended.
     await room.put("0.ach", raw)

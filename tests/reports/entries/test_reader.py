@@ -8,7 +8,7 @@ from tests.reports.formats.readers import assert_same, write_and_read
 from tests.support.statements import assert_chained, periods_between, statement_of
 from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets import store
 from billfold.accounts.pockets.schemas import valuation
 from billfold.reports.entries.reader import Wanted
 from billfold.reports.entries.types import AccountType, EntryKind
@@ -44,7 +44,7 @@ async def test_a_quarter_balances_in_every_statement_format_by_every_reader(bank
     for key in keys:
         statement, entries = await assert_chained(bank, key, account, PERIODS)
         if account == AccountType.BROKERAGE:
-            row = await pocket_store.get_pocket(bank.pool, *key)
+            row = await store.get_pocket(bank.pool, *key)
             assert statement.closing.value == valuation(row, bank, now).total_value
         else:
             credited, moved = await bank.pool.fetchrow(_TOTALS, key["pocket_id"])

@@ -6,7 +6,7 @@ import pytest
 from tests.support.applications import FIRST, SECOND, release
 from tests.support.whole_bank import EngineCommands
 
-from billfold.identity.members import store as user_members
+from billfold.identity.members import store as member_store
 from billfold.onboarding.agreements import store
 from billfold.sandbox.control.clock_stepper import ClockStepper
 
@@ -15,7 +15,7 @@ from billfold.sandbox.control.clock_stepper import ClockStepper
 async def fabrikam(bank, anna):
     """A company of Anna's that has accepted nothing yet, and where its agreements are."""
     customer_id = await EngineCommands(bank).new_customer("Fabrikam")
-    await user_members.add_member(bank.pool, customer_id, anna.user_id, role="ADMIN", now=anna.pages_clock.now)
+    await member_store.add_member(bank.pool, customer_id, anna.user_id, role="ADMIN", now=anna.pages_clock.now)
     return f"/companies/{customer_id}/agreements"
 
 

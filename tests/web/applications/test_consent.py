@@ -6,7 +6,7 @@ import pytest
 from tests.support.browser import first_match
 from tests.support.oauth import ISSUER, REDIRECT, SCOPES, Relying, came, company, program
 
-from billfold.identity.members import store as user_members
+from billfold.identity.members import store
 from billfold.oauth import grants
 from billfold.platform.clock import wall_now
 
@@ -79,7 +79,7 @@ async def test_consent_for_a_foreign_customer_is_refused(anna, browser, books, b
 
 async def test_a_member_of_two_customers_chooses_one_at_consent(anna, browser, books, bank):
     other = await company(bank.pool, "Southwind")
-    await user_members.add_member(bank.pool, other, anna.user_id, role="VIEWER", now=anna.pages_clock.now)
+    await store.add_member(bank.pool, other, anna.user_id, role="VIEWER", now=anna.pages_clock.now)
     await anna.sign_in(browser, await asking(books))
     assert "For which company?" in browser.text
     page = await browser.send("/consent", decision="grant", customer=str(other))
@@ -110,7 +110,7 @@ async def test_signing_out_or_leaving_revokes_granted_tokens_immediately(anna, b
     if way == "sign out":
         await browser.send("/sign-out")
     else:
-        await user_members.deactivate_member(bank.pool, anna.customer_id, anna.user_id, now=anna.pages_clock.now)
+        await store.deactivate_member(bank.pool, anna.customer_id, anna.user_id, now=anna.pages_clock.now)
     assert await grants.find_access_token(bank.pool, token, wall_now()) is None
 
 
@@ -156,7 +156,7 @@ async def test_revoking_a_grant_of_a_different_user_does_nothing(anna, browser, 
     await browser.send("/consent", decision="grant")
     grant_id = await bank.pool.fetchval("SELECT grant_id FROM oauth_grant")
     async with bank.pool.acquire() as conn:
-        stranger = await user_members.create_user(
+        stranger = await store.create_user(
             conn, bank.vault, email="eve@b.example", first_name="Eve", last_name="B", now=pages_clock.now
         )
         assert not await grants.revoke_grant(conn, user_id=stranger, grant_id=grant_id, now=pages_clock.now)

@@ -8,7 +8,7 @@ from tests.support.oauth import AUTHORIZE, ISSUER, KEYS, PAR, Relying, company, 
 
 from billfold.audit import store as audit_store
 from billfold.audit.rules import EntryFilter
-from billfold.identity.members import store as user_members
+from billfold.identity.members import store as member_store
 from billfold.oauth import clients, grants
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
@@ -141,7 +141,7 @@ async def test_granting_an_owned_oauth_client_access_to_a_different_customer_is_
     anna, browser, bank, registered_client, pages_clock
 ):
     other = await company(bank.pool, "Southwind")
-    await user_members.add_member(bank.pool, other, anna.user_id, role="ADMIN", now=pages_clock.now)
+    await member_store.add_member(bank.pool, other, anna.user_id, role="ADMIN", now=pages_clock.now)
     asked = registered_client.authenticated(registered_client.asked())
     pushed = await registered_client.http.post(PAR, data=asked)
     query = {"client_id": registered_client.client.client_id, **pushed.json(), "expires_in": None}
@@ -161,8 +161,8 @@ async def test_the_consent_page_offers_no_customer_for_a_foreign_oauth_client(
     anna, browser, bank, registered_client, pages_clock
 ):
     other = await company(bank.pool, "Southwind")
-    await user_members.add_member(bank.pool, other, anna.user_id, role="ADMIN", now=pages_clock.now)
-    await user_members.deactivate_member(bank.pool, anna.customer_id, anna.user_id, now=pages_clock.now)
+    await member_store.add_member(bank.pool, other, anna.user_id, role="ADMIN", now=pages_clock.now)
+    await member_store.deactivate_member(bank.pool, anna.customer_id, anna.user_id, now=pages_clock.now)
     request = await registered_client.waiting()
     await browser.go(f"/consent?request={request}")
     assert "a member of no company that this application works for" in browser.text

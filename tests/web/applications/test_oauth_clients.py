@@ -7,10 +7,10 @@ import pytest
 from tests.support.browser import applications, client_of, register
 from tests.support.oauth import KEYS, REDIRECT, company, program
 
-from billfold.identity.members import store as user_members
+from billfold.identity.members import store
 from billfold.oauth import clients
 from billfold.oauth.types import AUTHORIZATION_CODE, REFRESH_TOKEN
-from billfold.web.team import oauth_clients as page
+from billfold.web.team import oauth_clients
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ async def test_an_invalid_oauth_client_form_registers_nothing(anna, signed_in_br
 
 
 async def test_registering_oauth_clients_over_the_limit_is_refused(anna, signed_in_browser, bank, monkeypatch):
-    monkeypatch.setattr(page, "CLIENTS_MAX", 1)
+    monkeypatch.setattr(oauth_clients, "CLIENTS_MAX", 1)
     await register(anna, signed_in_browser)
     assert await register(anna, signed_in_browser) is None
     assert "applications are in use" in signed_in_browser.text
@@ -104,7 +104,7 @@ async def test_oauth_client_pages_are_forbidden_to_non_administrators(anna, sign
     await signed_in_browser.follow()
     csrf = {"csrf": signed_in_browser.csrf}
     for role in ("MANAGER", "APPROVER", "INITIATOR", "VIEWER"):
-        await user_members.add_member(bank.pool, anna.customer_id, anna.user_id, role=role, now=anna.pages_clock.now)
+        await store.add_member(bank.pool, anna.customer_id, anna.user_id, role=role, now=anna.pages_clock.now)
         await signed_in_browser.go("/account")
         assert applications(anna) not in signed_in_browser.page.text
         for where in (applications(anna), f"{applications(anna)}/new", path):
@@ -147,7 +147,7 @@ async def test_oauth_clients_of_a_different_customer_return_404(anna, signed_in_
 
 
 async def test_a_deactivated_member_cannot_manage_oauth_clients(anna, signed_in_browser, bank):
-    await user_members.deactivate_member(bank.pool, anna.customer_id, anna.user_id, now=anna.pages_clock.now)
+    await store.deactivate_member(bank.pool, anna.customer_id, anna.user_id, now=anna.pages_clock.now)
     assert (await signed_in_browser.go(applications(anna))).status_code == 404
 
 

@@ -5,7 +5,7 @@ from tests.fixtures.pages import PASSWORD
 from tests.support.oauth import program
 from tests.web.steps import give_password
 
-from billfold.identity.members import store as user_members
+from billfold.identity.members import store
 from billfold.identity.users import lockout
 
 NEW = "lantern-quarry-tundra"
@@ -222,7 +222,7 @@ async def test_a_sign_in_from_a_new_browser_sends_an_email(anna, new_browser, em
 
 async def test_a_user_deactivated_by_the_operator_is_signed_out_immediately(anna, browser, signed_in, bank):
     async with bank.pool.acquire() as conn:
-        await user_members.deactivate_user(conn, anna.user_id)
+        await store.deactivate_user(conn, anna.user_id)
     assert (await browser.go("/account")).status_code == 303
     page = await give_password(browser, anna.email)
     assert page.status_code == 422

@@ -10,7 +10,6 @@ from msgspec import UNSET, UnsetType
 
 from billfold.accounts.addresses import address_of, format_address
 from billfold.accounts.counterparties import ports, schemas, store
-from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import AddCounterparty, ConfirmDeposits, ExpireVerification
 from billfold.accounts.counterparties.rules import identifiers, manage, verification_kinds
 from billfold.accounts.counterparties.store import document_ids_of, open_counterparties, open_details, seal_details
@@ -28,8 +27,6 @@ from billfold.http.caller import Call
 from billfold.http.parameters import ListQuery, page_of, texts_among
 from billfold.http.schemas import CursorList
 from billfold.ledger import scheduler
-from billfold.ledger import scheduler as due_work
-from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank, limit_usage
 from billfold.ledger.commands import Command
 from billfold.ledger.customers import CustomerRow
@@ -62,7 +59,7 @@ async def confirm_deposits(bank: Bank, command: ConfirmDeposits) -> Answer:
     """
     owner, counterparty_id = command.customers[0], command.counterparty_id
     row = await store.get_counterparty(bank.pool, owner, counterparty_id)
-    are_sent = await store.are_deposits_sent(bank.pool, due_work.bank_customer_id(bank.seed), counterparty_id)
+    are_sent = await store.are_deposits_sent(bank.pool, scheduler.bank_customer_id(bank.seed), counterparty_id)
     command = msgspec.structs.replace(command, are_sent=are_sent)
     if not are_sent or row.status != CounterpartyStatus.PENDING:
         return await bank.engine.submit(command)
@@ -158,7 +155,7 @@ async def add_counterparty(bank: Bank, command: AddCounterparty) -> UUID:
     counterparty_id = UUID(answer.outcome["counterparty_id"])
     job = ScheduledJob(manage.SCREENING_DUE, counterparty_id, command.customers[0], at=await bank.now())
     await scheduler.run_job(bank, job)
-    await jobs_store.cancel(bank.pool, manage.SCREENING_DUE, counterparty_id)
+    await scheduler.cancel(bank.pool, manage.SCREENING_DUE, counterparty_id)
     return counterparty_id
 
 
@@ -173,15 +170,13 @@ async def counterparty_page(
     bank: Bank, owner: UUID, wanted: ListQuery, query: CounterpartyQuery
 ) -> CursorList[schemas.Counterparty]:
     """Return one page of a customer's counterparties, newest first; filters in both spellings."""
-    page = await wanted.read(
-        bank, counterparty_store.COUNTERPARTIES, owner, query.types, query.statuses, scope="counterparties"
-    )
+    page = await wanted.read(bank, store.COUNTERPARTIES, owner, query.types, query.statuses, scope="counterparties")
     return page_of(page, await render_counterparties(bank, owner, page.items))
 
 
 async def read_counterparty(bank: Bank, owner: UUID, counterparty_id: UUID) -> schemas.Counterparty:
     """Return the current state of a customer's counterparty. Raises NotFound."""
-    row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
+    row = await store.get_counterparty(bank.pool, owner, counterparty_id)
     return (await render_counterparties(bank, owner, [row]))[0]
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from billfold.accounts.customers import store as customer_store
+from billfold.accounts.customers import store
 from billfold.accounts.customers.commands import CloseCustomer, SetCustomerState
 from billfold.accounts.pockets import store as pocket_store
 from billfold.audit.record import audited
@@ -55,7 +55,7 @@ async def list_all(
     """List customers, newest first."""
     return [
         (each.customer_id, escape(each.name), each.partner, each.status, each.opened_at)
-        for each in await customer_store.list_for_operator(conn, status, partner, limit=limit)
+        for each in await store.list_for_operator(conn, status, partner, limit=limit)
     ]
 
 
@@ -63,8 +63,8 @@ async def list_all(
 async def show(bank: Bank, customer_id: CustomerId) -> None:
     """Show a customer with its Pockets and features, and what prevents closing it."""
     row = await _get(bank, customer_id)
-    own = await customer_store.list_own_features(bank.pool, customer_id)
-    features = await customer_store.list_features(bank.pool, customer_id)
+    own = await store.list_own_features(bank.pool, customer_id)
+    features = await store.list_features(bank.pool, customer_id)
     lines = [f"{row.name} ({row.type}) is {row.account_status}, opened {format_eastern(row.opened_at)}"]
     if row.closed_at is not None:
         lines.append(f"closed {format_eastern(row.closed_at)} for {row.closure_reason}")
@@ -146,7 +146,7 @@ async def _set_feature(bank: Bank, customer_id: UUID, feature: str, *, enabled: 
         resource=("feature", name),
         now=wall_now(),
     ) as action:
-        await customer_store.set_feature(action.conn, row.customer_id, name, enabled=enabled)
+        await store.set_feature(action.conn, row.customer_id, name, enabled=enabled)
     return f"{name} is {'on' if enabled else 'off'} for {row.name}."
 
 

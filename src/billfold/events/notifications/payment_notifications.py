@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.audit.rules import NewEntry
 from billfold.events import sequencer
 from billfold.events.notifications import notify as notification_notify
@@ -285,6 +285,6 @@ def failing_notifier(vault: Vault, clock: Callable[[], datetime] = wall_now) -> 
                 resource_id=failing.subscription_id,
                 details={"because": "410 Gone"},
             )
-            await audit_record.record(conn, vault, entry, now=now)
+            await record.record(conn, vault, entry, now=now)
 
     return notify_failing

@@ -3,9 +3,8 @@
 from typing import Any
 
 from billfold.http.operations import OPEN, get
-from billfold.oauth import signing_keys as signing
-from billfold.oauth.rules import authorization_params as asking
-from billfold.oauth.rules import public_keys as keys
+from billfold.oauth import signing_keys
+from billfold.oauth.rules import authorization_params, public_keys
 from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.oauth.rules.client_metadata import GRANT_TYPES
 from billfold.oauth.server.auth_server import TOKEN_PATH, AuthServer
@@ -43,7 +42,7 @@ async def show_configuration(server: AuthServer) -> dict[str, Any]:
 @get("/.well-known/jwks.json", OPEN, tag="discovery", any_query=True)
 async def show_keys(server: AuthServer) -> dict[str, Any]:
     """Return the public keys of ID tokens. A key is listed before it signs, and for a day after."""
-    return dict(signing.jwks_document(await server.signing_keys(wall_now())))
+    return dict(signing_keys.jwks_document(await server.signing_keys(wall_now())))
 
 
 def metadata(issuer: str) -> dict[str, Any]:
@@ -52,7 +51,7 @@ def metadata(issuer: str) -> dict[str, Any]:
     proven: dict[str, Any] = {}
     for endpoint in ("token", "introspection", "revocation"):
         proven[f"{endpoint}_endpoint_auth_methods_supported"] = ["private_key_jwt"]
-        algorithms = list(keys.ALGORITHMS)
+        algorithms = list(public_keys.ALGORITHMS)
         proven[f"{endpoint}_endpoint_auth_signing_alg_values_supported"] = algorithms
     return {
         "issuer": issuer,
@@ -67,13 +66,13 @@ def metadata(issuer: str) -> dict[str, Any]:
         "scopes_supported": list(SCOPES),
         "claims_supported": list(_CLAIMS),
         "response_types_supported": ["code"],
-        "response_modes_supported": list(asking.RESPONSE_MODES),
-        "prompt_values_supported": sorted(asking.PROMPTS),
+        "response_modes_supported": list(authorization_params.RESPONSE_MODES),
+        "prompt_values_supported": sorted(authorization_params.PROMPTS),
         "grant_types_supported": list(GRANT_TYPES),
         "subject_types_supported": ["public"],
-        "id_token_signing_alg_values_supported": list(signing.ALGORITHMS),
+        "id_token_signing_alg_values_supported": list(signing_keys.ALGORITHMS),
         "code_challenge_methods_supported": ["S256"],
-        "dpop_signing_alg_values_supported": list(keys.ALGORITHMS),
+        "dpop_signing_alg_values_supported": list(public_keys.ALGORITHMS),
         "authorization_response_iss_parameter_supported": True,
         "require_pushed_authorization_requests": False,
         "request_parameter_supported": False,

@@ -10,9 +10,8 @@ import msgspec
 from billfold.http.operations import PER_ADDRESS, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, json_response
-from billfold.identity.users import store as user_store
-from billfold.oauth import grants
-from billfold.oauth import signing_keys as signing
+from billfold.identity.users import store
+from billfold.oauth import grants, signing_keys
 from billfold.oauth.endpoint import Fields, form_of, required
 from billfold.oauth.rules.authorization_params import parse_scopes
 from billfold.oauth.rules.public_keys import base64url
@@ -108,12 +107,12 @@ async def _id_token(
     subject = tokens.holder
     if "openid" not in subject.scopes or subject.user_id is None:
         return None
-    user = await user_store.user_claims(
+    user = await store.user_claims(
         conn, server.bank.vault, subject.user_id, customer_id=subject.customer_id, scopes=subject.scopes
     )
     id_claims = _id_token_claims(tokens, user, issuer=server.issuer, now=now)
     algorithm = "PS256" if authenticated.client.is_fapi2 else "RS256"
-    return signing.sign(await server.signing_keys(now), algorithm, id_claims, now=now)
+    return signing_keys.sign(await server.signing_keys(now), algorithm, id_claims, now=now)
 
 
 def _id_token_claims(tokens: IssuedTokens, user: dict[str, Any], *, issuer: str, now: datetime) -> dict[str, Any]:

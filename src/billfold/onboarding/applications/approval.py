@@ -13,13 +13,13 @@ from billfold.accounts.customers.schemas import Name
 from billfold.accounts.pockets.commands import OpenPocket
 from billfold.accounts.pockets.requests import resolve_strategies
 from billfold.accounts.profiles import seal_profile
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.audit.rules import NewEntry
 from billfold.documents import store as document_store
-from billfold.identity.members import store as user_members
-from billfold.identity.users import rules as user_rules
+from billfold.identity.members import store as member_store
+from billfold.identity.users import rules
 from billfold.identity.users import store as user_store
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory import find_customer
 from billfold.ledger.types import Origin, ScheduledJob
@@ -124,7 +124,7 @@ async def _complete(change: ApplicationChange) -> None:
     await document_store.review_documents(conn, row.customer_id, documents, status="APPROVED", reason=None)
     await _add_administrator(change)
     if await store.list_awaited_members(conn, row):
-        await jobs_store.schedule(conn, [ScheduledJob(TEAM_JOB, row.applicant_id, row.customer_id, change.at)])
+        await scheduler.schedule(conn, [ScheduledJob(TEAM_JOB, row.applicant_id, row.customer_id, change.at)])
     await change.move(ApplicationStatus.APPROVED)
 
 
@@ -136,7 +136,7 @@ async def _add_administrator(change: ApplicationChange) -> None:
         return
     user_id = row.submitted_by or await _representative(change)
     if user_id is not None:
-        member_id = await user_members.add_member(conn, row.applicant_id, user_id, role="ADMIN", now=change.at)
+        member_id = await member_store.add_member(conn, row.applicant_id, user_id, role="ADMIN", now=change.at)
         entry = NewEntry(
             customer_id=row.applicant_id,
             origin=Origin.system(),
@@ -145,7 +145,7 @@ async def _add_administrator(change: ApplicationChange) -> None:
             resource_id=member_id,
             details={"role": "ADMIN"},
         )
-        await audit_record.record(conn, change.bank.vault, entry, now=change.wall)
+        await record.record(conn, change.bank.vault, entry, now=change.wall)
 
 
 async def _representative(change: ApplicationChange) -> UUID | None:
@@ -158,10 +158,10 @@ async def _representative(change: ApplicationChange) -> UUID | None:
 
 async def _user_of(change: ApplicationChange, email: str, name: Name) -> UUID:
     conn = change.action.conn
-    known = await user_store.find_user_by_email(conn, change.bank.vault, user_rules.check_email(email))
+    known = await user_store.find_user_by_email(conn, change.bank.vault, rules.check_email(email))
     if known is not None:
         return known.user_id
-    user_id = await user_members.create_user(
+    user_id = await member_store.create_user(
         conn, change.bank.vault, email=email, first_name=name.first_name, last_name=name.last_name, now=change.wall
     )
     await send_password_link(change.bank, conn, user_id)

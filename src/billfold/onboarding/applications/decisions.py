@@ -6,14 +6,14 @@ from uuid import UUID
 
 from billfold.accounts.addresses import Address
 from billfold.documents import store as document_store
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import forms, store
 from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import Application, open_application
 from billfold.onboarding.applications.ports import CheckedApplication, CheckResult, CheckStatus, IdentityCheck
-from billfold.onboarding.applications.rules import status as application_status
+from billfold.onboarding.applications.rules import status
 from billfold.onboarding.applications.rules.requirements import UNUSABLE
 from billfold.onboarding.applications.types import APPROVE_JOB, ApplicationRow, ApplicationStatus, move_id_of
 from billfold.platform.clock import wall_now
@@ -74,7 +74,7 @@ async def decide(bank: Bank, row: ApplicationRow, result: CheckResult, *, origin
     """
     await screen_application(bank, row, now=now)
     async with changing(bank, row, "reviewed", origin=origin, at=now, wall=wall_now()) as change:
-        application_status.require_decidable(change.row)
+        status.require_decidable(change.row)
         await _apply(change, result)
 
 
@@ -91,7 +91,7 @@ async def settle_check(bank: Bank, row: ApplicationRow, result: CheckResult, *, 
             return
         if result.status == CheckStatus.APPROVED and change.application.missing(bank.seed):
             # A document was found invalid while the check ran.
-            result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(application_status.INCOMPLETE,))
+            result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(status.INCOMPLETE,))
         if result.status in _LEAVING_CHECK and await hits.find_standing(change.action.conn, current.applicant_id):
             result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(*result.reasons, REASON))
         await _apply(change, result)
@@ -118,18 +118,18 @@ async def _apply(change: ApplicationChange, result: CheckResult) -> None:
     reasons = result.reasons
     if result.status == CheckStatus.DOCUMENTS_NEEDED:
         await _send_back(change, result.documents, reasons)
-    await change.move(application_status.RESULTS[result.status], reasons=reasons, wait_until=result.look_again_at)
+    await change.move(status.RESULTS[result.status], reasons=reasons, wait_until=result.look_again_at)
 
 
 async def _approve(change: ApplicationChange) -> None:
-    application_status.require_complete(change.application.missing(change.bank.seed))
+    status.require_complete(change.application.missing(change.bank.seed))
     row = change.row
     if await hits.find_standing(change.action.conn, row.applicant_id):
         raise Refused("sanctions-hit-open", "A name of the application is like one of the sanctions list.")
     await change.update(is_approved=True, exception_reasons=[], updated_at=change.at)
     change.action.details["decision"] = CheckStatus.APPROVED
     job = ScheduledJob(APPROVE_JOB, row.applicant_id, row.customer_id, change.at)
-    await jobs_store.schedule(change.action.conn, [job])
+    await scheduler.schedule(change.action.conn, [job])
 
 
 async def _send_back(change: ApplicationChange, types: Sequence[str], reasons: Sequence[str]) -> None:
@@ -160,13 +160,13 @@ async def run_check_job(bank: Bank, job: ScheduledJob) -> None:
     result = CheckResult(status=CheckStatus.MANUAL_REVIEW)
     if bank.ports.get(IdentityCheck) is not None:
         result = await bank.ports[IdentityCheck].check(_checked(application), now)
-    result = application_status.reviewed_result(
+    result = status.reviewed_result(
         result, application.form, agreement_version=bank.terms.agreements.in_force(et_date(now))
     )
     await settle_check(bank, row, result, move_id=move.move_id, now=now)
     if result.look_again_at is not None and result.status in {CheckStatus.WAITING, CheckStatus.IN_PROGRESS}:
         # If the move has been superseded, the job runs once more and finds nothing to do.
-        await jobs_store.schedule(bank.pool, [job._replace(at=result.look_again_at)])
+        await scheduler.schedule(bank.pool, [job._replace(at=result.look_again_at)])
 
 
 async def run_report_job(bank: Bank, job: ScheduledJob) -> None:
@@ -174,7 +174,7 @@ async def run_report_job(bank: Bank, job: ScheduledJob) -> None:
     move = await store.find_move(bank.pool, job.object_id)
     assert move is not None
     await bank.engine.submit(
-        application_status.ReportApplication(
+        status.ReportApplication(
             caller="application",
             key=move.move_id,
             customers=(move.customer_id,),
@@ -202,12 +202,12 @@ async def run_expire_job(bank: Bank, job: ScheduledJob) -> None:
         return
     now = await bank.now()
     async with changing(bank, row, "closed", origin=Origin.system(), at=now, wall=wall_now()) as change:
-        idle_until = change.row.updated_at + application_status.IDLE_LIMIT
+        idle_until = change.row.updated_at + status.IDLE_LIMIT
         if change.row.status != ApplicationStatus.CREATED:
             change.action.skip()
         elif idle_until > now:
             change.action.skip()
-            await jobs_store.schedule(change.action.conn, [job._replace(at=idle_until)])
+            await scheduler.schedule(change.action.conn, [job._replace(at=idle_until)])
         else:
             await change.move(ApplicationStatus.CLOSED)
 

@@ -23,7 +23,7 @@ from billfold.onboarding.applications.content import (
     seal_application,
 )
 from billfold.onboarding.applications.forms import PARTIES_MAX, RelatedPartyForm
-from billfold.onboarding.applications.rules import fields as application_fields
+from billfold.onboarding.applications.rules import fields
 from billfold.onboarding.applications.rules.fields import merge_content
 from billfold.onboarding.applications.rules.status import require_complete, require_editable
 from billfold.onboarding.applications.types import ApplicationKind, ApplicationRow, ApplicationStatus, applicant_id_of
@@ -67,7 +67,7 @@ async def create_application(
 
     Raises InvalidInput, Refused `duplicate-id`, `customer-not-open`.
     """
-    application_fields.check_form(form, now=call.now, wall=call.wall)
+    fields.check_form(form, now=call.now, wall=call.wall)
     require_active((await call.customer(bank, owner_of(call))).account_status)
     owner, own_id = owner_of(call), application_id or call.new_resource_id(bank.seed)
     content = _tidy(merge_content({}, content_of(form) | {"id": None}))
@@ -98,7 +98,7 @@ async def update_application(
         if check is not None:
             check(change.application)
         content = _tidy(merge_content(content_of(change.application.form), changes))
-        application_fields.check_form(msgspec.convert(content, forms.BusinessForm), now=call.now, wall=call.wall)
+        fields.check_form(msgspec.convert(content, forms.BusinessForm), now=call.now, wall=call.wall)
         await change.save(content)
         return change.application
 
@@ -217,8 +217,8 @@ def party_in(application: Application, party_id: UUID) -> RelatedPartyForm:
 async def _save_party(call: Call, change: ApplicationChange, party_id: UUID, content: Content) -> None:
     content = _tidy(merge_content({}, content))
     party = msgspec.convert(content, RelatedPartyForm)
-    application_fields.check_form(party, now=call.now, wall=call.wall)
-    application_fields.check_ownership((change.application.parties | {party_id: party}).values())
+    fields.check_form(party, now=call.now, wall=call.wall)
+    fields.check_ownership((change.application.parties | {party_id: party}).values())
     await change.save_party(party_id, content)
 
 
@@ -258,7 +258,7 @@ def _changing(
 
 def _tidy(content: Content) -> Content:
     """Return fields with phone numbers as E.164 and without duplicates in sets."""
-    content = application_fields.with_e164_numbers(content)
+    content = fields.with_e164_numbers(content)
     if "roles" in content:
         content["roles"] = list(dict.fromkeys(content["roles"]))
     if "risk_categories" in content.get("risk_info", {}):

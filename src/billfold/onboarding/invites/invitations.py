@@ -10,8 +10,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.data_keys.keys import DataKeys
-from billfold.events.email import outbox
-from billfold.events.email import templates as notices
+from billfold.events.email import outbox, templates
 from billfold.events.email.outbox import mailbox_of
 from billfold.http.caller import Call
 from billfold.identity.users.rules import check_email
@@ -215,7 +214,7 @@ async def _mail(sender: _Sender, change: ApplicationChange, planned: _Planned, *
     bank, invitee = sender.bank, planned.invitee
     company, inviter = (plain_text(each) or "a business" for each in (name_of(change.application), sender.name))
     purpose, verb = _PURPOSES[planned.wanted.invitation_type]
-    notice = notices.application_invite(
+    notice = templates.application_invite(
         invitee.first_name if is_name(invitee.first_name or "") else None,
         company,
         purpose=purpose,

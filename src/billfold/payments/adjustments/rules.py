@@ -12,7 +12,7 @@ import msgspec
 from billfold.accounts.pockets.rules import pocket_of, require_not_closed
 from billfold.accounts.transactions.settlement import BankBooking
 from billfold.bills.rules import fees
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import AuditedAction, Books, Command, Outcome, Reference, book_of, decides
@@ -190,7 +190,7 @@ def _book(
     else:
         posting_no = claw_back(book, pocket, ctx, amount=amount, to=account, terms=ctx.same_day)
     group = ctx.ids.next_group()
-    record.transaction(
+    recording.transaction(
         book,
         pocket,
         posting_no=posting_no,

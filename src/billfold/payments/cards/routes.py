@@ -13,7 +13,7 @@ from billfold.http.schemas import CursorList, SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank, limit_usage
 from billfold.payments.cards import commands, schemas, store
-from billfold.payments.cards.authorizations import store as authorizations
+from billfold.payments.cards.authorizations import store as authorization_store
 from billfold.payments.cards.authorizations.commands import CardLimitsRow, CategoryCode, SetCardLimits, references_of
 from billfold.payments.cards.processor import processor_of
 from billfold.platform.dates import et_date
@@ -287,7 +287,7 @@ async def get_card_limits(caller: Caller, bank: Bank, account_id: UUID, card_id:
     Returns its daily limits: in total, and by merchant category.
     """
     card = await find_card(caller, bank, account_id, card_id=card_id)
-    return render_limits(card_id, await authorizations.find_limits(bank.pool, card.customer_id, card_id))
+    return render_limits(card_id, await authorization_store.find_limits(bank.pool, card.customer_id, card_id))
 
 
 @put(_PATH, tag="cards", refuses=("already-closed",))
@@ -308,4 +308,4 @@ async def set_card_limits(
             categories=data.categories,
         )
     )
-    return render_limits(card_id, await authorizations.find_limits(bank.pool, card.customer_id, card_id))
+    return render_limits(card_id, await authorization_store.find_limits(bank.pool, card.customer_id, card_id))

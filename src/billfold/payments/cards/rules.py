@@ -11,7 +11,7 @@ import msgspec
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
 from billfold.events.kinds import CardStatusPayload
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context
@@ -310,7 +310,7 @@ def _record(book: Book, card: CardRow, ctx: Context, *, is_moved: bool) -> Outco
         book.schedule(STATUS_JOB, card.card_id, ctx.now)
     if is_moved and card.status in _EVENTS:
         payload = CardStatusPayload(card_id=card.card_id, status=card.status)
-        record.event(book, ctx, _EVENTS[card.status], payload)
+        recording.event(book, ctx, _EVENTS[card.status], payload)
     return {"card_id": str(card.card_id), "status": card.status, "magstripe_status": card.magstripe_status}
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from billfold.bills.types import BillSettlement
 from billfold.events import kinds
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import Account
 from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
@@ -136,7 +136,7 @@ def report_moves(books: Books, cmd: ReportMoves, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     for each in cmd.pockets:
         payload = kinds.SettlementPayload(pocket_id=each.pocket_id, settlement_date=cmd.day, moved_to=each.moved_to)
-        record.event(book, ctx, kinds.SETTLEMENT_MOVED, payload=payload)
+        recording.event(book, ctx, kinds.SETTLEMENT_MOVED, payload=payload)
     return {"moved": len(cmd.pockets)}
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.audit.record import AuditedAction
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Outcome
@@ -117,7 +117,7 @@ async def _answer(bank: Bank, conn: Connection, wire: WireRow, case: CaseRow, *,
 
 
 def _audited_case(bank: Bank, wire: WireRow, action: str, code: str) -> AbstractAsyncContextManager[AuditedAction]:
-    return audit_record.audited(
+    return record.audited(
         bank.pool,
         bank.vault,
         wire.customer_id,

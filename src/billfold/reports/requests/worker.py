@@ -14,7 +14,7 @@ from typing import BinaryIO, Final
 import structlog
 
 from billfold.events.notifications.notify import notify
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
@@ -23,7 +23,6 @@ from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.reports import downloads, rules
-from billfold.reports import downloads as download_store
 from billfold.reports.downloads import KeptFile
 from billfold.reports.entries.reader import read_current
 from billfold.reports.entries.store import position_of
@@ -143,11 +142,11 @@ async def _finish(bank: Bank, claim: Claim, kept: KeptFile | None, failure: type
     job = ScheduledJob(types.FINISHED_JOB, claim.batch_id, claim.customer_id, now)
     async with bank.pool.acquire() as conn, conn.transaction():
         if kept is not None:
-            await download_store.add_file(conn, kept)
+            await downloads.add_file(conn, kept)
         file_id = None if kept is None else kept.file.file_id
         outcome = await store.finish(conn, claim, file_id=file_id, failure=failure, now=now)
         if outcome is not None:
-            await jobs_store.schedule(conn, [job])
+            await scheduler.schedule(conn, [job])
         if outcome == types.ReportRequestStatus.COMPLETED:
             await _notify(conn, bank, await store.get_claimed(conn, claim.report_id))
     if outcome is not None:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.fedwire.booking import payment_id
@@ -180,7 +180,7 @@ class SimulatedFedwire:
 async def schedule_answer(bank: Bank, file_id: UUID) -> None:
     """Let the simulated service answer a file of ours."""
     at = await bank.now() + ANSWERS_AFTER
-    await jobs_store.schedule(bank.pool, [ScheduledJob(WIRE_ANSWER, file_id, None, at=at)])
+    await scheduler.schedule(bank.pool, [ScheduledJob(WIRE_ANSWER, file_id, None, at=at)])
 
 
 async def _is_unanswered(bank: Bank, wire: FedwireMessage) -> bool:

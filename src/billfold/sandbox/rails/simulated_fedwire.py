@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Any
 from uuid import UUID
 
-from billfold.payments.wires.iso20022 import types as iso20022_types
+from billfold.payments.wires.iso20022 import types
 from billfold.payments.wires.iso20022.types import CreditTransfer, FedwireMessage, Party, PaymentReturn, ReturnRequest
 
 SENDER = "026009593"
@@ -44,7 +44,7 @@ class SimulatedFed:
         """Return the message that a payment has settled, or was rejected with a code."""
         number = _digits(f"status:{message.message_id}:{code}", 6)
         return self._wire(
-            iso20022_types.PaymentStatus,
+            types.PaymentStatus,
             now,
             message_id=f"{now:%Y%m%d}{_SOURCE}{number:06}{message.message_id[-6:]}",
             original=original_of(message),
@@ -77,11 +77,11 @@ class SimulatedFed:
             settles_on=day,
             sender=bank,
             debtor=Party(name=sender_name),
-            debtor_account=iso20022_types.Account(number=sender_account_number) if sender_account_number else None,
-            debtor_agent=iso20022_types.Agent(routing_number=bank),
-            creditor_agent=iso20022_types.Agent(routing_number=self._routing_number),
+            debtor_account=types.Account(number=sender_account_number) if sender_account_number else None,
+            debtor_agent=types.Agent(routing_number=bank),
+            creditor_agent=types.Agent(routing_number=self._routing_number),
             creditor=Party(name="Holder of the account"),
-            creditor_account=iso20022_types.Account(number=account_number),
+            creditor_account=types.Account(number=account_number),
         )
 
     def payment_return(
@@ -108,7 +108,7 @@ class SimulatedFed:
             amount=settled,
             settles_on=day,
             charges=charges or None,
-            charged_by=iso20022_types.Agent(routing_number=payment_message.receiver) if charges else None,
+            charged_by=types.Agent(routing_number=payment_message.receiver) if charges else None,
             sender=payment_message.receiver,
             debtor=Party(name=payment_message.creditor.name),
             creditor=Party(name=payment_message.debtor.name),
@@ -137,7 +137,7 @@ class SimulatedFed:
     def accept_return(self, request: ReturnRequest, now: datetime) -> FedwireMessage:
         """Return the answer that accepts our return request."""
         return self._wire(
-            iso20022_types.ReturnRequestResponse,
+            types.ReturnRequestResponse,
             now,
             message_id=f"ANSWER{_digits(request.message_id, 12):012}",
             case_id=request.case_id,
@@ -163,10 +163,10 @@ class SimulatedFed:
             information="Returned as requested",
         )
 
-    def _wire(self, shape: type[iso20022_types.Message], now: datetime, **fields: Any) -> FedwireMessage:
+    def _wire(self, shape: type[types.Message], now: datetime, **fields: Any) -> FedwireMessage:
         message = shape(created_at=now, receiver=self._routing_number, **fields)
-        header = iso20022_types.Header(
-            sender=iso20022_types.FEDWIRE_ROUTING_NUMBER,
+        header = types.Header(
+            sender=types.FEDWIRE_ROUTING_NUMBER,
             receiver=self._routing_number,
             business_id=f"{now:%Y%m%d}OMAD{_digits('omad:' + message.message_id, 10):010}",
             message_name=str(type(message).__struct_config__.tag),
@@ -176,10 +176,10 @@ class SimulatedFed:
         return FedwireMessage(header=header, message=message)
 
 
-def original_of(message: CreditTransfer | PaymentReturn) -> iso20022_types.OriginalMessage:
+def original_of(message: CreditTransfer | PaymentReturn) -> types.OriginalMessage:
     """Return the reference of an answer to the message it answers."""
     is_payment = isinstance(message, CreditTransfer)
-    return iso20022_types.OriginalMessage(
+    return types.OriginalMessage(
         message_id=message.message_id,
         message_name="pacs.008.001.08" if is_payment else "pacs.004.001.10",
         created_at=message.created_at,

@@ -8,8 +8,7 @@ import msgspec
 from billfold.http.schemas import one_of
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.payments.cards.authorizations import commands as authorization_types
-from billfold.payments.cards.authorizations import store
+from billfold.payments.cards.authorizations import commands, store
 from billfold.payments.cards.authorizations.commands import (
     Merchant,
     NetworkReference,
@@ -58,7 +57,7 @@ class CardPurchase(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     amount_usdc: Cents
     network_reference: NetworkReference | None = None
     merchant: Merchant = SHOP
-    entry_mode: authorization_types.EntryMode = authorization_types.EntryMode.ECOMMERCE
+    entry_mode: commands.EntryMode = commands.EntryMode.ECOMMERCE
     cash_usdc: Annotated[int, msgspec.Meta(ge=0, le=999_999_999_999)] = 0
     is_partial_allowed: bool = False
     is_purchase_only_allowed: bool = False
@@ -124,9 +123,9 @@ class GenerateCard(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class CardDecision(msgspec.Struct, kw_only=True):
     """The decision of the bank, and the reference under which the purchase continues."""
 
-    decision: Annotated[str, one_of(*authorization_types.Decision)]
+    decision: Annotated[str, one_of(*commands.Decision)]
     approved_amount: int
-    reason: Annotated[str, one_of(*authorization_types.DeclineReason)] | None
+    reason: Annotated[str, one_of(*commands.DeclineReason)] | None
     network_reference: str
 
 
@@ -150,7 +149,7 @@ async def swipe_card(caller: Caller, bank: Bank, data: CardSwipe) -> CardDecisio
     if decision.approved_amount:
         settles_on = bank.calendars.add_fed_days(et_date(caller.now), SETTLES_AFTER)
         await schedule_clearing(
-            bank, owner, authorization_types.authorization_id_of(card_id, decision.network_reference), settles_on
+            bank, owner, commands.authorization_id_of(card_id, decision.network_reference), settles_on
         )
     return decision
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from billfold.bills.rules import fees
 from billfold.events import kinds
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import BANK_ROLE, Book, fee_due, refresh_due
 from billfold.ledger.book.draft import Lot, PocketBook
 from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
@@ -74,7 +74,7 @@ def _redeem(book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list
     pocket.realised += par - earnings
     if pocket.reinvestment_weeks is None:
         pocket.uninvested += par
-    trade_id = record.trade(
+    trade_id = recording.trade(
         book,
         pocket,
         ctx,
@@ -89,7 +89,7 @@ def _redeem(book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list
         settles_on=book.business_date,
     )
     payload = kinds.MaturityPayload(trade_id=trade_id, pocket_id=pocket.pocket_id, cusip=cusip)
-    record.event(book, ctx, kinds.TRADE_MATURITY, payload=payload)
+    recording.event(book, ctx, kinds.TRADE_MATURITY, payload=payload)
 
 
 Step = Callable[["Book", "PocketBook", "Context"], None]

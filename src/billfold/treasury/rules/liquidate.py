@@ -2,9 +2,9 @@
 
 from datetime import date
 
-from billfold.bills.rules import lots as lots_module
+from billfold.bills.rules import lots as bill_lots
 from billfold.bills.rules.lots import Sale
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import Lot, PocketBook
 from billfold.ledger.context import Context, SaleTerms
@@ -33,7 +33,7 @@ def raise_cash(book: Book, pocket: PocketBook, ctx: Context, need: int, *, terms
     if missing <= 0:
         return True
     worth = early - pocket.unsettled_discount if early else 0
-    sales = lots_module.plan_sale(pocket.lots, missing - worth, terms.price_of)
+    sales = bill_lots.plan_sale(pocket.lots, missing - worth, terms.price_of)
     if sales is None:
         return False
     if early:
@@ -63,14 +63,14 @@ def _sell(book: Book, pocket: PocketBook, ctx: Context, sale: Sale[Lot], settles
     away = book.internal_account(AccountKind.STREET, sale.cusip)
     tax = earnings = 0
     for lot, units in sale.taken:
-        tax_part = lots_module.allocate_basis(lot.tax_basis, units, lot.balance)
-        earnings_part = lots_module.allocate_basis(lot.earnings_basis, units, lot.balance)
+        tax_part = bill_lots.allocate_basis(lot.tax_basis, units, lot.balance)
+        earnings_part = bill_lots.allocate_basis(lot.earnings_basis, units, lot.balance)
         book.post(lot, away, units)
         book.lot_out(pocket, lot, tax_part, earnings=earnings_part)
         tax += tax_part
         earnings += earnings_part
     pocket.realised += sale.proceeds_cents - earnings
-    record.trade(
+    recording.trade(
         book,
         pocket,
         ctx,

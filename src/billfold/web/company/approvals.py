@@ -24,8 +24,7 @@ from billfold.approvals.transfer_requests_routes import (
     get_transfer_request,
     list_transfer_requests,
 )
-from billfold.identity.users import passkeys
-from billfold.identity.users import store as user_store
+from billfold.identity.users import passkeys, store
 from billfold.identity.users.rules import Confirmation
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 from billfold.platform.money import format_usd
@@ -237,7 +236,7 @@ class SignedDecision(NamedTuple):
 async def request_options(page: PageContext, decision: SignedDecision) -> tuple[str, str]:
     """Return a nonce, and the JSON options with which a browser asks the visitor's passkey to sign a decision."""
     nonce = secrets.token_urlsafe(_NONCE_BYTES)
-    known = await user_store.list_passkeys(page.pool, page.user.user_id)
+    known = await store.list_passkeys(page.pool, page.user.user_id)
     challenge = decision.challenge(nonce)
     await passkeys.keep_challenge(page.pool, challenge, page.cookie_hash, now=page.now)
     return nonce, passkeys.sign_in_options(page.server.site, challenge, known)
@@ -371,7 +370,7 @@ async def _page(company: Company, name: str, *, request: Any, **facts: Any) -> P
         may_decide=may_decide(company, request),
         is_own=request.requested_by.member_id == company.own.member_id,
         comment=company.page.form.get("comment", ""),
-        factors=await user_store.get_factors(company.page.pool, company.page.user.user_id),
+        factors=await store.get_factors(company.page.pool, company.page.user.user_id),
         **facts,
     )
 

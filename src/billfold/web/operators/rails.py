@@ -13,8 +13,7 @@ from billfold.identity.operators import recorded
 from billfold.payments.ach.nacha.reader import read_lines
 from billfold.payments.cards.settlement.file_format import read_file
 from billfold.payments.cards.settlement.records import Unreadable
-from billfold.payments.files import retries
-from billfold.payments.files import store as files_store
+from billfold.payments.files import retries, store
 from billfold.payments.files.retries import propose_close
 from billfold.payments.files.store import read_content
 from billfold.payments.files.types import InvalidFile
@@ -102,7 +101,7 @@ _FIRST_DIGITS_MAX = 7
 
 
 async def _show(operator: BankPage, file_id: str, wrong: FormError = "") -> PageResponse:
-    file = await files_store.find_file(operator.bank.pool, path_id(file_id))
+    file = await store.find_file(operator.bank.pool, path_id(file_id))
     first = operator.page.query.get("first", "0")
     number = int(first) if first.isascii() and first.isdigit() and len(first) <= _FIRST_DIGITS_MAX else 0
     if file.size_bytes > READ_BYTES_MAX:
@@ -126,7 +125,7 @@ async def list_files(operator: InBank) -> PageResponse:
     """List the newest files, by the filters of the query."""
     sent, choices = operator.page.query, {"rail": RAILS, "direction": DIRECTIONS, "state": STATES}
     filters = {name: sent[name] for name, known in choices.items() if sent.get(name) in known}
-    files = await files_store.list_files(operator.bank.pool, **filters, limit=_FILES_MAX)
+    files = await store.list_files(operator.bank.pool, **filters, limit=_FILES_MAX)
     shown = [(each, retries.retry_state_of(each)) for each in files]
     return operator.render(
         "bank_rails",

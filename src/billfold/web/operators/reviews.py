@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from litestar import get, post
 from litestar.response import Response
 
-from billfold.documents import store as document_store
+from billfold.documents import store
 from billfold.documents.ports import StoredFileMissing
 from billfold.documents.store import fetch_opened
 from billfold.identity.operators import Power, recorded
@@ -79,7 +79,7 @@ async def decide_review(operator: InBank, kind: str, object_id: str) -> PageResp
 async def download_document(operator: InBank, document_id: str) -> PageResponse:
     """Send a document's file as an attachment that no browser displays, because it comes from outside."""
     operator.by.require(Power.DECIDE)
-    row = await document_store.get_document(operator.bank.pool, path_id(document_id))
+    row = await store.get_document(operator.bank.pool, path_id(document_id))
     details = {"type": row.type, "user_id": str(operator.page.user.user_id)}
     async with recorded(operator.bank, operator.by, "review.download", ("document", row.document_id), **details):
         try:

@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 from tests.support.browser import first_match
 
-from billfold.accounts.customers import cli as customers_cli
-from billfold.accounts.pockets import cli as pockets_cli
+from billfold.accounts.customers import cli as customer_cli
+from billfold.accounts.pockets import cli as pocket_cli
 from billfold.cli.context import CliError
 from billfold.dual_control import cli
 from billfold.dual_control.decisions import confirm, propose, withdraw
@@ -17,7 +17,7 @@ from billfold.identity.operators import Operator
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform import ids
 from billfold.platform.errors import Refused, Unavailable
-from billfold.web.operators import freezes as freezes_page
+from billfold.web.operators import freezes as operator_freezes
 
 
 async def test_a_freeze_is_applied_when_a_second_operator_confirms_it(bank, operators, customer_desk):
@@ -48,7 +48,7 @@ async def test_a_freeze_is_applied_when_a_second_operator_confirms_it(bank, oper
 async def test_cli_freeze_commands_require_two_operators(bank, customer_desk):
     customer = customer_desk.team.customer
     with pytest.raises(CliError):
-        await customers_cli.freeze(bank, customer, reason="Court order")
+        await customer_cli.freeze(bank, customer, reason="Court order")
     for freezes, status in ((True, "FROZEN"), (False, "PENDING")):
         made = await propose(bank, FreezeSubject.CUSTOMER, customer, freezes=freezes, reason="Court order", by=OLGA)
         with pytest.raises(Refused) as refused:
@@ -79,9 +79,9 @@ async def test_a_stale_redundant_or_unauthorized_freeze_proposal_cannot_be_confi
     await bank.pool.execute(role, olga.user_id, "APPROVER")
     assert await refusal() == "proposal-lapsed"
     await bank.pool.execute(role, olga.user_id, "MANAGER")
-    await customers_cli.freeze(bank, customer, reason="Theft", alone=True)
+    await customer_cli.freeze(bank, customer, reason="Theft", alone=True)
     assert await refusal() == "freeze-changes-nothing"
-    await customers_cli.unfreeze(bank, customer, reason="Found", alone=True)
+    await customer_cli.unfreeze(bank, customer, reason="Found", alone=True)
     await customer_desk.clock.advance(timedelta(days=7, minutes=1))
     assert await refusal() == "proposal-lapsed"
     await olga.go("/bank/freezes")
@@ -103,11 +103,11 @@ async def test_an_unfreeze_proposal_ends_only_the_freeze_it_was_made_for(bank, o
         await olga.go("/bank/freezes")
         assert "by operator" in olga.text
         if subject == of_pocket:
-            await pockets_cli.unfreeze(bank, subject[1], alone=True)
-            await pockets_cli.freeze(bank, subject[1], alone=True)
+            await pocket_cli.unfreeze(bank, subject[1], alone=True)
+            await pocket_cli.freeze(bank, subject[1], alone=True)
         else:
-            await customers_cli.unfreeze(bank, subject[1], reason="Found", alone=True)
-            await customers_cli.freeze(bank, subject[1], reason="Court order", alone=True)
+            await customer_cli.unfreeze(bank, subject[1], reason="Found", alone=True)
+            await customer_cli.freeze(bank, subject[1], reason="Court order", alone=True)
         with pytest.raises(Refused) as refused:
             await _confirmed_by_otto(bank, first.proposal_id)
         assert refused.value.code == "freeze-changed"
@@ -122,7 +122,7 @@ async def test_an_unfreeze_proposal_ends_only_the_freeze_it_was_made_for(bank, o
     await withdraw(bank, later.proposal_id, by=OLGA)
     every = [each.proposal_id for each in await _listed(bank)]
     assert (every[0], len(every)) == (waits.proposal_id, 8), "what is open comes first"
-    monkeypatch.setattr(freezes_page, "_PAGE", 3)
+    monkeypatch.setattr(operator_freezes, "_PAGE", 3)
     assert await _count_on_pages(olga) == len(every)
 
 
@@ -144,14 +144,14 @@ async def test_an_interrupted_unfreeze_proposal_does_not_end_a_later_freeze(
             await submit(command)
         raise Unavailable("The database is unavailable.")
 
-    await pockets_cli.freeze(bank, pocket[1], alone=True)
+    await pocket_cli.freeze(bank, pocket[1], alone=True)
     made = await propose(bank, *pocket, freezes=False, reason="Found", by=OLGA)
     with monkeypatch.context() as patch, pytest.raises(Unavailable):
         patch.setattr(bank.engine, "submit", cut_off)
         await _confirmed_by_otto(bank, made.proposal_id)
     if not is_carried_out:
-        await pockets_cli.unfreeze(bank, pocket[1], alone=True)
-    await pockets_cli.freeze(bank, pocket[1], alone=True)
+        await pocket_cli.unfreeze(bank, pocket[1], alone=True)
+    await pocket_cli.freeze(bank, pocket[1], alone=True)
     if is_carried_out:
         assert "APPLIED" in await _confirmed_by_otto(bank, made.proposal_id)
     else:

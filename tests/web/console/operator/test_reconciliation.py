@@ -7,7 +7,7 @@ from tests.support.approvals import confirm_as_otto
 
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Direction, Rail
-from billfold.payments.adjustments import cli as adjustments_cli
+from billfold.payments.adjustments import cli
 from billfold.payments.suspense.rules import NOT_RETURNABLE
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform import ids
@@ -96,7 +96,7 @@ async def test_a_debit_without_a_return_message_is_returned_by_hand_or_written_o
 @pytest.mark.parametrize("is_carried_out", [False, True])
 async def test_an_interrupted_confirmation_books_a_movement_once(bank, customer_desk, monkeypatch, is_carried_out):
     pocket, submit = UUID((await customer_desk.pocket()).id), bank.engine.submit
-    said = await adjustments_cli.create(bank, pocket, 25_00, description="Welcome")
+    said = await cli.create(bank, pocket, 25_00, description="Welcome")
 
     async def cut_off(command):
         if is_carried_out:

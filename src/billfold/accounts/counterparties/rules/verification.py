@@ -15,8 +15,7 @@ from billfold.accounts.counterparties.commands import (
     SettleScreening,
 )
 from billfold.accounts.counterparties.names import NameMatch, match_names
-from billfold.accounts.counterparties.rules import manage
-from billfold.accounts.counterparties.rules import verification_kinds as rules
+from billfold.accounts.counterparties.rules import manage, verification_kinds
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee, SanctionsStatus
 from billfold.documents.ports import DocumentRow
@@ -47,7 +46,7 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
             "left": 0,
         }
     failures = verification["failures"] + 1
-    left = rules.CONFIRMATION_ATTEMPTS_MAX - failures
+    left = verification_kinds.CONFIRMATION_ATTEMPTS_MAX - failures
     counted = msgspec.structs.replace(payee, verification={**verification, "failures": failures})
     if left > 0:
         _save(book, ctx, counted)
@@ -100,8 +99,8 @@ def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
     known = msgspec.structs.replace(payee, details=details, verification={**payee.verification, "account": account})
     if cmd.numbers:
         _save_details(book, ctx, known)
-    status = rules.PROVIDER_STATUSES[cmd.link_status]
-    if status == "PENDING_REVIEW" or (status == "APPROVED" and rules.account_of(details) is None):
+    status = verification_kinds.PROVIDER_STATUSES[cmd.link_status]
+    if status == "PENDING_REVIEW" or (status == "APPROVED" and verification_kinds.account_of(details) is None):
         _save(book, ctx, known)
         return _outcome(payee)
     return _close(book, ctx, known, status=status, text=f"The account's bank says: {cmd.link_status}.")
@@ -117,7 +116,7 @@ def settle_screening(books: Books, cmd: SettleScreening, ctx: Context) -> Outcom
         return _outcome(payee)
     screened = msgspec.structs.replace(payee, verification={**payee.verification, "sanctions": cmd.sanctions})
     if cmd.sanctions == SanctionsStatus.CONFIRMED:
-        return _close(book, ctx, screened, status="REJECTED", text=rules.SANCTION_SCREEN_FAILED)
+        return _close(book, ctx, screened, status="REJECTED", text=verification_kinds.SANCTION_SCREEN_FAILED)
     _save(book, ctx, screened)
     if cmd.sanctions == SanctionsStatus.OPEN:
         return _outcome(payee, manage.notification_of(payee, "is reviewed by the bank and cannot be paid until then"))
@@ -146,15 +145,15 @@ def verify_by_wire(book: Book, ctx: Context, sender: Account, name: str) -> tupl
     found: UUID | None = None
     moves: list[Any] = []
     for payee in list(book.counterparties.values()):
-        account = rules.account_of(payee.details)
+        account = verification_kinds.account_of(payee.details)
         if payee.status == CounterpartyStatus.UNLINKED or account is None:
             continue
-        if not rules.accounts_match(account, sender):
+        if not verification_kinds.accounts_match(account, sender):
             continue
         found = found or payee.counterparty_id
         if payee.status == CounterpartyStatus.PENDING and payee.verification["type"] == "incoming_wire":
             if match_names(payee.name, name) == NameMatch.NO_MATCH:
-                told = {**payee.verification, "description": rules.OTHER_SENDER}
+                told = {**payee.verification, "description": verification_kinds.OTHER_SENDER}
                 _save(book, ctx, msgspec.structs.replace(payee, verification=told))
                 continue
             outcome = _close(book, ctx, payee, status="APPROVED", text="A wire came from the account.")
@@ -179,7 +178,7 @@ def _close(book: Book, ctx: Context, payee: Payee, *, status: str, text: str) ->
     closed = msgspec.structs.replace(
         payee,
         status=CounterpartyStatus.VERIFIED if approved else CounterpartyStatus.UNLINKED,
-        verification=rules.close_verification(payee.verification, status, text),
+        verification=verification_kinds.close_verification(payee.verification, status, text),
     )
     _save(book, ctx, closed)
     return _outcome(payee, manage.notification_of(payee, "was verified" if approved else "could not be verified"))

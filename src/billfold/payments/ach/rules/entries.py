@@ -8,7 +8,7 @@ import msgspec
 
 from billfold.accounts.pockets.commands import Hold
 from billfold.events import kinds
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
@@ -63,7 +63,7 @@ def raise_ach_event(book: Book, ctx: Context, entry: AchEntry, kind: EventKind[k
     """Raise an event about an entry; entries of the bank itself raise none."""
     if entry.pocket_id is not None:
         payload = kinds.AchPayload(service_account_id=entry.pocket_id, ach_id=entry.ach_id)
-        record.event(book, ctx, kind, payload=payload)
+        recording.event(book, ctx, kind, payload=payload)
 
 
 def approve(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _close_with_transaction(
     trace_number: str | None = None,
 ) -> None:
     """Record the transaction of the entry's posting, and close the journal entry."""
-    record.transaction(
+    recording.transaction(
         book,
         pocket,
         posting_no=posting_no,

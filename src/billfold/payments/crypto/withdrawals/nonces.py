@@ -7,8 +7,7 @@ from billfold.data_keys.data_key import PartyField
 from billfold.data_keys.keys import DataKeys
 from billfold.payments.crypto.chains import Token, units_of
 from billfold.payments.crypto.nodes import NodeUnavailable
-from billfold.payments.crypto.withdrawals import store
-from billfold.payments.crypto.withdrawals import transactions as rules
+from billfold.payments.crypto.withdrawals import store, transactions
 from billfold.payments.crypto.withdrawals.rules import WithdrawalRow
 from billfold.payments.crypto.withdrawals.store import WaitingWithdrawal
 from billfold.payments.crypto.withdrawals.transactions import Fees, OutgoingTransaction, WalletProblem
@@ -69,7 +68,7 @@ async def _reserve(this: Round, waiting: WaitingWithdrawal, address: str) -> boo
     outgoing = await store.list_outgoing(this.bank.pool, this.chain.name)
     await _check_nonce(this, outgoing)
     await _check_tokens(this, outgoing, token=token, row=row)
-    transaction = rules.payment(
+    transaction = transactions.payment(
         this.chain.chain_id, 0, token=token.address, recipient=address, units=units, gas_limit=0, fees=fees
     )
     estimates = await this.ask_all(lambda node: node.estimate_gas(this.wallet.address, transaction))
@@ -78,7 +77,7 @@ async def _reserve(this: Round, waiting: WaitingWithdrawal, address: str) -> boo
         return await store.refuse(this.bank.pool, row, _NOT_PAYABLE, now=this.wall)
     if len(usable) < len(estimates):
         raise Blocked(WalletProblem.NODES_DISAGREE, "Nodes disagree on whether the token would refuse a payment.")
-    gas_limit = rules.gas_limit_of(max(usable))
+    gas_limit = transactions.gas_limit_of(max(usable))
     await _check_gas(this, outgoing, fees=fees, gas_limit=gas_limit)
     async with this.bank.pool.acquire() as conn, conn.transaction():
         return await store.reserve(conn, this.wallet, row, token=token.address, gas_limit=gas_limit, now=this.wall)
@@ -90,7 +89,7 @@ async def current_fees(this: Round) -> Fees:
     priority_fees = await this.ask_available(lambda node: node.priority_fee())
     if not base_fees or not priority_fees:
         raise Blocked(WalletProblem.NODE_UNAVAILABLE, "No node says what a transaction costs.")
-    return rules.current_fees(max(base_fees), max(priority_fees))
+    return transactions.current_fees(max(base_fees), max(priority_fees))
 
 
 async def _check_nonce(this: Round, outgoing: list[OutgoingTransaction]) -> None:

@@ -16,7 +16,7 @@ from billfold.accounts.counterparties.rules.verification_kinds import check_paya
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Command, Outcome, Reference, book_of, decides
@@ -279,7 +279,7 @@ def _record(
     book: Book, pocket: PocketBook, ctx: Context, row: WithdrawalRow, *, posting_no: int, group: UUID, is_sent: bool
 ) -> None:
     to = f"{row.asset} to {row.counterparty_name}"
-    record.transaction(
+    recording.transaction(
         book,
         pocket,
         posting_no=posting_no,
@@ -296,7 +296,7 @@ def _record(
 
 def _raise_event(book: Book, ctx: Context, kind: EventKind[kinds.CryptoPayload], of: SendUsdc | WithdrawalRow) -> None:
     payload = kinds.CryptoPayload(crypto_transfer_id=of.withdrawal_id, service_account_id=of.pocket_id)
-    record.event(book, ctx, kind, payload=payload)
+    recording.event(book, ctx, kind, payload=payload)
 
 
 def _outcome(withdrawal: WithdrawalRow) -> Outcome:

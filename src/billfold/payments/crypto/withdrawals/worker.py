@@ -13,9 +13,7 @@ from billfold.data_keys.data_key import DataKey, PartyField
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
 from billfold.payments.crypto.chains import Chain, Chains, units_of
-from billfold.payments.crypto.withdrawals import rules as commands
-from billfold.payments.crypto.withdrawals import store
-from billfold.payments.crypto.withdrawals import transactions as rules
+from billfold.payments.crypto.withdrawals import rules, store, transactions
 from billfold.payments.crypto.withdrawals.nonces import current_fees, reserve_nonces
 from billfold.payments.crypto.withdrawals.signing import Signer, UnsignedTransaction
 from billfold.payments.crypto.withdrawals.transactions import (
@@ -73,14 +71,14 @@ def _wants_another(this: Round, each: OutgoingTransaction, latest: Signature, *,
 async def _sign_next(this: Round, each: OutgoingTransaction, data_key: DataKey | None) -> Signature:
     """Sign and store the next attempt; return the stored one. Raises Blocked."""
     cap = this.chain.fee_cap_gwei * 10**9
-    fees = rules.fees_for_next(each.latest, await current_fees(this), cap=cap)
+    fees = transactions.fees_for_next(each.latest, await current_fees(this), cap=cap)
     if fees is None:
         _complain(this, each, WalletProblem.FEE_CAP_REACHED, f"A replacement would cost more than {cap} wei per gas.")
     # If the customer is stopped between the nonce and the first signature, a transaction that pays nothing uses the
     # nonce.
     transaction, is_unsigned = each.transaction, each.latest is None
-    is_canceled = transaction.requested == rules.OperatorRequest.CANCEL or (is_unsigned and each.is_stopped)
-    intent = rules.intent_of_next(each.latest, is_stopped=is_canceled)
+    is_canceled = transaction.requested == transactions.OperatorRequest.CANCEL or (is_unsigned and each.is_stopped)
+    intent = transactions.intent_of_next(each.latest, is_stopped=is_canceled)
     unsigned = _unsigned(this, each, data_key, intent=intent, fees=fees)
     signed = await this.sign(unsigned, transaction.withdrawal_id)
     assert data_key is not None
@@ -107,7 +105,7 @@ def _unsigned(
 ) -> UnsignedTransaction:
     reserved = each.reservation
     if intent == Intent.CANCEL:
-        return rules.cancellation(this.chain.chain_id, reserved.nonce, wallet=reserved.wallet, fees=fees)
+        return transactions.cancellation(this.chain.chain_id, reserved.nonce, wallet=reserved.wallet, fees=fees)
     recipient = PartyField.ACCOUNT.open(data_key, each.address)
     token = this.chain.find_token(reserved.token)
     if recipient is None or token is None:
@@ -115,7 +113,7 @@ def _unsigned(
         _complain(this, each, WalletProblem.UNEXPLAINED, detail)
     units, gas_limit = units_of(each.cents, token.decimals), reserved.gas_limit
     to = {"token": token.address, "recipient": recipient}
-    return rules.payment(this.chain.chain_id, reserved.nonce, **to, units=units, gas_limit=gas_limit, fees=fees)
+    return transactions.payment(this.chain.chain_id, reserved.nonce, **to, units=units, gas_limit=gas_limit, fees=fees)
 
 
 async def _send(this: Round, each: OutgoingTransaction, latest: Signature, *, data_key: DataKey | None) -> None:
@@ -183,12 +181,12 @@ async def _settle(this: Round, each: OutgoingTransaction, seen: Sequence[Sightin
         if isinstance(one, Blocked):
             raise one
     try:
-        found = rules.agreed(sightings, nodes=len(this.nodes))
-    except rules.Disagreement:
+        found = transactions.agreed(sightings, nodes=len(this.nodes))
+    except transactions.Disagreement:
         detail = "nodes report different outcomes of it."
         this.problems.append(this.blocked(transaction.withdrawal_id, WalletProblem.NODES_DISAGREE, detail))
         return False
-    state = rules.state_of(found)
+    state = transactions.state_of(found)
     if state is None:
         detail = f"{found.transaction_hash} succeeded but did not make its payment."
         this.problems.append(this.blocked(transaction.withdrawal_id, WalletProblem.UNEXPLAINED, detail))
@@ -215,7 +213,7 @@ async def _see(this: Round, node: WalletNode, each: OutgoingTransaction, *, reci
         outcome: TransactionState | None = TransactionState.DISPLACED
         if intent is not None:
             is_paid = receipt.has_transfer(reserved.token, reserved.wallet, recipient, units=units)
-            outcome = rules.outcome_of(intent, is_success=receipt.is_success, is_paid=is_paid)
+            outcome = transactions.outcome_of(intent, is_success=receipt.is_success, is_paid=is_paid)
         number, is_final = receipt.block_number, receipt.block_number <= final
         return Sighting(transaction_hash, number, receipt.block_hash, receipt.fee, outcome, is_final)
 
@@ -232,7 +230,9 @@ async def _see(this: Round, node: WalletNode, each: OutgoingTransaction, *, reci
     receipt = await node.find_receipt(found.transaction_hash)
     if receipt is None:
         return PENDING
-    is_payment = found.to.lower() == reserved.token.lower() and found.data == rules.transfer_data(recipient, units)
+    is_payment = found.to.lower() == reserved.token.lower() and found.data == transactions.transfer_data(
+        recipient, units
+    )
     return sight(receipt, found.transaction_hash, Intent.PAY if is_payment else None)
 
 
@@ -257,16 +257,16 @@ async def report_transactions(this: Round) -> int:
     return len(found) - len(failed)
 
 
-def _command(transaction: ChainTransaction) -> commands.WithdrawalCommand:
+def _command(transaction: ChainTransaction) -> rules.WithdrawalCommand:
     withdrawal_id, final_hash = transaction.withdrawal_id, transaction.transaction_hash
     named: dict[str, Any] = {"withdrawal_id": withdrawal_id, "references": (withdrawal_id,)}
     named |= {"key": withdrawal_id, "customers": (transaction.customer_id,)}
     if transaction.state in _SENT:
-        return commands.SubmitWithdrawal(caller="crypto:sent", **named)
+        return rules.SubmitWithdrawal(caller="crypto:sent", **named)
     named["caller"] = "crypto:final"
     if transaction.state == TransactionState.CONFIRMED:
-        return commands.CompleteWithdrawal(transaction_hash=str(final_hash), **named)
-    return commands.RejectWithdrawal(reason=str(transaction.reason), transaction_hash=final_hash, **named)
+        return rules.CompleteWithdrawal(transaction_hash=str(final_hash), **named)
+    return rules.RejectWithdrawal(reason=str(transaction.reason), transaction_hash=final_hash, **named)
 
 
 _STEPS: Final = (

@@ -15,7 +15,7 @@ from billfold.accounts.counterparties.rules.verification_kinds import check_paya
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording as book_recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
@@ -104,7 +104,7 @@ def _refund(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
     )
     if wire.fee:
         posting_no = book.post(book.internal_account(AccountKind.PROMOTIONS), pocket.bank, wire.fee)
-        record.transaction(
+        book_recording.transaction(
             book,
             pocket,
             posting_no=posting_no,
@@ -245,7 +245,7 @@ def _book(book: Book, pocket: PocketBook, wire: WireRow, cmd: SendWire, ctx: Con
 
 
 def _charge(book: Book, pocket: PocketBook, ctx: Context, fee: int, group: UUID) -> None:
-    record.transaction(
+    book_recording.transaction(
         book,
         pocket,
         posting_no=pay_fee(book, pocket, ctx, fee),

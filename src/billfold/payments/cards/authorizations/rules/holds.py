@@ -13,7 +13,7 @@ import msgspec
 from billfold.accounts.pockets.rules import pocket_of
 from billfold.events import kinds
 from billfold.events.kinds import CardTransactionPayload
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.book.postings import RELEASED
@@ -188,7 +188,7 @@ def record_card_transaction(
 ) -> None:
     """Record the transaction of a posting as the `places`-th of an authorization."""
     merchant = msgspec.json.decode(row.merchant, type=Merchant)
-    record.transaction(
+    recording.transaction(
         book,
         pocket,
         posting_no=posting_no,
@@ -232,7 +232,7 @@ def raise_card_event(
 ) -> None:
     """Raise an event of a card payment."""
     payload = CardTransactionPayload(card_id=card.card_id, amount=cents, account_id=card.pocket_id)
-    record.event(book, ctx, kind, payload)
+    recording.event(book, ctx, kind, payload)
 
 
 def decided(
