@@ -165,7 +165,7 @@ async def test_a_job_with_stale_market_data_is_deferred_until_an_import(bank):
             await Worker(bank).work_once()
     assert [(each["event"], each["log_level"]) for each in logs] == [("scheduled_job_failed", "warning")]
     await import_both(bank)
-    await MarketRefresher(bank.pool, bank.market, activation_delay=0).look()
+    await MarketRefresher(bank.pool, bank.market, activation_delay=0).refresh()
     assert await Worker(bank).work_once() == 1
     assert runs[0] < runs[1]
     assert await list_failed(bank.pool) == []

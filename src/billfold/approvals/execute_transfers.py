@@ -188,9 +188,9 @@ async def _command_for(
     """
     order = content.transfer
     if isinstance(order, transfer_orders.WireOrder):
-        return _wire(customer_id, content, order, unverified_wires=unverified_wires, approved=approved)
+        return _wire_command(customer_id, content, order, unverified_wires=unverified_wires, approved=approved)
     if isinstance(order, transfer_orders.UsdcOrder):
-        return await _usdc(bank, conn, customer_id, content=content, approved=approved)
+        return await _usdc_command(bank, conn, customer_id, content=content, approved=approved)
     customer = await find_customer(conn, customer_id)
     if customer is None or customer.partner_id is None:
         raise NotFound
@@ -225,7 +225,7 @@ def _on_us(order: transfer_orders.OnUsOrder, counterparty_id: UUID | None) -> Tr
     )
 
 
-def _wire(
+def _wire_command(
     customer_id: UUID,
     content: RequestContent,
     order: transfer_orders.WireOrder,
@@ -253,7 +253,9 @@ def _wire(
     )
 
 
-async def _usdc(bank: Bank, conn: Db, customer_id: UUID, *, content: RequestContent, approved: bool) -> SendUsdc:
+async def _usdc_command(
+    bank: Bank, conn: Db, customer_id: UUID, *, content: RequestContent, approved: bool
+) -> SendUsdc:
     order = content.transfer
     assert isinstance(order, transfer_orders.UsdcOrder)
     details = (content.payee or {})["details"]

@@ -190,11 +190,11 @@ async def check_same_payee(
     if content.counterparty_id is None:
         return
     now, then = await get_payee(conn, customer_id, content), content.payee or {}
-    if now != then and _opened(now, data_key) != _opened(then, data_key):
+    if now != then and _decrypt_payee(now, data_key) != _decrypt_payee(then, data_key):
         raise Refused("content-changed", "The counterparty has changed since the request. Send a new request.")
 
 
-def _opened(payee: Mapping[str, Any], data_key: DataKey | None) -> dict[str, Any]:
+def _decrypt_payee(payee: Mapping[str, Any], data_key: DataKey | None) -> dict[str, Any]:
     return {**payee, "details": open_details(data_key, payee.get("details", {}))}
 
 
@@ -202,7 +202,7 @@ async def list_registered_owners(bank: Bank, requests: Sequence[TransferRequest]
     """Return by request the owner of the account it pays, for accounts at this bank."""
     ring = await bank.ports[DataKeys].load(bank.pool, {each.customer_id for each in requests})
     paid = {
-        each.request_id: _entry_of(_opened(payee, ring.get(each.customer_id)), bank.settings.bank_routing_number)
+        each.request_id: _entry_of(_decrypt_payee(payee, ring.get(each.customer_id)), bank.settings.bank_routing_number)
         for each in requests
         if (payee := content_of(each).payee) is not None
     }

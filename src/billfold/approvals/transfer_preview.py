@@ -58,10 +58,10 @@ async def preview(bank: Bank, customer_id: UUID, content: RequestContent, *, by:
         async with conn.transaction(isolation="repeatable_read", readonly=True):
             run = await check_feasible(bank, conn, content, customer_id=customer_id)
             stored = await store.get_pocket(conn, customer_id, content.pocket_id)
-    return previewed(run, content, stored, terms=terms)
+    return preview_of_run(run, content, stored, terms=terms)
 
 
-def previewed(
+def preview_of_run(
     run: DryRun, content: RequestContent, stored: PocketRow, *, terms: ApprovalRequirement | None
 ) -> PreviewedTransfer:
     """Return the result of a dry run for the paying Pocket; the receiving Pocket is left out."""

@@ -55,12 +55,12 @@ async def create(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
             client_id=by.client_id,
             created_at=by.now,
             expires_at=by.now + rules.REQUEST_LIFETIME,
-            **await _columns(bank, by, content, conn=conn),
+            **await _content_columns(bank, by, content, conn=conn),
         )
         if not is_new:
             audited_action.skip()
             return await _same_or_refuse(conn, by, content)
-        return await _submitted(audited_action, by, content)
+        return await _after_submission(audited_action, by, content)
 
 
 async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequest:
@@ -78,14 +78,14 @@ async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
             raise Refused("forbidden", "Only the requester can change the transfer request.")
         TRANSFER_REQUESTS.check_pending(before)
         await _check_id(conn, content.request_id)
-        columns = await _columns(bank, by, content, conn=conn)
+        columns = await _content_columns(bank, by, content, conn=conn)
         if columns["content"] == before.content:
             audited_action.skip()
             return before
         await reviews.void_reviews(audited_action, by, content.request_id)
         columns["version"] = (before.version or 1) + 1
         await update(audited_action, TRANSFER_REQUESTS.table, *key, where="status = 'PENDING'", **columns)
-        return await _submitted(audited_action, by, content)
+        return await _after_submission(audited_action, by, content)
 
 
 async def cancel(by: Actor, request_id: UUID) -> None:
@@ -123,7 +123,7 @@ async def decide(bank: Bank, by: Actor, request_id: UUID, *, verdict: Verdict) -
         if status != "PENDING":
             await TRANSFER_REQUESTS.move(audited_action, found, status, now=by.now)
         more = " More approvals are needed." if status == "PENDING" else ""
-        await _notify(
+        await _notify_team(
             audited_action,
             by,
             found,
@@ -146,9 +146,9 @@ async def find_same(by: Actor, content: RequestContent) -> TransferRequest | Non
 # -- of each -----------------------------------------------------------------------------
 
 
-async def _columns(bank: Bank, by: Actor, content: RequestContent, *, conn: Connection) -> dict[str, Any]:
+async def _content_columns(bank: Bank, by: Actor, content: RequestContent, *, conn: Connection) -> dict[str, Any]:
     """Return the columns that store a content, with its initial status."""
-    terms, status = await _required(bank, by, content, conn=conn)
+    terms, status = await _required_approvals(bank, by, content, conn=conn)
     text = rules.text_of(msgspec.to_builtins(content))
     return {
         "pocket_id": content.pocket_id,
@@ -165,12 +165,12 @@ async def _columns(bank: Bank, by: Actor, content: RequestContent, *, conn: Conn
     }
 
 
-async def _submitted(audited_action: AuditedAction, by: Actor, content: RequestContent) -> TransferRequest:
+async def _after_submission(audited_action: AuditedAction, by: Actor, content: RequestContent) -> TransferRequest:
     """Return a request that was just written, after scheduling its job and notifying its reviewers."""
     found = await TRANSFER_REQUESTS.lock(audited_action.conn, by.customer_id, content.request_id, now=by.now)
     await TRANSFER_REQUESTS.schedule_next(audited_action.conn, found, now=by.now)
     if found.status == "PENDING":
-        await _notify(
+        await _notify_team(
             audited_action,
             by,
             found,
@@ -182,7 +182,7 @@ async def _submitted(audited_action: AuditedAction, by: Actor, content: RequestC
     return found
 
 
-async def _required(
+async def _required_approvals(
     bank: Bank, by: Actor, content: RequestContent, *, conn: Connection
 ) -> tuple[ApprovalRequirement, Status]:
     """Return the approvals that a request requires, and its initial status."""
@@ -272,7 +272,7 @@ def _audit_details(content: RequestContent) -> dict[str, Any]:
     return details if content.counterparty_id is None else details | {"to": content.counterparty_id}
 
 
-async def _notify(
+async def _notify_team(
     audited_action: AuditedAction,
     by: Actor,
     request: TransferRequest,

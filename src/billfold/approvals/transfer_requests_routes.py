@@ -47,7 +47,7 @@ async def ordered_content(
     bank: Bank, customer_id: UUID, order: transfer_orders.OrderedTransfer, *, reviewers: Sequence[UUID]
 ) -> RequestContent:
     """Return the ordered transfer with its instructions sealed; nothing is looked up yet."""
-    content = RequestContent(transfer=order, reviewers=unique(reviewers))
+    content = RequestContent(transfer=order, reviewers=unique_reviewers(reviewers))
     if not isinstance(order, transfer_orders.WireOrder) or order.wire_instructions is None:
         return content
     data_key = await bank.ports[DataKeys].of(bank.pool, customer_id)
@@ -58,7 +58,7 @@ async def ordered_content(
     )
 
 
-def unique(reviewers: Sequence[UUID]) -> tuple[UUID, ...]:
+def unique_reviewers(reviewers: Sequence[UUID]) -> tuple[UUID, ...]:
     """Return each reviewer once, in order."""
     return tuple(dict.fromkeys(reviewers))
 
@@ -250,7 +250,7 @@ async def get_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: 
 
     Returns the request, its reviews and its execution.
     """
-    return await _read(member, bank, transfer_id)
+    return await _read_transfer_request(member, bank, transfer_id)
 
 
 @patch(_ONE, WRITES, refuses=(*_CONTENT_ERRORS, "transfer-request-not-pending"))
@@ -265,7 +265,7 @@ async def update_transfer_request(
     before = transfer_orders.content_of(found)
     reviewers = before.reviewers if data.reviewers is None else data.reviewers
     if data.transfer is None:
-        content = msgspec.structs.replace(before, reviewers=unique(reviewers), payee=None, value=UNSET)
+        content = msgspec.structs.replace(before, reviewers=unique_reviewers(reviewers), payee=None, value=UNSET)
     else:
         content = await ordered_content(bank, member.customer_id, data.transfer, reviewers=reviewers)
     if (content.request_id, content.type) != (found.request_id, found.type):
@@ -309,10 +309,10 @@ async def _execute_if_approved(member: CustomerCaller, bank: Bank, request: Tran
     """Return a request for display, after executing it if it was just approved."""
     if request.status == "APPROVED" and request.execution == "NOT_STARTED":
         await execute_request(bank, member.customer_id, request.request_id)
-    return await _read(member, bank, request.request_id)
+    return await _read_transfer_request(member, bank, request.request_id)
 
 
-async def _read(member: CustomerCaller, bank: Bank, request_id: UUID) -> ShownTransferRequest:
+async def _read_transfer_request(member: CustomerCaller, bank: Bank, request_id: UUID) -> ShownTransferRequest:
     row = await TRANSFER_REQUESTS.get(bank.pool, member.customer_id, request_id, now=member.now)
     return transfer_request_schemas.render_request(row, await _load_details(bank, member.customer_id, [row]))
 

@@ -86,7 +86,7 @@ class DataKeys:
             key = DataKey(row.subject_id, await self.master.unwrap(row.subject_id, wrapped))
             ring[row.subject_id] = key
             if row.is_committed or isinstance(conn, asyncpg.Pool):
-                self._keep(key)
+                self._cache_key(key)
         return ring
 
     async def seal(self, conn: Connection | Pool, subject_id: UUID, plain: bytes, aad: bytes) -> bytes:
@@ -123,7 +123,7 @@ class DataKeys:
         self._kept.move_to_end(subject_id)
         return key
 
-    def _keep(self, key: DataKey) -> None:
+    def _cache_key(self, key: DataKey) -> None:
         self._kept[key.subject_id] = (self._clock() + self._life_seconds, key)
         while len(self._kept) > self._size:
             self._kept.popitem(last=False)

@@ -128,7 +128,7 @@ class EventBroadcaster:
         The first None comes at once: no later event is missed. `wait_seconds` returns how many
         seconds the next wait may take; below zero is the end.
         """
-        channel = await self._join(reader)
+        channel = await self._open_channel(reader)
         try:
             at, event_count, is_behind = after, channel.event_count, after < channel.sequence
             generation = self._generation
@@ -150,7 +150,7 @@ class EventBroadcaster:
                     if channel.event_count == event_count:
                         yield None
         finally:
-            self._leave(reader, channel)
+            self._close_channel(reader, channel)
 
     def stop(self) -> None:
         """End all streams, and refuse later ones."""
@@ -177,7 +177,7 @@ class EventBroadcaster:
     async def _page(self, reader: Subscriber, after: int) -> list[LoggedEvent]:
         return await store.list_events(self._pool, reader, place=(after,), descending=False, limit=PAGE_SIZE)
 
-    async def _join(self, reader: Subscriber) -> Channel:
+    async def _open_channel(self, reader: Subscriber) -> Channel:
         if reader not in self._channels:
             newest = await store.newest_sequence(self._pool, reader)
             self._channels.setdefault(reader, Channel(newest))
@@ -192,7 +192,7 @@ class EventBroadcaster:
             self._task = asyncio.create_task(self._run())
         return channel
 
-    def _leave(self, reader: Subscriber, channel: Channel) -> None:
+    def _close_channel(self, reader: Subscriber, channel: Channel) -> None:
         channel.listeners -= 1
         if channel.listeners == 0 and self._channels.get(reader) is channel:
             del self._channels[reader]

@@ -121,7 +121,7 @@ class AccessTokenAuthenticator:
         self, token: AccessToken, request: RawRequest, operation: Operation, *, access: Access
     ) -> Identity:
         """Return the sender of a request and their proven access. Raises InvalidInput for a wrong key."""
-        refusal = _refusal(access, token)
+        refusal = _missing_permission(access, token)
         # A caller without permission does not get the stored response of one who has it.
         key = None if refusal or not operation.changes else _key_in(request, token)
         caller = command_id(f"client:{token.client_id}", str(token.user_id))
@@ -272,7 +272,7 @@ def _caller(token: AccessToken, partner_id: UUID, fields: Mapping[str, Any]) -> 
     return CustomerCaller(name=name, access=token, partner_id=partner_id, **fields)
 
 
-def _refusal(access: Access, token: AccessToken) -> BillfoldError | None:
+def _missing_permission(access: Access, token: AccessToken) -> BillfoldError | None:
     """Return `forbidden` unless the token's scopes and its user's role both include the action."""
     if access.also in token.scopes & PERMISSIONS[token.role]:
         return None

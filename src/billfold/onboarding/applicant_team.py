@@ -13,7 +13,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.oauth.caller import CustomerCaller
 from billfold.onboarding.applications import store
-from billfold.onboarding.applications.changes import changing
+from billfold.onboarding.applications.changes import application_change
 from billfold.onboarding.applications.content import name_of, open_application
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus, AwaitedMemberRow
 from billfold.platform.clock import wall_now
@@ -34,7 +34,9 @@ async def await_team(
 
     `wanted` is checked. Raises InvalidInput, Refused `member-already-invited`, `application-not-approved`.
     """
-    async with changing(bank, row, "team_awaited", origin=member.origin, at=member.now, wall=member.wall) as change:
+    async with application_change(
+        bank, row, "team_awaited", origin=member.origin, at=member.now, wall=member.wall
+    ) as change:
         if change.row.status == ApplicationStatus.APPROVED:
             change.action.skip()
             return None
@@ -101,7 +103,7 @@ async def run_team_job(bank: Bank, job: ScheduledJob) -> None:
             if refused.code != "member-already-invited":
                 raise
     now = await bank.now()
-    async with changing(bank, row, "team_invited", origin=Origin.system(), at=now, wall=wall_now()) as change:
+    async with application_change(bank, row, "team_invited", origin=Origin.system(), at=now, wall=wall_now()) as change:
         if not await store.drop_awaited_members(change.action, change.row):
             change.action.skip()
 

@@ -38,7 +38,7 @@ async def create_application_team(member: CustomerCaller, bank: Bank, applicatio
     and after the approval any administrator of the new company.
     """
     row = await requests.find_own(member, bank, application_id)
-    invited = _checked(data)
+    invited = _normalize_invited(data)
     if row.status != ApplicationStatus.APPROVED:
         require_submitted(row)
         if row.submitted_by not in {None, member.access.user_id}:
@@ -54,7 +54,7 @@ async def create_application_team(member: CustomerCaller, bank: Bank, applicatio
     return render_team(row.applicant_id, found, private_of=lambda _: True)
 
 
-def _checked(invited: list[InviteMember]) -> list[InviteMember]:
+def _normalize_invited(invited: list[InviteMember]) -> list[InviteMember]:
     """Return them with normalized addresses. Raises InvalidInput for one who cannot be invited or is there twice."""
     found: dict[str, InviteMember] = {}
     for index, each in enumerate(invited):

@@ -50,7 +50,7 @@ async def list_next(conn: Db, limit: int, *, except_for: Collection[UUID]) -> li
     return [Task(*row) for row in await conn.fetch(_NEXT, except_for, limit)]
 
 
-async def complete(conn: Db, subject_ids: Collection[UUID]) -> None:
+async def complete_subjects(conn: Db, subject_ids: Collection[UUID]) -> None:
     """Remove screened subjects from the backlog."""
     await conn.execute(_DONE, subject_ids)
 

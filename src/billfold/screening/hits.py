@@ -141,7 +141,7 @@ async def clear_hit(bank: Bank, hit_id: UUID, *, operator: str, note: str, now: 
 
     Raises NotFound, Refused `sanctions-hit-decided`, `same-operator`.
     """
-    async with _deciding(bank, hit_id, "cleared", operator=operator) as (action, row):
+    async with _open_decision(bank, hit_id, "cleared", operator=operator) as (action, row):
         if any(Operator.are_same(operator, each) for each in row.cleared_by):
             raise Refused("same-operator", f"{operator} has cleared the hit before; another operator clears it too.")
         cleared_by = [*row.cleared_by, operator]
@@ -163,7 +163,7 @@ async def confirm_hit(bank: Bank, hit_id: UUID, *, operator: str, note: str, now
 
     Raises NotFound, Refused `sanctions-hit-decided`.
     """
-    async with _deciding(bank, hit_id, "confirmed", operator=operator) as (action, row):
+    async with _open_decision(bank, hit_id, "confirmed", operator=operator) as (action, row):
         await scheduler.schedule(action.conn, [ScheduledJob(DECIDED_JOB, hit_id, None, now)])
         return await update_hit(
             action,
@@ -176,7 +176,7 @@ async def confirm_hit(bank: Bank, hit_id: UUID, *, operator: str, note: str, now
 
 
 @asynccontextmanager
-async def _deciding(
+async def _open_decision(
     bank: Bank, hit_id: UUID, verb: str, *, operator: str
 ) -> AsyncIterator[tuple[AuditedAction, HitRow]]:
     """Open the transaction of a decision about an open hit, with its entry in the bank's audit log."""

@@ -41,7 +41,7 @@ async def apply_authorization_request(bank: Bank, customer_id: UUID, request_id:
     if change.status == "APPROVED" and change.applied_at is None:
         refused, made = None, None
         try:
-            made = await _make(bank, change, now)
+            made = await _apply_change(bank, change, now)
         except (Refused, NotFound, InvalidInput) as refusal:
             refused = refusal.code
         reason = {} if refused is None else {"reason": refused}
@@ -66,13 +66,13 @@ async def run_apply_job(bank: Bank, appointment: ScheduledJob) -> None:
     await apply_authorization_request(bank, appointment.customer_id, appointment.object_id)
 
 
-async def _make(bank: Bank, change: AuthorizationRequestRow, now: datetime) -> UUID | None:
+async def _apply_change(bank: Bank, change: AuthorizationRequestRow, now: datetime) -> UUID | None:
     """Apply a change; return the id of what was created, if anything."""
     content: dict[str, Any] = msgspec.json.decode(open_contacts(bank.vault, change).content)["change"]
     by = await _administrator(bank, change, content["scopes"], now=now)
     if change.action == "counterparty.create":
         counterparty = await _sealed(bank, change, content["counterparty"])
-        return await add_counterparty(bank, _link(change, counterparty, by.origin))
+        return await add_counterparty(bank, _counterparty_command(change, counterparty, by.origin))
     if change.action == "member.invite":
         return await _invite(by, change.request_id, msgspec.convert(content["invited"], InviteMember))
     if change.action == "service_user.create":
@@ -89,7 +89,7 @@ async def _invite(by: Administrator, member_id: UUID, wanted: InviteMember) -> U
     try:
         return (await store.get_member(by.pool, by.vault, by.customer_id, member_id=member_id, now=by.now)).member_id
     except NotFound:
-        return _made(await invitations.invite(by, wanted, member_id=member_id)).member_id
+        return _require_made(await invitations.invite(by, wanted, member_id=member_id)).member_id
 
 
 async def _create_service_user(by: Administrator, request_id: UUID, wanted: CreateProgram) -> UUID | None:
@@ -97,7 +97,7 @@ async def _create_service_user(by: Administrator, request_id: UUID, wanted: Crea
     client_id = request_id.hex
     client = await clients.find_client(by.pool, client_id)
     if client is None:
-        client = _made(await service_users.create_service_user(by, wanted, client_id=client_id)).client
+        client = _require_made(await service_users.create_service_user(by, wanted, client_id=client_id)).client
     return client.member_id
 
 
@@ -119,7 +119,7 @@ async def _change_member(by: Administrator, action: str, member_id: UUID, conten
             raise InvariantError(f"{action!r} is not a team change")
 
 
-def _made(result: Made | AuthorizationRequestRow) -> Made:
+def _require_made(result: Made | AuthorizationRequestRow) -> Made:
     """Return the result of an approved change, which must not be requested a second time."""
     if isinstance(result, AuthorizationRequestRow):
         raise InvariantError("an approved change was requested again")
@@ -134,7 +134,9 @@ async def _sealed(bank: Bank, change: AuthorizationRequestRow, fields: dict[str,
     return fields | {"details": seal_details(data_key, fields["type"], fields["details"])}
 
 
-def _link(change: AuthorizationRequestRow, change_fields: dict[str, Any], origin: Origin) -> AddCounterparty:
+def _counterparty_command(
+    change: AuthorizationRequestRow, change_fields: dict[str, Any], origin: Origin
+) -> AddCounterparty:
     who = {"caller": CALLER, "key": change.request_id, "customers": (change.customer_id,)}
     return msgspec.structs.replace(msgspec.convert({**change_fields, **who}, AddCounterparty), origin=origin)
 

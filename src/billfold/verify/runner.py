@@ -79,7 +79,7 @@ async def verify_bank(
         # Start returning rows in the order of the keys at once, not after everything has been sorted.
         await conn.execute("SET LOCAL enable_seqscan = off")
         walk = LedgerWalk(conn, findings, market, progress=progress)
-        await walk.go()
+        await walk.check_customers()
         await _read_whole_tables(conn, distributed=distributed)
         check_modules()  # this also loads the fingerprinted row classes
         await check_fingerprints(conn, findings)

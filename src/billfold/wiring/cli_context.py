@@ -270,9 +270,9 @@ class Wiring:
 
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Run the worker until `stop` is set."""
-        from billfold.wiring.scheduled_jobs import work  # noqa: PLC0415 - only a worker imports all that it does
+        from billfold.wiring.scheduled_jobs import run_worker  # noqa: PLC0415 - only a worker imports all that it does
 
-        await work(bank, stop)
+        await run_worker(bank, stop)
 
     async def ingest_files(self, bank: Bank) -> int:
         """Process the files that have arrived from the rails; return how many there were."""

@@ -133,7 +133,7 @@ async def open_bank(
     """
     async with providers.bank_lease_of(settings), await _pool(dsn, pool_max, by_pooler=by_pooler) as pool:
         async with pool.acquire() as conn:
-            seed, vault, master = await _check(conn, settings)
+            seed, vault, master = await _check_and_read_keys(conn, settings)
             market = await _market(conn, settings)
         simulation = providers.simulation_of(settings, seed)
         engine = engine_of(pool, market, seed, settings=settings, vault=vault, screening=_screening(simulation))
@@ -168,7 +168,7 @@ async def _kept_fresh(bank: Bank) -> AsyncIterator[None]:
         yield
 
 
-async def _check(conn: Connection, settings: Settings) -> tuple[bytes, Vault, MasterKeys]:
+async def _check_and_read_keys(conn: Connection, settings: Settings) -> tuple[bytes, Vault, MasterKeys]:
     """Compare the settings with the bank; return its seed and its keys. Raises CliError."""
     identity, vault = await check_bank(conn, settings)
     master = await check_master_keys(conn, settings, vault)

@@ -122,7 +122,7 @@ def file_receivers() -> tuple[PeriodicTask, ...]:
     return (FedwireFileProcessor(), AchFileProcessor().process_all, CardSettlementFiles().process_all)
 
 
-async def work(bank: Bank, stop: asyncio.Event) -> None:
+async def run_worker(bank: Bank, stop: asyncio.Event) -> None:
     """Run the worker until `stop` is set."""
     tasks = (
         NotificationWorker(),

@@ -162,10 +162,10 @@ class Worker:
         tasks = (
             do_long_jobs,
             do_due_work,
-            _Every(PURGE_SECONDS, purge_expired),
-            _Every(PURGE_SECONDS, purge_reports),
-            _Every(ORPHAN_FILES_SECONDS, purge_files),
-            _Every(SHRED_SECONDS, shred_after_retention),
+            _PeriodicTask(PURGE_SECONDS, purge_expired),
+            _PeriodicTask(PURGE_SECONDS, purge_reports),
+            _PeriodicTask(ORPHAN_FILES_SECONDS, purge_files),
+            _PeriodicTask(SHRED_SECONDS, shred_after_retention),
         )
         self._tasks: Sequence[PeriodicTask] = (*tasks, *periodic_tasks)
         self._idle_seconds = pause_seconds
@@ -207,7 +207,7 @@ class Worker:
             return
 
 
-class _Every:
+class _PeriodicTask:
     """A task that is done periodically."""
 
     def __init__(self, seconds: float, task: PeriodicTask) -> None:
@@ -269,11 +269,11 @@ async def _catch_up_all(bank: Bank) -> int:
         _log_failure("due_work_failed", error, customer_id=customer_id)
     jobs = await _run_jobs(bank, "scheduled job", bank.job_runners.keys() - LONG_JOBS)
     closed = await close_bank_days(bank, now)
-    return _count(now, due_customers.happened + jobs, bank_days=closed)
+    return _log_completed_work(now, due_customers.happened + jobs, bank_days=closed)
 
 
 async def _run_long_jobs(bank: Bank) -> int:
-    return _count(await bank.now(), await _run_jobs(bank, "long job", bank.job_runners.keys() & LONG_JOBS))
+    return _log_completed_work(await bank.now(), await _run_jobs(bank, "long job", bank.job_runners.keys() & LONG_JOBS))
 
 
 async def _run_jobs(bank: Bank, aside_as: str, kinds: Collection[str]) -> Counter[str]:
@@ -288,7 +288,7 @@ async def _run_jobs(bank: Bank, aside_as: str, kinds: Collection[str]) -> Counte
     return jobs.happened
 
 
-def _count(now: datetime, happened: Counter[str], *, bank_days: int = 0) -> int:
+def _log_completed_work(now: datetime, happened: Counter[str], *, bank_days: int = 0) -> int:
     if work_done := happened.total() + bank_days:
         log.info("due_work_completed", now=now, bank_days=bank_days, **happened)
     return work_done

@@ -10,7 +10,7 @@ from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.accounts.pockets import store
 from billfold.accounts.pockets.schemas import valuation
-from billfold.reports.entries.reader import Wanted
+from billfold.reports.entries.reader import StatementRange
 from billfold.reports.entries.types import AccountType, EntryKind
 from billfold.reports.requests.renderers import WRITERS, read_file
 
@@ -53,7 +53,9 @@ async def test_a_quarter_balances_in_every_statement_format_by_every_reader(bank
         listed.append(entries)
     assert {each.kind for entries in listed for each in entries} == KINDS[account]
     days = PERIODS[0][0], PERIODS[-1][1]
-    file = await read_file(bank, [Wanted(key["customer_id"], key["pocket_id"], account, *days, now) for key in keys])
+    file = await read_file(
+        bank, [StatementRange(key["customer_id"], key["pocket_id"], account, *days, now) for key in keys]
+    )
     for name in WRITERS:
         _, found = await write_and_read(name, file)
         assert_same(name, file, found, [[each.amount for each in entries] for entries in listed])

@@ -226,7 +226,7 @@ async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: Lin
     data_key = await bank.ports[DataKeys].of(bank.pool, owner)
     created = []
     for step, (requested, account) in enumerate(zip(data.accounts, linked.accounts, strict=True)):
-        details = _known(institution_name=linked.institution_name, **_numbers(account))
+        details = _known_detail_names(institution_name=linked.institution_name, **_numbers(account))
         command = AddCounterparty(
             **caller.command_fields(owner, step=step),
             type="ach",
@@ -353,12 +353,12 @@ def _place(owner: UUID, account_id: str) -> bytes:
 
 def _numbers(account: LinkedAccount) -> dict[str, str]:
     """Return the details of an account that the provider knows so far."""
-    return _known(
+    return _known_detail_names(
         routing_number=account.routing_number, account_number=account.account_number, account_type=account.account_type
     )
 
 
-def _known(**fields: str | None) -> dict[str, str]:
+def _known_detail_names(**fields: str | None) -> dict[str, str]:
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -45,7 +45,7 @@ async def limit_new_counterparty(bank: Bank, command: AddCounterparty) -> None:
     """Count a counterparty before it is added, and its deposits. Raises Refused `usage-limit-reached`."""
     owner = command.customers[0]
     if command.verification == "micro_deposits":
-        account = await _account(bank, owner, command.details)
+        account = await _account_key(bank, owner, command.details)
         await require_unused(bank.pool, bank.settings.limits, _TRIES_OF_ACCOUNT, account, wall_now())
         await limit_usage(bank, "micro_deposits", owner, account=account)
     await limit_usage(bank, "counterparties", owner)
@@ -63,7 +63,7 @@ async def confirm_deposits(bank: Bank, command: ConfirmDeposits) -> Answer:
     command = msgspec.structs.replace(command, are_sent=are_sent)
     if not are_sent or row.status != CounterpartyStatus.PENDING:
         return await bank.engine.submit(command)
-    account = await _account(bank, owner, msgspec.json.decode(row.details))
+    account = await _account_key(bank, owner, msgspec.json.decode(row.details))
     await limit_usage(bank, _TRIES, owner, account=account)
     answer = await bank.engine.submit(command)
     if answer.outcome["confirmed"]:
@@ -71,7 +71,7 @@ async def confirm_deposits(bank: Bank, command: ConfirmDeposits) -> Answer:
     return answer
 
 
-async def _account(bank: Bank, owner: UUID, details: Mapping[str, Any]) -> UUID:
+async def _account_key(bank: Bank, owner: UUID, details: Mapping[str, Any]) -> UUID:
     """Return a key of an account that is the same for all customers: its number is sealed for each customer."""
     opened = open_details(await bank.ports[DataKeys].of(bank.pool, owner), details)
     account = verification_kinds.account_of(opened)

@@ -80,7 +80,7 @@ def are_sealed(kind: str, details: Mapping[str, Any]) -> bool:
 async def open_counterparties(bank: Bank, rows: Sequence[CounterpartyRow]) -> list[CounterpartyRow]:
     """Return counterparties with their details in plain text."""
     ring = await bank.ports[DataKeys].load(bank.pool, {row.customer_id for row in rows})
-    return [_opened(row, ring.get(row.customer_id)) for row in rows]
+    return [_decrypt_counterparty(row, ring.get(row.customer_id)) for row in rows]
 
 
 async def open_payees(bank: Bank, payees: Sequence[tuple[UUID, Payee]]) -> list[tuple[UUID, Payee]]:
@@ -92,7 +92,7 @@ async def open_payees(bank: Bank, payees: Sequence[tuple[UUID, Payee]]) -> list[
     ]
 
 
-def _opened(row: CounterpartyRow, data_key: DataKey | None) -> CounterpartyRow:
+def _decrypt_counterparty(row: CounterpartyRow, data_key: DataKey | None) -> CounterpartyRow:
     details = open_details(data_key, msgspec.json.decode(row.details))
     number = details.get("account_number") or details.get("identifier")
     return msgspec.structs.replace(row, details=msgspec.json.encode(details).decode(), account_number=number)

@@ -75,7 +75,7 @@ async def show(bank: Bank, customer_id: CustomerId) -> None:
         state = "on" if name in features else "off"
         lines.append(f"feature {name} {state}, {'for this customer only' if name in own else 'as for its partner'}")
     if row.account_status != CustomerStatus.CLOSED:
-        lines.append(await _closing(bank, row))
+        lines.append(await _describe_closing(bank, row))
     for line in lines:
         console.print(escape(line), soft_wrap=True)
 
@@ -96,17 +96,17 @@ async def disable(bank: Bank, customer_id: CustomerId, feature: Feature) -> str:
 async def freeze(bank: Bank, customer_id: CustomerId, *, reason: Reason, alone: Alone = False) -> str:
     """Freeze a customer: it can read and receive money; nothing goes out, and it can start nothing new."""
     require_alone("customer", alone=alone)
-    return await _set(bank, customer_id, CustomerStatus.FROZEN, reason=reason)
+    return await _set_status(bank, customer_id, CustomerStatus.FROZEN, reason=reason)
 
 
 @group.command(f"unfreeze {EXAMPLE_ID} --reason 'Court order 9/25' --alone")
 async def unfreeze(bank: Bank, customer_id: CustomerId, *, reason: Reason, alone: Alone = False) -> str:
     """Unfreeze a customer. A Pocket that was frozen separately stays frozen."""
     require_alone("customer --lift", alone=alone)
-    return await _set(bank, customer_id, CustomerStatus.OPEN, reason=reason)
+    return await _set_status(bank, customer_id, CustomerStatus.OPEN, reason=reason)
 
 
-async def _set(bank: Bank, customer_id: UUID, status: CustomerStatus, *, reason: str) -> str:
+async def _set_status(bank: Bank, customer_id: UUID, status: CustomerStatus, *, reason: str) -> str:
     row = await _get(bank, customer_id)
     outcome = await submit_as_operator(
         bank, SetCustomerState, row.customer_id, references=(row.customer_id,), status=status, reason=reason
@@ -115,7 +115,7 @@ async def _set(bank: Bank, customer_id: UUID, status: CustomerStatus, *, reason:
     return f"{row.name} is {outcome['status']}{already}."
 
 
-async def _closing(bank: Bank, row: CustomerRow) -> str:
+async def _describe_closing(bank: Bank, row: CustomerRow) -> str:
     """Return whether the customer could be closed now, and if not, why."""
     closing = CloseCustomer(
         caller=OPERATOR,

@@ -92,7 +92,7 @@ async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: C
             await store.require_feature(bank.pool, row.customer_id, CLOSURE_FEATURE)
             changes = {"closure_description": data.closure_description} if data.closure_description else {}
         fields = caller.command_fields(row.customer_id, step=step) | {
-            "profile": await _sealed(bank, row, changes) if changes else None,
+            "profile": await _seal_profile(bank, row, changes) if changes else None,
             "replaces": row.profile,
             "references": (row.customer_id,),
         }
@@ -106,7 +106,7 @@ async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: C
     return schemas.render_customer(await open_profile(bank, await caller.customer(bank, customer_id)))
 
 
-async def _sealed(bank: Bank, row: CustomerRow, changes: dict[str, Any]) -> str | None:
+async def _seal_profile(bank: Bank, row: CustomerRow, changes: dict[str, Any]) -> str | None:
     """Return the customer's profile with these changes, sealed; null removes a field."""
     merged = {**msgspec.json.decode((await open_profile(bank, row)).profile), **changes}
     profile = {name: part for name, part in merged.items() if part is not None}

@@ -95,7 +95,9 @@ async def pocket_earnings(
     bank: Bank, rows: list[PocketRow], query: EarningsQuery, now: datetime
 ) -> list[schemas.PocketEarnings]:
     """Return the entry of every pocket."""
-    return [_entry(bank, each, query, now=now) for each in await read_ends(bank.pool, bank, rows, query, now=now)]
+    return [
+        _earnings_entry(bank, each, query, now=now) for each in await read_ends(bank.pool, bank, rows, query, now=now)
+    ]
 
 
 def _boundaries(bank: Bank, row: PocketRow, period: Period) -> list[Boundary]:
@@ -108,7 +110,7 @@ def _boundary(bank: Bank, row: PocketRow, at: datetime) -> Boundary:
     return Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at=at)
 
 
-def _entry(bank: Bank, ends: PeriodEnds, query: EarningsQuery, now: datetime) -> schemas.PocketEarnings:
+def _earnings_entry(bank: Bank, ends: PeriodEnds, query: EarningsQuery, now: datetime) -> schemas.PocketEarnings:
     row, period = ends.row, ends.period
     shows_appreciation = row.real_time_yield and period.live
     current_value = schemas.valuation(row, bank, now) if shows_appreciation else None
@@ -147,7 +149,7 @@ async def list_earnings(
     Returns earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
     """
     owner = None if customer_id is None else await caller.owner(bank, customer_id)
-    return await _list(caller, bank, query, owner=owner, pocket_ids=pocket_id)
+    return await _list_earnings(caller, bank, query, owner=owner, pocket_ids=pocket_id)
 
 
 @get("/api/v2/earnings/", READS, name="list_earnings", refuses=_REFUSES)
@@ -158,10 +160,10 @@ async def list_own_earnings(
 
     Returns earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
     """
-    return await _list(member, bank, query, owner=member.customer_id, pocket_ids=pocket_id)
+    return await _list_earnings(member, bank, query, owner=member.customer_id, pocket_ids=pocket_id)
 
 
-async def _list(
+async def _list_earnings(
     caller: Call, bank: Bank, query: EarningsQuery, owner: UUID | None, pocket_ids: list[UUID] | None
 ) -> schemas.EarningsList:
     if pocket_ids is None:

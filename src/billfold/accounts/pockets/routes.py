@@ -86,7 +86,7 @@ async def list_customer_pockets(
     Returns Pockets, newest first.
     """
     owner = await caller.owner(bank, customer_id)
-    return await _list(caller, bank, wanted, owners=[owner], statuses=status, omit=query.parse_omit)
+    return await _list_pockets(caller, bank, wanted, owners=[owner], statuses=status, omit=query.parse_omit)
 
 
 @get("/api/v2/pockets/", refuses=("not-found",))
@@ -108,7 +108,7 @@ async def list_pockets(
     if customer_id is not None:
         owners = [await caller.owner(bank, each) for each in dict.fromkeys(customer_id)]
     shown = {"omit": query.parse_omit, "real_time": valuation_type == "REAL_TIME"}
-    return await _list(caller, bank, wanted, owners=owners, statuses=status, **shown)
+    return await _list_pockets(caller, bank, wanted, owners=owners, statuses=status, **shown)
 
 
 @get("/api/v2/pockets/", READS, name="list_pockets", refuses=("not-found",))
@@ -199,7 +199,7 @@ async def _require_own(bank: Bank, member: CustomerCaller, pocket_ids: list[UUID
         raise NotFound("There is no such pocket.")
 
 
-async def _list(
+async def _list_pockets(
     caller: Caller, bank: Bank, wanted: ListQuery, owners: list[UUID] | None, statuses: list[str] | None, **shown: Any
 ) -> CursorList[Pocket]:
     listed, of = (

@@ -78,7 +78,7 @@ def update_pocket(books: Books, cmd: commands.UpdatePocket, ctx: Context) -> Out
             pocket.uninvested = 0  # uninvested matured money is invested like any other
             pocket.invest_at = ctx.calendars.next_open(ctx.now)
     if cmd.close_for:
-        _close(book, pocket, cmd.close_for, ctx=ctx)
+        _close_pocket(book, pocket, cmd.close_for, ctx=ctx)
     return {"pocket_id": str(pocket.pocket_id), "status": pocket.status}
 
 
@@ -150,7 +150,7 @@ def _require_strategy(*terms: int | None) -> None:
             strategies.strategy_for_weeks(weeks)
 
 
-def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
+def _close_pocket(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
     """Close a pocket that is not the customer's last; its portals close with it.
 
     Its fee is charged, and remaining cash that buys no bill is paid into the customer's oldest other pocket.

@@ -114,7 +114,7 @@ async def rename_account_portal(
 ) -> schemas.AccountPortal:
     """Rename portal of an account."""
     found = await _find_portal(caller, bank, account_id, portal_id=portal_id)
-    return render_account_portal(await _rename(caller, bank, found, name=data.name))
+    return render_account_portal(await _rename_portal(caller, bank, found, name=data.name))
 
 
 @post("/api/v1/service-accounts/{account_id}/portals/{portal_id}/close/", status=204, refuses=("already-closed",))
@@ -124,7 +124,7 @@ async def close_account_portal(caller: Caller, bank: Bank, account_id: UUID, por
     A closed portal stays closed; closing it again returns 412.
     """
     found = await _find_portal(caller, bank, account_id, portal_id=portal_id)
-    await _update(caller, bank, found, close=True)
+    await _update_portal(caller, bank, found, close=True)
 
 
 @get("/api/v1/customers/{customer_id}/portals/")
@@ -208,7 +208,7 @@ async def get_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUI
 async def rename_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID, data: RenamePortal) -> Portal:
     """Rename portal."""
     found = await _find_portal(caller, bank, pocket_id, portal_id=portal_id)
-    return render_portal(await _rename(caller, bank, found, name=data.name))
+    return render_portal(await _rename_portal(caller, bank, found, name=data.name))
 
 
 @patch("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", WRITES, status=204, refuses=("already-closed",))
@@ -218,7 +218,7 @@ async def update_portal(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UU
     Renames it, or closes it permanently.
     """
     found = await _find_portal(caller, bank, pocket_id, portal_id=portal_id)
-    await _update(caller, bank, found, name=data.name, close=data.status is not None)
+    await _update_portal(caller, bank, found, name=data.name, close=data.status is not None)
 
 
 @get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/funding-instructions/", SIGNED, READS)
@@ -247,13 +247,15 @@ async def _find_portal(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UUI
     return await store.get_portal(bank.pool, owner, portal_id, pocket_id=own_id)
 
 
-async def _update(caller: Call, bank: Bank, found: PortalRow, *, name: str | None = None, close: bool = False) -> None:
+async def _update_portal(
+    caller: Call, bank: Bank, found: PortalRow, *, name: str | None = None, close: bool = False
+) -> None:
     fields = caller.command_fields(found.customer_id)
     await bank.engine.submit(UpdatePortal(**fields, portal_id=found.portal_id, name=name, close=close))
 
 
-async def _rename(caller: Caller, bank: Bank, found: PortalRow, name: str) -> PortalRow:
-    await _update(caller, bank, found, name=name)
+async def _rename_portal(caller: Caller, bank: Bank, found: PortalRow, name: str) -> PortalRow:
+    await _update_portal(caller, bank, found, name=name)
     return await store.get_portal(bank.pool, found.customer_id, found.portal_id)
 
 

@@ -153,7 +153,7 @@ async def _attempt(
     The attempt is counted before the password is verified, and only when its turn has come: parallel guesses
     count as well, and many logins of one program do not lock it out. An unknown user name takes as long as a known one.
     """
-    async with gate.turn():
+    async with gate.limited():
         async with pool.acquire() as conn:
             is_own = is_listed or await credentials.is_own_network(conn, data.username, network, wall_now())
             subject = lockout.partner_subject(data.username, network if is_own else None)

@@ -119,13 +119,13 @@ _RESPONSE_PARAMS = ("code", "state", "iss", "error", "error_description")
 @get(PATH, PER_ADDRESS, tag="authorization", status=303, any_query=True, documented=AUTHORIZE_OPENAPI)
 async def authorize(request: RawRequest, server: AuthServer) -> HttpResponse:
     """Begin an authorization request, with parameters in the query or a `request_uri`."""
-    return await _begin(server, request, posted=False)
+    return await _begin_authorization(server, request, posted=False)
 
 
 @post(PATH, PER_ADDRESS, status=303, hidden=True, any_query=True)
 async def authorize_by_form(request: RawRequest, server: AuthServer) -> HttpResponse:
     """Begin an authorization request, with parameters in a form."""
-    return await _begin(server, request, posted=True)
+    return await _begin_authorization(server, request, posted=True)
 
 
 @get("/api/oauth2/form-post/{request_id}", PER_ADDRESS, hidden=True, any_query=True)
@@ -140,7 +140,7 @@ async def form_post_response(request_id: str, request: RawRequest, server: AuthS
     return server.page("form_post", form_target_uri=action, action=action, fields=fields)
 
 
-async def _begin(server: AuthServer, request: RawRequest, *, posted: bool) -> HttpResponse:
+async def _begin_authorization(server: AuthServer, request: RawRequest, *, posted: bool) -> HttpResponse:
     # Until the redirect address is known to be the client's, an error is a page.
     now = wall_now()
     params = form_of(request) if posted else fields_of(request.query)

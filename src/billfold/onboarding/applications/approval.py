@@ -24,7 +24,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.directory import find_customer
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import schemas, store
-from billfold.onboarding.applications.changes import ApplicationChange, changing
+from billfold.onboarding.applications.changes import ApplicationChange, application_change
 from billfold.onboarding.applications.content import Application, content_of, open_application
 from billfold.onboarding.applications.forms import AnyForm, BusinessForm, FirstPocket, IndividualForm
 from billfold.onboarding.applications.types import TEAM_JOB, ApplicationRow, ApplicationStatus, Role
@@ -42,18 +42,18 @@ async def run_approve_job(bank: Bank, job: ScheduledJob) -> None:
     if row is None or not row.is_approved or row.status == ApplicationStatus.APPROVED:
         return
     application = await open_application(bank.pool, bank, row)
-    await _enrol(bank, application)
+    await _enrol_customer(bank, application)
     if application.form.first_pocket:
         await _open_first_pocket(bank, row, application.form.first_pocket)
     now, wall = await bank.now(), wall_now()
-    async with changing(bank, row, "approved", origin=Origin.system(), at=now, wall=wall) as change:
+    async with application_change(bank, row, "approved", origin=Origin.system(), at=now, wall=wall) as change:
         if change.row.status == ApplicationStatus.APPROVED:
             change.action.skip()
             return
-        await _complete(change)
+        await _complete_approval(change)
 
 
-async def _enrol(bank: Bank, application: Application) -> None:
+async def _enrol_customer(bank: Bank, application: Application) -> None:
     row, form = application.row, application.form
     profile = _business_profile(form) if isinstance(form, BusinessForm) else _individual_profile(form)
     await bank.engine.submit(
@@ -117,7 +117,7 @@ async def _open_first_pocket(bank: Bank, row: ApplicationRow, pocket: FirstPocke
             raise
 
 
-async def _complete(change: ApplicationChange) -> None:
+async def _complete_approval(change: ApplicationChange) -> None:
     """Record the results of the approval, and move to APPROVED."""
     row, conn = change.row, change.action.conn
     documents = [each.document_id for each in change.application.documents]

@@ -143,7 +143,7 @@ class ApplicationChange:
 
 
 @asynccontextmanager
-async def changing(
+async def application_change(
     bank: Bank,
     row: ApplicationRow,
     verb: str,

@@ -10,7 +10,7 @@ from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import forms, store
-from billfold.onboarding.applications.changes import ApplicationChange, changing
+from billfold.onboarding.applications.changes import ApplicationChange, application_change
 from billfold.onboarding.applications.content import Application, open_application
 from billfold.onboarding.applications.ports import CheckedApplication, CheckResult, CheckStatus, IdentityCheck
 from billfold.onboarding.applications.rules import status
@@ -26,7 +26,7 @@ from billfold.screening.types import REASON, ScreenedName, Subject, SubjectKind
 async def screen_application(bank: Bank, row: ApplicationRow, *, now: datetime) -> None:
     """Compare all names of an application with the list in force. `now` is business time."""
     application = await open_application(bank.pool, bank, row)
-    await screening.screen(bank, list(subjects_of(application)), now=now)
+    await screening.screen_subjects(bank, list(subjects_of(application)), now=now)
 
 
 def subjects_of(application: Application) -> Iterator[Subject]:
@@ -73,15 +73,15 @@ async def decide(bank: Bank, row: ApplicationRow, result: CheckResult, *, origin
     Raises Refused `application-not-in-review`, `application-incomplete`, `sanctions-hit-open`.
     """
     await screen_application(bank, row, now=now)
-    async with changing(bank, row, "reviewed", origin=origin, at=now, wall=wall_now()) as change:
+    async with application_change(bank, row, "reviewed", origin=origin, at=now, wall=wall_now()) as change:
         status.require_decidable(change.row)
-        await _apply(change, result)
+        await _apply_decision(change, result)
 
 
 async def settle_check(bank: Bank, row: ApplicationRow, result: CheckResult, *, move_id: UUID, now: datetime) -> None:
     """Carry out the result of the identity check of a move, unless the status has changed in the meantime."""
     await screen_application(bank, row, now=now)
-    async with changing(bank, row, "checked", origin=Origin.system(), at=now, wall=wall_now()) as change:
+    async with application_change(bank, row, "checked", origin=Origin.system(), at=now, wall=wall_now()) as change:
         current = change.row
         if current.move_id != move_id or current.is_approved or result.status == CheckStatus.WAITING:
             change.action.skip()
@@ -94,7 +94,7 @@ async def settle_check(bank: Bank, row: ApplicationRow, result: CheckResult, *, 
             result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(status.INCOMPLETE,))
         if result.status in _LEAVING_CHECK and await hits.find_standing(change.action.conn, current.applicant_id):
             result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(*result.reasons, REASON))
-        await _apply(change, result)
+        await _apply_decision(change, result)
 
 
 async def complete_documents(bank: Bank, row: ApplicationRow, *, now: datetime) -> None:
@@ -103,7 +103,7 @@ async def complete_documents(bank: Bank, row: ApplicationRow, *, now: datetime) 
         return
     if (await open_application(bank.pool, bank, row)).missing(bank.seed):
         return
-    async with changing(bank, row, "completed", origin=Origin.system(), at=now, wall=wall_now()) as change:
+    async with application_change(bank, row, "completed", origin=Origin.system(), at=now, wall=wall_now()) as change:
         is_waiting = change.row.status == ApplicationStatus.DOCUMENTS_NEEDED
         if not is_waiting or change.application.missing(bank.seed):
             change.action.skip()
@@ -111,9 +111,9 @@ async def complete_documents(bank: Bank, row: ApplicationRow, *, now: datetime) 
         await change.move(ApplicationStatus.MANUAL_REVIEW)
 
 
-async def _apply(change: ApplicationChange, result: CheckResult) -> None:
+async def _apply_decision(change: ApplicationChange, result: CheckResult) -> None:
     if result.status == CheckStatus.APPROVED:
-        await _approve(change)
+        await _approve_application(change)
         return
     reasons = result.reasons
     if result.status == CheckStatus.DOCUMENTS_NEEDED:
@@ -121,7 +121,7 @@ async def _apply(change: ApplicationChange, result: CheckResult) -> None:
     await change.move(status.RESULTS[result.status], reasons=reasons, wait_until=result.look_again_at)
 
 
-async def _approve(change: ApplicationChange) -> None:
+async def _approve_application(change: ApplicationChange) -> None:
     status.require_complete(change.application.missing(change.bank.seed))
     row = change.row
     if await hits.find_standing(change.action.conn, row.applicant_id):
@@ -201,7 +201,7 @@ async def run_expire_job(bank: Bank, job: ScheduledJob) -> None:
     if row is None or row.status != ApplicationStatus.CREATED:
         return
     now = await bank.now()
-    async with changing(bank, row, "closed", origin=Origin.system(), at=now, wall=wall_now()) as change:
+    async with application_change(bank, row, "closed", origin=Origin.system(), at=now, wall=wall_now()) as change:
         idle_until = change.row.updated_at + status.IDLE_LIMIT
         if change.row.status != ApplicationStatus.CREATED:
             change.action.skip()

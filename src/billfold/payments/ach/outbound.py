@@ -83,7 +83,7 @@ class AchFileComposer:
     def add_return_entries(self, returns: Iterable[OutgoingReturn], keys: PaymentKeys) -> None:
         """Write returns in the order of their trace numbers, opened."""
         for customer_id, trace, stored in returns:
-            return_entry = _opened(customer_id, stored, keys)
+            return_entry = _decrypt_return(customer_id, stored, keys)
             batch_key = (
                 "answer",
                 return_entry.company,
@@ -144,7 +144,7 @@ class AchFileComposer:
         )
 
 
-def _opened(customer_id: UUID, stored: ReturnEntry, keys: PaymentKeys) -> ReturnEntry:
+def _decrypt_return(customer_id: UUID, stored: ReturnEntry, keys: PaymentKeys) -> ReturnEntry:
     """Return a return in plain text. If a key was destroyed, its trace number remains to identify it."""
     return msgspec.structs.replace(
         stored,
@@ -193,7 +193,7 @@ class AchWindows:
 
     async def open_window(self, bank: Bank, at: ScheduledJob) -> None:
         """Send everything that is due, and complete files of an interrupted process."""
-        if await _postponed(bank, at):
+        if await _postpone_job(bank, at):
             return
         await _reject_stopped(bank, at.at)
         await reschedule_late(bank)
@@ -294,7 +294,7 @@ async def reschedule_late(bank: Bank) -> None:
     await _submit_by_customer(bank, RescheduleAch, late, caller="ach-window", key=f"late:{now.isoformat()}")
 
 
-async def _postponed(bank: Bank, job: ScheduledJob) -> bool:
+async def _postpone_job(bank: Bank, job: ScheduledJob) -> bool:
     """Postpone a job to the next open day if its day has been declared closed; return whether it was.
 
     A window then also gets the entries that missed theirs.
@@ -309,7 +309,7 @@ async def _postponed(bank: Bank, job: ScheduledJob) -> bool:
 
 async def collect_debits(bank: Bank, at: ScheduledJob) -> None:
     """Book the debits of a file that have settled: a scheduled job."""
-    if await _postponed(bank, at):
+    if await _postpone_job(bank, at):
         return
     entries_by_customer = await store.entries_by_customer(bank.pool, at.object_id, direction=Direction.DEBIT)
     commands = (
@@ -333,7 +333,7 @@ async def collect_debits(bank: Bank, at: ScheduledJob) -> None:
 
 async def count_settled(bank: Bank, at: ScheduledJob) -> None:
     """Count the entries of a file as settled: a scheduled job."""
-    if await _postponed(bank, at):
+    if await _postpone_job(bank, at):
         return
     entries = await store.entries_by_customer(bank.pool, at.object_id)
     await _submit_by_customer(bank, SettleAch, entries, caller="ach-file", key=f"count:{at.object_id}")

@@ -206,7 +206,7 @@ async def close_card(
     # The holder reports a loss by wall time, whatever the sandbox clock.
     if lost_on is not None and lost_on > et_date(max(caller.now, caller.wall)):
         raise InvalidInput.at("body", "lost_stolen_date", msg="is in the future")
-    await _close(caller, bank, card, reason=reason, lost_stolen_on=lost_on)
+    await _close_card(caller, bank, card, reason=reason, lost_stolen_on=lost_on)
 
 
 @delete("/api/v1/service-accounts/{account_id}/virtual-cards/{card_id}/", tag="cards", refuses=(_ALREADY_CLOSED,))
@@ -216,7 +216,7 @@ async def close_virtual_card(caller: Caller, bank: Bank, account_id: UUID, card_
     The card can never be used again.
     """
     card = await find_card(caller, bank, account_id, card_id=card_id, only=commands.CardType.VIRTUAL)
-    await _close(caller, bank, card, only=commands.CardType.VIRTUAL)
+    await _close_card(caller, bank, card, only=commands.CardType.VIRTUAL)
 
 
 async def find_card(
@@ -241,7 +241,7 @@ def _stored(statuses: list[str] | None) -> list[str] | None:
     return None if statuses is None else [schemas.STATUS_ALIASES.get(each, each) for each in statuses]
 
 
-async def _close(caller: Caller, bank: Bank, card: commands.CardRow, **why: Any) -> None:
+async def _close_card(caller: Caller, bank: Bank, card: commands.CardRow, **why: Any) -> None:
     fields = caller.command_fields(card.customer_id)
     await bank.engine.submit(commands.CloseCard(**fields, references=(card.card_id,), card_id=card.card_id, **why))
 

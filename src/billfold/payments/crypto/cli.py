@@ -207,7 +207,7 @@ async def show(bank: Bank, withdrawal_id: WithdrawalId) -> None:
 @sent.command(f"replace {EXAMPLE_ID}")
 async def replace(bank: Bank, withdrawal_id: WithdrawalId) -> str:
     """Resend a withdrawal with the same nonce, for an eighth more per unit of gas."""
-    await _request(bank, withdrawal_id, OperatorRequest.REPLACE)
+    await _request_transaction(bank, withdrawal_id, OperatorRequest.REPLACE)
     return _REQUESTED
 
 
@@ -218,14 +218,14 @@ async def cancel(bank: Bank, withdrawal_id: WithdrawalId) -> str:
     If the paying transaction is mined first, that one counts.
     """
     row = await withdrawal_store.get_withdrawal(bank.pool, withdrawal_id)
-    if row.is_open and await withdrawal_store.refuse(bank.pool, row, "CANCELED", now=wall_now()):
+    if row.is_open and await withdrawal_store.refuse_withdrawal(bank.pool, row, "CANCELED", now=wall_now()):
         return "Nothing was signed for it, and nothing will be: the worker returns the money in its next round."
-    await _request(bank, withdrawal_id, OperatorRequest.CANCEL)
+    await _request_transaction(bank, withdrawal_id, OperatorRequest.CANCEL)
     return _REQUESTED
 
 
-async def _request(bank: Bank, withdrawal_id: UUID, wanted: OperatorRequest) -> None:
+async def _request_transaction(bank: Bank, withdrawal_id: UUID, wanted: OperatorRequest) -> None:
     row = await withdrawal_store.get_withdrawal(bank.pool, withdrawal_id)
-    if not await withdrawal_store.request(bank.pool, row, wanted, now=wall_now()):
+    if not await withdrawal_store.request_transaction(bank.pool, row, wanted, now=wall_now()):
         reason = f"No transaction of this withdrawal can be replaced: it is {row.status}."
         raise CliError(reason, "Run `billfold crypto withdrawals show`.")

@@ -248,7 +248,7 @@ def _oldest_first(lots: Sequence[Lot], units: int) -> Iterator[tuple[Lot, int]]:
 def _deliver_lot(book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID, lot: Lot, units: int) -> MovedLot:
     tax = bill_lots.allocate_basis(lot.tax_basis, units, lot.balance)
     earnings = bill_lots.allocate_basis(lot.earnings_basis, units, lot.balance)
-    entry_no = _begin(book, ctx, None)
+    entry_no = _begin_journal(book, ctx, None)
     book.post(lot, book.internal_account(AccountKind.CUSTODIAN, lot.asset), units)
     book.lot_out(pocket, lot, tax, earnings=earnings)
     price = _mark(ctx, lot.asset)
@@ -278,7 +278,7 @@ def _receive_lot(
     book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID, cusip: str, moved: MovedLot
 ) -> MovedLot:
     """Post a received lot; a lot with a journal entry reverses that of its rejected delivery."""
-    entry_no = _begin(book, ctx, moved.entry_no or None)
+    entry_no = _begin_journal(book, ctx, moved.entry_no or None)
     price = _mark(ctx, cusip)
     worth = cents_for(moved.units, price)
     maturity = ctx.bill(cusip).maturity
@@ -306,7 +306,7 @@ def _receive_lot(
     return msgspec.structs.replace(moved, entry_no=entry_no)
 
 
-def _begin(book: Book, ctx: Context, reverses: int | None) -> int:
+def _begin_journal(book: Book, ctx: Context, reverses: int | None) -> int:
     return book.begin(JournalKind.CUSTODY, ctx, settles_on=ctx.business_date, reverses=reverses)
 
 

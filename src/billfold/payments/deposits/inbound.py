@@ -25,7 +25,7 @@ NO_ACCOUNT = "NO_ACCOUNT"
 _POCKET = "SELECT pocket_id FROM portal WHERE customer_id = $1 AND portal_id = $2"
 
 
-async def receive(bank: Bank, payment: IncomingPayment) -> Outcome:
+async def receive_payment(bank: Bank, payment: IncomingPayment) -> Outcome:
     """Credit a payment to the pocket of its account number; the outcome states if and why it must be returned.
 
     Safe to repeat. Raises Unavailable if the database is unreachable; deliver the payment again.

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from billfold.ledger.bank import Bank
 from billfold.payments.fedwire import validation
-from billfold.payments.fedwire.booking import BookedMessage, book
+from billfold.payments.fedwire.booking import BookedMessage, book_messages
 from billfold.payments.files import retries
 from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.files.inbound import WAIT, InboundFiles
@@ -73,18 +73,18 @@ class FedwireFileProcessor(InboundFiles):
         lines, unread = read_file(content, "incoming")
         if not lines and not unread:
             raise InvalidFile([types.FedwireMistake(1, "file", "contains no messages")])
-        valid, refused = await _check(bank, file, lines)
+        valid, refused = await _check_messages(bank, file, lines)
         found = [each.mistakes for each in refused] + [each.mistakes for each in unread]
         mistakes = list(chain.from_iterable(found))
         if not valid and mistakes and all(each.mistakes for each in unread):
             raise InvalidFile(mistakes)
-        booked, stuck = await book(bank, valid)
+        booked, stuck = await book_messages(bank, valid)
         listed, held = _set_aside(refused, unread)
         items = sorted((*booked, *listed), key=lambda each: each.line)
         return {"messages": len(valid), "items": [each._asdict() for each in items], "stuck": [*stuck, *held]}
 
 
-async def _check(
+async def _check_messages(
     bank: Bank, file: RailFile, lines: validation.NumberedMessages
 ) -> tuple[validation.NumberedMessages, Sequence[validation.RefusedMessage]]:
     """Return the messages to book, with their numbers recorded, and those with errors.

@@ -88,7 +88,7 @@ class FedwireSender:
             pending = await store.claim_pending(conn, now, MESSAGES_PER_FILE)
             if not pending:
                 return None
-            numbered_messages = await _number(conn, bank, pending, now=now)
+            numbered_messages = await _assign_imads(conn, bank, pending, now=now)
             ring = await bank.ports[DataKeys].load(conn, {each.customer_id for each in pending})
             content = write_messages([_wire(bank, ring, *each, now) for each in numbered_messages], "outgoing")
             first = numbered_messages[0][1]
@@ -149,7 +149,7 @@ def _submit_command(sent: SentMessage) -> SubmitWire:
     )
 
 
-async def _number(
+async def _assign_imads(
     conn: Connection, bank: Bank, pending: Sequence[PendingMessage], now: datetime
 ) -> list[tuple[PendingMessage, str]]:
     """Assign every message its IMAD: Fedwire business day, our source and the day's sequence number."""

@@ -55,7 +55,7 @@ async def save_outbound(
     conn: Db, file_id: UUID, rail: str, name: str, content: SealedContent, *, now: datetime
 ) -> RailFile:
     """Store an outbound file. A stored file with this id is not changed."""
-    return await _save(conn, file_id, rail, direction=OUT, name=name, content=content, now=now)
+    return await _insert_file(conn, file_id, rail, direction=OUT, name=name, content=content, now=now)
 
 
 async def save_inbound(
@@ -67,7 +67,7 @@ async def save_inbound(
     """
     file = await RAIL_FILES.first(conn, _SAME_CONTENT, rail, content.digest, file_id)
     if file is None:
-        return await _save(conn, file_id, rail, direction=IN, name=name, content=content, now=now)
+        return await _insert_file(conn, file_id, rail, direction=IN, name=name, content=content, now=now)
     if file.name != name or file.done_at is not None:
         raise DuplicateFile(file.name, file.created_at)
     return file
@@ -106,7 +106,7 @@ async def get_content(conn: Db, file_id: UUID) -> bytes:
     return content
 
 
-async def _save(
+async def _insert_file(
     conn: Db, file_id: UUID, rail: str, direction: str, name: str, content: SealedContent, now: datetime
 ) -> RailFile:
     state = "CREATED" if direction == OUT else "ARRIVED"

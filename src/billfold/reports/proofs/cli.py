@@ -124,13 +124,13 @@ def _show(path: Path, found: FileVerdict) -> None:
             ("Ledger position", f"journal entry {signed.position.entry_no:,}, commit {signed.position.version:,}"),
             ("Chain hash", signed.position.chain),
             ("Signed with", found.key_id),
-            *_caution(found),
+            *_revocation_warning(found),
             *((each.label, each.value) for each in signed.figures),
         ]
         console.print(key_value_table(rows))
 
 
-def _caution(found: FileVerdict) -> Iterable[tuple[str, str]]:
+def _revocation_warning(found: FileVerdict) -> Iterable[tuple[str, str]]:
     """Say that a key was revoked after the time of a document: anyone with the key can write any earlier time."""
     if found.revoked_at is not None:
         yield (

@@ -179,7 +179,7 @@ def interchange_of(amount: int, direction: Direction) -> int:
     return cents if direction == Direction.DEBIT else -cents
 
 
-async def present(bank: Bank, record: RecordOfCard, settles_on: date) -> None:
+async def present_record(bank: Bank, record: RecordOfCard, settles_on: date) -> None:
     """Store a record for the file of its settlement date. The same record is sent once."""
     await asyncio.to_thread(_append, _kept(bank, settles_on), msgspec.json.encode(record) + b"\n")
     at = et_instant(settles_on, SENT_AT)
@@ -208,7 +208,7 @@ async def claim_swipe(bank: Bank, job: ScheduledJob) -> None:
         merchant=msgspec.json.decode(held.merchant, type=Merchant),
     )
     if held.status == AuthorizationStatus.PENDING and held.remaining and not held.cleared:
-        await present(bank, record, settles_on)
+        await present_record(bank, record, settles_on)
         await book_record(bank, record, job.customer_id, settles_on)
 
 

@@ -40,7 +40,7 @@ def raise_cash(book: Book, pocket: PocketBook, ctx: Context, need: int, *, terms
         settle_early(book, pocket, ctx, need=missing)
     street = book.internal_account(AccountKind.STREET)
     for sale in sales:
-        _sell(book, pocket, ctx, sale=sale, settles_on=max(terms.settles_on, book.business_date))
+        _sell_lots(book, pocket, ctx, sale=sale, settles_on=max(terms.settles_on, book.business_date))
         book.post(street, pocket.cash, sale.proceeds_cents)
     if sales and terms.cash_on > ctx.pricing_day:
         add_unsettled(book, pocket, ctx, _proceeds(sales, ctx, terms))
@@ -59,7 +59,7 @@ def sell_all(book: Book, pocket: PocketBook, ctx: Context, *, terms: SaleTerms) 
     raise_cash(book, pocket, ctx, need=liquidation_value(pocket, terms), terms=terms)
 
 
-def _sell(book: Book, pocket: PocketBook, ctx: Context, sale: Sale[Lot], settles_on: date) -> None:
+def _sell_lots(book: Book, pocket: PocketBook, ctx: Context, sale: Sale[Lot], settles_on: date) -> None:
     away = book.internal_account(AccountKind.STREET, sale.cusip)
     tax = earnings = 0
     for lot, units in sale.taken:

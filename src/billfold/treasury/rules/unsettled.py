@@ -89,7 +89,7 @@ def settle_early(book: Book, pocket: PocketBook, ctx: Context, need: int) -> int
     return settled
 
 
-def arriving(cents: int, ctx: Context, settles_on: date) -> Proceeds | None:
+def unsettled_arrival(cents: int, ctx: Context, settles_on: date) -> Proceeds | None:
     """Return money that has arrived as unsettled cash; None if it has settled.
 
     Its discount is the most that early use can gain: the loss of a bill at the highest rate.

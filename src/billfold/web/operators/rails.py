@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 from litestar import get, post
 
-from billfold.identity.operators import recorded
+from billfold.identity.operators import recorded_action
 from billfold.payments.ach.nacha.reader import read_lines
 from billfold.payments.cards.settlement.file_format import read_file
 from billfold.payments.cards.settlement.records import Unreadable
@@ -149,7 +149,7 @@ async def show_file(operator: InBank, file_id: str) -> PageResponse:
 async def retry_file(operator: InBank, file_id: str) -> PageResponse:
     """Have a worker process a failed file again at once."""
     wanted, details = path_id(file_id), {"user_id": str(operator.page.user.user_id)}
-    async with recorded(operator.bank, operator.by, "files.retry", ("files", wanted), **details):
+    async with recorded_action(operator.bank, operator.by, "files.retry", ("files", wanted), **details):
         await retries.retry_as_operator(operator.bank, wanted, operator.by)
     return redirect(f"/bank/rails/{wanted}", done="file-retried")
 

@@ -33,12 +33,12 @@ async def accept_invitation(page: PageContext) -> PageResponse:
             joined = await invitations.redeem_invitation(conn, acceptance, page.user)
         return _link_expired(page) if joined is None else redirect(f"/team/{invitation.customer_id}", done="joined")
     try:
-        return await _join(page, invitation)
+        return await _accept_as_new_user(page, invitation)
     except InvalidInput as error:
         return await _show(page, invitation, error)
 
 
-async def _join(page: PageContext, invitation: Invitation) -> PageResponse:
+async def _accept_as_new_user(page: PageContext, invitation: Invitation) -> PageResponse:
     form = page.form
     first_name = rules.check_name(form.get("first_name", invitation.first_name), "first_name")
     last_name = rules.check_name(form.get("last_name", invitation.last_name), "last_name")

@@ -37,12 +37,12 @@ async def reserve_nonces(this: Round) -> int:
             address = PartyField.ACCOUNT.open(ring.get(each.row.customer_id), each.row.wallet_address)
             reason = await _find_refusal(this, each, address)
             if reason is not None:
-                done += await store.refuse(this.bank.pool, each.row, reason, now=this.wall)
+                done += await store.refuse_withdrawal(this.bank.pool, each.row, reason, now=this.wall)
                 continue
             if len(outgoing) + done >= IN_FLIGHT_MAX:
                 break
             assert address is not None
-            done += await _reserve(this, each, address)
+            done += await _reserve_nonce(this, each, address)
         except Blocked:
             raise
         except Exception as error:  # noqa: BLE001 - it affects only this withdrawal
@@ -60,7 +60,7 @@ async def _find_refusal(this: Round, waiting: WaitingWithdrawal, address: str | 
     return None if objection is None else _REASON_OF.get(objection.code, _NOT_PAYABLE)
 
 
-async def _reserve(this: Round, waiting: WaitingWithdrawal, address: str) -> bool:
+async def _reserve_nonce(this: Round, waiting: WaitingWithdrawal, address: str) -> bool:
     row, token = waiting.row, this.chain.token
     fees = await current_fees(this)
     units = units_of(row.amount, token.decimals)
@@ -74,13 +74,15 @@ async def _reserve(this: Round, waiting: WaitingWithdrawal, address: str) -> boo
     estimates = await this.ask_all(lambda node: node.estimate_gas(this.wallet.address, transaction))
     usable = [each for each in estimates if each is not None]
     if not usable:
-        return await store.refuse(this.bank.pool, row, _NOT_PAYABLE, now=this.wall)
+        return await store.refuse_withdrawal(this.bank.pool, row, _NOT_PAYABLE, now=this.wall)
     if len(usable) < len(estimates):
         raise Blocked(WalletProblem.NODES_DISAGREE, "Nodes disagree on whether the token would refuse a payment.")
     gas_limit = transactions.gas_limit_of(max(usable))
     await _check_gas(this, outgoing, fees=fees, gas_limit=gas_limit)
     async with this.bank.pool.acquire() as conn, conn.transaction():
-        return await store.reserve(conn, this.wallet, row, token=token.address, gas_limit=gas_limit, now=this.wall)
+        return await store.reserve_nonce(
+            conn, this.wallet, row, token=token.address, gas_limit=gas_limit, now=this.wall
+        )
 
 
 async def current_fees(this: Round) -> Fees:

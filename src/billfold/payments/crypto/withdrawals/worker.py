@@ -52,7 +52,7 @@ async def send_transactions(this: Round) -> int:
             if latest is None or _wants_another(this, each, latest, is_first=is_first):
                 latest = await _sign_next(this, each, data_key)
                 signed += 1
-            await _send(this, each, latest, data_key=data_key)
+            await _send_transaction(this, each, latest, data_key=data_key)
         except Exception as error:  # noqa: BLE001 - any error; those before it were sent
             this.problems.append(this.blocked_by(error, each.transaction.withdrawal_id))
             if each.latest is None:
@@ -73,7 +73,9 @@ async def _sign_next(this: Round, each: OutgoingTransaction, data_key: DataKey |
     cap = this.chain.fee_cap_gwei * 10**9
     fees = transactions.fees_for_next(each.latest, await current_fees(this), cap=cap)
     if fees is None:
-        _complain(this, each, WalletProblem.FEE_CAP_REACHED, f"A replacement would cost more than {cap} wei per gas.")
+        _raise_blocked(
+            this, each, WalletProblem.FEE_CAP_REACHED, f"A replacement would cost more than {cap} wei per gas."
+        )
     # If the customer is stopped between the nonce and the first signature, a transaction that pays nothing uses the
     # nonce.
     transaction, is_unsigned = each.transaction, each.latest is None
@@ -110,17 +112,19 @@ def _unsigned(
     token = this.chain.find_token(reserved.token)
     if recipient is None or token is None:
         detail = "Its address was destroyed, or its token is no longer configured."
-        _complain(this, each, WalletProblem.UNEXPLAINED, detail)
+        _raise_blocked(this, each, WalletProblem.UNEXPLAINED, detail)
     units, gas_limit = units_of(each.cents, token.decimals), reserved.gas_limit
     to = {"token": token.address, "recipient": recipient}
     return transactions.payment(this.chain.chain_id, reserved.nonce, **to, units=units, gas_limit=gas_limit, fees=fees)
 
 
-async def _send(this: Round, each: OutgoingTransaction, latest: Signature, *, data_key: DataKey | None) -> None:
+async def _send_transaction(
+    this: Round, each: OutgoingTransaction, latest: Signature, *, data_key: DataKey | None
+) -> None:
     """Send a transaction to the nodes that do not have it. Raises Blocked if none accepts it."""
     raw = PartyField.TEXT.open(data_key, latest.raw)
     if raw is None:
-        _complain(this, each, WalletProblem.UNEXPLAINED, "It was destroyed with its customer's data.")
+        _raise_blocked(this, each, WalletProblem.UNEXPLAINED, "It was destroyed with its customer's data.")
 
     async def give(node: WalletNode) -> str | None:
         if await node.knows(latest.transaction_hash):
@@ -133,12 +137,14 @@ async def _send(this: Round, each: OutgoingTransaction, latest: Signature, *, da
     if any(answer is None for answer in answers):
         await store.mark_sent(this.bank.pool, latest, this.wall)
         if each.transaction.state in {TransactionState.RESERVED, TransactionState.SIGNED}:
-            await store.move(this.bank.pool, each.transaction, TransactionState.SUBMITTED, PENDING, now=this.wall)
+            await store.record_sighting(
+                this.bank.pool, each.transaction, TransactionState.SUBMITTED, PENDING, now=this.wall
+            )
     elif answers:
-        _complain(this, each, WalletProblem.NODE_REFUSES, f"No node accepts it: {answers[0]}")
+        _raise_blocked(this, each, WalletProblem.NODE_REFUSES, f"No node accepts it: {answers[0]}")
 
 
-def _complain(this: Round, each: OutgoingTransaction, problem: WalletProblem, detail: str) -> NoReturn:
+def _raise_blocked(this: Round, each: OutgoingTransaction, problem: WalletProblem, detail: str) -> NoReturn:
     raise this.blocked(each.transaction.withdrawal_id, problem, detail)
 
 
@@ -156,7 +162,7 @@ async def watch_transactions(this: Round) -> int:
     async def see(node: WalletNode, each: OutgoingTransaction, final: int) -> Sighting | Blocked:
         try:
             recipient = PartyField.ACCOUNT.open(ring.get(each.transaction.customer_id), each.address) or "0x"
-            return await _see(this, node, each, recipient=recipient, final=final)
+            return await _read_sighting(this, node, each, recipient=recipient, final=final)
         except Exception as error:  # noqa: BLE001 - it affects only this withdrawal
             return this.blocked_by(error, each.transaction.withdrawal_id)
 
@@ -169,19 +175,19 @@ async def watch_transactions(this: Round) -> int:
     moved = 0
     for number, each in enumerate(outgoing):
         try:
-            moved += await _settle(this, each, [view[number] for view in views])
+            moved += await _settle_nonce(this, each, [view[number] for view in views])
         except Exception as error:  # noqa: BLE001 - it affects only this withdrawal
             this.problems.append(this.blocked_by(error, each.transaction.withdrawal_id))
     return moved
 
 
-async def _settle(this: Round, each: OutgoingTransaction, seen: Sequence[Sighting | Blocked]) -> bool:
+async def _settle_nonce(this: Round, each: OutgoingTransaction, seen: Sequence[Sighting | Blocked]) -> bool:
     transaction, sightings = each.transaction, [one for one in seen if not isinstance(one, Blocked)]
     for one in seen:
         if isinstance(one, Blocked):
             raise one
     try:
-        found = transactions.agreed(sightings, nodes=len(this.nodes))
+        found = transactions.agreed_sighting(sightings, nodes=len(this.nodes))
     except transactions.Disagreement:
         detail = "nodes report different outcomes of it."
         this.problems.append(this.blocked(transaction.withdrawal_id, WalletProblem.NODES_DISAGREE, detail))
@@ -193,7 +199,9 @@ async def _settle(this: Round, each: OutgoingTransaction, seen: Sequence[Sightin
         return False
     if found == PENDING and (not each.is_mined or not sightings):
         return False  # if no node answers, the known state is kept
-    return await store.move(this.bank.pool, transaction, state, found, reason=_REASONS.get(state), now=this.wall)
+    return await store.record_sighting(
+        this.bank.pool, transaction, state, found, reason=_REASONS.get(state), now=this.wall
+    )
 
 
 async def _final_number(this: Round, node: WalletNode) -> int:
@@ -203,7 +211,9 @@ async def _final_number(this: Round, node: WalletNode) -> int:
     return (await node.head()).number - this.chain.confirmations
 
 
-async def _see(this: Round, node: WalletNode, each: OutgoingTransaction, *, recipient: str, final: int) -> Sighting:
+async def _read_sighting(
+    this: Round, node: WalletNode, each: OutgoingTransaction, *, recipient: str, final: int
+) -> Sighting:
     """Return one node's view of a nonce."""
     reserved = each.reservation
     token = this.chain.find_token(reserved.token)
