@@ -52,7 +52,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 LONGEST = (
     "tests/deploy/test_wheel.py",
-    "tests/http/openapi/test_generators.py",
+    "tests/http/test_openapi_generators.py",
     "tests/sandbox/test_cli.py",
     "tests/journeys/test_browser.py",
     "tests/journeys/test_examples.py",

@@ -120,7 +120,7 @@ async def _messages(
         yield writer.end("caught-up")
         return
     beat_at = monotonic()
-    async for each in broadcaster.follow(subscriber, after, monitor.patience):
+    async for each in broadcaster.follow(subscriber, after, monitor.seconds_left):
         if monitor.is_due():
             await monitor.refresh_expiry()
         if monitor.seconds_left() < 0:
