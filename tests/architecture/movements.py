@@ -20,7 +20,7 @@ from tests.architecture.movements_of_rails import (
 from tests.architecture.stage import LATER, Stage, noted_calls
 from tests.fixtures.market import know_through
 
-from billfold.accounts.agreements.commands import AcceptAgreements, AcceptedBy, Consent
+from billfold.accounts.agreements.rules import AcceptAgreements, AcceptedBy, Consent
 from billfold.accounts.counterparties.commands import (
     ConfirmDeposits,
     CorrectAccount,

@@ -32,7 +32,7 @@ from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.business_clock import read_clock, write_clock
 from billfold.sandbox.control.clock_stepper import ClockStepper
-from billfold.sandbox.rails.simulated_fedwire import SimulatedFed
+from billfold.sandbox.rails.fedwire import SimulatedFed
 from billfold.verify.runner import verify_bank
 from billfold.wiring.cli_context import Wiring
 

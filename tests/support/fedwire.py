@@ -22,8 +22,7 @@ from billfold.payments.wires.messages import fedwire_day, message_sent
 from billfold.payments.wires.store import LISTS, get_wire
 from billfold.platform import ids
 from billfold.sandbox.control.clock_stepper import ClockStepper
-from billfold.sandbox.rails.fedwire import SimulatedFedwire
-from billfold.sandbox.rails.simulated_fedwire import SimulatedFed
+from billfold.sandbox.rails.fedwire import SimulatedFed, SimulatedFedwire
 from billfold.verify.runner import verify_bank
 from billfold.wiring.providers import rail_files_folder
 

@@ -18,8 +18,7 @@ from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.customers.store import list_features, list_owners
 from billfold.accounts.profiles import open_profiles
 from billfold.approvals.types import TransferRequest, TransferType
-from billfold.data_keys.data_key import DataKey
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import DataKey, DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerRow
 from billfold.payments.on_us.schemas import FullWithdrawal, RequestedAmount, requested_cents

@@ -14,8 +14,8 @@ from billfold.accounts.pockets import store
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.schemas import valuation
 from billfold.approvals.execute_transfers import check_feasible
+from billfold.approvals.schemas import DualAuthUser, render_person
 from billfold.approvals.transfer_orders import RequestContent
-from billfold.approvals.transfer_request_schemas import DualAuthUser, render_person
 from billfold.approvals.transfer_requests import check_unused, required_approvals
 from billfold.approvals.types import Actor, ApprovalRequirement, Reviewer
 from billfold.http.schemas import Amount, format_price, one_of, usd

@@ -27,9 +27,10 @@ from billfold.platform.clock import wall_now
 from billfold.platform.database.background_work import read_put_aside
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.shortage import error_summary, is_shortage
-from billfold.screening import backlog, hits
-from billfold.screening.backlog import Task
+from billfold.screening import hits
+from billfold.screening import store as screening_store
 from billfold.screening.screening import names_of_countries, screen_counterparties, screen_subjects
+from billfold.screening.store import Task
 from billfold.screening.types import REASON, HitStatus, ScreenedName, Subject, SubjectKind
 
 _UNTIL_ENROLLED: Final = timedelta(minutes=1)
@@ -68,13 +69,13 @@ async def run_decided_job(bank: Bank, job: ScheduledJob) -> None:
 
 
 async def _screen_some(bank: Bank, conn: Connection) -> int:
-    await backlog.enumerate_list(conn)
+    await screening_store.enumerate_list(conn)
     wall = wall_now()
     aside = await read_put_aside(conn, "screening", wall)
-    tasks = await backlog.list_next(conn, _BATCH_MAX, except_for=[UUID(each) for each in aside.waiting])
+    tasks = await screening_store.list_next(conn, _BATCH_MAX, except_for=[UUID(each) for each in aside.waiting])
     failed = await _screen_each(bank, tasks)
     done = [each.subject_id for each in tasks if str(each.subject_id) not in failed]
-    await backlog.complete_subjects(conn, done)
+    await screening_store.complete_subjects(conn, done)
     await aside.record(conn, failed, wall)
     for subject_id, error in failed.items():
         log.error("screening_failed", subject=subject_id, error=error_summary(error))

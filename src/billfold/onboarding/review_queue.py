@@ -12,7 +12,7 @@ from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import DecideVerification
 from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_row
 from billfold.audit import record
-from billfold.data_keys.data_key import DataShredded
+from billfold.data_keys.keys import DataShredded
 from billfold.documents import store as document_store
 from billfold.documents.ports import DocumentRow
 from billfold.documents.store import open_names

@@ -21,7 +21,7 @@ from billfold.ledger.directory import find_customer
 from billfold.platform.errors import NotFound
 from billfold.platform.settings.settings import Settings
 from billfold.reports.entries.types import LedgerPosition
-from billfold.reports.proofs import document_keys, signatures, signed_files
+from billfold.reports.proofs import signatures, signed_files
 
 
 class PrintedBank(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,7 +164,7 @@ class Subject(NamedTuple):
 
 async def print_signed(bank: Bank, document: PrintedDocument, subject: Subject) -> bytes:
     """Return a document as a PDF with its proof."""
-    key = await document_keys.get_document_key(bank.pool, bank.vault, subject.at)
+    key = await signatures.get_document_key(bank.pool, bank.vault, subject.at)
     manifest = signatures.Manifest(
         bank=document.bank.name,
         document=f"{document.title}, {document.subtitle}",

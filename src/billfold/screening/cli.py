@@ -13,12 +13,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row, console
 from billfold.cli.context import CliError
-from billfold.data_keys.data_key import DataShredded
+from billfold.data_keys.keys import DataShredded
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
-from billfold.screening import backlog, store
 from billfold.screening import hits as screening_hits
+from billfold.screening import store
 from billfold.screening.hits import clear_hit, confirm_hit, describe_hit
 from billfold.screening.ofac_sdn import Progress as ReadProgress
 from billfold.screening.store import read_list, replace_current
@@ -62,7 +62,7 @@ async def import_list(
 )
 async def status(conn: Connection) -> Iterable[Row]:
     """Show the imported lists, latest first, and how many subjects are still to be compared with the current one."""
-    left = await backlog.count_left(conn)
+    left = await store.count_left(conn)
     return [
         (
             row.published_on,

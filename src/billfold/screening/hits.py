@@ -9,10 +9,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.audit import record
-from billfold.audit.audited_rows import AuditedTable
-from billfold.audit.record import AuditedAction
-from billfold.data_keys.data_key import DataShredded
-from billfold.data_keys.keys import DataKeys
+from billfold.audit.record import AuditedAction, AuditedTable
+from billfold.data_keys.keys import DataKeys, DataShredded
 from billfold.identity.operators import Operator
 from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank

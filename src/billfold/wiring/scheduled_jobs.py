@@ -36,8 +36,8 @@ from billfold.payments.cards.cash_back.rules import CASH_BACK_JOB
 from billfold.payments.cards.cash_back.worker import give_month
 from billfold.payments.cards.commands import ORDER_JOB, STATUS_JOB
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles
-from billfold.payments.clearing.moves import MovedSettlements
 from billfold.payments.clearing.rules import BANK_DAY_CLOSED_JOB
+from billfold.payments.clearing.worker import MovedSettlements
 from billfold.payments.crypto.chains import Chains
 from billfold.payments.crypto.deposits.watcher import ChainWatchers, record_returned
 from billfold.payments.crypto.withdrawals.worker import withdrawal_senders

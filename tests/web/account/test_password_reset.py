@@ -11,7 +11,7 @@ from tests.web.steps import give_password, reset_link
 from billfold.identity.members import store
 from billfold.identity.users import email_links
 from billfold.oauth import grants
-from billfold.oauth.server.token_exchange import refresh
+from billfold.oauth.server.token import refresh
 
 NEW = "lantern-gravel-otter"
 

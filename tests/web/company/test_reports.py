@@ -7,8 +7,7 @@ from tests.reference.shared_calls import make_june
 from tests.support.browser import Browser, forms_of
 from tests.support.world import UNKNOWN
 
-from billfold.reports.proofs.document_keys import list_public_keys
-from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, verify
+from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, list_public_keys, verify
 from billfold.reports.requests.worker import make_reports
 
 

@@ -17,8 +17,7 @@ from billfold.accounts.counterparties.store import open_counterparties, seal_det
 from billfold.accounts.counterparties.types import CounterpartyRow, format_name
 from billfold.accounts.customers.schemas import parse_person_name
 from billfold.accounts.pockets.routes import V1_READS
-from billfold.data_keys.data_key import DataKey
-from billfold.data_keys.keys import LINKING_ACCESS, DataKeys
+from billfold.data_keys.keys import LINKING_ACCESS, DataKey, DataKeys
 from billfold.http.operations import get, post
 from billfold.http.schemas import one_of
 from billfold.identity.partners.caller import Caller

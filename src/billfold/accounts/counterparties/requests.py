@@ -18,8 +18,7 @@ from billfold.accounts.portals import store as portal_store
 from billfold.accounts.portals.commands import PortalRow
 from billfold.accounts.portals.rules import NETWORK_DIGITS
 from billfold.accounts.profiles import open_profile
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import DataKeys, PartyField
 from billfold.documents import store as document_store
 from billfold.documents.ports import DocumentRow
 from billfold.documents.rules import PROOF_OF_ACCOUNT

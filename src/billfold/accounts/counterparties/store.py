@@ -14,8 +14,7 @@ import msgspec
 from billfold.accounts.counterparties.rules import identifiers, manage, verification_kinds
 from billfold.accounts.counterparties.types import CounterpartyRow, Payee, payee_from_row
 from billfold.accounts.portals.store import FIRST_NETWORK_ADDRESS
-from billfold.data_keys.data_key import DataKey, PartyField
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import DataKey, DataKeys, PartyField
 from billfold.events.notifications.notify import notify
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.book import Book

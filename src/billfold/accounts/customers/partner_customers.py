@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from billfold.accounts.agreements.commands import AcceptedBy, Consent
+from billfold.accounts.agreements.rules import AcceptedBy, Consent
 from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.pockets.commands import OpenPocket
 from billfold.accounts.profiles import seal_profile

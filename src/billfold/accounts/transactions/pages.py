@@ -10,8 +10,7 @@ import msgspec
 
 from billfold.accounts.transactions.settlement import SettledDocument, TransactionRow, remittance_shown
 from billfold.accounts.transactions.store import Activity, TransactionFilters, sweep_of
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import PaymentKeys
+from billfold.data_keys.keys import PartyField, PaymentKeys
 from billfold.http.parameters import CentsQuery, ListQuery, Query, Since, Until, parse_choice, texts_among
 from billfold.ledger.bank import Bank
 from billfold.platform.crypto import is_sealed_text

@@ -19,7 +19,7 @@ from billfold.oauth.endpoint import Fields, fields_of, form_of
 from billfold.oauth.rules import authorization_params
 from billfold.oauth.rules.authorization_params import AuthorizationParams
 from billfold.oauth.server.auth_server import AuthServer
-from billfold.oauth.server.openapi import AUTHORIZE_OPENAPI, PUSH_OPENAPI
+from billfold.oauth.server.discovery import AUTHORIZE_OPENAPI, PUSH_OPENAPI
 from billfold.oauth.types import Client, OAuthError, PendingRequest
 from billfold.platform import crypto, ids
 from billfold.platform.clock import wall_now

@@ -12,7 +12,7 @@ from billfold.oauth.caller import challenge, insufficient_scope
 from billfold.oauth.endpoint import form_of, required
 from billfold.oauth.grants import TokenIntrospection
 from billfold.oauth.server.auth_server import AuthServer
-from billfold.oauth.server.openapi import INTROSPECT_OPENAPI, REVOKE_OPENAPI
+from billfold.oauth.server.discovery import INTROSPECT_OPENAPI, REVOKE_OPENAPI
 from billfold.platform.clock import wall_now
 
 

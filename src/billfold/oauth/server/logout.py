@@ -11,7 +11,7 @@ from billfold.oauth import clients, consent, grants, signing_keys
 from billfold.oauth.endpoint import Fields, fields_of, form_of
 from billfold.oauth.grants import delete_tokens
 from billfold.oauth.server.auth_server import AuthServer
-from billfold.oauth.server.openapi import LOGOUT_OPENAPI
+from billfold.oauth.server.discovery import LOGOUT_OPENAPI
 from billfold.oauth.types import Client, OAuthError
 from billfold.pages.theme import COOKIE
 from billfold.platform.clock import wall_now

@@ -7,7 +7,7 @@ found, and only the rest is done.
 from typing import Any
 from uuid import UUID
 
-from billfold.accounts.agreements.commands import AcceptedBy, Consent
+from billfold.accounts.agreements.rules import AcceptedBy, Consent
 from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.customers.schemas import Name
 from billfold.accounts.pockets.commands import OpenPocket

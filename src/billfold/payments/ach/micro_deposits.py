@@ -4,8 +4,7 @@ from billfold.accounts.counterparties import store
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_CALLER
 from billfold.accounts.counterparties.store import open_details
 from billfold.accounts.counterparties.types import SanctionsStatus
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import DataKeys, PartyField
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob

@@ -14,8 +14,7 @@ import msgspec
 import structlog
 
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
-from billfold.data_keys.data_key import DataShredded, PartyField
-from billfold.data_keys.keys import DataKeys, PaymentKeys, bank_key
+from billfold.data_keys.keys import DataKeys, DataShredded, PartyField, PaymentKeys, bank_key
 from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.dry_run import submit_in_lots

@@ -8,8 +8,7 @@ import structlog
 
 from billfold.accounts.counterparties.rules.identifiers import compact
 from billfold.accounts.counterparties.rules.verification_kinds import Account
-from billfold.data_keys.data_key import DataKey, PartyField
-from billfold.data_keys.keys import PaymentKeys
+from billfold.data_keys.keys import DataKey, PartyField, PaymentKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Outcome
 from billfold.ledger.types import Rail

@@ -8,8 +8,7 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import PaymentKeys, bank_key
+from billfold.data_keys.keys import PartyField, PaymentKeys, bank_key
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.scheduler import bank_customer_id

@@ -11,8 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.data_key import SEALED_BYTES, DataKey
-from billfold.data_keys.keys import bank_key
+from billfold.data_keys.keys import SEALED_BYTES, DataKey, bank_key
 from billfold.ledger.bank import Bank
 from billfold.payments.files.types import DuplicateFile, RailFile, SealedContent
 from billfold.platform.crypto import associated_data

@@ -11,8 +11,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.store import open_details
-from billfold.data_keys.data_key import DataKey, DataShredded, PartyField
-from billfold.data_keys.keys import DataKeys, KeyRing, PaymentKeys
+from billfold.data_keys.keys import DataKey, DataKeys, DataShredded, KeyRing, PartyField, PaymentKeys
 from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob

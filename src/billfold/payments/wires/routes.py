@@ -6,8 +6,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.customers.store import list_features, require_feature
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import DataKeys, PaymentKeys
+from billfold.data_keys.keys import DataKeys, PartyField, PaymentKeys
 from billfold.http.operations import SIGNED, get, post, with_scope
 from billfold.http.parameters import OrderedQuery, searched_page_of
 from billfold.http.schemas import SearchedList

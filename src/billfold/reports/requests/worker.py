@@ -26,7 +26,7 @@ from billfold.reports import downloads, rules
 from billfold.reports.downloads import KeptFile
 from billfold.reports.entries.reader import read_current
 from billfold.reports.entries.store import position_of
-from billfold.reports.proofs import document_keys, signatures, signed_files
+from billfold.reports.proofs import signatures, signed_files
 from billfold.reports.requests import store, types
 from billfold.reports.requests.renderers import RENDERERS, file_name_of
 from billfold.reports.requests.store import Claim, ClaimLost
@@ -200,7 +200,7 @@ async def sign_report(source: types.ReportSource, output_format: types.ReportFor
     if output_format == types.ReportFormat.PDF:
         return None
     bank, manifest = source.bank, await _manifest(source, output_format)
-    key = await document_keys.get_document_key(bank.pool, bank.vault, manifest.at)
+    key = await signatures.get_document_key(bank.pool, bank.vault, manifest.at)
     if output_format in _HOLD_THEIR_PROOF:
         await asyncio.to_thread(signed_files.append_to, output, manifest, key)
         return None

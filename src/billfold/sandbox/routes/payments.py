@@ -8,8 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import PaymentKeys
+from billfold.data_keys.keys import PartyField, PaymentKeys
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import run_job

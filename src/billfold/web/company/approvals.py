@@ -17,8 +17,7 @@ from billfold.approvals.routes import (
     list_authorization_requests,
 )
 from billfold.approvals.rules import challenge_of
-from billfold.approvals.schemas import AuthorizationRequest
-from billfold.approvals.transfer_request_schemas import ShownTransferRequest
+from billfold.approvals.schemas import AuthorizationRequest, ShownTransferRequest
 from billfold.approvals.transfer_requests_routes import (
     decide_transfer_request,
     get_transfer_request,

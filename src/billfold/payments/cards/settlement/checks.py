@@ -2,7 +2,7 @@
 
 import msgspec
 
-from billfold.data_keys.data_key import DataKey
+from billfold.data_keys.keys import DataKey
 from billfold.payments.cards.settlement.file_format import DIFFERS, REPEATED, file_row, read_file, rows_of
 from billfold.payments.cards.settlement.records import SettlementFileRow, SettlementRecordRow
 from billfold.payments.cards.settlement.store import list_records

@@ -3,8 +3,7 @@
 from typing import Final
 
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import DataKeys, PartyField
 from billfold.payments.crypto.chains import Token, units_of
 from billfold.payments.crypto.nodes import NodeUnavailable
 from billfold.payments.crypto.withdrawals import store, transactions

@@ -9,8 +9,7 @@ from typing import Any, Final, NoReturn
 
 import structlog
 
-from billfold.data_keys.data_key import DataKey, PartyField
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import DataKey, DataKeys, PartyField
 from billfold.ledger.bank import Bank
 from billfold.payments.crypto.chains import Chain, Chains, units_of
 from billfold.payments.crypto.withdrawals import rules, store, transactions

@@ -30,7 +30,7 @@ from billfold.ledger.types import ScheduledJob
 from billfold.platform.database.background_work import claimed
 from billfold.platform.database.connection import Connection
 from billfold.platform.ids import command_id
-from billfold.reports.proofs import document_keys, signatures
+from billfold.reports.proofs import signatures
 from billfold.reports.proofs.roots import store, types
 from billfold.reports.proofs.roots.store import Close
 from billfold.reports.proofs.roots.trees import Layout, lay_out, leaf_hash, one_each, pages_of, root_of_page, salt_of
@@ -282,7 +282,7 @@ async def publish_root(bank: Bank) -> StoredRoot:
         for day in _days_without(bank, last, open_day):
             now = await bank.now()
             keys = MakingKeys(
-                await document_keys.get_document_key(bank.pool, bank.vault, now),
+                await signatures.get_document_key(bank.pool, bank.vault, now),
                 await bank.ports[DataKeys].of(bank.pool, bank_customer_id(bank.seed)),
                 secrets.token_bytes(_SECRET_BYTES),
             )
