@@ -33,19 +33,19 @@ pytest_plugins = [
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Give every run a folder of its own: in pytest's common one each run closes files that another's server needs."""
+    """Give each run its own folder: runs delete files in pytest's shared folder that other runs still use."""
     if config.option.basetemp is None:
         config.option.basetemp = tempfile.mkdtemp(prefix="billfold-tests-")
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the longest tests first, so that no process is left with only those at the end."""
+    """Run the longest tests first to balance the processes."""
     items.sort(key=lambda item: next((n for n, name in enumerate(LONGEST) if name in item.nodeid), len(LONGEST)))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what needs a browser where there is none: here, so that one line says how many were skipped."""
+    """Skip browser tests if there is no browser. Done here so that one line counts them all."""
     if item.get_closest_marker("browser") and shutil.which("chromium") is None:
         pytest.skip("chromium is not on the path")
 
@@ -69,7 +69,7 @@ look_up_types_once()
 
 @pytest.fixture(scope="session")
 def pg_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.Server]:
-    """The one server of this run, shared by its worker processes; nothing on it is durable."""
+    """The Postgres server shared by all processes of this run; nothing on it is durable."""
     state_dir = _run_dir(tmp_path_factory) / "state"
     server = embedded.start(state_dir, settings={**embedded.THROWAWAY_SETTINGS, "max_connections": "200"})
     asyncio.run(ensure_login(server.dsn, APP_ROLE))
@@ -79,7 +79,7 @@ def pg_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.Ser
 
 
 def _run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder that is the same in every worker of this run and in no other run."""
+    """Return a folder shared by all processes of this run and by no other run."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_WANTED:
         for left_behind in MEMORY.glob("billfold-test-*"):

@@ -17,7 +17,7 @@ from billfold.verify.runner import verify_bank
 
 @contextmanager
 def not_executed(bank):
-    """Approved requests are left for later."""
+    """Do not execute approved requests during the block."""
     settings = bank.settings
     bank.settings = replace(settings, execute_transfers=False)
     yield
@@ -25,7 +25,7 @@ def not_executed(bank):
 
 
 async def schedule_execution(customer_desk, made):
-    """Schedule the job of a request once more, as its approval did."""
+    """Schedule the job of an approved request again."""
     key = (UUID(made["id"]), UUID(customer_desk.team.customer))
     job = ScheduledJob(EXECUTE_TRANSFER_REQUEST, *key, at=await customer_desk.bank.now())
     await scheduler.schedule(customer_desk.bank.pool, [job])

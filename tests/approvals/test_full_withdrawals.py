@@ -12,7 +12,7 @@ async def value_of(customer_desk, pocket):
 
 
 async def order(customer_desk, funded, other, kind):
-    """Return the body that asks for all of a Pocket by wire, in money or in bills."""
+    """Return the body of a wire of a Pocket's full balance, in money or in bills."""
     if kind == "WIRE":
         return wire(funded, 0, await wire_counterparty(customer_desk), amount=FULL)
     body = on_us(funded, 0, to=other, amount=FULL)

@@ -14,7 +14,7 @@ LEFT = ("cash", "total_value", "liquidation_value_t0", "liquidation_value_t1")
 
 
 async def trades_of(customer_desk, pocket, before):
-    """Return the newest trades of a Pocket, without those that were there before."""
+    """Return the trades of a Pocket that are newer than the given ones."""
     found = (await customer_desk.get("/api/v2/trades/", {"pocket_id[]": pocket.id}))["items"]
     return [each for each in found if each["id"] not in before]
 
@@ -51,7 +51,7 @@ KINDS = ("PEER", "MONEY", "BILLS", "WIRE", "ALL_BY_WIRE")
 
 
 def order(kind, pocket, cents, *, other, payee, account):
-    """Return the body that requests a transfer of a kind."""
+    """Return the body of a transfer request of a kind."""
     if kind == "PEER":
         return on_us(pocket, cents, counterparty=payee)
     if "WIRE" in kind:

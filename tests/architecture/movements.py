@@ -57,7 +57,7 @@ CONSENT = Consent(version="2025-06-01", accepted_at=datetime(2025, 6, 2, tzinfo=
 
 
 def play_all(functions):
-    """Return what each movement left by its title; of what is called, these functions are noted."""
+    """Return the traces of each movement by its title; only calls of these functions are recorded."""
     rows: dict[str, object] = {}
     with noted_calls(functions) as calls:
         for play in PLAYS:

@@ -21,7 +21,7 @@ ANNA, BERT = (command_id("customer", name) for name in ("Anna", "Bert"))
 
 @pytest.fixture
 async def log(database_dsn):
-    """An owner's connection, his triggers off, to a log of twice five entries that was sealed."""
+    """A connection of the owner, with triggers disabled, to a sealed log of two customers with five entries each."""
     conn = await asyncpg.connect(database_dsn)
     async with conn.transaction():
         for number in range(5):
@@ -109,7 +109,7 @@ async def test_verify_reports_an_audit_row_moved_to_a_different_customer(log):
 
 
 async def cut(log, customer_id, after):
-    """Cut a tail off and make the head fit."""
+    """Remove the last entries and adjust the head."""
     await log.execute(delete(customer_id, f"> {after}"))
     if not after:
         await log.execute("DELETE FROM audit_chain_head WHERE customer_id = $1", customer_id)

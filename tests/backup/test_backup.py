@@ -27,7 +27,7 @@ def environment(state_dir, **more):
 
 
 async def transfers(settings, dsn, backup):
-    """Transfer before a backup, after it, and after the moment that is returned."""
+    """Transfer before and after a backup, and after the returned moment."""
     async with open_bank(settings, dsn) as bank:
         play = EngineCommands(bank, "backup")
         anna, bert = [await play.new_customer(name) for name in ("Anna", "Bert")]

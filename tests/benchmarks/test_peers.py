@@ -18,7 +18,7 @@ from benchmarks.worker_processes import WorkloadError
 
 
 class PlainLedger:
-    """Balances in memory, behind the requests of both APIs that a comparison sends."""
+    """Balances in memory behind the APIs of both compared ledgers."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -99,7 +99,7 @@ def serve_ledger(ledger, *, chunked):
 
         @override
         def log_message(self, *_):
-            """Leave the terminal to the figures."""
+            """Do not log to the terminal."""
 
     class Server(ThreadingHTTPServer):
         request_queue_size = 512

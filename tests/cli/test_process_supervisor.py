@@ -88,7 +88,7 @@ ORPHANED = "import os\nwhile os.getppid() == int(os.environ['SUPERVISOR_PID']): 
 
 @pytest.mark.parametrize(("before", "after"), [("", ""), (ORPHANED, ""), ("", "signal.signal(15, signal.SIG_IGN)\n")])
 def test_a_process_exits_when_its_parent_is_killed(tmp_path, before, after):
-    """Even one that was still starting then, or that does not listen."""
+    """Also while it is starting, and if it does not listen."""
     child, parent = tmp_path / "child.py", tmp_path / "parent.py"
     child.write_text(
         "import signal, time\n"

@@ -28,7 +28,7 @@ SESSIONS = 3
 
 @asynccontextmanager
 async def pooler(dsn, owner_of_socket, folder):
-    """Run PgBouncer in front of a database; its address, for any user."""
+    """Run PgBouncer in front of a database; yield its address for any user."""
     server = urlsplit(dsn)
     socket_folder = parse_qs(server.query)["host"][0]
     (port,) = free_ports(1)
@@ -87,7 +87,7 @@ async def test_processes_behind_a_pooler_share_a_few_sessions(pg_server, bank_ds
 
 
 async def tell_story(clients, path):
-    """Pockets are opened through both at once, a repeated request is answered again, the limit counts both together."""
+    """Use both servers at once: open Pockets, repeat a request, and exceed a shared limit."""
     bodies = [{"pocket_name": f"Pocket {n}", "trading_strategy_id": "UST-4W"} for n in range(24)]
     made = await asyncio.gather(*(clients[n % 2].post(path, body) for n, body in enumerate(bodies)))
     assert [each.status_code for each in made] == [201] * len(bodies)
@@ -103,7 +103,7 @@ async def tell_story(clients, path):
 
 
 async def look_into_sessions(dsn):
-    """A few sessions serve all, as the application."""
+    """Check that a few sessions in the application's role serve all connections."""
     conn = await asyncpg.connect(as_application(dsn))
     sessions = await conn.fetch(
         "SELECT usename FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"

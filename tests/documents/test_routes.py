@@ -266,7 +266,7 @@ async def test_a_file_that_does_not_match_its_declared_type_is_refused(customer_
 
 
 def form_with(content=PAGE, *, boundary, kind="application/pdf", name="scan.pdf", field="file"):
-    """A form with a file as generated clients send it, and its headers."""
+    """Return a multipart form with a file, and its headers, as generated clients send them."""
     lines = f'--{boundary}\r\nContent-Disposition: form-data; name="{field}"; filename="{name}"\r\n'
     typed = f"Content-Type: {kind}\r\n" if kind else ""
     body = f"{lines}{typed}\r\n".encode() + content + f"\r\n--{boundary}--\r\n".encode()

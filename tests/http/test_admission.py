@@ -1,4 +1,4 @@
-"""Limits and keys shared by several processes over one database."""
+"""Rate limits and idempotency keys shared by several processes over one database."""
 
 import asyncio
 from collections import Counter
@@ -41,7 +41,7 @@ async def two_stores(pools):
 
 @pytest.fixture
 def frozen_clock(monkeypatch):
-    """The wall clock is frozen in the middle of a minute."""
+    """Freeze the wall clock in the middle of a minute."""
     now = wall_now().replace(second=30)
     monkeypatch.setattr(admission, "wall_now", lambda: now)
     return now
@@ -250,7 +250,7 @@ async def test_a_broken_idempotency_store_connection_is_replaced(two_stores, poo
 
 @pytest.fixture
 def servers(tmp_path_factory):
-    """A primary and a replica that does not wait for it."""
+    """A primary and an asynchronous replica."""
     made = ReplicatedServers(tmp_path_factory.mktemp("replicated"), durable=False)
     made.start(synchronous=False)
     yield made

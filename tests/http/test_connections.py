@@ -1,4 +1,4 @@
-"""Connections that are kept waiting: a network has so many, bodies have a deadline, and others notice nothing."""
+"""Slow connections: limited per network, with a deadline for bodies, and without effect on others."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ SETTINGS = Settings(connections_per_address=MOST, trusted_proxies=(ip_network("1
 
 
 class ReadsBodies:
-    """Answers 200 when the body is there."""
+    """An application that responds 200 once the body has arrived."""
 
     @asynccontextmanager
     async def lifespan(self):
@@ -34,7 +34,7 @@ class ReadsBodies:
 
 
 class Sent:
-    """One request whose body is sent in parts by the test."""
+    """A request whose body the test sends in parts."""
 
     def __init__(self, app, address, port, **scope):
         self.body: asyncio.Queue[dict[str, object]] = asyncio.Queue()

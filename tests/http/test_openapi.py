@@ -1,4 +1,4 @@
-"""The document made from the code."""
+"""The OpenAPI document generated from the code."""
 
 import json
 import re

@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
 
 
 def missing_in(folder, ending, document):
-    """Return the operations that no file of a generated client names, nor is named after."""
+    """Return the operations without a function or a file in a generated client."""
     files = folder.rglob(f"*{ending}")
     text = "".join(f"{each.name}\n{each.read_text()}" for each in files).replace("_", "").lower()
     names = [each["operationId"] for each in operations_of(document)]

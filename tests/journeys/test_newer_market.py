@@ -1,4 +1,4 @@
-"""Newer prices and bills come into a bank that is running, as its partner sees them."""
+"""A running bank imports newer prices and bills, as seen by its partner."""
 
 from datetime import date
 from uuid import uuid4

@@ -45,7 +45,7 @@ async def transactions_of(desk, pocket):
 
 
 async def statement_in(desk, pocket, name):
-    """The statement of the bank account of today in a format."""
+    """Return today's statement of the bank account in a format."""
     now = await desk.bank.now()
     wanted = StatementRange(UUID(pocket.customer), UUID(pocket.id), AccountType.BANK, et_date(now), et_date(now), now)
     output = BytesIO()

@@ -28,7 +28,7 @@ TOKEN = "an access token"
 
 
 def proof(method, url, **changed):
-    """A proof made at the instant at which `check` looks at it."""
+    """Return a proof made at the instant at which `check` verifies it."""
     return oauth.proof(method, url, **({"iat": NOW} | changed))
 
 

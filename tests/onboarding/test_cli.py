@@ -23,7 +23,7 @@ CUSTOMER, DOCUMENT = ids.new(), ids.new()
 
 @pytest.fixture
 def counterparty_in_review(founded, database_dsn, tmp_path):
-    """Return the id of a counterparty that waits with a document."""
+    """Return the id of a counterparty in review, with a document."""
 
     async def prepare(bank):
         async def do(kind, **fields):

@@ -1,4 +1,4 @@
-"""Applications as partners and customers fill them in, what they agree to, and how names are screened."""
+"""Applications as partners and customers complete them, their consents, and screened names."""
 
 from dataclasses import replace
 from datetime import date

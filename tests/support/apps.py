@@ -1,4 +1,4 @@
-"""Applications that are built once per process and lent to one test after the other.
+"""Applications that are built once per process and reused by one test after the other.
 
 Building one costs as much as a whole journey through it; opening a bank behind it costs nothing.
 """

@@ -197,7 +197,7 @@ OWNER = Subscriber(PARTNER)
 VAULT = Vault(bytes(range(32)))
 
 
-class Town:
+class WebhookScenario:
     """One customer whose events are told, couriers, and a clock that is turned by hand."""
 
     def __init__(self, pool, customer_id):
@@ -216,16 +216,16 @@ class Town:
         return [str(await raise_event(self.pool, self.customer_id)) for _ in range(times)]
 
     @asynccontextmanager
-    async def courier(self, **fields):
-        """A courier that works while the context lasts."""
+    async def dispatcher(self, **fields):
+        """A dispatcher that runs during the block."""
 
         async def on_failing(_conn, failing):
             self.failing.append(failing)
 
         usual: dict[str, Any] = {"clock": lambda: self.now, "on_failing": on_failing, "pause_seconds": 0.01}
         stop = asyncio.Event()
-        courier = WebhookDispatcher(self.pool, VAULT, GuardedWebhookClient(allowed=LOOPBACK), **usual | fields)
-        work = asyncio.create_task(courier.run(stop))
+        dispatcher = WebhookDispatcher(self.pool, VAULT, GuardedWebhookClient(allowed=LOOPBACK), **usual | fields)
+        work = asyncio.create_task(dispatcher.run(stop))
         yield
         stop.set()
         await work
@@ -241,9 +241,9 @@ class Town:
                 await asyncio.sleep(0.005)
 
     async def work(self):
-        """Let a courier do all that is due at this time of the clock."""
+        """Run a dispatcher until all due deliveries are done."""
         await sequencer.sequence_events(self.pool, now=self.now)
-        async with self.courier():
+        async with self.dispatcher():
             await self.quiet()
 
     async def attempts(self, subscription_id):

@@ -1,4 +1,4 @@
-"""The other side of Fedwire: banks that pay, answer and ask for money back."""
+"""The other side of Fedwire: banks that pay, respond and request returns."""
 
 import json
 from datetime import UTC, date, datetime, timedelta

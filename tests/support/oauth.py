@@ -1,4 +1,4 @@
-"""Companies, their members, and the programs that want something of the authorization server."""
+"""Companies, their members, and programs that use the authorization server."""
 
 import base64
 import hashlib

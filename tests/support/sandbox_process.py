@@ -1,4 +1,4 @@
-"""A whole sandbox as a process of its own, and its tasks."""
+"""A whole sandbox in a separate process, and its tasks."""
 
 import os
 import signal

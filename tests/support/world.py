@@ -1,4 +1,4 @@
-"""The world of a story: a bank behind both APIs, a partner who moves it, and members of its customers."""
+"""The setup of a story: a bank behind both APIs, a partner, and members of its customers."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Cash that found no current market data is invested by the worker once there are some."""
+"""Cash that waits for current market data is invested by the worker when the data arrives."""
 
 from tests.treasury.test_market_refresh import forget_todays_rates, import_both
 

@@ -1,4 +1,4 @@
-"""Wires and counterparties against the fingerprints their commands left."""
+"""Wires and counterparties are compared with the fingerprints that their commands left."""
 
 import subprocess
 import sys

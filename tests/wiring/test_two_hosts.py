@@ -1,4 +1,4 @@
-"""Two processes of one bank, as on two hosts: each has its own cache, and sees the commits of the other."""
+"""Two processes of one bank, as on two hosts: each has its own cache and sees the other's commits."""
 
 import pytest
 from tests.support.whole_bank import EngineCommands, close_bank, expect_clean, open_bank

@@ -1,4 +1,4 @@
-"""The worker: due work is done, also when a process dies meanwhile."""
+"""The worker does the due work, also when a process dies in the meantime."""
 
 import asyncio
 from dataclasses import replace

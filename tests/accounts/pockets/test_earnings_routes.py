@@ -55,7 +55,7 @@ async def values(desk, pocket, **days):
 
 @pytest.fixture
 async def pockets_of_three_months(world):
-    """A Pocket with three months behind it: flows both ways, a maturity, fees and a sale."""
+    """Two Pockets after three months of payments both ways, a maturity, fees and a sale."""
     pocket = await world.funded(500_000_00)
     other = await world.pocket(pocket.customer, weeks=13)
     await world.days(2)

@@ -19,7 +19,7 @@ NONE = UUID(int=0)
 
 
 class Diary:
-    """Writes down the live state of Pockets as time goes by."""
+    """Records the live state of Pockets over time."""
 
     def __init__(self, bank, keys):
         self.bank, self.keys = bank, keys
@@ -27,7 +27,7 @@ class Diary:
         self.seen = []
 
     async def note(self, until=None):
-        """Move the clock on, then note the states just after that instant."""
+        """Advance the clock, then record the states just after that instant."""
         if until is not None:
             await self.clock.set_to(datetime.fromisoformat(until))
         now = await self.bank.now()
@@ -99,7 +99,7 @@ async def diary(bank, new_holder):
 
 
 def plain(state):
-    """Return a state with its positions in no order."""
+    """Return a state with sorted positions."""
     return (frozenset(state.positions), *(getattr(state, name) for name in COUNTERS))
 
 

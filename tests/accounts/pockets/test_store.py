@@ -15,7 +15,7 @@ from billfold.platform.errors import NotFound
 
 @pytest.fixture
 async def opened_pockets(bank, new_holder):
-    """Four Pockets of three customers, oldest first; the second of the first one is closed."""
+    """Four Pockets of three customers, oldest first; the second Pocket of the first customer is closed."""
     first, second, third = [await new_holder() for _ in range(3)]
     made = [(each.customer_id, each.pocket_id) for each in (first, second, third)]
     command: dict[str, Any] = {"caller": "test", "customers": (first.customer_id,)}

@@ -1,4 +1,4 @@
-"""The post: letters go out once, are tried again when they cannot, and are not kept."""
+"""The outbox: e-mails are sent once, retried after errors, and then deleted."""
 
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
@@ -21,7 +21,7 @@ NOTICE = EmailContent("A subject", "a secret link")
 
 
 class Carrier:
-    """Carries letters unless it is out of order."""
+    """A transport of e-mails that can be made to fail."""
 
     def __init__(self):
         self.out_of_order = False

@@ -18,7 +18,7 @@ FAILED, DELIVERED = DeliveryOutcome(state="failed"), DeliveryOutcome(state="deli
 
 
 async def queued(conn):
-    """A subscription and the delivery it waits for."""
+    """A subscription and its pending delivery."""
     wants = await subscribe(conn, Subscriber(PARTNER))
     event_id = await raise_event(conn, await add_customer(conn))
     await sequencer.sequence_events(conn, now=NOW)
@@ -26,7 +26,7 @@ async def queued(conn):
 
 
 def attempt_of(subscription_id, event_id, outcome, *, at=NOW):
-    """An attempt to deliver an event, with a response as its outcome has it."""
+    """Return an attempt to deliver an event, with the response that fits its outcome."""
     return Attempt(
         attempt_id=ids.new(),
         subscription_id=subscription_id,

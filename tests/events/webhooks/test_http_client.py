@@ -1,4 +1,4 @@
-"""Calls outside: to the address that was checked and no other, and bounded in every direction."""
+"""Webhook calls connect only to the checked address and are bounded in time and size."""
 
 import asyncio
 import ssl
@@ -172,7 +172,7 @@ async def test_a_webhook_host_without_an_address_is_reported_as_no_answer(short_
 
 
 async def test_a_host_that_resolves_to_a_private_address_later_is_not_called():
-    """The rebinding case: public when it was looked at, this machine when it is called."""
+    """DNS rebinding: the address is public when checked, and this machine when connected."""
     answers = [["93.184.216.34"], ["127.0.0.1"]]
     async with receiving() as receiver:
         port = int(receiver.url.split(":")[2].split("/")[0])

@@ -32,10 +32,10 @@ async def update(conn, subscription_id, *, now=NOW, **changes):
 
 
 async def secrets_of(conn, subscription_id, now):
-    """The secrets a courier signs with at an instant."""
-    courier = await attempts.register_worker(conn, now)
-    await conn.execute("UPDATE subscription_queue SET worker_no = $1", courier)
-    lane = await attempts.read_queue(conn, VAULT, subscription_id, worker_no=courier, now=now)
+    """Return the secrets with which a worker signs at an instant."""
+    worker_no = await attempts.register_worker(conn, now)
+    await conn.execute("UPDATE subscription_queue SET worker_no = $1", worker_no)
+    lane = await attempts.read_queue(conn, VAULT, subscription_id, worker_no=worker_no, now=now)
     assert lane is not None
     return lane.secrets
 
@@ -137,8 +137,8 @@ async def test_deleting_a_subscription_deletes_its_secret_and_queue(conn):
     with pytest.raises(NotFound):
         await store.get_subscription(conn, OWNER, wants)
     assert await LISTED.rows(conn, OWNER.key, limit=30) == []
-    courier = await attempts.register_worker(conn, NOW)
-    assert await attempts.claim_queues(conn, courier, NOW, failing=False, limit=9, per_subscriber=9) == []
+    worker_no = await attempts.register_worker(conn, NOW)
+    assert await attempts.claim_queues(conn, worker_no, NOW, failing=False, limit=9, per_subscriber=9) == []
     assert await conn.fetchval("SELECT count(*) FROM subscription_secret") == 0
 
 
@@ -146,8 +146,8 @@ async def test_enabling_a_subscription_makes_its_queued_deliveries_due(conn):
     wants = await subscribe(conn, OWNER)
     await raise_event(conn, await add_customer(conn))
     await sequencer.sequence_events(conn, now=NOW)
-    courier = await attempts.register_worker(conn, NOW)
+    worker_no = await attempts.register_worker(conn, NOW)
     await update(conn, wants, status="disabled")
-    assert await attempts.claim_queues(conn, courier, NOW, failing=False, limit=9, per_subscriber=9) == []
+    assert await attempts.claim_queues(conn, worker_no, NOW, failing=False, limit=9, per_subscriber=9) == []
     await update(conn, wants, status="enabled")
-    assert await attempts.claim_queues(conn, courier, NOW, failing=False, limit=9, per_subscriber=9) == [wants]
+    assert await attempts.claim_queues(conn, worker_no, NOW, failing=False, limit=9, per_subscriber=9) == [wants]

@@ -158,7 +158,7 @@ async def test_an_unreadable_login_body_counts_toward_the_rate_limit(client, mon
 
 
 async def test_login_with_an_unknown_name_also_verifies_a_password(client, unknown_accounts):
-    """Verification takes most of the time: the two cases have the same response time."""
+    """Verification dominates the response time, so both cases take equally long."""
     for username in ("acme-app", "nobody"):
         await log_in(client, "wrong", username)
     assert unknown_accounts == [False, True]

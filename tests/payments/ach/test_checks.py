@@ -1,4 +1,4 @@
-"""ACH entries, answers and files: whichever row is damaged, the proof names it."""
+"""ACH entries, returns and files: every damaged row is named by its check."""
 
 import pytest
 from tests.support.damage import checks_of, report_of, undetected

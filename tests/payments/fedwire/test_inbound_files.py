@@ -1,4 +1,4 @@
-"""Files of Fedwire as they are dropped: a bad form keeps a file out, a bad message only itself."""
+"""Incoming Fedwire files: a malformed file is refused, a malformed message only itself."""
 
 import re
 from datetime import date, timedelta
@@ -35,7 +35,7 @@ async def the_only_mistake(fedwire, name, *wires):
 
 
 def about_another_message(wire, **fields):
-    """The same message about another one."""
+    """Return the same message with a reference to another one."""
     original = type(wire.message.original)
     told = {name: getattr(wire.message.original, name) for name in original.__struct_fields__}
     return changed(wire, original=original(**told | fields))

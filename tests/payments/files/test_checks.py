@@ -1,4 +1,4 @@
-"""Files of the rails and the messages in them: whichever row is damaged, the proof names it."""
+"""Files of the rails and their messages: every damaged row is named by its check."""
 
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""A file of which something can never be booked is closed by two operators, and is over."""
+"""A file with lines that can never be booked is closed by two operators."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ BY_HAND = "Returned by hand in FedLine"
 
 
 async def close(bank, file):
-    """Close a file by two operators, and let the worker do it; return it as it is then."""
+    """Close a file by two operators and the worker; return the closed file."""
     proposal = await propose_close(bank, file.file_id, reason=BY_HAND, by=OLGA)
     await confirm(bank, proposal.proposal_id, by=OTTO)
     await run_scheduled_jobs(bank, await bank.now())
@@ -40,7 +40,7 @@ async def close(bank, file):
 
 @pytest.fixture
 async def partly_booked_file(fedwire, holder):
-    """A file of a payment that is booked and of one for another bank: what is in it, and what waits of it."""
+    """A file with one booked payment, and one for another bank that cannot be booked."""
     account = await fedwire.account_of(holder)
     good = await fedwire.payment("good", account, 5_00)
     astray = changed(await fedwire.payment("astray", account, 7_00), receiver="021000021")

@@ -1,4 +1,4 @@
-"""Contents of files are sealed with the bank's own key, and a file that comes again is recognized."""
+"""File contents are sealed with the bank's key, and a repeated file is recognized."""
 
 from tests.payments.ach.test_inbound_files import Room, entry, file_of
 from tests.support.whole_bank import VAULT

@@ -1,4 +1,4 @@
-"""A file that cannot be finished waits, longer each time, and holds up no other."""
+"""An unfinished file is retried at growing intervals and blocks no other file."""
 
 import json
 from datetime import timedelta
@@ -29,7 +29,7 @@ async def room(bank):
 
 @pytest.fixture
 async def owner(bank_dsn):
-    """A connection that may change tables: what the application never may."""
+    """A connection that may change tables that the application may not change."""
     conn = await asyncpg.connect(bank_dsn)
     yield conn
     await conn.close()

@@ -1,4 +1,4 @@
-"""Files of the rails are kept once, and what became of them is said once."""
+"""Each file of a rail is stored once, and its result is recorded once."""
 
 from datetime import timedelta
 

@@ -71,7 +71,7 @@ async def test_database_sessions_have_the_rights_of_the_given_role(database_dsn)
 
 
 class Post:
-    """A carrier that leaves when told to, and remembers what it carried."""
+    """A transport that stops on request and records its messages."""
 
     def __init__(self):
         self.carried = []

@@ -1,4 +1,4 @@
-"""Forks and rewinds of a bank that is a number in its database and the same number in a file."""
+"""Forks and rewinds of a bank reduced to one number in its database and the same number in a file."""
 
 import asyncio
 import fcntl

@@ -1,4 +1,4 @@
-"""The server between two banks: requests under way end first, later ones wait, and some too long."""
+"""The server between two banks: current requests end first, later ones wait or time out."""
 
 import asyncio
 import fcntl

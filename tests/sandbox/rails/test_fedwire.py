@@ -1,4 +1,4 @@
-"""Wires over files, the whole way: out to the simulated service, back through the gate."""
+"""Wires over files: sent to the simulated Fedwire, and answered through the inbox."""
 
 from datetime import timedelta
 from uuid import UUID

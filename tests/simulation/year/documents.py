@@ -1,4 +1,4 @@
-"""Contents of documents, read back from their files: camt, CSV, PDF, answers of the API and the file for the IRS."""
+"""Contents of documents, read back from their files: camt, CSV, PDF, API responses and the IRS file."""
 
 import csv
 import io

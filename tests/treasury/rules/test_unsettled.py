@@ -1,4 +1,4 @@
-"""Proceeds of a sale for the next day are cash of the next day: using them before costs what a sale for today would.
+"""Proceeds of a sale for the next day: using them before costs as much as a sale for today.
 
 Thursday 2025-06-05 after the close: what is sold for the next day settles on Monday, three days of interest later.
 """

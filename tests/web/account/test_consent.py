@@ -1,4 +1,4 @@
-"""Consent: in words, for one company, once; listed afterwards and taken back at once."""
+"""Consent: described in words, for one company, once; later listed and revoked."""
 
 from urllib.parse import parse_qs, quote, urlsplit
 

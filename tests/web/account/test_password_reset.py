@@ -1,4 +1,4 @@
-"""Mailed links: a first sign-in, a forgotten password, and that strangers learn nothing."""
+"""E-mailed links: first sign-in, forgotten password, and no information for strangers."""
 
 import asyncio
 

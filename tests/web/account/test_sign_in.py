@@ -1,4 +1,4 @@
-"""Signing in and out: passwords, locks, and that strangers learn nothing."""
+"""Signing in and out: passwords, lockout, and no information for strangers."""
 
 import pytest
 from tests.fixtures.pages import PASSWORD

@@ -1,4 +1,4 @@
-"""Codes: good once, few tries, asked for again before something delicate."""
+"""Codes of the second factor: valid once, limited attempts, required again before sensitive steps."""
 
 from tests.web.steps import give_password
 

@@ -1,4 +1,4 @@
-"""The log is found by any id, and read forwards and back."""
+"""The ledger log: found by any id, and paged in both directions."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The team in a browser: members see it, administrators change it without any script."""
+"""The team pages: members read, administrators change, all without scripts."""
 
 import pytest
 from tests.support.approvals import hold_roles
