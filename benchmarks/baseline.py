@@ -11,7 +11,7 @@ from random import Random
 
 import asyncpg
 
-from billfold.cli.process_supervisor import tune_garbage_collector
+from billfold.cli.python_process import tune_garbage_collector
 from billfold.platform.clock import monotonic
 from billfold.platform.database.pool import create_pool
 

@@ -14,7 +14,7 @@ import msgspec
 
 from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.pockets.commands import OpenPocket
-from billfold.cli.process_supervisor import tune_garbage_collector
+from billfold.cli.python_process import tune_garbage_collector
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.types import Rail

@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from benchmarks.measurements import Timing, percentile
 from benchmarks.worker_processes import WorkloadError
-from billfold.cli.process_supervisor import tune_garbage_collector
+from billfold.cli.python_process import tune_garbage_collector
 from billfold.platform import ids
 from billfold.platform.clock import monotonic
 from billfold.platform.crypto import sign_request

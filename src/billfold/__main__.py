@@ -4,7 +4,7 @@ import os
 import sys
 
 from billfold import __version__
-from billfold.cli.process_supervisor import protect_children
+from billfold.cli.python_process import protect_children
 
 _PRIVATE = 0o077
 """The umask: rail files, logs, mail, keys and exports are readable only by the bank's own user."""

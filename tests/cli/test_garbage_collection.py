@@ -3,7 +3,7 @@ import weakref
 
 import pytest
 
-from billfold.cli.process_supervisor import THRESHOLD, tune_garbage_collector
+from billfold.cli.python_process import THRESHOLD, tune_garbage_collector
 
 
 class Cycle:

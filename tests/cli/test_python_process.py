@@ -10,7 +10,7 @@ from tests.documents.test_inspection import a_pdf
 from tests.support.import_traps import set_import_traps
 
 import billfold
-from billfold.cli.process_supervisor import python_command
+from billfold.cli.python_process import python_command
 from billfold.documents.inspection import SubprocessFileInspector
 from billfold.platform.file_kinds import FileKind
 

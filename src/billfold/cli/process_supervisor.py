@@ -1,12 +1,10 @@
-"""Child processes of `serve` and `sandbox`, restarted on exit and stopped together; process settings."""
+"""Child processes of `serve` and `sandbox`: one that exits is restarted, and all stop together."""
 
 import asyncio
-import gc
 import multiprocessing
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -15,28 +13,6 @@ from pathlib import Path
 
 from billfold.cli.context import CliError
 from billfold.platform.clock import monotonic
-
-
-def python_command(*words: str) -> tuple[str, ...]:
-    """Return the command line of this Python with these arguments."""
-    return (sys.executable, "-P", *words)
-
-
-def protect_children() -> None:
-    """Prevent any Python that a library starts, such as a process of a pool, from importing from the current folder."""
-    os.environ["PYTHONSAFEPATH"] = "1"
-
-
-THRESHOLD = 250_000
-"""Full caches stay below it (97,000 after 20,000 transfers), so only leaked cycles cause a collection."""
-
-
-def tune_garbage_collector() -> None:
-    """Call once a process has loaded its permanent objects, which are then never scanned again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(THRESHOLD)
-
 
 STOP_SECONDS = 20.0
 RESTART_SECONDS = 1.0

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from billfold.cli.process_supervisor import python_command
+from billfold.cli.python_process import python_command
 from billfold.platform.errors import Unavailable
 
 Request = TypeVar("Request")

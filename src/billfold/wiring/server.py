@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 
 from billfold.apis.customer_api import CustomerApi, create_customer_app, customer_document
 from billfold.apis.partner_api import PartnerApi, create_partner_app, partner_operations
-from billfold.cli.process_supervisor import exit_with_parent, tune_garbage_collector
+from billfold.cli.process_supervisor import exit_with_parent
+from billfold.cli.python_process import tune_garbage_collector
 from billfold.documentation.app import DocumentationApp
 from billfold.events.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.http.edge import AppWithLifespan, name_of, observed

@@ -15,7 +15,7 @@ import msgspec
 import structlog
 
 from billfold.cli.context import CliError
-from billfold.cli.process_supervisor import python_command
+from billfold.cli.python_process import python_command
 from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Direction, ScheduledJob

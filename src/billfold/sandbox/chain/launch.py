@@ -4,7 +4,8 @@ import importlib.util
 import socket
 from pathlib import Path
 
-from billfold.cli.process_supervisor import Supervisor, python_command
+from billfold.cli.process_supervisor import Supervisor
+from billfold.cli.python_process import python_command
 from billfold.payments.crypto.chains import LOCAL_CHAINS, units_of
 from billfold.sandbox.chain.crypto_signer import SIGNER_FOLDER, ChainPolicy, SimulatedSigner, write_policy
 from billfold.sandbox.chain.faucet import CHAIN_ID, CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR

@@ -19,7 +19,8 @@ import typer
 from billfold.audit.seals import FileArchive
 from billfold.cli.command import CommandGroup, errors, print_error
 from billfold.cli.context import CliError, Database, run_with_connection
-from billfold.cli.process_supervisor import Supervisor, exit_with_parent, python_command, stop_on_signals
+from billfold.cli.process_supervisor import Supervisor, exit_with_parent, stop_on_signals
+from billfold.cli.python_process import python_command
 from billfold.cli.tls import TlsFiles
 from billfold.identity.partners.store import list_partners
 from billfold.monitoring.management_server import CHECK_SECONDS, manage_children, serve_management
