@@ -25,7 +25,7 @@ from billfold.platform.dates import et_date, et_instant
 from billfold.platform.ids import command_id, derive
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.control.clock_stepper import ClockStepper
-from billfold.wiring import open_bank as open_bank_module
+from billfold.wiring import open_bank as wiring_open_bank
 
 SEED = b"the seed of every benchmarked bank"
 PARTNER = derive(SEED, command_id("bench", "partner"), 0)
@@ -72,14 +72,14 @@ class OpenBank(NamedTuple):
 
 async def create_bank(location: Location, **changes: Any) -> OpenBank:
     """Found the bank of a migrated database and open it."""
-    await open_bank_module.initialize_database(location.settings(), location.dsn)
+    await wiring_open_bank.initialize_database(location.settings(), location.dsn)
     return await open_bank(location, **changes)
 
 
 async def open_bank(location: Location, **changes: Any) -> OpenBank:
     """Open a founded bank under the settings of a default installation, some replaced."""
     stack = AsyncExitStack()
-    bank = await stack.enter_async_context(open_bank_module.open_bank(location.settings(**changes), location.dsn))
+    bank = await stack.enter_async_context(wiring_open_bank.open_bank(location.settings(**changes), location.dsn))
     tune_garbage_collector()
     return OpenBank(bank, stack)
 

@@ -25,7 +25,7 @@ from billfold.approvals.execute_transfers import execute_request
 from billfold.approvals.rules import REQUEST_LIFETIME, hash_of, text_of
 from billfold.approvals.transfer_orders import RequestContent, WireOrder
 from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST, ApprovalRequirement
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.on_us.schemas import RequestedAmount
 from billfold.platform.clock import monotonic
@@ -81,7 +81,7 @@ class PaymentWorkload(AchPayments):
                 now,
                 now + REQUEST_LIFETIME,
             )
-            await jobs_store.schedule(
+            await scheduler.schedule(
                 conn, [ScheduledJob(EXECUTE_TRANSFER_REQUEST, wire, customer, at=now) for customer, wire in wires]
             )
         self._approved = wires

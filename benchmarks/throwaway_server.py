@@ -16,7 +16,7 @@ import asyncpg
 
 from benchmarks.dataset import Location
 from billfold.migrations import runner
-from billfold.platform.database import embedded as embedded_postgres
+from billfold.platform.database import embedded
 
 _PREFIX = "bench-"
 
@@ -24,7 +24,7 @@ _PREFIX = "bench-"
 class Database:
     """A running server with its own databases."""
 
-    def __init__(self, server: embedded_postgres.Server, path: Path) -> None:
+    def __init__(self, server: embedded.Server, path: Path) -> None:
         self.path = path
         self.pid = server.pid
         self._server = server
@@ -49,11 +49,11 @@ def throwaway_server(state_dir: Path, **settings: str) -> Iterator[Database]:
     path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=state_dir))
     path.chmod(0o755)  # the server may run as another user
     try:
-        server = embedded_postgres.start(path, settings=settings)
+        server = embedded.start(path, settings=settings)
         try:
             yield Database(server, path)
         finally:
-            embedded_postgres.stop(server)
+            embedded.stop(server)
     finally:
         shutil.rmtree(path, ignore_errors=True)
 
@@ -61,7 +61,7 @@ def throwaway_server(state_dir: Path, **settings: str) -> Iterator[Database]:
 def _remove_leftovers(state_dir: Path) -> None:
     """Stop and remove the remains of a killed benchmark. A running one is not touched."""
     for path in state_dir.glob(f"{_PREFIX}*"):
-        if (path / "postgres").exists() and not embedded_postgres.stop(embedded_postgres.start(path)):
+        if (path / "postgres").exists() and not embedded.stop(embedded.start(path)):
             continue
         shutil.rmtree(path, ignore_errors=True)
 

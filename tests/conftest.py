@@ -17,7 +17,7 @@ import pytest
 from tests.support.databases import fresh_database, look_up_types_once, make_template
 
 from billfold.migrations import runner
-from billfold.platform.database import embedded as embedded_postgres
+from billfold.platform.database import embedded
 from billfold.platform.database.connection import ensure_login
 from billfold.platform.database.pool import APP_ROLE
 from billfold.wiring.open_bank import load_rules
@@ -33,26 +33,26 @@ pytest_plugins = [
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Give every run a folder of its own: in pytest's common one each run closes files that another's server needs."""
+    """Give each run its own folder: runs delete files in pytest's shared folder that other runs still use."""
     if config.option.basetemp is None:
         config.option.basetemp = tempfile.mkdtemp(prefix="billfold-tests-")
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the longest tests first, so that no process is left with only those at the end."""
+    """Run the longest tests first to balance the processes."""
     items.sort(key=lambda item: next((n for n, name in enumerate(LONGEST) if name in item.nodeid), len(LONGEST)))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what needs a browser where there is none: here, so that one line says how many were skipped."""
+    """Skip browser tests if there is no browser. Done here so that one line counts them all."""
     if item.get_closest_marker("browser") and shutil.which("chromium") is None:
         pytest.skip("chromium is not on the path")
 
 
 LONGEST = (
     "tests/deploy/test_wheel.py",
-    "tests/http/openapi/test_generators.py",
+    "tests/http/test_openapi_generators.py",
     "tests/sandbox/test_cli.py",
     "tests/journeys/test_browser.py",
     "tests/journeys/test_examples.py",
@@ -68,20 +68,18 @@ look_up_types_once()
 
 
 @pytest.fixture(scope="session")
-def pg_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded_postgres.Server]:
-    """The one server of this run, shared by its worker processes; nothing on it is durable."""
+def pg_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.Server]:
+    """The Postgres server shared by all processes of this run; nothing on it is durable."""
     state_dir = _run_dir(tmp_path_factory) / "state"
-    server = embedded_postgres.start(
-        state_dir, settings={**embedded_postgres.THROWAWAY_SETTINGS, "max_connections": "200"}
-    )
+    server = embedded.start(state_dir, settings={**embedded.THROWAWAY_SETTINGS, "max_connections": "200"})
     asyncio.run(ensure_login(server.dsn, APP_ROLE))
     yield server
-    if embedded_postgres.stop(server):
+    if embedded.stop(server):
         shutil.rmtree(state_dir.parent)
 
 
 def _run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder that is the same in every worker of this run and in no other run."""
+    """Return a folder shared by all processes of this run and by no other run."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_WANTED:
         for left_behind in MEMORY.glob("billfold-test-*"):
@@ -93,7 +91,7 @@ def _run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def database_template(pg_server: embedded_postgres.Server) -> str:
+def database_template(pg_server: embedded.Server) -> str:
     """The name of a migrated database without connections."""
     template: str = asyncio.run(make_template(pg_server, "billfold_template", _migrate))
     return template
@@ -106,14 +104,14 @@ async def _migrate(dsn: str) -> None:
 
 
 @pytest.fixture
-async def database_dsn(pg_server: embedded_postgres.Server, database_template: str) -> AsyncIterator[str]:
+async def database_dsn(pg_server: embedded.Server, database_template: str) -> AsyncIterator[str]:
     """The address of a migrated database for one test, dropped after it."""
     async with fresh_database(pg_server, database_template) as dsn:
         yield dsn
 
 
 @pytest.fixture
-async def empty_database_dsn(pg_server: embedded_postgres.Server) -> AsyncIterator[str]:
+async def empty_database_dsn(pg_server: embedded.Server) -> AsyncIterator[str]:
     """The address of a database for one test, without migrations."""
     async with fresh_database(pg_server, "template1") as dsn:
         yield dsn

@@ -12,8 +12,8 @@ from billfold.events.kinds import KINDS, payload_schema
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES as NOTIFICATIONS
 from billfold.events.notifications.kinds import NotificationType
 from billfold.ledger.types import EventKind
+from billfold.platform.errors import Problem
 from billfold.platform.problems import PROBLEMS
-from billfold.platform.problems.problem import Problem
 from billfold.platform.settings.settings import reference
 
 DOCS = Path(__file__).parents[1] / "docs"

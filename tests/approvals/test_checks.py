@@ -28,7 +28,7 @@ DAMAGES = {
 
 @pytest.fixture
 async def approved_transfer(customer_desk, manager, funded, payroll_pocket):
-    """A transfer that was approved and carried out."""
+    """An approved and executed transfer."""
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=payroll_pocket))
     await decide(manager, made)
     return made
@@ -72,7 +72,7 @@ NOBODY = {"first_name": "Ben", "last_name": "Ode", "email": "b@b.example", "role
 
 @pytest.fixture
 async def requests_in_every_state(customer_desk, customer_desks, manager, funded, payroll_pocket):
-    """A team that has left a row in each of these states."""
+    """A team with one request in each state."""
 
     async def ask(path, body):
         return (await customer_desk.ask("POST", path, body, status=202)).json()
@@ -113,7 +113,7 @@ async def requests_in_every_state(customer_desk, customer_desks, manager, funded
 
 
 def proofs_of(table):
-    """The proof of one table, as a check."""
+    """Return the audit proof check of one table."""
     return partial(check_fingerprints, tables=[each for each in AUDITED_TABLES if each.table == table])
 
 

@@ -10,14 +10,14 @@ from tests.support.approvals import REQUESTS, counterparty, decide, on_us, statu
 
 from billfold.approvals.execute_transfers import execute_request, reject_request
 from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.types import ScheduledJob
 from billfold.verify.runner import verify_bank
 
 
 @contextmanager
 def not_executed(bank):
-    """Approved requests are left for later."""
+    """Do not execute approved requests during the block."""
     settings = bank.settings
     bank.settings = replace(settings, execute_transfers=False)
     yield
@@ -25,10 +25,10 @@ def not_executed(bank):
 
 
 async def schedule_execution(customer_desk, made):
-    """Schedule the job of a request once more, as its approval did."""
+    """Schedule the job of an approved request again."""
     key = (UUID(made["id"]), UUID(customer_desk.team.customer))
     job = ScheduledJob(EXECUTE_TRANSFER_REQUEST, *key, at=await customer_desk.bank.now())
-    await jobs_store.schedule(customer_desk.bank.pool, [job])
+    await scheduler.schedule(customer_desk.bank.pool, [job])
 
 
 async def test_a_wire_is_sent_when_it_is_approved(customer_desk, manager, world, funded):

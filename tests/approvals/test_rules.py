@@ -45,7 +45,7 @@ def refusal_of(check, *values, **fields):
 
 
 def decides(given, type_, cents):
-    return [each.name for each in rules.matching(given, "TRANSFER", type_=type_, amount=cents)]
+    return [each.name for each in rules.matching_rules(given, "TRANSFER", type_=type_, amount=cents)]
 
 
 def test_the_highest_tier_reached_by_the_amount_decides():
@@ -95,15 +95,15 @@ def test_an_approval_requirement_carries_all_terms_of_its_rule():
 def test_disabled_rules_and_rules_for_a_different_action_do_not_apply():
     given = [rule("off", 3, enabled=False), rule("roles", 2, actions=("MEMBER_ROLE",))]
     assert decides(given, "WIRE", 1) == []
-    assert [each.name for each in rules.matching(given, "MEMBER_ROLE")] == ["roles"]
+    assert [each.name for each in rules.matching_rules(given, "MEMBER_ROLE")] == ["roles"]
 
 
 def test_only_a_stricter_rule_replaces_a_rule_that_cannot_be_met():
     small, large = rule("small", 0), rule("large", 2, min_amount=100)
-    assert rules.stricter([large, small], large) == []
-    assert rules.stricter([small], small) == [DEFAULT_REQUIREMENT]
-    assert rules.stricter([small], rule("usual", 1)) == []
-    assert [each.required for each in rules.stricter([small, large], small)] == [2, 1]
+    assert rules.stricter_requirements([large, small], large) == []
+    assert rules.stricter_requirements([small], small) == [DEFAULT_REQUIREMENT]
+    assert rules.stricter_requirements([small], rule("usual", 1)) == []
+    assert [each.required for each in rules.stricter_requirements([small, large], small)] == [2, 1]
 
 
 def test_approvals_out_of_order_are_refused():
@@ -245,8 +245,8 @@ def test_a_decision_about_other_content_is_refused(version, decision, names, acc
 def test_the_last_valid_approval_approves_and_one_denial_denies():
     row: dict[str, Any] = {"user_id": ANNA, "role": "ADMIN", "comment": None, "created_at": NOW}
     reviews = [
-        ReviewRow(member_id=ANNA, decision=decision, holds=holds, **row)
-        for decision, holds in (("APPROVED", True), ("APPROVED", True), ("APPROVED", False), ("DENIED", True))
+        *(ReviewRow(member_id=ANNA, decision="APPROVED", holds=holds, **row) for holds in (True, True, False)),
+        ReviewRow(member_id=ANNA, decision="DENIED", holds=True, **row),
     ]
     approvals, three = rules.approvals_in(reviews), ApprovalRequirement(required=3)
     assert approvals == 2

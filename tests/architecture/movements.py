@@ -20,7 +20,7 @@ from tests.architecture.movements_of_rails import (
 from tests.architecture.stage import LATER, Stage, noted_calls
 from tests.fixtures.market import know_through
 
-from billfold.accounts.agreements.commands import AcceptAgreements, AcceptedBy, Consent
+from billfold.accounts.agreements.rules import AcceptAgreements, AcceptedBy, Consent
 from billfold.accounts.counterparties.commands import (
     ConfirmDeposits,
     CorrectAccount,
@@ -57,7 +57,7 @@ CONSENT = Consent(version="2025-06-01", accepted_at=datetime(2025, 6, 2, tzinfo=
 
 
 def play_all(functions):
-    """Return what each movement left by its title; of what is called, these functions are noted."""
+    """Return the traces of each movement by its title; only calls of these functions are recorded."""
     rows: dict[str, object] = {}
     with noted_calls(functions) as calls:
         for play in PLAYS:

@@ -70,7 +70,7 @@ def play_cards(new_stage):
 
 
 class Payments:
-    """Messages and records about the one card of Anna."""
+    """Messages and records about Anna's card."""
 
     def __init__(self, stage):
         self.stage = stage

@@ -17,7 +17,7 @@ PLACE: dict[str, Any] = {"block_number": 7, "block_hash": "0x" + "b" * 64, "log_
 
 
 def chain_deposit(cents):
-    """Return a deposit of some cents as the chain has it."""
+    """Return an on-chain deposit of some cents."""
     token: dict[str, Any] = {"token": "0xT", "asset": "USDC", "decimals": 6, "minimum_cents": 100}
     parties: dict[str, Any] = {"sender": "0xS", "recipient": "0xR", "units": str(cents * 10_000)}
     return ChainDeposit(chain="ETHEREUM", tx_hash="0x" + "a" * 64, **PLACE, **token, **parties)

@@ -33,7 +33,7 @@ def links(page):
 
 
 def code(page):
-    """Every line of code on the page: of its blocks, and each span."""
+    """Every line of the code blocks and inline code of the page."""
     lines = [line for block in _BLOCK.findall(page.read_text()) for line in block.splitlines()]
     return [*lines, *spans(page)]
 
@@ -46,7 +46,7 @@ def section(name, title):
 
 
 def table_rows(text):
-    """The cells of every row of the tables in a text, heads and rulers left out."""
+    """Return the cells of each row of the tables in a text, without headers and rulers."""
     lines = text.splitlines()
     rows = []
     for place, line in enumerate(lines):

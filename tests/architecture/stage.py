@@ -38,7 +38,7 @@ class Moved(NamedTuple):
 
 
 class WatchedBank(MemoryBank):
-    """Keeps what each commit writes: (customer, postings, tables)."""
+    """Records the writes of each commit: (customer, postings, tables)."""
 
     def __init__(self, *args, **fields):
         super().__init__(*args, **fields)
@@ -63,7 +63,7 @@ class WatchedBank(MemoryBank):
 
 
 class Stage(Customers):
-    """Customers whose commands are movements; `row` notes under a title what one of them leaves."""
+    """Customers whose commands are movements; `row` records the traces of one under a title."""
 
     def __init__(self, rows, calls, **terms):
         super().__init__(bank=WatchedBank, **terms)
@@ -71,7 +71,7 @@ class Stage(Customers):
 
     @contextmanager
     def row(self, title, customer=None):
-        """Note what happens in this context, to this customer alone or to all."""
+        """Record the traces of the block, of this customer or of all."""
         first_call, first_commit = len(self.calls), len(self.bank.written)
         yield
         written = [each for each in self.bank.written[first_commit:] if customer in {None, each[0]}]
@@ -82,29 +82,29 @@ class Stage(Customers):
         )
 
     def house(self):
-        """Enrol the bank itself; return its id."""
+        """Enrol the bank's own customer; return its id."""
         house = bank_customer_id(self.bank.seed)
         self.enrol(house, "House", partner_id=None, role="house")
         return house
 
     def catch_up(self, customer, day, hour):
-        """Run the work that is due at an instant."""
+        """Run the work due at an instant."""
         self.bank.now = et_instant(day, hour)
         self.submit(CatchUp, customer)
 
     def about(self, kind, customer, named, **fields):
-        """Carry out a command about something that is there: `named` is the field and its id."""
+        """Execute a command about an existing object; `named` is the field and its id."""
         ((name, object_id),) = named.items()
         return self.submit(kind, customer, references=(object_id,), **{name: object_id}, **fields)
 
     def number(self):
-        """Return an id that is not taken."""
+        """Return an unused id."""
         return UUID(int=1000 + self.count)
 
 
 @contextmanager
 def noted_calls(functions):
-    """Yield a list that grows by each call of one of these functions, as (module, name)."""
+    """Yield a list that grows by (module, name) with each call of one of these functions."""
     calls: list[tuple[str, str]] = []
 
     def note(frame, event, _):

@@ -43,12 +43,12 @@ def test_changes_for_the_simulation_are_found_once_in_their_files():
 
 
 def test_declared_patterns_do_not_accept_a_trailing_newline():
-    """`$` matches before one: `\\Z` is the end of a text."""
+    r"""`$` also matches before a trailing newline; `\Z` does not."""
     assert not [f"{name_of(path)} {each.value}" for path in SOURCES for each in patterns_of(path) if "$" in each.value]
 
 
 def patterns_of(path):
-    """The patterns of the fields that a file declares."""
+    """Return the patterns of the fields declared in a file."""
     if path.is_relative_to(SOURCE) and "pattern=" in (text := path.read_text()):
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.keyword) and node.arg == "pattern" and isinstance(node.value, ast.Constant):
@@ -56,7 +56,7 @@ def patterns_of(path):
 
 
 def long_functions(path):
-    """The functions of a file that are longer than they may be."""
+    """Return the functions of a file that exceed the maximum length."""
     is_rule = "rules" in path.parts or path.stem == "rules" or path.parent.name == "book"
     longest = FUNCTION_LINES if path.is_relative_to(SOURCE) and not is_rule else STORY_LINES
     text = path.read_text()
@@ -68,7 +68,7 @@ def long_functions(path):
 
 
 def functions_in(block):
-    """The functions of a block of statements; expressions, which are most of a file, are not looked into."""
+    """Yield the functions of a block of statements, without descending into expressions."""
     for each in (*getattr(block, "body", ()), *getattr(block, "orelse", ())):
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
             yield each

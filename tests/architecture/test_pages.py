@@ -83,7 +83,7 @@ def test_a_command_is_recognized_by_its_words(words, there):
 
 
 def is_a_command(words):
-    """Do these words name a command of ours, and their options belong to it?"""
+    """Return whether these words are one of our commands with its own options."""
     command = command_line()
     names = re.split(r"\s+", re.split(r"\s[>|#&]", words)[0].strip())
     while hasattr(command, "commands") and names and not names[0].startswith("-"):
@@ -98,5 +98,4 @@ def is_a_command(words):
 
 @cache
 def command_line():
-    """The whole command line."""
     return typer.main.get_command(build_app(Wiring({})))

@@ -16,7 +16,7 @@ DECLARED = SOURCE / "events"
 
 
 def raised_in(path):
-    """Return the kinds whose constants a file names: it raises them."""
+    """Return the kinds of events whose constants a file uses."""
     return {NAMES[name] for name in re.findall(r"\bkinds\.(\w+)", path.read_text()) if name in NAMES}
 
 

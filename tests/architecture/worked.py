@@ -22,22 +22,22 @@ NINE = et_instant(MONDAY, 9)
 
 
 def usd(cents: int) -> str:
-    """-1234567 is -12,345.67."""
+    """Format cents: -1234567 as -12,345.67."""
     return f"{'-' if cents < 0 else ''}{abs(cents) // 100:,}.{abs(cents) % 100:02}"
 
 
 def per_100(micros: int) -> str:
-    """99754125 is 99.754125."""
+    """Format micros: 99754125 as 99.754125."""
     return f"{micros // 10**6}.{micros % 10**6:06}"
 
 
 def percent(milli: int) -> str:
-    """4220 is 4.220."""
+    """Format a rate in thousandths: 4220 as 4.220."""
     return f"{milli // 1000}.{milli % 1000:03}"
 
 
 def worked() -> dict[str, str]:
-    """Every number of the worked example under its name."""
+    """Return every number of the worked example by name."""
     return _bill() | _bought() | _worth() | _sold() | _aged() | _matured() | _fee()
 
 
@@ -85,7 +85,7 @@ def _worth() -> dict[str, str]:
 
 
 def _sold() -> dict[str, str]:
-    """A payment of $60,000.00 to a different customer, and the same within the customer."""
+    """Payments of $60,000.00 to another customer, and within the same customer."""
     found: dict[str, str] = {}
     for name, price in (("payment", MARKET.t0_bid(BILL, NINE)), ("reallocation", MARKET.t1_bid(BILL, NINE))):
         need = 60_000_00 - (DEPOSIT - COST)
@@ -103,7 +103,7 @@ def _sold() -> dict[str, str]:
 
 
 def _aged() -> dict[str, str]:
-    """Marks through the days: the same line at a tick, over a night, over a weekend."""
+    """Marks over time: on a tick, overnight, and over a weekend."""
 
     def mark(at: datetime) -> str:
         return per_100(MARKET.mark(BILL, at))
@@ -136,7 +136,7 @@ def _matured() -> dict[str, str]:
 
 
 def _fee() -> dict[str, str]:
-    """A year's 25 bps on the position, accrued on each of the days of June that it was held."""
+    """The annual fee of 25 bps on the position, accrued for each day of June on which it was held."""
     accrued = fees.accrue_days(
         [(BILL.cusip, UNITS)], DEPOSIT - COST, after=date(2025, 6, 1), through=MONDAY, market=MARKET, bps=25
     )

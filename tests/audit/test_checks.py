@@ -7,8 +7,7 @@ import msgspec
 import pytest
 from tests.support.whole_bank import VAULT
 
-from billfold.audit import record as audit_record
-from billfold.audit import seals
+from billfold.audit import record, seals
 from billfold.audit.checks import check_audit
 from billfold.audit.rules import NewEntry
 from billfold.ledger.types import Origin
@@ -22,13 +21,13 @@ ANNA, BERT = (command_id("customer", name) for name in ("Anna", "Bert"))
 
 @pytest.fixture
 async def log(database_dsn):
-    """An owner's connection, his triggers off, to a log of twice five entries that was sealed."""
+    """A connection of the owner, with triggers disabled, to a sealed log of two customers with five entries each."""
     conn = await asyncpg.connect(database_dsn)
     async with conn.transaction():
         for number in range(5):
-            await audit_record.record_all(conn, VAULT, [new_entry(ANNA, number), new_entry(BERT, number)], now=NOW)
+            await record.record_all(conn, VAULT, [new_entry(ANNA, number), new_entry(BERT, number)], now=NOW)
         await seals.seal_heads(conn, VAULT, now=NOW)
-        await audit_record.record(conn, VAULT, new_entry(ANNA, 5), now=NOW)
+        await record.record(conn, VAULT, new_entry(ANNA, 5), now=NOW)
     await conn.execute("ALTER TABLE audit_entry DISABLE TRIGGER ALL")
     await conn.execute("ALTER TABLE audit_seal DISABLE TRIGGER ALL")
     yield conn
@@ -110,7 +109,7 @@ async def test_verify_reports_an_audit_row_moved_to_a_different_customer(log):
 
 
 async def cut(log, customer_id, after):
-    """Cut a tail off and make the head fit."""
+    """Remove the last entries and adjust the head."""
     await log.execute(delete(customer_id, f"> {after}"))
     if not after:
         await log.execute("DELETE FROM audit_chain_head WHERE customer_id = $1", customer_id)
@@ -150,7 +149,7 @@ async def test_verify_reports_an_altered_seal(log):
 
 async def test_verify_reports_a_validly_signed_seal_that_breaks_the_chain(log):
     async with log.transaction():
-        await audit_record.record(log, VAULT, new_entry(ANNA, 6), now=NOW)
+        await record.record(log, VAULT, new_entry(ANNA, 6), now=NOW)
         seal = await seals.seal_heads(log, VAULT, now=NOW)
     assert seal is not None
     assert seal.seal_no == 2

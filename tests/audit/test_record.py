@@ -5,8 +5,7 @@ import asyncpg
 import pytest
 
 from billfold.audit import record as audit_record
-from billfold.audit import rules as audit_rules
-from billfold.audit import store as audit_store
+from billfold.audit import rules, store
 from billfold.audit.rules import CHAIN_START, EntryFilter, NewEntry
 from billfold.ledger.types import Origin
 from billfold.platform import ids
@@ -37,7 +36,7 @@ async def record(pool, *entries, now=NOW):
 
 async def log_of(pool, customer_id, **wanted):
     asked = EntryFilter(customer_id=customer_id, **wanted)
-    return await audit_store.list_entries(pool, asked, descending=False, limit=1000)
+    return await store.list_entries(pool, asked, descending=False, limit=1000)
 
 
 def audited(pool, customer, **fields):
@@ -50,7 +49,7 @@ def audited(pool, customer, **fields):
 def checksum_matches(rows):
     previous = CHAIN_START
     for number, row in enumerate(rows, 1):
-        if row.entry_no != number or not audit_rules.is_chained_to(previous, row, VAULT):
+        if row.entry_no != number or not rules.is_chained_to(previous, row, VAULT):
             return False
         previous = row.hash
     return True

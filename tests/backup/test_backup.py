@@ -13,7 +13,7 @@ from tests.fixtures.cli import fetch
 from tests.support.whole_bank import EngineCommands
 
 from billfold.backup.folder import Backup, BackupFolder, write_about
-from billfold.backup.restore import recover
+from billfold.backup.restore import replay_log
 from billfold.cli.context import CliError
 from billfold.platform.clock import wall_now
 from billfold.platform.database.embedded_programs import MAJOR, ServerUser
@@ -27,7 +27,7 @@ def environment(state_dir, **more):
 
 
 async def transfers(settings, dsn, backup):
-    """Transfer before a backup, after it, and after the moment that is returned."""
+    """Transfer before and after a backup, and after the returned moment."""
     async with open_bank(settings, dsn) as bank:
         play = EngineCommands(bank, "backup")
         anna, bert = [await play.new_customer(name) for name in ("Anna", "Bert")]
@@ -164,7 +164,7 @@ def test_wal_replay_of_many_days_is_given_hours(tmp_path, monkeypatch):
     monkeypatch.setattr(ServerUser, "run", lambda _, *words, seconds: ran.append((words, seconds)))
 
     with pytest.raises(CliError, match="ended right after its start"):
-        recover(data_dir, tmp_path / "wal", None)
+        replay_log(data_dir, tmp_path / "wal", None)
 
     [(words, seconds)] = ran
     assert seconds > int(words[words.index("-t") + 1]) > timedelta(hours=12).total_seconds()

@@ -10,6 +10,6 @@ from tests.conftest import MEMORY
 
 @pytest.fixture
 def state_dir() -> Iterator[Path]:
-    """A folder that another user may pass through, which pytest's own folders are not."""
+    """A folder that other users may traverse, unlike pytest's own folders."""
     with tempfile.TemporaryDirectory(prefix="billfold-bench-", dir=MEMORY if MEMORY.is_dir() else None) as name:
         yield Path(name)

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import cli as bench
+from benchmarks import cli
 from benchmarks.measurements import Result, figure
 from benchmarks.reads import shared_out
 from benchmarks.report import as_markdown
@@ -39,7 +39,7 @@ TINY = 0.001
     ],
 )
 def test_benchmark_figures_are_compared_with_their_baselines(name, compared, state_dir, capsys):
-    found = bench.run([name], scale=TINY, runs=1, state_dir=state_dir)
+    found = cli.run([name], scale=TINY, runs=1, state_dir=state_dir)
     assert list(state_dir.iterdir()) == [], "it cleans up"
     printed = capsys.readouterr()
     assert f"### `billfold bench {name}`" in printed.out
@@ -54,26 +54,26 @@ def test_benchmark_figures_are_compared_with_their_baselines(name, compared, sta
 
 def test_figures_are_written_to_the_output_file_when_given(tmp_path, state_dir, monkeypatch):
     result = Result(name="reads", setting={}, figures=[], peak_memory_mib={})
-    monkeypatch.setitem(bench.BENCHMARKS, "reads", lambda _: result)
+    monkeypatch.setitem(cli.BENCHMARKS, "reads", lambda _: result)
     path = tmp_path / "figures.json"
-    answer = CliRunner().invoke(bench.app, ["reads", "--quick", "--json", str(path), "--state-dir", str(state_dir)])
+    answer = CliRunner().invoke(cli.app, ["reads", "--quick", "--json", str(path), "--state-dir", str(state_dir)])
     assert answer.exit_code == 0, answer.output
     found = msgspec.json.decode(path.read_bytes())
     assert (found["scale"], found["benchmarks"]["reads"]["figures"]) == (0.1, [])
 
 
 def test_an_unknown_benchmark_is_refused_with_the_list_of_benchmarks():
-    answer = CliRunner().invoke(bench.app, ["engines"])
+    answer = CliRunner().invoke(cli.app, ["engines"])
     assert answer.exit_code == 2
     assert "day_end" in answer.output
 
 
 @pytest.mark.parametrize(
     ("names", "chosen"),
-    [(["all"], list(bench.BENCHMARKS)), (["day-end", "reads"], ["reads", "day_end"])],
+    [(["all"], list(cli.BENCHMARKS)), (["day-end", "reads"], ["reads", "day_end"])],
 )
 def test_benchmarks_run_in_their_defined_order(names, chosen):
-    assert bench.chosen_of(names) == chosen
+    assert cli.chosen_of(names) == chosen
 
 
 def test_markdown_holds_every_figure():

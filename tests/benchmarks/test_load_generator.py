@@ -12,7 +12,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 class Wire(asyncio.Transport):
-    """A transport that answers each request after the loop has turned."""
+    """A transport that responds in the next iteration of the event loop."""
 
     def __init__(self, connection, pieces):
         super().__init__()

@@ -12,13 +12,13 @@ from tests.benchmarks.test_cli import TINY
 from typer.testing import CliRunner
 from typing_extensions import override
 
-from benchmarks import cli as bench
+from benchmarks import cli
 from benchmarks.peer_ledgers import FUNDED_CENTS, Address, Blnk, Formance, Ledger
 from benchmarks.worker_processes import WorkloadError
 
 
 class PlainLedger:
-    """Balances in memory, behind the requests of both APIs that a comparison sends."""
+    """Balances in memory behind the APIs of both compared ledgers."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -99,7 +99,7 @@ def serve_ledger(ledger, *, chunked):
 
         @override
         def log_message(self, *_):
-            """Leave the terminal to the figures."""
+            """Do not log to the terminal."""
 
     class Server(ThreadingHTTPServer):
         request_queue_size = 512
@@ -120,7 +120,7 @@ def test_peer_ledgers_and_billfold_are_measured_from_1_to_256_connections(state_
     blnk.refuse_every = 50
     with serve_ledger(formance, chunked=True) as first, serve_ledger(blnk, chunked=False) as second:
         ledgers: list[Ledger] = [Formance(Address(url=first)), Blnk(Address(url=second, key="a key"))]
-        found = bench.run(["peers"], ledgers=ledgers, scale=TINY, runs=1, state_dir=state_dir)
+        found = cli.run(["peers"], ledgers=ledgers, scale=TINY, runs=1, state_dir=state_dir)
     figures = {each["name"]: each for each in found["benchmarks"]["peers"]["figures"]}
     for name in ("billfold", "formance", "blnk"):
         for at in ("1 connection", "16 connections", "64 connections", "256 connections"):
@@ -142,7 +142,7 @@ def test_an_unreachable_peer_address_is_reported(ledger):
 
 
 def test_a_peer_address_without_http_is_refused():
-    assert "--formance" in CliRunner().invoke(bench.app, ["peers"]).output
-    answer = CliRunner().invoke(bench.app, ["peers", "--blnk", "https://127.0.0.1:5001"])
+    assert "--formance" in CliRunner().invoke(cli.app, ["peers"]).output
+    answer = CliRunner().invoke(cli.app, ["peers", "--blnk", "https://127.0.0.1:5001"])
     assert answer.exit_code == 1
     assert "begins with http://" in answer.output

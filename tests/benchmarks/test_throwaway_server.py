@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.throwaway_server import throwaway_server
-from billfold.platform.database import embedded as embedded_postgres
+from billfold.platform.database import embedded
 
 
 def test_the_throwaway_server_is_removed_when_the_benchmark_fails(state_dir):
@@ -16,7 +16,7 @@ def test_the_throwaway_server_is_removed_when_the_benchmark_fails(state_dir):
 def test_the_throwaway_server_of_a_killed_benchmark_is_removed_by_the_next_run(state_dir):
     left = state_dir / "bench-left"
     left.mkdir(mode=0o755)
-    server = embedded_postgres.start(left)
+    server = embedded.start(left)
     server.hold.release()  # as the kernel does when a process dies
     with throwaway_server(state_dir) as database:
         assert not left.exists()

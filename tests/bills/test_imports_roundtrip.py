@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from billfold.bills import market_data as packaged
+from billfold.bills import market_data
 from billfold.bills.imports import import_auctions, import_rates, load_bundled_market
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
@@ -47,14 +47,14 @@ async def test_loading_the_bundled_market_into_an_existing_market_changes_nothin
 async def test_importing_rates_adds_new_days_and_skips_known_days(conn):
     await load_bundled_market(conn)
     new = DailyRates(NEW_DAY, (Quote(4, 3950, 4010), Quote(26, 3700, 3800)))
-    done = await import_rates(conn, (*packaged.rates()[-3:], new), today=NEW_DAY)
+    done = await import_rates(conn, (*market_data.rates()[-3:], new), today=NEW_DAY)
     assert done == (1, 3)
     assert await conn.fetchval("SELECT count(*) FROM bill_rate WHERE day = $1", NEW_DAY) == 2
 
 
 async def test_a_rate_import_with_one_contradicting_day_is_refused_as_a_whole(conn):
     await load_bundled_market(conn)
-    last = packaged.rates()[-1]
+    last = market_data.rates()[-1]
     other = replace(last, quotes=(Quote(4, 1, 1),))
     with pytest.raises(InvalidInput, match=last.day.isoformat()):
         await import_rates(conn, (DailyRates(NEW_DAY, (Quote(4, 3950, 4010),)), other), today=NEW_DAY)

@@ -2,12 +2,12 @@
 
 from datetime import date
 
-from billfold.bills import market_data as packaged
+from billfold.bills import market_data
 from billfold.bills.types import is_valid_cusip
 
 
 def test_every_business_day_has_rates_without_a_gap():
-    rates = packaged.rates()
+    rates = market_data.rates()
 
     assert len(rates) == 902
     assert (rates[0].day, rates[-1].day) == (date(2023, 1, 3), date(2026, 8, 11))
@@ -18,7 +18,7 @@ def test_every_business_day_has_rates_without_a_gap():
 
 
 def test_bundled_auctions_of_both_files_are_loaded_once():
-    auctions = packaged.auctions()
+    auctions = market_data.auctions()
 
     assert len(auctions) == 2_393 + 216
     assert len({(row.cusip, row.issue_date) for row in auctions}) == len(auctions)
@@ -27,7 +27,7 @@ def test_bundled_auctions_of_both_files_are_loaded_once():
 
 
 def test_every_bundled_bill_is_unique_with_its_first_known_issue():
-    bills = packaged.securities()
+    bills = market_data.securities()
 
     assert len({bill.cusip for bill in bills}) == len(bills)
     assert len({bill.maturity for bill in bills}) == len(bills)

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from billfold.cli import process_supervisor as supervision
+from billfold.cli import process_supervisor
 from billfold.cli.context import CliError
 from billfold.cli.process_supervisor import Supervisor, stop_on_signals
 
@@ -36,7 +36,7 @@ async def until(holds, seconds=10):
 
 
 async def test_a_killed_child_is_restarted(supervisor, monkeypatch):
-    monkeypatch.setattr(supervision, "RESTART_SECONDS", 0.05)
+    monkeypatch.setattr(process_supervisor, "RESTART_SECONDS", 0.05)
     child = await supervisor.start("sleeper", SLEEPER)
     first = child.process.pid
     os.kill(first, signal.SIGKILL)
@@ -60,7 +60,7 @@ async def test_stopping_the_supervisor_ends_every_child(supervisor):
 
 
 async def test_a_child_that_ignores_sigterm_is_killed(supervisor, monkeypatch):
-    monkeypatch.setattr(supervision, "STOP_SECONDS", 0.5)
+    monkeypatch.setattr(process_supervisor, "STOP_SECONDS", 0.5)
     child = await supervisor.start("stubborn", STUBBORN)
     await asyncio.sleep(0.5)  # until it ignores the signal
     await supervisor.stop()
@@ -68,7 +68,7 @@ async def test_a_child_that_ignores_sigterm_is_killed(supervisor, monkeypatch):
 
 
 async def test_the_supervisor_watch_continues_after_an_error(monkeypatch):
-    monkeypatch.setattr(supervision, "WATCH_SECONDS", 0.01)
+    monkeypatch.setattr(process_supervisor, "WATCH_SECONDS", 0.01)
     watched: list[int] = []
     told: list[str] = []
 
@@ -88,7 +88,7 @@ ORPHANED = "import os\nwhile os.getppid() == int(os.environ['SUPERVISOR_PID']): 
 
 @pytest.mark.parametrize(("before", "after"), [("", ""), (ORPHANED, ""), ("", "signal.signal(15, signal.SIG_IGN)\n")])
 def test_a_process_exits_when_its_parent_is_killed(tmp_path, before, after):
-    """Even one that was still starting then, or that does not listen."""
+    """Also while it is starting, and if it does not listen."""
     child, parent = tmp_path / "child.py", tmp_path / "parent.py"
     child.write_text(
         "import signal, time\n"
@@ -109,7 +109,7 @@ def test_a_process_exits_when_its_parent_is_killed(tmp_path, before, after):
         "    await asyncio.sleep(600)\n"
         "asyncio.run(main())\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(supervision.__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(process_supervisor.__file__).parents[2])}
     with subprocess.Popen([sys.executable, parent], stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         orphan = psutil.Process(int(process.stdout.readline()))

@@ -30,7 +30,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def trapped(tmp_path):
-    """A folder of traps, and the file that says which were stepped into."""
+    """A folder of import traps, and the file that lists the triggered ones."""
     folder = tmp_path / "trapped"
     folder.mkdir()
     set_import_traps(folder, tmp_path / "imported.txt")

@@ -8,7 +8,7 @@ from typing_extensions import override
 
 
 def in_thread(test):
-    """Run a test that waits for its answers in a thread."""
+    """Run a blocking test in a thread."""
 
     @wraps(test)
     async def run(**fixtures):
@@ -18,7 +18,7 @@ def in_thread(test):
 
 
 class Bridge(httpx.BaseTransport):
-    """Hands requests to an application in the loop of the test."""
+    """Passes requests from other threads to an application in the event loop of the test."""
 
     def __init__(self, app):
         self._loop = asyncio.get_running_loop()

@@ -15,7 +15,7 @@ from billfold.platform.clock import wall_now
 
 @pytest.fixture
 async def partner_calls(bank, customer_world, make_client):
-    """The Partner API in the name of the partner of the customer_world."""
+    """A client of the Partner API for the partner of `customer_world`."""
     key, partner = KEYS["ES256"], customer_world.partner
     kid = await credentials.register_partner_key(
         bank.pool, partner.user_id, algorithm="ES256", public_pem=pem_of(key), now=wall_now()
@@ -39,7 +39,7 @@ async def customer_id(customer_world):
 
 @pytest.fixture
 def administrator(bank, make_client):
-    """Make the calls of a new administrator of a customer."""
+    """Create an administrator of a customer and return a client for them."""
 
     async def join_team(customer):
         token = await token_for(bank, await join(bank, customer), key=None)

@@ -11,7 +11,7 @@ from billfold.platform import ids
 
 @pytest.fixture
 async def members(customer_world, administrator):
-    """The calls of two administrators, and two Pockets of their company."""
+    """Clients of two administrators, and two Pockets of their company."""
     customer = await customer_world.customer()
     calls = [await administrator(customer) for _ in range(2)]
     pockets = [await customer_world.funded(9_000_00, customer), await customer_world.pocket(customer)]

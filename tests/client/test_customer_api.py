@@ -23,7 +23,7 @@ SCOPES = (*PERSON, "customer.read", "pockets.read", "pockets.write", "agreements
 
 
 async def register_client(bank, client_id="books", **fields):
-    """Register an OAuth client with a key of its own; return its configuration."""
+    """Register an OAuth client with its own key; return its configuration."""
     key = new_key()
     async with bank.pool.acquire() as conn:
         await program(conn, client_id, keys=(), **{"scopes": SCOPES, **fields})
@@ -43,7 +43,7 @@ def registration_of(bank, client_id, key_id, key):
 
 
 def as_program(bank, calling, registration):
-    """Return the calls of a program without a user, and its tokens."""
+    """Return a client of a program without a user, and its tokens."""
     authorization = Authorization(registration)
     tokens = authorization.client_credentials(calling(bank.settings.auth_origin))
     return CustomerApi(calling(bank.settings.customer_origin, DpopAuth(authorization, tokens))), tokens
@@ -59,7 +59,7 @@ async def person(bank, customer_world):
 
 @pytest.fixture
 async def api(bank, make_client, bridge, person):
-    """The Customer API in the name of a person who agreed, for a client of the strict profile."""
+    """A Customer API client for a person who consented, with an OAuth client of the strict profile."""
     authorization = Authorization(await register_client(bank))
     http = make_client(bank.settings.auth_origin)
     begun = await asyncio.to_thread(authorization.begin, http, SCOPES)

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from typing_extensions import override
 
-from billfold.client import both_apis as module
+from billfold.client import both_apis
 from billfold.client.both_apis import EventStream, messages_of
 from billfold.client.responses import ApiError
 
@@ -47,7 +47,7 @@ def event_server():
 
 
 def test_a_broken_event_stream_is_resumed_after_the_last_sequence(event_server, monkeypatch):
-    monkeypatch.setattr(module, "RECONNECT_DELAY_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(both_apis, "RECONNECT_DELAY_SECONDS", (0.0, 0.0))
     address, asked = event_server
     with httpx.Client(base_url=address) as http:
         stream = EventStream(http, kinds=["a", "b"])
@@ -59,7 +59,7 @@ def test_a_broken_event_stream_is_resumed_after_the_last_sequence(event_server, 
 
 
 def test_a_permanent_error_of_the_event_stream_is_raised(event_server, monkeypatch):
-    monkeypatch.setattr(module, "PATH", "/gone/")
+    monkeypatch.setattr(both_apis, "PATH", "/gone/")
     with httpx.Client(base_url=event_server[0]) as http, pytest.raises(ApiError, match="403"):
         next(iter(EventStream(http)))
 

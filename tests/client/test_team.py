@@ -10,7 +10,7 @@ from billfold.client.responses import ApiError
 
 @pytest.fixture
 async def calls(customer_world, administrator):
-    """The calls of the only administrator of a customer."""
+    """A client of the only administrator of a customer."""
     return await administrator(await customer_world.customer())
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billfold.data_keys.data_key import DataKey, PartyField
+from billfold.data_keys.keys import DataKey, PartyField
 from billfold.platform.crypto import associated_data, is_sealed_text
 from billfold.platform.errors import InvariantError
 

@@ -5,8 +5,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from billfold.data_keys.data_key import DataShredded, PlainValue, SealedValue
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import DataKeys, DataShredded, PlainValue, SealedValue
 from billfold.data_keys.kms import FileMasterKey
 from billfold.platform.crypto import Vault
 from billfold.platform.database.pool import APP_ROLE, create_pool

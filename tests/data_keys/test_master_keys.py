@@ -32,7 +32,7 @@ KEY = bytes(range(32))
 
 
 def transit_server(request):
-    """Answer as the transit engine of Vault 1.19 does: the shape of each body is recorded from its documentation."""
+    """A server that responds like the transit engine of Vault 1.19, with bodies from its documentation."""
     cipher, body = AESGCM(bytes(32)), json.loads(request.content)
     if request.headers["X-Vault-Token"] != "s.right":
         return httpx.Response(403, json={"errors": ["permission denied"]})

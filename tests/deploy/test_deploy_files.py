@@ -155,5 +155,5 @@ def test_every_package_that_is_imported_is_declared():
 
 
 def canonical(requirement):
-    """The name of the package of a requirement, in the one spelling that indexes compare."""
+    """Return the normalized package name of a requirement."""
     return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement)[0]).lower()

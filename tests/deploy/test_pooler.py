@@ -18,7 +18,7 @@ from tests.support.world import PartnerClient, new_partner
 from billfold.cli.context import CliError
 from billfold.platform.clock import monotonic
 from billfold.platform.settings.settings import Settings
-from billfold.wiring import open_bank as wiring
+from billfold.wiring import open_bank as wiring_open_bank
 from billfold.wiring.server import make_host_router
 
 pytestmark = pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="pgbouncer is not installed")
@@ -28,7 +28,7 @@ SESSIONS = 3
 
 @asynccontextmanager
 async def pooler(dsn, owner_of_socket, folder):
-    """Run PgBouncer in front of a database; its address, for any user."""
+    """Run PgBouncer in front of a database; yield its address for any user."""
     server = urlsplit(dsn)
     socket_folder = parse_qs(server.query)["host"][0]
     (port,) = free_ports(1)
@@ -66,10 +66,10 @@ async def test_processes_behind_a_pooler_share_a_few_sessions(pg_server, bank_ds
     owner = pwd.getpwuid(pg_server.data_dir.stat().st_uid).pw_name
     async with pooler(bank_dsn, owner, folder) as address:
         with pytest.raises(CliError, match="postgres, as whom BILLFOLD_DATABASE_POOLER_URL logs in, owns the tables"):
-            async with wiring.open_bank(Settings(), address.format("postgres"), by_pooler=True):
+            async with wiring_open_bank.open_bank(Settings(), address.format("postgres"), by_pooler=True):
                 pytest.fail("an owner got in")
         with pytest.raises(CliError, match="A pooler of transactions answers there: unsupported startup parameter"):
-            async with wiring.open_bank(Settings(), address.format("billfold_app")):
+            async with wiring_open_bank.open_bank(Settings(), address.format("billfold_app")):
                 pytest.fail("a worker got in")
         through = address.format("billfold_app")
         banks = [await open_bank(bank_dsn, database_pooler_url=through) for _ in range(2)]
@@ -87,7 +87,7 @@ async def test_processes_behind_a_pooler_share_a_few_sessions(pg_server, bank_ds
 
 
 async def tell_story(clients, path):
-    """Pockets are opened through both at once, a repeated request is answered again, the limit counts both together."""
+    """Use both servers at once: open Pockets, repeat a request, and exceed a shared limit."""
     bodies = [{"pocket_name": f"Pocket {n}", "trading_strategy_id": "UST-4W"} for n in range(24)]
     made = await asyncio.gather(*(clients[n % 2].post(path, body) for n, body in enumerate(bodies)))
     assert [each.status_code for each in made] == [201] * len(bodies)
@@ -103,7 +103,7 @@ async def tell_story(clients, path):
 
 
 async def look_into_sessions(dsn):
-    """A few sessions serve all, as the application."""
+    """Check that a few sessions in the application's role serve all connections."""
     conn = await asyncpg.connect(as_application(dsn))
     sessions = await conn.fetch(
         "SELECT usename FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"

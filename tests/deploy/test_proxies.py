@@ -61,7 +61,7 @@ def answers(port):
 
 @asynccontextmanager
 async def serve_app(router, settings):
-    """Serve an application over plain http, as behind a proxy, until the context ends."""
+    """Serve an application over plain http during the block."""
     app = observed(router, settings)
     server = Server(app, address="127.0.0.1", port=settings.port, interface=Interfaces.ASGI)
     serving = asyncio.create_task(server.serve())
@@ -74,7 +74,7 @@ async def serve_app(router, settings):
 
 @asynccontextmanager
 async def behind(command, port):
-    """Run a proxy until the context ends."""
+    """Run a proxy during the block."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as proxy:
         try:
             until = monotonic() + UP_SECONDS

@@ -57,7 +57,7 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def plain(wheel, tmp_path_factory):
-    """An environment that has the wheel without extras, compiled, and nothing else."""
+    """An environment with only the compiled wheel, without extras."""
     file, _ = wheel
     python = _environment(tmp_path_factory)
     _install(python, "--compile-bytecode", "--constraint", CONSTRAINTS, f"billfold @ {file.as_uri()}")
@@ -66,7 +66,7 @@ def plain(wheel, tmp_path_factory):
 
 @pytest.fixture(scope="module", params=[*EXTRAS, IMAGE], ids=lambda extras: extras or "no_extras")
 def installed(request, wheel, plain, tmp_path_factory):
-    """The programs of an environment that has the wheel with an extra, or as the image has it, and nothing else."""
+    """The programs of an environment with only the wheel and one extra, or with the content of the image."""
     file, requirements = wheel
     if not request.param:
         yield request.param, plain / "bin"
@@ -106,7 +106,7 @@ def _uv():
 
 
 def _index():
-    """The package index that this machine gives pip, as tools/setup.sh gives it to uv."""
+    """Return the package index configured for pip on this machine."""
     ask = [str(Path(sys.executable).resolve()), "-m", "pip", "config", "get", "global.index-url"]
     index = subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip()
     return {"UV_DEFAULT_INDEX": index} if index and "UV_DEFAULT_INDEX" not in os.environ else {}
@@ -137,7 +137,7 @@ def test_serve_and_worker_of_the_wheel_run_when_only_its_extras_are_installed(in
 
 
 def run_services(programs, environ, folder):
-    """Run both services at once until they are ready, and a little longer; they must stop by themselves."""
+    """Run both services until they are ready and a little longer; they must stop on their own."""
     with ExitStack() as stack:
         services = {}
         for name in ("serve", "worker"):
@@ -163,7 +163,7 @@ def run_services(programs, environ, folder):
 
 @contextmanager
 def collector_of_traces():
-    """Listen as a collector of OpenTelemetry does; yield its address, and the paths that were sent to."""
+    """Listen like an OpenTelemetry collector; yield the address and the received paths."""
     received = []
 
     class Collector(BaseHTTPRequestHandler):
@@ -175,7 +175,7 @@ def collector_of_traces():
 
         @override
         def log_message(self, format, *_words):
-            """Write no line."""
+            """Log nothing."""
 
     with HTTPServer(("127.0.0.1", 0), Collector) as server:
         Thread(target=server.serve_forever, daemon=True).start()
@@ -184,7 +184,7 @@ def collector_of_traces():
 
 
 def settings_of_a_bank(folder, dsn):
-    """The settings of a bank in production, behind a proxy that ends TLS."""
+    """Return the settings of a production bank behind a proxy that terminates TLS."""
     port, http_port = free_ports(2)
     return {
         "PATH": os.environ["PATH"],

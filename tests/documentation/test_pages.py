@@ -34,7 +34,7 @@ FIGURES = (
 
 
 class Tags(HTMLParser):
-    """A page as a browser parses it."""
+    """The tags of a page as an HTML parser sees them."""
 
     def __init__(self, text):
         super().__init__()

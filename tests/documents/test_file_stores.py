@@ -26,7 +26,7 @@ def folder(tmp_path):
 
 @pytest.fixture(params=["folder", "bucket"])
 def files(request, folder):
-    """A store with nothing in it."""
+    """An empty store."""
     if request.param == "folder":
         return LocalFileStore(folder)
     return request.getfixturevalue("s3_server").store(f"documents/{ids.new()}")
@@ -175,7 +175,7 @@ async def test_an_unusable_file_store_is_reported_with_its_wrong_setting(s3_serv
 
 
 async def test_instance_role_credentials_are_refreshed(s3_server, monkeypatch):
-    """S3 credentials of the SDK are requested again: first an unknown key, then the right one."""
+    """The SDK requests credentials again: first it gets an unknown key, then the right one."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", s3_server.access_key)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", s3_server.secret_key)
     monkeypatch.setitem(s3_store._RETRIES, "max_retries", 1)

@@ -99,7 +99,7 @@ RAW = {"compress_streams": False, "stream_decode_level": pikepdf.StreamDecodeLev
 
 
 def annotated(subtype: str, **entries: object) -> Callable[[], bytes]:
-    """Return what makes a PDF whose page has an annotation of this subtype."""
+    """Return the parts of a PDF whose page has an annotation of this subtype."""
 
     def change(pdf: pikepdf.Pdf) -> None:
         annotation = pikepdf.Dictionary(Type=pikepdf.Name.Annot, Subtype=pikepdf.Name(f"/{subtype}"), Rect=[0, 0, 9, 9])
@@ -111,7 +111,7 @@ def annotated(subtype: str, **entries: object) -> Callable[[], bytes]:
 
 
 def acting(action: str, **entries: object) -> Callable[[], bytes]:
-    """Return what makes a PDF that opens with an action of this type."""
+    """Return the parts of a PDF with an open action of this type."""
     fields = {f"/{name}": value for name, value in entries.items()}
     return lambda: pdf_with(opens_with({"/S": pikepdf.Name(f"/{action}"), **fields}))
 
@@ -127,7 +127,7 @@ def by_pypdf(change: Callable[[PdfWriter], object]) -> bytes:
 def by_hand(
     *objects: bytes, catalog: bytes = b"", page: bytes = b"/Resources<<>>", header: bytes = b"%PDF-1.7\n"
 ) -> bytes:
-    """Return a PDF of one page whose every byte is ours."""
+    """Return a hand-written PDF of one page."""
     numbered = (
         b"<</Type/Catalog/Pages 2 0 R" + catalog + b">>",
         b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
@@ -145,7 +145,7 @@ def by_hand(
 
 
 def in_an_earlier_state(objects: bytes) -> bytes:
-    """Return a PDF whose newest state no longer has what an earlier one had."""
+    """Return a PDF whose latest revision no longer contains the content of an earlier one."""
     first = by_hand(objects, catalog=b"/OpenAction 4 0 R")
     start, at = first.rindex(b"xref\n0"), len(first)
     update = b"4 0 obj\n<<>>\nendobj\n"

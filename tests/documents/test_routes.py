@@ -13,7 +13,7 @@ from tests.support.world import EVERYTHING, UNKNOWN, token_for
 from billfold.documents.ports import FileInspector
 from billfold.http import uploads
 from billfold.identity.operators import Operator
-from billfold.onboarding import review_queue as reviewing
+from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import ReviewDecision
 from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
@@ -92,9 +92,9 @@ async def test_approving_its_documents_verifies_a_counterparty(customer_desk, cu
         {"document_id": each, "type": PROOF, "status": "PENDING_REVIEW"} for each in (first, second)
     ]
     bank = customer_desk.bank
-    (waiting,) = await reviewing.list_waiting(bank, 10)
+    (waiting,) = await review_queue.list_waiting(bank, 10)
     assert (waiting.kind, str(waiting.object_id)) == ("counterparty", made["id"])
-    assert await reviewing.decide(bank, waiting.object_id, APPROVED)
+    assert await review_queue.decide(bank, waiting.object_id, APPROVED)
     done = await customer_desk.get(f"{PATH}{made['id']}/")
     assert (done["status"], done["verification"]["status"]) == ("VERIFIED", "APPROVED")
     shown = await customer_desk.get(f"/api/v2/documents/{first}/")
@@ -103,9 +103,9 @@ async def test_approving_its_documents_verifies_a_counterparty(customer_desk, cu
     again = await upload(customer_desk, f"/api/v2/documents/{first}/")
     assert (again.status_code, again.json()["code"]) == (412, "already-approved")
     with pytest.raises(Refused, match="counterparty-not-pending"):
-        await reviewing.decide(bank, waiting.object_id, REJECTED)
+        await review_queue.decide(bank, waiting.object_id, REJECTED)
     with pytest.raises(NotFound):
-        await reviewing.decide(bank, UUID(UNKNOWN), APPROVED)
+        await review_queue.decide(bank, UUID(UNKNOWN), APPROVED)
     told = [each["description"] for each in (await customer_desk.get("/api/v1/notifications/"))["items"]]
     assert "The counterparty Contoso was verified." in told
 
@@ -117,15 +117,15 @@ async def test_an_invalid_document_can_be_uploaded_again(customer_desk):
     assert (shown["status"], shown["exception_reason"]) == ("INVALID", "IMAGE_QUALITY_ERROR_CUTOFF")
     made = await customer_desk.post(PATH, payee(bad))
     assert (made["status"], made["verification"]["status"]) == ("PENDING", "PENDING_UPLOAD")
-    assert await reviewing.list_waiting(customer_desk.bank, 10) == []
+    assert await review_queue.list_waiting(customer_desk.bank, 10) == []
     answer = await customer_desk.ask(
         "POST", "/api/v2/documents/" + bad + "/", a_picture("PNG"), status=200, headers=sent("image/png", "scan.png")
     )
     assert (answer.json()["status"], answer.json()["name"]) == ("PENDING_REVIEW", "scan.png")
     twice = await upload(customer_desk, f"/api/v2/documents/{bad}/")
     assert (twice.status_code, twice.json()["code"]) == (409, "document-in-review")
-    (waiting,) = await reviewing.list_waiting(customer_desk.bank, 10)
-    await reviewing.decide(customer_desk.bank, waiting.object_id, REJECTED)
+    (waiting,) = await review_queue.list_waiting(customer_desk.bank, 10)
+    await review_queue.decide(customer_desk.bank, waiting.object_id, REJECTED)
     gone = await customer_desk.get(f"{PATH}{made['id']}/")
     assert (gone["status"], gone["verification"]["status"]) == ("UNLINKED", "REJECTED")
     assert gone["verification"]["description"] == REJECTED.reason
@@ -135,14 +135,14 @@ async def test_an_invalid_document_can_be_uploaded_again(customer_desk):
 async def test_rejecting_a_single_document_leaves_its_counterparty_pending_upload(customer_desk):
     await customer_desk.pocket()
     document = await proof(customer_desk)
-    (alone,) = await reviewing.list_waiting(customer_desk.bank, 10)
+    (alone,) = await review_queue.list_waiting(customer_desk.bank, 10)
     assert (alone.kind, str(alone.object_id)) == ("document", document)
     made = await customer_desk.post(PATH, payee(document))
-    await reviewing.decide(customer_desk.bank, alone.object_id, REJECTED)
+    await review_queue.decide(customer_desk.bank, alone.object_id, REJECTED)
     shown = await customer_desk.get(f"{PATH}{made['id']}/")
     assert (shown["status"], shown["verification"]["status"]) == ("PENDING", "PENDING_UPLOAD")
     with pytest.raises(Refused, match="document-not-in-review"):
-        await reviewing.decide(customer_desk.bank, UUID(made["id"]), APPROVED)
+        await review_queue.decide(customer_desk.bank, UUID(made["id"]), APPROVED)
 
 
 async def test_foreign_documents_and_documents_of_a_wrong_type_are_refused_for_verification(
@@ -283,7 +283,7 @@ async def test_a_file_that_does_not_match_its_declared_type_is_refused(customer_
 
 
 def form_with(content=PAGE, *, boundary, kind="application/pdf", name="scan.pdf", field="file"):
-    """A form with a file as generated clients send it, and its headers."""
+    """Return a multipart form with a file, and its headers, as generated clients send them."""
     lines = f'--{boundary}\r\nContent-Disposition: form-data; name="{field}"; filename="{name}"\r\n'
     typed = f"Content-Type: {kind}\r\n" if kind else ""
     body = f"{lines}{typed}\r\n".encode() + content + f"\r\n--{boundary}--\r\n".encode()

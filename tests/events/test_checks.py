@@ -1,4 +1,4 @@
-"""Sequences and deliveries that say something else than the log, found out."""
+"""Sequences and deliveries that disagree with the log are reported."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -20,7 +20,7 @@ from billfold.platform.database.checks import Findings, run_checks
 
 @pytest.fixture
 async def sequenced(conn):
-    """A database in which some events have their sequence and some have not."""
+    """A database with sequenced and unsequenced events."""
     anna, bert = await add_customer(conn), await add_customer(conn)
     wants = await subscribe(conn, Subscriber(PARTNER))
     await subscribe(conn, Subscriber(PARTNER, anna))

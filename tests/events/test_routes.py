@@ -1,4 +1,4 @@
-"""Events over both APIs: each sees his own in his own order, pages and all."""
+"""Events over both APIs: readers see only their own, in their own order, page by page."""
 
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS, payload_schema
 

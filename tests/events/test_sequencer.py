@@ -83,7 +83,7 @@ async def test_events_of_the_bank_are_not_sequenced_for_partners(conn):
 
 
 async def test_concurrent_sequencers_number_every_event_once(database_dsn):
-    """Four processes raise events, four others number them, all at once."""
+    """Four processes raise events and four others sequence them concurrently."""
     pool = await create_pool(database_dsn, max_size=10)
     customers = [await add_customer(pool) for _ in range(4)]
 
@@ -231,7 +231,7 @@ async def test_an_event_of_a_late_commit_is_sequenced_late_and_only_once(conn, s
 
 
 async def test_events_of_a_customer_keep_their_order_when_its_transactions_do_not(conn, second_conn):
-    """The older transaction writes the second event: it waited for the customer's head meanwhile."""
+    """The older transaction writes the second event because it waited for the customer's head."""
     anna, bert = await add_customer(conn), await add_customer(conn)
     older = second_conn.transaction()
     await older.start()

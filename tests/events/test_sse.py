@@ -1,4 +1,4 @@
-"""Events as they happen, over both APIs: in order, resumed, and only as long as the token holds."""
+"""The event stream over both APIs: in order, resumable, and only while the token is valid."""
 
 from datetime import timedelta
 from urllib.parse import urlsplit
@@ -16,7 +16,7 @@ PATH = "/api/v1/events/stream/"
 
 @pytest.fixture
 def listen(customer_app, customer_world):
-    """Open streams: `listen(desk, query)`; a partner's with his own desk."""
+    """Open streams with `listen(desk, query)`."""
 
     def open_stream(customer_desk, query="", *, token=0, headers=None):
         if customer_desk is customer_world:

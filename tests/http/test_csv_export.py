@@ -1,4 +1,4 @@
-"""Files of rows: made part by part, in turn with others."""
+"""CSV exports are written in parts, in turn with other requests."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Every date that others name has a range: out of it, it is refused at its field, and at its ends nothing breaks."""
+"""Every date has a range: values outside it are refused at their field, and its ends work."""
 
 import re
 

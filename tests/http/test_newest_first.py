@@ -10,7 +10,7 @@ from tests.support.approvals import REQUESTS, on_us
 
 from billfold.accounts.counterparties.store import COUNTERPARTIES
 from billfold.accounts.customers.store import CUSTOMERS
-from billfold.accounts.transactions import store as transactions
+from billfold.accounts.transactions import store as transaction_store
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.dual_control.store import PROPOSALS
 from billfold.payments.ach.store import ORIGINATIONS, ORIGINATIONS_OF_PARTNER
@@ -122,7 +122,7 @@ async def test_every_list_order_has_an_index(conn):
         (ORIGINATIONS_OF_PARTNER, "ach_entry_partner"),
         (AUTHORIZATION_REQUESTS.listed, "authorization_request_list"),
         (TRANSFER_REQUESTS.listed, "transfer_request_list"),
-        (transactions._OF_PARTNER[False], "transaction_partner"),
+        (transaction_store._OF_PARTNER[False], "transaction_partner"),
         (PROPOSALS, "freeze_proposal_list"),
         (CARDS_OF_PARTNER, "card_partner"),
         (store.LISTS["customer_id"], "wire_customer"),

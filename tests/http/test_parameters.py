@@ -26,7 +26,7 @@ UUID_SCHEMA = {"type": "string", "format": "uuid"}
 
 
 class Filters(msgspec.Struct, frozen=True):
-    """A struct of parameters; a field without `Query` is none."""
+    """Query parameters as a struct; fields without `Query` are not parameters."""
 
     pocket_id: Annotated[UUID | None, Query()] = None
     kinds: Annotated[list[str] | None, Query(name="kind[]")] = None

@@ -123,7 +123,7 @@ MEBIBYTE = 1024 * 1024
     ],
 )
 def test_hostile_bodies_are_parsed_in_one_pass(body):
-    """Reading it again for each of its characters would take hours."""
+    """Parsing again for each character would take hours."""
     assert refusal(body).code in {"malformed-json", "invalid-input"}
 
 

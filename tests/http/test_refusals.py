@@ -139,7 +139,7 @@ OF_PROGRAMS = {
 
 
 async def call(app, host, method, path, *, headers, body=b"", scheme="https"):
-    """Return status, headers and body of a response to a request whose bytes are exactly these."""
+    """Return status, headers and body of the response to these exact request bytes."""
     raw, _, query = path.partition("?")
     named = {"host": host, "content-length": str(len(body)) if body else None} | headers
     values = [(name, each) for name, value in named.items() for each in (value if isinstance(value, list) else [value])]
@@ -194,7 +194,7 @@ class Requests:
         self.answers[f"{self.name}: {case}"] = answer
 
     async def send_usual(self, create, own):
-        """Send what is wrong in the same way at both APIs; `create` is where Pockets are opened."""
+        """Send the mistakes that both APIs refuse alike; `create` is the path that opens Pockets."""
         await self.send("plain http", "GET", LIST, scheme="http")
         for case, (method, path) in PATHS.items():
             await self.send(case, method, path)
@@ -211,7 +211,7 @@ class Requests:
 
 
 def signed_by(desk):
-    """Return what makes the headers of a request that a partner signs."""
+    """Return a function that makes the headers of requests signed by a partner."""
     return lambda _, path, body, key: desk.client.headers(path, body, key=key)
 
 
@@ -255,6 +255,6 @@ async def test_refusals_of_both_apis_equal_the_recorded_ones(partner_desks, cust
 
 
 async def _send_keyed(requests, path, header):
-    """Send what concerns idempotency keys: a replay, and another request under the key."""
+    """Send a replay, and a different request, under the same idempotency key."""
     for case, sent in (("created", POCKET), ("replayed", POCKET), ("key reused", {**POCKET, "pocket_name": "Other"})):
         await requests.send(case, "POST", path, sent, {header: NONE}, key=NONE)

@@ -47,7 +47,7 @@ ROUTES = [
 
 @asynccontextmanager
 async def short(dsn, table, *, calls, sqlstate="53100"):
-    """Let the database refuse this many calls that write a count of requests, or read a table."""
+    """Make the database fail for this many calls that count requests or read a table."""
     owner = await asyncpg.connect(dsn)
     reads = table != "rate_limit_window"
     await owner.execute(SHORT.format(calls=calls, sqlstate=sqlstate) + READ.format(table=table) * reads)

@@ -64,7 +64,7 @@ class Originator:
         return [each["title"] for each in await self.transactions()]
 
     async def settled(self, **filters):
-        """Return status and settlement of the first payment in a list, None if it is not there."""
+        """Return status and settlement of the first payment of a list, or None if it is missing."""
         payments = [each for each in await self.transactions(**filters) if each["title"] == "ACH payment"]
         return (payments[-1]["status"], payments[-1]["time_settled"]) if payments else None
 
@@ -74,7 +74,7 @@ class Originator:
         return [batch for path in paths for batch in read_file(path.read_bytes()).batches]
 
     async def put(self, name, raw):
-        """Let a file arrive in the folder; the worker processes it. Return its report if it is refused."""
+        """Put a file into the folder and let the worker process it; return its report if it is refused."""
         (self.folder / "inbox").mkdir(parents=True, exist_ok=True)
         (self.folder / "inbox" / name).write_bytes(raw)
         await self.desk.bank.job_runners["ach.files"](self.desk.bank, None)
@@ -91,7 +91,7 @@ async def books(partner_desk):
 
 
 async def nothing_is_left(bank):
-    """Every entry has settled: the rails hold nothing."""
+    """Check that every entry is settled and the rails hold nothing."""
     shown = await clearing_report(bank)
     assert [(shown.unexplained(rail), shown.explained(rail)) for rail in RAILS] == [(0, 0)] * len(RAILS)
     assert not any(shown.held.values())

@@ -53,7 +53,7 @@ EVENT = "transfers.wire.in.success"
 
 
 class Place:
-    """A running sandbox, a browser, and where its pictures go."""
+    """A running sandbox, a browser, and the folder for screenshots."""
 
     def __init__(self, sandbox, browser, gallery):
         self.sandbox, self.browser, self.gallery = sandbox, browser, gallery
@@ -104,7 +104,7 @@ async def sandbox_site(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def no_faults(sandbox_site):
-    """Every page of a story is as it should be."""
+    """Check every page of a story for errors."""
     yield
     faults, sandbox_site.gallery.faults = sandbox_site.gallery.faults, []
     assert faults == []

@@ -1,4 +1,4 @@
-"""Newer prices and bills come into a bank that is running, as its partner sees them."""
+"""A running bank imports newer prices and bills, as seen by its partner."""
 
 from datetime import date
 from uuid import uuid4
@@ -16,7 +16,7 @@ async def test_a_running_bank_sees_an_import_of_market_data(bank, partner_desk):
 
     await import_both(bank)
     assert await partner_desk.value(pocket) == before
-    await MarketRefresher(bank.pool, bank.market, activation_delay=0).look()
+    await MarketRefresher(bank.pool, bank.market, activation_delay=0).refresh()
 
     assert await partner_desk.value(pocket) > before, "rates have fallen"
     await partner_desk.wire(pocket, 1_000_000_00)

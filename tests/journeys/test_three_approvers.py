@@ -37,7 +37,7 @@ class Company:
         self.pocket, self.payee, self.linked = pocket, payee, linked
 
     async def rule(self, **fields):
-        """Make a rule: the administrator asks for it, an approver confirms it."""
+        """Create a rule, requested by the administrator and confirmed by an approver."""
         asked = await self.admin.post(RULES, fields, status=202)
         await self.approvers[0].patch(confirm(asked), APPROVED)
         return await self.admin.get(f"{RULES}{asked['resource_id']}/")
@@ -51,7 +51,7 @@ class Company:
 
 
 def confirm(asked):
-    """Return where a change is confirmed."""
+    """Return the path that confirms a change."""
     return f"{CHANGES}{asked['id']}/status/"
 
 

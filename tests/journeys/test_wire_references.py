@@ -18,7 +18,7 @@ from tests.support.fedwire import changed
 from billfold.accounts.transactions.settlement import SettledDocument
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.platform.dates import ET, et_date
-from billfold.reports.entries.reader import Wanted
+from billfold.reports.entries.reader import StatementRange
 from billfold.reports.entries.types import AccountType
 from billfold.reports.requests.renderers import WRITERS, read_file
 
@@ -45,9 +45,9 @@ async def transactions_of(desk, pocket):
 
 
 async def statement_in(desk, pocket, name):
-    """The statement of the bank account of today in a format."""
+    """Return today's statement of the bank account in a format."""
     now = await desk.bank.now()
-    wanted = Wanted(UUID(pocket.customer), UUID(pocket.id), AccountType.BANK, et_date(now), et_date(now), now)
+    wanted = StatementRange(UUID(pocket.customer), UUID(pocket.id), AccountType.BANK, et_date(now), et_date(now), now)
     output = BytesIO()
     await WRITERS[name](await read_file(desk.bank, [wanted]), output)
     return output.getvalue()

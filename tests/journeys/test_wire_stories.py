@@ -54,7 +54,7 @@ class Sender:
 
 @pytest.fixture
 async def sender(bank, partner_desks):
-    """A sender; some days after the story every rail is at zero."""
+    """A sender; a few days after the story every rail must be at zero."""
     desk = await partner_desks("acme", features=("wires",))
     yield Sender(desk, await desk.funded(500_000_00))
     await desk.days(3)

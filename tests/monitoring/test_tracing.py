@@ -4,7 +4,7 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from tests.support.events import Town, add_customer, receiving
+from tests.support.events import WebhookScenario, add_customer, receiving
 from tests.support.whole_bank import close_bank, open_bank
 from tests.support.world import PartnerClient, new_partner
 
@@ -55,11 +55,11 @@ async def test_a_request_its_command_and_its_batch_share_one_trace(bank_dsn, spa
 
 async def test_a_webhook_delivery_carries_its_trace_context(spans, database_dsn):
     pool = await create_pool(database_dsn, min_size=2)
-    town = Town(pool, await add_customer(pool))
+    scenario = WebhookScenario(pool, await add_customer(pool))
     async with receiving() as receiver:
-        await town.subscribe(receiver)
-        await town.happen()
-        await town.work()
+        await scenario.subscribe(receiver)
+        await scenario.happen()
+        await scenario.work()
         (request,) = receiver.requests
     await pool.close()
     (span,) = spans()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from tests.support import oauth as programs
+from tests.support import oauth
 from tests.support.oauth import KEYS, SPA, base64url, hash_of, new_key, raw_jwt
 
 from billfold.oauth import dpop
@@ -28,8 +28,8 @@ TOKEN = "an access token"
 
 
 def proof(method, url, **changed):
-    """A proof made at the instant at which `check` looks at it."""
-    return programs.proof(method, url, **({"iat": NOW} | changed))
+    """Return a proof made at the instant at which `check` verifies it."""
+    return oauth.proof(method, url, **({"iat": NOW} | changed))
 
 
 def check(sent, **changed):

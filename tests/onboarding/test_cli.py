@@ -11,7 +11,7 @@ from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.pockets.commands import OpenPocket
 from billfold.cli.context import run_with_bank
-from billfold.documents import store as document_store
+from billfold.documents import store
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.documents.store import keep_sealed
 from billfold.platform import ids
@@ -23,7 +23,7 @@ CUSTOMER, DOCUMENT = ids.new(), ids.new()
 
 @pytest.fixture
 def counterparty_in_review(founded, database_dsn, tmp_path):
-    """Return the id of a counterparty that waits with a document."""
+    """Return the id of a counterparty in review, with a document."""
 
     async def prepare(bank):
         async def do(kind, **fields):
@@ -35,9 +35,9 @@ def counterparty_in_review(founded, database_dsn, tmp_path):
         file = await keep_sealed(bank, CUSTOMER, DOCUMENT, b"%PDF-a statement")
         async with bank.pool.acquire() as conn, conn.transaction():
             now = await bank.now(conn)
-            await document_store.request_document(conn, CUSTOMER, DOCUMENT, type_=PROOF_OF_ACCOUNT, at=now)
-            row = await document_store.get_document(conn, DOCUMENT)
-            await document_store.put_file(conn, row, file, kind=FileKind.PDF, name="s.pdf", invalid=None, at=now)
+            await store.request_document(conn, CUSTOMER, DOCUMENT, type_=PROOF_OF_ACCOUNT, at=now)
+            row = await store.get_document(conn, DOCUMENT)
+            await store.put_file(conn, row, file, kind=FileKind.PDF, name="s.pdf", invalid=None, at=now)
         added = await do(
             AddCounterparty,
             type="wire",

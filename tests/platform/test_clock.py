@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billfold.bills import market_data as packaged
+from billfold.bills import market_data
 from billfold.platform import clock
 from billfold.platform.clock import ClockState, ClockTooFar, ClockWouldGoBack
 from billfold.platform.database import business_clock
@@ -90,7 +90,7 @@ def test_a_running_clock_stops_at_the_latest_supported_instant():
     last = clock.LATEST - timedelta(microseconds=1)
     running = _STATE.set(last, _WALL)
     assert running.at(_WALL + _HOUR) == last
-    assert et_instant(packaged.rates()[0].day, 8) == clock.EARLIEST
+    assert et_instant(market_data.rates()[0].day, 8) == clock.EARLIEST
 
 
 def test_the_clock_refuses_naive_instants():

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billfold.events.webhooks import signature as signature_module
+from billfold.events.webhooks import signature as webhook_signature
 from billfold.platform import crypto
 from billfold.platform.crypto import Vault
 from billfold.platform.errors import InvariantError
@@ -190,7 +190,7 @@ def test_a_signed_text_has_at_most_one_reading(key, rest):
 
 def test_webhook_signatures_match_the_standard_webhooks_example():
     # The example of the Standard Webhooks specification.
-    signature = signature_module.sign_webhook(
+    signature = webhook_signature.sign_webhook(
         "whsec_plJ3nmyCDGBKInavdOK15jsl",
         "msg_loFOjxBNrRLzqYUf",
         1_731_705_121,
@@ -201,12 +201,12 @@ def test_webhook_signatures_match_the_standard_webhooks_example():
 
 
 def test_a_webhook_secret_is_plain_text_unless_prefixed_with_whsec():
-    assert signature_module.webhook_key("a shared secret!") == b"a shared secret!"
-    assert signature_module.webhook_key("whsec_" + base64.b64encode(_KEY).decode()) == _KEY
-    assert signature_module.webhook_key("whsec_" + base64.b64encode(_KEY).decode().rstrip("=")) == _KEY
+    assert webhook_signature.webhook_key("a shared secret!") == b"a shared secret!"
+    assert webhook_signature.webhook_key("whsec_" + base64.b64encode(_KEY).decode()) == _KEY
+    assert webhook_signature.webhook_key("whsec_" + base64.b64encode(_KEY).decode().rstrip("=")) == _KEY
     for broken in ("not base64!", base64.b64encode(_KEY).decode() + "!!!!"):
         with pytest.raises(ValueError, match=r"[Bb]ase64|alphabet|padding"):
-            signature_module.webhook_key("whsec_" + broken)
+            webhook_signature.webhook_key("whsec_" + broken)
 
 
 def test_a_mac_is_valid_only_for_its_message_and_purpose():

@@ -270,7 +270,7 @@ def test_random_batches_are_accepted_exactly_when_the_plain_ledger_accepts_them(
 
 
 def sound(legs):
-    """Half of what is drawn at random would never come near the rules that matter."""
+    """Give most random postings the right asset; few batches would otherwise reach the relevant rules."""
     return [
         (debit, credit, ACCOUNT_ASSETS.get(debit, asset) if amount % 3 else asset, amount)
         for debit, credit, asset, amount in legs
@@ -282,7 +282,7 @@ KINDS = {number: kind for number, kind, _, _, _ in ACCOUNTS}
 
 
 def plainly(batch):
-    """The same batch in a ledger without a database; None when a rule refuses it."""
+    """Apply the batch to an in-memory ledger; return None if a rule refuses it."""
     balances: defaultdict[tuple[UUID, int], int] = defaultdict(int)
     for customer, _, _, debit, credit, asset, amount, _ in batch.legs:
         if amount <= 0 or debit == credit:

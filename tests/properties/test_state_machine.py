@@ -86,7 +86,7 @@ PLACES = 8
 
 
 class Books(RuleBasedStateMachine, Commands):
-    """Customers with pockets; every command is first planned, taken back, and planned again."""
+    """Customers with pockets; each command is planned, rolled back, and planned again."""
 
     @initialize(
         strategies=st.lists(st.tuples(st.sampled_from(WEEKS), st.sampled_from((4, None, 13))), min_size=4, max_size=5),
@@ -199,7 +199,7 @@ class Books(RuleBasedStateMachine, Commands):
         return derive(b"card", place.id, 0)
 
     def about_card(self, kind, place, purchase, *others, **fields):
-        """Send what is about a card and one of its purchases."""
+        """Submit a command about a card or one of its purchases."""
         card_id, reference = self.card_of(self.at(place)), None if purchase is None else str(purchase)
         return self.submit(
             kind,
@@ -301,14 +301,14 @@ class Books(RuleBasedStateMachine, Commands):
 
     @rule(hours=st.integers(1, 800))
     def nobody_looks(self, hours):
-        """Time goes by and no worker does what is due: the next command finds it waiting."""
+        """Advance the time without a worker; the next command does the due work."""
         self.bank.now += timedelta(hours=hours)
 
     # -- one command -------------------------------------------------------------------
 
     @override
     def submit(self, kind, *customers, **fields):
-        """Plan it, take it back, look whether anything is left, and then do it."""
+        """Plan a command, roll it back, check that nothing is left, and execute it."""
         self.count += 1
         command = kind(
             caller="machine",

@@ -131,7 +131,7 @@ async def _play_reads(r, pocket):
 
 
 async def _play_notifications(r):
-    """Read what the team was told, and who did what."""
+    """Read the team's notifications and audit log."""
     told, audience = f"{V1}/notifications/", f"{V1}/notification-audiences/"
     one = (await r.get("list_notifications", told))["items"][0]["id"]
     await r.get("get_notification", f"{told}{one}/")
@@ -147,7 +147,7 @@ async def _play_notifications(r):
 
 
 async def _play_team(r):
-    """Invite two, let one of them be forgotten, and look at the team."""
+    """Invite two users, let one invitation expire, and list the team."""
     path = f"{V1}/team/"
     person = {
         "first_name": "Ben",

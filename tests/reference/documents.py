@@ -21,7 +21,7 @@ def operations_of(document):
 
 
 def alternatives_of(document):
-    """Return every scope that opens each operation, or a part of what it does."""
+    """Return the scopes that grant each operation, or a part of it."""
     return {
         name: {scope for each in operation["security"] for scope in each.get("CodeBearer", ())}
         for name, _, _, operation in operations_of(document)

@@ -66,7 +66,7 @@ async def state_of(bank):
 
 
 def expect_careful(answer):
-    """Every answer says what a browser must not do with it, and nothing to other origins."""
+    """Check the security headers of every response."""
     said = answer.headers
     assert said["x-content-type-options"] == "nosniff"
     assert said["referrer-policy"] == "no-referrer"
@@ -102,7 +102,7 @@ class Intruders(ABC):
         self.tried.add(name)
 
     async def repeat(self, r, name, call, *, key, headers, answer):
-        """Send a request again under its key: the answer is the same; under the same key nothing else is done."""
+        """Repeat a request under its key: the response is the same; another request under the key is refused."""
         if name in UNREPEATED or name.startswith("sandbox_"):
             return
         method, path, content = call
@@ -113,7 +113,7 @@ class Intruders(ABC):
             await r.desk.refused(*other, key=key, status=422, code="idempotency-key-reused")
 
     async def from_outside(self, r, stranger, name, call):
-        """Call with a token of a different customer, for whom none of the objects exists."""
+        """Call with the token of another customer, to whom none of the objects is visible."""
         method, path, body = call
         if name in OF_NOBODY:
             return
@@ -124,7 +124,7 @@ class Intruders(ABC):
             assert not set(_UUID.findall(answer.text)) & set(_UUID.findall(json.dumps(r.notes))), name
 
     async def with_more_fields(self, r, call):
-        """Call with what only the bank says: each field is refused by its name."""
+        """Send fields that only the bank sets: each is refused by name."""
         method, path, body = call
         if isinstance(body, dict) and body:
             answer = await r.desk.ask(method, path, body | MORE, status=422)
@@ -132,7 +132,7 @@ class Intruders(ABC):
             assert {("body", name) for name in MORE} <= refused, (path, answer.text)
 
     async def with_mistakes(self, r, name, call):
-        """Call with whatever the document excludes: each mistake is refused at its place."""
+        """Send everything that the document excludes: each mistake is refused at its location."""
         method, path, body = call
 
         async def hidden(places, wrong):
@@ -147,7 +147,7 @@ class Intruders(ABC):
                 assert not missing & set(place) or not await hidden(place, only), (name, place, only)
 
     async def with_other_ids(self, r, name, call):
-        """Call with ids of nothing, and of what lies elsewhere with the same owner: neither is there."""
+        """Call with unknown ids, and with ids of the owner's other objects: all are not found."""
         method, path, body = call
         ids = ids_in(OPERATIONS[self.api][name][0], path)
         for nth, (kind, value) in enumerate(ids):
@@ -158,7 +158,7 @@ class Intruders(ABC):
                 await r.desk.refused(method, path.replace(value, other), body, status=404, code="not-found")
 
     async def with_other_filters(self, r, stranger, name, path):
-        """Let a list be narrowed to what is nobody's, or not the caller's: neither is there."""
+        """Filter lists by unknown ids and by others' ids: all are not found."""
         own = await self.own_ids(r)
         for each in OPERATIONS[self.api][name][1].get("parameters", ()):
             kind = _OWNED.get(each.get("name"))

@@ -61,7 +61,7 @@ def beyond(schema):
 
 
 def _object_of(schema, components, value):
-    """Return the one schema of an object, the one that its tag chooses among several."""
+    """Return the schema of an object, chosen by its tag if there are several."""
     found = [each for each in variants_of(schema, components) if each.get("type") == "object"]
     if len(found) > 1:
         found = [each for each in found if _is_of(each, components, value)]
@@ -76,7 +76,7 @@ def _is_of(schema, components, value):
 
 
 def fields_of(schema, components, value, place=("body",)):
-    """Yield (place, wrong values) of every field of a body; `...` in the place of a value leaves the field out."""
+    """Yield (location, wrong values) of every field of a body; the value `...` removes the field."""
     found = _object_of(schema, components, value)
     if found is None:
         return
@@ -93,7 +93,7 @@ def fields_of(schema, components, value, place=("body",)):
 
 
 def changed(body, place, value):
-    """Return a body with another value at a place."""
+    """Return a body with another value at a location."""
     name, *deeper = place
     if deeper:
         return body | {name: changed(body[name], deeper, value)}
@@ -103,7 +103,7 @@ def changed(body, place, value):
 
 
 def wrong_bodies(api, operation, body):
-    """Yield (places, body): as many fields are wrong at once as can be told apart, then each of them alone."""
+    """Yield (locations, body): with as many distinguishable mistakes as possible, then with each alone."""
     document = DOCUMENTS[api]
     (media,) = operation["requestBody"]["content"].values()
     components = document["components"]["schemas"]
@@ -122,14 +122,14 @@ def wrong_bodies(api, operation, body):
 
 
 def with_all(body, values):
-    """Return a body with other values at these places."""
+    """Return a body with other values at these locations."""
     for place, value in values.items():
         body = changed(body, place[1:], value)
     return body
 
 
 def wrong_queries(operation):
-    """Yield (places, filters): the first mistake of a query is the one that is told."""
+    """Yield (locations, filters); only the first mistake of a query is reported."""
     yield [("query", "colour")], {"colour": "red"}
     for each in operation.get("parameters", ()):
         if each.get("in") != "query":
@@ -144,7 +144,7 @@ def wrong_queries(operation):
 
 
 def wrong_paths(operation, template, path):
-    """Yield (places, path): one id is none."""
+    """Yield (locations, path) with one invalid id."""
     schemas = {each["name"]: each["schema"] for each in operation.get("parameters", ()) if each.get("in") == "path"}
     for name, value in ids_in(template, path):
         if schemas[name].get("format") == "uuid":

@@ -19,7 +19,7 @@ from tests.support.world import EVERYTHING, MemberDesk, PartnerApi, Team, new_pa
 from billfold import apis
 from billfold.migrations import runner
 from billfold.oauth import clients
-from billfold.platform.database import embedded as embedded_postgres
+from billfold.platform.database import embedded
 from billfold.platform.database.connection import ensure_login
 from billfold.platform.database.pool import APP_ROLE, create_pool
 
@@ -83,7 +83,7 @@ RECORD = {"partner": record_partner, "customer": record_customer}
 async def write(name):
     """Record in a bank of its own and write the package's examples again."""
     with TemporaryDirectory() as folder:
-        server = embedded_postgres.start(Path(folder), settings={"fsync": "off"})
+        server = embedded.start(Path(folder), settings={"fsync": "off"})
         try:
             dsn = await server.create_database("reference")
             pool = await create_pool(dsn, max_size=1)
@@ -95,7 +95,7 @@ async def write(name):
             notes = await RECORD[name](bank)
             await close_bank(bank)
         finally:
-            embedded_postgres.stop(server)
+            embedded.stop(server)
     EXAMPLES[name].write_text(text_of(notes))
 
 

@@ -124,7 +124,7 @@ class Recorder:
         return json.loads(text)
 
     def _masked(self, told):
-        """Hide what the wall clock and chance decide."""
+        """Mask values that depend on the wall clock or on chance."""
         if isinstance(told, list):
             return [self._masked(each) for each in told]
         if not isinstance(told, dict):

@@ -35,7 +35,7 @@ DEPOSITS = {"amounts": [11, 22]}
 
 
 async def send_deposits(bank):
-    """Let the micro-deposits that wait leave the bank, without a step of the clock."""
+    """Send the pending micro-deposits without advancing the clock."""
     await run_scheduled_jobs(bank, await bank.now(), kinds=[DEPOSITS_DUE])
     await bank.pool.execute("UPDATE ach_entry SET status = 'IN_TRANSIT' WHERE description = 'ACCTVERIFY'")
 
@@ -86,7 +86,7 @@ async def play_events(r):
 
 
 async def play_request_log(r):
-    """Read what was sent, and what was refused."""
+    """Read the log of sent and refused requests."""
     log = "/api/v2/request-log/"
     await r.desk.send("GET", "/api/v2/pockets/x/")
     await r.desk.app.request_log.write()
@@ -96,7 +96,7 @@ async def play_request_log(r):
 
 
 def attempts(subscription_id, event_id):
-    """Return a list of attempts: nobody delivers while examples are recorded."""
+    """Return a failed attempt, because nothing is delivered while examples are recorded."""
     attempt = DeliveryAttempt(
         delivery_attempt_id=UUID("6f0c7c0e-1b7e-4d2c-9a51-0c3f7d1e2b4a"),
         subscription_id=UUID(subscription_id),
@@ -112,7 +112,7 @@ def attempts(subscription_id, event_id):
 
 
 async def play_documents(r, by_type, by_id, read):
-    """Send a file that is found invalid, another in its place, and read what became of it."""
+    """Upload an invalid file and a replacement, and read the result."""
 
     async def send(name, path, file_name):
         headers = {"content-type": "image/png", "content-disposition": f'attachment; filename="{file_name}"'}
@@ -124,7 +124,7 @@ async def play_documents(r, by_type, by_id, read):
 
 
 async def play_applications(r, base):
-    """Fill in an application, submit it and let it be approved; return what became of it."""
+    """Complete and submit an application, and let it be approved; return the result."""
     made = (await r.post("create_business_application", base, {"name": BUSINESS["name"]}))["id"]
     one, parties = f"{base}{made}/", f"{base}{made}/{PARTIES[base]}/"
     changes = {name: value for name, value in BUSINESS.items() if name != "name"}
@@ -172,7 +172,7 @@ async def play_explanations(r, pocket, pockets):
 
 
 async def play_preview(r, customer, asked):
-    """See what a partner's transfer would do before it is made."""
+    """Preview a partner's transfer."""
     order = {
         "id": str(number(2209)),
         "type": "ON_US",

@@ -5,12 +5,10 @@ import pytest
 from tests.reports.requests.test_routes import TRADES, make_report, report_request
 from tests.support.damage import checks_of, report_of, undetected
 
-from billfold.reports import checks as file_checks
-from billfold.reports import checks as request_checks
-from billfold.reports import checks as statement_checks
+from billfold.reports import checks
 from billfold.reports.statements.worker import StatementMaker
 
-CHECKS = (checks_of(file_checks, request_checks, statement_checks), file_checks.check_rows)
+CHECKS = (checks_of(checks, checks, checks), checks.check_rows)
 # Nothing says what these were before, nor that a report was there that may have expired. Names and hashes of parts are
 # compared with the parts when they are opened; of a wrong closing the next statement is named.
 UNDETECTABLE = {

@@ -1,4 +1,4 @@
-"""Triggering: every kind can be, with an example of its payload or fields of one's own."""
+"""Triggering events of every kind, with the example payload or one's own fields."""
 
 import msgspec
 import pytest

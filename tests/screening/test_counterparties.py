@@ -10,7 +10,7 @@ from tests.support.approvals import REQUESTS, decide, on_us, refused
 from tests.support.approvals import counterparty as link_on_us
 from tests.support.events import notified
 
-from billfold.onboarding import cli as review
+from billfold.onboarding import cli as onboarding_cli
 from billfold.onboarding.rescreening import screen_backlog
 from billfold.platform.clock import wall_now
 from billfold.platform.database.background_work import retry_now
@@ -88,14 +88,14 @@ async def test_a_payee_with_a_sanctions_hit_is_paid_after_two_operators_clear_it
 
     hit_id: Any = found["Soltan Warkaschin"][0]
     await cli.show(bank, hit_id)
-    await review.list_pending(bank, kind="sanctions")
+    await onboarding_cli.list_pending(bank, kind="sanctions")
     printed = capsys.readouterr().out
     assert f"COUNTERPARTY {wired} of {payer.pocket.customer} is OPEN" in printed
     assert "soltan as soltan (100)" in printed
     assert f"{hit_id}  COUNTERPARTY Soltan Warkaschin is like Soltan WARKASCHIN (100 of 100)" in printed
     await act(bank, "anna", cli.clear, hit_id, note=NOTE)
     await payer.stopped(*orders)
-    assert "CLEARED" in await act(bank, "ben", review.approve, hit_id)
+    assert "CLEARED" in await act(bank, "ben", onboarding_cli.approve, hit_id)
     await clear(bank, found["Brachmond Industrial Group"][0])
     for (path, body), status in zip(orders, (201, 200, 200), strict=True):
         await desk.post(path, body, status=status)

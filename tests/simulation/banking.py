@@ -1,6 +1,6 @@
-"""Rails in a simulated life: wires that settle, are returned or rejected, and ACH in both directions.
+"""Rails in a simulated history: wires that settle, are returned or rejected, and ACH in both directions.
 
-What only files bring about happens in memory alone (`life.files`): no file is written here.
+Effects of files happen only in memory (`life.files`): no file is written here.
 """
 
 from datetime import timedelta
@@ -26,7 +26,7 @@ IMAD = "20250602BLFDUS33000001"
 
 
 def learn(life, step, outcome):
-    """Remember what later steps may ask for."""
+    """Remember results for later steps."""
     customer = step.customers[0]
     if isinstance(step, SendWire):
         life.wires.append((customer, UUID(outcome["wire_id"])))
@@ -35,7 +35,7 @@ def learn(life, step, outcome):
 
 
 def _payee(life, place, rail):
-    """The counterparty of this rail that the pocket's customer has, if any."""
+    """Return a counterparty of the pocket's customer on this rail, if any."""
     known = life.bank.books[place.customer].counterparties.values()
     return next((each.counterparty_id for each in known if each.type == rail), None)
 
@@ -57,7 +57,7 @@ def wire(life, place):
 
 
 def wire_goes_on(life):
-    """It leaves, settles, is rejected or comes back; not always in this order."""
+    """Transmit, settle, reject or return a wire, not always in this order."""
     if not life.wires:
         return None
     customer, wire_id = life.random.choice(life.wires)
@@ -101,7 +101,7 @@ def originate(life, place):
 
 
 def entry_goes_on(life):
-    """It is called back; and where there are files it leaves, settles, counts, or comes back."""
+    """Reverse an entry; with files also transmit, settle, release or return it."""
     if not life.entries:
         return None
     customer, ach_id = life.random.choice(life.entries)

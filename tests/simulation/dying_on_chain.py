@@ -1,5 +1,6 @@
-"""Senders of withdrawals and watchers of chains that die by themselves: after a number of steps, a step being a word
-with the database, a node or the signer.
+"""Senders of withdrawals and watchers of chains that kill themselves after a number of steps.
+
+A step is a call of the database, a node or the signer.
 """
 
 import asyncio
@@ -30,7 +31,7 @@ def dying_on_chain(role, bank_dsn, state_dir, port):
 
 
 async def work(steps):
-    """Do what there is to do, round by round, until it dies."""
+    """Run rounds of work until the process dies."""
     dsn, role, state_dir, port = sys.argv[1:]
     chain = chain_of(*local_node_urls(int(port)))
     bank = await open_bank(dsn, state_dir=Path(state_dir))

@@ -1,4 +1,4 @@
-"""Workers that make reports and monthly statements, and die by themselves after a number of steps."""
+"""Workers that make reports and monthly statements, and kill themselves after a number of steps."""
 
 import asyncio
 import sys
@@ -21,7 +21,7 @@ def dying_report_makers(dsn, files_dir):
 
 
 async def work(steps):
-    """Do what `billfold worker` does with reports and statements, without rests, until it dies."""
+    """Make reports and statements like `billfold worker`, without pauses, until the process dies."""
     dsn, files_dir = sys.argv[1:]
     bank = await open_bank(dsn, files_dir=Path(files_dir))
     worker.CLAIM_LASTS = timedelta(seconds=1)  # type: ignore[misc] # what a dead worker held is free soon

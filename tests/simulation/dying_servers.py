@@ -1,8 +1,7 @@
-"""Servers that die by themselves in the middle of an upload: after a number of steps, a step being a
-word with the database or the disk, or half of the file.
+"""Servers that kill themselves in the middle of an upload, after a number of steps.
 
-Run as a program it forks a server for every line it reads, of how many steps and under which key,
-and writes the status with which it has ended.
+A step is a call of the database or the disk, or half of the file. As a program it forks a server for each line
+of input (number of steps, key) and writes its exit status.
 """
 
 import asyncio
@@ -25,23 +24,23 @@ KINDS = {"content-type": "application/pdf", "content-disposition": 'attachment; 
 
 
 class DyingServers(Spawner):
-    """Starts servers of one bank, each of which takes one upload."""
+    """Starts servers of one bank; each receives one upload."""
 
     def __init__(self, dsn, folder, partner, path):
         super().__init__(__name__, dsn, folder, partner.slug, partner.secret, partner.token, path)
 
     def upload(self, steps, key):
-        """Tell whether a server that dies after so many steps has answered before."""
+        """Return whether the server responded before it died after this many steps."""
         status = self.ask(steps, key)
         assert status in {0, -signal.SIGKILL}, status
         return status == 0
 
 
 class Unlooked:
-    """Looks into no file: that takes a second and leaves nothing behind."""
+    """Accepts every file uninspected, because an inspection takes a second and leaves no trace."""
 
     async def inspect(self, content, kind):
-        """Let it pass."""
+        """Accept the file."""
 
 
 async def open_server_bank(dsn, folder):
@@ -52,7 +51,7 @@ async def open_server_bank(dsn, folder):
 
 
 async def send(client, path, key, step):
-    """Send the file in two halves, and make a step between them."""
+    """Send the file in two halves with a step between them."""
 
     async def halves():
         yield FILE[:50_000]
@@ -64,7 +63,7 @@ async def send(client, path, key, step):
 
 
 async def work(steps, key, told):
-    """Take one upload."""
+    """Receive one upload."""
     dsn, folder, slug, secret, token, path = told
     bank = await open_server_bank(dsn, folder)
     partner = Acme(slug, None, None, user_id=None, username="", secret=secret, token=token)
@@ -74,7 +73,7 @@ async def work(steps, key, told):
 
 
 async def warm_up(dsn):
-    """Open the bank once, so that its market and its API are known to all that are forked."""
+    """Open the bank once before forking, so that the forked processes share its market and its API."""
     bank = await open_bank(dsn)
     lend_partner_app(bank)
     await close_bank(bank)

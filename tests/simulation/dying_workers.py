@@ -1,6 +1,4 @@
-"""Workers that die by themselves: after a number of steps, a step being a word with the database
-or with the disk.
-"""
+"""Workers that kill themselves after a number of steps: calls of the database or the disk."""
 
 import asyncio
 import os
@@ -28,7 +26,7 @@ def dying_workers(dsn, folder):
 
 
 def die_after(steps):
-    """End this process without warning after so many steps; return what makes one more."""
+    """Kill this process after this many steps; return the function that counts a step."""
     left = steps
     driver: Any = asyncpg.Connection
     threads: Any = asyncio
@@ -60,7 +58,7 @@ def die_after(steps):
 
 
 async def work(steps):
-    """The money work of `billfold worker`, without pauses, until it dies."""
+    """Do the money work of `billfold worker`, without pauses, until the process dies."""
     dsn, folder = sys.argv[1:]
     bank = await open_bank(dsn, rails_dir=Path(folder, "rails"), files_dir=Path(folder, "files"))
     if steps:
@@ -71,7 +69,7 @@ async def work(steps):
 
 
 async def warm_up(dsn):
-    """Open the bank once, so that its market is known to all that are forked."""
+    """Open the bank once before forking, so that the forked processes share its market."""
     await close_bank(await open_bank(dsn))
 
 

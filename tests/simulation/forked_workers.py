@@ -1,4 +1,4 @@
-"""Workers that do all that `billfold worker` does, until they are killed."""
+"""Workers that do all the work of `billfold worker` until they are killed."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Processes that start at once: a warmed-up one forks another for every line it reads.
+"""Processes that start at once: an initialized process forks another for every line it reads.
 
 It answers each line with one of its own.
 """
@@ -17,7 +17,7 @@ PATIENCE_SECONDS = 30.0
 
 
 class Spawner:
-    """Runs a module as a program that forks."""
+    """Runs a module as a forking program."""
 
     def __init__(self, module, *arguments, log=None, env=None):
         self._process = subprocess.Popen(
@@ -30,7 +30,7 @@ class Spawner:
         )
 
     def ask(self, *words):
-        """Send a line of these words; return the number that is answered."""
+        """Send a line of words; return the number in the response."""
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(" ".join(map(str, words)) + "\n")
@@ -43,16 +43,16 @@ class Spawner:
 
 
 class Workers(Spawner):
-    """Starts workers of one bank, each of which ends without warning: by itself, or killed."""
+    """Starts workers of one bank, each of which is killed or kills itself."""
 
     _worker = 0
 
     def start(self, steps=0):
-        """Start one that dies after so many steps; 0 lives on."""
+        """Start a worker that dies after this many steps; 0 means never."""
         self._worker = self.ask(steps)
 
     def wait(self):
-        """Wait until it has died."""
+        """Wait for its death."""
         late = time.monotonic() + PATIENCE_SECONDS
         while self.is_alive():
             assert time.monotonic() < late, "the worker does not come to its end"
@@ -77,7 +77,7 @@ class Workers(Spawner):
 
 
 def fork_workers(work):
-    """Fork a worker for every line, which is its number of steps; answer with its process."""
+    """Fork a worker for each line, which is its number of steps; respond with its process id."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
         worker = os.fork()

@@ -15,7 +15,7 @@ from billfold.treasury.rules.overdraft import overdraft_of
 
 
 def check_book(book):
-    """Bank zero, nothing negative, bases where bills are, lots in selling order."""
+    """Check a book: it sums to zero, nothing is negative, bases match bills, lots are in selling order."""
     for pocket in book.pockets.values():
         assert pocket.bank.balance == 0
         assert pocket.cash.balance >= pocket.cash.reserved >= 0
@@ -41,7 +41,7 @@ def check_book(book):
 
 
 def check_cards(bank):
-    """Reserved money equals the card holds, and cleared card payments are on their rail, to the cent."""
+    """Check that reserves equal card holds, and that cleared card payments are on their rail."""
     for book in bank.books.values():
         held: Counter[UUID] = Counter()
         for each in bank.seen.of(book.customer_id).values():
@@ -60,7 +60,7 @@ def check_cards(bank):
 
 
 def check_chains(bank):
-    """Each deposit is booked as its row says, no unit twice; of losses there are reorged credits alone."""
+    """Check that each deposit is booked as in its row, each unit once; losses come only from reorgs."""
     booked: Counter[str] = Counter()
     for row in bank.tables[TransactionEntry]:
         if row.title == "Crypto deposit":
@@ -83,7 +83,7 @@ def check_chains(bank):
 
 
 def check_bank(bank):
-    """Every asset sums to zero; between customers nothing is lost; the street is explained."""
+    """Check that every asset sums to zero, also between customers, and that dealer clearing is explained."""
     by_asset: Counter[str] = Counter()
     for (kind, asset), total in bank.totals.items():
         by_asset[asset] += total
@@ -126,7 +126,7 @@ def dealer_position(bank):
 
 
 def check_nothing_for_free(bank, before, trades):
-    """The dealer position has not fallen since `before`, but for half a cent for each of these trades."""
+    """Check that the dealer position has not fallen since `before` by more than half a cent per trade."""
     assert dealer_position(bank) >= before - 5_000 * trades - 10_000
 
 
@@ -144,12 +144,12 @@ def state_of(pocket):
 
 
 def check_earnings(pocket, market, now):
-    """The identity of the earnings entry holds since the pocket was opened (`entry` asserts it)."""
+    """Check the identity of the earnings entry since the pocket was opened (asserted by `entry`)."""
     compute_earnings(PocketState(), pocket.opened_at, state_of(pocket), end_at=now, market=market)
 
 
 def picture(book):
-    """Everything a book holds, in a form that can be compared."""
+    """Return the content of a book in a comparable form."""
     return (
         book.version,
         book.entry_no,
@@ -182,7 +182,7 @@ def picture_of_account(account):
 
 
 def picture_of_pocket(pocket):
-    """A pocket without its next due instant, which is worked out when it is written."""
+    """Return a pocket without its next due instant, which is computed when it is written."""
     plain = {
         name: getattr(pocket, name)
         for name in pocket.__struct_fields__

@@ -1,7 +1,7 @@
-"""A seeded life: what customers, partners and the calendar do to a bank, one step at a time.
+"""A seeded history: actions of customers, partners and the calendar on a bank, one step at a time.
 
-`Life` draws steps looking at a bank in memory and lives them there at once. A step is a command
-or an instant to walk to, so the same steps can be lived again elsewhere.
+`Life` draws steps from the state of an in-memory bank and executes them there at once. A step is a command or an
+instant to advance to, so the same steps can be executed again on another bank.
 """
 
 from datetime import date, datetime, timedelta
@@ -35,13 +35,13 @@ REMEMBERED = 400
 
 
 class WalkTo(msgspec.Struct, frozen=True):
-    """The clock advances to this instant."""
+    """Advance the clock to this instant."""
 
     to: datetime
 
 
 class Life(Commands):
-    """Draws one step after the other; `outcomes` counts what became of them."""
+    """Draws one step after another; `outcomes` counts their results."""
 
     def __init__(self, bank, seed, *, customers=60, files=True, kinds=None):
         self.bank = bank
@@ -63,7 +63,7 @@ class Life(Commands):
     # -- steps ----------------------------------------------------------------------------
 
     def found(self):
-        """The first step of all: the house."""
+        """Return the first step: enrolling the bank's own customer."""
         return EnrolCustomer(
             caller="founding",
             key=command_id("founding", "house"),
@@ -76,12 +76,12 @@ class Life(Commands):
         )
 
     def step(self):
-        """Draw a step and live it. Returns it with what became of it."""
+        """Draw and execute a step; return it with its result."""
         step = self.draw()
         return step, self.live(step)
 
     def draw(self):
-        """Draw a step that may make sense now."""
+        """Draw a step that can succeed now."""
         if len(self.people) < self.wanted and self.random.random() < 0.2:
             return self._enrol()
         while True:
@@ -91,7 +91,7 @@ class Life(Commands):
                 return step
 
     def live(self, step):
-        """Let it happen in memory; return the answer, the refusal, or None for time."""
+        """Execute a step in memory; return the outcome, the refusal, or None for a clock step."""
         if isinstance(step, WalkTo):
             self.bank.advance(step.to)
             return None
@@ -134,7 +134,7 @@ class Life(Commands):
 
     @override
     def submit(self, kind, *customers, **fields):
-        """Return the command, which is not carried out yet."""
+        """Return the command without executing it."""
         self.count += 1
         key = command_id(CALLER, str(self.count))
         command = kind(caller=CALLER, key=key, customers=customers, request_hash=key.bytes, **fields)
@@ -167,7 +167,7 @@ class Life(Commands):
         return self._transfer(self._pocket(), self._pocket())
 
     def pay_from_small(self):
-        """Two payments that together are more than the pocket has."""
+        """Return two payments that together exceed the balance."""
         return self._transfer(self._pocket(), self._pocket(), amount=self._half_of)
 
     def move(self):
@@ -289,7 +289,7 @@ class Life(Commands):
     # -- choosing ---------------------------------------------------------------------------
 
     def _pocket(self):
-        """A pocket, mostly one that can still move."""
+        """Draw a pocket, mostly an open one."""
         if not self.pockets:
             return None
         place = self.random.choice(self.pockets)
@@ -303,7 +303,7 @@ class Life(Commands):
         return self.bank.books[place.customer].pockets[place.id].status
 
     def at_a_portal(self, place):
-        """The pocket with one of its portals."""
+        """Return the pocket with one of its portals."""
         return place._replace(portal=self.random.choice(self.portals[place.id]))
 
     def _cents(self):

@@ -1,4 +1,4 @@
-"""Counterparties of the same bank in a seeded life: linked, renamed and unlinked."""
+"""Counterparties of the same bank in a simulated history: linked, renamed and unlinked."""
 
 from tests.simulation.operating import of_a_pocket
 

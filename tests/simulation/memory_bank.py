@@ -1,7 +1,7 @@
-"""The whole bank in memory: the same flows and the same planning, tables that are lists.
+"""The whole bank in memory: the same rules and the same planning, with lists as tables.
 
-What the engine does with a database is done here with dictionaries, one command per commit, so
-a run through Postgres with the same commands must agree to the cent and to the last hash.
+Dictionaries replace the database of the engine, with one command per commit; a run through Postgres with the same
+commands must agree to the cent and to the last hash.
 """
 
 from bisect import insort
@@ -50,7 +50,7 @@ CUSTOMERS_OWN = frozenset({"cash", "lot"})
 
 
 class Planned:
-    """A command on its way, as the engine's planning expects one."""
+    """A pending command in the form that the engine's planning expects."""
 
     def __init__(self, command):
         self.command = command
@@ -60,7 +60,7 @@ class Planned:
 
 
 class Balance:
-    """One account as the database keeps it."""
+    """An account as stored in the database."""
 
     __slots__ = ("asset", "credits", "debits", "kind", "reserved")
 
@@ -70,7 +70,7 @@ class Balance:
 
 
 class Rails:
-    """Payments by rail whose settlement has not come: (rail, settles_at, incoming, cents)."""
+    """Unsettled payments: (rail, settles_at, incoming, cents)."""
 
     def __init__(self):
         self.payments = []
@@ -78,7 +78,6 @@ class Rails:
         self._closing = datetime.max.replace(tzinfo=UTC)
 
     def learn(self, book):
-        """Note the payments of a draft; what the house has settled of them is forgotten."""
         for row in book.draft.rows_of(TransactionEntry):
             rail = "CRYPTO" if "crypto_transfer_id" in row.details else row.type
             if rail in RAILS and row.swept:
@@ -121,7 +120,7 @@ class Rails:
 
 
 class Seen:
-    """The state that commands read, as the tables would show it."""
+    """The rows that commands reference, as the tables would have them."""
 
     def __init__(self):
         self._all: defaultdict[UUID, dict[UUID, Any]] = defaultdict(dict)
@@ -130,11 +129,10 @@ class Seen:
         return dict(self._all[customer_id])
 
     def put(self, customer_id, object_id, shown):
-        """Show something else under an id from now on."""
+        """Replace the referenced row with this id."""
         self._all[customer_id][object_id] = shown
 
     def learn(self, book):
-        """Take over what flows showed to those after them, and the bookings of the house."""
         known = self._all[book.customer_id]
         known |= book.referenced
         self._learn_wires(known, book)
@@ -164,7 +162,7 @@ class Seen:
                 )
 
     def _learn_wires(self, known, book):
-        """Wires as their rows stand now, and which of them has come back."""
+        """Update the wires to their current rows, and which of them were returned."""
         for wire in book.draft.rows_of(WireRow):
             known[wire.wire_id] = ReferencedWire(wire, outstanding=wire.amount, booked_journal_no=wire.entry_no)
             if wire.original_wire_id is not None:
@@ -177,7 +175,7 @@ class Seen:
 
 
 def carried_of(deposits):
-    """Deposits at each portal that are not booked, by token."""
+    """Return the unbooked remainders of each portal, by token."""
     carried: defaultdict[UUID, Counter[str]] = defaultdict(Counter)
     for row in deposits:
         unbooked = int(row.units) - units_of(row.amount, row.decimals)
@@ -187,7 +185,7 @@ def carried_of(deposits):
 
 
 class MemoryBank:
-    """Books and tables of one bank. `submit` answers as the engine does."""
+    """Books and tables of one bank in memory. `submit` responds like the engine."""
 
     def __init__(self, market, calendars, terms, seed, now):
         assert calendars is market.calendars
@@ -224,7 +222,7 @@ class MemoryBank:
     # -- commands -----------------------------------------------------------------------
 
     def submit(self, command):
-        """Carry a command out in a commit of its own; raise its refusal."""
+        """Execute a command in its own commit; raise its refusal."""
         job: Any = Planned(command)
         planned = False
         while not planned:
@@ -246,7 +244,7 @@ class MemoryBank:
         return job.answer
 
     def _moment(self):
-        """The context of this instant; prices looked up at it are kept while it lasts."""
+        """Return the context of this instant, with its cached prices."""
         if self._ctx is None or self._ctx.now != self.now:
             self._ctx = Context(
                 now=self.now, market=self.market, calendars=self.calendars, terms=self.terms, seed=self.seed
@@ -299,7 +297,7 @@ class MemoryBank:
         self.unsettled = +self.unsettled if book.draft.rows_of(BillSettlement) else self.unsettled
 
     def _fold(self, book):
-        """Do the same as `ledger_apply`, and check its constraints."""
+        """Apply a batch like `ledger_apply`, and check its constraints."""
         customer_id = book.customer_id
         for account in book.draft.rows_of(AccountEntry):
             key = customer_id, account.account_no
@@ -331,7 +329,7 @@ class MemoryBank:
     # -- time ---------------------------------------------------------------------------
 
     def advance(self, to):
-        """Walk to an instant through everything that is due on the way, as the clock does."""
+        """Advance to an instant through all due instants on the way, like the clock."""
         while (due := self._next_due()) is not None and due <= to:
             self.now = max(due, self.now)
             self._catch_up()

@@ -1,4 +1,4 @@
-"""Chains in a simulated life: deposits that are doubted, reorged and back; withdrawals that are paid or not."""
+"""Chains in a simulated history: deposits that are questioned or reorged, withdrawals that succeed or fail."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ OFF_CHAIN = (SubmitWithdrawal, CompleteWithdrawal, RejectWithdrawal)
 
 
 def learn(life, step, outcome):
-    """Remember what later steps may be about."""
+    """Remember results for later steps."""
     if isinstance(step, CreditDeposit | RecordUnbooked) and outcome["status"] != UNAVAILABLE:
         life.arrived.append((step.customers[0], step.deposit_id))
     elif isinstance(step, SendUsdc):
@@ -41,7 +41,7 @@ def learn(life, step, outcome):
 
 
 def wallet_of(index):
-    """An address of the sandbox's key, as the first that is stored."""
+    """Return an address of the sandbox's key."""
     return Wallet(chain=CHAIN_NAME, address=ADDRESSES.derive(index), asset="USDC", xpub_id=1, index=index)
 
 
@@ -54,7 +54,7 @@ def wallet(life, place):
 
 
 def transfer_on_chain(number, recipient, units):
-    """A final transfer to an address; everything else of it follows from the number."""
+    """Return a final transfer to an address; its other fields follow from the number."""
     return ChainDeposit(
         chain=CHAIN_NAME,
         tx_hash=f"0x{number:064x}",
@@ -72,7 +72,7 @@ def transfer_on_chain(number, recipient, units):
 
 
 def deposit(life):
-    """One arrives; of some it is in doubt whether they did, and some are not to be credited."""
+    """A deposit arrives; some are questionable, and some must not be credited."""
     if life.following:
         return _next(life)
     if not life.wallets:
@@ -115,7 +115,7 @@ def _next(life):
 
 
 def deposit_goes_on(life):
-    """An operator decides, a block is replaced, or a transfer is on the chain again; some of it twice."""
+    """Decide on a deposit, replace its block or restore it; some of these twice."""
     if life.following or not life.arrived:
         return _next(life) if life.following else None
     customer, deposit_id = life.random.choice(life.arrived)
@@ -182,7 +182,7 @@ def usdc(life, place):
 
 
 def usdc_goes_on(life):
-    """It is sent, paid or not; not always in this order, nor once."""
+    """Send, confirm or fail a withdrawal; not always in order, nor once."""
     if not life.usdc:
         return None
     customer, withdrawal_id = life.random.choice(life.usdc)
@@ -191,7 +191,7 @@ def usdc_goes_on(life):
 
 
 def of_withdrawal(kind, withdrawal_id):
-    """The fields of what a chain says of a withdrawal."""
+    """Return the fields that a chain reports about a withdrawal."""
     fields = {"withdrawal_id": withdrawal_id, "references": (withdrawal_id,)}
     if kind is not SubmitWithdrawal:
         fields["transaction_hash"] = f"0x{withdrawal_id.int:064x}"

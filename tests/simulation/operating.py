@@ -1,4 +1,4 @@
-"""The house and its operator in a simulated life: suspense, credits and corrections."""
+"""The bank and its operator in a simulated history: suspense, credits and corrections."""
 
 from functools import wraps
 from uuid import UUID
@@ -15,7 +15,7 @@ CALLER = "life"
 
 
 def of_a_pocket(step):
-    """A step about a pocket that is drawn for it; there is none before there is a pocket."""
+    """Return a step about a randomly drawn pocket; there is none before the first pocket."""
 
     @wraps(step)
     def drawn(life, **fields):
@@ -26,7 +26,7 @@ def of_a_pocket(step):
 
 
 def learn(life, step, outcome):
-    """Remember what later steps may ask for."""
+    """Remember results for later steps."""
     if isinstance(step, DeliverBills):
         life.leaving.append((step.customers[0], step.transfer_id))
     elif isinstance(step, HoldInSuspense) and step.rail != "CRYPTO":
@@ -36,7 +36,7 @@ def learn(life, step, outcome):
 
 
 def hold(life):
-    """A payment comes, or a debit, that nobody is known to have asked for."""
+    """Hold an unclaimed payment, or an unexplained debit, in suspense."""
     life.count += 1
     item_id = derive(b"life", command_id(CALLER, f"item:{life.count}"), 0)
     return life.submit(
@@ -52,7 +52,7 @@ def hold(life):
 
 
 def give_back(life):
-    """Mostly what is held; sometimes what was given back before."""
+    """Return or assign a held item, sometimes one that was returned before."""
     if not life.held:
         return None
     item_id = life.random.choice(life.held)
@@ -96,7 +96,7 @@ def give(life, place):
 
 
 def correct(life):
-    """A credit is taken back. Of half of them the pocket is emptied first: then it owes."""
+    """Reverse a credit. In half of the cases the pocket is emptied first, so it ends with an overdraft."""
     if not life.given:
         return None
     if len(life.doomed) < 3:
@@ -129,7 +129,7 @@ def bills_come(life, place):
 
 @of_a_pocket
 def bills_go(life, place):
-    """Some go that have not settled, or are not there; the custodian answers later."""
+    """Deliver bills, some unsettled or missing; the custodian responds later."""
     if life.leaving and life.random.random() < 0.5:
         customer, transfer_id = life.leaving.pop()
         return life.submit(
@@ -156,7 +156,7 @@ def bills_go(life, place):
 
 
 def new_id(life, kind="bills"):
-    """An id that repeats in every run."""
+    """Return an id that is the same in every run."""
     life.count += 1
     return derive(b"life", command_id(CALLER, f"{kind}:{life.count}"), 0)
 

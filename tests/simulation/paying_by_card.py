@@ -1,4 +1,4 @@
-"""Cards in a simulated life: purchases whose messages and records come in any order, late or twice."""
+"""Cards in a simulated history: purchases whose messages and records arrive in any order, late or twice."""
 
 from datetime import date, timedelta
 from typing import Any
@@ -26,7 +26,7 @@ PURCHASES_OF_A_CARD = 30
 
 
 def learn(life, step, outcome):
-    """Remember what later steps may be about."""
+    """Remember results for later steps."""
     if isinstance(step, CreateVirtualCard):
         life.cards.append((step.customers[0], step.card_id))
     elif isinstance(step, ClearCard):
@@ -43,7 +43,7 @@ def card(life, place):
 
 
 def message(life):
-    """The merchant or the network says something of a purchase; about an old one it comes late."""
+    """Send a message about a purchase; about an old one it is late."""
     kind = life.random.choice(
         (AuthorizeCard,) * 4 + (IncrementAuthorization, ReverseAuthorization, ExpireAuthorization)
     )
@@ -58,7 +58,7 @@ def message(life):
 
 
 def record(life):
-    """The processor settles a purchase, or what comes of one later."""
+    """Settle a purchase, or a later refund or dispute of one."""
     fields: dict[str, Any] = {
         "record_id": new_id(life, "card"),
         "amount": life._cents() // life.random.choice((1, 20, 400)) + 1,

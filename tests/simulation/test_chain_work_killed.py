@@ -1,4 +1,4 @@
-"""Withdrawals and deposits while who sends or watches dies at any step: each is paid, returned or credited once."""
+"""Withdrawals and deposits while senders and watchers die at any step: each is booked once."""
 
 import asyncio
 import os

@@ -1,6 +1,6 @@
-"""A busy week, told to a receiver by a worker that is killed ten times: everything, once, in order.
+"""A busy week of events delivered by a worker that is killed ten times: each once, in order.
 
-The worker is killed while the receiver holds a delivery: it was sent and is not yet written down.
+The worker is killed while the receiver holds a delivery: it was sent and is not yet recorded.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ DAYS = [date(2025, 6, 2) + timedelta(days=n) for n in range(5)]
 
 @asynccontextmanager
 async def opened(dsn, state_dir):
-    """A bank and the workers of it."""
+    """A bank and its workers."""
     settings = replace(Settings(), state_dir=state_dir, database_url=dsn)
     await open_bank.initialize_database(settings, dsn)
     workers = forked_workers(settings, webhook_allowed_networks=",".join(map(str, LOOPBACK)))
@@ -43,8 +43,8 @@ async def opened(dsn, state_dir):
         workers.close()
 
 
-class Assassin:
-    """Ends the worker that waits for an answer, whenever enough that is new has arrived."""
+class WorkerKiller:
+    """Kills the waiting worker whenever enough new events have arrived."""
 
     def __init__(self, workers, receiver):
         self.workers, self.receiver, self.kills = workers, receiver, 0
@@ -74,7 +74,7 @@ async def busy_week(bank):
 
 
 async def all_told(bank, receiver):
-    """Wait until everything there is has arrived; return the last sequence."""
+    """Wait until every event has arrived; return the last sequence."""
     await sequencer.sequence_events(bank.pool, now=wall_now())
     last = await bank.pool.fetchval("SELECT max(partner_sequence) FROM event_sequence")
     async with asyncio.timeout(PATIENCE_SECONDS):
@@ -86,7 +86,7 @@ async def all_told(bank, receiver):
 
 async def test_a_webhook_receiver_gets_every_event_in_order_despite_killed_workers(database_dsn, tmp_path):
     async with opened(database_dsn, tmp_path) as (bank, workers), receiving() as receiver:
-        receiver.script = assassin = Assassin(workers, receiver)
+        receiver.script = killer = WorkerKiller(workers, receiver)
         await subscriptions.create_subscription(
             bank.pool,
             bank.vault,
@@ -103,7 +103,7 @@ async def test_a_webhook_receiver_gets_every_event_in_order_despite_killed_worke
             assert (await verify_bank(conn)).findings == ()
     events = {each.id: each.event for each in receiver.requests}
     times = Counter(each.id for each in receiver.requests)
-    assert assassin.kills == KILLS
+    assert killer.kills == KILLS
     assert max(times.values()) > 1, "what was not written down was sent again, under its id"
     first_seen = [events[event_id]["sequence"] for event_id in dict.fromkeys(times)]
     assert first_seen == list(range(1, last + 1))

@@ -31,7 +31,7 @@ from billfold.payments.cards.authorizations.messages import processor_key, sign_
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import sign_request
-from billfold.platform.database import embedded as embedded_postgres
+from billfold.platform.database import embedded
 from billfold.platform.database.business_clock import read_clock, write_clock
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.card_processor.vault import CardVault
@@ -109,7 +109,7 @@ class Programs:
         self.look_after()
 
     def look_after(self):
-        """Start again what has ended, as the manager of the machine's services does."""
+        """Restart ended processes, like a service manager."""
         for name, process in list(self.processes.items()):
             if process.poll() is not None:
                 self.start(name)
@@ -122,14 +122,14 @@ class Programs:
                         each.kill()
             process.kill()
             process.wait()
-        embedded_postgres.stop(self.postgres)
+        embedded.stop(self.postgres)
 
     def logs(self):
-        """The end of what both programs had to say."""
+        """Return the ends of both programs' logs."""
         return {name: (self.state_dir / f"{name}.log").read_text(errors="replace")[-2000:] for name in self.processes}
 
     def _start_postgres(self):
-        return embedded_postgres.start(self.state_dir)
+        return embedded.start(self.state_dir)
 
 
 def free_port():
@@ -139,7 +139,7 @@ def free_port():
 
 
 class Client:
-    """An external payer that repeats each request until it is answered, and keeps a list."""
+    """An external payer that repeats each request until it gets a response, and keeps a list."""
 
     def __init__(self, programs, partner, pockets, card_key):
         self.random = Random(SEED)
@@ -159,7 +159,7 @@ class Client:
         )
 
     async def line(self):
-        """Pay or create a card, again and again; nothing that has no answer yet is given up."""
+        """Pay or create cards in a loop; no unanswered request is abandoned."""
         while not self.stopping:
             if self.cards and self.random.random() < SWIPES:
                 await self._swipe(str(ids.new()))
@@ -196,7 +196,7 @@ class Client:
             self.acknowledged[key] = made.get("id") or made["card_id"]
 
     async def _swipe(self, key):
-        """Let the processor of cards ask for a decision."""
+        """Request a decision as the card processor."""
         self.swiped.add(key)
         message = {
             "message_id": key,
@@ -212,7 +212,7 @@ class Client:
         self.decided |= {} if decided is None else {key: decided}
 
     async def _post(self, path, body, headers):
-        """Return what is answered in the end; None if nothing is."""
+        """Return the final response, or None."""
         late = monotonic() + QUIET_SECONDS
         while monotonic() < late:
             try:
@@ -267,7 +267,7 @@ async def new_customer(bank, partner):
 
 
 async def let_time_pass(programs):
-    """The clock advances by hours, so that there is always something due for the worker."""
+    """Advance the clock by hours so that the worker always has due work."""
     while True:
         await asyncio.sleep(0.5)
         with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
@@ -282,7 +282,7 @@ async def let_time_pass(programs):
 
 
 async def until_answered(client, programs):
-    """Wait until a request made from now on is answered: the bank is up after the last kill."""
+    """Wait until a new request is answered, so the bank is up after the last kill."""
     known, late = len(client.acknowledged), monotonic() + STEADY_SECONDS
     while len(client.acknowledged) == known:
         assert monotonic() < late, programs.logs()
@@ -379,7 +379,7 @@ async def must_have_happened_once(programs, client):
 
 
 async def must_have_decided_once(conn, client):
-    """Compare what the processor of cards was answered; what came too late was answered with a decline."""
+    """Compare the decisions that the card processor received; late ones must be declines."""
     rows = await conn.fetch(
         "SELECT key::text, outcome->>'decision' AS decision, outcome->>'authorization_id' AS id FROM command"
         " WHERE kind = 'AuthorizeCard'"

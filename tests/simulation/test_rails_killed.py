@@ -1,7 +1,7 @@
-"""Wires and ACH while the worker dies at any step: everything comes out once, and nothing twice.
+"""Wires and ACH while the worker dies at any step: everything happens exactly once.
 
-Before each death there is something of everything to do: wires and entries to be sent, files of
-many messages and entries that have arrived, returns of the banks, a request that was approved.
+Before each death there is work of every kind: wires and entries to send, incoming files of messages
+and entries, returns by other banks, and an approved request.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.business_clock import read_clock, write_clock
 from billfold.sandbox.control.clock_stepper import ClockStepper
-from billfold.sandbox.rails.simulated_fedwire import SimulatedFed
+from billfold.sandbox.rails.fedwire import SimulatedFed
 from billfold.verify.runner import verify_bank
 from billfold.wiring.cli_context import Wiring
 
@@ -57,7 +57,7 @@ class Street:
         self.processor = Program(bank)
 
     async def settle_in(self):
-        """Let both have money, and Anna a card that gives cash back."""
+        """Fund both customers, and give Anna a card with cash back."""
         for each in (self.anna, self.bert):
             await each.settle_in(3_000_000_00)
         self.card = await self.processor.card(self.anna, self.anna.place)
@@ -66,7 +66,7 @@ class Street:
         await run_scheduled_jobs(self.bank, await self.bank.now())
 
     async def ask(self):
-        """Put something of everything before the bank."""
+        """Submit something of each kind to the bank."""
         self.nth += 1
         cents = 10_000_00 + self.nth * 100
         self.wires += [await self.anna.wire(cents), await self.bert.wire(cents + 1)]
@@ -82,7 +82,7 @@ class Street:
         await self._card_records_arrive()
 
     async def _approve(self, cents):
-        """One member asks, another approves, and the door dies before it carries that out."""
+        """Request and approve a transfer; the server dies before it executes it."""
         asker, approver = [await self._member() for _ in range(2)]
         anna = Opened(str(self.anna.id), str(self.anna.pocket), str(self.anna.portal))
         body = wire(anna, cents, str(self.anna.wired), description=f"nr {self.nth}")
@@ -97,7 +97,7 @@ class Street:
         self.requests.append(UUID(made["id"]))
 
     async def _member(self):
-        """Somebody new: nobody asks twice in a second."""
+        """Return a new member, because of the rate limit of one request per second."""
         team = await join(self.bank, str(self.anna.id))
         return MemberDesk(self.bank, self.app, team, token=await token_for(self.bank, team))
 
@@ -132,33 +132,33 @@ class Street:
         await self.bank.ports[RailExchanges].ach.network_side().transmit(f"in-{self.nth}.ach", file)
 
     async def _card_records_arrive(self):
-        """A file of the card processor, one record of which is of no card."""
+        """Deliver a file of the card processor, with one record of an unknown card."""
         records = (presentment(self.card, 70_00), refund(self.card, 5_00), presentment(ids.new(), 3_00), fee(1_00))
         content = self.processor.file(*records, settles_on=FRIDAY)
         await self.bank.ports[RailExchanges].card.network_side().transmit(f"in-{self.nth}.jsonl", content)
 
     async def pass_time(self, by):
-        """Let the clock show more, and do nothing of what is due by then."""
+        """Advance the clock without doing the due work."""
         async with self.bank.pool.acquire() as conn:
             state = await read_clock(conn)
             assert state is not None
             await write_clock(conn, state.advance(by, wall_now()))
 
     def carry(self):
-        """Take down every file that was handed over: one name is one content for ever."""
+        """Record every transmitted file; a name must always have the same content."""
         for place in ("outbox", "sent"):
             for path in Path(self.folder).glob(f"rails/*/{place}/[!.]*"):
                 content = path.read_bytes()
                 assert self.handed.setdefault(path.name, content) == content, path.name
 
     def messages(self):
-        """The number of times each wire was sent to Fedwire, by UETR and kind."""
+        """Return the number of transmissions of each wire, by UETR and kind."""
         files = [raw for name, raw in self.handed.items() if name.endswith(".xml")]
         sent = [wire.message for raw in files for _, wire in read_messages(raw, "outgoing")]
         return Counter(each.uetr if isinstance(each, CreditTransfer) else each.original.uetr for each in sent)
 
     def traces(self):
-        """The number of times each trace number is in the files we sent."""
+        """Return the number of occurrences of each trace number in transmitted files."""
         files = [raw for name, raw in self.handed.items() if name.endswith(".ach")]
         batches = [batch for raw in files for batch in read_file(raw).batches]
         return Counter(entry.trace_number for batch in batches for entry in batch.entries)
@@ -198,7 +198,7 @@ async def test_every_rail_payment_is_executed_once_when_the_worker_dies_at_any_s
 
 
 async def let_mature(street, workers, draw):
-    """Let a month go by while workers die: whatever was bought matures."""
+    """Let a month pass while workers die, so that all bills mature."""
     for _ in range(3):
         await street.pass_time(timedelta(days=10))
         workers.start(draw.randint(*STEPS))
@@ -209,7 +209,7 @@ async def let_mature(street, workers, draw):
 
 
 async def must_have_happened_once(bank, street):
-    """Compare what was asked, what the files say and what the books hold."""
+    """Compare the requests, the files and the books."""
     await close_bank_days(bank, await bank.now())
     async with bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=bank.market, vault=bank.vault)

@@ -1,4 +1,4 @@
-"""Workers die while they make reports and monthly statements: others finish each of them, once."""
+"""Workers die while they make reports and monthly statements: others finish each of them once."""
 
 import asyncio
 import os
@@ -59,7 +59,7 @@ async def test_reports_and_statements_are_made_once_when_workers_are_killed(part
 
 
 async def until(desk, reached):
-    """Wait until a query says that it is so."""
+    """Wait until a query returns true."""
     late = time.monotonic() + PATIENCE_SECONDS
     while not await desk.bank.pool.fetchval(reached):
         assert time.monotonic() < late, reached

@@ -1,4 +1,4 @@
-"""A seeded life of a bank: 50,000 steps in memory, the first 2,500 through Postgres as well."""
+"""A seeded history of a bank: 50,000 steps in memory, the first 2,500 through Postgres as well."""
 
 import gc
 import os
@@ -92,7 +92,7 @@ def life():
 
 
 def check_invariants(bank):
-    """Every invariant, over every book."""
+    """Check every invariant over every book."""
     for book in bank.books.values():
         check_book(book)
         for pocket in book.pockets.values():
@@ -103,7 +103,7 @@ def check_invariants(bank):
 
 
 def step_checked(life):
-    """Take a step. While the clock stands the dealer position does not fall, but for what is sold to leave tomorrow."""
+    """Execute a step. While the clock stands still the dealer position falls only by sales that settle tomorrow."""
     bank, step = life.bank, life.draw()
     before, trades = dealer_position(bank), len(bank.tables[TradeEntry])
     life.live(step)
@@ -175,7 +175,7 @@ async def test_postgres_and_the_memory_bank_agree_to_the_last_hash_over_the_same
 
 
 async def statements_must_balance(bank):
-    """The accounts of every Pocket over all the days that were lived, and each day of one Pocket."""
+    """Check the accounts of every Pocket over all days, and each day of one Pocket."""
     last = et_date(await bank.now())
     keys = await bank.pool.fetch("SELECT customer_id, pocket_id FROM pocket ORDER BY inflow DESC")
     for nth, key in enumerate(keys):

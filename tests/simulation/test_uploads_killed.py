@@ -1,6 +1,4 @@
-"""The server dies at many steps of an upload: half of it is never to be seen, and it can be sent
-again.
-"""
+"""The server dies at many steps of an upload: half a file is never visible, and it can be sent again."""
 
 import asyncio
 from itertools import count

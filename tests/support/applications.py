@@ -1,4 +1,4 @@
-"""Applications as partners and customers fill them in, what they agree to, and how names are screened."""
+"""Applications as partners and customers complete them, their consents, and screened names."""
 
 from dataclasses import replace
 from datetime import date
@@ -11,7 +11,7 @@ from tests.documents.test_inspection import a_pdf, a_picture
 from billfold import sandbox
 from billfold.ledger.scheduler import bank_customer_id, run_scheduled_jobs
 from billfold.ledger.types import Origin
-from billfold.onboarding.agreements import store as refresh
+from billfold.onboarding.agreements import store
 from billfold.onboarding.agreements.publishing import Publisher, Release, publish
 from billfold.onboarding.agreements.texts import AgreementTexts, shipped_texts
 from billfold.onboarding.rescreening import screen_backlog
@@ -200,7 +200,7 @@ async def release(bank, day=SECOND, *, required_by=None, texts=None):
     )
     async with bank.pool.acquire() as conn:
         await publish(conn, by, made, today=et_date(await bank.now()), now=wall_now())
-    await refresh.refresh(bank.pool, bank.terms.agreements)
+    await store.refresh(bank.pool, bank.terms.agreements)
 
 
 LIST = (Path(sandbox.__file__).parent / "scenarios" / "sanctions.xml").read_text()

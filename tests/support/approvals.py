@@ -8,7 +8,7 @@ from tests.support.whole_bank import DETAILS, EngineCommands
 
 from billfold.approvals.store.approval_rules import put_rule, record_checksums, set_step_up
 from billfold.approvals.types import Rule
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.dual_control.decisions import confirm
 from billfold.identity.operators import Operator
 from billfold.ledger.types import Origin
@@ -88,7 +88,7 @@ async def ask_for_two(customer_desk):
 
 
 def _by_operator(bank, customer_id):
-    return audit_record.audited(
+    return record.audited(
         bank.pool,
         bank.vault,
         customer_id,

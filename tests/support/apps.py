@@ -1,4 +1,4 @@
-"""Applications that are built once per process and lent to one test after the other.
+"""Applications that are built once per process and reused by one test after the other.
 
 Building one costs as much as a whole journey through it; opening a bank behind it costs nothing.
 """
@@ -8,7 +8,7 @@ from typing import Any
 
 from billfold.apis.customer_api import CustomerApi
 from billfold.apis.partner_api import PartnerApi
-from billfold.oauth import signing_keys as signing
+from billfold.oauth import signing_keys
 from billfold.oauth.server.app import AuthApi
 from billfold.platform.clock import wall_now
 from billfold.sandbox.routes.operations import build_sandbox_app, open_sandbox
@@ -65,7 +65,7 @@ async def lend_auth_app(bank):
         await bank.pool.copy_records_to_table("signing_key", records=_keys)
     else:
         async with bank.pool.acquire() as conn:
-            await signing.ensure_signing_keys(conn, bank.vault, wall_now())
+            await signing_keys.ensure_signing_keys(conn, bank.vault, wall_now())
             _keys.extend(await conn.fetch("SELECT * FROM signing_key"))
     api = _free[AuthApi].pop() if _free[AuthApi] else AuthApi()
     api.open_bank(bank)

@@ -1,4 +1,4 @@
-"""A browser with as much as pages need: cookies and the forms of a page, no scripts."""
+"""A minimal browser: cookies and forms, no scripts."""
 
 import re
 from html import unescape

@@ -1,4 +1,4 @@
-"""Cards of a customer as its partner uses them, what happens to their payments, and the files that settle them."""
+"""A customer's cards as used by the partner, the messages about their payments, and settlement files."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Databases on the Citus cluster that BILLFOLD_TEST_CITUS_URL names by a database of its coordinator."""
+"""Databases on the Citus cluster whose coordinator BILLFOLD_TEST_CITUS_URL names."""
 
 import os
 from contextlib import asynccontextmanager

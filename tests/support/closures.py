@@ -4,7 +4,7 @@ from datetime import date
 
 from billfold.bills.store import CalendarOverride, load_calendars, remove_override, save_override
 from billfold.ledger.types import Origin
-from billfold.payments.clearing.moves import MovedSettlements
+from billfold.payments.clearing.worker import MovedSettlements
 from billfold.treasury.market_log import market_change
 
 

@@ -1,4 +1,4 @@
-"""Rows of the rails are damaged one column after the other, and the proof has to name each."""
+"""Damages rows of the rails column by column; the checks must name each."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress

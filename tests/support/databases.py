@@ -1,4 +1,4 @@
-"""Databases that are filled once per run, and their clones, which belong to one test each."""
+"""Databases that are filled once per run, and a clone of them for each test."""
 
 import os
 from contextlib import asynccontextmanager

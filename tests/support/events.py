@@ -13,10 +13,9 @@ from uuid import UUID
 from tests.support.oauth import company
 
 from billfold.events import sequencer
-from billfold.events.notifications import notify as notification_notify
+from billfold.events.notifications import notify
 from billfold.events.schemas import Subscriber
-from billfold.events.webhooks import store as webhook_store
-from billfold.events.webhooks import subscriptions
+from billfold.events.webhooks import store, subscriptions
 from billfold.events.webhooks.http_client import GuardedWebhookClient
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.platform import ids
@@ -54,7 +53,7 @@ async def tell(customer_desk, kind="FUNDS_RECEIVED", *, title="Money arrived", *
     """Notify the team; return the number of notified members."""
     bank = customer_desk.bank
     async with bank.pool.acquire() as conn, conn.transaction():
-        return await notification_notify.notify(
+        return await notify.notify(
             conn,
             bank.vault,
             UUID(customer_desk.team.customer),
@@ -198,7 +197,7 @@ OWNER = Subscriber(PARTNER)
 VAULT = Vault(bytes(range(32)))
 
 
-class Town:
+class WebhookScenario:
     """One customer whose events are told, couriers, and a clock that is turned by hand."""
 
     def __init__(self, pool, customer_id):
@@ -217,16 +216,16 @@ class Town:
         return [str(await raise_event(self.pool, self.customer_id)) for _ in range(times)]
 
     @asynccontextmanager
-    async def courier(self, **fields):
-        """A courier that works while the context lasts."""
+    async def dispatcher(self, **fields):
+        """A dispatcher that runs during the block."""
 
         async def on_failing(_conn, failing):
             self.failing.append(failing)
 
         usual: dict[str, Any] = {"clock": lambda: self.now, "on_failing": on_failing, "pause_seconds": 0.01}
         stop = asyncio.Event()
-        courier = WebhookDispatcher(self.pool, VAULT, GuardedWebhookClient(allowed=LOOPBACK), **usual | fields)
-        work = asyncio.create_task(courier.run(stop))
+        dispatcher = WebhookDispatcher(self.pool, VAULT, GuardedWebhookClient(allowed=LOOPBACK), **usual | fields)
+        work = asyncio.create_task(dispatcher.run(stop))
         yield
         stop.set()
         await work
@@ -242,13 +241,13 @@ class Town:
                 await asyncio.sleep(0.005)
 
     async def work(self):
-        """Let a courier do all that is due at this time of the clock."""
+        """Run a dispatcher until all due deliveries are done."""
         await sequencer.sequence_events(self.pool, now=self.now)
-        async with self.courier():
+        async with self.dispatcher():
             await self.quiet()
 
     async def attempts(self, subscription_id):
-        rows = await webhook_store.ATTEMPTS.rows(self.pool, subscription_id, None, limit=100)
+        rows = await store.ATTEMPTS.rows(self.pool, subscription_id, None, limit=100)
         return [(row.response_code, row.response_message) for row in reversed(rows)]
 
     async def states(self, subscription_id):

@@ -1,4 +1,4 @@
-"""The other side of Fedwire: banks that pay, answer and ask for money back."""
+"""The other side of Fedwire: banks that pay, respond and request returns."""
 
 import json
 from datetime import UTC, date, datetime, timedelta
@@ -15,15 +15,14 @@ from billfold.payments.files import retries
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.rules import AssignFromSuspense, ReturnFromSuspense, SuspenseStatus
 from billfold.payments.wires import cases
-from billfold.payments.wires import store as queue
+from billfold.payments.wires import store as wire_store
 from billfold.payments.wires.commands import ReturnWire, SendWire
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.messages import fedwire_day, message_sent
 from billfold.payments.wires.store import LISTS, get_wire
 from billfold.platform import ids
 from billfold.sandbox.control.clock_stepper import ClockStepper
-from billfold.sandbox.rails.fedwire import SimulatedFedwire
-from billfold.sandbox.rails.simulated_fedwire import SimulatedFed
+from billfold.sandbox.rails.fedwire import SimulatedFed, SimulatedFedwire
 from billfold.verify.runner import verify_bank
 from billfold.wiring.providers import rail_files_folder
 
@@ -121,7 +120,7 @@ class Fedwire:
 
     async def message(self, wire_id):
         """The last message of ours about a wire, or about what is held."""
-        sent = await queue.find_last_sent(self.bank.pool, wire_id, SENT)
+        sent = await wire_store.find_last_sent(self.bank.pool, wire_id, SENT)
         assert sent is not None
         return await message_sent(self.bank, sent)
 

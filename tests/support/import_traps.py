@@ -1,4 +1,4 @@
-"""A folder in which every module that a program may import has a namesake that tells on who imports it."""
+"""A folder with a trap for every module that a program may import; a trap reports its importer."""
 
 import sys
 from importlib.metadata import packages_distributions

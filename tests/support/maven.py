@@ -1,4 +1,4 @@
-"""Java libraries that others wrote, for tests that let them judge."""
+"""Third-party Java libraries that tests validate against."""
 
 import os
 import shutil

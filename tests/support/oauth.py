@@ -1,4 +1,4 @@
-"""Companies, their members, and the programs that want something of the authorization server."""
+"""Companies, their members, and programs that use the authorization server."""
 
 import base64
 import hashlib
@@ -19,7 +19,7 @@ from tests.support.whole_bank import VAULT
 from billfold.identity.users.contact_details import COLUMNS, USERS
 from billfold.oauth import clients, consent
 from billfold.oauth.rules.public_keys import from_jwk, to_jwk, to_pem
-from billfold.oauth.server.token_exchange import challenge_of
+from billfold.oauth.server.token import challenge_of
 from billfold.oauth.types import NewClient
 from billfold.platform import ids
 from billfold.platform.clock import wall_now

@@ -1,4 +1,4 @@
-"""A device that keeps passkeys, as WebAuthn describes it: makes keys and signs with them."""
+"""A passkey device (WebAuthn): makes keys and signs with them."""
 
 import base64
 import hashlib

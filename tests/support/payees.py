@@ -1,4 +1,4 @@
-"""Counterparties as they are sent, one of each kind, each right in all it says."""
+"""Valid bodies of counterparties, one of each kind."""
 
 CONTOSO = {"type": "business", "business_name": "Contoso"}
 NORTHWIND = {"type": "business", "business_name": "Northwind"}

@@ -1,4 +1,4 @@
-"""Programs in Python that others wrote, each in an environment of its own outside of the repository."""
+"""Third-party Python programs, each in its own environment outside the repository."""
 
 import shutil
 import subprocess

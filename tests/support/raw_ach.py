@@ -1,4 +1,4 @@
-"""NACHA files line by line, with any content that another bank may write; only the totals are computed."""
+"""NACHA files line by line, with any content that another bank may write; only totals are computed."""
 
 OURS, THEIRS, OPERATOR = "061199992", "02100002", "061000146"
 COMPANY = "1234567890"

@@ -1,4 +1,4 @@
-"""A whole sandbox as a process of its own, and its tasks."""
+"""A whole sandbox in a separate process, and its tasks."""
 
 import os
 import signal
@@ -87,7 +87,7 @@ INSERT INTO clock VALUES (true, '2025-06-02 13:00Z', '2026-01-01Z', true)
 """
 
 
-class Surroundings:
+class FakeServices:
     """A sandbox without other processes."""
 
     @asynccontextmanager
@@ -118,7 +118,7 @@ async def performing_tasks(bank):
     await conn.close()
     databases, folder = Databases(dsn), bank.settings.state_dir
     folder.mkdir(exist_ok=True)
-    tasks = SandboxTasks(BankCopies(folder, databases, BankFiles(folders={}, files={})), Surroundings())
+    tasks = SandboxTasks(BankCopies(folder, databases, BankFiles(folders={}, files={})), FakeServices())
     try:
         async with control_socket(folder, tasks.answer):
             yield

@@ -11,7 +11,7 @@ from billfold.payments.ach.inbound_files import AchFileProcessor
 from billfold.payments.ach.nacha.records import AchFile, Batch, Entry
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files.exchange import RailExchanges
-from billfold.payments.wires import cases as wire_cases
+from billfold.payments.wires import cases
 from billfold.payments.wires.commands import SendWire
 from billfold.platform.ids import command_id
 from billfold.sandbox.control.clock_stepper import ClockStepper
@@ -186,7 +186,7 @@ async def _receive(bank, anna, bert):
 async def _bounce(bank, anna, wires, entries):
     room, world = SimulatedFedwire(), SimulatedAchNetwork()
     await room.give_back(bank, anna.id, wires["paid"], reason="AC04", information="Account closed")
-    await wire_cases.recall(bank, wires["lost"], "DUPL")
+    await cases.recall(bank, wires["lost"], "DUPL")
     bert_wrote = command_id(CALLER, "change")
     await world.change_entry(bank, bert_wrote, entries["other"], code="C01", corrected="998877")
     await ClockStepper(bank).advance(timedelta(hours=3))

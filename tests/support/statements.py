@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from billfold.reports.entries.reader import Wanted, list_entries, read_statement
+from billfold.reports.entries.reader import StatementRange, list_entries, read_statement
 from billfold.reports.entries.types import EntryKind
 
 DAY = timedelta(days=1)
@@ -17,7 +17,7 @@ async def statement_of(bank, key, account, period, *, position=None):
     """Return a statement and its entries."""
     customer_id, pocket_id = key
     first, last = period
-    wanted = Wanted(customer_id, pocket_id, account, first, last, await bank.now(), position)
+    wanted = StatementRange(customer_id, pocket_id, account, first, last, await bank.now(), position)
     statement = await read_statement(bank, wanted)
     return statement, [entry async for page in list_entries(bank, statement) for entry in page]
 

@@ -1,4 +1,4 @@
-"""A whole bank on a database of its own, and the commands that its customers give, however they are carried out."""
+"""A whole bank on its own database, and the commands of its customers."""
 
 import asyncio
 import shutil

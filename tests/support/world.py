@@ -1,4 +1,4 @@
-"""The world of a story: a bank behind both APIs, a partner who moves it, and members of its customers."""
+"""The setup of a story: a bank behind both APIs, a partner, and members of its customers."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,8 +13,7 @@ from tests.support.whole_bank import EngineCommands
 from typing_extensions import override
 
 from billfold.identity.partners import credentials
-from billfold.oauth import clients
-from billfold.oauth import grants as access_tokens
+from billfold.oauth import clients, grants
 from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
@@ -331,7 +330,7 @@ async def join(bank, customer, *, role="ADMIN", client_id="books", scopes=EVERYT
 
 async def token_for(bank, team, *, scopes=None, key=SPA, age=timedelta(0)):
     """Return an access token, bound to `key` or a bearer's; `age` says how old it is."""
-    text = await access_tokens.issue_access(
+    text = await grants.issue_access(
         bank.pool,
         client_id=team.client_id,
         customer_id=UUID(team.customer),

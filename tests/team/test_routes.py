@@ -11,7 +11,7 @@ from tests.support.whole_bank import with_limits
 from tests.support.world import Team, token_for
 
 from billfold.events.email import outbox
-from billfold.identity.members import store as user_members
+from billfold.identity.members import store as member_store
 from billfold.identity.users import sessions
 from billfold.identity.users import store as user_store
 from billfold.identity.users.rules import ClientInfo
@@ -300,7 +300,7 @@ async def test_reactivating_a_member_deactivated_by_the_operator_is_refused(cust
     other = await customer_desks(customer_desk.team.customer, role="VIEWER")
     path = f"{PATH}{await own_id(other)}/"
     async with customer_desk.bank.pool.acquire() as conn:
-        await user_members.deactivate_user(conn, other.team.user_id)
+        await member_store.deactivate_user(conn, other.team.user_id)
     assert (await customer_desk.get(path))["status"] == "DEACTIVATED"
     await customer_desk.refused("PUT", path, {"status": "ACTIVE"}, status=409, code="member-shut-out")
 

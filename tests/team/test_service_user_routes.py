@@ -10,7 +10,7 @@ from tests.support.approvals import member_id_of
 from tests.support.oauth import KEYS, new_key
 from tests.support.world import token_for
 
-from billfold.identity.members import store as team_store
+from billfold.identity.members import store
 from billfold.oauth.rules.authorization_params import SCOPES
 
 INVITE = "/api/v1/team/invite/"
@@ -171,7 +171,7 @@ async def test_key_owners_of_a_service_user_include_creators_through_other_servi
     made_by_it = await its.post(PATH, NEW | {"public_key": new_key().pem, "scopes": ["team.read"]})
     client_id, second = made_by_it["client_id"], await customer_desks(customer_desk.team.customer)
     pool = customer_desk.bank.pool
-    assert await team_store.list_key_owner_ids(pool, client_id) == {customer_desk.team.user_id}
+    assert await store.list_key_owner_ids(pool, client_id) == {customer_desk.team.user_id}
     keys = f"{PATH}{made_by_it['member_id']}/keys/"
     await second.post(f"{keys}rotate/", {"public_key": new_key().pem})
-    assert await team_store.list_key_owner_ids(pool, client_id) == {customer_desk.team.user_id, second.team.user_id}
+    assert await store.list_key_owner_ids(pool, client_id) == {customer_desk.team.user_id, second.team.user_id}

@@ -69,8 +69,8 @@ async def test_a_bill_bought_by_one_process_is_known_to_all_after_an_import(bank
     assert NEW.cusip not in await bought(here)
 
     await import_both(here)
-    await watch.look()
-    await MarketRefresher(there.pool, there.market).look()
+    await watch.refresh()
+    await MarketRefresher(there.pool, there.market).refresh()
     bill = here.market.on_the_run(4, TODAY)
     assert bill.cusip == NEW.cusip
     assert here.market.bid_rate(bill, TODAY) == 1000
@@ -93,7 +93,7 @@ async def test_a_calendar_override_is_picked_up_and_applied_to_cached_books(bank
     assert await bank.pool.fetchval(due_at, holder.customer_id) == et_instant(TODAY, 17)
     async with bank.pool.acquire() as conn:
         await save_override(conn, CalendarOverride(TODAY, None, time(13), None, "Early close"))
-    await watch.look()
+    await watch.refresh()
     assert bank.calendars.closes_at(TODAY) == bank.engine.calendars.closes_at(TODAY) == et_instant(TODAY, 13)
     await holder.deposit(10_000_00)
     assert await bank.pool.fetchval(due_at, holder.customer_id) == et_instant(TODAY, 13)
@@ -104,14 +104,14 @@ async def test_a_market_refresh_picks_up_an_auction_result_and_rereads_nothing(b
     async with here.pool.acquire() as conn:
         await import_auctions(conn, [NEW])
     watch = MarketRefresher(here.pool, here.market, activation_delay=0)
-    await watch.look()
+    await watch.refresh()
     before = here.market.version
     async with here.pool.acquire() as conn:
         await import_auctions(conn, [replace(NEW, price_micros=99_690_000, high_rate_milli=3985, basis="published")])
-    await watch.look()
+    await watch.refresh()
     assert here.market.version == (*before[:2], before[2] + 1, *before[3:])
     tick_prices = here.market.tick_prices(await here.now())
-    await watch.look()
+    await watch.refresh()
     assert here.market.tick_prices(await here.now()) is tick_prices
 
 

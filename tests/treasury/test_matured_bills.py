@@ -1,4 +1,4 @@
-"""A matured bill is neither sold nor moved: from the midnight of its maturity on it waits for its redemption."""
+"""A matured bill is neither sold nor moved from midnight of its maturity until its redemption."""
 
 import pytest
 from tests.support.cards import Cardholder

@@ -1,4 +1,4 @@
-"""Cash that found no current market data is invested by the worker once there are some."""
+"""Cash that waits for current market data is invested by the worker when the data arrives."""
 
 from tests.treasury.test_market_refresh import forget_todays_rates, import_both
 
@@ -17,7 +17,7 @@ async def test_waiting_cash_is_invested_after_an_import(bank, new_holder):
     assert await task.invest(bank) == 0
     assert await bank.pool.fetchval(BOUGHT, holder.pocket_id) == 0
     await import_both(bank)
-    await MarketRefresher(bank.pool, bank.market, activation_delay=0).look()
+    await MarketRefresher(bank.pool, bank.market, activation_delay=0).refresh()
     assert await task.invest(bank) == 1
     assert await bank.pool.fetchval(BOUGHT, holder.pocket_id) == 1
     assert await task.invest(bank) == 0

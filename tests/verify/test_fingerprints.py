@@ -1,4 +1,4 @@
-"""Wires and counterparties against the fingerprints their commands left."""
+"""Wires and counterparties are compared with the fingerprints that their commands left."""
 
 import subprocess
 import sys
@@ -6,13 +6,13 @@ import sys
 import pytest
 from tests.support.damage import checks_of, report_of, undetected
 
-import billfold.accounts.checks as account_checks
-import billfold.payments.ach.checks as ach_checks
-import billfold.payments.fedwire.checks as wire_checks
-import billfold.payments.files.checks as file_checks
+from billfold.accounts import checks as account_checks
+from billfold.payments.ach import checks as ach_checks
+from billfold.payments.fedwire import checks as fedwire_checks
+from billfold.payments.files import checks as file_checks
 from billfold.verify.fingerprints import check_fingerprints
 
-check_parts = checks_of(account_checks, ach_checks, file_checks, wire_checks)
+check_parts = checks_of(account_checks, ach_checks, file_checks, fedwire_checks)
 
 
 FINGERPRINTED = """

@@ -1,4 +1,4 @@
-"""A role, a scope, a key or an address of a subscription that was changed past the bank is named by `verify`."""
+"""A role, scope, key or subscription URL that was changed outside the bank is named by `verify`."""
 
 from tests.events.webhooks.test_routes import NEW, PATH
 from tests.support.approvals import member_id_of

@@ -1,4 +1,4 @@
-"""A bank with thousands of one thing is verified in a time that grows with them, not with their square."""
+"""The time to verify thousands of rows grows linearly."""
 
 from billfold.verify.runner import verify_bank
 

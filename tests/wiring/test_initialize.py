@@ -1,4 +1,4 @@
-"""A bank begins: the same from the same seed, and only once."""
+"""Initialization of a bank: deterministic from the seed, and only once."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""A database becomes a bank, and settings decide which."""
+"""Opening a bank in a database according to its settings."""
 
 import asyncio
 import stat

@@ -1,4 +1,4 @@
-"""A production bank starts with its own settings and refuses others, tried with the processes themselves."""
+"""A production bank starts with valid settings and refuses others, tested with its processes."""
 
 import asyncio
 import base64

@@ -7,7 +7,7 @@ from uuid import UUID
 import asyncpg
 from tests.support.oauth import SPA, company, member, program
 
-from billfold.documents import store as document_store
+from billfold.documents import store
 from billfold.documents.ports import FileStore
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.identity.partners import credentials
@@ -25,9 +25,9 @@ async def named(bank, content):
     """A file that is kept and written down."""
     file, document_id, now = await bank.ports[FileStore].keep(content), ids.new(), await bank.now()
     async with bank.pool.acquire() as conn:
-        await document_store.request_document(conn, CUSTOMER, document_id, type_=PROOF_OF_ACCOUNT, at=now)
-        row = await document_store.get_document(conn, document_id)
-        await document_store.put_file(conn, row, file, kind=FileKind.PDF, name="proof.pdf", invalid=None, at=now)
+        await store.request_document(conn, CUSTOMER, document_id, type_=PROOF_OF_ACCOUNT, at=now)
+        row = await store.get_document(conn, document_id)
+        await store.put_file(conn, row, file, kind=FileKind.PDF, name="proof.pdf", invalid=None, at=now)
     return file
 
 

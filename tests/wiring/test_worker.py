@@ -1,4 +1,4 @@
-"""The worker: due work is done, also when a process dies meanwhile."""
+"""The worker does the due work, also when a process dies in the meantime."""
 
 import asyncio
 from dataclasses import replace
@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 from tests.treasury.test_market_refresh import forget_todays_rates, import_both
 
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.scheduler import DUE_WORK_LOCK
 from billfold.ledger.types import ScheduledJob
 from billfold.monitoring.health import failed_work
@@ -87,10 +87,10 @@ async def test_due_work_continues_while_a_daily_root_is_computed(bank):
         stop.set()
 
     bank.job_runners, now = {BANK_DAY_CLOSED_JOB: run_long, "a job": run}, await bank.now()
-    await jobs_store.schedule(bank.pool, [ScheduledJob(BANK_DAY_CLOSED_JOB, ids.new(), None, at=now)])
+    await scheduler.schedule(bank.pool, [ScheduledJob(BANK_DAY_CLOSED_JOB, ids.new(), None, at=now)])
     workers = [asyncio.create_task(Worker(bank, pause_seconds=0.01).run(stop)) for _ in range(2)]
     await asyncio.wait_for(begun.wait(), 10)
-    await jobs_store.schedule(bank.pool, [ScheduledJob("a job", ids.new(), None, at=now)])
+    await scheduler.schedule(bank.pool, [ScheduledJob("a job", ids.new(), None, at=now)])
     await asyncio.wait_for(asyncio.gather(*workers), 10)
     assert await count(bank, "scheduled_job") == 0
 
@@ -139,7 +139,7 @@ async def test_a_failed_job_is_deferred_and_retried_later(bank):
 
     bank.job_runners = {"a job": run}
     now, good = await bank.now(), [ids.new() for _ in range(2)]
-    await jobs_store.schedule(bank.pool, [ScheduledJob("a job", each, None, at=now) for each in (bad, *good)])
+    await scheduler.schedule(bank.pool, [ScheduledJob("a job", each, None, at=now) for each in (bad, *good)])
     assert await Worker(bank).work_once() == 2
     assert await Worker(bank).work_once() == 0
     assert sorted(runs) == sorted([bad, *good])
@@ -161,7 +161,7 @@ async def test_jobs_of_an_unknown_kind_are_reported_and_run_by_the_release_that_
     monkeypatch.setattr(worker_module, "UNKNOWN_JOBS_SECONDS", 0)
     bank.job_runners = {"known": run}
     jobs = [ScheduledJob(kind, ids.new(), None, at=now) for kind in ("known", "newer", "newer")]
-    await jobs_store.schedule(bank.pool, jobs)
+    await scheduler.schedule(bank.pool, jobs)
     worker = Worker(bank)
     with capture_logs() as logs:
         for _ in range(2):
@@ -188,13 +188,13 @@ async def test_a_job_with_stale_market_data_is_deferred_until_an_import(bank):
             raise MarketDataStale("The rates are old.")
 
     bank.job_runners = {"a job": run}
-    await jobs_store.schedule(bank.pool, [ScheduledJob("a job", ids.new(), None, at=await bank.now())])
+    await scheduler.schedule(bank.pool, [ScheduledJob("a job", ids.new(), None, at=await bank.now())])
     with capture_logs() as logs:
         for _ in range(3):
             await Worker(bank).work_once()
     assert [(each["event"], each["log_level"]) for each in logs] == [("scheduled_job_failed", "warning")]
     await import_both(bank)
-    await MarketRefresher(bank.pool, bank.market, activation_delay=0).look()
+    await MarketRefresher(bank.pool, bank.market, activation_delay=0).refresh()
     assert await Worker(bank).work_once() == 1
     assert runs[0] < runs[1]
     assert await list_failed(bank.pool) == []

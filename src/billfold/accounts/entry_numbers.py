@@ -118,7 +118,7 @@ class MergedList(KeysetList[RowType]):
         whole = span = await self._span(conn, values, after=after, descending=descending)
         if any(each is not None for each in values[3:]) if is_filtered is None else is_filtered:
             span = await self._within_reach(conn, values, whole, descending=descending)
-            span = span if after is None else _beyond(after[0], span, whole, descending=descending)
+            span = span if after is None else _extend_range(after[0], span, whole, descending=descending)
         rows = await self._by_windows(conn, values, span, after=after, descending=descending, limit=limit)
         if span == whole or len(rows) >= limit:
             return Found(rows)
@@ -162,7 +162,7 @@ class MergedList(KeysetList[RowType]):
         return rows
 
 
-def _beyond(entry_no: int, span: Entries, whole: Entries, *, descending: bool) -> Entries:
+def _extend_range(entry_no: int, span: Entries, whole: Entries, *, descending: bool) -> Entries:
     """Return a range extended by one entry if it ends in this one: an entry may have more rows than are searched."""
     if descending:
         return Entries(max(whole.first, min(span.first, entry_no - 1)), span.end)

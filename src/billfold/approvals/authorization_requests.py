@@ -20,11 +20,11 @@ from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_R
 from billfold.approvals.store.reviews import list_other_members, record_review, users_behind
 from billfold.approvals.types import Actor, ApprovalRequirement, AuthorizationRequestRow
 from billfold.audit.record import AuditedAction, audited
-from billfold.events.notifications import notify as notification_notify
+from billfold.events.notifications import notify
 from billfold.events.webhooks.subscriptions import disable_subscriptions
-from billfold.identity.members import store as team_store
+from billfold.identity.members import store
 from billfold.identity.members.rules import Member, permissions_of
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.oauth import clients
@@ -58,7 +58,7 @@ async def _cancel_requests(bank: Bank, customer_id: UUID, now: datetime) -> None
                 status="CANCELLED",
                 updated_at=now,
             )
-            await jobs_store.cancel(bank.pool, kind.expiry_job, request.request_id)
+            await scheduler.cancel(bank.pool, kind.expiry_job, request.request_id)
 
 
 async def _end_access(bank: Bank, customer_id: UUID) -> None:
@@ -89,13 +89,13 @@ _CONTACT = ("email", "phone_number")
 
 def seal_contacts(vault: Vault, customer_id: UUID, request_id: UUID, *, change: dict[str, Any]) -> dict[str, Any]:
     """Return a change, ready for JSON, with the contact details of the invitee sealed."""
-    return _each_contact(change, partial(_seal, vault, customer_id, request_id))
+    return _each_contact(change, partial(_seal_field, vault, customer_id, request_id))
 
 
 def open_contacts(vault: Vault, row: AuthorizationRequestRow) -> AuthorizationRequestRow:
     """Return a request with the contact details in its content decrypted."""
     content = msgspec.json.decode(row.content)
-    change = _each_contact(content["change"], partial(_open, vault, row.customer_id, row.request_id))
+    change = _each_contact(content["change"], partial(_open_field, vault, row.customer_id, row.request_id))
     return msgspec.structs.replace(row, content=msgspec.json.encode(content | {"change": change}).decode())
 
 
@@ -107,15 +107,15 @@ def _each_contact(change: dict[str, Any], convert: Callable[[str, str], str]) ->
     return change | found
 
 
-def _seal(vault: Vault, customer_id: UUID, request_id: UUID, /, field: str, value: str) -> str:
-    return vault.seal_text(value, _place(customer_id, request_id, field))
+def _seal_field(vault: Vault, customer_id: UUID, request_id: UUID, /, field: str, value: str) -> str:
+    return vault.seal_text(value, _field_aad(customer_id, request_id, field))
 
 
-def _open(vault: Vault, customer_id: UUID, request_id: UUID, /, field: str, value: str) -> str:
-    return vault.open_text(value, _place(customer_id, request_id, field)) if is_sealed_text(value) else value
+def _open_field(vault: Vault, customer_id: UUID, request_id: UUID, /, field: str, value: str) -> str:
+    return vault.open_text(value, _field_aad(customer_id, request_id, field)) if is_sealed_text(value) else value
 
 
-def _place(customer_id: UUID, request_id: UUID, field: str) -> bytes:
+def _field_aad(customer_id: UUID, request_id: UUID, field: str) -> bytes:
     return associated_data("authorization_request", f"content.{field}", request_id, tenant_id=customer_id)
 
 
@@ -169,7 +169,9 @@ async def request_change(
         )
         made = await AUTHORIZATION_REQUESTS.get(audited_action.conn, by.customer_id, request_id, now=by.now)
         await AUTHORIZATION_REQUESTS.schedule_next(audited_action.conn, made, now=by.now)
-        await _notify(audited_action, by, f"{by.name} asks for {_DESCRIPTIONS[action]}: a second person confirms it.")
+        await _notify_security_alert(
+            audited_action, by, f"{by.name} asks for {_DESCRIPTIONS[action]}: a second person confirms it."
+        )
         return made
 
 
@@ -201,8 +203,10 @@ async def decide(by: Actor, request_id: UUID, verdict: types.Verdict) -> Authori
         found = await AUTHORIZATION_REQUESTS.lock(conn, by.customer_id, request_id, now=by.now)
         status = await record_review(audited_action, by, found, kind=AUTHORIZATION_REQUESTS, verdict=verdict)
         audited_action.details |= {"change": found.action, "status": status}
-        await _move(audited_action, by.vault, found, status=status, now=by.now)
-        await _notify(audited_action, by, f"{by.name} {verdict.decision.lower()} {_DESCRIPTIONS[found.action]}.")
+        await _record_decision(audited_action, by.vault, found, status=status, now=by.now)
+        await _notify_security_alert(
+            audited_action, by, f"{by.name} {verdict.decision.lower()} {_DESCRIPTIONS[found.action]}."
+        )
         return await AUTHORIZATION_REQUESTS.get(conn, by.customer_id, request_id, now=by.now)
 
 
@@ -227,7 +231,7 @@ async def confirm_as_operator(bank: Bank, customer_id: UUID, request_id: UUID) -
         found = await AUTHORIZATION_REQUESTS.lock(audited_action.conn, customer_id, request_id, now=now)
         AUTHORIZATION_REQUESTS.check_pending(found)
         audited_action.details["change"] = found.action
-        await _move(audited_action, bank.vault, found, status="APPROVED", now=now)
+        await _record_decision(audited_action, bank.vault, found, status="APPROVED", now=now)
         return await AUTHORIZATION_REQUESTS.get(audited_action.conn, customer_id, request_id, now=now)
 
 
@@ -238,14 +242,14 @@ async def check_requester(
 
     Raises NotFound, Refused `forbidden`.
     """
-    requester = await team_store.get_member(conn, vault, change.customer_id, member_id=change.member_id, now=now)
+    requester = await store.get_member(conn, vault, change.customer_id, member_id=change.member_id, now=now)
     scopes = msgspec.json.decode(change.content)["change"].get("scopes")
     if requester.status != "ACTIVE" or needs not in permissions_of(requester.role, scopes):
         raise Refused("forbidden", f"{requester.name} requested the change, and may no longer make it.")
     return requester
 
 
-async def _move(
+async def _record_decision(
     audited_action: AuditedAction, vault: Vault, change: AuthorizationRequestRow, *, status: types.Status, now: datetime
 ) -> None:
     """Record the decision, and apply the change or schedule the job that does."""
@@ -256,7 +260,7 @@ async def _move(
         await _change_rule(audited_action, vault, change, now=now)
         key = (change.customer_id, change.request_id)
         await update(audited_action, AUTHORIZATION_REQUESTS.table, *key, where="applied_at IS NULL", applied_at=now)
-        await jobs_store.cancel(audited_action.conn, types.APPLY_AUTHORIZATION_REQUEST, change.request_id)
+        await scheduler.cancel(audited_action.conn, types.APPLY_AUTHORIZATION_REQUEST, change.request_id)
 
 
 async def _change_rule(
@@ -274,8 +278,8 @@ async def _change_rule(
         await put_rule(audited_action, change.customer_id, msgspec.structs.replace(rule, updated_at=now))
 
 
-async def _notify(audited_action: AuditedAction, by: Actor, text: str) -> None:
-    await notification_notify.notify(
+async def _notify_security_alert(audited_action: AuditedAction, by: Actor, text: str) -> None:
+    await notify.notify(
         audited_action.conn,
         by.vault,
         by.customer_id,

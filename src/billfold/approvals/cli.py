@@ -12,7 +12,7 @@ from billfold.approvals.authorization_requests import apply_now, confirm_as_oper
 from billfold.approvals.store import approval_rules, reviews
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import content_of
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, print_line
 from billfold.cli.context import CliError
 from billfold.data_keys.keys import DataKeys
@@ -90,7 +90,7 @@ async def require_mfa(
     """
     if await find_customer(bank.pool, customer) is None:
         raise CliError("There is no such customer.", "See `billfold partner list`.")
-    async with audit_record.audited(
+    async with record.audited(
         bank.pool,
         bank.vault,
         customer,

@@ -11,12 +11,12 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties import store
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
 from billfold.approvals import transfer_orders, types
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.directory import find_customer
@@ -92,7 +92,7 @@ class ApprovedRequests:
         return [ready.get(name) for name in names]
 
     async def _complete(self, requests: Sequence[UUID]) -> list[None]:
-        await jobs_store.cancel(self._pool, types.EXECUTE_TRANSFER_REQUEST, *requests)
+        await scheduler.cancel(self._pool, types.EXECUTE_TRANSFER_REQUEST, *requests)
         return [None] * len(requests)
 
 
@@ -188,9 +188,9 @@ async def _command_for(
     """
     order = content.transfer
     if isinstance(order, transfer_orders.WireOrder):
-        return _wire(customer_id, content, order, unverified_wires=unverified_wires, approved=approved)
+        return _wire_command(customer_id, content, order, unverified_wires=unverified_wires, approved=approved)
     if isinstance(order, transfer_orders.UsdcOrder):
-        return await _usdc(bank, conn, customer_id, content=content, approved=approved)
+        return await _usdc_command(bank, conn, customer_id, content=content, approved=approved)
     customer = await find_customer(conn, customer_id)
     if customer is None or customer.partner_id is None:
         raise NotFound
@@ -225,7 +225,7 @@ def _on_us(order: transfer_orders.OnUsOrder, counterparty_id: UUID | None) -> Tr
     )
 
 
-def _wire(
+def _wire_command(
     customer_id: UUID,
     content: RequestContent,
     order: transfer_orders.WireOrder,
@@ -253,7 +253,9 @@ def _wire(
     )
 
 
-async def _usdc(bank: Bank, conn: Db, customer_id: UUID, *, content: RequestContent, approved: bool) -> SendUsdc:
+async def _usdc_command(
+    bank: Bank, conn: Db, customer_id: UUID, *, content: RequestContent, approved: bool
+) -> SendUsdc:
     order = content.transfer
     assert isinstance(order, transfer_orders.UsdcOrder)
     details = (content.payee or {})["details"]
@@ -277,7 +279,7 @@ async def _destination(conn: Db, customer_id: UUID, content: RequestContent) -> 
         return customer_id, order.details.destination_pocket_id, (None, None)
     assert content.counterparty_id is not None
     link = (customer_id, content.pocket_id, content.counterparty_id)
-    (peer,) = await counterparty_store.find_peers(conn, [link])
+    (peer,) = await store.find_peers(conn, [link])
     if peer is None:
         raise NotFound("There is no such counterparty.")
     if peer.customer_id is None or peer.pocket_id is None:

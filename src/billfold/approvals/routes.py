@@ -20,7 +20,7 @@ from billfold.http.parameters import OrderedQuery, page_of, texts_among
 from billfold.http.raw_request import in_body
 from billfold.http.responses import HttpResponse, ProblemWithHeaders, json_response
 from billfold.http.schemas import CursorList
-from billfold.identity.members import store as team_store
+from billfold.identity.members import store
 from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW, Action
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
@@ -48,7 +48,7 @@ async def actor_fields(member: CustomerCaller, bank: Bank) -> dict[str, Any]:
     access = member.access
     if access.member_id is None:
         raise Refused("forbidden", "The client does not belong to a team.")
-    found = await team_store.get_member(
+    found = await store.get_member(
         bank.pool, bank.vault, member.customer_id, member_id=access.member_id, now=member.now
     )
     return {
@@ -133,7 +133,7 @@ async def get_authorization_request(member: CustomerCaller, bank: Bank, request_
 
     Returns the sensitive change and its reviews.
     """
-    return await _read(member, bank, request_id)
+    return await _read_authorization_request(member, bank, request_id)
 
 
 @patch(f"{_ONE}status/", WRITES, tag="approvals", refuses=(*REVIEW_ERRORS, "authorization-request-not-pending"))
@@ -150,7 +150,7 @@ async def decide_authorization_request(
     decided = await authorization_requests.decide(by, request_id, data.verdict)
     if decided.status == "APPROVED" and decided.applied_at is None:
         await authorization_requests.apply_now(bank, decided)
-    return await _read(member, bank, request_id)
+    return await _read_authorization_request(member, bank, request_id)
 
 
 async def render_authorization_requests(
@@ -187,7 +187,7 @@ async def request_approval(
     return await respond_pending(bank, requested)
 
 
-async def _read(member: CustomerCaller, bank: Bank, request_id: UUID) -> AuthorizationRequest:
+async def _read_authorization_request(member: CustomerCaller, bank: Bank, request_id: UUID) -> AuthorizationRequest:
     row = await AUTHORIZATION_REQUESTS.get(bank.pool, member.customer_id, request_id, now=member.now)
     return (await render_authorization_requests(bank, [row]))[0]
 
@@ -218,7 +218,7 @@ async def create_approval_rule(
     """
     now = member.now
     rule = Rule(rule_id=ids.new(), created_at=now, updated_at=now, **schemas.rule_fields(data))
-    return await _requested(member, bank, "approval_rule.create", rule=rule, current=None)
+    return await _request_rule_change(member, bank, "approval_rule.create", rule=rule, current=None)
 
 
 @get(_RULE, _RULE_READS, tag="approvals")
@@ -240,7 +240,7 @@ async def update_approval_rule(
         raise InvalidInput.at("body", msg="names nothing to change")
     found = await approval_rules.get_rule(bank.pool, member.customer_id, rule_id)
     rule = msgspec.structs.replace(found, **to, version=found.version + 1)
-    return await _requested(member, bank, "approval_rule.update", rule=rule, current=found)
+    return await _request_rule_change(member, bank, "approval_rule.update", rule=rule, current=found)
 
 
 @delete(_RULE, _RULE_WRITES, tag="approvals", status=202)
@@ -250,10 +250,10 @@ async def delete_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID
     Another member confirms the deletion.
     """
     found = await approval_rules.get_rule(bank.pool, member.customer_id, rule_id)
-    return await _requested(member, bank, "approval_rule.delete", rule=found, current=found)
+    return await _request_rule_change(member, bank, "approval_rule.delete", rule=found, current=found)
 
 
-async def _requested(
+async def _request_rule_change(
     member: CustomerCaller, bank: Bank, action: str, rule: Rule, current: Rule | None
 ) -> AuthorizationRequest:
     if action != "approval_rule.delete":

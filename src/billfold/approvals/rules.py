@@ -46,7 +46,7 @@ def challenge_of(nonce: str, request_id: UUID, decision: str, content_hash: str)
 # -- which rule ------------------------------------------------------------------------
 
 
-def matching(
+def matching_rules(
     rules: Iterable[Rule], action: Action, *, type_: str | None = None, amount: int | None = None
 ) -> list[Rule]:
     """Return the rules that apply, the deciding one first.
@@ -64,7 +64,7 @@ def matching(
     return ranked
 
 
-def stricter(ranked: Sequence[Rule], than: Rule) -> list[ApprovalRequirement]:
+def stricter_requirements(ranked: Sequence[Rule], than: Rule) -> list[ApprovalRequirement]:
     """Return the requirements that apply when the daily cap of a rule is used up, in order.
 
     Only rules that require more approvals count; the default of one approval comes last.

@@ -11,15 +11,14 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties import store
 from billfold.accounts.counterparties.rules import verification_kinds
 from billfold.accounts.counterparties.store import open_details
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.customers.store import list_features, list_owners
 from billfold.accounts.profiles import open_profiles
 from billfold.approvals.types import TransferRequest, TransferType
-from billfold.data_keys.data_key import DataKey
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import DataKey, DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerRow
 from billfold.payments.on_us.schemas import FullWithdrawal, RequestedAmount, requested_cents
@@ -169,7 +168,7 @@ async def get_payee(conn: Connection, customer_id: UUID, content: RequestContent
     Raises NotFound, Refused `sanction-screen-failed`, `counterparty-type-mismatch`, `counterparty-not-verified`.
     """
     assert content.counterparty_id is not None
-    found = await counterparty_store.find_payees(conn, [customer_id], [content.counterparty_id])
+    found = await store.find_payees(conn, [customer_id], [content.counterparty_id])
     if not found:
         raise NotFound("There is no such counterparty.")
     payee: Payee = found[0][2]
@@ -190,11 +189,11 @@ async def check_same_payee(
     if content.counterparty_id is None:
         return
     now, then = await get_payee(conn, customer_id, content), content.payee or {}
-    if now != then and _opened(now, data_key) != _opened(then, data_key):
+    if now != then and _decrypt_payee(now, data_key) != _decrypt_payee(then, data_key):
         raise Refused("content-changed", "The counterparty has changed since the request. Send a new request.")
 
 
-def _opened(payee: Mapping[str, Any], data_key: DataKey | None) -> dict[str, Any]:
+def _decrypt_payee(payee: Mapping[str, Any], data_key: DataKey | None) -> dict[str, Any]:
     return {**payee, "details": open_details(data_key, payee.get("details", {}))}
 
 
@@ -202,7 +201,7 @@ async def list_registered_owners(bank: Bank, requests: Sequence[TransferRequest]
     """Return by request the owner of the account it pays, for accounts at this bank."""
     ring = await bank.ports[DataKeys].load(bank.pool, {each.customer_id for each in requests})
     paid = {
-        each.request_id: _entry_of(_opened(payee, ring.get(each.customer_id)), bank.settings.bank_routing_number)
+        each.request_id: _entry_of(_decrypt_payee(payee, ring.get(each.customer_id)), bank.settings.bank_routing_number)
         for each in requests
         if (payee := content_of(each).payee) is not None
     }

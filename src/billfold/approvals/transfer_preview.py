@@ -10,12 +10,12 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets import store
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.schemas import valuation
 from billfold.approvals.execute_transfers import check_feasible
+from billfold.approvals.schemas import DualAuthUser, render_person
 from billfold.approvals.transfer_orders import RequestContent
-from billfold.approvals.transfer_request_schemas import DualAuthUser, render_person
 from billfold.approvals.transfer_requests import check_unused, required_approvals
 from billfold.approvals.types import Actor, ApprovalRequirement, Reviewer
 from billfold.http.schemas import Amount, format_price, one_of, usd
@@ -57,11 +57,11 @@ async def preview(bank: Bank, customer_id: UUID, content: RequestContent, *, by:
                 terms = await required_approvals(conn, by, content)
         async with conn.transaction(isolation="repeatable_read", readonly=True):
             run = await check_feasible(bank, conn, content, customer_id=customer_id)
-            stored = await pocket_store.get_pocket(conn, customer_id, content.pocket_id)
-    return previewed(run, content, stored, terms=terms)
+            stored = await store.get_pocket(conn, customer_id, content.pocket_id)
+    return preview_of_run(run, content, stored, terms=terms)
 
 
-def previewed(
+def preview_of_run(
     run: DryRun, content: RequestContent, stored: PocketRow, *, terms: ApprovalRequirement | None
 ) -> PreviewedTransfer:
     """Return the result of a dry run for the paying Pocket; the receiving Pocket is left out."""

@@ -12,14 +12,14 @@ import msgspec
 from msgspec import UNSET
 
 from billfold.approvals import execute_transfers, rules
-from billfold.approvals.store import reviews as store_reviews
+from billfold.approvals.store import reviews
 from billfold.approvals.store.approval_rules import insert, requirement_for_transfer, update
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent, check_same_payee, content_of
 from billfold.approvals.types import Actor, ApprovalRequirement, Status, TransferRequest, Verdict
 from billfold.audit.record import AuditedAction
 from billfold.data_keys.keys import DataKeys
-from billfold.events.notifications import notify as notification_notify
+from billfold.events.notifications import notify
 from billfold.ledger.bank import Bank
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import FieldError, InvalidInput, InvariantError, Refused
@@ -55,12 +55,12 @@ async def create(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
             client_id=by.client_id,
             created_at=by.now,
             expires_at=by.now + rules.REQUEST_LIFETIME,
-            **await _columns(bank, by, content, conn=conn),
+            **await _content_columns(bank, by, content, conn=conn),
         )
         if not is_new:
             audited_action.skip()
             return await _same_or_refuse(conn, by, content)
-        return await _submitted(audited_action, by, content)
+        return await _after_submission(audited_action, by, content)
 
 
 async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequest:
@@ -78,14 +78,14 @@ async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
             raise Refused("forbidden", "Only the requester can change the transfer request.")
         TRANSFER_REQUESTS.check_pending(before)
         await _check_id(conn, content.request_id)
-        columns = await _columns(bank, by, content, conn=conn)
+        columns = await _content_columns(bank, by, content, conn=conn)
         if columns["content"] == before.content:
             audited_action.skip()
             return before
-        await store_reviews.void_reviews(audited_action, by, content.request_id)
+        await reviews.void_reviews(audited_action, by, content.request_id)
         columns["version"] = (before.version or 1) + 1
         await update(audited_action, TRANSFER_REQUESTS.table, *key, where="status = 'PENDING'", **columns)
-        return await _submitted(audited_action, by, content)
+        return await _after_submission(audited_action, by, content)
 
 
 async def cancel(by: Actor, request_id: UUID) -> None:
@@ -112,7 +112,7 @@ async def decide(bank: Bank, by: Actor, request_id: UUID, *, verdict: Verdict) -
     async with TRANSFER_REQUESTS.audited(by, decision.lower(), request_id) as audited_action:
         conn = audited_action.conn
         found = await TRANSFER_REQUESTS.lock(conn, by.customer_id, request_id, now=by.now)
-        status = await store_reviews.record_review(audited_action, by, found, kind=TRANSFER_REQUESTS, verdict=verdict)
+        status = await reviews.record_review(audited_action, by, found, kind=TRANSFER_REQUESTS, verdict=verdict)
         if decision == "APPROVED":
             await _check_requester(conn, by.customer_id, found)
             await check_same_payee(conn, by.customer_id, content_of(found), ring.get(by.customer_id))
@@ -123,7 +123,7 @@ async def decide(bank: Bank, by: Actor, request_id: UUID, *, verdict: Verdict) -
         if status != "PENDING":
             await TRANSFER_REQUESTS.move(audited_action, found, status, now=by.now)
         more = " More approvals are needed." if status == "PENDING" else ""
-        await _notify(
+        await _notify_team(
             audited_action,
             by,
             found,
@@ -146,9 +146,9 @@ async def find_same(by: Actor, content: RequestContent) -> TransferRequest | Non
 # -- of each -----------------------------------------------------------------------------
 
 
-async def _columns(bank: Bank, by: Actor, content: RequestContent, *, conn: Connection) -> dict[str, Any]:
+async def _content_columns(bank: Bank, by: Actor, content: RequestContent, *, conn: Connection) -> dict[str, Any]:
     """Return the columns that store a content, with its initial status."""
-    terms, status = await _required(bank, by, content, conn=conn)
+    terms, status = await _required_approvals(bank, by, content, conn=conn)
     text = rules.text_of(msgspec.to_builtins(content))
     return {
         "pocket_id": content.pocket_id,
@@ -165,12 +165,12 @@ async def _columns(bank: Bank, by: Actor, content: RequestContent, *, conn: Conn
     }
 
 
-async def _submitted(audited_action: AuditedAction, by: Actor, content: RequestContent) -> TransferRequest:
+async def _after_submission(audited_action: AuditedAction, by: Actor, content: RequestContent) -> TransferRequest:
     """Return a request that was just written, after scheduling its job and notifying its reviewers."""
     found = await TRANSFER_REQUESTS.lock(audited_action.conn, by.customer_id, content.request_id, now=by.now)
     await TRANSFER_REQUESTS.schedule_next(audited_action.conn, found, now=by.now)
     if found.status == "PENDING":
-        await _notify(
+        await _notify_team(
             audited_action,
             by,
             found,
@@ -182,7 +182,7 @@ async def _submitted(audited_action: AuditedAction, by: Actor, content: RequestC
     return found
 
 
-async def _required(
+async def _required_approvals(
     bank: Bank, by: Actor, content: RequestContent, *, conn: Connection
 ) -> tuple[ApprovalRequirement, Status]:
     """Return the approvals that a request requires, and its initial status."""
@@ -208,8 +208,8 @@ async def required_approvals(conn: Connection, by: Actor, content: RequestConten
     )
     if not terms.required:
         return terms
-    others = await store_reviews.list_other_members(
-        conn, by.customer_id, than=await store_reviews.users_behind(conn, by.user_id, by.client_id)
+    others = await reviews.list_other_members(
+        conn, by.customer_id, than=await reviews.users_behind(conn, by.user_id, by.client_id)
     )
     able = rules.find_candidates(others, terms, named=(), needs=rules.MAY_APPROVE)
     _check_reviewers(content, able, terms=terms)
@@ -235,7 +235,7 @@ def _check_reviewers(content: RequestContent, able: Container[UUID], *, terms: A
 
 
 async def _check_requester(conn: Connection, customer_id: UUID, request: TransferRequest) -> None:
-    for blocker in (await store_reviews.find_requester_blockers(conn, customer_id, [request])).values():
+    for blocker in (await reviews.find_requester_blockers(conn, customer_id, [request])).values():
         raise Refused("approval-impossible", blocker)
 
 
@@ -272,7 +272,7 @@ def _audit_details(content: RequestContent) -> dict[str, Any]:
     return details if content.counterparty_id is None else details | {"to": content.counterparty_id}
 
 
-async def _notify(
+async def _notify_team(
     audited_action: AuditedAction,
     by: Actor,
     request: TransferRequest,
@@ -288,7 +288,7 @@ async def _notify(
     if name is None:
         raise InvariantError("a request names a pocket that does not exist")
     transfer = f"a {_NOUNS[request.type]} of {content_of(request).amount_text} from the Pocket {name}"
-    await notification_notify.notify(
+    await notify.notify(
         audited_action.conn,
         by.vault,
         by.customer_id,

@@ -13,18 +13,17 @@ from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.pockets.schemas import valuation
-from billfold.approvals import transfer_orders, transfer_request_schemas, transfer_requests
+from billfold.approvals import schemas, transfer_orders, transfer_requests
 from billfold.approvals.execute_transfers import commands_of, execute_request
 from billfold.approvals.routes import REVIEW_ERRORS, check_recent_authentication, principal_of
 from billfold.approvals.rules import MAY_APPROVE, find_candidates
+from billfold.approvals.schemas import ShownTransferRequest
 from billfold.approvals.store.requests import TRANSFER_REQUESTS, Filters, transactions_of
 from billfold.approvals.store.reviews import list_other_members, load_reviews, open_addresses, users_behind
 from billfold.approvals.transfer_orders import RequestContent
 from billfold.approvals.transfer_preview import TransferPreview, preview, render_preview
-from billfold.approvals.transfer_request_schemas import ShownTransferRequest
 from billfold.approvals.types import DEFAULT_REQUIREMENT, Status, TransferRequest, TransferType
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import DataKeys, PartyField
 from billfold.http.caller import Call
 from billfold.http.counts import count_second
 from billfold.http.operations import MaybeInPath, delete, get, patch, post, with_scope
@@ -47,7 +46,7 @@ async def ordered_content(
     bank: Bank, customer_id: UUID, order: transfer_orders.OrderedTransfer, *, reviewers: Sequence[UUID]
 ) -> RequestContent:
     """Return the ordered transfer with its instructions sealed; nothing is looked up yet."""
-    content = RequestContent(transfer=order, reviewers=unique(reviewers))
+    content = RequestContent(transfer=order, reviewers=unique_reviewers(reviewers))
     if not isinstance(order, transfer_orders.WireOrder) or order.wire_instructions is None:
         return content
     data_key = await bank.ports[DataKeys].of(bank.pool, customer_id)
@@ -58,7 +57,7 @@ async def ordered_content(
     )
 
 
-def unique(reviewers: Sequence[UUID]) -> tuple[UUID, ...]:
+def unique_reviewers(reviewers: Sequence[UUID]) -> tuple[UUID, ...]:
     """Return each reviewer once, in order."""
     return tuple(dict.fromkeys(reviewers))
 
@@ -146,7 +145,7 @@ STATUSES, TYPES = frozenset(get_args(Status)), frozenset(get_args(TransferType))
 
 @post(_ALL, with_scope("transfers.write", "transfer-request-creations"), refuses=(*_CONTENT_ERRORS, "rate-limited"))
 async def create_transfer_request(
-    member: CustomerCaller, bank: Bank, data: transfer_request_schemas.CreateTransferRequest
+    member: CustomerCaller, bank: Bank, data: schemas.CreateTransferRequest
 ) -> ShownTransferRequest:
     """Create transfer request.
 
@@ -172,7 +171,7 @@ async def create_transfer_request(
 @post(f"/api/v1/customers/{{customer_id}}{_PREVIEW}", tag="transfers", status=200, refuses=_OF_PARTNER)
 @post(f"/api/v1{_PREVIEW}", WRITES, status=200, refuses=_CONTENT_ERRORS)
 async def preview_transfer(
-    caller: Call, bank: Bank, customer_id: MaybeInPath, data: transfer_request_schemas.CreateTransferRequest
+    caller: Call, bank: Bank, customer_id: MaybeInPath, data: schemas.CreateTransferRequest
 ) -> TransferPreview:
     """Preview transfer.
 
@@ -226,11 +225,11 @@ async def list_transfer_requests(
     scope = f"transfer-requests:{member.customer_id}"
     page = await wanted.read(bank, TRANSFER_REQUESTS.listed, *values, scope=scope, filters=filters)
     details = await _load_details(bank, member.customer_id, page.items)
-    return page_of(page, [transfer_request_schemas.render_request(row, details) for row in page.items])
+    return page_of(page, [schemas.render_request(row, details) for row in page.items])
 
 
 @get(f"{_ALL}reviewers/", READS)
-async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> transfer_request_schemas.DualAuthUsers:
+async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> schemas.DualAuthUsers:
     """List transfer reviewers.
 
     Returns the members who may be named as reviewers of the caller's requests, without the caller.
@@ -239,9 +238,7 @@ async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> transfe
     callers = await users_behind(bank.pool, access.user_id, access.client_id)
     others = open_addresses(bank.vault, await list_other_members(bank.pool, member.customer_id, than=callers))
     able = find_candidates(others, DEFAULT_REQUIREMENT, named=(), needs=MAY_APPROVE)
-    return transfer_request_schemas.DualAuthUsers(
-        items=[transfer_request_schemas.render_person(each) for each in others if each.member_id in able]
-    )
+    return schemas.DualAuthUsers(items=[schemas.render_person(each) for each in others if each.member_id in able])
 
 
 @get(_ONE, READS)
@@ -250,12 +247,12 @@ async def get_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: 
 
     Returns the request, its reviews and its execution.
     """
-    return await _read(member, bank, transfer_id)
+    return await _read_transfer_request(member, bank, transfer_id)
 
 
 @patch(_ONE, WRITES, refuses=(*_CONTENT_ERRORS, "transfer-request-not-pending"))
 async def update_transfer_request(
-    member: CustomerCaller, bank: Bank, transfer_id: UUID, data: transfer_request_schemas.ChangeTransferRequest
+    member: CustomerCaller, bank: Bank, transfer_id: UUID, data: schemas.ChangeTransferRequest
 ) -> ShownTransferRequest:
     """Update transfer request.
 
@@ -265,7 +262,7 @@ async def update_transfer_request(
     before = transfer_orders.content_of(found)
     reviewers = before.reviewers if data.reviewers is None else data.reviewers
     if data.transfer is None:
-        content = msgspec.structs.replace(before, reviewers=unique(reviewers), payee=None, value=UNSET)
+        content = msgspec.structs.replace(before, reviewers=unique_reviewers(reviewers), payee=None, value=UNSET)
     else:
         content = await ordered_content(bank, member.customer_id, data.transfer, reviewers=reviewers)
     if (content.request_id, content.type) != (found.request_id, found.type):
@@ -288,7 +285,7 @@ async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_i
 
 @patch(f"{_ONE}status/", DECIDES, refuses=(*REVIEW_ERRORS, *_EXECUTION_ERRORS, *_OVERTAKEN))
 async def decide_transfer_request(
-    member: CustomerCaller, bank: Bank, transfer_id: UUID, data: transfer_request_schemas.DecideTransferRequest
+    member: CustomerCaller, bank: Bank, transfer_id: UUID, data: schemas.DecideTransferRequest
 ) -> ShownTransferRequest:
     """Decide transfer request.
 
@@ -309,23 +306,21 @@ async def _execute_if_approved(member: CustomerCaller, bank: Bank, request: Tran
     """Return a request for display, after executing it if it was just approved."""
     if request.status == "APPROVED" and request.execution == "NOT_STARTED":
         await execute_request(bank, member.customer_id, request.request_id)
-    return await _read(member, bank, request.request_id)
+    return await _read_transfer_request(member, bank, request.request_id)
 
 
-async def _read(member: CustomerCaller, bank: Bank, request_id: UUID) -> ShownTransferRequest:
+async def _read_transfer_request(member: CustomerCaller, bank: Bank, request_id: UUID) -> ShownTransferRequest:
     row = await TRANSFER_REQUESTS.get(bank.pool, member.customer_id, request_id, now=member.now)
-    return transfer_request_schemas.render_request(row, await _load_details(bank, member.customer_id, [row]))
+    return schemas.render_request(row, await _load_details(bank, member.customer_id, [row]))
 
 
-async def _load_details(
-    bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]
-) -> transfer_request_schemas.RequestDetails:
+async def _load_details(bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]) -> schemas.RequestDetails:
     """Read what is shown with requests, in as many statements for a page as for one."""
     state = await load_reviews(bank.pool, customer_id, rows, kind=TRANSFER_REQUESTS, vault=bank.vault)
     done = [(row, each) for row in rows if row.execution != "NOT_STARTED" for each in commands_of(row)]
     moved = await transactions_of(bank.pool, customer_id, done)
     ring = await bank.ports[DataKeys].load(bank.pool, (customer_id,))
-    return transfer_request_schemas.RequestDetails(
+    return schemas.RequestDetails(
         state,
         {row.request_id: moved.get(row.request_id, ()) for row in rows},
         owners=await transfer_orders.list_registered_owners(bank, rows),

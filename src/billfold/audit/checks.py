@@ -9,9 +9,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from billfold.audit import rules as audit_rules
-from billfold.audit import seals
-from billfold.audit import store as audit_store
+from billfold.audit import rules, seals, store
 from billfold.audit.rules import CHAIN_START, AuditEntry, ChainHead
 from billfold.platform.crypto import Vault
 from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
@@ -37,7 +35,7 @@ async def check_audit(conn: Connection, findings: Findings, vault: Vault | None,
     rows = await conn.fetch(_HEADS, timeout=STATEMENT_TIMEOUT_SECONDS)
     walk = _AuditLogWalk(findings, vault, {row["customer_id"]: row for row in rows})
     walk.sealed = await _read_seals(conn, findings, vault, copy=copy)
-    async for row in audit_store.iterate_all_entries(conn, timeout_seconds=STATEMENT_TIMEOUT_SECONDS):
+    async for row in store.iterate_all_entries(conn, timeout_seconds=STATEMENT_TIMEOUT_SECONDS):
         walk.take(row)
     walk.end()
 
@@ -65,7 +63,7 @@ class _AuditLogWalk:
             self._findings.add("audit_entry", missing, "the row is missing", certainty=Certainty.MISSING)
         elif self._vault is not None:
             previous = CHAIN_START if last is None else last.hash
-            if not audit_rules.is_chained_to(previous, row, self._vault):
+            if not rules.is_chained_to(previous, row, self._vault):
                 self._report(row, "it differs from its hash")
         sealed = self.sealed.get(row.customer_id)
         if sealed and sealed.head.entry_no == row.entry_no and sealed.head.hash != row.hash.hex():

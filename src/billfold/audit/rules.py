@@ -134,10 +134,10 @@ def build_entry(
 
 def signed_message(previous: bytes, row: AuditEntry) -> bytes:
     """Return what the hash of a row vouches for: the hash before it and all its columns."""
-    return _pack((previous, *(_packable(getattr(row, name)) for name in _SIGNED)))
+    return _pack((previous, *(_msgpack_value(getattr(row, name)) for name in _SIGNED)))
 
 
-def _packable(value: object) -> object:
+def _msgpack_value(value: object) -> object:
     if isinstance(value, UUID):
         return value.bytes
     return iso_z(value) if isinstance(value, datetime) else value

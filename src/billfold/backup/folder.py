@@ -74,7 +74,7 @@ class BackupFolder:
         return any(not each.name.startswith(timeline) for each in self.segments())
 
     @contextmanager
-    def alone(self) -> Iterator[int]:
+    def locked(self) -> Iterator[int]:
         """Lock the folder for writing; yield the lock, which a child that also writes inherits. Raises CliError."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)

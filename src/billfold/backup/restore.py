@@ -51,12 +51,12 @@ def unpack_database(source: Path, data_dir: Path, progress: StepProgress) -> Non
         data_dir.mkdir(mode=0o700)
         _unpack(source / "base.tar.gz", data_dir, expected, progress)
         if expected:
-            raise _damaged(f"{next(iter(expected))} is missing")
+            raise _damaged_backup(f"{next(iter(expected))} is missing")
         _unpack(source / "pg_wal.tar.gz", data_dir / "pg_wal", {}, progress)
     except (tarfile.TarError, EOFError, zlib.error, msgspec.MsgspecError) as error:
-        raise _damaged(str(error)) from error
+        raise _damaged_backup(str(error)) from error
     except FileNotFoundError as error:
-        raise _damaged(f"{error.filename} is missing") from error
+        raise _damaged_backup(f"{error.filename} is missing") from error
 
 
 def _read_manifest(path: Path) -> dict[str, str]:
@@ -64,7 +64,7 @@ def _read_manifest(path: Path) -> dict[str, str]:
     raw = path.read_bytes()
     manifest = msgspec.json.decode(raw, type=_Manifest)
     if hashlib.sha256(raw[: raw.index(_CHECKSUM_BEGINS)]).hexdigest() != manifest.checksum:
-        raise _damaged(f"{MANIFEST} was altered")
+        raise _damaged_backup(f"{MANIFEST} was altered")
     return {each.path or bytes.fromhex(each.encoded_path or "").decode(): each.checksum for each in manifest.files}
 
 
@@ -78,11 +78,11 @@ def _unpack(archive: Path, target: Path, expected: dict[str, str], progress: Ste
             if checksum is not None:
                 with (target / member.name).open("rb") as file:
                     if hashlib.file_digest(file, "sha256").hexdigest() != checksum:
-                        raise _damaged(f"{member.name} is not as it was written")
+                        raise _damaged_backup(f"{member.name} is not as it was written")
             progress(f"Unpacking {archive.name.partition('.')[0]}", raw.tell(), size)
 
 
-def _damaged(what: str) -> CliError:
+def _damaged_backup(what: str) -> CliError:
     return CliError(f"The backup is damaged: {what}.", _EARLIER)
 
 
@@ -94,7 +94,7 @@ _REPLAY_SECONDS = 86_400
 """A busy bank archives up to 23 GB of log a day, and its backup may be weeks old."""
 
 
-def choose(folder: BackupFolder, label: str | None, to: datetime | None) -> Backup:
+def choose_backup(folder: BackupFolder, label: str | None, to: datetime | None) -> Backup:
     """Return the named backup, or the newest, or the newest completed before a moment. Raises CliError."""
     found = folder.list_backups()
     if not found:
@@ -159,7 +159,7 @@ def restore_files(
         data_dir = work_dir / "postgres"
         unpack_database(source, data_dir, progress)
         progress("Replaying the log", 0, 0)
-        recover(data_dir, folder.wal, to)
+        replay_log(data_dir, folder.wal, to)
         progress("Copying files", 0, 0)
         _put_files(source / STATE, work_dir, settings)
         if state_dir.exists():
@@ -173,7 +173,7 @@ def restore_files(
         raise
 
 
-def recover(data_dir: Path, wal: Path, to: datetime | None) -> None:
+def replay_log(data_dir: Path, wal: Path, to: datetime | None) -> None:
     """Start a server on the files, have it replay the log up to a moment, and stop it. Raises CliError."""
     archived = f"cp {_shell(wal)}/%f %p" if wal.is_dir() else "false"
     lines = [f"restore_command = '{_quoted(archived)}'", "hot_standby = off"]
@@ -183,7 +183,7 @@ def recover(data_dir: Path, wal: Path, to: datetime | None) -> None:
     for left_over in (data_dir / "server.log", *data_dir.glob(".s.PGSQL.*")):  # of the server that was backed up
         left_over.unlink(missing_ok=True)
     (data_dir / _AUTO).write_text("\n".join([*lines, ""]), encoding="utf-8")
-    owner = _own(data_dir)
+    owner = _give_to_server_user(data_dir)
     if wal.is_dir():
         owner.allow_traversal(wal)
     try:
@@ -210,7 +210,7 @@ def remove_left_over(work_dir: Path) -> None:
     shutil.rmtree(work_dir, ignore_errors=True)
 
 
-def _own(data_dir: Path) -> ServerUser:
+def _give_to_server_user(data_dir: Path) -> ServerUser:
     """Make the server's user the owner of the files."""
     owner = ServerUser.of(data_dir.parent / "none", lambda _: None)
     for folder, _, names in os.walk(data_dir):

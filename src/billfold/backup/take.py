@@ -48,24 +48,24 @@ async def take_backup(
     dsn: str, settings: Settings, folder: BackupFolder, *, keep: int | None, progress: BytesProgress
 ) -> tuple[Backup, list[Backup]]:
     """Take a backup of the bank at `dsn`, which may be in use; return it and the removed ones. Raises CliError."""
-    with folder.alone() as lock:
-        made = await _take(_Source(dsn, settings, lock), folder, progress)
+    with folder.locked() as lock:
+        made = await _take_backup(_Source(dsn, settings, lock), folder, progress)
         return made, folder.remove_older(keep) if keep else []
 
 
-async def _take(source: _Source, folder: BackupFolder, progress: BytesProgress) -> Backup:
+async def _take_backup(source: _Source, folder: BackupFolder, progress: BytesProgress) -> Backup:
     conn = await connect(source.dsn)
     try:
         began_at = wall_now()
         with folder.new(began_at) as partial:
-            return await _fill(source, conn, partial, began_at=began_at, progress=progress)
+            return await _fill_folder(source, conn, partial, began_at=began_at, progress=progress)
     except OSError as error:
         raise CliError(f"The backup cannot be written: {error}.", _room_for(folder.path)) from error
     finally:
         await conn.close()
 
 
-async def _fill(
+async def _fill_folder(
     source: _Source, conn: Connection, partial: Path, *, began_at: datetime, progress: BytesProgress
 ) -> Backup:
     about = await conn.fetchrow(_ABOUT_BANK)
@@ -137,7 +137,7 @@ def _first_segment(manifest: Path) -> str:
 async def archive_log(dsn: str, folder: BackupFolder, data_dir: Path) -> None:
     """Make the server archive its log next to the backups from now on. Raises CliError."""
     owner = ServerUser.of(data_dir, lambda _: None)
-    with folder.alone():
+    with folder.locked():
         if not folder.wal.exists():
             folder.wal.mkdir(mode=0o700)
             owner.take(folder.wal)

@@ -11,7 +11,6 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from billfold.bills import market_data, store
-from billfold.bills import market_data as packaged
 from billfold.bills.types import Auction, DailyRates
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import FieldError, InvalidInput
@@ -36,9 +35,9 @@ async def load_bundled_market(conn: Connection) -> None:
     async with conn.transaction():
         await conn.execute("LOCK TABLE auction IN SHARE ROW EXCLUSIVE MODE")
         if not await conn.fetchval("SELECT EXISTS (SELECT 1 FROM security)"):
-            await import_auctions(conn, packaged.auctions())
+            await import_auctions(conn, market_data.auctions())
         if not await conn.fetchval("SELECT EXISTS (SELECT 1 FROM bill_rate)"):
-            await import_rates(conn, packaged.rates(), today=date.max)
+            await import_rates(conn, market_data.rates(), today=date.max)
 
 
 async def import_auctions(conn: Connection, auctions: Sequence[Auction]) -> ImportCounts:

@@ -241,9 +241,13 @@ def _runnable(
     def run(ctx: typer.Context, **values: Any) -> None:
         context = cast("CliContext", ctx.obj)
         action = audited and audited(values)
-        call = partial(work, **values, **{name: each for name, each in _given(ctx).items() if name in supplied})
+        call = partial(work, **values, **{name: each for name, each in _given_options(ctx).items() if name in supplied})
         if action and "conn" in supplied:
-            show(run_with_bank(context, lambda bank: action.run_with_connection(bank, _lending(call, bank, supplied))))
+            show(
+                run_with_bank(
+                    context, lambda bank: action.run_with_connection(bank, _with_connection(call, bank, supplied))
+                )
+            )
         elif action and "bank" in supplied:
             show(run_with_bank(context, lambda bank: action.run_with_bank(bank, lambda: call(bank=bank))))
         elif "bank" in supplied:
@@ -266,13 +270,15 @@ def _runnable(
     return run
 
 
-def _lending(call: Callable[..., Any], bank: Bank, supplied: Container[str]) -> Callable[[Connection], Awaitable[Any]]:
+def _with_connection(
+    call: Callable[..., Any], bank: Bank, supplied: Container[str]
+) -> Callable[[Connection], Awaitable[Any]]:
     """Return the work on a connection, with the bank too when it names both."""
     own = {"bank": bank} if "bank" in supplied else {}
     return lambda conn: call(conn=conn, **own)
 
 
-def _given(ctx: typer.Context) -> dict[str, object]:
+def _given_options(ctx: typer.Context) -> dict[str, object]:
     return {"ctx": ctx, "context": ctx.obj}
 
 

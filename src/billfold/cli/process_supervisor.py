@@ -80,7 +80,7 @@ class Supervisor:
         return child
 
     @asynccontextmanager
-    async def without(self, *names: str) -> AsyncIterator[None]:
+    async def stopped_children(self, *names: str) -> AsyncIterator[None]:
         """Stop these children for the duration of the block."""
         stopped = [child for child in self._children if child.name in names]
         await self._end(stopped)

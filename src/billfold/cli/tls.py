@@ -58,7 +58,7 @@ def ensure_certificates(
     files = TlsFiles(folder / "ca.pem", folder / "server.pem", folder / "server.key")
     subdomains = ("auth", "api", "cards", *partners)
     names = sorted({"localhost", domain, *(f"{each}.{domain}" for each in subdomains)})
-    with _locked(folder):
+    with _issuing_lock(folder):
         authority = _load_pair(folder / "ca.key", files.authority)
         if authority is None or not _may_issue(authority.certificate, domain, now):
             authority = _new_authority(domain, now)
@@ -191,7 +191,7 @@ def _replace_file(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _issuing_lock(folder: Path) -> Iterator[None]:
     """Keep a second process of the bank from issuing at the same time."""
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

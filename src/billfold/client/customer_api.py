@@ -9,8 +9,7 @@ from billfold.accounts.customers.schemas import Customer
 from billfold.accounts.pockets.schemas import Pocket
 from billfold.accounts.portals.schemas import Portal
 from billfold.accounts.trades.schemas import Trade, V1Trade
-from billfold.approvals.schemas import ApprovalRule, AuthorizationRequest
-from billfold.approvals.transfer_request_schemas import DualAuthUser, ShownTransferRequest
+from billfold.approvals.schemas import ApprovalRule, AuthorizationRequest, DualAuthUser, ShownTransferRequest
 from billfold.audit.store import CustomerAuditLogEntry
 from billfold.client.both_apis import BankApi
 from billfold.client.responses import ApiError, changes, gets, items_of, lists

@@ -85,7 +85,7 @@ class Authorization:
             "code_challenge": base64url(hashlib.sha256(verifier.encode()).digest()),
             "code_challenge_method": "S256",
         }
-        pushed_request = _run(http, self._post_form("par", form)).json()
+        pushed_request = _run_token_flow(http, self._post_form("par", form)).json()
         query = {"client_id": self._registration.client_id, "request_uri": pushed_request["request_uri"]}
         url = f"{self._registration.issuer}/api/oauth2/authorize?{urlencode(query)}"
         return PendingAuthorization(url=url, state=state, verifier=verifier)
@@ -105,11 +105,11 @@ class Authorization:
             "redirect_uri": self._registration.redirect_uri,
             "code_verifier": pending.verifier,
         }
-        return _run(http, self._request_tokens(form))
+        return _run_token_flow(http, self._request_tokens(form))
 
     def client_credentials(self, http: httpx.Client, scopes: Iterable[str] = ()) -> Tokens:
         """Return tokens for a program that acts without a user."""
-        return _run(http, self._request_tokens(self._client_credentials_form(" ".join(scopes))))
+        return _run_token_flow(http, self._request_tokens(self._client_credentials_form(" ".join(scopes))))
 
     def refreshing(self, tokens: Tokens) -> RequestFlow[Tokens]:
         """Get new tokens: with the refresh token, or as a service user."""
@@ -157,7 +157,7 @@ class Authorization:
         return httpx.Request("POST", url, data=form_fields, headers=headers)
 
 
-def _run(http: httpx.Client, flow: RequestFlow[Result]) -> Result:
+def _run_token_flow(http: httpx.Client, flow: RequestFlow[Result]) -> Result:
     """Send a token request and return its response."""
     try:
         request = next(flow)

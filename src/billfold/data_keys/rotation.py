@@ -46,7 +46,7 @@ async def _rotate(pool: Pool, master: MasterKey) -> AsyncIterator[RotationProgre
     yield progress
     while rows := await store.list_not_wrapped_by(pool, master.name, after, _WRAPPED_AT_ONCE):
         for subject_id, stored in rows:
-            done = await _rewrap(pool, master, subject_id, stored=stored)
+            done = await _rewrap_keys(pool, master, subject_id, stored=stored)
             if done is None:
                 progress = progress._replace(damaged=(*progress.damaged, subject_id))
             else:
@@ -55,7 +55,7 @@ async def _rotate(pool: Pool, master: MasterKey) -> AsyncIterator[RotationProgre
         yield progress
 
 
-async def _rewrap(pool: Pool, master: MasterKey, subject_id: UUID, *, stored: WrappedKey) -> int | None:
+async def _rewrap_keys(pool: Pool, master: MasterKey, subject_id: UUID, *, stored: WrappedKey) -> int | None:
     """Return how many keys were rewrapped; None for one that does not unwrap."""
     try:
         key = await master.unwrap(subject_id, stored)

@@ -22,8 +22,8 @@ from billfold.events.webhook_openapi import example_delivery
 from billfold.ledger.types import EventKind
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import ET, et_instant, parse_day
+from billfold.platform.errors import Problem
 from billfold.platform.money import PRICE_PAR_MICROS, cents_for
-from billfold.platform.problems.problem import Problem
 
 PROBLEMS_PATH = "/docs/errors"
 _PROBLEM_INDEX = """\

@@ -149,21 +149,21 @@ class SearchIndex:
         return [(each.address, each.page.title, each.heading) for each, _ in self._sections]
 
 
-class _Folded(NamedTuple):
+class _SearchableText(NamedTuple):
     title: str
     heading: str
     text: str
 
 
-def _folded(section: Section) -> _Folded:
-    return _Folded(
+def _folded(section: Section) -> _SearchableText:
+    return _SearchableText(
         f"{section.page.title} {section.page.path.rpartition('/')[2]}".lower(),
         section.heading.lower(),
         section.text.lower(),
     )
 
 
-def _score(section: _Folded, words: list[str]) -> int:
+def _score(section: _SearchableText, words: list[str]) -> int:
     """Return a section's relevance; 0 if a word is missing."""
     total = 0
     for word in words:

@@ -5,7 +5,7 @@ import os
 from datetime import datetime
 from pathlib import Path
 
-from billfold.documents.ports import StoredFile, check_key, check_unaltered, missing, new_file
+from billfold.documents.ports import StoredFile, check_key, check_unaltered, file_missing, new_file
 
 _TEMPORARY_SUFFIX = ".part"
 
@@ -51,7 +51,7 @@ class LocalFileStore:
         try:
             content = self._path(file.key).read_bytes()
         except FileNotFoundError:
-            raise missing(file) from None
+            raise file_missing(file) from None
         check_unaltered(file, content)
         return content
 

@@ -91,15 +91,15 @@ def check_key(key: str) -> None:
 def check_unaltered(file: StoredFile, content: bytes) -> None:
     """Raise StoredFileMissing if the bytes differ from those that were stored."""
     if len(content) != file.size_bytes or hashlib.sha256(content).hexdigest() != file.sha256:
-        raise altered(file)
+        raise file_altered(file)
 
 
-def missing(file: StoredFile) -> StoredFileMissing:
+def file_missing(file: StoredFile) -> StoredFileMissing:
     """Return the error for a file that the store does not have."""
     return StoredFileMissing(f"no file {file.key}")
 
 
-def altered(file: StoredFile) -> StoredFileMissing:
+def file_altered(file: StoredFile) -> StoredFileMissing:
     """Return the error for a file that differs from the one stored."""
     return StoredFileMissing(f"file {file.key} is not what was kept")
 

@@ -14,7 +14,7 @@ from billfold.http.operations import TOKEN_AND_KEY, MaybeInPath, Options, get, p
 from billfold.http.raw_request import RawRequest
 from billfold.http.schemas import one_of
 from billfold.http.uploads import kind_in
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerStatus
 from billfold.ledger.scheduler import run_job
@@ -156,7 +156,7 @@ async def store_file(
             return (await open_names(conn, bank, [row]))[0]
         stored = await store.put_file(conn, row, file, kind=kind, name=name, invalid=invalid, at=call.now)
         if stored.application_id is not None:
-            await jobs_store.schedule(conn, [job])
+            await scheduler.schedule(conn, [job])
     if stored.application_id is not None:
         # The worker would do it too; the sender of the last file sees the result at once.
         await run_job(bank, job)

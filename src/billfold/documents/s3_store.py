@@ -18,7 +18,15 @@ import structlog
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from billfold.documents.ports import FileStoreUnusable, altered, check_key, check_unaltered, is_key, missing, new_file
+from billfold.documents.ports import (
+    FileStoreUnusable,
+    check_key,
+    check_unaltered,
+    file_altered,
+    file_missing,
+    is_key,
+    new_file,
+)
 from billfold.platform.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -108,22 +116,22 @@ class S3FileStore:
     async def keep(self, content: bytes) -> StoredFile:
         """Store a file durably; when this returns the server has it with a verified checksum. Raises Unavailable."""
         file = await asyncio.to_thread(new_file, content)
-        with _answering():
+        with _map_s3_errors():
             await obstore.put_async(self._bucket, file.key, content, use_multipart=False)
         return file
 
     async def fetch(self, file: StoredFile) -> bytes:
         """Return the file as stored. Raises StoredFileMissing, Unavailable."""
         check_key(file.key)
-        with _answering():
+        with _map_s3_errors():
             try:
                 found = await obstore.get_async(self._bucket, file.key)
             except FileNotFoundError as error:
                 if _code_in(error) == "NoSuchBucket":
                     raise
-                raise missing(file) from None
+                raise file_missing(file) from None
             if found.meta["size"] != file.size_bytes:
-                raise altered(file)
+                raise file_altered(file)
             content = (await found.bytes_async()).to_bytes()
         await asyncio.to_thread(check_unaltered, file, content)
         return content
@@ -131,7 +139,7 @@ class S3FileStore:
     async def list_stored(self, before: datetime) -> list[str]:
         """Return the names of files last written before this instant; objects of other programs are left alone."""
         keys: list[str] = []
-        with _answering():
+        with _map_s3_errors():
             async for page in obstore.list(self._bucket, chunk_size=_OBJECTS_PER_PAGE):
                 keys += [each["path"] for each in page if each["last_modified"] < before and is_key(each["path"])]
         return sorted(keys)
@@ -139,7 +147,7 @@ class S3FileStore:
     async def discard(self, key: str) -> None:
         """Delete a file. A file that no longer exists is not an error."""
         check_key(key)
-        with _answering():
+        with _map_s3_errors():
             await obstore.delete_async(self._bucket, key)
 
 
@@ -162,7 +170,7 @@ def aws_credentials() -> Callable[[], S3Credential]:
 
 
 @contextmanager
-def _answering() -> Iterator[None]:
+def _map_s3_errors() -> Iterator[None]:
     """Raise Unavailable when the server refuses or fails, after all attempts.
 
     The server's error text may contain the bank's access key, so it is not passed on.

@@ -11,8 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.data_key import DataShredded
-from billfold.data_keys.keys import DOCUMENT_NAME, DataKeys, open_column
+from billfold.data_keys.keys import DOCUMENT_NAME, DataKeys, DataShredded, open_column
 from billfold.documents.ports import DocumentRow, FileStore, StoredFile, StoredFileMissing
 from billfold.http.uploads import OwnedType
 from billfold.ledger.bank import Bank

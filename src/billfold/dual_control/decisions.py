@@ -85,7 +85,7 @@ async def propose(
     Raises NotFound, InvalidInput, Refused `proposal-open`, `freeze-changes-nothing`.
     """
     by.require(Power.PROPOSE)
-    what: dict[str, Any] = {"owner_id": await _owner(bank, subject, subject_id), "subject": subject}
+    what: dict[str, Any] = {"owner_id": await _subject_owner(bank, subject, subject_id), "subject": subject}
     return await _propose(bank, by, reason, what | {"subject_id": subject_id, "freezes": freezes})
 
 
@@ -145,7 +145,7 @@ async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> Confirmed:
         if row.status == ProposalStatus.CONFIRMED:
             action.skip()  # the operator who confirmed it was cut off
             ends_another = ends_another and not await store.is_carried_out(
-                action.conn, row.owner_id, _command(bank, row).command_id
+                action.conn, row.owner_id, _freeze_command(bank, row).command_id
             )
         else:
             _require_proposed(row)
@@ -156,17 +156,17 @@ async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> Confirmed:
             await _require_standing(action.conn, row, now)
             await _require_change(bank, action.conn, row)
             if ends_another:
-                raise _changed()
+                raise _proposal_changed()
             decided = {"status": ProposalStatus.CONFIRMED, "decided_by": by.name, "decided_at": now}
             row = await update_proposal(action, proposal_id, **decided)
     try:
         if ends_another:
-            raise _changed()
-        outcome = await bank.ports[Movements].carry_out(bank, row, _command(bank, row))
+            raise _proposal_changed()
+        outcome = await bank.ports[Movements].carry_out(bank, row, _freeze_command(bank, row))
     except (NotFound, Refused):
-        await _finish(bank, row, ProposalStatus.REFUSED, by)
+        await _finish_proposal(bank, row, ProposalStatus.REFUSED, by)
         raise
-    return Confirmed(await _finish(bank, row, ProposalStatus.APPLIED, by), outcome)
+    return Confirmed(await _finish_proposal(bank, row, ProposalStatus.APPLIED, by), outcome)
 
 
 async def withdraw(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezeProposal:
@@ -180,7 +180,9 @@ async def withdraw(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezeProp
         return await update_proposal(action, proposal_id, **decided)
 
 
-async def _finish(bank: Bank, proposal: FreezeProposal, status: ProposalStatus, by: Operator) -> FreezeProposal:
+async def _finish_proposal(
+    bank: Bank, proposal: FreezeProposal, status: ProposalStatus, by: Operator
+) -> FreezeProposal:
     async with _audited(bank, by, status.lower(), proposal) as action:
         row = await store.lock_proposal(action.conn, proposal.proposal_id)
         if row.status != ProposalStatus.CONFIRMED:
@@ -202,7 +204,7 @@ def _audited(bank: Bank, by: Operator, verb: str, row: FreezeProposal) -> Abstra
     )
 
 
-def _changed() -> Refused:
+def _proposal_changed() -> Refused:
     return Refused("freeze-changed", "It was frozen again since: propose to end that freeze.")
 
 
@@ -258,7 +260,7 @@ async def _require_not_made(conn: Connection, command: Command) -> None:
         )
 
 
-async def _owner(bank: Bank, subject: FreezeSubject, subject_id: UUID) -> UUID:
+async def _subject_owner(bank: Bank, subject: FreezeSubject, subject_id: UUID) -> UUID:
     """Return the customer who owns the subject; the bank itself cannot be frozen. Raises NotFound."""
     entry = await bank.directory.find(subject.lower(), subject_id)
     if entry is None or entry.customer_id == bank_customer_id(bank.seed):
@@ -266,7 +268,7 @@ async def _owner(bank: Bank, subject: FreezeSubject, subject_id: UUID) -> UUID:
     return entry.customer_id
 
 
-def _command(bank: Bank, row: FreezeProposal) -> Command:
+def _freeze_command(bank: Bank, row: FreezeProposal) -> Command:
     key, customers = command_id("freeze", row.proposal_id), (row.owner_id,)
     who: dict[str, Any] = {"caller": _CALLER, "key": key, "customers": customers, "origin": Origin.operator()}
     match row.subject:

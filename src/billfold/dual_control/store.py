@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.audit.audited_rows import AuditedTable
+from billfold.audit.record import AuditedTable
 from billfold.identity.operators import Power
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.paging import KeysetList

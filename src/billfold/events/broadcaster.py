@@ -12,8 +12,7 @@ from itertools import islice
 
 import structlog
 
-from billfold.events import sequencer
-from billfold.events import store as event_log
+from billfold.events import sequencer, store
 from billfold.events.schemas import Subscriber
 from billfold.events.store import LoggedEvent
 from billfold.ledger.bank import Bank
@@ -110,7 +109,7 @@ class EventBroadcaster:
     async def position(self, reader: Subscriber) -> int:
         """Return the sequence of the newest event that a reader can receive now."""
         await sequencer.sequence_events(self._pool, now=wall_now())
-        return await event_log.newest_sequence(self._pool, reader)
+        return await store.newest_sequence(self._pool, reader)
 
     async def events_until_now(self, reader: Subscriber, after: int) -> AsyncIterator[LoggedEvent]:
         """Yield a reader's events after a sequence, up to now."""
@@ -129,7 +128,7 @@ class EventBroadcaster:
         The first None comes at once: no later event is missed. `wait_seconds` returns how many
         seconds the next wait may take; below zero is the end.
         """
-        channel = await self._join(reader)
+        channel = await self._open_channel(reader)
         try:
             at, event_count, is_behind = after, channel.event_count, after < channel.sequence
             generation = self._generation
@@ -151,7 +150,7 @@ class EventBroadcaster:
                     if channel.event_count == event_count:
                         yield None
         finally:
-            self._leave(reader, channel)
+            self._close_channel(reader, channel)
 
     def stop(self) -> None:
         """End all streams, and refuse later ones."""
@@ -176,11 +175,11 @@ class EventBroadcaster:
         return self._closed or self._task is None or self._task.done()
 
     async def _page(self, reader: Subscriber, after: int) -> list[LoggedEvent]:
-        return await event_log.list_events(self._pool, reader, place=(after,), descending=False, limit=PAGE_SIZE)
+        return await store.list_events(self._pool, reader, place=(after,), descending=False, limit=PAGE_SIZE)
 
-    async def _join(self, reader: Subscriber) -> Channel:
+    async def _open_channel(self, reader: Subscriber) -> Channel:
         if reader not in self._channels:
-            newest = await event_log.newest_sequence(self._pool, reader)
+            newest = await store.newest_sequence(self._pool, reader)
             self._channels.setdefault(reader, Channel(newest))
         opened, self._on_open = self._on_open, None
         if opened is not None:
@@ -188,12 +187,12 @@ class EventBroadcaster:
         channel = self._channels[reader]
         channel.listeners += 1
         if self._is_stopped() and self._sandbox:
-            self._serial = await event_log.last_simulated_serial(self._pool)
+            self._serial = await store.last_simulated_serial(self._pool)
         if self._is_stopped() and not self._closed:
             self._task = asyncio.create_task(self._run())
         return channel
 
-    def _leave(self, reader: Subscriber, channel: Channel) -> None:
+    def _close_channel(self, reader: Subscriber, channel: Channel) -> None:
         channel.listeners -= 1
         if channel.listeners == 0 and self._channels.get(reader) is channel:
             del self._channels[reader]
@@ -214,9 +213,9 @@ class EventBroadcaster:
         await sequencer.sequence_events(self._pool, now=wall_now(), wait=False)
         channels = {reader.key: each for reader, each in self._channels.items()}
         positions = {reader: each.sequence for reader, each in self._channels.items()}
-        found = await event_log.list_new_events(self._pool, positions, limit=PAGE_SIZE)
+        found = await store.list_new_events(self._pool, positions, limit=PAGE_SIZE)
         if self._sandbox:
-            self._serial, more = await event_log.list_new_simulated(self._pool, self._serial, limit=PAGE_SIZE)
+            self._serial, more = await store.list_new_simulated(self._pool, self._serial, limit=PAGE_SIZE)
             found += more
         for new_events in found:
             if new_events.key in channels:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events import store as event_store
+from billfold.events import store
 from billfold.events.broadcaster import EventBroadcaster
 from billfold.events.kinds import KINDS
 from billfold.events.schemas import Event, EventType, Subscriber, render_type
@@ -71,8 +71,8 @@ async def list_events(
     async def read(part: Part) -> tuple[list[LoggedEvent], None]:
         span: dict[str, Any] = {"after": after, "place": part.place, "descending": part.descending, "limit": part.limit}
         if of is None:
-            return await event_store.list_events(bank.pool, subscriber, **span), None
-        return await event_store.list_subscription_events(bank.pool, of, **span), None
+            return await store.list_events(bank.pool, subscriber, **span), None
+        return await store.list_subscription_events(bank.pool, of, **span), None
 
     page = await wanted.page(
         bank.pager,
@@ -121,7 +121,7 @@ async def get_event(caller: Caller | CustomerCaller, bank: Bank, event_id: UUID)
     """
     await sequence_events(bank.pool, now=caller.wall)
     subscriber = subscriber_of(caller)
-    found = await event_store.get_event(bank.pool, subscriber, event_id)
+    found = await store.get_event(bank.pool, subscriber, event_id)
     return (await _render(bank, subscriber, [found], of=None))[0]
 
 

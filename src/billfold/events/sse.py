@@ -111,7 +111,7 @@ async def _messages(
 ) -> AsyncIterator[bytes]:
     writer = _MessageWriter(subscriber, query.kinds, after)
     monitor = _TokenMonitor(find_expiry)
-    await monitor.look()
+    await monitor.refresh_expiry()
     yield f"retry: {RETRY_MILLISECONDS}\n\n".encode()
     if not query.follow:
         yield writer.heartbeat()
@@ -120,17 +120,17 @@ async def _messages(
         yield writer.end("caught-up")
         return
     beat_at = monotonic()
-    async for each in broadcaster.follow(subscriber, after, monitor.patience):
+    async for each in broadcaster.follow(subscriber, after, monitor.seconds_left):
         if monitor.is_due():
-            await monitor.look()
-        if monitor.patience() < 0:
+            await monitor.refresh_expiry()
+        if monitor.seconds_left() < 0:
             break
         if each is not None:
             yield writer.message(each)
         if monotonic() >= beat_at:
             yield writer.heartbeat()
             beat_at = monotonic() + HEARTBEAT_SECONDS
-    yield writer.end("token-expired" if monitor.patience() < 0 else "server-stopping")
+    yield writer.end("token-expired" if monitor.seconds_left() < 0 else "server-stopping")
 
 
 class _MessageWriter:
@@ -170,7 +170,7 @@ class _TokenMonitor:
         self._ends_at: datetime | None = None
         self._checked_at = 0.0
 
-    async def look(self) -> None:
+    async def refresh_expiry(self) -> None:
         """Look the token up again; it may have been revoked."""
         try:
             self._ends_at = await self._find_expiry()
@@ -183,7 +183,7 @@ class _TokenMonitor:
         """Return whether it is time to check again."""
         return monotonic() - self._checked_at >= TOKEN_SECONDS
 
-    def patience(self) -> float:
+    def seconds_left(self) -> float:
         """Return how many seconds to wait for an event; below zero if the token ended."""
         if self._ends_at is None:
             return -1.0

@@ -18,9 +18,16 @@ from billfold.http.parameters import Query
 from billfold.http.raw_request import RawRequest, Receive, Scope, Send
 from billfold.ledger.bank import Bank
 from billfold.platform.database.shortage import database_unavailable, error_summary, is_shortage
-from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, MarketDataStale, NotFound, Unavailable
+from billfold.platform.errors import (
+    BillfoldError,
+    InvalidInput,
+    InvariantError,
+    MarketDataStale,
+    NotFound,
+    Problem,
+    Unavailable,
+)
 from billfold.platform.problems import PROBLEMS
-from billfold.platform.problems.problem import Problem
 from billfold.platform.telemetry.metrics import REFUSALS
 from billfold.platform.text import Cell, Separators, lines_of
 

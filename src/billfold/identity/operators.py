@@ -109,7 +109,7 @@ class Operator:
 
 
 @asynccontextmanager
-async def recorded(
+async def recorded_action(
     bank: Bank, by: Operator, action: str, resource: tuple[str, UUID | str | None], **details: str
 ) -> AsyncIterator[None]:
     """Record the start of an action that has its own transactions, and its result at the end.

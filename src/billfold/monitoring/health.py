@@ -70,11 +70,11 @@ async def check_bank(conn: Connection, settings: Settings, market: Market | None
         "wallets": _wallets,
         "chains": _chains,
     }
-    checks = [await _attempt(what, look(conn)) for what, look in looks.items()]
-    return [*checks, await _attempt("market data", _market_data(conn, settings, market))]
+    checks = [await _run_check(what, look(conn)) for what, look in looks.items()]
+    return [*checks, await _run_check("market data", _market_data(conn, settings, market))]
 
 
-async def _attempt(what: str, look: Awaitable[HealthCheck]) -> HealthCheck:
+async def _run_check(what: str, look: Awaitable[HealthCheck]) -> HealthCheck:
     try:
         return await look
     except Exception as error:  # noqa: BLE001 - as `check_bank` says
@@ -209,7 +209,7 @@ SELECT 'Files of the rails', (SELECT min(created_at) FROM rail_file WHERE done_a
 _CLAIMS = "SELECT name, until FROM work_claim WHERE until > $1 ORDER BY name"
 
 
-class Lag(NamedTuple):
+class QueueLag(NamedTuple):
     """A queue: its length (at most COUNT_MAX is counted), and the waiting time of its first item."""
 
     queue: str
@@ -217,11 +217,12 @@ class Lag(NamedTuple):
     waited: timedelta | None
 
 
-async def read_lags(conn: Connection, *, now: datetime, wall: datetime) -> list[Lag]:
+async def read_lags(conn: Connection, *, now: datetime, wall: datetime) -> list[QueueLag]:
     """Return each queue of the bank; `now` is business time."""
     rows = await conn.fetch(_QUEUES, now, wall)
     return [
-        Lag(name, count, None if since is None else max(at - since, timedelta())) for name, since, count, at in rows
+        QueueLag(name, count, None if since is None else max(at - since, timedelta()))
+        for name, since, count, at in rows
     ]
 
 
@@ -242,14 +243,14 @@ async def check_replicas_read(conn: Connection, dsn: str) -> HealthCheck:
     found, wrong = list[str](), False
     for host in hosts:
         name = parts.netloc.rpartition("@")[2] if host is None else f"{host[0]}:{host[1]}"
-        said, is_well = await _look(conn, dsn, host)
+        said, is_well = await _replica_state(conn, dsn, host)
         found.append(f"{name} {said}")
         wrong = wrong or not is_well
     step = "Reports are read from the primary until then. See docs/operate/replica_reads.md."
     return HealthCheck(_WHAT, "; ".join(found), step if wrong else "")
 
 
-async def _look(primary: Connection, dsn: str, host: Host | None) -> tuple[str, bool]:
+async def _replica_state(primary: Connection, dsn: str, host: Host | None) -> tuple[str, bool]:
     """Return the state of a replica, and whether it is read from."""
     place: dict[str, Any] = {} if host is None else {"host": host[0], "port": host[1]}
     try:

@@ -17,7 +17,7 @@ import psutil
 import structlog
 
 from billfold.cli.context import CliError
-from billfold.monitoring.samples import Measured, count_breaks, measure
+from billfold.monitoring.samples import MetricSample, count_breaks, measure
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.connection import Connection, Connector, hosts_of
 from billfold.platform.database.shortage import error_summary
@@ -85,12 +85,12 @@ class DatabaseReader:
         self._connector = Connector()  # of several hosts it tries the last one used first
         self._connect_seconds = CHECK_SECONDS / max(1, len(hosts_of(dsn)))  # so that each host is reached
         self._reading, self._checking = asyncio.Lock(), asyncio.Lock()  # a check does not wait for measurements
-        self._measured: list[Measured] = []
-        self._breaks: list[Measured] = []
+        self._measured: list[MetricSample] = []
+        self._breaks: list[MetricSample] = []
         self._read_at = self._breaks_at = self._checked_at = float("-inf")
         self._reason = ""
 
-    async def read(self) -> list[Measured]:
+    async def read(self) -> list[MetricSample]:
         """Return the latest measurements; nothing while the database is unavailable."""
         async with self._reading:
             if monotonic() - self._read_at >= READ_SECONDS:
@@ -114,7 +114,9 @@ class DatabaseReader:
                 self._checked_at = monotonic()
             return self._reason
 
-    async def _attempt(self, read: Callable[[Connection, datetime], Awaitable[list[Measured]]]) -> list[Measured]:
+    async def _attempt(
+        self, read: Callable[[Connection, datetime], Awaitable[list[MetricSample]]]
+    ) -> list[MetricSample]:
         try:
             async with asyncio.timeout(REQUEST_SECONDS), self._connection() as conn:
                 return await read(conn, wall_now())
@@ -135,7 +137,7 @@ class DatabaseReader:
 class _Collector:
     """Passes our measurements to the library."""
 
-    def __init__(self, measured: Iterable[Measured]) -> None:
+    def __init__(self, measured: Iterable[MetricSample]) -> None:
         self._measured = measured
 
     def collect(self) -> Iterable[Any]:

@@ -66,7 +66,7 @@ class DatabaseGauge(NamedTuple):
     query: str
 
 
-class Measured(NamedTuple):
+class MetricSample(NamedTuple):
     """The data of one metric."""
 
     gauge: DatabaseGauge
@@ -192,7 +192,7 @@ BREAKS = DatabaseGauge(
 )
 
 
-async def measure(conn: Connection, wall: datetime) -> list[Measured]:
+async def measure(conn: Connection, wall: datetime) -> list[MetricSample]:
     """Return all but the reconciliation breaks, as of one snapshot."""
     async with conn.transaction(isolation="repeatable_read", readonly=True):
         await conn.execute(f"SET LOCAL statement_timeout = {_TIMEOUT_MILLISECONDS}")
@@ -202,11 +202,11 @@ async def measure(conn: Connection, wall: datetime) -> list[Measured]:
             given = [instant for name, instant in (("$1", now), ("$2", wall)) if name in each.query]
             query = each.query if "$1" in each.query else each.query.replace("$2", "$1")
             rows = await conn.fetch(query, *given)
-            found.append(Measured(each, [([str(label) for label in labels], value) for *labels, value in rows]))
+            found.append(MetricSample(each, [([str(label) for label in labels], value) for *labels, value in rows]))
         return found
 
 
-async def count_breaks(conn: Connection, wall: datetime) -> list[Measured]:
+async def count_breaks(conn: Connection, wall: datetime) -> list[MetricSample]:
     """Return the number of past dates with breaks between settlement and bookings. Reads the payments of these days."""
     # It imports every rail.
     from billfold.payments.clearing.store import SettlementPeriod, list_cleared  # noqa: PLC0415
@@ -219,4 +219,4 @@ async def count_breaks(conn: Connection, wall: datetime) -> list[Measured]:
         bank_id = await conn.fetchval("SELECT bank_customer_id FROM bank")
         open_dates = await list_cleared(conn, bank_id, SettlementPeriod(first, et_instant(first, 0), last, ends))
     counted = [([rail], float(sum(each.rail == rail for each in open_dates))) for rail in RAILS]
-    return [Measured(BREAKS, counted)]
+    return [MetricSample(BREAKS, counted)]

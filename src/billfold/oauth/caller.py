@@ -12,7 +12,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.audit.rules import NewEntry
 from billfold.http.admission import AdmissionRequest
 from billfold.http.api import Identity, Sender, fingerprint_of
@@ -23,10 +23,9 @@ from billfold.http.responses import HttpResponse, ProblemWithHeaders
 from billfold.identity.users.rules import PERMISSIONS, Action
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
-from billfold.oauth import dpop
-from billfold.oauth import grants as access_tokens
+from billfold.oauth import dpop, grants
 from billfold.oauth.clients import list_client_keys
-from billfold.oauth.rules import http_message_signatures as message_signatures
+from billfold.oauth.rules import http_message_signatures
 from billfold.oauth.rules.public_keys import ALGORITHMS
 from billfold.oauth.types import AccessToken, OAuthError
 from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, Refused
@@ -122,7 +121,7 @@ class AccessTokenAuthenticator:
         self, token: AccessToken, request: RawRequest, operation: Operation, *, access: Access
     ) -> Identity:
         """Return the sender of a request and their proven access. Raises InvalidInput for a wrong key."""
-        refusal = _refusal(access, token)
+        refusal = _missing_permission(access, token)
         # A caller without permission does not get the stored response of one who has it.
         key = None if refusal or not operation.changes else _key_in(request, token)
         caller = command_id(f"client:{token.client_id}", str(token.user_id))
@@ -158,7 +157,7 @@ class AccessTokenAuthenticator:
         await self._check_signature(request, access, now)
         if proof is not None and not await dpop.consume_proof(self._bank.pool, proof.jkt, proof.jti, until=proof.until):
             raise challenge("dpop", "invalid_dpop_proof", "The proof was used before.")
-        await access_tokens.record_use(self._bank.pool, access, now)
+        await grants.record_use(self._bank.pool, access, now)
         return access
 
     async def note_refused(self, call: Call, operation: Operation) -> None:
@@ -175,12 +174,12 @@ class AccessTokenAuthenticator:
             details={"refused": "forbidden", "scope": scope},
         )
         async with self._bank.pool.acquire() as conn, conn.transaction():
-            await audit_record.record(conn, self._bank.vault, entry, now=call.wall)
+            await record.record(conn, self._bank.vault, entry, now=call.wall)
 
     async def _look_up(self, request: RawRequest, now: datetime) -> tuple[str, str, AccessToken]:
         """Return scheme and token of a request, and the access of the token if it is proven."""
         scheme, token = _token_in(request)
-        access = await access_tokens.find_access_token(self._bank.pool, token, now)
+        access = await grants.find_access_token(self._bank.pool, token, now)
         if access is None:
             raise challenge(scheme, "invalid_token", "The access token is unknown or has expired.")
         request.requester = Requester(access.customer_id, access.client_id, access.member_id)
@@ -220,7 +219,7 @@ class AccessTokenAuthenticator:
         if not access.requires_signature and b"signature-input" not in request.headers:
             return
         query = f"?{request.query.decode('latin-1')}" if request.query else ""
-        message = message_signatures.Message(
+        message = http_message_signatures.Message(
             method=request.method,
             url=self._base + request.path + query,
             body=request.body,
@@ -228,8 +227,8 @@ class AccessTokenAuthenticator:
         )
         keys = await list_client_keys(self._bank.pool, access.client_id, now)
         try:
-            message_signatures.verify_message(message, keys, now)
-        except message_signatures.InvalidSignature as why:
+            http_message_signatures.verify_message(message, keys, now)
+        except http_message_signatures.InvalidSignature as why:
             raise ProblemWithHeaders("invalid-signature", str(why)) from None
 
 
@@ -273,7 +272,7 @@ def _caller(token: AccessToken, partner_id: UUID, fields: Mapping[str, Any]) -> 
     return CustomerCaller(name=name, access=token, partner_id=partner_id, **fields)
 
 
-def _refusal(access: Access, token: AccessToken) -> BillfoldError | None:
+def _missing_permission(access: Access, token: AccessToken) -> BillfoldError | None:
     """Return `forbidden` unless the token's scopes and its user's role both include the action."""
     if access.also in token.scopes & PERMISSIONS[token.role]:
         return None

@@ -9,14 +9,14 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.audit.rules import NewEntry
 from billfold.identity.members.store import require_company
-from billfold.identity.users import store as user_store
+from billfold.identity.users import store
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.oauth.grants import delete_tokens
-from billfold.oauth.rules import client_metadata as client_rules
+from billfold.oauth.rules import client_metadata
 from billfold.oauth.rules.public_keys import InvalidKey, PublicKeyInfo, from_jwk, from_pem, to_pem
 from billfold.oauth.types import Client, ClientKey, NewClient
 from billfold.platform import ids
@@ -71,7 +71,7 @@ async def register_client(conn: Connection, new: NewClient, *, now: datetime, cl
         if each is not None:
             await require_company(conn, each)
     member_id = None if new.customer_id is None else ids.new()
-    client = client_rules.build_client(new, client_id or ids.new().hex, now, member_id=member_id)
+    client = client_metadata.build_client(new, client_id or ids.new().hex, now, member_id=member_id)
     try:
         await conn.execute(_NEW, *astuple(client))
     except asyncpg.UniqueViolationError:
@@ -96,7 +96,7 @@ async def register_client_with_key(
 def check_client_with_key(new: NewClient, key: str, *, now: datetime) -> None:
     """Raise InvalidInput with every error of a new client and of its first key."""
     mistakes: list[FieldError] = []
-    for check in (lambda: client_rules.build_client(new, ids.new().hex, now), lambda: read_key(key)):
+    for check in (lambda: client_metadata.build_client(new, ids.new().hex, now), lambda: read_key(key)):
         try:
             check()
         except InvalidInput as error:
@@ -273,7 +273,7 @@ async def record_member(
 
 async def record_user(bank: Bank, conn: Connection, user_id: UUID, *, action: str) -> None:
     """Record an action on a user in the log of each team they are in."""
-    teams = await user_store.list_user_memberships(conn, user_id, only_active=True)
+    teams = await store.list_user_memberships(conn, user_id, only_active=True)
     await _record(bank, conn, *(_entry(each.customer_id, "member", each.member_id, action=action) for each in teams))
 
 
@@ -302,4 +302,4 @@ def _entry(customer_id: UUID, kind: str, resource_id: UUID | str, *, action: str
 
 
 async def _record(bank: Bank, conn: Connection, *entries: NewEntry) -> None:
-    await audit_record.record_all(conn, bank.vault, entries, now=wall_now())
+    await record.record_all(conn, bank.vault, entries, now=wall_now())

@@ -15,8 +15,7 @@ import msgspec
 from billfold.http.operations import PER_ADDRESS, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, json_response
-from billfold.identity.partners import credentials, login_routes
-from billfold.identity.partners import store as partner_store
+from billfold.identity.partners import credentials, login_routes, store
 from billfold.identity.partners.rules import PartnerKey
 from billfold.ledger.bank import Bank
 from billfold.oauth.endpoint import NOT_CACHED, STRING, Fields, error_response, form_of, form_openapi, required
@@ -118,7 +117,7 @@ async def _find_key(bank: Bank, request: RawRequest, form: Fields) -> PartnerKey
         raise invalid_grant("The assertion is not a JWT.") from None
     key = None
     if isinstance(key_id, str) and _VISIBLE.fullmatch(key_id):
-        key = await partner_store.find_partner_key(bank.pool, key_id)
+        key = await store.find_partner_key(bank.pool, key_id)
     if key is None or not login_routes.is_host_of(key.partner_slug, request, bank):
         raise invalid_grant("The assertion names no key (`kid`) that is registered here.")
     return key

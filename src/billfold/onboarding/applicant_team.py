@@ -7,13 +7,13 @@ from uuid import UUID
 import msgspec
 
 from billfold.data_keys.keys import DataKeys
-from billfold.identity.members import store as team_store
+from billfold.identity.members import store as member_store
 from billfold.identity.members.rules import InviteMember, Member
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.oauth.caller import CustomerCaller
 from billfold.onboarding.applications import store
-from billfold.onboarding.applications.changes import changing
+from billfold.onboarding.applications.changes import application_change
 from billfold.onboarding.applications.content import name_of, open_application
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus, AwaitedMemberRow
 from billfold.platform.clock import wall_now
@@ -34,7 +34,9 @@ async def await_team(
 
     `wanted` is checked. Raises InvalidInput, Refused `member-already-invited`, `application-not-approved`.
     """
-    async with changing(bank, row, "team_awaited", origin=member.origin, at=member.now, wall=member.wall) as change:
+    async with application_change(
+        bank, row, "team_awaited", origin=member.origin, at=member.now, wall=member.wall
+    ) as change:
         if change.row.status == ApplicationStatus.APPROVED:
             change.action.skip()
             return None
@@ -101,7 +103,7 @@ async def run_team_job(bank: Bank, job: ScheduledJob) -> None:
             if refused.code != "member-already-invited":
                 raise
     now = await bank.now()
-    async with changing(bank, row, "team_invited", origin=Origin.system(), at=now, wall=wall_now()) as change:
+    async with application_change(bank, row, "team_invited", origin=Origin.system(), at=now, wall=wall_now()) as change:
         if not await store.drop_awaited_members(change.action, change.row):
             change.action.skip()
 
@@ -118,7 +120,7 @@ async def _administrator(bank: Bank, row: ApplicationRow) -> Administrator | Non
     If no member submitted the application, the company invites, through its first administrator.
     """
     now, company = await bank.now(), name_of(await open_application(bank.pool, bank, row))
-    team = await team_store.list_team(bank.pool, bank.vault, row.applicant_id, now=now)
+    team = await member_store.list_team(bank.pool, bank.vault, row.applicant_id, now=now)
     leading = [each for each in team if each.role == "ADMIN" and each.status == "ACTIVE" and each.user_id is not None]
     own = next((each for each in leading if row.submitted_by in {None, each.user_id}), None)
     if own is None:

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, console, print_line
 from billfold.cli.context import CliError
-from billfold.documents import store as document_store
+from billfold.documents import store
 from billfold.documents.ports import StoredFileMissing
 from billfold.documents.store import fetch_opened
 from billfold.identity.operators import Operator
@@ -68,7 +68,7 @@ async def download(
     bank: Bank, document_id: ObjectId, *, out: Annotated[Path, typer.Option(help="Where to write it.")]
 ) -> str:
     """Write a document's file. It comes from outside: open it in isolation."""
-    row = await document_store.get_document(bank.pool, document_id)
+    row = await store.get_document(bank.pool, document_id)
     if row.file is None:
         raise CliError("The document has no file yet.", "Wait until it is uploaded.")
     try:

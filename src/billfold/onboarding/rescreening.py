@@ -11,13 +11,13 @@ import structlog
 from billfold.accounts.customers.commands import SetCustomerState
 from billfold.accounts.customers.store import is_frozen_by_others
 from billfold.accounts.profiles import open_profile
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerRow, CustomerStatus
 from billfold.ledger.directory import find_customer
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import store
-from billfold.onboarding.applications.changes import changing
+from billfold.onboarding.applications.changes import application_change
 from billfold.onboarding.applications.content import open_application
 from billfold.onboarding.applications.decisions import subjects_of
 from billfold.onboarding.applications.rules.status import ENDED
@@ -27,9 +27,10 @@ from billfold.platform.clock import wall_now
 from billfold.platform.database.background_work import read_put_aside
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.shortage import error_summary, is_shortage
-from billfold.screening import backlog, hits
-from billfold.screening.backlog import Task
-from billfold.screening.screening import names_of_countries, screen, screen_counterparties
+from billfold.screening import hits
+from billfold.screening import store as screening_store
+from billfold.screening.screening import names_of_countries, screen_counterparties, screen_subjects
+from billfold.screening.store import Task
 from billfold.screening.types import REASON, HitStatus, ScreenedName, Subject, SubjectKind
 
 _UNTIL_ENROLLED: Final = timedelta(minutes=1)
@@ -68,13 +69,13 @@ async def run_decided_job(bank: Bank, job: ScheduledJob) -> None:
 
 
 async def _screen_some(bank: Bank, conn: Connection) -> int:
-    await backlog.enumerate_list(conn)
+    await screening_store.enumerate_list(conn)
     wall = wall_now()
     aside = await read_put_aside(conn, "screening", wall)
-    tasks = await backlog.list_next(conn, _BATCH_MAX, except_for=[UUID(each) for each in aside.waiting])
+    tasks = await screening_store.list_next(conn, _BATCH_MAX, except_for=[UUID(each) for each in aside.waiting])
     failed = await _screen_each(bank, tasks)
     done = [each.subject_id for each in tasks if str(each.subject_id) not in failed]
-    await backlog.complete(conn, done)
+    await screening_store.complete_subjects(conn, done)
     await aside.record(conn, failed, wall)
     for subject_id, error in failed.items():
         log.error("screening_failed", subject=subject_id, error=error_summary(error))
@@ -111,8 +112,10 @@ async def _screen_one(bank: Bank, task: Task) -> None:
     customer = await find_customer(bank.pool, task.subject_id)
     if customer is not None:
         known = {each.name.name for each in subjects if each.kind == SubjectKind.APPLICATION}
-        subjects += [each for each in _customer(await open_profile(bank, customer)) if each.name.name not in known]
-    await screen(bank, subjects, now=await bank.now())
+        subjects += [
+            each for each in _customer_subjects(await open_profile(bank, customer)) if each.name.name not in known
+        ]
+    await screen_subjects(bank, subjects, now=await bank.now())
     await settle_customer(bank, task.subject_id)
 
 
@@ -124,9 +127,9 @@ async def _refuse_or_freeze(bank: Bank, owner_id: UUID, job: ScheduledJob) -> No
     elif row is None or await hits.find_standing(bank.pool, owner_id) != HitStatus.CONFIRMED:
         return
     elif row.is_approved:
-        await jobs_store.schedule(bank.pool, [job._replace(at=job.at + _UNTIL_ENROLLED)])
+        await scheduler.schedule(bank.pool, [job._replace(at=job.at + _UNTIL_ENROLLED)])
     elif row.status not in ENDED:
-        await _reject(bank, row)
+        await _reject_application(bank, row)
 
 
 async def settle_customer(bank: Bank, customer_id: UUID) -> None:
@@ -152,15 +155,17 @@ async def settle_customer(bank: Bank, customer_id: UUID) -> None:
         )
 
 
-async def _reject(bank: Bank, row: ApplicationRow) -> None:
-    async with changing(bank, row, "reviewed", origin=Origin.system(), at=await bank.now(), wall=wall_now()) as change:
+async def _reject_application(bank: Bank, row: ApplicationRow) -> None:
+    async with application_change(
+        bank, row, "reviewed", origin=Origin.system(), at=await bank.now(), wall=wall_now()
+    ) as change:
         if change.row.status in ENDED or change.row.is_approved:
             change.action.skip()
             return
         await change.move(ApplicationStatus.REJECTED, reasons=(REASON,))
 
 
-def _customer(row: CustomerRow) -> Iterator[Subject]:
+def _customer_subjects(row: CustomerRow) -> Iterator[Subject]:
     profile: dict[str, Any] = msgspec.json.decode(row.profile)
     born_on, address = profile.get("date_of_birth"), profile.get("address") or {}
     name = ScreenedName(

@@ -11,8 +11,8 @@ from uuid import UUID
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import DecideVerification
 from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_row
-from billfold.audit import record as audit_record
-from billfold.data_keys.data_key import DataShredded
+from billfold.audit import record
+from billfold.data_keys.keys import DataShredded
 from billfold.documents import store as document_store
 from billfold.documents.ports import DocumentRow
 from billfold.documents.store import open_names
@@ -24,13 +24,13 @@ from billfold.onboarding.applications.content import describe_application, name_
 from billfold.onboarding.applications.decisions import decide as decide_application
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
-from billfold.payments.ach import store as ach_entries
+from billfold.payments.ach import store as ach_store
 from billfold.payments.ach.commands import AchStatus, ReviewAch
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import NotFound
 from billfold.platform.money import format_usd
-from billfold.screening import hits as hit_store
+from billfold.screening import hits
 from billfold.screening.hits import clear_hit, confirm_hit, describe_hit
 from billfold.screening.types import HitRow, HitStatus
 
@@ -180,7 +180,7 @@ async def _describe_document(bank: Bank, object_id: UUID) -> ReviewDetails:
 async def _decide_document(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
     found = await document_store.get_document(bank.pool, object_id)
     status = "APPROVED" if verdict.approved else "INVALID"
-    async with audit_record.audited(
+    async with record.audited(
         bank.pool,
         bank.vault,
         found.customer_id,
@@ -204,12 +204,12 @@ async def _entries(bank: Bank, limit: int) -> list[PendingReview]:
             what=f"{row.direction} {format_usd(row.amount)} {row.party_name}: {row.reason}",
             since=row.created_at,
         )
-        for row in await ach_entries.list_to_review(bank.pool, limit)
+        for row in await ach_store.list_to_review(bank.pool, limit)
     ]
 
 
 async def _describe_entry(bank: Bank, object_id: UUID) -> ReviewDetails:
-    entry = await ach_entries.get_entry(bank.pool, object_id)
+    entry = await ach_store.get_entry(bank.pool, object_id)
     return ReviewDetails(
         [
             f"{entry.direction} of {format_usd(entry.amount)} of {entry.customer_id} is {entry.status}",
@@ -222,7 +222,7 @@ async def _describe_entry(bank: Bank, object_id: UUID) -> ReviewDetails:
 
 
 async def _decide_entry(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
-    entry = await ach_entries.get_entry(bank.pool, object_id)
+    entry = await ach_store.get_entry(bank.pool, object_id)
     await bank.engine.submit(
         ReviewAch(
             caller="review",
@@ -275,7 +275,7 @@ async def _decide_application(bank: Bank, object_id: UUID, verdict: ReviewDecisi
 
 
 async def _hits(bank: Bank, limit: int) -> list[PendingReview]:
-    rows = await hit_store.list_open(bank.pool, limit)
+    rows = await hits.list_open(bank.pool, limit)
     return [
         PendingReview("sanctions", row.hit_id, row.owner_id, what=await _hit_text(bank, row), since=row.found_at)
         for row in rows
@@ -284,7 +284,7 @@ async def _hits(bank: Bank, limit: int) -> list[PendingReview]:
 
 async def _hit_text(bank: Bank, row: HitRow) -> str:
     try:
-        content = await hit_store.open_content(bank.pool, bank, row)
+        content = await hits.open_content(bank.pool, bank, row)
     except DataShredded:
         return f"{row.subject_kind} whose data is destroyed"
     screened, listed = content.screened.name, content.match.listed_name
@@ -292,12 +292,12 @@ async def _hit_text(bank: Bank, row: HitRow) -> str:
 
 
 async def _describe_hit(bank: Bank, object_id: UUID) -> ReviewDetails:
-    row = await hit_store.get_hit(bank.pool, object_id)
+    row = await hits.get_hit(bank.pool, object_id)
     return ReviewDetails(await describe_hit(bank, row), row.status == HitStatus.OPEN)
 
 
 async def _decide_hit(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
-    await hit_store.get_hit(bank.pool, object_id)
+    await hits.get_hit(bank.pool, object_id)
     decide_hit, default = (clear_hit, "Somebody else.") if verdict.approved else (confirm_hit, "The same.")
     decided = await decide_hit(
         bank, object_id, operator=verdict.by.name, note=verdict.reason or default, now=await bank.now()

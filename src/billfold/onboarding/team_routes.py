@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.http.operations import post
-from billfold.identity.members import store as team_store
+from billfold.identity.members import store
 from billfold.identity.members.rules import InviteMember, check_invited
 from billfold.identity.users.store import list_user_memberships
 from billfold.ledger.bank import Bank
@@ -38,7 +38,7 @@ async def create_application_team(member: CustomerCaller, bank: Bank, applicatio
     and after the approval any administrator of the new company.
     """
     row = await requests.find_own(member, bank, application_id)
-    invited = _checked(data)
+    invited = _normalize_invited(data)
     if row.status != ApplicationStatus.APPROVED:
         require_submitted(row)
         if row.submitted_by not in {None, member.access.user_id}:
@@ -50,11 +50,11 @@ async def create_application_team(member: CustomerCaller, bank: Bank, applicatio
     by = await _administrator(member, bank, row)
     for each in invited:
         await invitations.invite(by, each)
-    found = await team_store.list_team(bank.pool, bank.vault, row.applicant_id, now=member.now)
+    found = await store.list_team(bank.pool, bank.vault, row.applicant_id, now=member.now)
     return render_team(row.applicant_id, found, private_of=lambda _: True)
 
 
-def _checked(invited: list[InviteMember]) -> list[InviteMember]:
+def _normalize_invited(invited: list[InviteMember]) -> list[InviteMember]:
     """Return them with normalized addresses. Raises InvalidInput for one who cannot be invited or is there twice."""
     found: dict[str, InviteMember] = {}
     for index, each in enumerate(invited):

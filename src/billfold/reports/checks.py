@@ -6,10 +6,10 @@ they may; each monthly statement begins where the last one ended; every tax form
 
 from typing import Final
 
-from billfold.data_keys.data_key import SEALED_BYTES
+from billfold.data_keys.keys import SEALED_BYTES
 from billfold.platform.database.checks import Certainty, Findings, declared, names_in_sql
 from billfold.platform.database.connection import Connection
-from billfold.reports.proofs import document_keys, signed_files
+from billfold.reports.proofs import signatures, signed_files
 from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, Unproven, verify
 from billfold.reports.requests.renderers import RENDERERS
 from billfold.reports.requests.types import FINISHED_JOB
@@ -186,7 +186,7 @@ COUNTED = ("report_file", "report_file_part", _REQUEST, _FORMAT, "statement")
 
 async def check_rows(conn: Connection, findings: Findings) -> None:
     """Verify every signature in a proof file: it is the bank's, and of this file."""
-    keys, after = await document_keys.list_public_keys(conn), _FIRST
+    keys, after = await signatures.list_public_keys(conn), _FIRST
     while rows := await conn.fetch(_SIGNED, after, _ROWS):
         for row in rows:
             key = {"customer_id": row["customer_id"], "file_id": row["file_id"]}

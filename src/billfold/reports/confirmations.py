@@ -179,7 +179,7 @@ async def get_confirmation(bank: Bank, trade: TradeRow, capacity: Capacity) -> d
     try:
         return await downloads.get_file(bank.pool, trade.customer_id, file_id)
     except NotFound:
-        pdf = await _print(bank, trade, capacity)
+        pdf = await _print_confirmation(bank, trade, capacity)
     name = f"confirmation-{confirmation_number(trade)}.pdf"
     kept = await downloads.keep_file(
         bank, (trade.customer_id, file_id), pdf, name=name, media_type=PDF, at=trade.traded_at
@@ -189,7 +189,7 @@ async def get_confirmation(bank: Bank, trade: TradeRow, capacity: Capacity) -> d
     return await downloads.get_file(bank.pool, trade.customer_id, file_id)
 
 
-async def _print(bank: Bank, trade: TradeRow, capacity: Capacity) -> bytes:
+async def _print_confirmation(bank: Bank, trade: TradeRow, capacity: Capacity) -> bytes:
     customer_id, pocket_id, at = trade.customer_id, trade.pocket_id, trade.traded_at
     account = await get_account(bank.pool, customer_id, pocket_id, at)
     priced = priced_from(trade, bank.calendars)

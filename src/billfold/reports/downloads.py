@@ -18,8 +18,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.data_key import DataShredded
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import DataKeys, DataShredded
 from billfold.documents.ports import FileStore, StoredFile, StoredFileMissing
 from billfold.ledger.bank import Bank
 from billfold.platform.crypto import Vault, associated_data

@@ -21,8 +21,7 @@ from billfold.ledger.directory import find_customer
 from billfold.platform.errors import NotFound
 from billfold.platform.settings.settings import Settings
 from billfold.reports.entries.types import LedgerPosition
-from billfold.reports.proofs import document_keys, signed_files
-from billfold.reports.proofs import signatures as proofs
+from billfold.reports.proofs import signatures, signed_files
 
 
 class PrintedBank(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,18 +159,18 @@ class Subject(NamedTuple):
     pocket: str
     at: datetime
     position: LedgerPosition
-    others: tuple[proofs.NamedPocket, ...] = ()
+    others: tuple[signatures.NamedPocket, ...] = ()
 
 
 async def print_signed(bank: Bank, document: PrintedDocument, subject: Subject) -> bytes:
     """Return a document as a PDF with its proof."""
-    key = await document_keys.get_document_key(bank.pool, bank.vault, subject.at)
-    manifest = proofs.Manifest(
+    key = await signatures.get_document_key(bank.pool, bank.vault, subject.at)
+    manifest = signatures.Manifest(
         bank=document.bank.name,
         document=f"{document.title}, {document.subtitle}",
         customer_id=subject.customer_id,
         customer=document.recipient[0],
-        pockets=(proofs.NamedPocket(subject.pocket_id, subject.pocket), *subject.others),
+        pockets=(signatures.NamedPocket(subject.pocket_id, subject.pocket), *subject.others),
         at=subject.at,
         position=subject.position,
         figures=tuple(_figures(document)),
@@ -179,13 +178,13 @@ async def print_signed(bank: Bank, document: PrintedDocument, subject: Subject) 
     return await asyncio.to_thread(lambda: signed_files.attach(print_document(document), manifest, key))
 
 
-def _figures(document: PrintedDocument) -> Iterator[proofs.Figure]:
+def _figures(document: PrintedDocument) -> Iterator[signatures.Figure]:
     """Yield the displayed amounts and quantities, in display order."""
     for label, value in document.summary:
-        yield proofs.Figure(label, value)
+        yield signatures.Figure(label, value)
     for table in document.tables:
         rows = [*enumerate(table.rows, 1), *([("total", table.totals)] if table.totals else [])]
         for number, cells in rows:
             for column, cell in zip(table.columns, cells, strict=True):
                 if column.align == "right" and cell:
-                    yield proofs.Figure(f"{table.heading}, {number}, {column.name}", cell)
+                    yield signatures.Figure(f"{table.heading}, {number}, {column.name}", cell)

@@ -18,11 +18,11 @@ from billfold.platform.errors import NotFound
 from billfold.reports import confirmations, downloads
 from billfold.reports.confirmations import Capacity, capacity_at, get_confirmation
 from billfold.reports.downloads import check_url, open_file, temporary_url
-from billfold.reports.proofs import document_keys, signatures
-from billfold.reports.proofs.document_keys import KEYS_PATH
+from billfold.reports.proofs import signatures
 from billfold.reports.proofs.roots import store
 from billfold.reports.proofs.roots.store import prove_customer
 from billfold.reports.proofs.roots.types import CustomerProof
+from billfold.reports.proofs.signatures import KEYS_PATH
 
 _READS_REPORTS = with_scope("reports.read", "reports")
 _PATH = "/downloads/{file_id}"
@@ -101,9 +101,9 @@ _CACHED: Final = (b"cache-control", b"public, max-age=600")
 @get(KEYS_PATH, OPEN, with_scope("pockets.read", "pockets"), hidden=True, any_query=True)
 async def show_document_keys(bank: Bank) -> HttpResponse:
     """Return all public keys of the bank's documents as a JWKS, including earlier ones, for `billfold verify FILE`."""
-    keys = await document_keys.list_public_keys(bank.pool)
+    keys = await signatures.list_public_keys(bank.pool)
     if not keys:
-        keys = [(await document_keys.get_document_key(bank.pool, bank.vault, await bank.now())).public]
+        keys = [(await signatures.get_document_key(bank.pool, bank.vault, await bank.now())).public]
     return json_response(signatures.jwks_document(keys), 200, _CACHED)
 
 

@@ -13,12 +13,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row, console
 from billfold.cli.context import CliError
-from billfold.data_keys.data_key import DataShredded
+from billfold.data_keys.keys import DataShredded
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
-from billfold.screening import backlog, store
-from billfold.screening import hits as hit_store
+from billfold.screening import hits as screening_hits
+from billfold.screening import store
 from billfold.screening.hits import clear_hit, confirm_hit, describe_hit
 from billfold.screening.ofac_sdn import Progress as ReadProgress
 from billfold.screening.store import read_list, replace_current
@@ -62,7 +62,7 @@ async def import_list(
 )
 async def status(conn: Connection) -> Iterable[Row]:
     """Show the imported lists, latest first, and how many subjects are still to be compared with the current one."""
-    left = await backlog.count_left(conn)
+    left = await store.count_left(conn)
     return [
         (
             row.published_on,
@@ -85,14 +85,14 @@ async def hits(
     status: Annotated[HitStatus, typer.Option(case_sensitive=False, help="Which to list.")] = HitStatus.OPEN,
 ) -> Iterable[Row]:
     """List hits, newest first."""
-    rows = await hit_store.list_hits(bank.pool, status, HITS_SHOWN)
+    rows = await screening_hits.list_hits(bank.pool, status, HITS_SHOWN)
     return [await _hit_line(bank, row) for row in rows]
 
 
 @group.view(f"show {EXAMPLE_ID}")
 async def show(bank: Bank, hit_id: HitId) -> None:
     """Show a hit: the screened name, the listed name it resembles, and why."""
-    row = await hit_store.get_hit(bank.pool, hit_id)
+    row = await screening_hits.get_hit(bank.pool, hit_id)
     for line in await describe_hit(bank, row):
         console.print(escape(line), soft_wrap=True)
 
@@ -115,7 +115,7 @@ async def confirm(bank: Bank, hit_id: HitId, *, note: WhyNote) -> str:
 
 async def _hit_line(bank: Bank, row: HitRow) -> Row:
     try:
-        content = await hit_store.open_content(bank.pool, bank, row)
+        content = await screening_hits.open_content(bank.pool, bank, row)
     except DataShredded:
         return (row.hit_id, "(destroyed)", row.score, row.entry_uid, "(destroyed)", row.found_at)
     name, listed = escape(content.screened.name), escape(content.match.listed_name)

@@ -8,13 +8,11 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.audit import record as audit_record
-from billfold.audit.audited_rows import AuditedTable
-from billfold.audit.record import AuditedAction
-from billfold.data_keys.data_key import DataShredded
-from billfold.data_keys.keys import DataKeys
+from billfold.audit import record
+from billfold.audit.record import AuditedAction, AuditedTable
+from billfold.data_keys.keys import DataKeys, DataShredded
 from billfold.identity.operators import Operator
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin, ScheduledJob
@@ -141,13 +139,13 @@ async def clear_hit(bank: Bank, hit_id: UUID, *, operator: str, note: str, now: 
 
     Raises NotFound, Refused `sanctions-hit-decided`, `same-operator`.
     """
-    async with _deciding(bank, hit_id, "cleared", operator=operator) as (action, row):
+    async with _open_decision(bank, hit_id, "cleared", operator=operator) as (action, row):
         if any(Operator.are_same(operator, each) for each in row.cleared_by):
             raise Refused("same-operator", f"{operator} has cleared the hit before; another operator clears it too.")
         cleared_by = [*row.cleared_by, operator]
         is_cleared = len(cleared_by) == CLEARERS
         if is_cleared:
-            await jobs_store.schedule(action.conn, [ScheduledJob(DECIDED_JOB, hit_id, None, now)])
+            await scheduler.schedule(action.conn, [ScheduledJob(DECIDED_JOB, hit_id, None, now)])
         return await update_hit(
             action,
             hit_id,
@@ -163,8 +161,8 @@ async def confirm_hit(bank: Bank, hit_id: UUID, *, operator: str, note: str, now
 
     Raises NotFound, Refused `sanctions-hit-decided`.
     """
-    async with _deciding(bank, hit_id, "confirmed", operator=operator) as (action, row):
-        await jobs_store.schedule(action.conn, [ScheduledJob(DECIDED_JOB, hit_id, None, now)])
+    async with _open_decision(bank, hit_id, "confirmed", operator=operator) as (action, row):
+        await scheduler.schedule(action.conn, [ScheduledJob(DECIDED_JOB, hit_id, None, now)])
         return await update_hit(
             action,
             hit_id,
@@ -176,11 +174,11 @@ async def confirm_hit(bank: Bank, hit_id: UUID, *, operator: str, note: str, now
 
 
 @asynccontextmanager
-async def _deciding(
+async def _open_decision(
     bank: Bank, hit_id: UUID, verb: str, *, operator: str
 ) -> AsyncIterator[tuple[AuditedAction, HitRow]]:
     """Open the transaction of a decision about an open hit, with its entry in the bank's audit log."""
-    async with audit_record.audited(
+    async with record.audited(
         bank.pool,
         bank.vault,
         bank_customer_id(bank.seed),

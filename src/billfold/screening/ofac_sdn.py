@@ -52,12 +52,12 @@ def read_xml(path: Path, progress: Progress | None = None) -> types.SanctionsLis
     """Return the list in a file. Raises InvalidList with the line and the entry."""
     try:
         with path.open("rb") as file:
-            return _read(file, progress)
+            return _read_list(file, progress)
     except etree.XMLSyntaxError as wrong:
         raise InvalidList(f"is not well-formed XML: {wrong.msg}", line=wrong.lineno) from None
 
 
-def _read(file: BinaryIO, progress: Progress | None) -> types.SanctionsList:
+def _read_list(file: BinaryIO, progress: Progress | None) -> types.SanctionsList:
     entries: dict[int, types.ListEntry] = {}
     published_on, expected = None, None
     for element in _elements(file):
@@ -73,7 +73,7 @@ def _read(file: BinaryIO, progress: Progress | None) -> types.SanctionsList:
                 raise InvalidList(f"has more than {ENTRIES_MAX:,} entries", line=element.sourceline)
             if progress:
                 progress(len(entries))
-        _forget(element)
+        _free_element(element)
     if published_on is None:
         raise InvalidList("does not state when it was published (publshInformation)")
     if not entries or expected not in {None, len(entries)}:
@@ -112,7 +112,7 @@ def _check_root(root: Element) -> None:
         raise InvalidList(f"begins with {etree.QName(root).localname}, not with sdnList", line=root.sourceline)
 
 
-def _forget(element: Element) -> None:
+def _free_element(element: Element) -> None:
     """Free what was read, so that memory does not grow with the file."""
     element.clear()
     parent = element.getparent()
@@ -130,7 +130,7 @@ def _xml_entry(element: Element) -> types.ListEntry:
         raise InvalidList(
             f"its sdnType {_text(element, 'sdnType')!r} is unknown", line=element.sourceline, uid=uid
         ) from None
-    names = (_name(element), *(_name(each) for each in _each(element, "akaList", "aka")))
+    names = (_name(element), *(_name(each) for each in _child_elements(element, "akaList", "aka")))
     if not names[0].text or len(names) > types.NAMES_MAX:
         raise InvalidList(
             f"it has {'no name' if not names[0].text else 'too many names'}", line=element.sourceline, uid=uid
@@ -139,12 +139,12 @@ def _xml_entry(element: Element) -> types.ListEntry:
         uid=uid,
         kind=kind,
         names=tuple(each for each in names if each.text),
-        programs=tuple(_own_text(each) for each in _each(element, "programList", "program")),
+        programs=tuple(_own_text(each) for each in _child_elements(element, "programList", "program")),
         births=_births(element),
         countries=_xml_countries(element),
         ids=tuple(
             " ".join(filter(None, (_text(each, "idType"), _text(each, "idNumber"), _text(each, "idCountry"))))
-            for each in _each(element, "idList", "id")
+            for each in _child_elements(element, "idList", "id")
         ),
         remarks=_text(element, "remarks"),
     )
@@ -161,13 +161,13 @@ def _name(element: Element) -> ListedName:
 
 
 def _births(element: Element) -> tuple[types.Birth, ...]:
-    texts = [_text(each, "dateOfBirth") for each in _each(element, "dateOfBirthList", "dateOfBirthItem")]
+    texts = [_text(each, "dateOfBirth") for each in _child_elements(element, "dateOfBirthList", "dateOfBirthItem")]
     return tuple(birth for text in texts if (birth := read_birth(text)) is not None)
 
 
 def _xml_countries(element: Element) -> tuple[str, ...]:
     lists = (("addressList", "address"), ("nationalityList", "nationality"), ("citizenshipList", "citizenship"))
-    found = [_text(each, "country") for around, item in lists for each in _each(element, around, item)]
+    found = [_text(each, "country") for around, item in lists for each in _child_elements(element, around, item)]
     return tuple(dict.fromkeys(each for each in found if each))
 
 
@@ -179,7 +179,7 @@ def _published(element: Element) -> date:
         raise InvalidList(f"its Publish_Date {text!r} is not MM/DD/YYYY", line=element.sourceline) from None
 
 
-def _each(element: Element, around: str, item: str) -> Iterator[Element]:
+def _child_elements(element: Element, around: str, item: str) -> Iterator[Element]:
     for outer in element.iterchildren(f"{{*}}{around}"):
         yield from outer.iterchildren(f"{{*}}{item}")
 

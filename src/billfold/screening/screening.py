@@ -13,7 +13,7 @@ from billfold.accounts.counterparties.commands import SettleScreening
 from billfold.accounts.counterparties.rules.identifiers import bic_error
 from billfold.accounts.counterparties.store import find_payees, open_payees
 from billfold.accounts.counterparties.types import CounterpartyStatus, Payee, SanctionsStatus
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin, ScheduledJob
@@ -56,7 +56,7 @@ class CurrentList:
         return wallet_key(address) in self._wallets
 
 
-async def screen(bank: Bank, subjects: Sequence[Subject], *, now: datetime) -> int:
+async def screen_subjects(bank: Bank, subjects: Sequence[Subject], *, now: datetime) -> int:
     """Compare names with the list in force; return how many new hits there are. `now` is business time.
 
     A hit that already exists, cleared or not, is not reported again: same name of the same subject, and
@@ -77,7 +77,7 @@ async def screen(bank: Bank, subjects: Sequence[Subject], *, now: datetime) -> i
         unknown = ((hit_id, hit) for hit_id, hit in of_subject.items() if hit_id not in known)
         new.update(islice(unknown, NEW_HITS_MAX))
     rows = [await _new_row(bank, hit_id, *new[hit_id], now=now) for hit_id in sorted(new)]
-    return await _record(bank, rows) if rows else 0
+    return await _record_hits(bank, rows) if rows else 0
 
 
 def _find_all(index: NameIndex, subjects: Sequence[Subject], threshold: int) -> list[list[Match]]:
@@ -95,8 +95,8 @@ def _country_names() -> dict[str, str]:
     return dict(country_names(files("tzdata.zoneinfo").joinpath("iso3166.tab").read_text(encoding="utf-8")))
 
 
-async def _record(bank: Bank, rows: Sequence[HitRow]) -> int:
-    async with audit_record.audited(
+async def _record_hits(bank: Bank, rows: Sequence[HitRow]) -> int:
+    async with record.audited(
         bank.pool,
         bank.vault,
         bank_customer_id(bank.seed),
@@ -156,8 +156,8 @@ async def screen_counterparties(bank: Bank, keys: Sequence[Key]) -> None:
         if payee.status != CounterpartyStatus.UNLINKED
         for subject in subjects_of(customer_id, payee)
     ]
-    await screen(bank, subjects, now=await bank.now())
-    await _settle(bank, keys)
+    await screen_subjects(bank, subjects, now=await bank.now())
+    await _store_hit_statuses(bank, keys)
 
 
 def subjects_of(customer_id: UUID, payee: Payee) -> Iterator[Subject]:
@@ -177,7 +177,7 @@ def subjects_of(customer_id: UUID, payee: Payee) -> Iterator[Subject]:
         )
 
 
-async def _settle(bank: Bank, keys: Sequence[Key]) -> None:
+async def _store_hit_statuses(bank: Bank, keys: Sequence[Key]) -> None:
     """Store the status of the hits with their counterparties, repeating until it matches the last commit."""
     while keys:
         payees = await _load(bank, keys)

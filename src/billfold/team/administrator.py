@@ -12,9 +12,9 @@ from uuid import UUID
 from billfold.approvals.routes import actor_fields
 from billfold.approvals.store.approval_rules import requirement_for_change
 from billfold.approvals.types import Actor, ApprovalRequirement
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.audit.record import AuditedAction
-from billfold.events.notifications import notify as notification_notify
+from billfold.events.notifications import notify
 from billfold.identity.members import rules
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
@@ -57,7 +57,7 @@ async def audited(
 
     Raises Refused `forbidden` for anyone who may not change the team.
     """
-    async with audit_record.audited(
+    async with record.audited(
         by.pool,
         by.vault,
         by.customer_id,
@@ -90,7 +90,7 @@ async def notify_administrators(
     audited_action: AuditedAction, by: Administrator, kind: str, title: str, description: str
 ) -> None:
     """Notify the administrators, in the transaction of the change."""
-    await notification_notify.notify(
+    await notify.notify(
         audited_action.conn,
         by.vault,
         by.customer_id,

@@ -13,18 +13,16 @@ from billfold.approvals.authorization_requests import check_requester, open_cont
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
 from billfold.approvals.types import APPLY_AUTHORIZATION_REQUEST, AuthorizationRequestRow
 from billfold.data_keys.keys import DataKeys
-from billfold.identity.members import store as team_store
+from billfold.identity.members import store
 from billfold.identity.members.rules import CreateProgram, InviteMember, Member, MemberState
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory import find_customer
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.oauth import clients
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvalidInput, InvariantError, NotFound, Refused
-from billfold.team import invitations as team_invitations
-from billfold.team import members as team_members
-from billfold.team import service_users
+from billfold.team import invitations, members, service_users
 from billfold.team.administrator import Administrator
 from billfold.team.service_users import ServiceUser
 
@@ -43,7 +41,7 @@ async def apply_authorization_request(bank: Bank, customer_id: UUID, request_id:
     if change.status == "APPROVED" and change.applied_at is None:
         refused, made = None, None
         try:
-            made = await _make(bank, change, now)
+            made = await _apply_change(bank, change, now)
         except (Refused, NotFound, InvalidInput) as refusal:
             refused = refusal.code
         reason = {} if refused is None else {"reason": refused}
@@ -59,7 +57,7 @@ async def apply_authorization_request(bank: Bank, customer_id: UUID, request_id:
             refused=refused,
             resource_id=made or change.resource_id,
         )
-    await jobs_store.cancel(bank.pool, APPLY_AUTHORIZATION_REQUEST, request_id)
+    await scheduler.cancel(bank.pool, APPLY_AUTHORIZATION_REQUEST, request_id)
 
 
 async def run_apply_job(bank: Bank, appointment: ScheduledJob) -> None:
@@ -68,13 +66,13 @@ async def run_apply_job(bank: Bank, appointment: ScheduledJob) -> None:
     await apply_authorization_request(bank, appointment.customer_id, appointment.object_id)
 
 
-async def _make(bank: Bank, change: AuthorizationRequestRow, now: datetime) -> UUID | None:
+async def _apply_change(bank: Bank, change: AuthorizationRequestRow, now: datetime) -> UUID | None:
     """Apply a change; return the id of what was created, if anything."""
     content: dict[str, Any] = msgspec.json.decode(open_contacts(bank.vault, change).content)["change"]
     by = await _administrator(bank, change, content["scopes"], now=now)
     if change.action == "counterparty.create":
         counterparty = await _sealed(bank, change, content["counterparty"])
-        return await add_counterparty(bank, _link(change, counterparty, by.origin))
+        return await add_counterparty(bank, _counterparty_command(change, counterparty, by.origin))
     if change.action == "member.invite":
         return await _invite(by, change.request_id, msgspec.convert(content["invited"], InviteMember))
     if change.action == "service_user.create":
@@ -89,11 +87,9 @@ async def _make(bank: Bank, change: AuthorizationRequestRow, now: datetime) -> U
 async def _invite(by: Administrator, member_id: UUID, wanted: InviteMember) -> UUID:
     """Invite under the id of the request. Another process may have done so and died before recording it."""
     try:
-        return (
-            await team_store.get_member(by.pool, by.vault, by.customer_id, member_id=member_id, now=by.now)
-        ).member_id
+        return (await store.get_member(by.pool, by.vault, by.customer_id, member_id=member_id, now=by.now)).member_id
     except NotFound:
-        return _made(await team_invitations.invite(by, wanted, member_id=member_id)).member_id
+        return _require_made(await invitations.invite(by, wanted, member_id=member_id)).member_id
 
 
 async def _create_service_user(by: Administrator, request_id: UUID, wanted: CreateProgram) -> UUID | None:
@@ -101,7 +97,7 @@ async def _create_service_user(by: Administrator, request_id: UUID, wanted: Crea
     client_id = request_id.hex
     client = await clients.find_client(by.pool, client_id)
     if client is None:
-        client = _made(await service_users.create_service_user(by, wanted, client_id=client_id)).client
+        client = _require_made(await service_users.create_service_user(by, wanted, client_id=client_id)).client
     return client.member_id
 
 
@@ -109,11 +105,9 @@ async def _change_member(by: Administrator, action: str, member_id: UUID, conten
     match action:
         case "member.update":
             before = msgspec.convert(content.get("before"), MemberState | None)
-            await team_members.change_member(
-                by, member_id, role=content["role"], status=content["status"], before=before
-            )
+            await members.change_member(by, member_id, role=content["role"], status=content["status"], before=before)
         case "member.reinvite":
-            await team_invitations.resend_invitation(by, member_id, role=content["role"])
+            await invitations.resend_invitation(by, member_id, role=content["role"])
         case "service_user.add_key":
             key, replaces = content["public_key"], content["replaces"]
             try:
@@ -125,7 +119,7 @@ async def _change_member(by: Administrator, action: str, member_id: UUID, conten
             raise InvariantError(f"{action!r} is not a team change")
 
 
-def _made(result: Made | AuthorizationRequestRow) -> Made:
+def _require_made(result: Made | AuthorizationRequestRow) -> Made:
     """Return the result of an approved change, which must not be requested a second time."""
     if isinstance(result, AuthorizationRequestRow):
         raise InvariantError("an approved change was requested again")
@@ -140,7 +134,9 @@ async def _sealed(bank: Bank, change: AuthorizationRequestRow, fields: dict[str,
     return fields | {"details": seal_details(data_key, fields["type"], fields["details"])}
 
 
-def _link(change: AuthorizationRequestRow, change_fields: dict[str, Any], origin: Origin) -> AddCounterparty:
+def _counterparty_command(
+    change: AuthorizationRequestRow, change_fields: dict[str, Any], origin: Origin
+) -> AddCounterparty:
     who = {"caller": CALLER, "key": change.request_id, "customers": (change.customer_id,)}
     return msgspec.structs.replace(msgspec.convert({**change_fields, **who}, AddCounterparty), origin=origin)
 

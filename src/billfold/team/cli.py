@@ -9,20 +9,18 @@ import typer
 
 from billfold.cli.command import CommandGroup, Row, console, print_line, print_success
 from billfold.cli.context import CliError
-from billfold.events.email import outbox
-from billfold.events.email import templates as notices
-from billfold.identity.members import store as user_members
+from billfold.events.email import outbox, templates
+from billfold.identity.members import store as member_store
 from billfold.identity.partners.store import find_partner
-from billfold.identity.users import rules as user_rules
+from billfold.identity.users import rules
 from billfold.identity.users import store as user_store
 from billfold.identity.users.rules import User, UserRole
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
-from billfold.oauth import clients as operator_audit
-from billfold.oauth import grants
+from billfold.oauth import clients, grants
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
-from billfold.team import invitations as team_invitations
+from billfold.team import invitations
 from billfold.team.invitations import send_password_link as mail_password_link
 from billfold.team.members import notifying_of_effects
 
@@ -56,19 +54,19 @@ async def add(
     """Make a user a member of a customer, a partner or the bank; a new user gets a link to set a password."""
     team_id = await _team_of(bank, customer, partner=partner, of_bank=of_bank)
     async with bank.pool.acquire() as conn, conn.transaction():
-        existing = await user_store.find_user_by_email(conn, bank.vault, user_rules.check_email(email))
+        existing = await user_store.find_user_by_email(conn, bank.vault, rules.check_email(email))
         user_id = (
             existing.user_id
             if existing
-            else await user_members.create_user(
+            else await member_store.create_user(
                 conn, bank.vault, email=email, first_name=first_name, last_name=last_name, now=wall_now()
             )
         )
         async with await _notifying_of_effects(bank, conn, team_id):
-            member_id = await user_members.add_member(conn, team_id, user_id, role=role, now=await bank.now(conn))
-        await team_invitations.delete_invitation(conn, bank.vault, team_id, email=email)
+            member_id = await member_store.add_member(conn, team_id, user_id, role=role, now=await bank.now(conn))
+        await invitations.delete_invitation(conn, bank.vault, team_id, email=email)
         link = None if existing else await mail_password_link(bank, conn, user_id)
-        await operator_audit.record_member(bank, conn, team_id, member_id=member_id, action="member.added", role=role)
+        await clients.record_member(bank, conn, team_id, member_id=member_id, action="member.added", role=role)
     print_success(f"{email} is a member of {partner or ('the bank' if of_bank else team_id)} as {role}.")
     if link is not None:
         _print_link(email, link if show_link else None)
@@ -97,11 +95,11 @@ async def reset_mfa(bank: Bank, email: Email) -> str:
     """
     async with bank.pool.acquire() as conn, conn.transaction():
         user = await _user(bank, conn, email)
-        await user_members.reset_second_factors(conn, user.user_id)
+        await member_store.reset_second_factors(conn, user.user_id)
         await grants.revoke_user_tokens(conn, user.user_id)
-        notice = notices.factor_changed(user, "all second factors were reset", wall_now())
+        notice = templates.factor_changed(user, "all second factors were reset", wall_now())
         await outbox.queue_email(conn, bank.vault, user.email, notice=notice, now=wall_now())
-        await operator_audit.record_user(bank, conn, user.user_id, action="user.factor_changed")
+        await clients.record_user(bank, conn, user.user_id, action="user.factor_changed")
     return f"{email} sets up a second factor at the next sign-in."
 
 
@@ -112,7 +110,7 @@ async def deactivate(bank: Bank, email: Email) -> str:
         user = await _user(bank, conn, email)
         await deactivate_everywhere(bank, conn, user.user_id)
         await grants.revoke_user_tokens(conn, user.user_id)
-        await operator_audit.record_user(bank, conn, user.user_id, action="member.deactivated")
+        await clients.record_user(bank, conn, user.user_id, action="member.deactivated")
     return f"{email} is deactivated."
 
 
@@ -135,7 +133,7 @@ async def deactivate_everywhere(bank: Bank, conn: Connection, user_id: UUID) -> 
     async with AsyncExitStack() as effects:
         for team in await user_store.list_user_memberships(conn, user_id, only_active=True):
             await effects.enter_async_context(await _notifying_of_effects(bank, conn, team.customer_id))
-        await user_members.deactivate_user(conn, user_id)
+        await member_store.deactivate_user(conn, user_id)
 
 
 async def _notifying_of_effects(bank: Bank, conn: Connection, customer_id: UUID) -> AbstractAsyncContextManager[None]:

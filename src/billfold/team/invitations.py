@@ -13,14 +13,13 @@ from asyncpg import Record
 
 from billfold.approvals.authorization_requests import request_change
 from billfold.approvals.types import AuthorizationRequestRow
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.audit.record import AuditedAction
 from billfold.audit.rules import NewEntry
-from billfold.events.email import outbox
-from billfold.events.email import templates as notices
-from billfold.events.notifications import notify as notification_notify
+from billfold.events.email import outbox, templates
+from billfold.events.notifications import notify
 from billfold.identity.members import rules
-from billfold.identity.members import store as user_members
+from billfold.identity.members import store as member_store
 from billfold.identity.members.rules import Invitation, InviteMember, Member
 from billfold.identity.members.store import get_member
 from billfold.identity.users import email_links, passwords
@@ -126,10 +125,10 @@ async def _add_member(
     """Make the user a member, notify the administrators, and record it under the new member id."""
     customer_id, role = invitation.customer_id, invitation.role
     await conn.execute(_VERIFY_EMAIL, user.user_id, acceptance.wall)
-    member_id = await user_members.add_member(
+    member_id = await member_store.add_member(
         conn, customer_id, user.user_id, role=role, now=acceptance.now, member_id=invitation.member_id
     )
-    await notification_notify.notify(
+    await notify.notify(
         conn,
         acceptance.vault,
         customer_id,
@@ -148,7 +147,7 @@ async def _add_member(
         resource_id=member_id,
         details={"role": role},
     )
-    await audit_record.record(conn, acceptance.vault, entry, now=acceptance.wall)
+    await record.record(conn, acceptance.vault, entry, now=acceptance.wall)
     return member_id
 
 
@@ -156,7 +155,7 @@ async def _create_user(
     conn: Connection, acceptance: InvitationAcceptance, invitation: Invitation, *, first_name: str, last_name: str
 ) -> UUID:
     try:
-        return await user_members.create_user(
+        return await member_store.create_user(
             conn,
             acceptance.vault,
             email=invitation.email,
@@ -177,7 +176,7 @@ async def send_password_link(bank: Bank, conn: Connection, user_id: UUID) -> str
     secret = await email_links.create_link(conn, user_id, "welcome", now=wall_now())
     link = f"{bank.settings.auth_origin}/password?link={secret}"
     company = members[0].customer_name if members else bank.settings.bank_name
-    notice = notices.welcome(user, company, link)
+    notice = templates.welcome(user, company, link)
     await outbox.queue_email(conn, bank.vault, user.email, notice=notice, now=wall_now())
     return link
 
@@ -328,7 +327,7 @@ async def _send_link(conn: Connection, by: Administrator, invited: Member, secre
     uses = {("invitations.recipient", mailbox): 1, ("invitations.sender", by.customer_id): 1}
     await count_usage(conn, by.limits, uses, by.wall, code="invite-limit-reached")
     link = f"{by.pages}/invitation?link={secret}"
-    notice = notices.invitation(invited.first_name, by.customer_name, by.name, role=invited.role, link=link)
+    notice = templates.invitation(invited.first_name, by.customer_name, by.name, role=invited.role, link=link)
     await outbox.queue_email(conn, by.vault, invited.email, notice=notice, now=by.wall)
 
 

@@ -13,11 +13,10 @@ from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_R
 from billfold.approvals.store.reviews import find_blockers
 from billfold.approvals.types import ApprovalRequirement, AuthorizationRequestRow
 from billfold.audit.record import AuditedAction
-from billfold.events.email import outbox
-from billfold.events.email import templates as notices
-from billfold.events.notifications import notify as notification_notify
+from billfold.events.email import outbox, templates
+from billfold.events.notifications import notify
 from billfold.identity.members import rules
-from billfold.identity.members import store as user_members
+from billfold.identity.members import store as member_store
 from billfold.identity.members.rules import Member, MemberState
 from billfold.identity.members.store import get_member
 from billfold.identity.users import sessions
@@ -50,7 +49,7 @@ SELECT c.client_id, c.member_id, c.name, r.member_id AS maker_id,
 _MAKERS = [role for role, permissions in PERMISSIONS.items() if "team.write" in permissions]
 
 
-class _Effect(NamedTuple):
+class _MemberNotification(NamedTuple):
     """A notification: its type and texts, the name and value of its subject, and the member who caused it."""
 
     kind: str
@@ -69,7 +68,7 @@ async def notifying_of_effects(
     yield
     async for effect in _list_effects(conn, customer_id, now, wall=wall):
         if (effect.about, effect.cause) not in before:
-            await notification_notify.notify(
+            await notify.notify(
                 conn,
                 vault,
                 customer_id,
@@ -83,15 +82,15 @@ async def notifying_of_effects(
 
 async def _list_effects(
     conn: Connection, customer_id: UUID, now: datetime, *, wall: datetime
-) -> AsyncIterator[_Effect]:
+) -> AsyncIterator[_MemberNotification]:
     transfers = await TRANSFER_REQUESTS.list_pending(conn, customer_id, now=now)
     for request_id, blocker in (await find_blockers(conn, customer_id, transfers, kind=TRANSFER_REQUESTS)).items():
         title, about = "A transfer can no longer be approved", ("transfer_request_id", request_id)
-        yield _Effect("TRANSFER_REQUEST_BLOCKED", title, blocker, about)
+        yield _MemberNotification("TRANSFER_REQUEST_BLOCKED", title, blocker, about)
     changes = await AUTHORIZATION_REQUESTS.list_pending(conn, customer_id, now=now)
     for request_id, blocker in (await find_blockers(conn, customer_id, changes, kind=AUTHORIZATION_REQUESTS)).items():
         title, about = "A sensitive change can no longer be approved", ("authorization_request_id", request_id)
-        yield _Effect("SECURITY_ALERT", title, blocker, about)
+        yield _MemberNotification("SECURITY_ALERT", title, blocker, about)
     for row in await conn.fetch(_WITHOUT_MAKER, customer_id, wall, _MAKERS):
         of_team = row["member_id"] is not None
         noun = "service user" if of_team else "application"
@@ -100,7 +99,7 @@ async def _list_effects(
             "Anyone who has the private key can still act as it: replace its keys, or take it out of use."
         )
         about = ("member_id", row["member_id"]) if of_team else ("client_id", row["client_id"])
-        yield _Effect(
+        yield _MemberNotification(
             "SECURITY_ALERT", f"The maker of a key of {row['name']} has left", description, about, row["maker_id"]
         )
 
@@ -135,13 +134,13 @@ async def change_member(
     action = {None: "member.updated", "ACTIVE": "member.reactivated"}.get(status, "member.deactivated")
     details = {name: value for name, value in (("role", role), ("status", status)) if value is not None}
     async with audited(by, action, ("member", member_id), **details) as audited_action:
-        found = await _lock(audited_action, by, member_id, role=role, status=status)
+        found = await _lock_member(audited_action, by, member_id, role=role, status=status)
         is_so_already = role in {None, found.role} and status in {None, found.status}
         if before not in {None, MemberState(found.role, found.status)} and not is_so_already:
             raise Refused("content-changed", "The member has changed since the request. Send a new request.")
         terms = await _check_gift(audited_action, by, found, role=role, status=status)
         if terms is None:
-            return await _change(audited_action, by, found, role=role, status=status)
+            return await _change_member(audited_action, by, found, role=role, status=status)
         audited_action.skip()
     change = {"role": role, "status": status, "before": MemberState(found.role, found.status)}
     return await request_change(by, "member.update", ("member", member_id), change=change, terms=terms)
@@ -150,13 +149,13 @@ async def change_member(
 async def deactivate_member(by: Administrator, member_id: UUID) -> Member:
     """Deactivate an active member. Raises as `change_member`, also when they are not active."""
     async with audited(by, "member.deactivated", ("member", member_id)) as audited_action:
-        found = await _lock(audited_action, by, member_id, role=None, status="DEACTIVATED")
+        found = await _lock_member(audited_action, by, member_id, role=None, status="DEACTIVATED")
         if found.status != "ACTIVE":
             raise Refused("member-not-active", f"The member is {found.status}.")
-        return await _change(audited_action, by, found, role=None, status="DEACTIVATED")
+        return await _change_member(audited_action, by, found, role=None, status="DEACTIVATED")
 
 
-async def _lock(
+async def _lock_member(
     audited_action: AuditedAction, by: Administrator, member_id: UUID, role: Role | None, status: str | None
 ) -> Member:
     """Return a member, locked together with the administrators, of whom one must remain."""
@@ -183,7 +182,7 @@ async def _check_gift(
     return await check_grant(audited_action, by, permissions - had)
 
 
-async def _change(
+async def _change_member(
     audited_action: AuditedAction, by: Administrator, before: Member, role: Role | None, status: str | None
 ) -> Member:
     conn, member_id = audited_action.conn, before.member_id
@@ -212,12 +211,12 @@ async def _set_role(conn: Connection, by: Administrator, member: Member, role: R
 
 async def _set_status(conn: Connection, by: Administrator, member: Member, status: str) -> None:
     if status == "ACTIVE":
-        await _activate(conn, by, member)
+        await _activate_member(conn, by, member)
     else:
-        await _deactivate(conn, by, member)
+        await _deactivate_member(conn, by, member)
 
 
-async def _activate(conn: Connection, by: Administrator, member: Member) -> None:
+async def _activate_member(conn: Connection, by: Administrator, member: Member) -> None:
     """Reactivate a member; ended sessions and grants stay ended."""
     if member.client_id is not None:
         await clients.reactivate_client(conn, member.client_id)
@@ -225,21 +224,21 @@ async def _activate(conn: Connection, by: Administrator, member: Member) -> None
     assert member.user_id is not None
     if await user_store.find_user(conn, by.vault, member.user_id) is None:
         raise Refused("member-shut-out", "The operator of the bank has shut this person out.")
-    await user_members.add_member(conn, by.customer_id, member.user_id, role=member.role, now=by.now)
+    await member_store.add_member(conn, by.customer_id, member.user_id, role=member.role, now=by.now)
 
 
-async def _deactivate(conn: Connection, by: Administrator, member: Member) -> None:
+async def _deactivate_member(conn: Connection, by: Administrator, member: Member) -> None:
     """End the member's access here at once, including in every browser they are signed in with."""
     if member.client_id is not None:
         await clients.revoke_client(conn, member.client_id, now=by.wall)
         return
     assert member.user_id is not None
-    await user_members.deactivate_member(conn, by.customer_id, member.user_id, now=by.wall)
+    await member_store.deactivate_member(conn, by.customer_id, member.user_id, now=by.wall)
     await grants.revoke_member_grants(conn, by.customer_id, member.user_id, now=by.wall)
     await sessions.end_sessions(conn, member.user_id)
     user = await user_store.find_user(conn, by.vault, member.user_id)
     if user is not None:
-        notice = notices.access_ended(user, by.customer_name, by.wall)
+        notice = templates.access_ended(user, by.customer_name, by.wall)
         await outbox.queue_email(conn, by.vault, user.email, notice=notice, now=by.wall)
 
 

@@ -13,18 +13,15 @@ from billfold.http.operations import MAY_NEED_APPROVAL, delete, get, post, put, 
 from billfold.http.raw_request import in_body
 from billfold.http.responses import HttpResponse
 from billfold.http.schemas import one_of
-from billfold.identity.members import rules as team_types
-from billfold.identity.members import store as team_store
+from billfold.identity.members import rules
+from billfold.identity.members import store as member_store
 from billfold.identity.members.rules import CreateProgram, InviteMember, PublicKey
 from billfold.identity.users import store as user_store
 from billfold.identity.users.rules import PERMISSIONS, UserRole
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
 from billfold.platform.errors import InvalidInput, Refused
-from billfold.team import invitations as team_invitations
-from billfold.team import members as team_members
-from billfold.team import schemas
-from billfold.team import service_users as programs
+from billfold.team import invitations, members, schemas, service_users
 from billfold.team.administrator import calling_administrator
 from billfold.team.schemas import TeamMember, render_member
 
@@ -103,14 +100,16 @@ async def get_team(member: CustomerCaller, bank: Bank) -> schemas.Team:
 
     Phone numbers and last sign-ins are included for administrators, and for the caller.
     """
-    found = await team_store.list_team(bank.pool, bank.vault, member.customer_id, now=member.now)
+    found = await member_store.list_team(bank.pool, bank.vault, member.customer_id, now=member.now)
     return schemas.render_team(member.customer_id, found, private_of=partial(_may_see_private, member))
 
 
 @get("/api/v1/team/{member_id}/", READS, tag="team")
 async def get_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
     """Read one member."""
-    found = await team_store.get_member(bank.pool, bank.vault, member.customer_id, member_id=member_id, now=member.now)
+    found = await member_store.get_member(
+        bank.pool, bank.vault, member.customer_id, member_id=member_id, now=member.now
+    )
     return render_member(found, private=_may_see_private(member, found))
 
 
@@ -134,7 +133,7 @@ async def update_team_member(
         raise InvalidInput.at("body", msg="names nothing to change")
     by = await calling_administrator(member, bank)
     with in_body():
-        changed = await team_members.change_member(by, member_id, role=data.role, status=data.status)
+        changed = await members.change_member(by, member_id, role=data.role, status=data.status)
     return await _respond(bank, changed)
 
 
@@ -144,7 +143,7 @@ async def update_team_member(
 async def deactivate_team_member(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
     """Deactivate a member, a user or a service user: sessions, tokens and keys end."""
     by = await calling_administrator(member, bank)
-    return render_member(await team_members.deactivate_member(by, member_id))
+    return render_member(await members.deactivate_member(by, member_id))
 
 
 @post(
@@ -163,7 +162,7 @@ async def invite_team_member(member: CustomerCaller, bank: Bank, data: InviteMem
     """
     by = await calling_administrator(member, bank)
     with in_body():
-        invited = await team_invitations.invite(by, data)
+        invited = await invitations.invite(by, data)
     return await _respond(bank, invited)
 
 
@@ -181,24 +180,24 @@ async def resend_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> 
     An expired invitation may need the approval of a second user, if a rule of the team requires it.
     """
     by = await calling_administrator(member, bank)
-    return await _respond(bank, await team_invitations.resend_invitation(by, member_id))
+    return await _respond(bank, await invitations.resend_invitation(by, member_id))
 
 
 @delete("/api/v1/team/{member_id}/invite/", WRITES, status=200, refuses=("invite-not-pending",), tag="team")
 async def cancel_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember:
     """Cancel an invitation. Returns the invited member, who is not found afterwards."""
     by = await calling_administrator(member, bank)
-    return render_member(await team_invitations.cancel_invitation(by, member_id))
+    return render_member(await invitations.cancel_invitation(by, member_id))
 
 
-async def _respond(bank: Bank, changed: team_types.Member | AuthorizationRequestRow) -> TeamMember | HttpResponse:
+async def _respond(bank: Bank, changed: rules.Member | AuthorizationRequestRow) -> TeamMember | HttpResponse:
     """Return a member as they are now, or the request that awaits approval."""
     if isinstance(changed, AuthorizationRequestRow):
         return await respond_pending(bank, changed)
     return render_member(changed)
 
 
-def _may_see_private(member: CustomerCaller, other: team_types.Member) -> bool:
+def _may_see_private(member: CustomerCaller, other: rules.Member) -> bool:
     """Return whether the caller may see the private fields of a member."""
     own = member.access.member_id == other.member_id
     return own or "team.write" in PERMISSIONS[member.access.role]
@@ -224,7 +223,7 @@ async def create_service_user(
     """
     by = await calling_administrator(member, bank)
     with in_body():
-        created = await programs.create_service_user(by, data)
+        created = await service_users.create_service_user(by, data)
     if isinstance(created, AuthorizationRequestRow):
         return await respond_pending(bank, created)
     return schemas.render_service_user(created)
@@ -233,7 +232,7 @@ async def create_service_user(
 @get(_SERVICE_USER, READS, name="get_service_user", tag="team")
 async def get_service_user(member: CustomerCaller, bank: Bank, member_id: UUID) -> schemas.TeamProgram:
     """Read a service user."""
-    found = await programs.get_service_user(
+    found = await service_users.get_service_user(
         bank.pool, bank.vault, member.customer_id, member_id=member_id, now=member.now, wall=member.wall
     )
     return schemas.render_service_user(found)
@@ -242,7 +241,7 @@ async def get_service_user(member: CustomerCaller, bank: Bank, member_id: UUID) 
 @get(f"{_SERVICE_USER}keys/", READS, name="list_service_user_keys", tag="team")
 async def list_service_user_keys(member: CustomerCaller, bank: Bank, member_id: UUID) -> schemas.ProgramKeys:
     """List the public keys of a service user, newest first."""
-    found = await programs.get_service_user(
+    found = await service_users.get_service_user(
         bank.pool, bank.vault, member.customer_id, member_id=member_id, now=member.now, wall=member.wall
     )
     return schemas.ProgramKeys(items=[schemas.render_key(each) for each in found.keys])
@@ -290,7 +289,7 @@ async def revoke_service_user_key(member: CustomerCaller, bank: Bank, member_id:
 
     The last key cannot be revoked: deactivate the service user instead.
     """
-    await programs.revoke_service_user_key(await calling_administrator(member, bank), member_id, key_id)
+    await service_users.revoke_service_user_key(await calling_administrator(member, bank), member_id, key_id)
 
 
 async def _add_key(
@@ -298,7 +297,7 @@ async def _add_key(
 ) -> schemas.ProgramKey | HttpResponse:
     by = await calling_administrator(member, bank)
     with in_body():
-        added = await programs.add_service_user_key(by, member_id, public_key, replaces=replaces)
+        added = await service_users.add_service_user_key(by, member_id, public_key, replaces=replaces)
     return (
         await respond_pending(bank, added) if isinstance(added, AuthorizationRequestRow) else schemas.render_key(added)
     )

@@ -54,7 +54,9 @@ async def create_service_user(
     async with audited(by, "service_user.created", ("member", None), **details) as audited_action:
         terms = await check_grant(audited_action, by, rules.permissions_of("SERVICE", new.scopes))
         if terms is None:
-            return await _create(audited_action, by, new, public_key=wanted.public_key, client_id=client_id)
+            return await _create_service_user(
+                audited_action, by, new, public_key=wanted.public_key, client_id=client_id
+            )
         audited_action.skip()
     change = msgspec.to_builtins(wanted)
     return await request_change(
@@ -109,10 +111,10 @@ async def revoke_service_user_key(by: Administrator, member_id: UUID, key_id: st
             audited_action.conn, by.vault, by.customer_id, member_id=member_id, now=by.now, wall=by.wall
         )
         await clients.revoke_client_key(audited_action.conn, service_user.client.client_id, key_id, now=by.wall)
-        await _alert(audited_action, by, service_user, title="A key of a service user was revoked")
+        await _alert_administrators(audited_action, by, service_user, title="A key of a service user was revoked")
 
 
-async def _create(
+async def _create_service_user(
     audited_action: AuditedAction, by: Administrator, new: NewClient, *, public_key: str, client_id: str | None
 ) -> ServiceUser:
     conn = audited_action.conn
@@ -140,10 +142,12 @@ async def _register_key(
         key = await register(conn, client_id, public_key, now=by.wall, by=by.member_id)
     audited_action.details["key_id"] = key.key_id
     title = "The key of a service user was replaced" if replaces else "A key of a service user was added"
-    await _alert(audited_action, by, service_user, title=title)
+    await _alert_administrators(audited_action, by, service_user, title=title)
     return key
 
 
-async def _alert(audited_action: AuditedAction, by: Administrator, service_user: ServiceUser, title: str) -> None:
+async def _alert_administrators(
+    audited_action: AuditedAction, by: Administrator, service_user: ServiceUser, title: str
+) -> None:
     description = f"{by.name} changed the keys of the service user {service_user.client.name}."
     await notify_administrators(audited_action, by, "SECURITY_ALERT", title=title, description=description)

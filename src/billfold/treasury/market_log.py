@@ -87,11 +87,11 @@ async def market_change(conn: Connection, vault: Vault, origin: Origin) -> Async
     Rows that already differed from the log keep differing, unless the work writes them.
     """
     await conn.execute(_LOCK)
-    before = await _read(conn, FINGERPRINTS)
+    before = await _read_fingerprints(conn, FINGERPRINTS)
     yield
-    after = await _read(conn, FINGERPRINTS)
+    after = await _read_fingerprints(conn, FINGERPRINTS)
     changed = [each for each in before.keys() | after.keys() if before.get(each) != after.get(each)]
-    await _record(conn, vault, origin, _CHANGE, {each: after.get(each) for each in changed})
+    await _record_audit(conn, vault, origin, _CHANGE, {each: after.get(each) for each in changed})
 
 
 async def seconds_since_change(conn: Db) -> float:
@@ -107,19 +107,21 @@ async def begin_market_log(conn: Connection, vault: Vault) -> None:
     """
     await conn.execute(_LOCK)
     if await conn.fetchval(_IS_EMPTY, MARKET_LOG):
-        await _record(conn, vault, Origin.system(), "market.begin", await _read(conn, FINGERPRINTS))
+        await _record_audit(conn, vault, Origin.system(), "market.begin", await _read_fingerprints(conn, FINGERPRINTS))
 
 
 async def record_closing_prices(conn: Connection, vault: Vault, day: date) -> None:
     """Record the closing prices of a day, in the transaction that stores them."""
-    await _record(conn, vault, Origin.system(), "market.close", await _read(conn, _CLOSING_PRICES, day))
+    await _record_audit(
+        conn, vault, Origin.system(), "market.close", await _read_fingerprints(conn, _CLOSING_PRICES, day)
+    )
 
 
-async def _read(conn: Connection, query: str, *values: object) -> dict[Place, str]:
+async def _read_fingerprints(conn: Connection, query: str, *values: object) -> dict[Place, str]:
     return {(row["kind"], row["key"]): row["fingerprint"] for row in await conn.fetch(query, *values)}
 
 
-async def _record(
+async def _record_audit(
     conn: Connection, vault: Vault, origin: Origin, action: str, fingerprints: Mapping[Place, str | None]
 ) -> None:
     places = sorted(fingerprints)
@@ -167,11 +169,11 @@ class MarketRefresher:
         while True:
             await asyncio.sleep(self._pause())
             try:
-                await self.look()
+                await self.refresh()
             except Exception as error:  # noqa: BLE001 - keep the current market if the refresh fails
                 log.warning("market_refresh_failed", error=error_summary(error))
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Read what was imported, and activate a pending market when it is due."""
         newest = self._pending or self._market
         if newest.version != await market_version(self._pool):

@@ -33,12 +33,12 @@ class WaitingCash:
         waiting = [row["customer_id"] for row in await bank.pool.fetch(_WAITING, now)]
         results = WorkResults[UUID](Counter(), {})
         for first in range(0, len(waiting), _BATCH_SIZE):
-            await results.gather({each: _invest(bank, each) for each in waiting[first : first + _BATCH_SIZE]})
+            await results.gather({each: _invest_customer(bank, each) for each in waiting[first : first + _BATCH_SIZE]})
         for customer_id, error in results.failed.items():
             log.error("waiting_cash_not_invested", customer_id=str(customer_id), error=repr(error))
         self._done_for = version
         return len(waiting) - len(results.failed)
 
 
-async def _invest(bank: Bank, customer_id: UUID) -> None:
+async def _invest_customer(bank: Bank, customer_id: UUID) -> None:
     await bank.engine.submit(InvestWaitingCash(caller="market-data", key=new(), customers=(customer_id,)))

@@ -46,13 +46,13 @@ def check_serialized_book(
         return
     balances = ({**row, "balance": row["credits"] - row["debits"]} for row in accounts if row["live"])
     for table, bad_key, message in (
-        *_compare(streams.CUSTOMERS, customers, {head["customer_id"]: _values(image, _CUSTOMER_COLUMNS)}),
-        *_compare(
+        *_compare_rows(streams.CUSTOMERS, customers, {head["customer_id"]: _values(image, _CUSTOMER_COLUMNS)}),
+        *_compare_rows(
             streams.POCKETS,
             pockets,
             {each.pocket_id: _values(each, streams.POCKETS.columns[1:]) for each in image.pockets},
         ),
-        *_compare(streams.ACCOUNTS, balances, dict(_accounts_of(image))),
+        *_compare_rows(streams.ACCOUNTS, balances, dict(_accounts_of(image))),
         *_holds(image, head, liens),
     ):
         text = f"{message}, but the head's image differs"
@@ -63,7 +63,7 @@ def _values(each: object, names: Iterable[str]) -> dict[str, object]:
     return {name: getattr(each, name) for name in names}
 
 
-def _compare(table: Table, rows: Iterable[Any], image: dict[Any, dict[str, object]]) -> Iterator[_Difference]:
+def _compare_rows(table: Table, rows: Iterable[Any], image: dict[Any, dict[str, object]]) -> Iterator[_Difference]:
     """Compare rows with their copies in the image, by the last column of their key."""
     column = table.key[-1]
     for row in rows:
@@ -127,7 +127,7 @@ class LedgerWalk:
         self._done = 0
         self._all = 0
 
-    async def go(self) -> None:
+    async def check_customers(self) -> None:
         """Check every customer."""
         self._all = int(await self._conn.fetchval("SELECT coalesce(sum(version), 0) FROM ledger_head"))
         heads = await streams.TableReader.of(self._conn, LEDGER_HEADS)

@@ -134,15 +134,15 @@ async def check_fingerprints(
     tables = (*await tables_of_commands(conn), *AUDITED_TABLES) if tables is None else tuple(tables)
     rows = [f"SELECT FROM {each.table} UNION ALL SELECT FROM {each.fingerprints}" for each in tables]
     for fingerprinted in compress(tables, await any_rows(conn, rows)):
-        await _check(conn, findings, fingerprinted)
+        await _check_table(conn, findings, fingerprinted)
 
 
-async def _check(conn: Connection, findings: Findings, fingerprinted: FingerprintedTable) -> None:
+async def _check_table(conn: Connection, findings: Findings, fingerprinted: FingerprintedTable) -> None:
     cursor = await conn.cursor(_sql(fingerprinted), timeout=STATEMENT_TIMEOUT_SECONDS)
     while rows := await cursor.fetch(_BATCH_SIZE, timeout=STATEMENT_TIMEOUT_SECONDS):
         for row in rows:
             row_key = row["of_customer"], row["of_id"]
-            message = _wrong(fingerprinted, row, row["said"])
+            message = _describe_mismatch(fingerprinted, row, row["said"])
             findings.checked[fingerprinted.table] += row["is_there"]
             if message is not None:
                 own = zip(fingerprinted.key, row_key[1].split("/"), strict=False)
@@ -151,7 +151,7 @@ async def _check(conn: Connection, findings: Findings, fingerprinted: Fingerprin
                 findings.add(fingerprinted.table, key, message, certainty=certainty)
 
 
-def _wrong(fingerprinted: FingerprintedTable, row: Record, said: Sequence[str] | None) -> str | None:
+def _describe_mismatch(fingerprinted: FingerprintedTable, row: Record, said: Sequence[str] | None) -> str | None:
     if not row["is_there"]:
         return _DELETED if any(said or ()) else None
     if said is None:

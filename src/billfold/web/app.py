@@ -27,8 +27,7 @@ from billfold.http.counts import count_address
 from billfold.http.edge import EdgeMiddleware, create_clock_headers
 from billfold.http.raw_request import is_file_form, raw_request_of, read_body
 from billfold.http.responses import HttpResponse, methods_of, response_to
-from billfold.identity.users import sessions
-from billfold.identity.users import store as user_store
+from billfold.identity.users import sessions, store
 from billfold.ledger.bank import Bank
 from billfold.oauth.server.app import error_facts
 from billfold.pages.theme import MEDIA_TYPES, page_headers
@@ -73,9 +72,7 @@ class PageMiddleware:
             raw.body = await read_body(raw, receive, BODY_BYTES_MAX)
         raw.check_encoding()
         page = scope["state"][_CONTEXT] = PageContext(self._server, raw, receive)
-        page.session = await patiently(
-            lambda: user_store.find_session(pool, page.vault, page.cookie_hash, now=page.now)
-        )
+        page.session = await patiently(lambda: store.find_session(pool, page.vault, page.cookie_hash, now=page.now))
         if raw.method == "POST":
             page.check_origin()
             if not takes_file:

@@ -25,7 +25,7 @@ from markupsafe import escape
 
 from billfold.http.raw_request import RawRequest, has_control, is_uuid, parse_cookies
 from billfold.http.uploads import UploadTurns
-from billfold.identity.users import store as user_store
+from billfold.identity.users import store
 from billfold.identity.users.passkeys import RelyingParty
 from billfold.identity.users.passwords import PasswordGate
 from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW, ClientInfo, Membership, Session, User
@@ -240,7 +240,7 @@ class PageContext:
 
     async def memberships(self) -> list[Membership]:
         """Return the active memberships of the visitor, by the names of the companies."""
-        return await user_store.list_user_memberships(self.pool, self.user.user_id, only_active=True)
+        return await store.list_user_memberships(self.pool, self.user.user_id, only_active=True)
 
     def local_path(self, value: str | None) -> str:
         """Return the next page: a path of these pages. Raises `bad-request` for any other."""

@@ -22,14 +22,14 @@ from billfold.data_keys.rotation import SecretColumn, reseal
 from billfold.events.webhooks import subscriptions
 from billfold.http.serve import serve_https, serve_plain
 from billfold.identity.operators import Operator
-from billfold.identity.partners import store as partner_secrets
+from billfold.identity.partners import store
 from billfold.identity.users import totp
 from billfold.identity.users.contact_details import reseal_contact_details
 from billfold.ledger.bank import Bank
 from billfold.oauth import signing_keys
 from billfold.payments.crypto.chains import LOCAL_CHAINS
 from billfold.platform.clock import wall_now
-from billfold.platform.database import embedded as embedded_postgres
+from billfold.platform.database import embedded as database_embedded
 from billfold.platform.database.connection import connect, ensure_login
 from billfold.platform.database.embedded_programs import EmbeddedPostgresError
 from billfold.platform.database.pool import APP_ROLE
@@ -41,7 +41,7 @@ from billfold.wiring.open_bank import check_bank, check_start, initialize_databa
 from billfold.wiring.providers import check_adapters, check_file_store, check_linking_provider, until_paused
 
 SECRETS: Final = (
-    SecretColumn("partner_secret", ("partner_id", "secret_no"), partner_secrets.secret_context),
+    SecretColumn("partner_secret", ("partner_id", "secret_no"), store.secret_context),
     SecretColumn("subscription_secret", ("subscription_id", "secret_no"), subscriptions.secret_context),
     SecretColumn("authenticator", ("user_id",), totp.secret_place),
     SecretColumn("signing_key", ("key_id",), signing_keys.secret_place),
@@ -76,7 +76,7 @@ class EmbeddedDatabase:
 
     def __init__(self, state_dir: Path, report: StepReporter) -> None:
         self._state_dir = state_dir
-        self._server = embedded_postgres.start(state_dir, progress=report)
+        self._server = database_embedded.start(state_dir, progress=report)
         try:
             self.owner_dsn = asyncio.run(self._make())
         except BaseException:  # Ctrl-C too, which must not leave a server behind
@@ -93,14 +93,14 @@ class EmbeddedDatabase:
         if psutil.pid_exists(self._server.pid):
             return
         try:
-            dead, self._server = self._server, embedded_postgres.start(self._state_dir)
+            dead, self._server = self._server, database_embedded.start(self._state_dir)
         except EmbeddedPostgresError as error:
             raise CliError(f"The embedded database does not restart: {error}.", "It is tried again.") from error
         dead.hold.release()
 
     def close(self) -> None:
         """Release the server; the last process to do so stops it."""
-        embedded_postgres.stop(self._server)
+        database_embedded.stop(self._server)
 
 
 class ExternalDatabase:
@@ -221,7 +221,7 @@ class Wiring:
         """Return the address of the database without starting anything. Raises CliError."""
         if settings.database_url is not None:
             return ExternalDatabase(settings.database_url, None).dsn
-        dsn = embedded_postgres.find_running(settings.state_dir, DATABASE, APP_ROLE)
+        dsn = database_embedded.find_running(settings.state_dir, DATABASE, APP_ROLE)
         if dsn is None:
             raise CliError("The embedded database is not running.", "Run `billfold sandbox`, or `billfold worker`.")
         return dsn
@@ -270,9 +270,9 @@ class Wiring:
 
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Run the worker until `stop` is set."""
-        from billfold.wiring.scheduled_jobs import work  # noqa: PLC0415 - only a worker imports all that it does
+        from billfold.wiring.scheduled_jobs import run_worker  # noqa: PLC0415 - only a worker imports all that it does
 
-        await work(bank, stop)
+        await run_worker(bank, stop)
 
     async def ingest_files(self, bank: Bank) -> int:
         """Process the files that have arrived from the rails; return how many there were."""
@@ -299,8 +299,8 @@ class Wiring:
         folder = state_dir / "postgres"
         if folder.exists():
             report("Removing the database of the last time")
-            server = embedded_postgres.start(state_dir)
-            if not embedded_postgres.stop(server):
+            server = database_embedded.start(state_dir)
+            if not database_embedded.stop(server):
                 raise CliError("Another process uses the database.", "Stop the other sandbox first.")
             shutil.rmtree(folder)
         for name in (SANDBOX, "story.jsonl", "encryption.key", providers.SEALS):

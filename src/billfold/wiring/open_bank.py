@@ -37,15 +37,15 @@ from billfold.ledger.engine.engine import Engine
 from billfold.ledger.engine.pending_command import BatchRecorder, IdentifierLoader, ReferenceReaders
 from billfold.migrations import runner
 from billfold.onboarding.agreements.store import run_agreements_refresher
-from billfold.payments.ach import store as ach_entries
+from billfold.payments.ach import store as ach_store
 from billfold.payments.cards import store as card_store
-from billfold.payments.cards.authorizations import store as card_authorizations
+from billfold.payments.cards.authorizations import store as authorization_store
 from billfold.payments.cards.processor import CardProcessor
-from billfold.payments.crypto.deposits import store as crypto_deposits
+from billfold.payments.crypto.deposits import store as deposit_store
 from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.payments.crypto.withdrawals.store import load_open_withdrawals
 from billfold.payments.crypto.withdrawals.store import load_references as load_withdrawals
-from billfold.payments.custody import worker as custody_store
+from billfold.payments.custody import worker
 from billfold.payments.on_us.store import load_pending
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.wires.store import load_open_wires
@@ -60,7 +60,7 @@ from billfold.platform.database.replica import Replica, open_replica
 from billfold.platform.errors import InvariantError
 from billfold.platform.settings.kinds import NO_ADAPTER
 from billfold.platform.settings.settings import Settings
-from billfold.screening import hits as sanctions_hits
+from billfold.screening import hits
 from billfold.treasury.market_log import run_market_refresher
 from billfold.treasury.rules.catch_up import catch_up
 from billfold.wiring import initialize, providers
@@ -80,19 +80,19 @@ def load_rules() -> None:
 def reference_readers() -> ReferenceReaders:
     """Return the reader of each kind of reference."""
     return {
-        Reference.ACH_ENTRY: ach_entries.load_references,
+        Reference.ACH_ENTRY: ach_store.load_references,
         Reference.CARD: card_store.load_references,
-        Reference.CARD_AUTHORIZATION: card_authorizations.load_references,
+        Reference.CARD_AUTHORIZATION: authorization_store.load_references,
         Reference.COUNTERPARTY: counterparty_store.find_payees,
         Reference.CUSTOMER_PROFILE: customer_store.find_profiles,
         Reference.CRYPTO_WITHDRAWAL: load_withdrawals,
-        Reference.CRYPTO_DEPOSIT: crypto_deposits.load_references,
+        Reference.CRYPTO_DEPOSIT: deposit_store.load_references,
         Reference.DOCUMENT: document_store.find_referenced,
-        Reference.OPEN_ACH_ENTRIES: ach_entries.load_open_entries,
+        Reference.OPEN_ACH_ENTRIES: ach_store.load_open_entries,
         Reference.OPEN_WIRES: load_open_wires,
         Reference.OPEN_WITHDRAWALS: load_open_withdrawals,
-        Reference.SANCTIONS_HIT: sanctions_hits.find_standing_of_customers,
-        Reference.SECURITY_TRANSFER: custody_store.load_references,
+        Reference.SANCTIONS_HIT: hits.find_standing_of_customers,
+        Reference.SECURITY_TRANSFER: worker.load_references,
         Reference.SUSPENSE_ITEM: suspense_store.load_references,
         Reference.TRANSACTION: find_bank_bookings,
         Reference.WIRE: look_up_wires,
@@ -133,7 +133,7 @@ async def open_bank(
     """
     async with providers.bank_lease_of(settings), await _pool(dsn, pool_max, by_pooler=by_pooler) as pool:
         async with pool.acquire() as conn:
-            seed, vault, master = await _check(conn, settings)
+            seed, vault, master = await _check_and_read_keys(conn, settings)
             market = await _market(conn, settings)
         simulation = providers.simulation_of(settings, seed)
         engine = engine_of(pool, market, seed, settings=settings, vault=vault, screening=_screening(simulation))
@@ -168,7 +168,7 @@ async def _kept_fresh(bank: Bank) -> AsyncIterator[None]:
         yield
 
 
-async def _check(conn: Connection, settings: Settings) -> tuple[bytes, Vault, MasterKeys]:
+async def _check_and_read_keys(conn: Connection, settings: Settings) -> tuple[bytes, Vault, MasterKeys]:
     """Compare the settings with the bank; return its seed and its keys. Raises CliError."""
     identity, vault = await check_bank(conn, settings)
     master = await check_master_keys(conn, settings, vault)

@@ -11,8 +11,7 @@ from billfold.accounts.counterparties.requests import expire_verification
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, SCREENING_DUE, VERIFICATION_EXPIRY
 from billfold.accounts.customers.rules import CLOSED_JOB
 from billfold.accounts.pockets.commands import POCKET_CLOSED_JOB
-from billfold.approvals import execute_transfers as approved
-from billfold.approvals import types as approval_types
+from billfold.approvals import execute_transfers, types
 from billfold.approvals.authorization_requests import run_closed_job
 from billfold.approvals.store.requests import run_expiry_job
 from billfold.audit.seals import AuditSealer
@@ -26,24 +25,23 @@ from billfold.onboarding.applications import decisions
 from billfold.onboarding.applications.approval import run_approve_job
 from billfold.onboarding.applications.types import APPROVE_JOB, CHECK_JOB, EXPIRE_JOB, REPORT_JOB, TEAM_JOB
 from billfold.onboarding.rescreening import run_decided_job, screen_backlog
-from billfold.payments.ach import outbound as ach_windows
+from billfold.payments.ach import outbound
 from billfold.payments.ach.inbound_files import ACH_FILES_JOB, AchFileProcessor
 from billfold.payments.ach.micro_deposits import send_micro_deposits
 from billfold.payments.ach.returns import SUSPENSE_RETURN_JOB, queue_suspense_return
 from billfold.payments.ach.rules.entries import ACH_WINDOW
-from billfold.payments.cards import worker as card_authorizations
-from billfold.payments.cards import worker as cards
+from billfold.payments.cards import worker as card_worker
 from billfold.payments.cards.authorizations.commands import EXPIRY_JOB, LATE_JOB
 from billfold.payments.cards.cash_back.rules import CASH_BACK_JOB
 from billfold.payments.cards.cash_back.worker import give_month
 from billfold.payments.cards.commands import ORDER_JOB, STATUS_JOB
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles
-from billfold.payments.clearing.moves import MovedSettlements
 from billfold.payments.clearing.rules import BANK_DAY_CLOSED_JOB
+from billfold.payments.clearing.worker import MovedSettlements
 from billfold.payments.crypto.chains import Chains
 from billfold.payments.crypto.deposits.watcher import ChainWatchers, record_returned
 from billfold.payments.crypto.withdrawals.worker import withdrawal_senders
-from billfold.payments.custody import worker as custody
+from billfold.payments.custody import worker as custody_worker
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
 from billfold.payments.custody.worker import Custodian
 from billfold.payments.fedwire.booking import queue_held_return
@@ -60,7 +58,7 @@ from billfold.reports.statements.worker import StatementMaker
 from billfold.reports.tax.worker import TaxFormMaker
 from billfold.screening.screening import run_screening_job
 from billfold.screening.types import DECIDED_JOB
-from billfold.team import approved_changes as changing
+from billfold.team import approved_changes
 from billfold.treasury.worker import WaitingCash
 from billfold.wiring.providers import archive_of, email_transport_of, webhook_client_of
 from billfold.wiring.worker import PeriodicTask, Worker
@@ -69,7 +67,7 @@ if TYPE_CHECKING:
     from billfold.sandbox.simulated_providers import Simulation
 
 
-_EXPIRIES = approval_types.EXPIRE_AUTHORIZATION_REQUEST, approval_types.EXPIRE_TRANSFER_REQUEST
+_EXPIRIES = types.EXPIRE_AUTHORIZATION_REQUEST, types.EXPIRE_TRANSFER_REQUEST
 
 
 def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> JobRunners:
@@ -80,16 +78,16 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             WIRE_SEND: wires.run,
             "wire.suspense_return": queue_held_return,
             "crypto.suspense_return": record_returned,
-            ach_windows.COLLECT_JOB: ach_windows.collect_debits,
-            ach_windows.COUNT_SETTLED_JOB: ach_windows.count_settled,
+            outbound.COLLECT_JOB: outbound.collect_debits,
+            outbound.COUNT_SETTLED_JOB: outbound.count_settled,
             **_file_jobs(),
             SUSPENSE_RETURN_JOB: queue_suspense_return,
             UNCLAIMED_RETURN_JOB: return_unclaimed,
             DEPOSITS_DUE: send_micro_deposits,
-            ACH_WINDOW: ach_windows.AchWindows(simulation.ach.schedule_answer if simulation else None).open_window,
+            ACH_WINDOW: outbound.AchWindows(simulation.ach.schedule_answer if simulation else None).open_window,
             VERIFICATION_EXPIRY: expire_verification,
-            approval_types.APPLY_AUTHORIZATION_REQUEST: changing.run_apply_job,
-            approval_types.EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
+            types.APPLY_AUTHORIZATION_REQUEST: approved_changes.run_apply_job,
+            types.EXECUTE_TRANSFER_REQUEST: execute_transfers.run_execute_job,
             **dict.fromkeys(_EXPIRIES, run_expiry_job),
             CLOSED_JOB: run_closed_job,
             CHECK_JOB: decisions.run_check_job,
@@ -102,13 +100,13 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             CASH_BACK_JOB: give_month,
             DECIDED_JOB: run_decided_job,
             SCREENING_DUE: run_screening_job,
-            ORDER_JOB: cards.place_order,
-            STATUS_JOB: cards.report_status,
-            EXPIRY_JOB: card_authorizations.expire_hold,
-            LATE_JOB: card_authorizations.reverse_late,
-            POCKET_CLOSED_JOB: cards.close_cards,
+            ORDER_JOB: card_worker.place_order,
+            STATUS_JOB: card_worker.report_status,
+            EXPIRY_JOB: card_worker.expire_hold,
+            LATE_JOB: card_worker.reverse_late,
+            POCKET_CLOSED_JOB: card_worker.close_cards,
             FINISHED_JOB: run_finished_job,
-            **({DELIVERY: partial(custody.deliver, custodian)} if custodian else {}),
+            **({DELIVERY: partial(custody_worker.deliver, custodian)} if custodian else {}),
             **(simulation.job_runners() if simulation else {}),
         }
     )
@@ -124,7 +122,7 @@ def file_receivers() -> tuple[PeriodicTask, ...]:
     return (FedwireFileProcessor(), AchFileProcessor().process_all, CardSettlementFiles().process_all)
 
 
-async def work(bank: Bank, stop: asyncio.Event) -> None:
+async def run_worker(bank: Bank, stop: asyncio.Event) -> None:
     """Run the worker until `stop` is set."""
     tasks = (
         NotificationWorker(),

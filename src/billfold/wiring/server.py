@@ -191,8 +191,8 @@ def make_partner_app(bank: Bank, broadcaster: EventBroadcaster | None = None) ->
     """Return the Partner API of a bank; in a sandbox with the sandbox's operations."""
     if bank.settings.is_production:
         return create_partner_app(bank, operations=partner_operations(), broadcaster=broadcaster)
-    from billfold.sandbox.routes import operations as sandbox  # noqa: PLC0415 - production does not import the sandbox
+    from billfold.sandbox.routes import operations  # noqa: PLC0415 - production does not import the sandbox
 
-    api = sandbox.build_sandbox_app()
-    sandbox.open_sandbox(api, bank, broadcaster)
+    api = operations.build_sandbox_app()
+    operations.open_sandbox(api, bank, broadcaster)
     return api

@@ -35,10 +35,10 @@ from billfold.platform.database.connection import Pool
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import MarketDataStale
 from billfold.platform.telemetry.metrics import WORKER_FAILURES
-from billfold.reports import downloads as download_store
+from billfold.reports import downloads
 from billfold.reports.proofs.roots import store as root_store
 from billfold.reports.requests.worker import purge_reports
-from billfold.request_log import store as request_store
+from billfold.request_log import store as request_log_store
 
 ROWS_PER_STATEMENT = 5_000
 """Maximum number of rows of one table removed by one statement."""
@@ -107,7 +107,7 @@ async def purge(pool: Pool, wall: datetime, *, attempts_days: int, requests_days
     removed["delivery_attempt"] = await attempts.purge_attempts(
         pool, wall - timedelta(days=attempts_days), limit=ROWS_PER_STATEMENT
     )
-    removed["request_log"] = await request_store.purge_requests(
+    removed["request_log"] = await request_log_store.purge_requests(
         pool, wall - timedelta(days=requests_days), limit=ROWS_PER_STATEMENT
     )
     await aside.record(pool, failed, wall)
@@ -138,7 +138,7 @@ async def delete_orphan_files(pool: Pool, files: FileStore, wall: datetime) -> i
     orphans = []
     for start in range(0, len(old), ROWS_PER_STATEMENT):
         of_no_document = await document_store.find_orphaned_files(pool, old[start : start + ROWS_PER_STATEMENT])
-        orphans += await download_store.find_orphaned_parts(pool, of_no_document)
+        orphans += await downloads.find_orphaned_parts(pool, of_no_document)
     for key in orphans:
         await files.discard(key)
     return len(orphans)
@@ -170,11 +170,11 @@ class Worker:
         tasks = (
             do_long_jobs,
             do_due_work,
-            _Every(UNKNOWN_JOBS_SECONDS, report_unknown_jobs),
-            _Every(PURGE_SECONDS, purge_expired),
-            _Every(PURGE_SECONDS, purge_reports),
-            _Every(ORPHAN_FILES_SECONDS, purge_files),
-            _Every(SHRED_SECONDS, shred_after_retention),
+            _PeriodicTask(UNKNOWN_JOBS_SECONDS, report_unknown_jobs),
+            _PeriodicTask(PURGE_SECONDS, purge_expired),
+            _PeriodicTask(PURGE_SECONDS, purge_reports),
+            _PeriodicTask(ORPHAN_FILES_SECONDS, purge_files),
+            _PeriodicTask(SHRED_SECONDS, shred_after_retention),
         )
         self._tasks: Sequence[PeriodicTask] = (*tasks, *periodic_tasks)
         self._idle_seconds = pause_seconds
@@ -216,7 +216,7 @@ class Worker:
             return
 
 
-class _Every:
+class _PeriodicTask:
     """A task that is done periodically."""
 
     def __init__(self, seconds: float, task: PeriodicTask) -> None:
@@ -279,11 +279,11 @@ async def _catch_up_all(bank: Bank) -> int:
         _log_failure("due_work_failed", error, customer_id=customer_id, set_apart=is_apart)
     jobs = await _run_jobs(bank, "scheduled job", bank.job_runners.keys() - LONG_JOBS)
     closed = await close_bank_days(bank, now)
-    return _count(now, due_customers.happened + jobs, bank_days=closed)
+    return _log_completed_work(now, due_customers.happened + jobs, bank_days=closed)
 
 
 async def _run_long_jobs(bank: Bank) -> int:
-    return _count(await bank.now(), await _run_jobs(bank, "long job", bank.job_runners.keys() & LONG_JOBS))
+    return _log_completed_work(await bank.now(), await _run_jobs(bank, "long job", bank.job_runners.keys() & LONG_JOBS))
 
 
 async def _run_jobs(bank: Bank, aside_as: str, kinds: Collection[str]) -> Counter[str]:
@@ -315,7 +315,7 @@ async def report_unknown_jobs(bank: Bank) -> int:
     return 0
 
 
-def _count(now: datetime, happened: Counter[str], *, bank_days: int = 0) -> int:
+def _log_completed_work(now: datetime, happened: Counter[str], *, bank_days: int = 0) -> int:
     if work_done := happened.total() + bank_days:
         log.info("due_work_completed", now=now, bank_days=bank_days, **happened)
     return work_done

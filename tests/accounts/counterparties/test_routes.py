@@ -143,7 +143,7 @@ def by_id(counterparties):
 
 
 async def told_of(customer_desk, body):
-    """Return where a body is wrong, sorted."""
+    """Return the sorted locations of the errors of a response."""
     answer = (await customer_desk.ask("POST", PATH, body, status=422)).json()
     return sorted(".".join(map(str, each["loc"])) for each in answer["detail"])
 

@@ -26,7 +26,7 @@ async def guess(desk, counterparty, *amounts):
 
 
 async def sent(bank):
-    """Return how many micro-deposits the bank has paid for."""
+    """Return how many micro-deposits have been sent."""
     return await bank.pool.fetchval("SELECT count(*) FROM ach_entry WHERE description = 'ACCTVERIFY'")
 
 

@@ -26,7 +26,7 @@ async def world(partner_desks):
 
 
 async def pay_everything_out(customer_desk, manager, pocket):
-    """Send all that a Pocket holds by wire, its last fee to the cent included; return the wire's id."""
+    """Send the whole balance of a Pocket by wire, including the accrued fee; return the wire's id."""
     accrued = (await customer_desk.get(pocket.path))["portfolio"]["fees"]
     order = wire(pocket, 1, await wire_counterparty(customer_desk))
     order["transfer"]["amount"] = {"type": "FULL_WITHDRAWAL"}

@@ -24,7 +24,7 @@ async def freeze(partner, customer, status="FROZEN", reason="Court order 7/25"):
 
 @pytest.fixture
 async def partner(partner_desks):
-    """A partner who may do everything."""
+    """A partner with every feature enabled."""
     return await partner_desks("initech", features=("ccd", "customer_closure", "unverified_wires", "wires"))
 
 
@@ -33,7 +33,7 @@ def account(pocket):
 
 
 async def instructions(partner, pocket, other):
-    """Return the requests a partner can make for a customer: path -> bodies."""
+    """Return the bodies that a partner can send for a customer, by path."""
     own = await partner.facilitation()
     customer = pocket.customer
     counterparties, accounts = f"/api/v2/customers/{customer}/counterparties/", "/api/v1/service-accounts/"

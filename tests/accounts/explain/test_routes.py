@@ -59,7 +59,7 @@ def computed(formula, values):
 
 
 def recomputed(explained):
-    """Return the value that follows from the inputs alone, after redoing every part."""
+    """Return the value recomputed from the inputs and all parts of an explanation."""
     values: dict[str, list[Fraction]] = {}
     for each in explained["inputs"]:
         values.setdefault(each["symbol"], []).append(number(each["value"], each["unit"]))
@@ -141,7 +141,7 @@ async def check_earnings(desk, pocket, **query):
 
 @pytest.fixture
 async def pockets_of_seven_weeks(world):
-    """Two Pockets with seven weeks behind them, looked at on the way: a sale, bills moved, fees, money after hours."""
+    """Two Pockets after seven weeks with a sale, moved bills, fees and payments after hours."""
     pocket = await world.funded(700_000_00, weeks=52)
     other = await world.pocket(pocket.customer, weeks=13)
     for each in (pocket, other):

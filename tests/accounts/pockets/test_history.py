@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from tests.support.whole_bank import PARTNER
 
-from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets import store
 from billfold.accounts.pockets.commands import OpenPocket
 from billfold.accounts.pockets.store import Boundary
 from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
@@ -19,7 +19,7 @@ NONE = UUID(int=0)
 
 
 class Diary:
-    """Writes down the live state of Pockets as time goes by."""
+    """Records the live state of Pockets over time."""
 
     def __init__(self, bank, keys):
         self.bank, self.keys = bank, keys
@@ -27,13 +27,13 @@ class Diary:
         self.seen = []
 
     async def note(self, until=None):
-        """Move the clock on, then note the states just after that instant."""
+        """Advance the clock, then record the states just after that instant."""
         if until is not None:
             await self.clock.set_to(datetime.fromisoformat(until))
         now = await self.bank.now()
         for key in self.keys:
-            row = await pocket_store.get_pocket(self.bank.pool, *key)
-            self.seen.append((key, now, pocket_store.current_pocket_state(row)))
+            row = await store.get_pocket(self.bank.pool, *key)
+            self.seen.append((key, now, store.current_pocket_state(row)))
         # Nothing else happens at this instant.
         await self.clock.advance(timedelta(seconds=1))
 
@@ -99,7 +99,7 @@ async def diary(bank, new_holder):
 
 
 def plain(state):
-    """Return a state with its positions in no order."""
+    """Return a state with sorted positions."""
     return (frozenset(state.positions), *(getattr(state, name) for name in COUNTERS))
 
 
@@ -109,7 +109,7 @@ COUNTERS = ("cash", "earnings_basis", "inflow", "outflow", "fees", "realised")
 async def test_pocket_states_at_past_instants_equal_the_live_states(diary):
     # Just after the instant, since what happened at it belongs to what follows it.
     asked = [diary.boundary(key, at + timedelta(microseconds=1)) for key, at, _ in diary.seen]
-    found = await pocket_store.pocket_states_before(diary.bank.pool, asked)
+    found = await store.pocket_states_before(diary.bank.pool, asked)
     assert [plain(each) for each in found] == [plain(each) for _, _, each in diary.seen]
     assert len({plain(each) for each in found}) > 10
     assert any(each.fees for each in found)
@@ -124,14 +124,14 @@ async def test_cash_and_basis_equal_net_inflow_at_every_instant(diary):
 
 async def test_pocket_states_are_returned_in_request_order_and_equal_single_queries(diary):
     asked = [diary.boundary(key, at) for key, at, _ in reversed(diary.seen)]
-    together = await pocket_store.pocket_states_before(diary.bank.pool, asked)
-    alone = [(await pocket_store.pocket_states_before(diary.bank.pool, [boundary]))[0] for boundary in asked]
+    together = await store.pocket_states_before(diary.bank.pool, asked)
+    alone = [(await store.pocket_states_before(diary.bank.pool, [boundary]))[0] for boundary in asked]
     assert together == alone
 
 
 async def test_an_unknown_or_unopened_pocket_has_an_empty_state(diary):
     begin = datetime.fromisoformat("2024-01-01T00:00:00-05:00")
     boundaries = [diary.boundary((NONE, NONE), begin), diary.boundary(diary.keys[0], begin)]
-    found = await pocket_store.pocket_states_before(diary.bank.pool, boundaries)
+    found = await store.pocket_states_before(diary.bank.pool, boundaries)
     assert [plain(each) for each in found] == [(frozenset(), 0, 0, 0, 0, 0, 0)] * 2
-    assert await pocket_store.pocket_states_before(diary.bank.pool, []) == []
+    assert await store.pocket_states_before(diary.bank.pool, []) == []

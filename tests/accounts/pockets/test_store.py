@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from tests.support.whole_bank import PARTNER
 
-from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets import store
 from billfold.accounts.pockets.commands import OpenPocket, UpdatePocket
 from billfold.accounts.pockets.store import POCKETS_OF_CUSTOMERS, POCKETS_OF_PARTNER
 from billfold.platform import ids
@@ -15,7 +15,7 @@ from billfold.platform.errors import NotFound
 
 @pytest.fixture
 async def opened_pockets(bank, new_holder):
-    """Four Pockets of three customers, oldest first; the second of the first one is closed."""
+    """Four Pockets of three customers, oldest first; the second Pocket of the first customer is closed."""
     first, second, third = [await new_holder() for _ in range(3)]
     made = [(each.customer_id, each.pocket_id) for each in (first, second, third)]
     command: dict[str, Any] = {"caller": "test", "customers": (first.customer_id,)}
@@ -34,12 +34,12 @@ def keys(rows):
 async def test_a_pocket_is_read_with_its_cash_and_lots(bank, new_holder):
     holder = await new_holder()
     await holder.deposit(123_456_78)
-    row = await pocket_store.get_pocket(bank.pool, holder.customer_id, holder.pocket_id)
+    row = await store.get_pocket(bank.pool, holder.customer_id, holder.pocket_id)
     assert (row.inflow, row.outflow, row.fees) == (123_456_78, 0, 0)
     assert row.cash + row.earnings_basis == 123_456_78
     assert sum(row.positions().values()) == sum(row.lot_units) > 0
     with pytest.raises(NotFound):
-        await pocket_store.get_pocket(bank.pool, ids.new(), holder.pocket_id)
+        await store.get_pocket(bank.pool, ids.new(), holder.pocket_id)
 
 
 async def test_pocket_pages_go_forward_and_backward_from_any_cursor(bank, opened_pockets):
@@ -66,20 +66,20 @@ async def test_pockets_of_several_customers_are_listed_in_one_order(bank, opened
 
 
 async def test_closed_pockets_are_excluded_from_the_list_of_open_pockets(bank, opened_pockets):
-    everyone = await pocket_store.list_open(bank.pool, PARTNER, None, limit=10)
+    everyone = await store.list_open(bank.pool, PARTNER, None, limit=10)
     assert sorted(keys(everyone)) == sorted(opened_pockets[:3])
-    assert keys(await pocket_store.list_open(bank.pool, PARTNER, opened_pockets[0][0], limit=10)) == opened_pockets[:1]
-    assert len(await pocket_store.list_open(bank.pool, PARTNER, None, limit=2)) == 2
-    assert sorted(await pocket_store.list_ids(bank.pool, opened_pockets[0][0])) == sorted(
+    assert keys(await store.list_open(bank.pool, PARTNER, opened_pockets[0][0], limit=10)) == opened_pockets[:1]
+    assert len(await store.list_open(bank.pool, PARTNER, None, limit=2)) == 2
+    assert sorted(await store.list_ids(bank.pool, opened_pockets[0][0])) == sorted(
         [opened_pockets[0][1], opened_pockets[3][1]]
     )
-    assert sorted(keys(await pocket_store.list_by_id(bank.pool, opened_pockets[1:]))) == sorted(opened_pockets[1:])
+    assert sorted(keys(await store.list_by_id(bank.pool, opened_pockets[1:]))) == sorted(opened_pockets[1:])
 
 
 @pytest.mark.parametrize(
     ("sql", "arguments", "index"),
     [
-        (pocket_store._GET, (PARTNER, PARTNER), "pocket_pkey"),
+        (store._GET, (PARTNER, PARTNER), "pocket_pkey"),
         (POCKETS_OF_PARTNER.statements[True], (PARTNER, None, None, None, 30), "pocket_partner"),
         (POCKETS_OF_CUSTOMERS.statements[True], ([PARTNER], None, None, None, 30), "pocket_pkey"),
     ],

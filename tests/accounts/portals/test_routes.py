@@ -8,13 +8,13 @@ RAILS = ["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]
 
 
 def v1(pocket, portal=None):
-    """Return the older path of a Pocket's portals, or of one."""
+    """Return the v1 path of a Pocket's portals, or of one portal."""
     path = f"/api/v1/service-accounts/{pocket.id}/portals/"
     return path if portal is None else f"{path}{portal}/"
 
 
 def v2(pocket, portal=None):
-    """Return the path of a Pocket's portals, or of one."""
+    """Return the v2 path of a Pocket's portals, or of one portal."""
     path = f"{pocket.path}portals/"
     return path if portal is None else f"{path}{portal}/"
 

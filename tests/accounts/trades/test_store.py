@@ -29,7 +29,7 @@ async def book(conn, trade_id, place, *, pocket, kind="BUY", day=date(2025, 6, 1
 
 @pytest.fixture
 async def trade_ids(conn):
-    """One trade a day, the last two in one journal. Their ids, in order."""
+    """Insert one trade per day, the last two in one journal entry; return their ids in order."""
     await conn.execute(_HEAD, CUSTOMER, 3, AT + timedelta(days=2))
     made = [ids.new() for _ in range(4)]
     rows = ((1, 1, HERE, "BUY"), (2, 1, THERE, "BUY"), (3, 1, HERE, "SELL"), (3, 2, THERE, "BUY"))

@@ -14,7 +14,7 @@ PATH, FILE = "/api/v2/transactions/", "/api/v2/transactions.csv"
 
 
 def table(answer):
-    """Return the rows of a CSV answer."""
+    """Return the rows of a CSV response."""
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
     assert answer.headers["content-disposition"].startswith("attachment")
     return list(csv.DictReader(io.StringIO(answer.text)))
@@ -126,7 +126,7 @@ async def test_a_filtered_transaction_list_is_searched_in_batches(
 
 
 async def _searched(desk, path, filters):
-    """Return the ids of a list, which the way back from its end has as well."""
+    """Return the ids of a list, after checking that paging backwards yields the same ids."""
     pages: list[dict[str, Any]] = []
     cursor = ""
     while not pages or cursor:

@@ -15,7 +15,7 @@ def ids_of(items):
 
 
 def lists_of(pocket):
-    """Return the list of every level this Pocket's transactions are in."""
+    """Return the paths of the lists that contain a Pocket's transactions."""
     return [PARTNERS, f"/api/v2/customers/{pocket.customer}/transactions/", f"{pocket.path}transactions/"]
 
 
@@ -228,7 +228,7 @@ async def test_v1_shows_the_same_transactions(world):
 
 @pytest.fixture
 async def used_card(world):
-    """A Pocket with a wire, and an ACH credit that is taken for a card's while the test lasts."""
+    """A Pocket with a wire and an ACH credit, which is treated as a card transaction during the test."""
     pocket = await world.funded(50_000_00)
     await world.ach(pocket, 300_00)
     change = "UPDATE transaction SET type = $2, details = $3 WHERE type = $1"

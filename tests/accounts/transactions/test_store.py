@@ -31,7 +31,7 @@ VALUES ($1, $2, 'PAYMENT', gen_random_uuid(), $3, '2025-06-02', '2025-06-02', '2
 
 
 async def book(conn, entry_no, posting_no, pocket, activity_id, **changes):
-    """Write down one row of activity, a swept wire of a dollar unless `changes` say otherwise."""
+    """Insert one activity row: by default a swept wire of one dollar."""
     row = {"type": "WIRE", "direction": "CREDIT", "amount": 100, "swept": True, "details": "{}"}
     row |= changes
     await conn.execute(
@@ -54,7 +54,7 @@ async def book(conn, entry_no, posting_no, pocket, activity_id, **changes):
 
 @pytest.fixture
 async def activity_ids(conn):
-    """Four journals: in here, in there, out here, and a fee here. Their activity ids, in order."""
+    """Insert four journal entries (two credits, a debit, a fee); return their activity ids in order."""
     await conn.execute(_HEAD, CUSTOMER, AT + timedelta(minutes=4))
     made = [member_of(ids.new(), 1) for _ in range(4)]
     await book(conn, 1, 1, pocket=HERE, activity_id=made[0])

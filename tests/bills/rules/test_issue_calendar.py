@@ -2,7 +2,7 @@
 
 from datetime import date, timedelta
 
-from billfold.bills import market_data as packaged
+from billfold.bills import market_data
 from billfold.bills.rules.issue_calendar import TERMS, latest_maturity, simulated_bill
 from billfold.platform.calendars import Calendars, DayOverride
 
@@ -11,7 +11,7 @@ TUESDAYS_SINCE = date(2018, 12, 11)
 
 
 def test_the_issue_calendar_matches_every_real_issue_and_maturity(calendars):
-    regular = [row for row in packaged.auctions() if row.weeks in TERMS and row.issue_date >= TUESDAYS_SINCE]
+    regular = [row for row in market_data.auctions() if row.weeks in TERMS and row.issue_date >= TUESDAYS_SINCE]
 
     assert len(regular) == 1303
     for row in regular:
@@ -24,7 +24,7 @@ def test_the_issue_calendar_matches_every_real_issue_and_maturity(calendars):
 def test_a_simulated_bill_has_the_first_issue_of_the_real_bill_of_its_maturity(calendars):
     long_bills = [
         bill
-        for bill in packaged.securities()
+        for bill in market_data.securities()
         if bill.original_term in {"26-Week", "52-Week"} and bill.first_issue >= TUESDAYS_SINCE
     ]
 

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from billfold.bills import market_data as packaged
+from billfold.bills import market_data
 from billfold.bills.rules.market import Market
 from billfold.bills.rules.pricing import price_from_rate
 from billfold.bills.types import Auction, Bill, DailyRates, Quote, isin_of
@@ -138,7 +138,7 @@ def test_the_bid_is_the_published_rate_at_a_published_term(market):
     # 2025-06-05 published 4.19, 4.26 and 4.15 % for 4, 13 and 26 weeks.
     quotes = {
         quote.weeks: quote.discount_milli
-        for row in packaged.rates()
+        for row in market_data.rates()
         if row.day == date(2025, 6, 5)
         for quote in row.quotes
     }

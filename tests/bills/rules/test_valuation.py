@@ -97,7 +97,7 @@ def test_a_matured_bill_stays_at_par_with_zero_slope(flat_market, he0, hour, min
 
 
 def test_the_value_slope_does_not_exceed_par_on_the_night_of_a_maturity(flat_market, he0):
-    """The last tick is that of Wednesday 17:00; a slope of it would go on after midnight."""
+    """The last tick is on Wednesday at 17:00; its slope would continue after midnight."""
     market = flat_market(5_135, he0)
     for hours in range(-7, 9):
         now = et_instant(he0.maturity, 0) + timedelta(hours=hours)

@@ -77,7 +77,7 @@ def tls(tmp_path):
 
 
 class Server:
-    """Speaks as much SMTP as an e-mail needs; received commands are in `said`."""
+    """A minimal SMTP server; `said` holds the received commands."""
 
     def __init__(self, tls):
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,4 +1,4 @@
-"""The post: letters go out once, are tried again when they cannot, and are not kept."""
+"""The outbox: e-mails are sent once, retried after errors, and then deleted."""
 
 import socket
 from datetime import UTC, datetime, timedelta
@@ -9,8 +9,7 @@ from email.policy import default
 import pytest
 from tests.support.whole_bank import with_limits
 
-from billfold.events.email import outbox as letters
-from billfold.events.email import transports
+from billfold.events.email import outbox, transports
 from billfold.events.email.outbox import ATTEMPTS_MAX, SERVER_PAUSE, EmailSender
 from billfold.events.email.templates import EmailContent
 from billfold.events.email.transports import EmailRejected, FileEmailTransport, SmtpEmailTransport
@@ -23,7 +22,7 @@ NOTICE = EmailContent("A subject", "a secret link")
 
 
 class Carrier:
-    """Carries letters unless it is out of order."""
+    """A transport of e-mails that can be made to fail."""
 
     def __init__(self):
         self.out_of_order = False
@@ -37,7 +36,7 @@ class Carrier:
 
 @pytest.fixture
 async def queued_email(bank):
-    await letters.queue_email(bank.pool, bank.vault, "anna@b.example", notice=NOTICE, now=NOW)
+    await outbox.queue_email(bank.pool, bank.vault, "anna@b.example", notice=NOTICE, now=NOW)
 
 
 async def test_an_email_is_sent_once_and_its_text_is_deleted(bank, queued_email):
@@ -72,7 +71,7 @@ def stalling(monkeypatch):
 
 async def test_no_email_is_given_up_while_the_mail_server_stalls(bank, stalling, monkeypatch):
     for nth in range(12):
-        await letters.queue_email(bank.pool, bank.vault, f"anna{nth}@b.example", notice=NOTICE, now=NOW)
+        await outbox.queue_email(bank.pool, bank.vault, f"anna{nth}@b.example", notice=NOTICE, now=NOW)
     times = [NOW + nth * timedelta(hours=2) for nth in range(ATTEMPTS_MAX + 2)]
     calls, connect = [], stalling._connect
 
@@ -96,7 +95,7 @@ async def test_no_email_is_given_up_while_the_mail_server_stalls(bank, stalling,
 async def test_a_mailbox_over_its_daily_email_limit_does_not_delay_others(bank):
     with_limits(bank, {"emails.recipient": 2})
     for recipient in ("anna@b.example", "An.na+news@b.example", "ANNA@b.example", "ben@b.example"):
-        await letters.queue_email(bank.pool, bank.vault, recipient, notice=NOTICE, now=NOW)
+        await outbox.queue_email(bank.pool, bank.vault, recipient, notice=NOTICE, now=NOW)
     carrier, tomorrow = Carrier(), NOW + timedelta(days=1)
     await EmailSender(carrier, lambda: NOW)(bank)
     assert len(carrier.carried) == 3
@@ -105,7 +104,7 @@ async def test_a_mailbox_over_its_daily_email_limit_does_not_delay_others(bank):
     assert await list_failed(bank.pool) == []
     await EmailSender(carrier, lambda: tomorrow)(bank)
     assert len(carrier.carried) == 3
-    await letters.queue_email(bank.pool, bank.vault, "anna@b.example", notice=NOTICE, now=tomorrow)
+    await outbox.queue_email(bank.pool, bank.vault, "anna@b.example", notice=NOTICE, now=tomorrow)
     await EmailSender(carrier, lambda: tomorrow)(bank)
     assert [each.recipient for each in carrier.carried[3:]] == ["anna@b.example"]
 
@@ -121,13 +120,13 @@ async def test_a_retried_email_counts_once_toward_the_mailbox_limit(bank, queued
 
 
 async def test_a_timeout_while_recording_a_sent_email_does_not_mark_it_failed(bank, queued_email, monkeypatch):
-    record = letters.mark_email_sent
+    record = outbox.mark_email_sent
 
     async def too_slowly(*arguments):
         await record(*arguments)
         raise TimeoutError
 
-    monkeypatch.setattr(letters, "mark_email_sent", too_slowly)
+    monkeypatch.setattr(outbox, "mark_email_sent", too_slowly)
     with pytest.raises(TimeoutError):
         await EmailSender(Carrier(), lambda: NOW)(bank)
     assert await list_failed(bank.pool) == []
@@ -135,7 +134,7 @@ async def test_a_timeout_while_recording_a_sent_email_does_not_mark_it_failed(ba
 
 async def test_a_newline_in_an_email_subject_becomes_a_space(bank, tmp_path):
     notice = EmailContent("Ann\r\nBcc: everybody@b.example\u2028invites\x85you", "text")
-    await letters.queue_email(bank.pool, bank.vault, "anna@b.example", notice=notice, now=NOW)
+    await outbox.queue_email(bank.pool, bank.vault, "anna@b.example", notice=notice, now=NOW)
     assert await EmailSender(FileEmailTransport(tmp_path, SENDER), lambda: NOW)(bank) == 1
     (sent,) = [message_from_bytes(each.read_bytes(), policy=default) for each in tmp_path.iterdir()]
     assert (sent["Subject"], sent["Bcc"]) == ("Ann Bcc: everybody@b.example invites you", None)
@@ -151,7 +150,7 @@ async def test_an_unsendable_email_does_not_block_others(bank, queued_email, tmp
     sealed = b"broken" if content is None else bank.vault.seal(content, place)
     await bank.pool.execute("UPDATE outbound_email SET sealed = $1", sealed)
     for _ in range(3):
-        await letters.queue_email(bank.pool, bank.vault, "ben@b.example", notice=NOTICE, now=NOW)
+        await outbox.queue_email(bank.pool, bank.vault, "ben@b.example", notice=NOTICE, now=NOW)
     transport = FileEmailTransport(tmp_path, SENDER)
     assert await EmailSender(transport, lambda: NOW)(bank) == 3
     assert await EmailSender(transport, lambda: NOW + timedelta(minutes=1))(bank) == 0

@@ -1,4 +1,4 @@
-"""Notifications through the Customer API: everybody reads his own, a program all of them."""
+"""Notifications through the Customer API: users read their own, service users all of them."""
 
 from uuid import UUID
 

@@ -5,7 +5,7 @@ from tests.support.databases import as_owner
 from tests.support.events import notified
 from tests.support.oauth import member
 
-from billfold.audit import store as audit_store
+from billfold.audit import store
 from billfold.audit.rules import EntryFilter
 from billfold.events.notifications.payment_notifications import NotificationWorker, failing_notifier
 from billfold.events.webhooks.attempts import FailingSubscription
@@ -56,5 +56,5 @@ async def test_a_team_is_notified_when_a_subscription_fails_or_is_disabled(bank,
     assert {kind for kind, _ in rows} == {"SUBSCRIPTION_DELIVERY_FAILING"}
     assert sorted("410" in description for _, description in rows) == [False, True]
     wanted = EntryFilter(customer_id=holder.customer_id)
-    (entry,) = await audit_store.list_entries(bank.pool, wanted, limit=9)
+    (entry,) = await store.list_entries(bank.pool, wanted, limit=9)
     assert (entry.action, entry.actor) == ("subscription.disabled", "SYSTEM")

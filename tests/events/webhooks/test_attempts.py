@@ -8,8 +8,7 @@ from tests.support.events import NOW, PARTNER, add_customer, raise_event
 from billfold.events import sequencer
 from billfold.events.checks import CHECKS
 from billfold.events.schemas import Subscriber
-from billfold.events.webhooks import attempts, redelivery
-from billfold.events.webhooks import store as webhook_store
+from billfold.events.webhooks import attempts, redelivery, store
 from billfold.events.webhooks.store import Attempt, DeliveryOutcome
 from billfold.platform import ids
 from billfold.platform.database.checks import Findings, run_checks
@@ -19,7 +18,7 @@ FAILED, DELIVERED = DeliveryOutcome(state="failed"), DeliveryOutcome(state="deli
 
 
 async def queued(conn):
-    """A subscription and the delivery it waits for."""
+    """A subscription and its pending delivery."""
     wants = await subscribe(conn, Subscriber(PARTNER))
     event_id = await raise_event(conn, await add_customer(conn))
     await sequencer.sequence_events(conn, now=NOW)
@@ -27,7 +26,7 @@ async def queued(conn):
 
 
 def attempt_of(subscription_id, event_id, outcome, *, at=NOW):
-    """An attempt to deliver an event, with a response as its outcome has it."""
+    """Return an attempt to deliver an event, with the response that fits its outcome."""
     return Attempt(
         attempt_id=ids.new(),
         subscription_id=subscription_id,
@@ -45,7 +44,7 @@ async def attempt(conn, wants, event_id, outcome, at):
 
 
 async def listed(conn, wants):
-    return len(await webhook_store.ATTEMPTS.rows(conn, wants, None, limit=100))
+    return len(await store.ATTEMPTS.rows(conn, wants, None, limit=100))
 
 
 async def test_delivery_attempts_are_purged_together_when_the_last_is_old(conn):
@@ -83,5 +82,5 @@ async def test_delivery_attempts_are_purged_in_batches_oldest_first(conn):
         await sequencer.sequence_events(conn, now=NOW)
         await attempt(conn, wants, event_id, outcome=FAILED, at=NOW + nth * DAY)
     assert await attempts.purge_attempts(conn, NOW + 9 * DAY, limit=2) == 2
-    (left,) = await webhook_store.ATTEMPTS.rows(conn, wants, None, limit=100)
+    (left,) = await store.ATTEMPTS.rows(conn, wants, None, limit=100)
     assert left.called_at == NOW + 2 * DAY

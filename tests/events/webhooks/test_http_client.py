@@ -1,4 +1,4 @@
-"""Calls outside: to the address that was checked and no other, and bounded in every direction."""
+"""Webhook calls connect only to the checked address and are bounded in time and size."""
 
 import asyncio
 import socket
@@ -13,8 +13,7 @@ import pytest
 from tests.support.events import LOOPBACK, LastWords, always, answer, receiving
 
 from billfold.cli.tls import ensure_certificates
-from billfold.events.webhooks import http_client as guarded_http
-from billfold.events.webhooks import ssrf
+from billfold.events.webhooks import http_client, ssrf
 from billfold.events.webhooks.http_client import GuardedWebhookClient, check_url
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvalidInput
@@ -31,9 +30,9 @@ def http():
 @pytest.fixture
 def short_timeouts(monkeypatch):
     """Timeouts of the HTTP client are a fraction of a second."""
-    monkeypatch.setattr(guarded_http, "ANSWER_SECONDS", 0.2)
-    monkeypatch.setattr(guarded_http, "CONNECT_SECONDS", 0.2)
-    monkeypatch.setattr(guarded_http, "BODY_SECONDS", 0.1)
+    monkeypatch.setattr(http_client, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(http_client, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(http_client, "BODY_SECONDS", 0.1)
 
 
 async def post(http, url, body=b"{}"):
@@ -75,7 +74,7 @@ async def test_an_old_webhook_connection_is_replaced_after_a_new_dns_lookup(monk
         asked.append(host)
         return ["127.0.0.1"]
 
-    monkeypatch.setattr(guarded_http, "CONNECTION_SECONDS", 0.0)
+    monkeypatch.setattr(http_client, "CONNECTION_SECONDS", 0.0)
     async with receiving() as receiver:
         line = GuardedWebhookClient(allowed=LOOPBACK, resolve=resolve).connection(receiver.url)
         for _ in range(2):
@@ -192,7 +191,7 @@ async def test_a_silent_name_server_holds_up_neither_a_thread_nor_another_lookup
 
 
 async def test_a_host_that_resolves_to_a_private_address_later_is_not_called():
-    """The rebinding case: public when it was looked at, this machine when it is called."""
+    """DNS rebinding: the address is public when checked, and this machine when connected."""
     answers = [["93.184.216.34"], ["127.0.0.1"]]
     async with receiving() as receiver:
         port = int(receiver.url.split(":")[2].split("/")[0])

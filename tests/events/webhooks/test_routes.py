@@ -60,7 +60,7 @@ async def test_a_subscription_is_created_read_listed_changed_and_deleted(custome
 
 
 async def forget_keys(bank):
-    """Let a day go by: answers are kept no longer, once they are written down."""
+    """Let a day pass so that stored responses expire."""
     waiting = "SELECT EXISTS (SELECT 1 FROM idempotency_key WHERE status IS NULL)"
     while await bank.pool.fetchval(waiting):
         await asyncio.sleep(0)
@@ -213,7 +213,7 @@ async def test_events_are_resent_recovered_and_replayed_on_request(bank, custome
 
 
 async def failed(bank, subscription_id, event_id):
-    """Let a delivery fail, as a courier would write it down."""
+    """Record a failed delivery as the worker does."""
     now = wall_now()
     attempt = attempt_of(UUID(subscription_id), UUID(event_id), FAILED, at=now)
     async with bank.pool.acquire() as conn, conn.transaction():

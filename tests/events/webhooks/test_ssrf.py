@@ -1,4 +1,4 @@
-"""Addresses given by others: every spelling of what is not outside is found out."""
+"""Webhook addresses: every spelling of an internal address is refused."""
 
 import asyncio
 import socket

@@ -8,15 +8,14 @@ from tests.support.events import NOW, OTHER_PARTNER, PARTNER, SECRET, add_custom
 
 from billfold.events import sequencer
 from billfold.events.schemas import Subscriber
-from billfold.events.webhooks import attempts, redelivery, subscriptions
-from billfold.events.webhooks import store as webhook_store
+from billfold.events.webhooks import attempts, redelivery, store, subscriptions
 from billfold.events.webhooks.store import RetryPolicy
 from billfold.events.webhooks.subscriptions import ChangedSubscription
 from billfold.platform import ids
 from billfold.platform.errors import NotFound
 
 OWNER = Subscriber(PARTNER)
-LISTED = webhook_store.SUBSCRIPTIONS[OWNER.level]
+LISTED = store.SUBSCRIPTIONS[OWNER.level]
 POLICY = RetryPolicy(
     retry_on_status_codes=[502],
     backoff_coefficient=1.5,
@@ -33,10 +32,10 @@ async def update(conn, subscription_id, *, now=NOW, **changes):
 
 
 async def secrets_of(conn, subscription_id, now):
-    """The secrets a courier signs with at an instant."""
-    courier = await attempts.register_worker(conn, now)
-    await conn.execute("UPDATE subscription_queue SET worker_no = $1", courier)
-    lane = await attempts.read_queue(conn, VAULT, subscription_id, worker_no=courier, now=now)
+    """Return the secrets with which a worker signs at an instant."""
+    worker_no = await attempts.register_worker(conn, now)
+    await conn.execute("UPDATE subscription_queue SET worker_no = $1", worker_no)
+    lane = await attempts.read_queue(conn, VAULT, subscription_id, worker_no=worker_no, now=now)
     assert lane is not None
     return lane.secrets
 
@@ -55,7 +54,7 @@ async def test_a_created_subscription_has_the_requested_fields(conn):
     )
     assert (made.status, made.events, made.retry_policy) == ("enabled", list(EVERYTHING), POLICY)
     assert made.time_created == made.updated_at == NOW
-    assert await webhook_store.get_subscription(conn, OWNER, made.id) == made
+    assert await store.get_subscription(conn, OWNER, made.id) == made
 
 
 async def test_a_subscription_secret_is_stored_encrypted(conn):
@@ -74,7 +73,7 @@ async def test_operations_on_a_foreign_subscription_raise_not_found(conn):
         (OWNER, ids.new()),
     ):
         for attempt in (
-            webhook_store.get_subscription(conn, owner, foreign),
+            store.get_subscription(conn, owner, foreign),
             subscriptions.delete_subscription(conn, owner, foreign, now=NOW),
             subscriptions.update_subscription(
                 conn, VAULT, owner, subscription_id=foreign, changes=ChangedSubscription(), now=NOW
@@ -111,7 +110,7 @@ async def test_subscriptions_are_listed_newest_first_and_back(conn):
 
 async def test_updating_a_subscription_changes_only_the_given_fields(conn):
     wants = await subscribe(conn, OWNER)
-    was = await webhook_store.get_subscription(conn, OWNER, wants)
+    was = await store.get_subscription(conn, OWNER, wants)
     later = NOW + timedelta(hours=1)
     now = await update(conn, wants, now=later, description="new", retry_policy=POLICY)
     assert (now.description, now.retry_policy, now.updated_at) == ("new", POLICY, later)
@@ -136,10 +135,10 @@ async def test_deleting_a_subscription_deletes_its_secret_and_queue(conn):
     await sequencer.sequence_events(conn, now=NOW)
     await subscriptions.delete_subscription(conn, OWNER, wants, now=NOW)
     with pytest.raises(NotFound):
-        await webhook_store.get_subscription(conn, OWNER, wants)
+        await store.get_subscription(conn, OWNER, wants)
     assert await LISTED.rows(conn, OWNER.key, limit=30) == []
-    courier = await attempts.register_worker(conn, NOW)
-    assert await attempts.claim_queues(conn, courier, NOW, failing=False, limit=9, per_subscriber=9) == []
+    worker_no = await attempts.register_worker(conn, NOW)
+    assert await attempts.claim_queues(conn, worker_no, NOW, failing=False, limit=9, per_subscriber=9) == []
     assert await conn.fetchval("SELECT count(*) FROM subscription_secret") == 0
 
 
@@ -147,8 +146,8 @@ async def test_enabling_a_subscription_makes_its_queued_deliveries_due(conn):
     wants = await subscribe(conn, OWNER)
     await raise_event(conn, await add_customer(conn))
     await sequencer.sequence_events(conn, now=NOW)
-    courier = await attempts.register_worker(conn, NOW)
+    worker_no = await attempts.register_worker(conn, NOW)
     await update(conn, wants, status="disabled")
-    assert await attempts.claim_queues(conn, courier, NOW, failing=False, limit=9, per_subscriber=9) == []
+    assert await attempts.claim_queues(conn, worker_no, NOW, failing=False, limit=9, per_subscriber=9) == []
     await update(conn, wants, status="enabled")
-    assert await attempts.claim_queues(conn, courier, NOW, failing=False, limit=9, per_subscriber=9) == [wants]
+    assert await attempts.claim_queues(conn, worker_no, NOW, failing=False, limit=9, per_subscriber=9) == [wants]

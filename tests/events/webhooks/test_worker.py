@@ -1,4 +1,4 @@
-"""The courier against receivers of every kind: all they are owed, in order, and no more."""
+"""The webhook dispatcher with receivers of every kind: each event arrives once and in order."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from tests.support.events import (
     PARTNER,
     SECRET,
     VAULT,
-    Town,
+    WebhookScenario,
     add_customer,
     always,
     answer,
@@ -26,9 +26,7 @@ from typing_extensions import override
 
 from billfold.events import sequencer
 from billfold.events.schemas import Subscriber
-from billfold.events.webhooks import attempts, redelivery, subscriptions
-from billfold.events.webhooks import http_client as guarded_http
-from billfold.events.webhooks import store as webhook_store
+from billfold.events.webhooks import attempts, http_client, redelivery, store, subscriptions
 from billfold.events.webhooks.http_client import GuardedWebhookClient
 from billfold.events.webhooks.store import EventSimulation, RetryPolicy
 from billfold.events.webhooks.subscriptions import ChangedSubscription
@@ -48,53 +46,55 @@ POLICY = RetryPolicy(
 
 
 @pytest.fixture
-async def town(database_dsn):
+async def scenario(database_dsn):
     pool = await create_pool(database_dsn, min_size=2)
-    yield Town(pool, await add_customer(pool))
+    yield WebhookScenario(pool, await add_customer(pool))
     await pool.close()
 
 
-async def test_webhook_events_arrive_in_order_over_one_connection(town):
+async def test_webhook_events_arrive_in_order_over_one_connection(scenario):
     async with receiving() as receiver:
-        wants = await town.subscribe(receiver)
-        happened = await town.happen(120)
-        await town.work()
+        wants = await scenario.subscribe(receiver)
+        happened = await scenario.happen(120)
+        await scenario.work()
         assert [each.event["event_id"] for each in receiver.requests] == happened
         assert [each.event["sequence"] for each in receiver.requests] == list(range(1, 121))
         assert [each.event["previous_sequence"] for each in receiver.requests] == list(range(120))
         assert receiver.connections == 1
-    assert await town.states(wants) == ["delivered"] * 120
-    assert set(await town.attempts(wants)) == {(200, "OK")}
+    assert await scenario.states(wants) == ["delivered"] * 120
+    assert set(await scenario.attempts(wants)) == {(200, "OK")}
 
 
-async def test_a_failing_delivery_queue_does_not_block_other_queues(town):
+async def test_a_failing_delivery_queue_does_not_block_other_queues(scenario):
     async with receiving() as good, receiving() as bad:
-        wants, broken = await town.subscribe(good), await town.subscribe(bad)
+        wants, broken = await scenario.subscribe(good), await scenario.subscribe(bad)
         set_secret = "UPDATE subscription_secret SET sealed = $2 WHERE subscription_id = $1"
-        sealed = await town.pool.fetchval("SELECT sealed FROM subscription_secret WHERE subscription_id = $1", broken)
-        await town.pool.execute(set_secret, broken, b"broken")
-        await town.happen(3)
-        await town.work()
-        assert await town.states(wants) == ["delivered"] * 3
-        assert [(each.kind, each.item) for each in await list_failed(town.pool)] == [("webhook queue", str(broken))]
-        await town.pool.execute(set_secret, broken, sealed)
-        town.now += timedelta(minutes=1)
-        await town.work()
-        assert (await town.states(broken), await list_failed(town.pool)) == (["delivered"] * 3, [])
+        sealed = await scenario.pool.fetchval(
+            "SELECT sealed FROM subscription_secret WHERE subscription_id = $1", broken
+        )
+        await scenario.pool.execute(set_secret, broken, b"broken")
+        await scenario.happen(3)
+        await scenario.work()
+        assert await scenario.states(wants) == ["delivered"] * 3
+        assert [(each.kind, each.item) for each in await list_failed(scenario.pool)] == [("webhook queue", str(broken))]
+        await scenario.pool.execute(set_secret, broken, sealed)
+        scenario.now += timedelta(minutes=1)
+        await scenario.work()
+        assert (await scenario.states(broken), await list_failed(scenario.pool)) == (["delivered"] * 3, [])
 
 
-async def test_a_delivery_is_verified_by_third_party_webhook_libraries(town):
-    town.now = wall_now()
+async def test_a_delivery_is_verified_by_third_party_webhook_libraries(scenario):
+    scenario.now = wall_now()
     secret = "whsec_" + "c2VjcmV0" * 4
     async with receiving() as plain, receiving() as prefixed:
-        await town.subscribe(plain)
-        rotated = await town.subscribe(prefixed, shared_secret="an old secret, soon replaced")
+        await scenario.subscribe(plain)
+        rotated = await scenario.subscribe(prefixed, shared_secret="an old secret, soon replaced")
         changes = ChangedSubscription(shared_secret=secret)
         await subscriptions.update_subscription(
-            town.pool, VAULT, OWNER, subscription_id=rotated, changes=changes, now=town.now
+            scenario.pool, VAULT, OWNER, subscription_id=rotated, changes=changes, now=scenario.now
         )
-        await town.happen()
-        await town.work()
+        await scenario.happen()
+        await scenario.work()
     one, two = plain.requests[0], prefixed.requests[0]
     assert two.headers["webhook-signature"].count("v1,") == 2
     for key, got in ((SECRET.encode(), one), (secret, two), (b"an old secret, soon replaced", two)):
@@ -122,29 +122,29 @@ def verified_by_node(*deliveries):
     return ran.stdout.splitlines()
 
 
-async def test_a_delivery_answered_with_500_is_retried_while_later_events_are_delivered(town):
+async def test_a_delivery_answered_with_500_is_retried_while_later_events_are_delivered(scenario):
     async with receiving() as receiver:
-        wants = await town.subscribe(receiver, retry_policy=POLICY)
-        first, second, third = await town.happen(3)
+        wants = await scenario.subscribe(receiver, retry_policy=POLICY)
+        first, second, third = await scenario.happen(3)
 
         async def script(request):
             return answer(500 if request.id == first else 204)
 
         receiver.script = script
-        await town.work()
+        await scenario.work()
         assert [each.id for each in receiver.requests] == [first, second, third]
-        assert await town.states(wants) == ["pending", "delivered", "delivered"]
+        assert await scenario.states(wants) == ["pending", "delivered", "delivered"]
         for seconds in (23, 15, 300):
-            town.now += timedelta(seconds=seconds)
-            await town.work()
+            scenario.now += timedelta(seconds=seconds)
+            await scenario.work()
         assert [each.id for each in receiver.requests[3:]] == [first, first]
         assert len({each.body for each in receiver.requests if each.id == first}) == 1
-    assert await town.states(wants) == ["failed", "delivered", "delivered"]
-    attempts = await town.attempts(wants)
+    assert await scenario.states(wants) == ["failed", "delivered", "delivered"]
+    attempts = await scenario.attempts(wants)
     assert sorted(attempts) == [(204, "No Content")] * 2 + [(500, "Internal Server Error")] * 3
 
 
-async def test_a_failed_delivery_without_a_retry_policy_is_not_retried(town):
+async def test_a_failed_delivery_without_a_retry_policy_is_not_retried(scenario):
     async def disconnect(_):
         return None
 
@@ -154,116 +154,116 @@ async def test_a_failed_delivery_without_a_retry_policy_is_not_retried(town):
         (disconnect, (0, "hung up without an answer")),
     ):
         async with receiving(script) as receiver:
-            wants = await town.subscribe(receiver)
-            await town.happen()
-            await town.work()
-            assert await town.attempts(wants) == [attempt]
-            assert await town.states(wants) == ["failed"]
-            await subscriptions.delete_subscription(town.pool, OWNER, wants, now=town.now)
+            wants = await scenario.subscribe(receiver)
+            await scenario.happen()
+            await scenario.work()
+            assert await scenario.attempts(wants) == [attempt]
+            assert await scenario.states(wants) == ["failed"]
+            await subscriptions.delete_subscription(scenario.pool, OWNER, wants, now=scenario.now)
 
 
-async def test_a_410_response_disables_the_subscription(town):
+async def test_a_410_response_disables_the_subscription(scenario):
     async with receiving(always(answer(410))) as receiver:
-        wants = await town.subscribe(receiver, retry_policy=POLICY)
-        await town.happen(3)
-        await town.work()
+        wants = await scenario.subscribe(receiver, retry_policy=POLICY)
+        await scenario.happen(3)
+        await scenario.work()
         assert len(receiver.requests) == 1
-    row = await webhook_store.get_subscription(town.pool, OWNER, wants)
+    row = await store.get_subscription(scenario.pool, OWNER, wants)
     assert row.status == "disabled"
     assert row.disabled_because is not None
-    assert [(each.subscription_id, each.ended) for each in town.failing] == [(wants, True)]
+    assert [(each.subscription_id, each.ended) for each in scenario.failing] == [(wants, True)]
 
 
-async def test_retry_after_delays_all_deliveries_to_the_receiver(town):
+async def test_retry_after_delays_all_deliveries_to_the_receiver(scenario):
     async with receiving(always(answer(429, "Retry-After: 60"))) as receiver:
-        wants = await town.subscribe(receiver, retry_policy=POLICY)
-        await town.happen(3)
-        await town.work()
+        wants = await scenario.subscribe(receiver, retry_policy=POLICY)
+        await scenario.happen(3)
+        await scenario.work()
         receiver.script = None
-        town.now += timedelta(seconds=59)
-        await town.work()
+        scenario.now += timedelta(seconds=59)
+        await scenario.work()
         assert len(receiver.requests) == 1
-        town.now += timedelta(seconds=1)
-        await town.work()
+        scenario.now += timedelta(seconds=1)
+        await scenario.work()
         assert len(receiver.requests) == 4
-    assert await town.states(wants) == ["delivered"] * 3
+    assert await scenario.states(wants) == ["delivered"] * 3
 
 
-async def test_a_hanging_receiver_does_not_delay_other_receivers(town, monkeypatch):
-    monkeypatch.setattr(guarded_http, "ANSWER_SECONDS", 1.0)
+async def test_a_hanging_receiver_does_not_delay_other_receivers(scenario, monkeypatch):
+    monkeypatch.setattr(http_client, "ANSWER_SECONDS", 1.0)
 
     async def never(_):
         await asyncio.sleep(60)
 
     async with receiving(never) as hanging, receiving() as well:
         for _ in range(5):
-            await town.subscribe(hanging)
-        await town.subscribe(well)
-        await town.happen(60)
-        async with asyncio.timeout(10), town.courier(lanes_max=24):
+            await scenario.subscribe(hanging)
+        await scenario.subscribe(well)
+        await scenario.happen(60)
+        async with asyncio.timeout(10), scenario.dispatcher(lanes_max=24):
             await well.count(60)
             assert len(hanging.requests) == 5
             for _ in range(5):
                 await hanging.count(len(hanging.requests) + 1)
-            await town.happen(30)
+            await scenario.happen(30)
             await well.count(90, seconds=0.9)
 
 
-async def test_a_subscriber_with_slow_receivers_does_not_occupy_all_lanes(town):
+async def test_a_subscriber_with_slow_receivers_does_not_occupy_all_lanes(scenario):
     async def slowly(_):
         await asyncio.sleep(0.5)
         return answer()
 
     async with receiving(slowly) as slow, receiving() as well:
         for _ in range(9):
-            await town.subscribe(slow)
-        await town.happen(60)
-        async with town.courier(lanes_max=8):
+            await scenario.subscribe(slow)
+        await scenario.happen(60)
+        async with scenario.dispatcher(lanes_max=8):
             await slow.count(8)
-            await town.subscribe(well, Subscriber(PARTNER, town.customer_id))
-            await town.happen(60)
+            await scenario.subscribe(well, Subscriber(PARTNER, scenario.customer_id))
+            await scenario.happen(60)
             await well.count(60, seconds=5)
         assert len(slow.requests) < 9 * 60
 
 
-async def test_a_repeatedly_failing_subscription_is_reported_once(town):
+async def test_a_repeatedly_failing_subscription_is_reported_once(scenario):
     async with receiving(always(answer(500))) as receiver:
-        wants = await town.subscribe(receiver)
-        await town.happen(15)
-        await town.work()
-    assert [(each.subscription_id, each.ended) for each in town.failing] == [(wants, False)]
+        wants = await scenario.subscribe(receiver)
+        await scenario.happen(15)
+        await scenario.work()
+    assert [(each.subscription_id, each.ended) for each in scenario.failing] == [(wants, False)]
 
 
-async def test_a_disabled_or_deleted_subscription_receives_no_further_deliveries(town):
+async def test_a_disabled_or_deleted_subscription_receives_no_further_deliveries(scenario):
     for ending in ("disable", "delete"):
         async with receiving() as receiver:
-            wants = await town.subscribe(receiver)
+            wants = await scenario.subscribe(receiver)
             turned = asyncio.Event()
 
             async def script(_, wants=wants, turned=turned, ending=ending):
                 if ending == "disable":
                     await subscriptions.update_subscription(
-                        town.pool,
+                        scenario.pool,
                         VAULT,
                         OWNER,
                         subscription_id=wants,
                         changes=ChangedSubscription(status="disabled"),
-                        now=town.now,
+                        now=scenario.now,
                     )
                 else:
-                    await subscriptions.delete_subscription(town.pool, OWNER, wants, now=town.now)
+                    await subscriptions.delete_subscription(scenario.pool, OWNER, wants, now=scenario.now)
                 turned.set()
                 await asyncio.sleep(1.1)
                 return answer()
 
             receiver.script = script
-            await town.happen(3)
-            await town.work()
+            await scenario.happen(3)
+            await scenario.work()
             assert turned.is_set()
             assert len(receiver.requests) == 1
 
 
-async def test_concurrent_dispatchers_never_call_one_receiver_at_the_same_time(town):
+async def test_concurrent_dispatchers_never_call_one_receiver_at_the_same_time(scenario):
     busy = 0
 
     async def script(_):
@@ -275,89 +275,91 @@ async def test_concurrent_dispatchers_never_call_one_receiver_at_the_same_time(t
         return answer()
 
     async with receiving(script) as receiver:
-        wants = await town.subscribe(receiver)
-        async with town.courier(), town.courier(), town.courier():
+        wants = await scenario.subscribe(receiver)
+        async with scenario.dispatcher(), scenario.dispatcher(), scenario.dispatcher():
             happened = []
             for _ in range(20):
-                happened += await town.happen(3)
+                happened += await scenario.happen(3)
                 await asyncio.sleep(0.005)
             await receiver.count(60)
-            await town.quiet()
+            await scenario.quiet()
         assert [each.id for each in receiver.requests] == happened
-    assert await town.states(wants) == ["delivered"] * 60
+    assert await scenario.states(wants) == ["delivered"] * 60
 
 
-async def test_deliveries_of_a_dead_dispatcher_are_taken_over_by_a_live_one(town, database_dsn):
+async def test_deliveries_of_a_dead_dispatcher_are_taken_over_by_a_live_one(scenario, database_dsn):
     async with receiving() as receiver:
-        wants = await town.subscribe(receiver)
-        happened = await town.happen(3)
-        await sequencer.sequence_events(town.pool, now=town.now)
+        wants = await scenario.subscribe(receiver)
+        happened = await scenario.happen(3)
+        await sequencer.sequence_events(scenario.pool, now=scenario.now)
         lost = await create_pool(database_dsn, min_size=1)
         async with lost.acquire() as conn:
-            dead = await attempts.register_worker(conn, town.now)
-            assert await attempts.claim_queues(conn, dead, town.now, failing=False, limit=1, per_subscriber=1) == [
+            dead = await attempts.register_worker(conn, scenario.now)
+            assert await attempts.claim_queues(conn, dead, scenario.now, failing=False, limit=1, per_subscriber=1) == [
                 wants
             ]
-            async with town.courier():
+            async with scenario.dispatcher():
                 await asyncio.sleep(0.1)
                 assert receiver.requests == [], "it is alive"
             conn.terminate()
         await lost.close()
-        async with town.courier():
+        async with scenario.dispatcher():
             await receiver.count(3)
         assert [each.id for each in receiver.requests] == happened
 
 
-async def test_a_dispatcher_expires_when_its_heartbeat_stops(town):
-    async with receiving() as receiver, town.pool.acquire() as conn:
-        wants = await town.subscribe(receiver)
-        await town.happen()
-        await sequencer.sequence_events(town.pool, now=town.now)
-        silent = await attempts.register_worker(conn, town.now)
-        assert await attempts.claim_queues(conn, silent, town.now, failing=False, limit=1, per_subscriber=1) == [wants]
-        town.now += timedelta(seconds=31)
-        async with town.courier():
+async def test_a_dispatcher_expires_when_its_heartbeat_stops(scenario):
+    async with receiving() as receiver, scenario.pool.acquire() as conn:
+        wants = await scenario.subscribe(receiver)
+        await scenario.happen()
+        await sequencer.sequence_events(scenario.pool, now=scenario.now)
+        silent = await attempts.register_worker(conn, scenario.now)
+        assert await attempts.claim_queues(conn, silent, scenario.now, failing=False, limit=1, per_subscriber=1) == [
+            wants
+        ]
+        scenario.now += timedelta(seconds=31)
+        async with scenario.dispatcher():
             await receiver.count(1)
-        assert not await attempts.record_heartbeat(conn, silent, town.now)
+        assert not await attempts.record_heartbeat(conn, silent, scenario.now)
 
 
-async def test_an_expired_dispatcher_registers_again(town):
+async def test_an_expired_dispatcher_registers_again(scenario):
     async with receiving() as receiver:
-        await town.subscribe(receiver)
-        async with town.courier():
-            while not await town.pool.fetchval("SELECT count(*) FROM webhook_worker"):
+        await scenario.subscribe(receiver)
+        async with scenario.dispatcher():
+            while not await scenario.pool.fetchval("SELECT count(*) FROM webhook_worker"):
                 await asyncio.sleep(0.01)
-            await town.pool.execute("DELETE FROM webhook_worker")
-            await town.happen()
+            await scenario.pool.execute("DELETE FROM webhook_worker")
+            await scenario.happen()
             await receiver.count(1)
-            await town.quiet()
-    assert await town.pool.fetchval("SELECT count(*) FROM webhook_worker") == 0
+            await scenario.quiet()
+    assert await scenario.pool.fetchval("SELECT count(*) FROM webhook_worker") == 0
 
 
-async def test_a_resent_event_is_delivered_again(town):
+async def test_a_resent_event_is_delivered_again(scenario):
     async with receiving() as receiver:
-        wants = await town.subscribe(receiver)
-        [event_id] = await town.happen()
-        await town.work()
-        await redelivery.resend(town.pool, OWNER, wants, event_id=event_id, now=town.now)
-        await town.work()
+        wants = await scenario.subscribe(receiver)
+        [event_id] = await scenario.happen()
+        await scenario.work()
+        await redelivery.resend(scenario.pool, OWNER, wants, event_id=event_id, now=scenario.now)
+        await scenario.work()
         assert [each.id for each in receiver.requests] == [event_id] * 2
-    assert await town.attempts(wants) == [(200, "OK")] * 2
+    assert await scenario.attempts(wants) == [(200, "OK")] * 2
 
 
-async def test_a_simulated_event_is_delivered_like_a_real_one(town):
+async def test_a_simulated_event_is_delivered_like_a_real_one(scenario):
     async with receiving() as receiver:
-        await town.subscribe(receiver)
+        await scenario.subscribe(receiver)
         event = EventSimulation(event_id=ids.new(), kind=BOTH, raised_at=NOW, payload='{"b": [2]}')
-        assert await redelivery.simulate_event(town.pool, OWNER, event, now=town.now) == 1
-        await town.work()
+        assert await redelivery.simulate_event(scenario.pool, OWNER, event, now=scenario.now) == 1
+        await scenario.work()
         told = receiver.requests[0].event
     assert told["payload"] == {"b": [2]}
     assert (told["event_id"], told["sequence"]) == (str(event.event_id), None)
 
 
 class Stumbling(GuardedWebhookClient):
-    """A courier with an unexpected error at one of its receivers."""
+    """A dispatcher that raises an unexpected error for one of its receivers."""
 
     def __init__(self, at):
         super().__init__(allowed=LOOPBACK)
@@ -370,24 +372,26 @@ class Stumbling(GuardedWebhookClient):
         return super().connection(url)
 
 
-async def test_a_failed_delivery_lane_does_not_stop_other_lanes(town):
+async def test_a_failed_delivery_lane_does_not_stop_other_lanes(scenario):
     async with receiving() as good, receiving() as bad:
-        broken = await town.subscribe(bad)
-        well = await town.subscribe(good)
-        await town.happen(3)
-        await sequencer.sequence_events(town.pool, now=town.now)
+        broken = await scenario.subscribe(bad)
+        well = await scenario.subscribe(good)
+        await scenario.happen(3)
+        await sequencer.sequence_events(scenario.pool, now=scenario.now)
         stop = asyncio.Event()
-        courier = WebhookDispatcher(town.pool, VAULT, Stumbling(bad.url), clock=lambda: town.now, pause_seconds=0.01)
-        work = asyncio.create_task(courier.run(stop))
+        dispatcher = WebhookDispatcher(
+            scenario.pool, VAULT, Stumbling(bad.url), clock=lambda: scenario.now, pause_seconds=0.01
+        )
+        work = asyncio.create_task(dispatcher.run(stop))
         async with asyncio.timeout(10):
-            while await town.states(well) != ["delivered"] * 3:
+            while await scenario.states(well) != ["delivered"] * 3:
                 await asyncio.sleep(0.01)
-        await town.happen()
+        await scenario.happen()
         async with asyncio.timeout(10):
-            while await town.states(well) != ["delivered"] * 4:
+            while await scenario.states(well) != ["delivered"] * 4:
                 await asyncio.sleep(0.01)
         stop.set()
         await work
 
-    assert await town.states(broken) == ["pending"] * 4
-    assert await town.pool.fetchval("SELECT count(worker_no) FROM subscription_queue") == 0
+    assert await scenario.states(broken) == ["pending"] * 4
+    assert await scenario.pool.fetchval("SELECT count(worker_no) FROM subscription_queue") == 0

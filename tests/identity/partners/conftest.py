@@ -5,7 +5,7 @@ import pytest
 from tests.support.world import PartnerClient, close_app, new_partner
 
 from billfold.apis.partner_api import create_partner_app
-from billfold.audit import store as audit_store
+from billfold.audit import store
 from billfold.audit.rules import EntryFilter
 from billfold.identity.partners import login_routes
 from billfold.oauth import jwt_login_routes
@@ -32,7 +32,7 @@ def audit_log(bank, client):
     async def read():
         await bank.background.close()
         wanted = EntryFilter(customer_id=client.partner.own_customer_id)
-        rows = await audit_store.list_entries(bank.pool, wanted, descending=False, limit=100)
+        rows = await store.list_entries(bank.pool, wanted, descending=False, limit=100)
         assert {(row.actor, row.actor_name, row.resource_id) for row in rows} == {
             ("PARTNER", "acme", str(client.partner.user_id))
         }

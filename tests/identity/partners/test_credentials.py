@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from billfold.identity.partners import credentials
-from billfold.identity.partners import store as partner_store
+from billfold.identity.partners import credentials, store
 from billfold.identity.users import lockout
 from billfold.platform import crypto, ids
 from billfold.platform.clock import wall_now
@@ -39,19 +38,19 @@ async def token_of(conn, partner, name="acme-app"):
 
 async def secrets_at(conn, token_hash, now):
     await conn.execute("UPDATE partner_token SET expires_at = $1", now + timedelta(hours=1))
-    found = await partner_store.find_credential(conn, VAULT, token_hash, now=now)
+    found = await store.find_credential(conn, VAULT, token_hash, now=now)
     assert found is not None
     return [secret.decode() for secret in found.shared_secrets]
 
 
 async def test_a_partner_is_found_by_its_slug(conn):
     partner = await create_acme(conn)
-    found = await partner_store.find_partner(conn, "acme")
+    found = await store.find_partner(conn, "acme")
     assert found is not None
     assert found.partner_id == partner.partner_id
     assert found.features == {"wires", "cards"}
-    assert await partner_store.find_partner(conn, "nobody") is None
-    assert [each.slug for each in await partner_store.list_partners(conn)] == ["acme"]
+    assert await store.find_partner(conn, "nobody") is None
+    assert [each.slug for each in await store.list_partners(conn)] == ["acme"]
 
 
 async def test_a_duplicate_partner_slug_is_refused(conn):
@@ -84,7 +83,7 @@ async def test_an_encrypted_partner_secret_opens_only_in_its_own_row(conn):
         other.partner_id,
     )
     with pytest.raises(InvariantError):
-        await partner_store.find_credential(conn, VAULT, await token_of(conn, partner), now=wall_now())
+        await store.find_credential(conn, VAULT, await token_of(conn, partner), now=wall_now())
 
 
 async def test_at_most_two_partner_secrets_are_valid_during_rotation(conn):
@@ -106,7 +105,7 @@ async def test_partner_features_are_enabled_and_disabled(conn):
     await credentials.set_feature(conn, partner.partner_id, "crypto", enabled=True)
     await credentials.set_feature(conn, partner.partner_id, "crypto", enabled=True)
     await credentials.set_feature(conn, partner.partner_id, "wires", enabled=False)
-    found = await partner_store.find_partner(conn, "acme")
+    found = await store.find_partner(conn, "acme")
     assert found is not None
     assert found.features == {"cards", "crypto"}
     with pytest.raises(NotFound):
@@ -116,12 +115,12 @@ async def test_partner_features_are_enabled_and_disabled(conn):
 async def test_changing_a_partner_password_revokes_tokens_and_clears_the_lockout(conn):
     partner = await create_acme(conn)
     token_hash = await token_of(conn, partner)
-    user = await partner_store.find_partner_user(conn, "acme-app")
+    user = await store.find_partner_user(conn, "acme-app")
     assert user is not None
     for _ in range(5):
         await lockout.begin_attempt(conn, lockout.partner_subject("acme-app"), wall_now())
     await credentials.set_partner_password(conn, user.user_id, "another long password")
-    assert await partner_store.find_credential(conn, VAULT, token_hash, now=wall_now()) is None
+    assert await store.find_credential(conn, VAULT, token_hash, now=wall_now()) is None
     assert (await lockout.begin_attempt(conn, lockout.partner_subject("acme-app"), wall_now())).wait_seconds == 0
 
 

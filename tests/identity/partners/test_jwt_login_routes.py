@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from billfold.identity.partners import credentials
-from billfold.oauth import jwt_login_routes as token
+from billfold.oauth import jwt_login_routes
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvalidInput, Refused
@@ -69,7 +69,7 @@ def signed(kid, algorithm="ES256", key=None, **changed):
 
 
 async def exchange(client, assertion, /, **changed):
-    form = {"grant_type": token.JWT_BEARER_GRANT, "assertion": assertion} | changed
+    form = {"grant_type": jwt_login_routes.JWT_BEARER_GRANT, "assertion": assertion} | changed
     return await client.http.post("/token/", data={k: v for k, v in form.items() if v is not None})
 
 

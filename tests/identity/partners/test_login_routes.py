@@ -6,10 +6,8 @@ from datetime import datetime, timedelta
 import pytest
 from tests.support.world import PASSWORD, PartnerClient, new_partner
 
-from billfold.http import counts as addresses
-from billfold.identity.partners import credentials
-from billfold.identity.partners import login_routes as login
-from billfold.identity.partners import rules as partner_rules
+from billfold.http import counts
+from billfold.identity.partners import credentials, login_routes, rules
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 
@@ -37,7 +35,7 @@ async def test_login_with_the_right_password_returns_a_one_hour_token(client, ba
     [("127.0.0.1", True), ("127.0.0.0/8", True), ("10.0.0.0/8", False), ("::1", False), ("::/0", False)],
 )
 async def test_partner_calls_and_logins_are_allowed_only_from_listed_networks(world, network, allowed):
-    listed = ["203.0.113.7/32", partner_rules.parse_network(network)]
+    listed = ["203.0.113.7/32", rules.parse_network(network)]
     client = world.client
     await credentials.set_allowed_networks(world.bank.pool, client.partner.partner_id, listed)
     answers = [await client.get("/api/v1/customers/"), await log_in(client)]
@@ -54,12 +52,12 @@ async def test_partner_calls_and_logins_are_allowed_only_from_listed_networks(wo
     [("2001:db8::1", True), ("2001:db9::1", False), ("::ffff:203.0.113.7", True), ("203.0.113.8", False), ("x", False)],
 )
 def test_ipv4_and_ipv6_addresses_are_matched_against_the_allowed_networks(address, allowed):
-    listed = [partner_rules.parse_network(each) for each in ("2001:db8::/32", "203.0.113.7")]
+    listed = [rules.parse_network(each) for each in ("2001:db8::/32", "203.0.113.7")]
     if allowed:
-        partner_rules.require_allowed_address(address, listed)
+        rules.require_allowed_address(address, listed)
     else:
         with pytest.raises(Refused, match="ip-not-allowed"):
-            partner_rules.require_allowed_address(address, listed)
+            rules.require_allowed_address(address, listed)
 
 
 async def test_login_without_a_trailing_slash_works(client):
@@ -145,7 +143,7 @@ async def test_a_malformed_login_body_is_refused(client):
 
 
 async def test_logins_from_one_ip_address_are_rate_limited(client, monkeypatch):
-    monkeypatch.setattr(addresses.count_address, "__kwdefaults__", {"limit": 3})
+    monkeypatch.setattr(counts.count_address, "__kwdefaults__", {"limit": 3})
     answers = [(await log_in(client, "wrong", f"user-{n}")).json()["code"] for n in range(5)]
     assert answers.count("rate-limited") >= 1
     assert set(answers) == {"invalid-credentials", "rate-limited"}
@@ -153,14 +151,14 @@ async def test_logins_from_one_ip_address_are_rate_limited(client, monkeypatch):
 
 @pytest.mark.parametrize("path", [LOGIN, "/token/"])
 async def test_an_unreadable_login_body_counts_toward_the_rate_limit(client, monkeypatch, path):
-    monkeypatch.setattr(addresses.count_address, "__kwdefaults__", {"limit": 2})
+    monkeypatch.setattr(counts.count_address, "__kwdefaults__", {"limit": 2})
     answers = [await client.http.post(path, content=b"[" * 15_000 + b'\\"' * 7_500) for _ in range(4)]
     assert [answer.status_code for answer in answers[-2:]] == [429, 429]
     assert {answer.status_code for answer in answers} <= {400, 429}
 
 
 async def test_login_with_an_unknown_name_also_verifies_a_password(client, unknown_accounts):
-    """Verification takes most of the time: the two cases have the same response time."""
+    """Verification dominates the response time, so both cases take equally long."""
     for username in ("acme-app", "nobody"):
         await log_in(client, "wrong", username)
     assert unknown_accounts == [False, True]
@@ -171,7 +169,7 @@ async def test_a_login_password_never_appears_in_logs_or_tables(client, bank, ca
     await log_in(client, canary)
     await client.http.post(LOGIN, json={"username": canary, "password": canary, "x": canary})
     assert canary not in caplog.text
-    assert canary not in repr(login.LoginRequest("someone", canary))
+    assert canary not in repr(login_routes.LoginRequest("someone", canary))
     rows = await bank.pool.fetch("SELECT * FROM partner_user")
     assert PASSWORD not in str(rows)
 

@@ -10,8 +10,7 @@ from tests.fixtures.sample_app import RUNS, THING
 from tests.support.databases import as_owner
 from tests.support.world import PartnerClient, new_partner
 
-from billfold.identity.partners import credentials
-from billfold.identity.partners import store as partner_store
+from billfold.identity.partners import credentials, store
 from billfold.identity.partners.caller import FRESH_SECONDS
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
@@ -194,7 +193,7 @@ async def test_both_secrets_are_accepted_during_a_rotation(sample_client, bank):
     late = wall_now() + timedelta(hours=25)
     token_hash = await bank.pool.fetchval("SELECT token_hash FROM partner_token")
     await as_owner(bank, "UPDATE partner_token SET expires_at = $1", late + timedelta(hours=1))
-    then = await partner_store.find_credential(bank.pool, bank.vault, token_hash, now=late)
+    then = await store.find_credential(bank.pool, bank.vault, token_hash, now=late)
     assert then is not None
     assert then.shared_secrets == (sample_client.partner.secret.encode(),)
 

@@ -43,7 +43,7 @@ LATER = UUID(int=2)
 
 
 class Witness(Teller):
-    """Reads the events that a deed raised."""
+    """Reads the events raised by a command."""
 
     def __init__(self):
         super().__init__()

@@ -43,14 +43,14 @@ def payment(payer, payee, cents, **fields):
 
 
 async def counts(bank):
-    """Count the rows of every table with rows of customers, but for the heads that move on."""
+    """Count the rows of every table with customer rows, except heads."""
     tables = {row.table for row in Row.__subclasses__() if "customer_id" in row.__struct_fields__ and is_stored(row)}
     return {table: await bank.pool.fetchval(f"SELECT count(*) FROM {table}") for table in tables}
 
 
 @pytest.fixture
 async def two_holders(new_holder):
-    """Two holders with money."""
+    """Two customers with money."""
     payer, payee = await new_holder(), await new_holder(weeks=26)
     await payer.deposit(50_000_00)
     await payee.deposit(10_000_00)

@@ -1,4 +1,4 @@
-"""The line to the database is cut at the worst moments: every command still happens once."""
+"""The connection to the database breaks at the worst moments: every command still happens once."""
 
 import asyncio
 from contextlib import suppress
@@ -13,7 +13,7 @@ _AT_ONCE = 65536
 
 
 class Line:
-    """A connection to Postgres that can be set to break at the next COMMIT."""
+    """A connection to Postgres that can be broken at the next COMMIT."""
 
     def __init__(self, dsn):
         parts = urlsplit(dsn)
@@ -83,7 +83,7 @@ async def line(database_dsn):
 
 @pytest.fixture
 async def far_bank(line):
-    """A bank at the other end of the line."""
+    """A bank connected through a breakable connection."""
     bank = await open_bank(line.dsn)
     yield bank
     await close_bank(bank)

@@ -45,7 +45,7 @@ async def conn(pg_server, lived_bank):
 
 
 async def _read(conn):
-    """Every book, as the engine would read it now; and which heads have an image to read."""
+    """Return every book as the engine would load it, and the heads with a serialized book."""
     ids = [row["customer_id"] for row in await conn.fetch("SELECT customer_id FROM ledger_head")]
     heads = await conn.fetch(READ_HEADS, uuid_array(sorted(ids)))
     books = await load_books(conn, heads, MARKET, calendars=CALENDARS)

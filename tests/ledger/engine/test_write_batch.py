@@ -13,11 +13,11 @@ from tests.support.whole_bank import PARTNER, expect_clean
 from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
 from billfold.accounts.pockets.commands import OpenPocket, SetPocketState, UpdatePocket
 from billfold.accounts.portals.commands import UpdatePortal
-from billfold.audit import store as audit_store
+from billfold.audit import store
 from billfold.audit.rules import EntryFilter
 from billfold.ledger.book.postings import StoredEntry
 from billfold.ledger.commands import commands
-from billfold.ledger.engine import write_batch as write
+from billfold.ledger.engine import write_batch
 from billfold.ledger.engine.write_batch import LEDGER_BOOK_TABLES
 from billfold.ledger.types import Origin
 from billfold.platform import ids
@@ -54,7 +54,7 @@ async def left_by(bank, command):
 async def test_a_payment_writes_verified_rows_in_single_call_and_batch_mode(bank, new_holder, monkeypatch, few):
     payer, payee = await new_holder(), await new_holder(weeks=26)
     await payer.deposit(50_000_00)
-    monkeypatch.setattr(write, "SINGLE_CALL_MAX_BOOKS", few)
+    monkeypatch.setattr(write_batch, "SINGLE_CALL_MAX_BOOKS", few)
 
     left = await left_by(bank, payment(payer, payee, 1_000_00))
 
@@ -90,7 +90,7 @@ def submit_command(bank):
 
 async def log_of(bank, holder):
     wanted = EntryFilter(customer_id=holder.customer_id)
-    return await audit_store.list_entries(bank.pool, wanted, descending=False, limit=100)
+    return await store.list_entries(bank.pool, wanted, descending=False, limit=100)
 
 
 def open_pocket(name="Second"):

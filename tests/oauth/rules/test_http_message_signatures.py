@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from tests.oauth.test_authentication import COVERED, in_base64, signature_of
+from tests.oauth.test_signed_requests import COVERED, in_base64, signature_of
 from tests.support.oauth import KEYS
 
 from billfold.oauth.rules.http_message_signatures import InvalidSignature, Message, verify_message

@@ -8,7 +8,7 @@ from tests.support.whole_bank import close_bank, open_bank
 
 @pytest.fixture
 async def founded(database_dsn):
-    """A connection to the database of a bank that was founded and left to the server."""
+    """A connection to the database of an initialized bank."""
     await close_bank(await open_bank(database_dsn))
     conn = await asyncpg.connect(database_dsn)
     yield conn

@@ -13,7 +13,7 @@ SECOND = timedelta(seconds=1)
 
 
 async def left_behind(bank):
-    """Return how many requests, tokens and used assertions there are."""
+    """Return the number of stored requests, tokens and used assertions."""
     return [
         await bank.pool.fetchval(f"SELECT count(*) FROM {table}")
         for table in ("oauth_authorization_request", "access_token", "consumed_assertion", "consumed_dpop_proof")

@@ -30,7 +30,7 @@ def is_a_page(answer, error):
 
 
 def sent_back(answer, error, **fields):
-    """Check that a browser is sent back to the client with an error and our name."""
+    """Check that a browser is redirected to the client with an error and our issuer."""
     assert answer.status_code == 303
     back = came(answer.headers["location"])
     assert back.address == REDIRECT

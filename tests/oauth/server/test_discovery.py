@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from tests.support.oauth import ISSUER
 
-from billfold.oauth import signing_keys as signing
+from billfold.oauth import signing_keys
 from billfold.oauth.server.auth_server import AuthServer
 from billfold.platform.clock import wall_now
 
@@ -42,15 +42,15 @@ async def test_signing_keys_are_rotated_without_a_gap(bank, books_client):
     first = await books_client.tokens()
     now = wall_now()
     async with bank.pool.acquire() as conn:
-        made = await signing.rotate_signing_keys(conn, bank.vault, now)
+        made = await signing_keys.rotate_signing_keys(conn, bank.vault, now)
     early, late = now + timedelta(seconds=1), now + timedelta(minutes=15)
     published = await AuthServer(bank).signing_keys(early)
 
     assert len(published) == 4
-    used = [signing.sign(published, "PS256", {}, now=at).split(".")[0] for at in (early, late)]
+    used = [signing_keys.sign(published, "PS256", {}, now=at).split(".")[0] for at in (early, late)]
     assert used[0] == first["id_token"].split(".")[0]
     assert used[1] != used[0]
-    assert signing.verify_id_token(published, first["id_token"], issuer=ISSUER) is not None
+    assert signing_keys.verify_id_token(published, first["id_token"], issuer=ISSUER) is not None
     gone = await AuthServer(bank).signing_keys(now + timedelta(days=2))
     assert {key.key_id for key in gone} == set(made)
 

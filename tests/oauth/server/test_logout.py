@@ -3,8 +3,7 @@
 import pytest
 from tests.support.oauth import ISSUER, KEYS, came, member
 
-from billfold.identity.users import sessions
-from billfold.identity.users import store as user_store
+from billfold.identity.users import sessions, store
 from billfold.identity.users.rules import ClientInfo
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
@@ -22,13 +21,13 @@ async def signed_in(bank, user):
         client_info=ClientInfo(address="203.0.113.7", device="Firefox"),
         now=wall_now(),
     )
-    session = await user_store.find_session(bank.pool, bank.vault, hash_token(cookie), now=wall_now())
+    session = await store.find_session(bank.pool, bank.vault, hash_token(cookie), now=wall_now())
     assert session is not None
     return cookie, session.session_id
 
 
 async def is_signed_in(bank, cookie):
-    return await user_store.find_session(bank.pool, bank.vault, hash_token(cookie), now=wall_now()) is not None
+    return await store.find_session(bank.pool, bank.vault, hash_token(cookie), now=wall_now()) is not None
 
 
 @pytest.mark.parametrize("way", ["get", "post", "another browser"])

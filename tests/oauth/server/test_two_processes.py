@@ -13,7 +13,7 @@ AT_ONCE = 12
 
 
 async def at_once(http, method, path, **options):
-    """Return the statuses of the same request, sent many times at once over many connections."""
+    """Return the statuses of the same request sent concurrently over many connections."""
     made = await asyncio.gather(*(http.request(method, path, **options) for _ in range(AT_ONCE)))
     return sorted(each.status_code for each in made)
 

@@ -16,7 +16,7 @@ async def token(books_client):
 
 
 def refused(answer, error, code="unauthorized", scheme="DPoP"):
-    """Check that an answer is 401 with a challenge."""
+    """Check that a response is 401 with a challenge."""
     assert answer.status_code == 401, answer.text
     challenge = answer.headers["www-authenticate"]
     assert challenge.startswith(scheme + " ")

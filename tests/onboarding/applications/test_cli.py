@@ -18,7 +18,7 @@ OPERATOR = Operator.of_command_line("olga")
 
 @pytest.fixture
 async def application_in_review(world):
-    """An applicant, and the id of an application that waits for a review."""
+    """An applicant, and the id of an application in review."""
     applicant = Applicant(world)
     made = await applicant.simple(name="Review Co")
     await applicant.decided(made)

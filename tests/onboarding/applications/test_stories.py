@@ -24,14 +24,15 @@ from tests.support.databases import owner_of
 from tests.support.world import UNKNOWN
 
 from billfold.data_keys.keys import DataKeys
-from billfold.documents import store as document_store
+from billfold.documents import store
 from billfold.documents.ports import StoredFileMissing
 from billfold.documents.store import fetch_opened
 from billfold.identity.operators import Operator
 from billfold.ledger.directory import find_customer
 from billfold.ledger.types import ScheduledJob
 from billfold.onboarding import review_queue
-from billfold.onboarding.applications import approval, store
+from billfold.onboarding.applications import approval
+from billfold.onboarding.applications import store as applications_store
 from billfold.onboarding.applications.ports import IdentityCheck
 from billfold.onboarding.applications.types import APPROVE_JOB
 from billfold.onboarding.review_queue import ReviewDecision
@@ -320,7 +321,7 @@ async def test_the_submitter_of_a_second_company_becomes_administrator_of_its_te
 async def test_an_approval_interrupted_after_any_step_is_completed_once(applicant, monkeypatch, step):
     desk, bank = applicant.desk, applicant.desk.bank
     made = await applicant.simple(first_pocket=POCKET)
-    (row,) = await store.list_by_id(bank.pool, UUID(made))
+    (row,) = await applications_store.list_by_id(bank.pool, UUID(made))
     job = ScheduledJob(APPROVE_JOB, row.applicant_id, row.customer_id, await bank.now())
     await approval.run_approve_job(bank, job)
     assert await find_customer(bank.pool, row.applicant_id) is None, "it is not approved yet"
@@ -349,7 +350,7 @@ async def test_personal_data_of_applicants_is_encrypted_in_the_database(applican
         for secret in ("123456789", "12-3456789", "123-45-6789", "X1234567", "1980-02-29"):
             assert secret not in text, (table, secret)
     (passport,) = [each for each in await applicant.documents(made) if each["type"] == "PASSPORT"]
-    row = await document_store.get_document(pool, UUID(passport["id"]))
+    row = await store.get_document(pool, UUID(passport["id"]))
     assert row.subject == UUID((await applicant.get(made))["customer_id"]), "not the partner, under whom it was sent"
     assert await fetch_opened(applicant.desk.bank, row) == PICTURE
     await applicant.desk.bank.ports[DataKeys].shred(pool, row.subject, await applicant.desk.bank.now())

@@ -21,7 +21,7 @@ PARTY = {"invitation_type": "RELATED_PARTY"}
 
 @pytest.fixture
 async def application_id(customer_desk):
-    """The id of an application that is being filled in."""
+    """The id of an incomplete application."""
     return (await customer_desk.post(V2, {"name": "Fabrikam Ltd"}))["id"]
 
 

@@ -12,7 +12,7 @@ from tests.support.whole_bank import close_bank, open_bank
 
 @pytest.fixture(scope="session")
 def sender_template(pg_server, founded_template):
-    """A database in which the customer has sent both, with the files of that bank and what is known of the sender."""
+    """A database in which the customer has sent both entries, the bank's files, and the sender's state."""
     folder = pg_server.data_dir.parent / "ach-sender"
 
     async def send(dsn):

@@ -17,7 +17,7 @@ from billfold.sandbox.control.clock_stepper import ClockStepper
 
 
 class Sender(Room):
-    """A bank that has sent a payment and a collection, and the folder in which others answer."""
+    """A bank that has sent a payment and a collection, and the folder for the answers of other banks."""
 
     def __init__(self, bank, known=()):
         super().__init__(bank)
@@ -51,14 +51,14 @@ class Sender(Room):
         return self.report(name)
 
     async def arrive_in_one_batch(self, *lines):
-        """The same within one batch."""
+        """Like `arrive`, with everything in one batch."""
         line = entry("22", self.anna.account, 43_21, 9000)
         await self.put("odd.ach", raw_file(batch(header("CCD", 1), *lines, line)))
         assert await self.deposits() == [43_21]
         return self.report("odd.ach")
 
     async def sent_entries(self):
-        """Every entry of every file that we handed over."""
+        """Return every entry of the transmitted files."""
         paths = sorted((self.folder / "sent").glob("*.ach"))
         return [each for path in paths for batch in read_file(path.read_bytes()).batches for each in batch.entries]
 
@@ -90,7 +90,7 @@ class Sender(Room):
         return sent.change_code
 
     async def days(self, number=3):
-        """Let banking days pass: whatever can go back has gone, and everything is proven."""
+        """Let banking days pass, so that everything returnable is returned, and verify the bank."""
         await ClockStepper(self.bank).advance_business_days(number)
         await self.prove()
 

@@ -1,16 +1,16 @@
-"""ACH entries, answers and files: whichever row is damaged, the proof names it."""
+"""ACH entries, returns and files: every damaged row is named by its check."""
 
 import pytest
 from tests.support.damage import checks_of, report_of, undetected
 from tests.support.whole_bank import VAULT
 
-import billfold.payments.ach.checks as ach_checks
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.kms import FileMasterKey
+from billfold.payments.ach import checks
 from billfold.payments.files.store import open_content, seal_content
 from billfold.verify.fingerprints import check_fingerprints
 
-check_ach = checks_of(ach_checks)
+check_ach = checks_of(checks)
 # What is said to people, and when it was last touched.
 WORDS = ("reason", "updated_at")
 ENTRIES = {

@@ -13,7 +13,7 @@ UNKNOWN_ACCOUNT, UNKNOWN_ENTRY = "999999999999", "061199990009999"
 
 
 async def hold_lines(sender, *lines, head=None):
-    """Let lines arrive that are held; return the id of the item."""
+    """Receive lines that are held; return the id of the item."""
     await sender.arrive(*lines, head=head)
     return await sender.bank.pool.fetchval("SELECT item_id FROM suspense_item WHERE status = 'HELD'")
 

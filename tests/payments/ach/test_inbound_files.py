@@ -16,7 +16,7 @@ from billfold.payments.ach.inbound_files import AchFileProcessor
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.nacha.records import ReturnAddenda
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.files import store as files_store
+from billfold.payments.files import store
 from billfold.payments.files.exchange import RailExchanges
 from billfold.platform import ids
 from billfold.platform.database.background_work import claimed
@@ -45,13 +45,13 @@ def returned(number, original, code="R03", **changes):
 
 
 def noc(**fields):
-    """A file of one notification of change."""
+    """Return a file with one notification of change."""
     told = a_change(original_entry_trace_number="061199990009999", **fields)
     return file_of(entry(1, transaction_code="21", amount=0, addenda=(told,)), entry_class="COR")
 
 
 class Room:
-    """The folder of the network, the gate, and what they say."""
+    """The folder of the network and its file processor."""
 
     def __init__(self, bank):
         self.bank, self.gate = bank, AchFileProcessor()
@@ -72,14 +72,14 @@ class Room:
         return await self.bank.pool.fetchval("SELECT count(*) FROM posting")
 
     async def booked(self):
-        """The numbers of entries booked and payments held."""
+        """Return the number of booked entries and held payments."""
         row = await self.bank.pool.fetchrow(
             "SELECT (SELECT count(*) FROM ach_entry), (SELECT count(*) FROM suspense_item)"
         )
         return tuple(row)
 
     async def sent(self):
-        """Every return of every file that we handed over."""
+        """Return every return entry of the transmitted files."""
         names = sorted(path.name for path in (self.folder / "sent").glob("*.ach"))
         told = [read_file((self.folder / "sent" / name).read_bytes()) for name in names]
         return [
@@ -106,7 +106,7 @@ async def account_of(bank, holder):
 
 
 def broken(raw):
-    """Files that must not be taken, by what is wrong with them."""
+    """Malformed files, by their mistake."""
     lines = raw.decode().splitlines()
     other = [*lines]
     control = next(n for n, line in enumerate(lines) if line.startswith("9") and line != "9" * 94)
@@ -133,7 +133,7 @@ async def test_a_malformed_ach_file_is_refused_as_a_whole(bank, new_holder, room
         assert mistakes
         assert all(each["reason"] for each in mistakes)
     assert await room.legs() == legs
-    listed = await files_store.list_files(bank.pool, rail="ACH", state="REFUSED")
+    listed = await store.list_files(bank.pool, rail="ACH", state="REFUSED")
     assert len(listed) == 5
     # What was refused comes again when it has been mended.
     await room.put("0.ach", raw)

@@ -1,4 +1,4 @@
-"""Micro-deposits go out in the files of the network, and what comes back fails the verification."""
+"""Micro-deposits are sent in files of the network, and a returned one fails the verification."""
 
 from datetime import timedelta
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Windows send what can be sent."""
+"""Files for the ACH windows contain every entry that can be sent."""
 
 from datetime import timedelta
 

@@ -8,7 +8,7 @@ from tests.support import payees
 from tests.support.closures import Closures
 from tests.support.whole_bank import engine_beside, expect_clean
 
-from billfold.payments.clearing.moves import MovedSettlements
+from billfold.payments.clearing.worker import MovedSettlements
 
 TUESDAY, WEDNESDAY, THURSDAY = date(2025, 6, 3), date(2025, 6, 4), date(2025, 6, 5)
 MATURITY, FEE_DAY = date(2025, 6, 24), date(2025, 7, 1)

@@ -1,4 +1,4 @@
-"""The house closes its day: what customers traded is settled, once, and the street is explained."""
+"""The bank's end of day: customers' trades are settled once, and dealer clearing is explained."""
 
 import asyncio
 from datetime import date, timedelta

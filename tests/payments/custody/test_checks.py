@@ -1,4 +1,4 @@
-"""A delivery that was marked as done by hand is not taken for delivered."""
+"""A delivery that was marked as completed by hand does not count as delivered."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Bills travel with their day and what they cost, and come back as they were when refused."""
+"""Bills move with their acquisition date and cost, and return unchanged when refused."""
 
 from datetime import date, timedelta
 from uuid import UUID
@@ -17,7 +17,7 @@ MAY = date(2025, 5, 29)
 
 
 class Holder(Teller):
-    """A customer of ours who has bills elsewhere too."""
+    """A customer that also holds bills at another custodian."""
 
     def receive(self, pocket, cusip, units, transfer_id=TRANSFER, kind=ReceiveBills, **fields):
         fields |= {"transfer_id": transfer_id, "counterparty_name": "Elsewhere", "counterparty_account": "1"}
@@ -37,7 +37,7 @@ def holder():
 
 @pytest.fixture
 def two_lots(holder):
-    """Ten bills that came from elsewhere and cost $990.00, and ten bought on Monday, settled."""
+    """Ten settled bills received from another custodian at a cost of $990.00, and ten bought on Monday."""
     pocket = holder.pocket()
     holder.deposit(pocket, 1_000_00)
     bill = pocket.lots[0].asset

@@ -7,7 +7,7 @@ from tests.payments.wires.iso20022.wires import a_credit_transfer
 from tests.support.whole_bank import SEED
 
 from billfold.accounts.portals.commands import UpdatePortal
-from billfold.payments.deposits.inbound import NO_ACCOUNT, receive
+from billfold.payments.deposits.inbound import NO_ACCOUNT, receive_payment
 from billfold.payments.deposits.rules import IncomingWire
 from billfold.platform import ids
 from billfold.sandbox.rails.ach_network import ach_credit
@@ -34,7 +34,7 @@ async def activity(bank, holder):
 async def test_an_incoming_wire_to_a_known_account_is_booked_with_its_details(bank, new_holder):
     holder = await new_holder()
     wire = a_wire(**await address(bank, holder), amount=250_000_00)
-    received = await receive(bank, wire)
+    received = await receive_payment(bank, wire)
     assert received["status"] == "COMPLETED"
     row, details = await activity(bank, holder)
     assert (row["type"], row["direction"], row["amount"]) == ("WIRE", "CREDIT", 250_000_00)
@@ -54,7 +54,7 @@ async def test_an_incoming_wire_to_a_known_account_is_booked_with_its_details(ba
 async def test_an_incoming_ach_credit_to_a_known_account_is_booked_with_its_details(bank, new_holder):
     holder = await new_holder()
     ach = ach_credit(SEED, ids.new(), await address(bank, holder), amount=15_000_00, company_name="FakeCompany")
-    assert (await receive(bank, ach))["status"] == "COMPLETED"
+    assert (await receive_payment(bank, ach))["status"] == "COMPLETED"
     row, details = await activity(bank, holder)
     assert (row["type"], row["amount"]) == ("ACH", 15_000_00)
     assert details["ach_direction"] == "RECEIVING"
@@ -68,14 +68,14 @@ async def test_an_incoming_ach_credit_to_a_known_account_is_booked_with_its_deta
 async def test_an_incoming_payment_delivered_twice_is_booked_once(bank, new_holder):
     holder = await new_holder()
     wire = a_wire(**await address(bank, holder), amount=100_00)
-    first = await receive(bank, wire)
-    assert await receive(bank, wire) == first
+    first = await receive_payment(bank, wire)
+    assert await receive_payment(bank, wire) == first
     assert await bank.pool.fetchval("SELECT count(*) FROM transaction") == 1
 
 
 async def test_an_incoming_payment_to_an_unknown_account_is_returned(bank):
     wire = a_wire(routing_number="061199992", account_number="812345678901", amount=1)
-    received = await receive(bank, wire)
+    received = await receive_payment(bank, wire)
     assert received == {"status": "REJECTED", "reason": NO_ACCOUNT}
     assert await bank.pool.fetchval("SELECT count(*) FROM journal_entry") == 0
 
@@ -88,7 +88,7 @@ async def test_an_incoming_payment_to_a_closed_portal_is_returned_with_an_event(
         )
     )
     wire = a_wire(**await address(bank, holder), amount=5_00)
-    received = await receive(bank, wire)
+    received = await receive_payment(bank, wire)
     assert (received["status"], received["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
     kinds = await bank.pool.fetch("SELECT kind FROM event")
     assert [row["kind"] for row in kinds] == ["transfers.wire.in.rejected"]

@@ -1,4 +1,4 @@
-"""Incoming payments are accepted where they are allowed, and returned otherwise."""
+"""Incoming payments are accepted where allowed, and otherwise returned."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Files of Fedwire as they are dropped: a bad form keeps a file out, a bad message only itself."""
+"""Incoming Fedwire files: a malformed file is refused, a malformed message only itself."""
 
 import re
 from datetime import date, timedelta
@@ -12,9 +12,9 @@ from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.clearing.store import EVER, list_cleared
 from billfold.payments.clearing.worker import close_bank_days
 from billfold.payments.files import retries
-from billfold.payments.files import store as files_store
-from billfold.payments.wires import cases as wire_cases
-from billfold.payments.wires import store as queue
+from billfold.payments.files import store as file_store
+from billfold.payments.wires import cases
+from billfold.payments.wires import store as wire_store
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.iso20022.types import ReturnRequest
 from billfold.payments.wires.messages import message_sent
@@ -35,7 +35,7 @@ async def the_only_mistake(fedwire, name, *wires):
 
 
 def about_another_message(wire, **fields):
-    """The same message about another one."""
+    """Return the same message with a reference to another one."""
     original = type(wire.message.original)
     told = {name: getattr(wire.message.original, name) for name in original.__struct_fields__}
     return changed(wire, original=original(**told | fields))
@@ -146,7 +146,7 @@ async def test_a_partial_wire_return_leaves_the_rest_outstanding(fedwire, holder
         "RtrdIntrBkSttlmAmt",
         "$575.01 and charges, of the payment $600.00 is outstanding",
     )
-    await wire_cases.recall(fedwire.bank, wire_id, "DUPL")
+    await cases.recall(fedwire.bank, wire_id, "DUPL")
     rest = changed(more, message_id=AGAIN, amount=575_00)
     await fedwire.drop("rest.xml", rest)
     await fedwire.drop("rest again.xml", write_messages([rest], "incoming") + b"\n")
@@ -156,7 +156,7 @@ async def test_a_partial_wire_return_leaves_the_rest_outstanding(fedwire, holder
         (575_00, wire_id, "Account closed, less $25.00 in charges"),
     ]
     with pytest.raises(Refused, match="wire-already-returned"):
-        await wire_cases.recall(fedwire.bank, wire_id, "DUPL")
+        await cases.recall(fedwire.bank, wire_id, "DUPL")
     await fedwire.prove()
 
 
@@ -182,7 +182,7 @@ async def test_a_fedwire_file_without_any_valid_message_is_refused_by_line(fedwi
     # The file may come again when it has been mended, under the name that was refused.
     await fedwire.drop("half.xml", raw)
     assert fedwire.taken("half.xml") == ["COMPLETED"] * 3
-    refused = await files_store.list_files(fedwire.bank.pool, rail="WIRE", state="REFUSED")
+    refused = await file_store.list_files(fedwire.bank.pool, rail="WIRE", state="REFUSED")
     assert len(refused) == len(spoiled)
     await fedwire.prove()
 
@@ -314,7 +314,7 @@ async def answered(fedwire, wire_id, verdict, reason):
     """The response of the other bank to our last request for return of a wire."""
     bank = fedwire.bank
     await fedwire.room.sender.send(bank)
-    sent = await queue.find_last_sent(bank.pool, wire_id, ["camt.056"])
+    sent = await wire_store.find_last_sent(bank.pool, wire_id, ["camt.056"])
     assert sent is not None
     asked = await message_sent(bank, sent)
     assert isinstance(asked, ReturnRequest)
@@ -326,20 +326,20 @@ async def test_a_refused_wire_return_request_can_be_repeated(fedwire, holder):
     wire_id = await fedwire.settled(holder)
     bank, named = fedwire.bank, []
     for nth, (verdict, reason) in enumerate((("RJCR", "LEGL"), ("RJCR", "CUST"), ("CNCL", None))):
-        named.append(await wire_cases.recall(bank, wire_id, "DUPL"))
+        named.append(await cases.recall(bank, wire_id, "DUPL"))
         with pytest.raises(Refused, match="is open: wait for its answer"):
-            await wire_cases.recall(bank, wire_id, "DUPL")
+            await cases.recall(bank, wire_id, "DUPL")
         answer = await answered(fedwire, wire_id, verdict, reason=reason)
         assert answer.message.case_id == named[-1]
         await fedwire.drop(f"{nth}.xml", answer)
         assert fedwire.taken(f"{nth}.xml") == ["ACCEPTED" if reason is None else "REFUSED"]
     assert named == [wire_id.hex, f"{wire_id.hex}-2", f"{wire_id.hex}-3"]
     with pytest.raises(Refused, match="is accepted: the wire is being returned") as refused:
-        await wire_cases.recall(bank, wire_id, "DUPL")
+        await cases.recall(bank, wire_id, "DUPL")
     assert refused.value.code == "wire-already-recalled"
     # The money has not come by the next day of Fedwire.
     await fedwire.clock.advance_business_days(1)
-    assert await wire_cases.recall(bank, wire_id, "DUPL") == f"{wire_id.hex}-4"
+    assert await cases.recall(bank, wire_id, "DUPL") == f"{wire_id.hex}-4"
     await fedwire.prove()
     await as_owner(bank, "DELETE FROM wire_message WHERE terms->>'case_id' = $1", named[1])
     async with bank.pool.acquire() as conn:

@@ -1,4 +1,4 @@
-"""Files of the rails and the messages in them: whichever row is damaged, the proof names it."""
+"""Files of the rails and their messages: every damaged row is named by its check."""
 
 from contextlib import suppress
 
@@ -6,11 +6,11 @@ import asyncpg
 import pytest
 from tests.support.damage import checks_of, report_of, undetected
 
-import billfold.payments.fedwire.checks as wire_checks
-import billfold.payments.files.checks as file_checks
+from billfold.payments.fedwire import checks as fedwire_checks
+from billfold.payments.files import checks as file_checks
 from billfold.verify.fingerprints import check_fingerprints
 
-CHECKS = (check_fingerprints, checks_of(file_checks, wire_checks))
+CHECKS = (check_fingerprints, checks_of(file_checks, fedwire_checks))
 
 
 async def test_undamaged_rail_files_verify_clean(rails):

@@ -1,4 +1,4 @@
-"""`billfold files`: what came and went is listed, shown with its report, and taken."""
+"""`billfold files`: list, show with the report, and ingest files."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A file of which something can never be booked is closed by two operators, and is over."""
+"""A file with lines that can never be booked is closed by two operators."""
 
 import asyncio
 import json
@@ -18,8 +18,7 @@ from billfold.payments.ach.inbound_files import AchFileProcessor
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles
 from billfold.payments.fedwire.inbound_files import FedwireFileProcessor
-from billfold.payments.files import retries
-from billfold.payments.files import store as files_store
+from billfold.payments.files import retries, store
 from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.files.retries import propose_close
 from billfold.platform import ids
@@ -32,16 +31,16 @@ BY_HAND = "Returned by hand in FedLine"
 
 
 async def close(bank, file):
-    """Close a file by two operators, and let the worker do it; return it as it is then."""
+    """Close a file by two operators and the worker; return the closed file."""
     proposal = await propose_close(bank, file.file_id, reason=BY_HAND, by=OLGA)
     await confirm(bank, proposal.proposal_id, by=OTTO)
     await run_scheduled_jobs(bank, await bank.now())
-    return await files_store.find_file(bank.pool, file.file_id)
+    return await store.find_file(bank.pool, file.file_id)
 
 
 @pytest.fixture
 async def partly_booked_file(fedwire, holder):
-    """A file of a payment that is booked and of one for another bank: what is in it, and what waits of it."""
+    """A file with one booked payment, and one for another bank that cannot be booked."""
     account = await fedwire.account_of(holder)
     good = await fedwire.payment("good", account, 5_00)
     astray = changed(await fedwire.payment("astray", account, 7_00), receiver="021000021")
@@ -107,7 +106,7 @@ async def test_a_file_booked_before_its_closing_is_confirmed_is_unchanged(fedwir
     assert fedwire.taken("early.xml") == ["COMPLETED"] * 2
     await confirm(fedwire.bank, proposal.proposal_id, by=OTTO)
     await run_scheduled_jobs(fedwire.bank, await fedwire.bank.now())
-    done = await files_store.find_file(fedwire.bank.pool, waiting.file_id)
+    done = await store.find_file(fedwire.bank.pool, waiting.file_id)
     assert (done.state, "closed" in json.loads(done.report or "")) == ("PROCESSED", False)
     await fedwire.prove()
 

@@ -1,4 +1,4 @@
-"""A file that cannot be finished waits, longer each time, and holds up no other."""
+"""An unfinished file is retried at growing intervals and blocks no other file."""
 
 import json
 from datetime import timedelta
@@ -7,11 +7,10 @@ import asyncpg
 import pytest
 from tests.payments.ach.test_inbound_files import Room, account_of, entry, file_of
 
-from billfold.payments.ach import booking as ach_booking
+from billfold.payments.ach import booking
 from billfold.payments.ach.commands import ReceiveAch
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.files import retries
-from billfold.payments.files import store as files_store
+from billfold.payments.files import retries, store
 from billfold.payments.files.types import RetryState, StuckLine
 from billfold.platform.clock import wall_now
 from billfold.platform.database.background_work import retry_delay
@@ -30,7 +29,7 @@ async def room(bank):
 
 @pytest.fixture
 async def owner(bank_dsn):
-    """A connection that may change tables: what the application never may."""
+    """A connection that may change tables that the application may not change."""
     conn = await asyncpg.connect(bank_dsn)
     yield conn
     await conn.close()
@@ -73,7 +72,7 @@ async def test_a_stuck_file_line_is_retried_without_blocking_others(bank, new_ho
     await owner.execute(_MEND)
     assert await try_now(room) == 2
     assert await retries.list_failing(bank.pool) == []
-    done = await files_store.list_files(bank.pool, rail="ACH", state="PROCESSED")
+    done = await store.list_files(bank.pool, rail="ACH", state="PROCESSED")
     told = [json.loads(each.report or "") for each in done if each.file_id == file.file_id]
     assert [(each["entries"], each["taken"], each["held"], each["stuck"]) for each in told] == [(4, 3, 1, [])]
     assert len(done) == 3
@@ -83,7 +82,7 @@ async def test_a_stuck_file_line_is_retried_without_blocking_others(bank, new_ho
 
 async def test_a_rail_file_with_too_many_failed_lines_is_postponed(bank, new_holder, room, owner, monkeypatch):
     account = await account_of(bank, await new_holder())
-    monkeypatch.setattr(ach_booking, "STUCK_LINES_MAX", 1)
+    monkeypatch.setattr(booking, "STUCK_LINES_MAX", 1)
     await owner.execute(_BREAK)
     lines = [entry(n, account, amount=ODD) for n in (1, 2)]
     await room.put("odd.ach", file_of(*lines, entry(3, account)))

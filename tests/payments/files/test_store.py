@@ -1,10 +1,10 @@
-"""Files of the rails are kept once, and what became of them is said once."""
+"""Each file of a rail is stored once, and its result is recorded once."""
 
 from datetime import timedelta
 
 import pytest
 
-from billfold.payments.files import store as files_store
+from billfold.payments.files import store
 from billfold.payments.files.types import SealedContent
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
@@ -15,14 +15,14 @@ CONTENT = SealedContent(b"sealed", bytes(32))
 
 async def test_an_outbound_file_is_created_once_and_transmitted(conn):
     now, file_id = wall_now(), ids.new()
-    made = await files_store.save_outbound(conn, file_id, "WIRE", name="w1.xml", content=CONTENT, now=now)
-    assert await files_store.save_outbound(conn, file_id, "WIRE", name="w1.xml", content=CONTENT, now=now) == made
-    await files_store.complete_file(conn, file_id, "TRANSMITTED", now=now)
-    assert (await files_store.find_file(conn, file_id)).done_at == now
+    made = await store.save_outbound(conn, file_id, "WIRE", name="w1.xml", content=CONTENT, now=now)
+    assert await store.save_outbound(conn, file_id, "WIRE", name="w1.xml", content=CONTENT, now=now) == made
+    await store.complete_file(conn, file_id, "TRANSMITTED", now=now)
+    assert (await store.find_file(conn, file_id)).done_at == now
     with pytest.raises(NotFound):
-        await files_store.find_file(conn, ids.new())
+        await store.find_file(conn, ids.new())
     with pytest.raises(NotFound):
-        await files_store.get_content(conn, ids.new())
+        await store.get_content(conn, ids.new())
 
 
 async def test_files_with_the_same_timestamp_are_listed_last_written_first(conn):
@@ -31,8 +31,8 @@ async def test_files_with_the_same_timestamp_are_listed_last_written_first(conn)
         (("ACH-002.ach", 0), ("ACH-010.ach", 0), ("ACH-001.ach", 0), ("A.ach", 1), ("Z.ach", 1))
     ):
         at = now + timedelta(seconds=later)
-        await files_store.save_outbound(
+        await store.save_outbound(
             conn, ids.new(), "ACH", name=name, content=SealedContent(bytes([nth]), bytes(32)), now=at
         )
-    listed = [each.name for each in await files_store.list_files(conn, rail="ACH")]
+    listed = [each.name for each in await store.list_files(conn, rail="ACH")]
     assert listed == ["Z.ach", "A.ach", "ACH-001.ach", "ACH-010.ach", "ACH-002.ach"]

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from tests.payments.on_us.test_routes import payee
 
-from billfold.accounts.counterparties import store as peers_module
+from billfold.accounts.counterparties import store
 from billfold.payments.on_us.routes import PeerLookup
 from billfold.platform import ids
 from billfold.platform.errors import NotFound
@@ -25,13 +25,13 @@ async def test_concurrent_payee_lookups_share_one_query(world, bank, peers, monk
     ends = [*payers[1:], payers[0]]
     linked = [await payee(world, *each) for each in zip(payers, ends, strict=True)]
     asked = []
-    find_peers = peers_module.find_peers
+    find_peers = store.find_peers
 
     async def counted(pool, links):
         asked.append([link for _, _, link in links])
         return await find_peers(pool, links)
 
-    monkeypatch.setattr(peers_module, "find_peers", counted)
+    monkeypatch.setattr(store, "find_peers", counted)
     found = await asyncio.gather(
         *(
             peers.find(UUID(payer.customer), UUID(payer.id), UUID(link))

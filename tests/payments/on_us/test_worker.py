@@ -4,7 +4,7 @@ from uuid import UUID
 
 from tests.payments.on_us.test_routes import PATH, payee, requested_amount, wait_for_transfer
 
-from billfold.payments.on_us import store as on_us_store
+from billfold.payments.on_us import store
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform import ids
@@ -23,7 +23,7 @@ async def test_an_accepted_transfer_is_executed_by_a_worker(world):
         "end_to_end_identification": "E2E-9",
     }
     made = await world.post(PATH, body)
-    row = await on_us_store.get_transfer(world.bank.pool, UUID(pocket.customer), UUID(made["id"]))
+    row = await store.get_transfer(world.bank.pool, UUID(pocket.customer), UUID(made["id"]))
     assert row.payee_id == UUID(target.customer)
     assert row.order.description == "late"
     await execute_all_pending(world.bank)
@@ -33,7 +33,7 @@ async def test_an_accepted_transfer_is_executed_by_a_worker(world):
     assert (received["amount"]["value"], received["description"]) == (700_00, "late")
     assert received["end_to_end_identification"] == "E2E-9"
     assert received["counterparty"]["pocket_id"] == pocket.id
-    assert await on_us_store.list_pending(world.bank.pool) == []
+    assert await store.list_pending(world.bank.pool) == []
 
 
 async def test_closing_a_pocket_with_a_pending_transfer_is_refused(world):

@@ -1,4 +1,4 @@
-"""Commands of the operator for the bank's own money: suspense, custody, credits."""
+"""Operator commands for the bank's own money: suspense, custody, credits."""
 
 import re
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Money without an owner is held by the house until it is returned or assigned to its owner, once."""
+"""Unclaimed money is held in suspense until it is returned or assigned to its owner, once."""
 
 from datetime import date
 from uuid import UUID
@@ -20,7 +20,7 @@ ITEM = UUID("7c0de000-0000-4000-8000-000000000001")
 
 
 class House(Teller):
-    """A teller who also speaks for the house."""
+    """A teller that also submits the bank's own commands."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""`billfold wires`: what is asked for is shown, returned, kept and asked for in words."""
+"""`billfold wires`: show, return, refuse to return, and recall wires."""
 
 import asyncio
 import re

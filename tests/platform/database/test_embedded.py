@@ -10,18 +10,18 @@ import asyncpg
 import psutil
 import pytest
 
-from billfold.platform.database import embedded as embedded_postgres
+from billfold.platform.database import embedded
 from billfold.platform.database.embedded import THROWAWAY_SETTINGS
 from billfold.platform.database.embedded_programs import EmbeddedPostgresError, ServerUser
 
-_started: list[embedded_postgres.Server] = []
+_started: list[embedded.Server] = []
 
 
 @pytest.fixture
 def state_dir(tmp_path):
     yield tmp_path / "state"
     while _started:  # to stop a server again does nothing
-        embedded_postgres.stop(_started.pop())
+        embedded.stop(_started.pop())
 
 
 def start(state_dir, *, progress=None, **settings):
@@ -29,7 +29,7 @@ def start(state_dir, *, progress=None, **settings):
 
 
 def start_durable(state_dir, *, progress=None, **settings):
-    server = embedded_postgres.start(state_dir, settings=settings, progress=progress)
+    server = embedded.start(state_dir, settings=settings, progress=progress)
     _started.append(server)
     return server
 
@@ -79,12 +79,12 @@ def test_a_second_start_attaches_to_the_running_server(state_dir):
     second = start(state_dir)
     assert second.pid == first.pid
 
-    embedded_postgres.stop(first)
+    embedded.stop(first)
     assert is_running(second.pid)
 
-    embedded_postgres.stop(second)
+    embedded.stop(second)
     assert has_ended(second.pid)
-    embedded_postgres.stop(second)
+    embedded.stop(second)
 
 
 def test_a_server_used_by_a_second_process_keeps_running(state_dir):
@@ -102,14 +102,14 @@ def test_a_server_used_by_a_second_process_keeps_running(state_dir):
     assert other.stdout
     assert int(other.stdout.readline()) == mine.pid
 
-    embedded_postgres.stop(mine)
+    embedded.stop(mine)
     assert is_running(mine.pid)
 
     other.kill()  # it never gets to let go
     other.communicate()
     again = start(state_dir)
     assert again.pid == mine.pid
-    embedded_postgres.stop(again)
+    embedded.stop(again)
     assert has_ended(again.pid)
 
 
@@ -126,8 +126,8 @@ async def test_commits_survive_a_killed_server(state_dir):
 
     assert again.pid != server.pid
     assert await fetch_value(again.dsn_for("kept"), "SELECT said FROM word") == "still here"
-    embedded_postgres.stop(server)
-    embedded_postgres.stop(again)
+    embedded.stop(server)
+    embedded.stop(again)
     assert has_ended(again.pid)
 
 
@@ -151,7 +151,7 @@ def test_start_repeats_an_interrupted_initialization(state_dir):
     unfinished.mkdir(parents=True)
     (unfinished / "PG_VERSION").write_text("18\n")
 
-    embedded_postgres.stop(start(state_dir))
+    embedded.stop(start(state_dir))
 
     assert not unfinished.exists()
 
@@ -161,7 +161,7 @@ async def test_the_socket_is_placed_elsewhere_when_its_path_is_too_long(state_di
 
     assert server.socket_dir != server.data_dir
     assert await fetch_value(server.dsn, "SELECT 1") == 1
-    embedded_postgres.stop(server)
+    embedded.stop(server)
     assert not server.socket_dir.exists()
 
 
@@ -169,11 +169,11 @@ def test_start_reports_a_setting_that_the_server_refuses(state_dir):
     with pytest.raises(EmbeddedPostgresError, match="no_such_setting"):
         start(state_dir, no_such_setting="1")
 
-    embedded_postgres.stop(start(state_dir))
+    embedded.stop(start(state_dir))
 
 
 def test_starting_a_cluster_of_a_different_postgres_release_is_refused(state_dir):
-    embedded_postgres.stop(start(state_dir))
+    embedded.stop(start(state_dir))
     (state_dir / "postgres" / "PG_VERSION").write_text("17\n")
 
     with pytest.raises(EmbeddedPostgresError, match="made by PostgreSQL 17"):

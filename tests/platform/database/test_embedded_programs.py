@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from billfold.platform.database import embedded_programs as programs
+from billfold.platform.database import embedded_programs
 from billfold.platform.database.embedded_programs import EmbeddedPostgresError, ServerUser
 
 SOMEBODY = pwd.getpwuid(os.getuid())
@@ -53,14 +53,14 @@ def machine(monkeypatch):
 )
 def test_root_runs_postgres_under_a_lent_account_without_sbin_in_the_path(machine, accounts, tools, works, called):
     added = machine(*accounts, tools=tools, works=works)
-    assert programs._server_account() is SOMEBODY
+    assert embedded_programs._server_account() is SOMEBODY
     assert [words[0] for words in added] == called
 
 
 def test_root_without_a_lendable_account_is_refused_with_a_next_step(machine):
     machine()
     with pytest.raises(EmbeddedPostgresError, match="run as another user, or set BILLFOLD_DATABASE_URL"):
-        programs._server_account()
+        embedded_programs._server_account()
 
 
 def test_a_user_without_a_passwd_entry_is_told_the_line_to_add(monkeypatch, tmp_path):
@@ -71,12 +71,12 @@ def test_a_user_without_a_passwd_entry_is_told_the_line_to_add(monkeypatch, tmp_
 
 def test_root_makes_programs_and_libraries_readable_despite_a_strict_umask(monkeypatch, tmp_path):
     programs_folder, libraries = tmp_path / "wheel" / "pginstall18" / "bin", tmp_path / "wheel.libs"
-    monkeypatch.setattr(programs, "_bin_dir", lambda: programs_folder)
+    monkeypatch.setattr(embedded_programs, "_bin_dir", lambda: programs_folder)
     for folder, name in ((programs_folder, "initdb"), (libraries, "libpq.so")):
         folder.mkdir(parents=True)
         (folder / name).touch(mode=0o600)
     for folder in (tmp_path / "wheel", programs_folder.parent, programs_folder, libraries):
         folder.chmod(0o700)
-    programs._allow_reading()
+    embedded_programs._allow_reading()
     opened = (programs_folder.parent, programs_folder, programs_folder / "initdb", libraries, libraries / "libpq.so")
     assert [path.stat().st_mode & 0o007 for path in opened] == [5, 5, 5, 5, 4]

@@ -6,13 +6,13 @@ import asyncpg
 import pytest
 
 from billfold.platform import ids
-from billfold.platform.database import pool as db
+from billfold.platform.database import pool as database_pool
 from billfold.platform.database.pool import Batcher
 
 
 @pytest.fixture
 async def pool(empty_database_dsn):
-    async with await db.create_pool(empty_database_dsn, max_size=2) as opened:
+    async with await database_pool.create_pool(empty_database_dsn, max_size=2) as opened:
         yield opened
 
 
@@ -60,18 +60,18 @@ async def test_json_columns_are_returned_as_text(pool):
 
 async def test_opening_a_pool_without_a_database_fails():
     with pytest.raises(OSError, match=r"nowhere|No such|Connect"):
-        await db.create_pool("postgresql:///nowhere?host=/nonexistent-directory")
+        await database_pool.create_pool("postgresql:///nowhere?host=/nonexistent-directory")
 
 
 async def test_database_sessions_have_the_rights_of_the_given_role(database_dsn):
-    async with await db.create_pool(database_dsn, max_size=2, role=db.APP_ROLE) as pool:
-        assert await pool.fetchval("SELECT current_user") == db.APP_ROLE
+    async with await database_pool.create_pool(database_dsn, max_size=2, role=database_pool.APP_ROLE) as pool:
+        assert await pool.fetchval("SELECT current_user") == database_pool.APP_ROLE
         assert not await pool.fetchval("SELECT has_table_privilege('audit_entry', 'UPDATE')")
         assert await pool.fetchval("SELECT has_table_privilege('pocket', 'UPDATE')")
 
 
 class Post:
-    """A carrier that leaves when told to, and remembers what it carried."""
+    """A transport that stops on request and records its messages."""
 
     def __init__(self):
         self.carried = []

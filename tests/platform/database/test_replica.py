@@ -10,7 +10,7 @@ from benchmarks.replicated_servers import ReplicatedServers
 from billfold.data_keys.keys import DataKeys
 from billfold.migrations import runner
 from billfold.monitoring.health import check_replicas_read
-from billfold.platform.database import replica as replicas
+from billfold.platform.database import replica as database_replica
 from billfold.platform.database.connection import connect
 from billfold.reports.entries.reader import read_current
 
@@ -25,7 +25,7 @@ def servers(tmp_path_factory):
 
 @pytest.fixture
 async def bank(servers, tmp_path, monkeypatch):
-    monkeypatch.setattr(replicas, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(database_replica, "RETRY_SECONDS", 0.0)
     location = Location(servers.address("billfold", "one"), tmp_path)
     conn = await connect(location.dsn)
     await runner.up(conn)

@@ -188,7 +188,7 @@ def test_credential_like_text_is_redacted(text):
 )
 @pytest.mark.parametrize("begin", ["", "://a:", "Bearer ", "-----BEGIN "])
 def test_redaction_of_hostile_text_takes_linear_time(begin, pump):
-    """Searching it again from each of its characters would take hours."""
+    """Searching again from each character would take hours."""
     text = begin + pump * (1024 * 1024 // len(pump))
     assert _CANARY not in redact_text(f"{text} Bearer {_CANARY}")
 

@@ -8,9 +8,9 @@ from tests.reports.formats.readers import assert_same, write_and_read
 from tests.support.statements import assert_chained, periods_between, statement_of
 from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets import store
 from billfold.accounts.pockets.schemas import valuation
-from billfold.reports.entries.reader import Wanted
+from billfold.reports.entries.reader import StatementRange
 from billfold.reports.entries.types import AccountType, EntryKind
 from billfold.reports.requests.renderers import WRITERS, read_file
 
@@ -44,7 +44,7 @@ async def test_a_quarter_balances_in_every_statement_format_by_every_reader(bank
     for key in keys:
         statement, entries = await assert_chained(bank, key, account, PERIODS)
         if account == AccountType.BROKERAGE:
-            row = await pocket_store.get_pocket(bank.pool, *key)
+            row = await store.get_pocket(bank.pool, *key)
             assert statement.closing.value == valuation(row, bank, now).total_value
         else:
             credited, moved = await bank.pool.fetchrow(_TOTALS, key["pocket_id"])
@@ -53,7 +53,9 @@ async def test_a_quarter_balances_in_every_statement_format_by_every_reader(bank
         listed.append(entries)
     assert {each.kind for entries in listed for each in entries} == KINDS[account]
     days = PERIODS[0][0], PERIODS[-1][1]
-    file = await read_file(bank, [Wanted(key["customer_id"], key["pocket_id"], account, *days, now) for key in keys])
+    file = await read_file(
+        bank, [StatementRange(key["customer_id"], key["pocket_id"], account, *days, now) for key in keys]
+    )
     for name in WRITERS:
         _, found = await write_and_read(name, file)
         assert_same(name, file, found, [[each.amount for each in entries] for entries in listed])

@@ -18,12 +18,11 @@ from tests.support.browser import first_match
 from tests.support.whole_bank import expect_clean
 
 from billfold.payments.clearing.worker import close_bank_days
-from billfold.reports.proofs import document_keys
-from billfold.reports.proofs.document_keys import KEYS_PATH
+from billfold.reports.proofs import signatures
 from billfold.reports.proofs.roots import store, worker
 from billfold.reports.proofs.roots.store import prove_customer
 from billfold.reports.proofs.roots.types import CustomerLeaf, DailyRoot, Unbalanced
-from billfold.reports.proofs.signatures import PublicKey, jwks_document, parse_keys, payload_of, to_jwk
+from billfold.reports.proofs.signatures import KEYS_PATH, PublicKey, jwks_document, parse_keys, payload_of, to_jwk
 from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.verify.runner import verify_bank
 from billfold.wiring.worker import purge_daily_proofs
@@ -145,7 +144,7 @@ async def test_a_forged_balance_proof_is_refused(bank, holders, customer_world, 
     mine, theirs, bigger = [json.loads(msgspec.json.encode(each)) for each in proofs]
     await customer_world.days(1)
     later = await store.get_root(bank.pool)
-    keys = json.dumps(jwks_document(await document_keys.list_public_keys(bank.pool)))
+    keys = json.dumps(jwks_document(await signatures.list_public_keys(bank.pool)))
     assert check(mine, keys)[0] == 0
     assert len(mine["bills"]) > 2
 

@@ -10,21 +10,27 @@ import pytest
 from tests.support.world import PartnerClient
 
 from billfold.platform.errors import InvalidInput, NotFound
-from billfold.reports.proofs import document_keys
-from billfold.reports.proofs.document_keys import KEYS_PATH
-from billfold.reports.proofs.signatures import RevokedKey, Unproven, jwks_document, parse_keys, refuse_revoked
+from billfold.reports.proofs import signatures
+from billfold.reports.proofs.signatures import (
+    KEYS_PATH,
+    RevokedKey,
+    Unproven,
+    jwks_document,
+    parse_keys,
+    refuse_revoked,
+)
 
 
 async def test_a_document_is_signed_with_the_key_active_at_its_time(bank):
     now = await bank.now()
-    first = await document_keys.get_document_key(bank.pool, bank.vault, now)
-    second = await document_keys.rotate_document_key(bank.pool, bank.vault, now)
-    changes_at = now + document_keys.PUBLICATION_LEAD
+    first = await signatures.get_document_key(bank.pool, bank.vault, now)
+    second = await signatures.rotate_document_key(bank.pool, bank.vault, now)
+    changes_at = now + signatures.PUBLICATION_LEAD
     moments = (now - timedelta(days=400), now, changes_at - timedelta(seconds=1), changes_at, now + timedelta(days=9))
-    used = [(await document_keys.get_document_key(bank.pool, bank.vault, each)).key_id for each in moments]
+    used = [(await signatures.get_document_key(bank.pool, bank.vault, each)).key_id for each in moments]
 
     assert used == [first.key_id] * 3 + [second] * 2
-    published = await document_keys.list_public_keys(bank.pool)
+    published = await signatures.list_public_keys(bank.pool)
     assert [each.key_id for each in published] == [first.key_id, second]
     for statement in ("DELETE FROM document_key", "UPDATE document_key SET active_at = active_at"):
         with pytest.raises(asyncpg.PostgresError):
@@ -33,10 +39,10 @@ async def test_a_document_is_signed_with_the_key_active_at_its_time(bank):
 
 async def test_a_revoked_document_key_is_published_as_revoked_and_refused_for_later_documents(bank, customer_desk):
     now = (await bank.now()).replace(microsecond=0)
-    first = await document_keys.get_document_key(bank.pool, bank.vault, now)
+    first = await signatures.get_document_key(bank.pool, bank.vault, now)
 
     async def revoke(key_id, at):
-        return await document_keys.revoke_document_key(
+        return await signatures.revoke_document_key(
             bank.pool, bank.vault, key_id, revoked_at=at, reason="stolen", now=now
         )
 
@@ -50,7 +56,7 @@ async def test_a_revoked_document_key_is_published_as_revoked_and_refused_for_la
         await revoke(first.key_id, now)
 
     used = [
-        (await document_keys.get_document_key(bank.pool, bank.vault, each)).key_id
+        (await signatures.get_document_key(bank.pool, bank.vault, each)).key_id
         for each in (since - timedelta(seconds=1), since, now, now + timedelta(days=400))
     ]
     assert used == [first.key_id, second, second, second]
@@ -68,7 +74,7 @@ async def test_the_document_keys_are_published_by_both_apis(bank, customer_world
     await client.close()
     assert partner.status_code == 200
     assert partner.headers["cache-control"] == "public, max-age=600"
-    key = await document_keys.get_document_key(bank.pool, bank.vault, await bank.now())
+    key = await signatures.get_document_key(bank.pool, bank.vault, await bank.now())
     assert partner.json() == (await customer_desk.http.get(KEYS_PATH)).json() == jwks_document([key.public])
     assert parse_keys(partner.content) == [key.public]
     assert "d" not in partner.json()["keys"][0]
@@ -76,9 +82,9 @@ async def test_the_document_keys_are_published_by_both_apis(bank, customer_world
 
 async def test_a_key_file_with_a_mismatched_key_id_is_refused_as_forged(bank):
     now = await bank.now()
-    real = await document_keys.get_document_key(bank.pool, bank.vault, now)
-    await document_keys.rotate_document_key(bank.pool, bank.vault, now)
-    first, second = jwks_document(await document_keys.list_public_keys(bank.pool))["keys"]
+    real = await signatures.get_document_key(bank.pool, bank.vault, now)
+    await signatures.rotate_document_key(bank.pool, bank.vault, now)
+    first, second = jwks_document(await signatures.list_public_keys(bank.pool))["keys"]
     with pytest.raises(Unproven, match="forged"):
         parse_keys(msgspec.json.encode({"keys": [{**second, "kid": real.key_id}]}))
     assert parse_keys(msgspec.json.encode(first)) == [real.public]

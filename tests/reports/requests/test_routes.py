@@ -8,8 +8,7 @@ import re
 from tests.support.world import UNKNOWN
 
 from billfold.reports.proofs import signed_files
-from billfold.reports.proofs.document_keys import list_public_keys
-from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, verify
+from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, list_public_keys, verify
 from billfold.reports.proofs.signed_files import Verdict, verify_file
 from billfold.reports.requests.renderers import formats_of
 from billfold.reports.requests.types import ReportParameters, ReportType

@@ -13,8 +13,7 @@ from billfold.platform.errors import InvariantError
 from billfold.platform.money import format_usd
 from billfold.reports.downloads import get_file, open_file
 from billfold.reports.proofs import signed_files
-from billfold.reports.proofs.document_keys import list_public_keys
-from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, verify
+from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, list_public_keys, verify
 from billfold.reports.statements import brokerage, contents, store, worker
 from billfold.reports.statements.store import Month, StatementRow
 from billfold.reports.statements.worker import StatementMaker, correct_statements, make_statements, print_again

@@ -1,4 +1,4 @@
-"""Listening: where events go, and what they are signed with."""
+"""`billfold listen`: where events are forwarded, and how they are signed."""
 
 import pytest
 

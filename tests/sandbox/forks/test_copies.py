@@ -1,4 +1,4 @@
-"""Forks and rewinds of a bank that is a number in its database and the same number in a file."""
+"""Forks and rewinds of a bank reduced to one number in its database and the same number in a file."""
 
 import asyncio
 import fcntl
@@ -13,7 +13,7 @@ import pytest
 from tests.support.sandbox_process import CLOCK
 
 from billfold.platform.errors import NotFound, Refused
-from billfold.sandbox.forks import copies as copying
+from billfold.sandbox.forks import copies
 from billfold.sandbox.forks.copies import BankCopies, BankFiles, Databases
 from billfold.sandbox.forks.lease import SANDBOX_LOCK, bank_lease, is_paused
 
@@ -141,9 +141,9 @@ async def test_forks_are_limited_in_number_and_have_valid_names(number, monkeypa
             number.copies.get(name)
     with pytest.raises(Refused, match="fork-exists"):
         await number.copies.check_room("one")
-    monkeypatch.setattr(copying, "FREE_BYTES_MIN", 1 << 62)
+    monkeypatch.setattr(copies, "FREE_BYTES_MIN", 1 << 62)
     with pytest.raises(Refused, match="fork-disk-full"):
         await number.copies.check_room("two")
-    monkeypatch.setattr(copying, "FORKS_MAX", 1)
+    monkeypatch.setattr(copies, "FORKS_MAX", 1)
     with pytest.raises(Refused, match="too-many-forks"):
         await number.copies.check_room("two")

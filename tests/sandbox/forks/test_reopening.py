@@ -1,4 +1,4 @@
-"""The server between two banks: requests under way end first, later ones wait, and some too long."""
+"""The server between two banks: current requests end first, later ones wait or time out."""
 
 import asyncio
 import fcntl
@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from billfold.sandbox.forks import lease
-from billfold.sandbox.forks.lease import SANDBOX_LOCK, ReopeningApp, bank_lease, paused
+from billfold.sandbox.forks.lease import SANDBOX_LOCK, ReopeningApp, bank_lease, pause_bank
 
 SCOPE = {"type": "http", "method": "GET", "path": "/x/", "query_string": b"", "headers": [(b"host", b"a.example")]}
 
@@ -73,6 +73,6 @@ async def opening(folder, opened):
 async def hold(folder, replaced, go_on):
     with (folder / SANDBOX_LOCK).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # as the sandbox that makes copies
-        async with paused(folder, is_whole=lambda: True):
+        async with pause_bank(folder, is_whole=lambda: True):
             replaced.set()
             await go_on.wait()

@@ -1,4 +1,4 @@
-"""Wires over files, the whole way: out to the simulated service, back through the gate."""
+"""Wires over files: sent to the simulated Fedwire, and answered through the inbox."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -7,9 +7,8 @@ import pytest
 from tests.support.fedwire import link, send
 from tests.support.whole_bank import expect_clean
 
-from billfold.payments.files import store as files_store
-from billfold.payments.wires import cases as wire_cases
-from billfold.payments.wires import store
+from billfold.payments.files import store as file_store
+from billfold.payments.wires import cases, store
 from billfold.payments.wires.store import LISTS, get_wire
 from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.sandbox.rails.fedwire import SimulatedFedwire
@@ -45,7 +44,7 @@ async def test_wires_of_a_day_are_sent_in_one_file_and_settled_or_rejected(holde
     settled, refused = await wire(holder, good), await wire(holder, bad)
     assert (settled.status, settled.imad[:16]) == ("COMPLETED", "20250602BLFDUS33")
     assert (refused.status, refused.reason) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
-    files = await files_store.list_files(holder.bank.pool, rail="WIRE")
+    files = await file_store.list_files(holder.bank.pool, rail="WIRE")
     assert sorted((file.direction, file.state) for file in files) == [("IN", "PROCESSED"), ("OUT", "TRANSMITTED")]
     await expect_clean(holder.bank)
 
@@ -54,7 +53,7 @@ async def test_a_recalled_outgoing_wire_is_returned(holder):
     wire_id = await sent(holder, 1_000_00)
     await holder.clock.advance(timedelta(minutes=1))
 
-    await wire_cases.recall(holder.bank, wire_id, "DUPL")
+    await cases.recall(holder.bank, wire_id, "DUPL")
     await holder.clock.advance(timedelta(minutes=1))
 
     back = (await all_wires(holder))[0]

@@ -1,4 +1,4 @@
-"""The catalogue of simulations is what the operations of the sandbox take."""
+"""The catalog of simulations agrees with the operations of the sandbox."""
 
 from billfold.http.openapi import examples_of
 from billfold.sandbox.routes.catalogue import magic_values, simulations

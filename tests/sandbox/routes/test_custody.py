@@ -1,4 +1,4 @@
-"""Bills come from another custodian and go to one, over HTTP."""
+"""Bills are received from and delivered to another custodian over HTTP."""
 
 import json
 from datetime import date

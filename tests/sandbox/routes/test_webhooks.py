@@ -1,4 +1,4 @@
-"""An event that never happened reaches those who subscribed to its kind."""
+"""A simulated event is delivered to the subscriptions of its kind."""
 
 from billfold.platform import ids
 

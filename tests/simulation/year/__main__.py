@@ -1,4 +1,4 @@
-"""Live a year, then compare its documents with the ledger: `python -m tests.simulation.year --customers 200`."""
+"""Simulate a year and compare its documents with the ledger: `python -m tests.simulation.year --customers 200`."""
 
 import argparse
 import asyncio

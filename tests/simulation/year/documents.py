@@ -1,4 +1,4 @@
-"""Contents of documents, read back from their files: camt, CSV, PDF, answers of the API and the file for the IRS."""
+"""Contents of documents, read back from their files: camt, CSV, PDF, API responses and the IRS file."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ from pypdf import PdfReader
 from tests.reports.formats.readers import cents, schema_of
 
 from billfold.reports.downloads import get_file, open_file
-from billfold.reports.entries.reader import Wanted
+from billfold.reports.entries.reader import StatementRange
 from billfold.reports.formats.camt import write_camt053
 from billfold.reports.requests.renderers import read_file
 from billfold.reports.requests.worker import make_reports
@@ -33,7 +33,7 @@ async def read_camt053(bank, pocket, account, periods):
     now, found = await bank.now(), []
     for first_day, last_day in periods:
         output = io.BytesIO()
-        wanted = Wanted(pocket.customer_id, pocket.pocket_id, account, first_day, last_day, now)
+        wanted = StatementRange(pocket.customer_id, pocket.pocket_id, account, first_day, last_day, now)
         await write_camt053(await read_file(bank, [wanted]), output)
         document: Any = etree.fromstring(output.getvalue())
         schema_of("camt.053.001.08").assertValid(document)

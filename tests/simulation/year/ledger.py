@@ -1,4 +1,4 @@
-"""The rows of the ledger for each Pocket: postings, trades and lots, added up in integers.
+"""The ledger rows of each Pocket (postings, trades, lots), added up in integers.
 
 Nothing here calls what is under test: figures of documents are compared with these.
 """

@@ -1,7 +1,7 @@
-"""A year of customers: a seeded life in memory and in Postgres at once, and the documents of each month as it ends.
+"""A year of customers: a seeded history in memory and in Postgres at once, with the documents of each month.
 
-The life draws what customers do at awkward instants of every day: around cut-offs, at midnight, in the hour that
-arrives twice and next to the one that is missing. What Postgres answers must be what memory said.
+Customers act at awkward instants of every day: around cut-offs, at midnight, in the repeated hour and next to the
+missing one. Postgres must respond like the bank in memory.
 """
 
 from contextlib import asynccontextmanager

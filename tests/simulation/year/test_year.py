@@ -1,4 +1,4 @@
-"""The end of a year of a few customers; `python -m tests.simulation.year` lives a whole one with many."""
+"""The end of a year of a few customers; `python -m tests.simulation.year` simulates a whole year."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""Proceeds of a sale for the next day are cash of the next day: using them before costs what a sale for today would.
+"""Proceeds of a sale for the next day: using them before costs as much as a sale for today.
 
 Thursday 2025-06-05 after the close: what is sold for the next day settles on Monday, three days of interest later.
 """
@@ -19,7 +19,7 @@ from billfold.payments.ach.commands import IncomingEntry, ReceiveAch, ReturnAchE
 from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.dates import et_instant
 from billfold.treasury.rules.sweep import sweep_and_invest
-from billfold.treasury.rules.unsettled import arriving
+from billfold.treasury.rules.unsettled import unsettled_arrival
 from billfold.treasury.rules.withdraw import payable_cents
 
 THURSDAY, FRIDAY, MONDAY = date(2025, 6, 5), date(2025, 6, 6), date(2025, 6, 9)
@@ -112,7 +112,7 @@ def test_cash_that_settles_after_the_bills_of_today_is_invested_at_the_next_open
     ctx = teller.bank._moment()
     teller.book.begin("adjustment", ctx, settles_on=FRIDAY)
     teller.book.post(teller.book.internal_account(AccountKind.RAIL_CARD), there.bank, MILLION)
-    sweep_and_invest(teller.book, there, ctx, MILLION, unsettled=arriving(MILLION, ctx, MONDAY))
+    sweep_and_invest(teller.book, there, ctx, MILLION, unsettled=unsettled_arrival(MILLION, ctx, MONDAY))
     teller.book.close()
     assert not there.lots
     assert same_day(teller, there) == MILLION - there.unsettled_discount < MILLION - 200_00

@@ -1,4 +1,4 @@
-"""The account: browsers are signed out from here, passwords changed with the old one."""
+"""The account page: sign out browsers, change the password with the current one."""
 
 from tests.fixtures.pages import PASSWORD
 from tests.web.steps import give_password

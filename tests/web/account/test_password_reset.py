@@ -1,4 +1,4 @@
-"""Mailed links: a first sign-in, a forgotten password, and that strangers learn nothing."""
+"""E-mailed links: first sign-in, forgotten password, and no information for strangers."""
 
 import asyncio
 
@@ -8,10 +8,10 @@ from tests.support.browser import first_match
 from tests.support.oauth import Member, Relying, program
 from tests.web.steps import give_password, reset_link
 
-from billfold.identity.members import store as user_members
-from billfold.identity.users import email_links as links
+from billfold.identity.members import store
+from billfold.identity.users import email_links
 from billfold.oauth import grants
-from billfold.oauth.server.token_exchange import refresh
+from billfold.oauth.server.token import refresh
 
 NEW = "lantern-gravel-otter"
 
@@ -19,11 +19,11 @@ NEW = "lantern-gravel-otter"
 async def test_a_new_user_sets_a_password_and_an_authenticator_and_is_signed_in(
     bank, anna, browser, pages_clock, emails
 ):
-    user_id = await user_members.create_user(
+    user_id = await store.create_user(
         bank.pool, bank.vault, email="Ben@Northwind.example", first_name="Ben", last_name="Ode", now=pages_clock.now
     )
     async with bank.pool.acquire() as conn:
-        secret = await links.create_link(conn, user_id, "welcome", now=pages_clock.now)
+        secret = await email_links.create_link(conn, user_id, "welcome", now=pages_clock.now)
     await browser.go(f"/password?link={secret}")
     assert "ben@northwind.example" in browser.text
     await browser.send("/password", password=NEW, again=NEW)
@@ -155,7 +155,7 @@ async def test_password_reset_links_are_limited_per_day_without_revealing_it(ban
 )
 async def test_a_weak_new_password_is_refused(bank, anna, browser, password, again, said):
     async with bank.pool.acquire() as conn:
-        secret = await links.create_link(conn, anna.user_id, "reset", now=anna.pages_clock.now)
+        secret = await email_links.create_link(conn, anna.user_id, "reset", now=anna.pages_clock.now)
     await browser.go(f"/password?link={secret}")
     page = await browser.send("/password", password=password, again=again)
     assert page.status_code == 422

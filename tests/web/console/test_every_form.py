@@ -11,8 +11,8 @@ from tests.support.browser import Browser, first_match, forms_of
 from tests.support.cards import Holder
 from tests.support.oauth import new_key
 from tests.support.world import UNKNOWN
-from tests.web.console.developer.test_developer import subscribe
-from tests.web.console.test_moving_money import signed, with_passkey
+from tests.web.company.test_move_money import signed, with_passkey
+from tests.web.console.test_developer import subscribe
 
 from billfold.dual_control.decisions import propose
 from billfold.dual_control.store import FreezeSubject

@@ -9,13 +9,13 @@ import pytest
 from tests.support.browser import first_match
 from tests.support.oauth import company
 
-from billfold.identity.members import store as user_members
+from billfold.identity.members import store as member_store
 from billfold.identity.members.rules import InviteMember
 from billfold.identity.users import store as user_store
 from billfold.ledger.types import Origin
 from billfold.platform import ids
 from billfold.sandbox.control.clock_stepper import ClockStepper
-from billfold.team import invitations as team_invitations
+from billfold.team import invitations
 from billfold.team.administrator import Administrator
 
 NEW = "lantern-gravel-otter"
@@ -55,7 +55,7 @@ def invite_ben(team_administrator, emails):
 
     async def invite(email=BEN, role="MANAGER"):
         wanted = InviteMember(first_name="Ben", last_name="Ode", email=email, phone_number="+12025550123", role=role)
-        made = await team_invitations.invite(team_administrator, wanted)
+        made = await invitations.invite(team_administrator, wanted)
         [text] = [text for subject, text in await emails() if subject == "Join Northwind"]
         return first_match(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text), made
 
@@ -114,7 +114,7 @@ async def test_an_invited_user_of_a_different_customer_signs_in_and_accepts(bank
     other_id = await company(bank.pool, "Contoso")
     by = await administrator(bank, anna.pages_clock, other_id, customer_name="Contoso")
     wanted = InviteMember(first_name="A", last_name="L", email=anna.email, phone_number=None, role="VIEWER")
-    made = await team_invitations.invite(by, wanted)
+    made = await invitations.invite(by, wanted)
     [(_, text)] = await emails()
     path = first_match(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text)
     await browser.go(path)
@@ -153,7 +153,7 @@ async def test_an_invitation_link_expires_after_seven_days(browser, pages_clock,
 async def two_invitation_links(team_administrator, invite_ben, emails):
     """Two links of one invitation, the first one first, and its member."""
     path, made = await invite_ben()
-    await team_invitations.resend_invitation(team_administrator, made.member_id)
+    await invitations.resend_invitation(team_administrator, made.member_id)
     [(_, text)] = await emails()
     return path, first_match(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text), made
 
@@ -164,14 +164,14 @@ async def test_several_invitation_links_are_valid_until_the_invitation_is_withdr
     *links, made = two_invitation_links
     for each in links:
         assert (await browser.go(each)).status_code == 200
-    await team_invitations.cancel_invitation(team_administrator, made.member_id)
+    await invitations.cancel_invitation(team_administrator, made.member_id)
     for each in links:
         assert (await browser.go(each)).status_code == 404
 
 
 async def test_concurrently_mailed_invitation_links_are_all_valid(browser, team_administrator, emails, invite_ben):
     path, made = await invite_ben()
-    await asyncio.gather(*(team_invitations.resend_invitation(team_administrator, made.member_id) for _ in range(2)))
+    await asyncio.gather(*(invitations.resend_invitation(team_administrator, made.member_id) for _ in range(2)))
     mailed = [first_match(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text) for _, text in await emails()]
     assert len(mailed) == 2
     for each in (path, *mailed):
@@ -196,7 +196,7 @@ async def test_an_earlier_invitation_link_expires_seven_days_after_its_own_email
     await emails()
     pages_clock.forward(days=3)
     later = replace(team_administrator, wall=pages_clock.now)
-    await team_invitations.resend_invitation(later, made.member_id)
+    await invitations.resend_invitation(later, made.member_id)
     [(_, text)] = await emails()
     newer = first_match(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text)
     pages_clock.forward(days=4, seconds=-1)
@@ -215,7 +215,7 @@ async def test_an_invitation_link_expires_after_seven_days_on_the_bank_clock(ban
 async def test_an_invited_existing_user_without_a_password_sets_one_and_keeps_the_name(
     bank, browser, pages_clock, invite_ben
 ):
-    await user_members.create_user(
+    await member_store.create_user(
         bank.pool, bank.vault, email=BEN, first_name="Benedict", last_name="Ode", now=pages_clock.now
     )
     path, _ = await invite_ben()
@@ -228,11 +228,11 @@ async def test_an_invited_existing_user_without_a_password_sets_one_and_keeps_th
 
 
 async def test_an_invitation_of_a_user_deactivated_by_the_operator_is_refused(bank, browser, pages_clock, invite_ben):
-    user_id = await user_members.create_user(
+    user_id = await member_store.create_user(
         bank.pool, bank.vault, email=BEN, first_name="Ben", last_name="Ode", now=pages_clock.now
     )
     async with bank.pool.acquire() as conn:
-        await user_members.deactivate_user(conn, user_id)
+        await member_store.deactivate_user(conn, user_id)
     path, _ = await invite_ben()
     await browser.go(path)
     await browser.send("/invitation", password=NEW, again=NEW)

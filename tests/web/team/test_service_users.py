@@ -1,4 +1,4 @@
-"""Service users in a browser: made by an administrator, given keys, deactivated."""
+"""Service users in a browser: created by an administrator, given keys, deactivated."""
 
 import re
 

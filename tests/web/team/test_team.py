@@ -1,4 +1,4 @@
-"""The team in a browser: members see it, administrators change it without any script."""
+"""The team pages: members read, administrators change, all without scripts."""
 
 import pytest
 from tests.support.approvals import hold_roles
@@ -6,7 +6,7 @@ from tests.support.databases import as_owner
 from tests.support.oauth import KEYS, new_key
 
 from billfold.approvals.authorization_requests import confirm_as_operator
-from billfold.identity.members import store as user_members
+from billfold.identity.members import store
 from billfold.team.approved_changes import apply_authorization_request
 
 NEW = {"first_name": "Ben", "last_name": "Ode", "email": "ben@northwind.example", "phone_number": "", "role": "MANAGER"}
@@ -23,10 +23,10 @@ async def team_path(anna, browser):
 
 async def colleague(bank, anna, role="VIEWER", email="cora@northwind.example"):
     """Return the id of another member."""
-    user_id = await user_members.create_user(
+    user_id = await store.create_user(
         bank.pool, bank.vault, email=email, first_name="Cora", last_name="Vale", now=anna.pages_clock.now
     )
-    return await user_members.add_member(bank.pool, anna.customer_id, user_id, role=role, now=anna.pages_clock.now)
+    return await store.add_member(bank.pool, anna.customer_id, user_id, role=role, now=anna.pages_clock.now)
 
 
 async def invite(browser, base, **fields):

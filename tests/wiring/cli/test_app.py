@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from billfold import __version__
 from billfold.__main__ import main
-from billfold.cli import command as command_module
+from billfold.cli import command as cli_command
 from billfold.wiring.cli.app import build_app, run
 from billfold.wiring.cli_context import Wiring
 
@@ -108,9 +108,9 @@ def test_an_interrupted_command_exits_without_a_traceback(monkeypatch):
 def test_a_list_wider_than_the_terminal_is_printed_row_by_row_without_truncation(monkeypatch):
     row = ("8f72b064-f013-8fbb-add9-dd64e9528fe6", "RECEIVING", "$1,234.56", "a name [of] somebody")
     for width, is_table in ((100, True), (60, False)):
-        monkeypatch.setattr(command_module.console, "width", width)
-        with command_module.console.capture() as shown:
-            command_module.console.print(command_module.table("", ("entry", "way", "amount>", "customer"), [row]))
+        monkeypatch.setattr(cli_command.console, "width", width)
+        with cli_command.console.capture() as shown:
+            cli_command.console.print(cli_command.table("", ("entry", "way", "amount>", "customer"), [row]))
         lines = shown.get().splitlines()
         assert max(map(len, lines)) <= width
         assert any(row[0] in line and row[2] in line for line in lines) == is_table

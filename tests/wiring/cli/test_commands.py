@@ -13,11 +13,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.fixtures.cli import SEED, fetch
 
-from billfold.accounts.customers import routes as customers
+from billfold.accounts.customers import routes as customer_routes
 from billfold.accounts.customers.partner_customers import partner_ids
 from billfold.identity.partners.rules import FEATURES
-from billfold.payments.ach import routes as ach
-from billfold.payments.wires import routes as wires
+from billfold.payments.ach import routes as ach_routes
+from billfold.payments.wires import routes as wire_routes
 from billfold.treasury.market_log import MARKET_LOG
 from billfold.wiring.cli.app import run
 from billfold.wiring.cli_context import Wiring
@@ -184,7 +184,12 @@ def test_customers_show_reports_the_obstacles_to_closing(founded):
 
 
 def test_every_feature_that_a_route_requires_can_be_enabled():
-    asked = {ach.CCD_FEATURE, customers.CLOSURE_FEATURE, wires.WIRES_FEATURE, wires.UNVERIFIED_WIRES_FEATURE}
+    asked = {
+        ach_routes.CCD_FEATURE,
+        customer_routes.CLOSURE_FEATURE,
+        wire_routes.WIRES_FEATURE,
+        wire_routes.UNVERIFIED_WIRES_FEATURE,
+    }
     assert asked == FEATURES
 
 

@@ -1,4 +1,4 @@
-"""Days and instants on the command line have the range that they have everywhere."""
+"""Dates and times on the command line have the same range as everywhere else."""
 
 import pytest
 from tests.wiring.cli.test_app import ALL

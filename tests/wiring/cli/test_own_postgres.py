@@ -11,7 +11,7 @@ import pytest
 
 from billfold.migrations import runner
 from billfold.migrations.runner import Migration
-from billfold.platform.database import embedded as embedded_postgres
+from billfold.platform.database import embedded
 from billfold.platform.database.embedded_programs import _bin_dir
 from billfold.wiring.cli.app import run
 from billfold.wiring.cli_context import Wiring
@@ -22,9 +22,9 @@ NEWEST = len(runner.read_migrations())
 
 @pytest.fixture
 def server(tmp_path):
-    found = embedded_postgres.start(tmp_path / "server", settings=embedded_postgres.THROWAWAY_SETTINGS)
+    found = embedded.start(tmp_path / "server", settings=embedded.THROWAWAY_SETTINGS)
     yield found
-    embedded_postgres.stop(found)
+    embedded.stop(found)
 
 
 async def administer(server, *statements):

@@ -26,7 +26,7 @@ from tests.support.sandbox_process import PROGRAM, SOURCE, START_SECONDS, Sandbo
 
 from billfold.client.webhooks import verify_webhook
 from billfold.sandbox.running_sandbox import partner_http
-from billfold.sandbox.scenarios import story as stories
+from billfold.sandbox.scenarios import story as scenario_story
 from billfold.sandbox.scenarios.story import RecordingClient, Story
 
 SEED = 7
@@ -116,7 +116,7 @@ def test_the_story_invests_the_deposit_down_to_less_than_one_bill(recorded_story
     story, _ = recorded_story
     bought = trades_of(story)[0]
     price = round(float(bought["price"]) * 100)
-    left = stories.DEPOSIT_CENTS - bought["notional"]["value"]
+    left = scenario_story.DEPOSIT_CENTS - bought["notional"]["value"]
     assert 0 <= left < price + 1
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties import store
 from billfold.accounts.counterparties.commands import AddCounterparty, SettleLink
 from billfold.accounts.counterparties.ports import LinkedAccount, LinkError, LinkingProvider
 from billfold.accounts.counterparties.requests import add_counterparty, read_counterparty
@@ -17,8 +17,7 @@ from billfold.accounts.counterparties.store import open_counterparties, seal_det
 from billfold.accounts.counterparties.types import CounterpartyRow, format_name
 from billfold.accounts.customers.schemas import parse_person_name
 from billfold.accounts.pockets.routes import V1_READS
-from billfold.data_keys.data_key import DataKey
-from billfold.data_keys.keys import LINKING_ACCESS, DataKeys
+from billfold.data_keys.keys import LINKING_ACCESS, DataKey, DataKeys
 from billfold.http.operations import get, post
 from billfold.http.schemas import one_of
 from billfold.identity.partners.caller import Caller
@@ -226,7 +225,7 @@ async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: Lin
     data_key = await bank.ports[DataKeys].of(bank.pool, owner)
     created = []
     for step, (requested, account) in enumerate(zip(data.accounts, linked.accounts, strict=True)):
-        details = _known(institution_name=linked.institution_name, **_numbers(account))
+        details = _known_detail_names(institution_name=linked.institution_name, **_numbers(account))
         command = AddCounterparty(
             **caller.command_fields(owner, step=step),
             type="ach",
@@ -237,7 +236,7 @@ async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: Lin
             linked=_stored_link(data_key, access, account),
         )
         created.append(await add_counterparty(bank, command))
-    await counterparty_store.forget_exchanged(bank.pool, owner, exchange)
+    await store.forget_exchanged(bank.pool, owner, exchange)
     return LinkedCounterparties(items=[await read_counterparty(bank, owner, each) for each in created])
 
 
@@ -275,7 +274,7 @@ async def list_v1_counterparties(caller: Caller, bank: Bank, customer_id: UUID) 
     Returns accounts that can be reached by ACH and domestic wires, newest first. Use v2 instead.
     """
     owner = await caller.owner(bank, customer_id)
-    rows = await counterparty_store.COUNTERPARTIES.rows(
+    rows = await store.COUNTERPARTIES.rows(
         bank.pool, owner, list(V1_COUNTERPARTY_TYPES), None, limit=_COUNTERPARTIES_MAX
     )
     opened = await open_counterparties(bank, [row for row in rows if has_v1_form(row)])
@@ -292,7 +291,7 @@ async def get_v1_counterparty(
     Use v2 instead.
     """
     owner = await caller.owner(bank, customer_id)
-    row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
+    row = await store.get_counterparty(bank.pool, owner, counterparty_id)
     if not has_v1_form(row):
         raise NotFound("There is no such counterparty.")
     return render_v1_counterparty((await open_counterparties(bank, [row]))[0])
@@ -309,12 +308,12 @@ async def _exchange(caller: Caller, bank: Bank, owner: UUID, *, token: tuple[UUI
     """Return the secret of the link, which is stored before use: its token is valid once. Raises LinkError."""
     exchange_id, public_token = token
     data_key = await bank.ports[DataKeys].of(bank.pool, owner)
-    sealed = await counterparty_store.find_exchanged(bank.pool, owner, exchange_id)
+    sealed = await store.find_exchanged(bank.pool, owner, exchange_id)
     if sealed is not None:
         return LINKING_ACCESS.open(data_key, exchange_id, sealed)
     access = await _provider(bank).exchange(public_token)
     sealed = LINKING_ACCESS.seal(data_key, exchange_id, access)
-    await counterparty_store.keep_exchanged(bank.pool, owner, exchange_id, access=sealed, wall=caller.wall)
+    await store.keep_exchanged(bank.pool, owner, exchange_id, access=sealed, wall=caller.wall)
     return access
 
 
@@ -329,7 +328,7 @@ def _naming_fields() -> Iterator[None]:
 
 async def _link_of(bank: Bank, owner: UUID, counterparty_id: UUID) -> tuple[str, str]:
     """Return the secret of a link and the provider's account id."""
-    row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
+    row = await store.get_counterparty(bank.pool, owner, counterparty_id)
     account = msgspec.json.decode(row.verification).get("account")
     if account is None:
         raise Refused("counterparty-type-mismatch", "The counterparty was not linked through the provider.")
@@ -353,12 +352,12 @@ def _place(owner: UUID, account_id: str) -> bytes:
 
 def _numbers(account: LinkedAccount) -> dict[str, str]:
     """Return the details of an account that the provider knows so far."""
-    return _known(
+    return _known_detail_names(
         routing_number=account.routing_number, account_number=account.account_number, account_type=account.account_type
     )
 
 
-def _known(**fields: str | None) -> dict[str, str]:
+def _known_detail_names(**fields: str | None) -> dict[str, str]:
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -97,7 +97,7 @@ def match_payee(given: Mapping[str, str], registered: str) -> NameMatch:
     name, words = format_name(given), _words(registered)
     outcome = match_names(name, registered)
     first, *middle, last = words if words[1:] else ["", ""]
-    if outcome != NameMatch.NO_MATCH or given.get("type") != "individual" or not middle or _split(words)[1]:
+    if outcome != NameMatch.NO_MATCH or given.get("type") != "individual" or not middle or _split_legal_forms(words)[1]:
         return outcome
     fits = match_names(name, f"{first} {last}") != NameMatch.NO_MATCH
     return NameMatch.CLOSE_MATCH if fits else NameMatch.NO_MATCH
@@ -108,7 +108,7 @@ def match_names(given: str, registered: str) -> NameMatch:
     one, other = _words(given), _words(registered)
     if not one or not other or _scripts(given) != _scripts(registered):
         return NameMatch.NO_MATCH
-    own, others = _split(one), _split(other)
+    own, others = _split_legal_forms(one), _split_legal_forms(other)
     same_form = not own[1] or not others[1] or own[1] == others[1]
     if own[0] == others[0] and same_form:
         return NameMatch.MATCH
@@ -122,7 +122,7 @@ def match_names(given: str, registered: str) -> NameMatch:
 
 def own_words(name: str) -> tuple[str, ...]:
     """Return the normalized words of a name, sorted, without legal forms."""
-    return tuple(_split(_words(name))[0])
+    return tuple(_split_legal_forms(_words(name))[0])
 
 
 def mask_name(name: str) -> str:
@@ -138,7 +138,7 @@ def _words(name: str) -> list[str]:
     return [_ABBREVIATIONS.get(word, word) for word in words if word not in _IGNORED] or words
 
 
-def _split(words: list[str]) -> tuple[list[str], set[str]]:
+def _split_legal_forms(words: list[str]) -> tuple[list[str], set[str]]:
     """Return the words of a name, sorted, and its legal forms; if there are only legal forms, they stay words."""
     own = sorted(word for word in words if word not in _LEGAL_FORMS)
     if not own:

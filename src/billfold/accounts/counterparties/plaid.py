@@ -207,7 +207,7 @@ class PlaidLinking:
             raise LinkError("accounts", f"{missing[0]} is not an account of this link")
         return LinkedInstitution(
             institution_name=await self._institution_name(found.item),
-            accounts=tuple(_linked(by_id[each], numbers.get(each), is_ready=is_ready) for each in account_ids),
+            accounts=tuple(_linked_account(by_id[each], numbers.get(each), is_ready=is_ready) for each in account_ids),
         )
 
     async def refresh(self, access: str, account_id: str) -> LinkedAccount:
@@ -280,12 +280,12 @@ class PlaidLinking:
             return response.status_code, bytes(content)
 
 
-def _linked(account: _Account, number: _AchNumber | None, *, is_ready: bool) -> LinkedAccount:
+def _linked_account(account: _Account, number: _AchNumber | None, *, is_ready: bool) -> LinkedAccount:
     """Return an account in the port's terms. Raises LinkError for one that ACH cannot reach."""
     kind = _SUBTYPES.get(account.subtype or "") if account.type == "depository" else None
     if kind is None:
         raise LinkError("accounts", f"{account.account_id} is neither a checking nor a savings account")
-    status = _status(account, is_ready=is_ready)
+    status = _link_status(account, is_ready=is_ready)
     if number is None and status in _VERIFIED:
         raise LinkError("accounts", f"{account.account_id} has no number that ACH reaches")
     if number is not None and (
@@ -303,7 +303,7 @@ def _linked(account: _Account, number: _AchNumber | None, *, is_ready: bool) -> 
     )
 
 
-def _status(account: _Account, *, is_ready: bool) -> LinkStatus:
+def _link_status(account: _Account, *, is_ready: bool) -> LinkStatus:
     """Return the progress of the verification. Unknown statuses and accounts without numbers are not verified."""
     status = _STATUSES.get(account.verification_status)
     if status is None:

@@ -10,7 +10,6 @@ from msgspec import UNSET, UnsetType
 
 from billfold.accounts.addresses import address_of, format_address
 from billfold.accounts.counterparties import ports, schemas, store
-from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import AddCounterparty, ConfirmDeposits, ExpireVerification
 from billfold.accounts.counterparties.rules import identifiers, manage, verification_kinds
 from billfold.accounts.counterparties.store import document_ids_of, open_counterparties, open_details, seal_details
@@ -19,8 +18,7 @@ from billfold.accounts.portals import store as portal_store
 from billfold.accounts.portals.commands import PortalRow
 from billfold.accounts.portals.rules import NETWORK_DIGITS
 from billfold.accounts.profiles import open_profile
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import DataKeys, PartyField
 from billfold.documents import store as document_store
 from billfold.documents.ports import DocumentRow
 from billfold.documents.rules import PROOF_OF_ACCOUNT
@@ -28,8 +26,6 @@ from billfold.http.caller import Call
 from billfold.http.parameters import ListQuery, page_of, texts_among
 from billfold.http.schemas import CursorList
 from billfold.ledger import scheduler
-from billfold.ledger import scheduler as due_work
-from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank, limit_usage
 from billfold.ledger.commands import Command
 from billfold.ledger.customers import CustomerRow
@@ -48,7 +44,7 @@ async def limit_new_counterparty(bank: Bank, command: AddCounterparty) -> None:
     """Count a counterparty before it is added, and its deposits. Raises Refused `usage-limit-reached`."""
     owner = command.customers[0]
     if command.verification == "micro_deposits":
-        account = await _account(bank, owner, command.details)
+        account = await _account_key(bank, owner, command.details)
         await require_unused(bank.pool, bank.settings.limits, _TRIES_OF_ACCOUNT, account, wall_now())
         await limit_usage(bank, "micro_deposits", owner, account=account)
     await limit_usage(bank, "counterparties", owner)
@@ -62,11 +58,11 @@ async def confirm_deposits(bank: Bank, command: ConfirmDeposits) -> Answer:
     """
     owner, counterparty_id = command.customers[0], command.counterparty_id
     row = await store.get_counterparty(bank.pool, owner, counterparty_id)
-    are_sent = await store.are_deposits_sent(bank.pool, due_work.bank_customer_id(bank.seed), counterparty_id)
+    are_sent = await store.are_deposits_sent(bank.pool, scheduler.bank_customer_id(bank.seed), counterparty_id)
     command = msgspec.structs.replace(command, are_sent=are_sent)
     if not are_sent or row.status != CounterpartyStatus.PENDING:
         return await bank.engine.submit(command)
-    account = await _account(bank, owner, msgspec.json.decode(row.details))
+    account = await _account_key(bank, owner, msgspec.json.decode(row.details))
     await limit_usage(bank, _TRIES, owner, account=account)
     answer = await bank.engine.submit(command)
     if answer.outcome["confirmed"]:
@@ -74,7 +70,7 @@ async def confirm_deposits(bank: Bank, command: ConfirmDeposits) -> Answer:
     return answer
 
 
-async def _account(bank: Bank, owner: UUID, details: Mapping[str, Any]) -> UUID:
+async def _account_key(bank: Bank, owner: UUID, details: Mapping[str, Any]) -> UUID:
     """Return a key of an account that is the same for all customers: its number is sealed for each customer."""
     opened = open_details(await bank.ports[DataKeys].of(bank.pool, owner), details)
     account = verification_kinds.account_of(opened)
@@ -158,7 +154,7 @@ async def add_counterparty(bank: Bank, command: AddCounterparty) -> UUID:
     counterparty_id = UUID(answer.outcome["counterparty_id"])
     job = ScheduledJob(manage.SCREENING_DUE, counterparty_id, command.customers[0], at=await bank.now())
     await scheduler.run_job(bank, job)
-    await jobs_store.cancel(bank.pool, manage.SCREENING_DUE, counterparty_id)
+    await scheduler.cancel(bank.pool, manage.SCREENING_DUE, counterparty_id)
     return counterparty_id
 
 
@@ -173,15 +169,13 @@ async def counterparty_page(
     bank: Bank, owner: UUID, wanted: ListQuery, query: CounterpartyQuery
 ) -> CursorList[schemas.Counterparty]:
     """Return one page of a customer's counterparties, newest first; filters in both spellings."""
-    page = await wanted.read(
-        bank, counterparty_store.COUNTERPARTIES, owner, query.types, query.statuses, scope="counterparties"
-    )
+    page = await wanted.read(bank, store.COUNTERPARTIES, owner, query.types, query.statuses, scope="counterparties")
     return page_of(page, await render_counterparties(bank, owner, page.items))
 
 
 async def read_counterparty(bank: Bank, owner: UUID, counterparty_id: UUID) -> schemas.Counterparty:
     """Return the current state of a customer's counterparty. Raises NotFound."""
-    row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
+    row = await store.get_counterparty(bank.pool, owner, counterparty_id)
     return (await render_counterparties(bank, owner, [row]))[0]
 
 

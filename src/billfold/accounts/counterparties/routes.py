@@ -6,8 +6,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
-from billfold.accounts.counterparties import requests, schemas
-from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties import requests, schemas, store
 from billfold.accounts.counterparties.commands import ConfirmDeposits, UpdateCounterparty
 from billfold.accounts.counterparties.names import NameMatch
 from billfold.accounts.counterparties.requests import read_counterparty
@@ -135,7 +134,7 @@ async def update_counterparty(
     """
     owner = await caller.owner(bank, customer_id)
     rename = data.display_name is not UNSET
-    await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
+    await store.get_counterparty(bank.pool, owner, counterparty_id)
     await bank.engine.submit(
         UpdateCounterparty(
             **caller.command_fields(owner),

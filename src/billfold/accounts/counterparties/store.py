@@ -14,8 +14,7 @@ import msgspec
 from billfold.accounts.counterparties.rules import identifiers, manage, verification_kinds
 from billfold.accounts.counterparties.types import CounterpartyRow, Payee, payee_from_row
 from billfold.accounts.portals.store import FIRST_NETWORK_ADDRESS
-from billfold.data_keys.data_key import DataKey, PartyField
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import DataKey, DataKeys, PartyField
 from billfold.events.notifications.notify import notify
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.book import Book
@@ -80,7 +79,7 @@ def are_sealed(kind: str, details: Mapping[str, Any]) -> bool:
 async def open_counterparties(bank: Bank, rows: Sequence[CounterpartyRow]) -> list[CounterpartyRow]:
     """Return counterparties with their details in plain text."""
     ring = await bank.ports[DataKeys].load(bank.pool, {row.customer_id for row in rows})
-    return [_opened(row, ring.get(row.customer_id)) for row in rows]
+    return [_decrypt_counterparty(row, ring.get(row.customer_id)) for row in rows]
 
 
 async def open_payees(bank: Bank, payees: Sequence[tuple[UUID, Payee]]) -> list[tuple[UUID, Payee]]:
@@ -92,7 +91,7 @@ async def open_payees(bank: Bank, payees: Sequence[tuple[UUID, Payee]]) -> list[
     ]
 
 
-def _opened(row: CounterpartyRow, data_key: DataKey | None) -> CounterpartyRow:
+def _decrypt_counterparty(row: CounterpartyRow, data_key: DataKey | None) -> CounterpartyRow:
     details = open_details(data_key, msgspec.json.decode(row.details))
     number = details.get("account_number") or details.get("identifier")
     return msgspec.structs.replace(row, details=msgspec.json.encode(details).decode(), account_number=number)

@@ -7,7 +7,7 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from billfold.accounts.customers import store as customer_store
+from billfold.accounts.customers import store
 from billfold.accounts.customers.commands import CloseCustomer, SetCustomerState
 from billfold.accounts.pockets import store as pocket_store
 from billfold.audit.record import audited
@@ -55,7 +55,7 @@ async def list_all(
     """List customers, newest first."""
     return [
         (each.customer_id, escape(each.name), each.partner, each.status, each.opened_at)
-        for each in await customer_store.list_for_operator(conn, status, partner, limit=limit)
+        for each in await store.list_for_operator(conn, status, partner, limit=limit)
     ]
 
 
@@ -63,8 +63,8 @@ async def list_all(
 async def show(bank: Bank, customer_id: CustomerId) -> None:
     """Show a customer with its Pockets and features, and what prevents closing it."""
     row = await _get(bank, customer_id)
-    own = await customer_store.list_own_features(bank.pool, customer_id)
-    features = await customer_store.list_features(bank.pool, customer_id)
+    own = await store.list_own_features(bank.pool, customer_id)
+    features = await store.list_features(bank.pool, customer_id)
     lines = [f"{row.name} ({row.type}) is {row.account_status}, opened {format_eastern(row.opened_at)}"]
     if row.closed_at is not None:
         lines.append(f"closed {format_eastern(row.closed_at)} for {row.closure_reason}")
@@ -75,7 +75,7 @@ async def show(bank: Bank, customer_id: CustomerId) -> None:
         state = "on" if name in features else "off"
         lines.append(f"feature {name} {state}, {'for this customer only' if name in own else 'as for its partner'}")
     if row.account_status != CustomerStatus.CLOSED:
-        lines.append(await _closing(bank, row))
+        lines.append(await _describe_closing(bank, row))
     for line in lines:
         console.print(escape(line), soft_wrap=True)
 
@@ -96,17 +96,17 @@ async def disable(bank: Bank, customer_id: CustomerId, feature: Feature) -> str:
 async def freeze(bank: Bank, customer_id: CustomerId, *, reason: Reason, alone: Alone = False) -> str:
     """Freeze a customer: it can read and receive money; nothing goes out, and it can start nothing new."""
     require_alone("customer", alone=alone)
-    return await _set(bank, customer_id, CustomerStatus.FROZEN, reason=reason)
+    return await _set_status(bank, customer_id, CustomerStatus.FROZEN, reason=reason)
 
 
 @group.command(f"unfreeze {EXAMPLE_ID} --reason 'Court order 9/25' --alone")
 async def unfreeze(bank: Bank, customer_id: CustomerId, *, reason: Reason, alone: Alone = False) -> str:
     """Unfreeze a customer. A Pocket that was frozen separately stays frozen."""
     require_alone("customer --lift", alone=alone)
-    return await _set(bank, customer_id, CustomerStatus.OPEN, reason=reason)
+    return await _set_status(bank, customer_id, CustomerStatus.OPEN, reason=reason)
 
 
-async def _set(bank: Bank, customer_id: UUID, status: CustomerStatus, *, reason: str) -> str:
+async def _set_status(bank: Bank, customer_id: UUID, status: CustomerStatus, *, reason: str) -> str:
     row = await _get(bank, customer_id)
     outcome = await submit_as_operator(
         bank, SetCustomerState, row.customer_id, references=(row.customer_id,), status=status, reason=reason
@@ -115,7 +115,7 @@ async def _set(bank: Bank, customer_id: UUID, status: CustomerStatus, *, reason:
     return f"{row.name} is {outcome['status']}{already}."
 
 
-async def _closing(bank: Bank, row: CustomerRow) -> str:
+async def _describe_closing(bank: Bank, row: CustomerRow) -> str:
     """Return whether the customer could be closed now, and if not, why."""
     closing = CloseCustomer(
         caller=OPERATOR,
@@ -146,7 +146,7 @@ async def _set_feature(bank: Bank, customer_id: UUID, feature: str, *, enabled: 
         resource=("feature", name),
         now=wall_now(),
     ) as action:
-        await customer_store.set_feature(action.conn, row.customer_id, name, enabled=enabled)
+        await store.set_feature(action.conn, row.customer_id, name, enabled=enabled)
     return f"{name} is {'on' if enabled else 'off'} for {row.name}."
 
 

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from billfold.accounts.agreements.commands import Consent
+from billfold.accounts.agreements.rules import Consent
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.customers import CustomerStatus
 

@@ -8,13 +8,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from billfold.accounts.agreements.commands import AcceptedBy, Consent
+from billfold.accounts.agreements.rules import AcceptedBy, Consent
 from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.pockets.commands import OpenPocket
 from billfold.accounts.profiles import seal_profile
-from billfold.identity.partners import credentials
-from billfold.identity.partners import rules as partner_rules
-from billfold.identity.partners import store as partner_store
+from billfold.identity.partners import credentials, rules, store
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import et_date
@@ -131,13 +129,13 @@ class NewCredentials(NamedTuple):
 
 async def make_partner(bank: Bank, slug: str, name: str, username: str, features: Iterable[str] = ()) -> NewCredentials:
     """Create a partner with one user. Raises InvalidInput, Refused `duplicate-id`."""
-    partner_rules.check_slug(slug)
-    partner_rules.check_name(name)
+    rules.check_slug(slug)
+    rules.check_name(name)
     places = partner_ids(bank.seed, slug)
     password = new_password()
     # Enrolled first: after a crash the customer is found again, and nobody can call yet.
     async with bank.pool.acquire() as conn:
-        if await partner_store.find_partner(conn, slug) is None:
+        if await store.find_partner(conn, slug) is None:
             await create_partner_customers(bank, slug, name)
         async with conn.transaction():
             created = await credentials.create_partner(

@@ -8,8 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.addresses import Address, find_address_error
-from billfold.accounts.customers import schemas
-from billfold.accounts.customers import store as customer_store
+from billfold.accounts.customers import schemas, store
 from billfold.accounts.customers.commands import CloseCustomer, UpdateCustomer
 from billfold.accounts.profiles import open_profile, open_profiles, seal_profile
 from billfold.http.caller import Call
@@ -59,7 +58,7 @@ async def list_customers(
     Returns customers of the partner and its own account (`role`), newest first.
     """
     own = None if customer_id is None else [await caller.owner(bank, each) for each in dict.fromkeys(customer_id)]
-    listed, values = customer_store.listed_customers(caller.partner_id, account_status, type_, name=name, among=own)
+    listed, values = store.listed_customers(caller.partner_id, account_status, type_, name=name, among=own)
     page = await wanted.read(bank, listed, *values, scope="customers")
     return page_of(page, [schemas.render_customer(row) for row in await open_profiles(bank, page.items)])
 
@@ -90,10 +89,10 @@ async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: C
     for step in range(_MERGES):
         row = await caller.customer(bank, customer_id)
         if reason is not None:
-            await customer_store.require_feature(bank.pool, row.customer_id, CLOSURE_FEATURE)
+            await store.require_feature(bank.pool, row.customer_id, CLOSURE_FEATURE)
             changes = {"closure_description": data.closure_description} if data.closure_description else {}
         fields = caller.command_fields(row.customer_id, step=step) | {
-            "profile": await _sealed(bank, row, changes) if changes else None,
+            "profile": await _seal_profile(bank, row, changes) if changes else None,
             "replaces": row.profile,
             "references": (row.customer_id,),
         }
@@ -107,7 +106,7 @@ async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: C
     return schemas.render_customer(await open_profile(bank, await caller.customer(bank, customer_id)))
 
 
-async def _sealed(bank: Bank, row: CustomerRow, changes: dict[str, Any]) -> str | None:
+async def _seal_profile(bank: Bank, row: CustomerRow, changes: dict[str, Any]) -> str | None:
     """Return the customer's profile with these changes, sealed; null removes a field."""
     merged = {**msgspec.json.decode((await open_profile(bank, row)).profile), **changes}
     profile = {name: part for name, part in merged.items() if part is not None}

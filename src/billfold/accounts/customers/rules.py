@@ -51,11 +51,11 @@ def update_customer(books: Books, cmd: UpdateCustomer, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     if book.account_status == CustomerStatus.CLOSED:
         raise Refused("customer-not-open", "The customer is CLOSED.")
-    book.change(CustomerRow, book.customer_id, profile=_replacement(book, cmd))
+    book.change(CustomerRow, book.customer_id, profile=_new_profile(book, cmd))
     return {"customer_id": str(book.customer_id)}
 
 
-def _replacement(book: Book, cmd: UpdateCustomer | CloseCustomer) -> str:
+def _new_profile(book: Book, cmd: UpdateCustomer | CloseCustomer) -> str:
     """Return the new profile to store; it must be merged with the latest one; the rule cannot merge sealed data."""
     place = profile_reference(book.customer_id)
     if cmd.replaces is not None and cmd.replaces != book.referenced.get(place):
@@ -114,19 +114,19 @@ def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
         raise Refused("pocket-frozen", "A pocket is frozen: the customer can be closed once it is unfrozen.")
     for pocket in book.pockets.values():
         charge_last_fee(book, pocket, ctx)
-    if obstacles := list(_obstacles(book, ctx)):
+    if obstacles := list(_closing_obstacles(book, ctx)):
         raise Refused("customer-has-balance", " ".join(obstacles))
     for pocket in book.pockets.values():
         if pocket.status != PocketStatus.CLOSED:
             mark_closed(book, pocket, ctx, reason=cmd.reason)
     book.set_account_status(CustomerStatus.CLOSED)
-    described = {} if cmd.profile is None else {"profile": _replacement(book, cmd)}
+    described = {} if cmd.profile is None else {"profile": _new_profile(book, cmd)}
     book.change(CustomerRow, book.customer_id, closed_at=ctx.now, closure_reason=cmd.reason, **described)
     book.schedule(CLOSED_JOB, book.customer_id, ctx.now)
     return {"customer_id": str(book.customer_id)}
 
 
-def _obstacles(book: Book, ctx: Context) -> Iterator[str]:
+def _closing_obstacles(book: Book, ctx: Context) -> Iterator[str]:
     """Yield what prevents closing the customer: money, debts, and everything in process."""
     held = [pocket.name for pocket in book.pockets.values() if pocket.lots or pocket.cash.balance]
     if held:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from billfold.accounts.explain import prices, store
 from billfold.accounts.explain.prices import tick_row
 from billfold.accounts.explain.schemas import TO_CENT, Explanation, Formula, Row, RowKind, Unit, explain, given
-from billfold.accounts.explain.store import ROWS_MAX, MovedMoney, MovedTrade, Stretch, trade_rows, transaction_rows
+from billfold.accounts.explain.store import ROWS_MAX, MovedMoney, MovedTrade, PocketSpan, trade_rows, transaction_rows
 from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.earnings_routes import PeriodEnds, earnings_between
@@ -133,7 +133,7 @@ class Movements(NamedTuple):
     sales: list[MovedTrade]
 
 
-async def read_movements(conn: Connection, of: Stretch) -> Movements:
+async def read_movements(conn: Connection, of: PocketSpan) -> Movements:
     """Read the movements, in the caller's snapshot of the database."""
     return Movements(
         paid_in=await store.list_transactions(conn, of, direction="CREDIT", is_fee=False),

@@ -63,7 +63,7 @@ async def read_pocket(conn: Connection, row: PocketRow) -> PocketRows:
     """Read the rows of a Pocket, in the caller's snapshot of the database."""
     key = row.customer_id, row.pocket_id
     cash = await store.get_cash(conn, *key)
-    since = store.Stretch(*key, cash.entry_no, JOURNAL_NO_MAX, start=row.opened_at, end=store.NEVER)
+    since = store.PocketSpan(*key, cash.entry_no, JOURNAL_NO_MAX, start=row.opened_at, end=store.NEVER)
     return PocketRows(
         accounts=await store.list_accounts(conn, *key),
         cash=cash,

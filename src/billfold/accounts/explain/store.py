@@ -124,7 +124,7 @@ class MovedMoney(msgspec.Struct, frozen=True):
     booked_at: datetime
 
 
-class Stretch(NamedTuple):
+class PocketSpan(NamedTuple):
     """A time span of a Pocket, end excluded, and the range of journal entries that contains its rows."""
 
     customer_id: UUID
@@ -149,27 +149,27 @@ async def get_cash(conn: Connection, customer_id: UUID, pocket_id: UUID) -> Cash
     return CashRow(*row)
 
 
-async def stretch_of(conn: Connection, row: PocketRow, period: Period, calendars: Calendars) -> Stretch:
+async def stretch_of(conn: Connection, row: PocketRow, period: Period, calendars: Calendars) -> PocketSpan:
     """Return a period of a Pocket with its journal entries, as far as snapshots give them. A live one has no end."""
     key = row.customer_id, row.pocket_id
     days = calendars.business_date(period.start), calendars.business_date(period.end)
     ((after, last),) = await conn.fetch(_ENTRIES, *key, *days)
-    return Stretch(*key, after, last, start=period.start, end=NEVER if period.live else period.end)
+    return PocketSpan(*key, after, last, start=period.start, end=NEVER if period.live else period.end)
 
 
-async def list_trades(conn: Connection, of: Stretch, activities: list[str]) -> list[MovedTrade]:
+async def list_trades(conn: Connection, of: PocketSpan, activities: list[str]) -> list[MovedTrade]:
     """Return the newest trades, one more than is shown, among the last thousand."""
     return await _trades.all(conn, _TRADES, *of, activities)
 
 
 async def list_transactions(
-    conn: Connection, of: Stretch, *, direction: str | None = None, is_fee: bool | None = None
+    conn: Connection, of: PocketSpan, *, direction: str | None = None, is_fee: bool | None = None
 ) -> list[MovedMoney]:
     """Return the newest transactions, one more than is shown, among the last thousand."""
     return await _money.all(conn, _TRANSACTIONS, *of, direction, is_fee)
 
 
-async def list_charges(conn: Connection, of: Stretch) -> list[MovedMoney]:
+async def list_charges(conn: Connection, of: PocketSpan) -> list[MovedMoney]:
     """Return the charges of the fee on assets after the start and through the end, within one month of one Pocket."""
     return await _money.all(conn, _CHARGED, *of)
 

@@ -7,8 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.pockets import schemas
-from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets import schemas, store
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.store import Boundary
 from billfold.bills.rules import earnings
@@ -70,7 +69,7 @@ async def read_ends(
     earnings.require_prices(bank.market, date_from=query.date_from, date_to=query.date_to)
     periods = [earnings.period_bounds(name, now, row.opened_at, *bounds) for row in rows]
     ends = [boundary for row, each in zip(rows, periods, strict=True) for boundary in _boundaries(bank, row, each)]
-    states = dict(zip(ends, await pocket_store.pocket_states_before(conn, ends), strict=True))
+    states = dict(zip(ends, await store.pocket_states_before(conn, ends), strict=True))
 
     def at(row: PocketRow, instant: datetime) -> PocketState:
         return PocketState() if instant <= row.opened_at else states[_boundary(bank, row, instant)]
@@ -80,7 +79,7 @@ async def read_ends(
             row,
             each,
             start=at(row, each.start),
-            end=pocket_store.current_pocket_state(row) if each.live else at(row, each.end),
+            end=store.current_pocket_state(row) if each.live else at(row, each.end),
         )
         for row, each in zip(rows, periods, strict=True)
     ]
@@ -96,7 +95,9 @@ async def pocket_earnings(
     bank: Bank, rows: list[PocketRow], query: EarningsQuery, now: datetime
 ) -> list[schemas.PocketEarnings]:
     """Return the entry of every pocket."""
-    return [_entry(bank, each, query, now=now) for each in await read_ends(bank.pool, bank, rows, query, now=now)]
+    return [
+        _earnings_entry(bank, each, query, now=now) for each in await read_ends(bank.pool, bank, rows, query, now=now)
+    ]
 
 
 def _boundaries(bank: Bank, row: PocketRow, period: Period) -> list[Boundary]:
@@ -109,7 +110,7 @@ def _boundary(bank: Bank, row: PocketRow, at: datetime) -> Boundary:
     return Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at=at)
 
 
-def _entry(bank: Bank, ends: PeriodEnds, query: EarningsQuery, now: datetime) -> schemas.PocketEarnings:
+def _earnings_entry(bank: Bank, ends: PeriodEnds, query: EarningsQuery, now: datetime) -> schemas.PocketEarnings:
     row, period = ends.row, ends.period
     shows_appreciation = row.real_time_yield and period.live
     current_value = schemas.valuation(row, bank, now) if shows_appreciation else None
@@ -134,7 +135,7 @@ async def get_pocket_earnings(caller: Call, bank: Bank, pocket_id: UUID, query: 
     Returns earnings over a period.
     """
     owner, own_id = await caller.pocket(bank, pocket_id)
-    row = await pocket_store.get_pocket(bank.pool, owner, own_id)
+    row = await store.get_pocket(bank.pool, owner, own_id)
     (earned,) = await pocket_earnings(bank, [row], query, now=caller.now)
     return schemas.render_earned(earned, with_pocket_id=False)
 
@@ -148,7 +149,7 @@ async def list_earnings(
     Returns earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
     """
     owner = None if customer_id is None else await caller.owner(bank, customer_id)
-    return await _list(caller, bank, query, owner=owner, pocket_ids=pocket_id)
+    return await _list_earnings(caller, bank, query, owner=owner, pocket_ids=pocket_id)
 
 
 @get("/api/v2/earnings/", READS, name="list_earnings", refuses=_REFUSES)
@@ -159,18 +160,18 @@ async def list_own_earnings(
 
     Returns earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
     """
-    return await _list(member, bank, query, owner=member.customer_id, pocket_ids=pocket_id)
+    return await _list_earnings(member, bank, query, owner=member.customer_id, pocket_ids=pocket_id)
 
 
-async def _list(
+async def _list_earnings(
     caller: Call, bank: Bank, query: EarningsQuery, owner: UUID | None, pocket_ids: list[UUID] | None
 ) -> schemas.EarningsList:
     if pocket_ids is None:
-        rows = await pocket_store.list_open(bank.pool, caller.partner_id, owner, limit=POCKETS_MAX + 1)
+        rows = await store.list_open(bank.pool, caller.partner_id, owner, limit=POCKETS_MAX + 1)
     else:
         ids = list(dict.fromkeys(pocket_ids))
         _check_number(ids)
-        rows = await pocket_store.list_by_id(bank.pool, [await caller.pocket(bank, each, owner) for each in ids])
+        rows = await store.list_by_id(bank.pool, [await caller.pocket(bank, each, owner) for each in ids])
     _check_number(rows)
     earned = await pocket_earnings(bank, rows, query, now=caller.now)
     return schemas.render_all(earned, bank.calendars.settlement_on_or_before(et_date(caller.now)))
@@ -213,14 +214,14 @@ async def list_pocket_values(
     there is a value every second day, or every third, and so on.
     """
     require_prices(bank.market, date_from=date_from, date_to=date_to)
-    row = await pocket_store.get_pocket(bank.pool, *await caller.pocket(bank, pocket_id))
+    row = await store.get_pocket(bank.pool, *await caller.pocket(bank, pocket_id))
     today = et_date(caller.now)
     last = min(date_to or today, today)
     first = max(date_from or et_date(row.opened_at), et_date(row.opened_at))
     days = _days(first, last)
     past = [each for each in days if each < today]
     ends = [et_instant(each + _DAY, time()) for each in past]
-    states = await pocket_store.pocket_states_before(
+    states = await store.pocket_states_before(
         bank.pool, [Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at=at) for at in ends]
     )
     values = [value_at(state, at, bank.market) for state, at in zip(states, ends, strict=True)]

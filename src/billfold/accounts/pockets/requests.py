@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets import store
 from billfold.accounts.pockets.commands import UpdatePocket
 from billfold.bills.rules import strategies
 from billfold.bills.rules.strategies import STRATEGIES
@@ -51,7 +51,7 @@ class ChangePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 async def resolve_pockets(call: Call, bank: Bank, owner: UUID, requested: Sequence[UUID] | None) -> list[UUID]:
     """Return the requested pockets, each once, or all of the customer. Raises NotFound."""
     if requested is None:
-        return await pocket_store.list_ids(bank.pool, owner)
+        return await store.list_ids(bank.pool, owner)
     return [(await call.pocket(bank, each, owner))[1] for each in dict.fromkeys(requested)]
 
 

@@ -9,8 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.pockets import commands, requests
-from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets import commands, requests, store
 from billfold.accounts.pockets.requests import OmitQuery
 from billfold.accounts.pockets.schemas import Account, Pocket, accrued_cents, render_account, render_pocket, valuation
 from billfold.http.caller import Call
@@ -74,7 +73,7 @@ async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data
             reinvestment_weeks=reinvestment,
         )
     )
-    row = await pocket_store.get_pocket(bank.pool, owner, UUID(answer.outcome["pocket_id"]))
+    row = await store.get_pocket(bank.pool, owner, UUID(answer.outcome["pocket_id"]))
     return render_pocket(row, bank, caller.now)
 
 
@@ -87,7 +86,7 @@ async def list_customer_pockets(
     Returns Pockets, newest first.
     """
     owner = await caller.owner(bank, customer_id)
-    return await _list(caller, bank, wanted, owners=[owner], statuses=status, omit=query.parse_omit)
+    return await _list_pockets(caller, bank, wanted, owners=[owner], statuses=status, omit=query.parse_omit)
 
 
 @get("/api/v2/pockets/", refuses=("not-found",))
@@ -109,7 +108,7 @@ async def list_pockets(
     if customer_id is not None:
         owners = [await caller.owner(bank, each) for each in dict.fromkeys(customer_id)]
     shown = {"omit": query.parse_omit, "real_time": valuation_type == "REAL_TIME"}
-    return await _list(caller, bank, wanted, owners=owners, statuses=status, **shown)
+    return await _list_pockets(caller, bank, wanted, owners=owners, statuses=status, **shown)
 
 
 @get("/api/v2/pockets/", READS, name="list_pockets", refuses=("not-found",))
@@ -129,7 +128,7 @@ async def list_own_pockets(
     """
     omitted_parts = query.parse_omit
     await _require_own(bank, member, pocket_id)
-    count, rows = await pocket_store.list_page_by_offset(
+    count, rows = await store.list_page_by_offset(
         bank.pool, member.customer_id, statuses=status, pocket_ids=pocket_id, offset=offset, limit=limit
     )
     items = [render_pocket(row, bank, member.now, omit=omitted_parts) for row in rows]
@@ -144,7 +143,7 @@ async def get_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_
     Returns the Pocket with its portfolio.
     """
     key = await caller.pocket(bank, pocket_id, customer_id)
-    return render_pocket(await pocket_store.get_pocket(bank.pool, *key), bank, caller.now, omit=query.parse_omit)
+    return render_pocket(await store.get_pocket(bank.pool, *key), bank, caller.now, omit=query.parse_omit)
 
 
 @patch("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", refuses=_UPDATE_REFUSES)
@@ -159,7 +158,7 @@ async def update_pocket(
     """
     owner, own_id = await caller.pocket(bank, pocket_id, customer_id)
     await bank.engine.submit(requests.update_pocket_command(caller, owner, own_id, data=data))
-    row = await pocket_store.get_pocket(bank.pool, owner, own_id)
+    row = await store.get_pocket(bank.pool, owner, own_id)
     return render_pocket(row, bank, caller.now, with_customer_id=False)
 
 
@@ -178,7 +177,7 @@ async def list_accounts(caller: Caller, bank: Bank, customer_id: UUID) -> Accoun
     Returns accounts of a customer. Use the Pockets of v2 instead.
     """
     owner = await caller.owner(bank, customer_id)
-    rows = await pocket_store.POCKETS_OF_CUSTOMERS.rows(bank.pool, [owner], None, limit=_ACCOUNTS_MAX)
+    rows = await store.POCKETS_OF_CUSTOMERS.rows(bank.pool, [owner], None, limit=_ACCOUNTS_MAX)
     items = [render_account(row, bank, caller.now) for row in rows]
     return Accounts(count=len(items), items=items)
 
@@ -190,23 +189,21 @@ async def get_account(caller: Caller, bank: Bank, account_id: UUID) -> Account:
     Use the Pocket of v2 instead.
     """
     owner, own_id = await caller.pocket(bank, account_id)
-    row = await pocket_store.get_pocket(bank.pool, owner, own_id)
+    row = await store.get_pocket(bank.pool, owner, own_id)
     return render_account(row, bank, caller.now)
 
 
 async def _require_own(bank: Bank, member: CustomerCaller, pocket_ids: list[UUID] | None) -> None:
     """Refuse ids that are not among the customer's Pockets. Raises NotFound."""
-    if pocket_ids and not {*pocket_ids} <= {*await pocket_store.list_ids(bank.pool, member.customer_id, pocket_ids)}:
+    if pocket_ids and not {*pocket_ids} <= {*await store.list_ids(bank.pool, member.customer_id, pocket_ids)}:
         raise NotFound("There is no such pocket.")
 
 
-async def _list(
+async def _list_pockets(
     caller: Caller, bank: Bank, wanted: ListQuery, owners: list[UUID] | None, statuses: list[str] | None, **shown: Any
 ) -> CursorList[Pocket]:
     listed, of = (
-        (pocket_store.POCKETS_OF_PARTNER, caller.partner_id)
-        if owners is None
-        else (pocket_store.POCKETS_OF_CUSTOMERS, owners)
+        (store.POCKETS_OF_PARTNER, caller.partner_id) if owners is None else (store.POCKETS_OF_CUSTOMERS, owners)
     )
     page = await wanted.read(bank, listed, of, statuses, scope="pockets")
     return page_of(page, [render_pocket(row, bank, caller.now, **shown) for row in page.items])
@@ -248,7 +245,7 @@ async def get_portfolio(caller: Call, bank: Bank, customer_id: MaybeInPath) -> T
     Returns the holdings of a customer over all Pockets. `GET /api/v2/pockets/explain/` explains each sum.
     """
     now = caller.now
-    rows = await pocket_store.list_not_closed(bank.pool, await caller.owner(bank, customer_id))
+    rows = await store.list_not_closed(bank.pool, await caller.owner(bank, customer_id))
     fees = [accrued_cents(row, bank, now) for row in rows]
     values = [valuation(row, bank, now, fees=accrued) for row, accrued in zip(rows, fees, strict=True)]
     slopes = [each.appreciation_per_second for row, each in zip(rows, values, strict=True) if row.real_time_yield]

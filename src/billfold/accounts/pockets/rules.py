@@ -6,8 +6,8 @@ from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.pockets import commands
 from billfold.accounts.portals.rules import close_portals, new_bank_portal
 from billfold.bills.rules import fees, strategies, valuation
-from billfold.ledger import types as ledger_types
-from billfold.ledger.book import recording as record
+from billfold.ledger import types
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
@@ -60,7 +60,7 @@ def update_pocket(books: Books, cmd: commands.UpdatePocket, ctx: Context) -> Out
     """
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
-    if pocket.status not in ledger_types.NOT_CLOSED or (cmd.close_for and pocket.status != PocketStatus.OPEN):
+    if pocket.status not in types.NOT_CLOSED or (cmd.close_for and pocket.status != PocketStatus.OPEN):
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
     require_active(book.account_status)
     changes_strategy = cmd.deposit_weeks is not None or not cmd.keep_reinvestment
@@ -78,7 +78,7 @@ def update_pocket(books: Books, cmd: commands.UpdatePocket, ctx: Context) -> Out
             pocket.uninvested = 0  # uninvested matured money is invested like any other
             pocket.invest_at = ctx.calendars.next_open(ctx.now)
     if cmd.close_for:
-        _close(book, pocket, cmd.close_for, ctx=ctx)
+        _close_pocket(book, pocket, cmd.close_for, ctx=ctx)
     return {"pocket_id": str(pocket.pocket_id), "status": pocket.status}
 
 
@@ -88,7 +88,7 @@ def set_pocket_state(books: Books, cmd: commands.SetPocketState, ctx: Context) -
     del ctx
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
-    if pocket.status not in ledger_types.NOT_CLOSED:
+    if pocket.status not in types.NOT_CLOSED:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
     book.alter(pocket)
     if cmd.status is not None:
@@ -121,7 +121,7 @@ def require_usable(account_status: str, pocket: PocketBook | commands.PocketRow)
 
 def require_not_closed(pocket: PocketBook | commands.PocketRow) -> None:
     """Raise Refused pocket-not-open if the pocket is closed."""
-    if pocket.status not in ledger_types.NOT_CLOSED:
+    if pocket.status not in types.NOT_CLOSED:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
 
 
@@ -150,7 +150,7 @@ def _require_strategy(*terms: int | None) -> None:
             strategies.strategy_for_weeks(weeks)
 
 
-def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
+def _close_pocket(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
     """Close a pocket that is not the customer's last; its portals close with it.
 
     Its fee is charged, and remaining cash that buys no bill is paid into the customer's oldest other pocket.
@@ -189,7 +189,7 @@ def charge_last_fee(book: Book, pocket: PocketBook, ctx: Context) -> None:
     if not pocket.cash.balance or pocket.lots:
         return
     roll_business_day(book, pocket, ctx)
-    book.begin(ledger_types.JournalKind.FEE, ctx, settles_on=ctx.business_date)
+    book.begin(types.JournalKind.FEE, ctx, settles_on=ctx.business_date)
     charge_fee(book, pocket, ctx)
     book.close()
 
@@ -198,8 +198,8 @@ def _pay_out_rest(book: Book, pocket: PocketBook, ctx: Context, *, to: PocketBoo
     """Pay all cash of a pocket into another of the same customer, in one journal entry."""
     cents = pocket.cash.balance
     roll_business_day(book, to, ctx)
-    book.begin(ledger_types.JournalKind.ON_US, ctx, settles_on=ctx.settles_on)
-    on_us = book.internal_account(ledger_types.AccountKind.ON_US)
+    book.begin(types.JournalKind.ON_US, ctx, settles_on=ctx.settles_on)
+    on_us = book.internal_account(types.AccountKind.ON_US)
     unsettled = pay_from_cash(book, pocket, ctx, cents)
     paid_no = book.post(pocket.bank, on_us, cents)
     pocket.outflow += cents
@@ -207,17 +207,17 @@ def _pay_out_rest(book: Book, pocket: PocketBook, ctx: Context, *, to: PocketBoo
     sweep_and_invest(book, to, ctx, amount=cents, unsettled=unsettled)
     group = ctx.ids.next_group()
     sides = (
-        (pocket, to, paid_no, ledger_types.Direction.DEBIT),
-        (to, pocket, received_no, ledger_types.Direction.CREDIT),
+        (pocket, to, paid_no, types.Direction.DEBIT),
+        (to, pocket, received_no, types.Direction.CREDIT),
     )
     for place, (own, other, posting_no, direction) in enumerate(sides, 1):
-        record.transaction(
+        recording.transaction(
             book,
             own,
             posting_no=posting_no,
             group=group,
             place=place,
-            type=ledger_types.TransactionType.GENERIC,
+            type=types.TransactionType.GENERIC,
             direction=direction,
             amount=cents,
             title="Pocket closed",

@@ -9,9 +9,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.pockets.commands import PocketRow
-from billfold.bills.rules import earnings as earnings_module
-from billfold.bills.rules import fees as fees_module
-from billfold.bills.rules import valuation as valuation_module
+from billfold.bills.rules import earnings as bill_earnings
+from billfold.bills.rules import fees as bill_fees
+from billfold.bills.rules import valuation as bill_valuation
 from billfold.bills.rules.earnings import EarningsEntry
 from billfold.bills.rules.valuation import Valuation
 from billfold.bills.types import tradable_id
@@ -84,7 +84,7 @@ def render_all(all_earned: list[PocketEarnings], today: date) -> EarningsList:
         items=[render_earned(each, with_pocket_id=True) for each in all_earned],
         aggregate=Earnings(
             **_amounts(  # type: ignore[arg-type]
-                earnings_module.sum_earnings(each.entry for each in all_earned)
+                bill_earnings.sum_earnings(each.entry for each in all_earned)
             ),
             date_from=_bound(min(each.dates[0] for each in all_earned)) if all_earned else None,
             date_to=_bound(max((each.dates[1] for each in all_earned), default=today)),
@@ -265,7 +265,7 @@ def valuation(
     """Return the Pocket's value at the last tick before `now`, or at `now`; `fees` are `accrued_cents` if known."""
     if fees is None:
         fees = accrued_cents(row, bank, now)
-    return valuation_module.value_positions(
+    return bill_valuation.value_positions(
         positions_of(row, bank, now),
         row.cash,
         fees + row.reserved,
@@ -302,7 +302,7 @@ def accrued_cents(row: PocketRow, bank: Bank, now: datetime) -> int:
     yesterday = et_date(now) - timedelta(days=1)
     accrued = row.fee_accrued
     if row.accrued_through < yesterday and (row.cash or row.lot_units):
-        accrued += fees_module.accrue_days(
+        accrued += bill_fees.accrue_days(
             row.positions().items(),
             row.cash,
             after=row.accrued_through,
@@ -310,7 +310,7 @@ def accrued_cents(row: PocketRow, bank: Bank, now: datetime) -> int:
             market=bank.market,
             bps=bank.terms.aum_fee_bps,
         )
-    return fees_module.split_accrued_fee(accrued)[0]
+    return bill_fees.split_accrued_fee(accrued)[0]
 
 
 def portfolio_of(row: PocketRow, bank: Bank, now: datetime, *, omit: Omit, real_time: bool) -> Portfolio:

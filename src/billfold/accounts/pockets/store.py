@@ -78,10 +78,10 @@ async def pocket_states_before(conn: Db, boundaries: Sequence[Boundary]) -> list
     if not boundaries:
         return []
     rows = await conn.fetch(_STATES_BEFORE, *map(list, zip(*boundaries, strict=True)))
-    return [_replay(row) for row in rows]
+    return [_state_after_replay(row) for row in rows]
 
 
-def _replay(row: Record) -> PocketState:
+def _state_after_replay(row: Record) -> PocketState:
     """Return the state of the snapshot with the day's rows after it."""
     held: Counter[str] = Counter(dict(msgspec.json.decode(row["positions"] or "[]")))
     state: Counter[str] = Counter({name: row[name] or 0 for name in _TOTALS})

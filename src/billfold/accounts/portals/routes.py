@@ -6,8 +6,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.addresses import address_of, format_address
-from billfold.accounts.portals import rules, schemas
-from billfold.accounts.portals import store as portal_store
+from billfold.accounts.portals import rules, schemas, store
 from billfold.accounts.portals.commands import OpenPortal, PortalRow, UpdatePortal, Wallet, WalletSource
 from billfold.accounts.portals.schemas import AccountPortals, Portal, render_account_portal, render_portal
 from billfold.accounts.profiles import open_profile
@@ -54,14 +53,14 @@ async def open_portal(
     chosen = tuple(rail for rail in rules.BANK_RAILS if rail in rails) if rails else None
     fields: dict[str, Any] = {"pocket_id": pocket_id, "name": name, "payment_rails": chosen, "wallet": wallet}
     answer = await bank.engine.submit(OpenPortal(**call.command_fields(owner), **fields))
-    return await portal_store.get_portal(bank.pool, owner, UUID(answer.outcome["portal_id"]))
+    return await store.get_portal(bank.pool, owner, UUID(answer.outcome["portal_id"]))
 
 
 async def portal_page(
     bank: Bank, wanted: ListQuery, owner: UUID, pocket_id: UUID | None, types: list[str] | None
 ) -> CursorList[Portal]:
     """Return one page of portals of a pocket, or of all pockets of a customer, newest first."""
-    page = await wanted.read(bank, portal_store.PORTALS, owner, pocket_id, types, scope="portals")
+    page = await wanted.read(bank, store.PORTALS, owner, pocket_id, types, scope="portals")
     return page_of(page, [render_portal(row) for row in page.items])
 
 
@@ -115,7 +114,7 @@ async def rename_account_portal(
 ) -> schemas.AccountPortal:
     """Rename portal of an account."""
     found = await _find_portal(caller, bank, account_id, portal_id=portal_id)
-    return render_account_portal(await _rename(caller, bank, found, name=data.name))
+    return render_account_portal(await _rename_portal(caller, bank, found, name=data.name))
 
 
 @post("/api/v1/service-accounts/{account_id}/portals/{portal_id}/close/", status=204, refuses=("already-closed",))
@@ -125,7 +124,7 @@ async def close_account_portal(caller: Caller, bank: Bank, account_id: UUID, por
     A closed portal stays closed; closing it again returns 412.
     """
     found = await _find_portal(caller, bank, account_id, portal_id=portal_id)
-    await _update(caller, bank, found, close=True)
+    await _update_portal(caller, bank, found, close=True)
 
 
 @get("/api/v1/customers/{customer_id}/portals/")
@@ -209,7 +208,7 @@ async def get_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUI
 async def rename_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID, data: RenamePortal) -> Portal:
     """Rename portal."""
     found = await _find_portal(caller, bank, pocket_id, portal_id=portal_id)
-    return render_portal(await _rename(caller, bank, found, name=data.name))
+    return render_portal(await _rename_portal(caller, bank, found, name=data.name))
 
 
 @patch("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", WRITES, status=204, refuses=("already-closed",))
@@ -219,7 +218,7 @@ async def update_portal(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UU
     Renames it, or closes it permanently.
     """
     found = await _find_portal(caller, bank, pocket_id, portal_id=portal_id)
-    await _update(caller, bank, found, name=data.name, close=data.status is not None)
+    await _update_portal(caller, bank, found, name=data.name, close=data.status is not None)
 
 
 @get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/funding-instructions/", SIGNED, READS)
@@ -245,19 +244,21 @@ async def get_funding_instructions(
 
 async def _find_portal(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UUID) -> PortalRow:
     owner, own_id = await caller.pocket(bank, pocket_id)
-    return await portal_store.get_portal(bank.pool, owner, portal_id, pocket_id=own_id)
+    return await store.get_portal(bank.pool, owner, portal_id, pocket_id=own_id)
 
 
-async def _update(caller: Call, bank: Bank, found: PortalRow, *, name: str | None = None, close: bool = False) -> None:
+async def _update_portal(
+    caller: Call, bank: Bank, found: PortalRow, *, name: str | None = None, close: bool = False
+) -> None:
     fields = caller.command_fields(found.customer_id)
     await bank.engine.submit(UpdatePortal(**fields, portal_id=found.portal_id, name=name, close=close))
 
 
-async def _rename(caller: Caller, bank: Bank, found: PortalRow, name: str) -> PortalRow:
-    await _update(caller, bank, found, name=name)
-    return await portal_store.get_portal(bank.pool, found.customer_id, found.portal_id)
+async def _rename_portal(caller: Caller, bank: Bank, found: PortalRow, name: str) -> PortalRow:
+    await _update_portal(caller, bank, found, name=name)
+    return await store.get_portal(bank.pool, found.customer_id, found.portal_id)
 
 
 async def _list_v1(bank: Bank, owner: UUID, pocket_id: UUID | None) -> AccountPortals:
-    rows = await portal_store.PORTALS.rows(bank.pool, owner, pocket_id, None, limit=_V1_PORTALS_MAX)
+    rows = await store.PORTALS.rows(bank.pool, owner, pocket_id, None, limit=_V1_PORTALS_MAX)
     return AccountPortals(count=len(rows), portals=[render_account_portal(row) for row in rows])

@@ -80,7 +80,7 @@ def update_portal(books: Books, cmd: UpdatePortal, ctx: Context) -> Outcome:
         book.put(book.portals, cmd.portal_id, msgspec.structs.replace(portal, name=cmd.name))
         book.change(PortalRow, cmd.portal_id, name=cmd.name, updated_at=ctx.now)
     if cmd.close:
-        _close(book, book.portals[cmd.portal_id], ctx)
+        _close_portal(book, book.portals[cmd.portal_id], ctx)
     return {"portal_id": str(cmd.portal_id)}
 
 
@@ -134,9 +134,9 @@ def close_portals(book: Book, pocket_id: UUID, ctx: Context) -> None:
     """Close every open portal of a pocket."""
     for portal in list(book.portals.values()):
         if portal.pocket_id == pocket_id and portal.status != PortalStatus.CLOSED:
-            _close(book, portal, ctx)
+            _close_portal(book, portal, ctx)
 
 
-def _close(book: Book, portal: PortalRow, ctx: Context) -> None:
+def _close_portal(book: Book, portal: PortalRow, ctx: Context) -> None:
     book.put(book.portals, portal.portal_id, msgspec.structs.replace(portal, status=PortalStatus.CLOSED))
     book.change(PortalRow, portal.portal_id, status=PortalStatus.CLOSED, updated_at=ctx.now)

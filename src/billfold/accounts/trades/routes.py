@@ -76,7 +76,7 @@ async def list_v1_customer_trades(
 
     Returns purchases, sales and maturities of a customer.
     """
-    owner, own = await _resolve(caller, bank, customer_id, requested=account)
+    owner, own = await _resolve_pockets(caller, bank, customer_id, requested=account)
     scope = f"trades:v1:{owner}:{sorted(account or [])}"
     return await _v1_page(caller, bank, scope, of=(owner, own), wanted=wanted, query=query)
 
@@ -106,7 +106,7 @@ async def get_trades_csv(
 
     Returns the trades of `/api/v1/trades/` in one file, newest first; `notional` in cents.
     """
-    _, own = await _resolve(member, bank, None, requested=account)
+    _, own = await _resolve_pockets(member, bank, None, requested=account)
     values = (member.customer_id, own, *_of_v1(query).values())
 
     async def fetch(bank: Bank, last: TradeRow | None) -> list[TradeRow]:
@@ -135,9 +135,9 @@ async def list_customer_trades(
 
     Returns all trades of a customer, including transfers of bills.
     """
-    owner, own = await _resolve(caller, bank, customer_id, requested=pocket_id)
+    owner, own = await _resolve_pockets(caller, bank, customer_id, requested=pocket_id)
     scope = f"trades:v2:{owner}:{sorted(pocket_id or [])}"
-    return await _page(caller, bank, scope, of=(owner, own), wanted=wanted, query=query)
+    return await _trade_page(caller, bank, scope, of=(owner, own), wanted=wanted, query=query)
 
 
 @get("/api/v2/pockets/{pocket_id}/trades/")
@@ -149,7 +149,7 @@ async def list_pocket_trades(
     Returns all trades, including transfers of bills.
     """
     owner, own_id = await caller.pocket(bank, pocket_id)
-    return await _page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, query=query)
+    return await _trade_page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, query=query)
 
 
 @get("/api/v2/pockets/{pocket_id}/trades/{trade_id}/", SIGNED, READS)
@@ -159,28 +159,28 @@ async def get_trade(caller: Call, bank: Bank, pocket_id: UUID, trade_id: UUID) -
     return render_trade(await get_trade_row(bank.pool, *key, trade_id), bank, caller.now)
 
 
-async def _resolve(
+async def _resolve_pockets(
     caller: Call, bank: Bank, customer_id: UUID | None, requested: list[UUID] | None
 ) -> tuple[UUID, list[UUID]]:
     owner = await caller.owner(bank, customer_id)
     return owner, await resolve_pockets(caller, bank, owner, requested=requested)
 
 
-async def _page(
+async def _trade_page(
     caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, query: TradeFilters
 ) -> SearchedList[Trade]:
-    page = await _read(bank, wanted, query, scope=scope, of=of)
+    page = await _read_trades(bank, wanted, query, scope=scope, of=of)
     return searched_page_of(page, [render_trade(row, bank, caller.now) for row in page.items])
 
 
 async def _v1_page(
     caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, query: TradeFilters
 ) -> SearchedList[V1Trade]:
-    page = await _read(bank, wanted, _of_v1(query), scope=scope, of=of)
+    page = await _read_trades(bank, wanted, _of_v1(query), scope=scope, of=of)
     return searched_page_of(page, [render_v1_trade(row, bank, caller.now) for row in page.items])
 
 
-async def _read(
+async def _read_trades(
     bank: Bank, wanted: OrderedQuery, query: TradeFilters, scope: str, of: tuple[UUID, list[UUID]]
 ) -> Page[TradeRow]:
     """Return a page of trades of (customer_id, pocket ids), newest booking first unless requested otherwise."""

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.trades.store import TradeRow
-from billfold.bills import types as bill_types
+from billfold.bills import types
 from billfold.bills.rules import yields
 from billfold.http.schemas import Amount, format_price, one_of, usd
 from billfold.ledger.bank import Bank
@@ -146,7 +146,7 @@ def render_v1_trade(row: TradeRow, bank: Bank, now: datetime) -> V1Trade:
         maturity_date=bill.maturity,
         service_account_id=row.pocket_id,
         yield_to_maturity=yield_of(row, bank),
-        tradable_id=bill_types.tradable_id(row.cusip),
+        tradable_id=types.tradable_id(row.cusip),
     )
 
 

@@ -9,9 +9,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.transactions.settlement import SettledDocument, TransactionRow, remittance_shown
-from billfold.accounts.transactions.store import Activity, TransactionFilters, swept
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import PaymentKeys
+from billfold.accounts.transactions.store import Activity, TransactionFilters, sweep_of
+from billfold.data_keys.keys import PartyField, PaymentKeys
 from billfold.http.parameters import CentsQuery, ListQuery, Query, Since, Until, parse_choice, texts_among
 from billfold.ledger.bank import Bank
 from billfold.platform.crypto import is_sealed_text
@@ -27,14 +26,14 @@ async def open_transactions(bank: Bank, rows: Sequence[TransactionRow]) -> list[
     if not any(map(_has_sealed, rows)):
         return list(rows)
     keys = await PaymentKeys.load(bank, {row.customer_id for row in rows})
-    return [_opened(row, keys) if _has_sealed(row) else row for row in rows]
+    return [_decrypt_transaction(row, keys) if _has_sealed(row) else row for row in rows]
 
 
 def _has_sealed(row: TransactionRow) -> bool:
     return is_sealed_text(row.description) or _SEALED in row.details or _SEALED in (row.remittance or "")
 
 
-def _opened(row: TransactionRow, keys: PaymentKeys) -> TransactionRow:
+def _decrypt_transaction(row: TransactionRow, keys: PaymentKeys) -> TransactionRow:
     def plain(stored: str) -> str | None:
         return keys.open(PartyField.TEXT, row.customer_id, stored)
 
@@ -113,7 +112,7 @@ async def transaction_page(
     after = activity.place_of(place[:-1]) if place else None
     # A search stops between rows, so no row there must be read again.
     if after is not None and place is not None and query.sweeps and place[-1] != _AT_STOP:
-        after = _before(after, descending=descending)
+        after = _place_before(after, descending=descending)
     rows, stop = await activity.search(
         bank.pool, query, now=now, calendars=bank.calendars, after=after, descending=descending, limit=wanted.limit + 2
     )
@@ -134,7 +133,7 @@ async def transaction_page(
     return Page(opened, page.next_page, page.prev_page, page.stop)
 
 
-def _before(place: Place, *, descending: bool) -> Place:
+def _place_before(place: Place, *, descending: bool) -> Place:
     """Return the position just before a row, to read it again: its other half may still follow."""
     *first, last = place
     step = 1 if descending else -1
@@ -151,10 +150,10 @@ def _with_sweeps(rows: list[TransactionRow], query: TransactionQuery, *, last_fi
     for row in rows:
         both = [(row, 0)] if row.is_hold else [(row, 0), (row, 1)]
         parts += reversed(both) if last_first else both
-    return [half for half in parts if _matches(_row_of(half), query)]
+    return [half for half in parts if _half_matches(_row_of(half), query)]
 
 
-def _matches(row: TransactionRow, query: TransactionQuery) -> bool:
+def _half_matches(row: TransactionRow, query: TransactionQuery) -> bool:
     """Return whether one half of a row matches: a row is read if either half does."""
     return (query.types is None or row.type in query.types) and (
         query.direction is None or row.direction == query.direction
@@ -163,4 +162,4 @@ def _matches(row: TransactionRow, query: TransactionQuery) -> bool:
 
 def _row_of(half: TransactionPart) -> TransactionRow:
     row, part = half
-    return swept(row) if part else row
+    return sweep_of(row) if part else row

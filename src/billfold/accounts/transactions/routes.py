@@ -131,7 +131,7 @@ async def get_transaction(caller: Call, bank: Bank, pocket_id: MaybeInPath, tran
     key: tuple[UUID, UUID | None] = (
         (await caller.owner(bank, None), None) if pocket_id is None else await caller.pocket(bank, pocket_id)
     )
-    return render_transaction(await _read(bank, *key, transaction_id), caller.now, bank.calendars)
+    return render_transaction(await _read_transaction(bank, *key, transaction_id), caller.now, bank.calendars)
 
 
 class V1Query(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,10 +192,12 @@ async def get_v1_transaction(caller: Caller, bank: Bank, account_id: UUID, trans
     Returns a transaction in its v1 form. Use v2 instead.
     """
     key = await caller.pocket(bank, account_id)
-    return render_v1_transaction(await _read(bank, *key, transaction_id), caller.now, bank.calendars)
+    return render_v1_transaction(await _read_transaction(bank, *key, transaction_id), caller.now, bank.calendars)
 
 
-async def _read(bank: Bank, customer_id: UUID, pocket_id: UUID | None, requested_id: UUID) -> TransactionRow:
+async def _read_transaction(
+    bank: Bank, customer_id: UUID, pocket_id: UUID | None, requested_id: UUID
+) -> TransactionRow:
     row = await get_transaction_row(bank.pool, customer_id, pocket_id, requested_id)
     return (await pages.open_transactions(bank, [row]))[0]
 

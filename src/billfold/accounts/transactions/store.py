@@ -306,7 +306,7 @@ async def get_transaction_row(
     (found,) = await _as_read(conn, [await _transactions.one(conn, _ONE, customer_id, pocket_id, first, last)])
     if sweep and found.is_hold:
         raise NotFound("There is no such transaction.")
-    return swept(found) if sweep else found
+    return sweep_of(found) if sweep else found
 
 
 async def find_bank_bookings(
@@ -321,7 +321,7 @@ _TO_BROKERAGE = '{"sweep_direction":"TO_BROKERAGE"}'
 _TO_BANK = '{"sweep_direction":"TO_BANK"}'
 
 
-def swept(row: TransactionRow) -> TransactionRow:
+def sweep_of(row: TransactionRow) -> TransactionRow:
     """The sweep of an activity: to the brokerage what came in, from it what goes out."""
     member = int.from_bytes(row.activity_id.bytes[-2:])
     is_credit = row.direction == "CREDIT"

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
-from billfold.approvals.rules import matching, requirement_of, stricter
+from billfold.approvals.rules import matching_rules, requirement_of, stricter_requirements
 from billfold.approvals.types import DEFAULT_REQUIREMENT, ApprovalRequirement, Rule
 from billfold.audit.record import AuditedAction
 from billfold.identity.users.rules import Action
@@ -83,13 +83,13 @@ SELECT coalesce(sum(q.amount), 0)::bigint
 
 async def list_rules(conn: Db, customer_id: UUID) -> list[Rule]:
     """Return all rules of a customer, oldest first."""
-    return [_read(row) for row in await conn.fetch(_LIST, customer_id)]
+    return [_rule_of(row) for row in await conn.fetch(_LIST, customer_id)]
 
 
 async def find_rule(conn: Db, customer_id: UUID, rule_id: UUID) -> Rule | None:
     """Return one rule, or None."""
     row = await conn.fetchrow(_ONE, customer_id, rule_id)
-    return None if row is None else _read(row)
+    return None if row is None else _rule_of(row)
 
 
 async def get_rule(conn: Db, customer_id: UUID, rule_id: UUID) -> Rule:
@@ -110,7 +110,7 @@ async def requirement_for_transfer(
     if no such rule exists.
     """
     rules = await list_rules(conn, customer_id)
-    ranked = matching(rules, "TRANSFER", type_=type_, amount=amount)
+    ranked = matching_rules(rules, "TRANSFER", type_=type_, amount=amount)
     if not ranked:
         return DEFAULT_REQUIREMENT
     first = ranked[0]
@@ -118,7 +118,7 @@ async def requirement_for_transfer(
     if await has_room(first):
         return requirement_of(first)
     by_id = {each.rule_id: each for each in ranked}
-    for terms in stricter(ranked, first):
+    for terms in stricter_requirements(ranked, first):
         rule = None if terms.rule_id is None else by_id[terms.rule_id]
         if rule is None or await has_room(rule):
             return terms
@@ -133,7 +133,7 @@ async def requirement_for_transfer(
 
 async def requirement_for_change(conn: Db, customer_id: UUID, action: Action) -> ApprovalRequirement:
     """Return the approvals that a sensitive change requires; none if no rule applies."""
-    ranked = matching(await list_rules(conn, customer_id), action)
+    ranked = matching_rules(await list_rules(conn, customer_id), action)
     return requirement_of(ranked[0]) if ranked else ApprovalRequirement(required=0)
 
 
@@ -170,5 +170,5 @@ async def _has_room(
     return int(used) + amount <= rule.daily_cap
 
 
-def _read(row: Record) -> Rule:
+def _rule_of(row: Record) -> Rule:
     return msgspec.convert(dict(row), Rule)

@@ -18,7 +18,7 @@ from billfold.approvals import types as approval_types
 from billfold.approvals.rules import MAY_APPROVE, MAY_CONFIRM
 from billfold.approvals.store.approval_rules import update
 from billfold.audit.record import AuditedAction, audited
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform.clock import wall_now
@@ -107,10 +107,10 @@ class RequestKind(Generic[RequestType]):
         """Schedule the next job: at its expiry, or at once if it is approved."""
         job, at = self.expiry_job, request.expires_at
         if request.status != "PENDING":
-            await jobs_store.cancel(conn, self.expiry_job, request.request_id)
+            await scheduler.cancel(conn, self.expiry_job, request.request_id)
             job, at = self.approval_job, now
         if request.status in {"PENDING", "APPROVED"}:
-            await jobs_store.schedule(conn, [ScheduledJob(job, request.request_id, request.customer_id, at=at)])
+            await scheduler.schedule(conn, [ScheduledJob(job, request.request_id, request.customer_id, at=at)])
 
     async def update_by_bank(
         self,

@@ -17,7 +17,7 @@ from billfold.approvals.store.approval_rules import write
 from billfold.approvals.store.requests import RequestKind, RequestType
 from billfold.approvals.types import Actor, Reviewer, ReviewRow, Status, StoredRequest, TransferRequest, Verdict
 from billfold.audit.record import AuditedAction
-from billfold.identity.members import store as team_store
+from billfold.identity.members import store
 from billfold.identity.users.contact_details import USERS
 from billfold.identity.users.rules import Role
 from billfold.platform.crypto import Vault
@@ -84,7 +84,7 @@ async def users_behind(conn: Db, user_id: UUID | None, client_id: str) -> frozen
     """Return the users behind a requester: the person, or those who registered a service user's keys."""
     if user_id is not None:
         return frozenset({user_id})
-    return await team_store.list_key_owner_ids(conn, client_id)
+    return await store.list_key_owner_ids(conn, client_id)
 
 
 async def record_review(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from typing import NamedTuple, Self, TypeVar
 
-from billfold.bills import market_data as packaged
+from billfold.bills import market_data
 from billfold.bills.rules import pricing, yields
 from billfold.bills.rules.accretion import MICROSECONDS, AccretionLine, microseconds
 from billfold.bills.rules.issue_calendar import TERMS, Term, latest_maturity, simulated_bill
@@ -82,7 +82,7 @@ class Market:
     @classmethod
     def packaged(cls, calendars: Calendars) -> Self:
         """Return the market of the rates and auctions that ship with the package."""
-        return cls(calendars, packaged.securities(), packaged.auctions(), rates=packaged.rates())
+        return cls(calendars, market_data.securities(), market_data.auctions(), rates=market_data.rates())
 
     def bill(self, cusip: str) -> Bill:
         """Return the bill under a CUSIP, real or simulated. Raises NotFound."""

@@ -63,7 +63,7 @@ async def list_audiences(conn: Connection | Pool, customer_id: UUID) -> list[Not
     """Return the audience of every type a team may choose one for, chosen or not."""
     chosen = {row["type"]: row for row in await conn.fetch(_CUSTOM, customer_id)}
     return [
-        _default(kind) if (row := chosen.get(kind.name)) is None else _chosen(row)
+        _default_audience(kind) if (row := chosen.get(kind.name)) is None else _chosen_audience(row)
         for kind in NOTIFICATION_TYPES.values()
         if kind.configurable
     ]
@@ -74,8 +74,8 @@ async def get_audience(conn: Connection | Pool, customer_id: UUID, kind: str) ->
     known = get_notification_type(kind)
     row = await conn.fetchrow(f"{_CUSTOM} AND type = $2", customer_id, kind)
     if row is None:
-        return _default(known)
-    return _chosen(row)
+        return _default_audience(known)
+    return _chosen_audience(row)
 
 
 async def set_audience(
@@ -143,11 +143,11 @@ def check_configurable(name: str) -> None:
         )
 
 
-def _default(kind: NotificationType) -> NotificationAudience:
+def _default_audience(kind: NotificationType) -> NotificationAudience:
     return NotificationAudience(notification_type=kind.name, roles=list(kind.roles), user_ids=[], is_default=True)
 
 
-def _chosen(row: Record) -> NotificationAudience:
+def _chosen_audience(row: Record) -> NotificationAudience:
     return NotificationAudience(
         notification_type=row["type"], roles=row["roles"], user_ids=row["user_ids"], is_default=False
     )

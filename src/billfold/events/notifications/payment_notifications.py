@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.audit.rules import NewEntry
 from billfold.events import sequencer
 from billfold.events.notifications import notify as notification_notify
@@ -125,14 +125,14 @@ async def notify_of_payments(conn: Connection | Pool, vault: Vault, *, now: date
     processed = 0
     while processed < EVENTS_MAX and await conn.fetchval(_HAS_NEW):
         async with in_transaction(conn) as tx:
-            step = await _advance(tx, vault, now, mark=_LOCK_CURSOR if wait else f"{_LOCK_CURSOR} SKIP LOCKED")
+            step = await _process_events(tx, vault, now, mark=_LOCK_CURSOR if wait else f"{_LOCK_CURSOR} SKIP LOCKED")
         if step is None:
             break
         processed += step
     return processed
 
 
-async def _advance(conn: Connection, vault: Vault, now: datetime, mark: str) -> int | None:
+async def _process_events(conn: Connection, vault: Vault, now: datetime, mark: str) -> int | None:
     """Process up to BATCH_SIZE events; None if another transaction does."""
     last_processed = await conn.fetchval(mark)
     if last_processed is None:
@@ -145,7 +145,7 @@ async def _advance(conn: Connection, vault: Vault, now: datetime, mark: str) -> 
         try:
             async with conn.transaction():
                 # Lists are sorted by time: notifications of one batch keep the order of their events.
-                await _notify(conn, vault, row, now=now + timedelta(microseconds=index))
+                await _notify_customer(conn, vault, row, now=now + timedelta(microseconds=index))
         except Exception as error:
             if is_shortage(error):
                 raise
@@ -161,14 +161,14 @@ async def retry_notifications(pool: Pool, vault: Vault, *, now: datetime) -> int
     for row in await pool.fetch(_EVENTS, list(map(UUID, aside.due))) if aside.due else ():
         try:
             async with in_transaction(pool) as tx:
-                await _notify(tx, vault, row, now=now)
+                await _notify_customer(tx, vault, row, now=now)
         except Exception as error:  # noqa: BLE001 - recorded
             failed[str(row["event_id"])] = error
     await aside.record(pool, failed, now)
     return len(aside.due) - len(failed)
 
 
-async def _notify(conn: Connection, vault: Vault, row: Record, now: datetime) -> None:
+async def _notify_customer(conn: Connection, vault: Vault, row: Record, now: datetime) -> None:
     notify_users = _notify_of_card if row["kind"] in CARD_NOTIFICATIONS else _notify_of_payment
     await notify_users(conn, vault, row, now)
 
@@ -285,6 +285,6 @@ def failing_notifier(vault: Vault, clock: Callable[[], datetime] = wall_now) -> 
                 resource_id=failing.subscription_id,
                 details={"because": "410 Gone"},
             )
-            await audit_record.record(conn, vault, entry, now=now)
+            await record.record(conn, vault, entry, now=now)
 
     return notify_failing

@@ -8,8 +8,6 @@ from msgspec import UNSET, Meta, UnsetType
 
 from billfold.audit.record import audited_by
 from billfold.events.notifications import kinds, notify, payment_notifications
-from billfold.events.notifications import notify as notification_notify
-from billfold.events.notifications import notify as notification_store
 from billfold.events.notifications.kinds import CustomerNotification
 from billfold.events.notifications.notify import RECIPIENTS_MAX
 from billfold.http.operations import delete, get, patch, put, with_scope
@@ -41,7 +39,7 @@ async def list_notifications(
     """
     await payment_notifications.notify_of_payments(bank.pool, bank.vault, now=member.wall)
     user_id = member.access.user_id
-    listed = notification_store.NOTIFICATIONS[user_id is None, status]
+    listed = notify.NOTIFICATIONS[user_id is None, status]
     page = await wanted.read(
         bank, listed, member.customer_id, user_id, scope="notifications", filters=(member.customer_id, user_id, status)
     )
@@ -67,7 +65,7 @@ async def update_notification(
     async with audited_by(
         member, bank, member.customer_id, "notification.updated", resource_id=notification_id, details=details
     ) as audited:
-        if not await notification_notify.set_status(
+        if not await notify.set_status(
             audited.conn,
             member.customer_id,
             user_id,
@@ -80,7 +78,7 @@ async def update_notification(
 
 
 async def _get(member: CustomerCaller, bank: Bank, notification_id: UUID) -> CustomerNotification:
-    stored = await notification_store.get_notification(
+    stored = await notify.get_notification(
         bank.pool, member.customer_id, member.access.user_id, notification_id=notification_id
     )
     return kinds.open_notifications(bank.vault, member.customer_id, [stored])[0]

@@ -125,7 +125,7 @@ async def record_attempts(conn: Connection, attempts: Sequence[Attempt], *, now:
     )
     # Subscriptions before queues: changes of a subscription lock in the same order.
     gone = [a.subscription_id for a in attempts if a.outcome.gone]
-    ended = await _disable(conn, gone, now) if gone else []
+    ended = await _disable_subscriptions(conn, gone, now) if gone else []
     return ended + await _update_queues(conn, attempts)
 
 
@@ -154,7 +154,9 @@ async def _update_queues(conn: Connection, attempts: Sequence[Attempt]) -> list[
     return [FailingSubscription(row["subscription_id"], row["customer_id"], ended=False) for row in found]
 
 
-async def _disable(conn: Connection, subscription_ids: list[UUID], now: datetime) -> list[FailingSubscription]:
+async def _disable_subscriptions(
+    conn: Connection, subscription_ids: list[UUID], now: datetime
+) -> list[FailingSubscription]:
     rows = await conn.fetch(_DISABLE, subscription_ids, RECEIVER_GONE, now)
     await conn.execute(_STOP_QUEUES, subscription_ids)
     return [FailingSubscription(row["subscription_id"], row["customer_id"], ended=True) for row in rows]

@@ -134,7 +134,7 @@ class GuardedConnection:
     async def _call(
         self, connection: _HttpConnection, target: Target, headers: Mapping[str, str], body: bytes
     ) -> WebhookResponse:
-        response = await connection.ask(target, headers, body)
+        response = await connection.send_request(target, headers, body)
         if not await connection.finish():
             await self.disconnect()
         return WebhookResponse(
@@ -150,11 +150,11 @@ class GuardedConnection:
             *others, last = addresses
             for address in others:
                 with suppress(OSError):
-                    return await _open(address, target, client.tls)
-            return await _open(last, target, client.tls)
+                    return await _open_connection(address, target, client.tls)
+            return await _open_connection(last, target, client.tls)
 
 
-async def _open(address: str, target: Target, tls: ssl.SSLContext) -> _HttpConnection:
+async def _open_connection(address: str, target: Target, tls: ssl.SSLContext) -> _HttpConnection:
     """Connect to an address that was checked, under the name it was found by."""
     secure = target.scheme == "https"
     return _HttpConnection(
@@ -182,7 +182,7 @@ class _HttpConnection:
         """Return whether another request may be sent over it."""
         return monotonic() < self._until and not self._writer.is_closing()
 
-    async def ask(self, target: Target, headers: Mapping[str, str], body: bytes) -> h11.Response:
+    async def send_request(self, target: Target, headers: Mapping[str, str], body: bytes) -> h11.Response:
         """Send a request and return the head of its answer."""
         self.received_any = False
         header_fields = [("host", target.authority), ("content-length", str(len(body))), *headers.items()]

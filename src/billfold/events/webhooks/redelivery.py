@@ -84,7 +84,7 @@ async def redeliver_failed(
     """Deliver again the events that failed since a wall time; return how many."""
     async with in_transaction(conn) as tx:
         await _lock_enabled(tx, owner, subscription_id)
-        done = _count(await tx.execute(_RECOVER, subscription_id, since, now))
+        done = _affected_rows(await tx.execute(_RECOVER, subscription_id, since, now))
         await tx.execute(_WAKE_QUEUE, [subscription_id], now)
     return done
 
@@ -101,7 +101,7 @@ async def replay_missing(
         sql = _REPLAY.format(level=owner.level)
         status = await tx.execute(sql, subscription_id, owner.key, since, list(row.events), now, REPLAYED_MAX)
         await tx.execute(_WAKE_QUEUE, [subscription_id], now)
-    return _count(status)
+    return _affected_rows(status)
 
 
 async def simulate_event(conn: Connection | Pool, owner: Subscriber, event: EventSimulation, *, now: datetime) -> int:
@@ -115,7 +115,7 @@ async def simulate_event(conn: Connection | Pool, owner: Subscriber, event: Even
             return 0
         rows = await tx.fetch(_SUBSCRIBED.format(owned=OWNED_BY[owner.level]), owner.key, event.kind)
         subscription_ids = [row["subscription_id"] for row in rows]
-        await _queue(tx, subscription_ids, event, serial=serial, now=now)
+        await _queue_event(tx, subscription_ids, event, serial=serial, now=now)
     return len(subscription_ids)
 
 
@@ -127,7 +127,7 @@ async def send_example(
         await _lock_enabled(tx, owner, subscription_id)
         serial = await _insert_simulated(tx, owner, event, subscription_id=subscription_id, now=now)
         if serial is not None:
-            await _queue(tx, [subscription_id], event, serial=serial, now=now)
+            await _queue_event(tx, [subscription_id], event, serial=serial, now=now)
 
 
 async def _lock_enabled(conn: Connection, owner: Subscriber, subscription_id: UUID) -> Subscription:
@@ -150,12 +150,12 @@ async def _insert_simulated(
     return serial
 
 
-async def _queue(
+async def _queue_event(
     conn: Connection, subscription_ids: list[UUID], event: EventSimulation, serial: int, now: datetime
 ) -> None:
     await conn.execute(_QUEUE_SIMULATED, subscription_ids, event.event_id, serial, now)
     await conn.execute(_WAKE_QUEUE, subscription_ids, now)
 
 
-def _count(status: str) -> int:
+def _affected_rows(status: str) -> int:
     return int(status.rsplit(" ", 1)[-1])

@@ -49,7 +49,7 @@ async def create_subscription(caller: Caller | CustomerCaller, bank: Bank, data:
 
     It receives the events of its types that are raised from now on.
     """
-    await _check(bank, data)
+    await _check_subscription(bank, data)
     subscriber, subscription_id = subscriber_of(caller), caller.new_resource_id(bank.seed)
     with suppress(NotFound):
         # The response to the first request was lost on its way.
@@ -57,7 +57,7 @@ async def create_subscription(caller: Caller | CustomerCaller, bank: Bank, data:
     details = {"url": data.url, "events": list(data.events)}
     try:
         async with audited_by(
-            caller, bank, _owner(caller), "subscription.created", resource_id=subscription_id, details=details
+            caller, bank, _audit_log_owner(caller), "subscription.created", resource_id=subscription_id, details=details
         ) as audited:
             created = await subscriptions.create_subscription(
                 audited.conn,
@@ -91,12 +91,12 @@ async def update_subscription(
     """
     subscriber = subscriber_of(caller)
     await store.get_subscription(bank.pool, subscriber, subscription_id)
-    await _check(bank, data)
+    await _check_subscription(bank, data)
     details = {
         name: value if name != "shared_secret" else "changed" for name, value in msgspec.to_builtins(data).items()
     }
     async with audited_by(
-        caller, bank, _owner(caller), "subscription.updated", resource_id=subscription_id, details=details
+        caller, bank, _audit_log_owner(caller), "subscription.updated", resource_id=subscription_id, details=details
     ) as audited:
         return await subscriptions.update_subscription(
             audited.conn,
@@ -135,7 +135,9 @@ async def delete_subscription(caller: Caller | CustomerCaller, bank: Bank, subsc
     """
     subscriber = subscriber_of(caller)
     await store.get_subscription(bank.pool, subscriber, subscription_id)
-    async with audited_by(caller, bank, _owner(caller), "subscription.deleted", resource_id=subscription_id) as audited:
+    async with audited_by(
+        caller, bank, _audit_log_owner(caller), "subscription.deleted", resource_id=subscription_id
+    ) as audited:
         await subscriptions.delete_subscription(audited.conn, subscriber, subscription_id, now=caller.wall)
 
 
@@ -222,7 +224,7 @@ async def send_example_event(
     return Redelivery(count=1)
 
 
-async def _check(bank: Bank, data: NewSubscription | ChangedSubscription) -> None:
+async def _check_subscription(bank: Bank, data: NewSubscription | ChangedSubscription) -> None:
     """Raise InvalidInput with all errors in url, secret and policy."""
     wrong: list[FieldError] = []
     try:
@@ -245,6 +247,6 @@ def _with_local_hint(bank: Bank, error: FieldError) -> FieldError:
     return replace(error, msg=f"{error.msg}; {LOCAL_URL_HINT}")
 
 
-def _owner(caller: Caller | CustomerCaller) -> UUID:
+def _audit_log_owner(caller: Caller | CustomerCaller) -> UUID:
     """Return the owner of the audit log that records a change: the customer, or the partner."""
     return caller.own_customer_id if isinstance(caller, Caller) else caller.customer_id

@@ -219,7 +219,7 @@ async def update_subscription(
         if changes.shared_secret is not UNSET:
             await tx.execute(_RETIRE, subscription_id, now, now + OVERLAP)
             await _add_secret(tx, vault, subscription_id, secret=changes.shared_secret, now=now)
-        updated = subscription_of(await tx.fetchrow(_UPDATE, *_merged(before, changes), now))
+        updated = subscription_of(await tx.fetchrow(_UPDATE, *_merged_columns(before, changes), now))
         if updated.status != before.status:
             await _apply_status(tx, owner, updated)
     return updated
@@ -272,7 +272,7 @@ async def _add_secret(conn: Connection, vault: Vault, subscription_id: UUID, sec
     await conn.execute(_INSERT_SECRET, subscription_id, number, sealed, now)
 
 
-def _merged(before: Subscription, changes: ChangedSubscription) -> tuple[Any, ...]:
+def _merged_columns(before: Subscription, changes: ChangedSubscription) -> tuple[Any, ...]:
     """The columns of a subscription after its changes, as parameters of the statement."""
     url, description, events, policy, status = (
         getattr(before if getattr(changes, name) is UNSET else changes, name)

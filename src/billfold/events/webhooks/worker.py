@@ -18,8 +18,7 @@ import asyncpg
 import structlog
 
 from billfold.events import sequencer
-from billfold.events.webhooks import attempts
-from billfold.events.webhooks import rules as webhook_rules
+from billfold.events.webhooks import attempts, rules
 from billfold.events.webhooks.attempts import OnFailing
 from billfold.events.webhooks.http_client import GuardedConnection, GuardedWebhookClient, WebhookResponse
 from billfold.events.webhooks.signature import sign_webhook
@@ -225,13 +224,13 @@ class _Session:
         else:
             response = await connection.post(headers, delivery.body)
         tries, seconds = delivery.tries + 1, monotonic() - started
-        outcome = webhook_rules.delivery_outcome(
+        outcome = rules.delivery_outcome(
             queue.retry_policy,
             tries=tries,
             code=response.code,
             retry_after=response.retry_after,
             now=self._clock(),
-            jitter=webhook_rules.delivery_jitter(queue.subscription_id, delivery.event_id, tries),
+            jitter=rules.delivery_jitter(queue.subscription_id, delivery.event_id, tries),
         )
         WEBHOOK_SECONDS.observe(seconds)
         WEBHOOK_DELIVERIES.add("retried" if outcome.state == "pending" else outcome.state)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.audit.record import AuditedAction
 from billfold.identity.partners import credentials, rules, store
 from billfold.identity.partners.rules import PartnerPerson, PartnerRow
@@ -83,7 +83,7 @@ def _check(by: CredentialChange, now: datetime) -> None:
 def _audited(
     by: CredentialChange, action: str, now: datetime, **details: str
 ) -> AbstractAsyncContextManager[AuditedAction]:
-    return audit_record.audited(
+    return record.audited(
         by.bank.pool,
         by.bank.vault,
         by.partner.own_customer_id,

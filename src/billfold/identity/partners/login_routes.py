@@ -7,14 +7,13 @@ from typing import Annotated, NamedTuple
 import msgspec
 from typing_extensions import override
 
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.audit.rules import NewEntry
 from billfold.http.edge import is_bare, slug_of
 from billfold.http.operations import PER_ADDRESS, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import ProblemWithHeaders
-from billfold.identity.partners import credentials
-from billfold.identity.partners import store as partner_store
+from billfold.identity.partners import credentials, store
 from billfold.identity.partners.rules import PartnerKey, PartnerUser, is_listed_address, require_allowed_address
 from billfold.identity.users import lockout
 from billfold.identity.users.passwords import PasswordGate
@@ -33,7 +32,7 @@ async def record_login(
     bank: Bank, conn: Connection, user: PartnerUser | PartnerKey, request: RawRequest, *, now: datetime, **details: str
 ) -> None:
     """Record a sign-in, in the transaction that issues its token."""
-    await audit_record.record(conn, bank.vault, _entry(user, request, LOGIN, details=details), now=now)
+    await record.record(conn, bank.vault, _entry(user, request, LOGIN, details=details), now=now)
 
 
 def record_failed_login(
@@ -51,7 +50,7 @@ def record_failed_login(
 
 async def _record(bank: Bank, entries: list[NewEntry]) -> None:
     async with bank.pool.acquire() as conn, conn.transaction():
-        await audit_record.record_all(conn, bank.vault, entries, now=wall_now())
+        await record.record_all(conn, bank.vault, entries, now=wall_now())
 
 
 def _entry(
@@ -111,11 +110,11 @@ class Login(msgspec.Struct, frozen=True):
 async def log_in(data: LoginRequest, request: RawRequest, bank: Bank, gate: PasswordGate) -> Login:
     """Log in with user name and password. The token is valid for one hour."""
     pool, now = bank.pool, wall_now()
-    user = await partner_store.find_partner_user(pool, data.username)
+    user = await store.find_partner_user(pool, data.username)
     if user is not None and not is_host_of(user.partner_slug, request, bank):
         user = None
     password_hash, network = None if user is None else user.password_hash, network_of(request.client)
-    partner = None if user is None else await partner_store.find_partner(pool, user.partner_slug)
+    partner = None if user is None else await store.find_partner(pool, user.partner_slug)
     # A listed network has its own counter per user from the first login on. Others share one and lock only each other.
     is_listed = partner is not None and is_listed_address(request.client, partner.allowed_networks)
     attempt = await _attempt(pool, gate, password_hash, data=data, network=network, is_listed=is_listed)
@@ -154,7 +153,7 @@ async def _attempt(
     The attempt is counted before the password is verified, and only when its turn has come: parallel guesses
     count as well, and many logins of one program do not lock it out. An unknown user name takes as long as a known one.
     """
-    async with gate.turn():
+    async with gate.limited():
         async with pool.acquire() as conn:
             is_own = is_listed or await credentials.is_own_network(conn, data.username, network, wall_now())
             subject = lockout.partner_subject(data.username, network if is_own else None)
@@ -176,6 +175,6 @@ def is_host_of(slug: str, request: RawRequest, bank: Bank) -> bool:
 
 async def require_allowed_caller(bank: Bank, slug: str, request: RawRequest) -> None:
     """Raise Refused `ip-not-allowed` unless the partner accepts requests from this address."""
-    partner = await partner_store.find_partner(bank.pool, slug)
+    partner = await store.find_partner(bank.pool, slug)
     if partner is not None:
         require_allowed_address(request.client, partner.allowed_networks)

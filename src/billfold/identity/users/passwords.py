@@ -47,21 +47,21 @@ class PasswordGate:
 
     async def verify(self, password_hash: str | None, password: str) -> bool:
         """Return whether a password is right; None takes as long. Raises Unavailable."""
-        async with self.turn():
+        async with self.limited():
             return await self.verify_now(password_hash, password)
 
     async def verify_now(self, password_hash: str | None, password: str) -> bool:
-        """Return the same within a turn that the caller holds."""
+        """Return the same, inside a block of `limited`."""
         return await asyncio.to_thread(verify_password, password_hash, password)
 
     async def hash(self, password: str) -> str:
         """Return the hash of a new password. Raises Unavailable."""
-        async with self.turn():
+        async with self.limited():
             return await asyncio.to_thread(hash_password, password)
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Wait for a turn to verify or hash one password. Raises Unavailable."""
+    async def limited(self) -> AsyncIterator[None]:
+        """Wait until a password may be verified or hashed in the block. Raises Unavailable."""
         if self._waiting >= WAITING_MAX:
             raise Unavailable("Too many logins are waiting.", retry_after_seconds=2)
         self._waiting += 1

@@ -96,7 +96,7 @@ async def list_user_memberships(
 ) -> list[Membership]:
     """Return the memberships of a user, by the customers' names; their status says which are active."""
     rows = await conn.fetch(_MEMBERSHIPS, user_id)
-    return [_read(row, Membership) for row in rows if row["status"] == "ACTIVE" or not only_active]
+    return [_read_row(row, Membership) for row in rows if row["status"] == "ACTIVE" or not only_active]
 
 
 async def is_member(conn: Connection | Pool, customer_id: UUID, member_id: UUID) -> bool:
@@ -106,19 +106,19 @@ async def is_member(conn: Connection | Pool, customer_id: UUID, member_id: UUID)
 
 async def get_factors(conn: Connection | Pool, user_id: UUID) -> Factors:
     """Return the authentication factors of a user."""
-    return _read(await conn.fetchrow(_FACTORS, user_id), Factors)
+    return _read_row(await conn.fetchrow(_FACTORS, user_id), Factors)
 
 
 async def list_passkeys(conn: Connection | Pool, user_id: UUID) -> list[Passkey]:
     """Return a user's passkeys, oldest first."""
     rows = await conn.fetch(f"{_PASSKEY} user_id = $1 ORDER BY created_at", user_id)
-    return [_read(row, Passkey) for row in rows]
+    return [_read_row(row, Passkey) for row in rows]
 
 
 async def find_passkey(conn: Connection | Pool, credential_id: bytes) -> Passkey | None:
     """Return the passkey a device names, or None."""
     row = await conn.fetchrow(f"{_PASSKEY} credential_id = $1", credential_id)
-    return None if row is None else _read(row, Passkey)
+    return None if row is None else _read_row(row, Passkey)
 
 
 async def user_claims(
@@ -150,12 +150,12 @@ async def user_claims(
 
 
 def _session(row: Any, vault: Vault) -> Session:  # noqa: ANN401 - a record of asyncpg
-    return _read({**row, "user": _user(row, vault)}, Session)
+    return _read_row({**row, "user": _user(row, vault)}, Session)
 
 
 def _user(row: Any, vault: Vault) -> User:  # noqa: ANN401 - as above
-    return _read(USERS.open(vault, row["user_id"], row), User)
+    return _read_row(USERS.open(vault, row["user_id"], row), User)
 
 
-def _read(row: Any, kind: type[_T]) -> _T:  # noqa: ANN401 - as above
+def _read_row(row: Any, kind: type[_T]) -> _T:  # noqa: ANN401 - as above
     return msgspec.convert(dict(row), kind)

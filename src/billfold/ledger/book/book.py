@@ -16,7 +16,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.ledger.book import postings as book_postings
+from billfold.ledger.book import postings
 from billfold.ledger.book.draft import Account, Draft, Lot, PocketBook, Savepoint, selling_order
 from billfold.ledger.context import Context
 from billfold.ledger.customers import CustomerRow, CustomerStatus, DirectoryEntry
@@ -89,7 +89,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
         """Restore everything to `savepoint`."""
         saved = self._savepoint
         assert saved is not None
-        made = self.draft.rows_of(book_postings.AccountEntry)[saved.lengths.get(book_postings.AccountEntry, 0) :]
+        made = self.draft.rows_of(postings.AccountEntry)[saved.lengths.get(postings.AccountEntry, 0) :]
         self.draft.cut(saved.lengths)
         for name, value in zip(_NUMBERS, saved.numbers, strict=True):
             setattr(self, name, value)
@@ -171,7 +171,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
     ) -> int:
         self.account_no += 1
         self.draft.add(
-            book_postings.AccountEntry(
+            postings.AccountEntry(
                 customer_id=self.customer_id,
                 account_no=self.account_no,
                 kind=kind,
@@ -200,7 +200,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
         self.entry_no += 1
         self._posting_no = 0
         self.draft.add(
-            book_postings.JournalEntry(
+            postings.JournalEntry(
                 customer_id=self.customer_id,
                 entry_no=self.entry_no,
                 kind=kind,
@@ -232,9 +232,9 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
             draft.banks[credit.no] = credit
         return self._add_posting(debit, credit, amount)
 
-    def reserve(self, debit: Account, credit: Account, amount: int, *, phase: int = book_postings.RESERVED) -> int:
+    def reserve(self, debit: Account, credit: Account, amount: int, *, phase: int = postings.RESERVED) -> int:
         """Reserve `amount` of `debit` for `credit`, or release it (RELEASED); return the posting's number."""
-        reserved = debit.reserved + (amount if phase == book_postings.RESERVED else -amount)
+        reserved = debit.reserved + (amount if phase == postings.RESERVED else -amount)
         if amount <= 0 or not 0 <= reserved <= debit.balance:
             raise InvariantError(f"reservation of {reserved} of {debit.balance} {debit.asset}")
         if self._savepoint is not None and debit.no not in self._savepoint.accounts:
@@ -245,7 +245,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
     def _add_posting(self, debit: Account, credit: Account, amount: int, phase: int = 0) -> int:
         self._posting_no += 1
         self.draft.add(
-            book_postings.Posting(
+            postings.Posting(
                 customer_id=self.customer_id,
                 entry_no=self.entry_no,
                 posting_no=self._posting_no,
@@ -265,7 +265,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
                 raise InvariantError(f"bank account {bank.no} holds {bank.balance} cents")
         self.draft.banks.clear()
         if self._posting_no == 0:
-            self.draft.drop_last(book_postings.JournalEntry)
+            self.draft.drop_last(postings.JournalEntry)
             self.entry_no -= 1
 
     # -- lots --------------------------------------------------------------------------
@@ -293,7 +293,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
         self.touch(pocket)
         for lot in lots:
             pocket.emptied.remove(lot)
-            self.draft.add(book_postings.RetiredLot(self.customer_id, lot.no))
+            self.draft.add(postings.RetiredLot(self.customer_id, lot.no))
 
     # -- events ------------------------------------------------------------------------
 
@@ -302,7 +302,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
         self.event_no += 1
         now = max(now, self.booked_at)
         self.draft.add(
-            book_postings.EventEntry(
+            postings.EventEntry(
                 customer_id=self.customer_id,
                 event_no=self.event_no,
                 event_id=event_id,
@@ -314,11 +314,11 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
 
     def change(self, row: type[Row], key: UUID, **columns: object) -> None:
         """Record a change of a row that is already stored."""
-        self.draft.add(book_postings.Update(row, key, columns))
+        self.draft.add(postings.Update(row, key, columns))
 
     def keep_fingerprint(self, row: Row) -> None:
         """Record in the command's outcome the new state of a row that changes later."""
-        self.draft.add(book_postings.Fingerprint(type(row), getattr(row, row.key_column or "customer_id"), row.proof))
+        self.draft.add(postings.Fingerprint(type(row), getattr(row, row.key_column or "customer_id"), row.proof))
 
     def schedule(self, kind: str, object_id: UUID, at: datetime, *, of_customer: bool = True) -> None:
         """Schedule a job on the business clock."""

@@ -10,7 +10,7 @@ from billfold.http.responses import Header, HttpResponse
 from billfold.identity.partners import credentials
 from billfold.ledger.bank import Bank
 from billfold.oauth import clients, dpop
-from billfold.oauth import signing_keys as signing
+from billfold.oauth import signing_keys as oauth_signing_keys
 from billfold.oauth.caller import AccessTokenAuthenticator
 from billfold.oauth.endpoint import Fields
 from billfold.oauth.rules.public_keys import Jws, algorithm_names, from_pem, instant_of, parse_jws
@@ -177,11 +177,11 @@ class AuthServer:
         """Return the published keys, looked up twice a minute; created if there are none yet."""
         if self._key_cache is not None and now - self._key_cache[0] < _KEYS_FRESH:
             return self._key_cache[1]
-        keys = await signing.list_published_keys(self.bank.pool, self.bank.vault, now)
-        if {key.algorithm for key in keys} != set(signing.ALGORITHMS):
+        keys = await oauth_signing_keys.list_published_keys(self.bank.pool, self.bank.vault, now)
+        if {key.algorithm for key in keys} != set(oauth_signing_keys.ALGORITHMS):
             async with self.bank.pool.acquire() as conn:
-                await signing.ensure_signing_keys(conn, self.bank.vault, now)
-                keys = await signing.list_published_keys(conn, self.bank.vault, now)
+                await oauth_signing_keys.ensure_signing_keys(conn, self.bank.vault, now)
+                keys = await oauth_signing_keys.list_published_keys(conn, self.bank.vault, now)
         self._key_cache = now, keys
         return keys
 

@@ -16,10 +16,10 @@ from billfold.http.raw_request import RawRequest, is_uuid
 from billfold.http.responses import HttpResponse, json_response, redirect
 from billfold.oauth import clients, consent
 from billfold.oauth.endpoint import Fields, fields_of, form_of
-from billfold.oauth.rules import authorization_params as asking
+from billfold.oauth.rules import authorization_params
 from billfold.oauth.rules.authorization_params import AuthorizationParams
 from billfold.oauth.server.auth_server import AuthServer
-from billfold.oauth.server.openapi import AUTHORIZE_OPENAPI, PUSH_OPENAPI
+from billfold.oauth.server.discovery import AUTHORIZE_OPENAPI, PUSH_OPENAPI
 from billfold.oauth.types import Client, OAuthError, PendingRequest
 from billfold.platform import crypto, ids
 from billfold.platform.clock import wall_now
@@ -119,13 +119,13 @@ _RESPONSE_PARAMS = ("code", "state", "iss", "error", "error_description")
 @get(PATH, PER_ADDRESS, tag="authorization", status=303, any_query=True, documented=AUTHORIZE_OPENAPI)
 async def authorize(request: RawRequest, server: AuthServer) -> HttpResponse:
     """Begin an authorization request, with parameters in the query or a `request_uri`."""
-    return await _begin(server, request, posted=False)
+    return await _begin_authorization(server, request, posted=False)
 
 
 @post(PATH, PER_ADDRESS, status=303, hidden=True, any_query=True)
 async def authorize_by_form(request: RawRequest, server: AuthServer) -> HttpResponse:
     """Begin an authorization request, with parameters in a form."""
-    return await _begin(server, request, posted=True)
+    return await _begin_authorization(server, request, posted=True)
 
 
 @get("/api/oauth2/form-post/{request_id}", PER_ADDRESS, hidden=True, any_query=True)
@@ -140,7 +140,7 @@ async def form_post_response(request_id: str, request: RawRequest, server: AuthS
     return server.page("form_post", form_target_uri=action, action=action, fields=fields)
 
 
-async def _begin(server: AuthServer, request: RawRequest, *, posted: bool) -> HttpResponse:
+async def _begin_authorization(server: AuthServer, request: RawRequest, *, posted: bool) -> HttpResponse:
     # Until the redirect address is known to be the client's, an error is a page.
     now = wall_now()
     params = form_of(request) if posted else fields_of(request.query)
@@ -148,7 +148,7 @@ async def _begin(server: AuthServer, request: RawRequest, *, posted: bool) -> Ht
     if "request_uri" in params:
         request_id = await get_pushed_request_id(server.bank.pool, client, params["request_uri"], now=now)
         return _redirect_to_consent(server, request_id)
-    redirect_uri = asking.parse_redirect_uri(client, params)
+    redirect_uri = authorization_params.parse_redirect_uri(client, params)
     try:
         return _redirect_to_consent(server, await _create_request(server, client, params, now=now))
     except OAuthError as error:
@@ -166,7 +166,7 @@ async def _get_client(server: AuthServer, params: Fields) -> Client:
 async def _create_request(server: AuthServer, client: Client, params: Fields, now: datetime) -> UUID:
     if client.is_fapi2:
         raise OAuthError("invalid_request", "This client must push its requests (request_uri).")
-    authorization = asking.parse_authorization_params(client, params)
+    authorization = authorization_params.parse_authorization_params(client, params)
     return await create_request(server.bank.pool, client, authorization, now=now)
 
 
@@ -204,7 +204,7 @@ async def push_authorization_request(request: RawRequest, server: AuthServer) ->
     now = wall_now()
     form = form_of(request)
     proven = await server.prove(request, form, now)
-    authorization = asking.parse_authorization_params(proven.client, form, proven=proven.jkt)
+    authorization = authorization_params.parse_authorization_params(proven.client, form, proven=proven.jkt)
     request_uri, seconds = await push_request(server.bank.pool, proven.client, authorization, now=now)
     answer = PushedAnswer(request_uri, seconds)
     return json_response(answer, 201, *server.nonce_headers(proven.client, now))

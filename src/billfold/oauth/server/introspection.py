@@ -6,13 +6,13 @@ from billfold.http.operations import PER_ADDRESS, get, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import TEXT, HttpResponse
 from billfold.identity.members.rules import PERSONAL_SCOPES
-from billfold.identity.users import store as user_store
+from billfold.identity.users import store
 from billfold.oauth import grants
 from billfold.oauth.caller import challenge, insufficient_scope
 from billfold.oauth.endpoint import form_of, required
 from billfold.oauth.grants import TokenIntrospection
 from billfold.oauth.server.auth_server import AuthServer
-from billfold.oauth.server.openapi import INTROSPECT_OPENAPI, REVOKE_OPENAPI
+from billfold.oauth.server.discovery import INTROSPECT_OPENAPI, REVOKE_OPENAPI
 from billfold.platform.clock import wall_now
 
 
@@ -81,6 +81,6 @@ async def _userinfo(request: RawRequest, server: AuthServer) -> dict[str, Any]:
         raise challenge(scheme, "invalid_token", "This token has no user.")
     if not PERSONAL_SCOPES & access.scopes:
         raise insufficient_scope(access, "openid")
-    return await user_store.user_claims(
+    return await store.user_claims(
         server.bank.pool, server.bank.vault, access.user_id, customer_id=access.customer_id, scopes=access.scopes
     )

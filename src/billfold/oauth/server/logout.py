@@ -6,14 +6,12 @@ from uuid import UUID
 from billfold.http.operations import PER_ADDRESS, get, post
 from billfold.http.raw_request import RawRequest, is_uuid, parse_cookies
 from billfold.http.responses import HttpResponse, redirect
-from billfold.identity.users import sessions
-from billfold.identity.users import store as user_store
-from billfold.oauth import clients, consent, grants
-from billfold.oauth import signing_keys as signing
+from billfold.identity.users import sessions, store
+from billfold.oauth import clients, consent, grants, signing_keys
 from billfold.oauth.endpoint import Fields, fields_of, form_of
 from billfold.oauth.grants import delete_tokens
 from billfold.oauth.server.auth_server import AuthServer
-from billfold.oauth.server.openapi import LOGOUT_OPENAPI
+from billfold.oauth.server.discovery import LOGOUT_OPENAPI
 from billfold.oauth.types import Client, OAuthError
 from billfold.pages.theme import COOKIE
 from billfold.platform.clock import wall_now
@@ -42,7 +40,7 @@ async def log_out_by_form(request: RawRequest, server: AuthServer) -> HttpRespon
 async def _log_out(server: AuthServer, request: RawRequest, params: Fields) -> HttpResponse:
     hint = params.get("id_token_hint")
     keys = await server.signing_keys(wall_now())
-    claims = None if hint is None else signing.verify_id_token(keys, hint, issuer=server.issuer)
+    claims = None if hint is None else signing_keys.verify_id_token(keys, hint, issuer=server.issuer)
     if hint is not None and claims is None:
         raise OAuthError("invalid_request", "id_token_hint is not an ID token of this server.")
     client = await _client(server, params, claims)
@@ -59,7 +57,7 @@ async def _log_out(server: AuthServer, request: RawRequest, params: Fields) -> H
 async def _is_signed_in(server: AuthServer, request: RawRequest) -> bool:
     """Return whether this browser is signed in to a session other than the token's."""
     cookie_hash = hash_token(parse_cookies(request).get(COOKIE, ""))
-    return await user_store.find_session(server.bank.pool, server.bank.vault, cookie_hash, now=wall_now()) is not None
+    return await store.find_session(server.bank.pool, server.bank.vault, cookie_hash, now=wall_now()) is not None
 
 
 def _page_params(client: Client | None, params: Fields) -> dict[str, str | None]:

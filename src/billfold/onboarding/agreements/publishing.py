@@ -59,13 +59,13 @@ async def publish(conn: Connection, by: Publisher, release: Release, *, today: d
         raise InvalidAgreements(f"cannot be in force from {release.version}: today is {today}")
     if release.required_by is not None and release.required_by < release.released_on:
         raise InvalidAgreements(f"cannot be required by {release.required_by}, before it is in force")
-    documents = _print(by, release)
+    documents = _print_documents(by, release)
     async with conn.transaction():
         await store.lock_versions(conn)
         last = max((each.version for each in await store.list_versions(conn)), default="")
         if release.version <= last:
             raise InvalidAgreements(f"is of {release.version}, not later than the last version, {last}")
-        await _add(conn, by, release, documents=documents, now=now)
+        await _insert_release(conn, by, release, documents=documents, now=now)
 
 
 async def publish_first(conn: Connection, by: Publisher, *, now: datetime) -> None:
@@ -76,10 +76,10 @@ async def publish_first(conn: Connection, by: Publisher, *, now: datetime) -> No
     texts = agreement_texts.shipped_texts()
     assert texts.release_date is not None
     release = Release(texts, texts.release_date)
-    await _add(conn, by, release, documents=_print(by, release), now=now)
+    await _insert_release(conn, by, release, documents=_print_documents(by, release), now=now)
 
 
-async def _add(
+async def _insert_release(
     conn: Connection, by: Publisher, release: Release, *, documents: Sequence[DocumentRow], now: datetime
 ) -> None:
     row = VersionRow(
@@ -100,7 +100,7 @@ async def _add(
     await record(conn, by.vault, entry, now=now)
 
 
-def _print(by: Publisher, release: Release) -> list[DocumentRow]:
+def _print_documents(by: Publisher, release: Release) -> list[DocumentRow]:
     return [
         DocumentRow(
             customer_id=by.bank_id,

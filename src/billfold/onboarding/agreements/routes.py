@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.agreements.commands import AcceptAgreements, AcceptedBy, Consent
+from billfold.accounts.agreements.rules import AcceptAgreements, AcceptedBy, Consent
 from billfold.accounts.customers.schemas import Customer, render_customer
 from billfold.accounts.profiles import open_profile
 from billfold.http.caller import Call

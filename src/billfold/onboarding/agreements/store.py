@@ -130,7 +130,7 @@ REFRESH_SECONDS = 2.0
 async def run_agreements_refresher(pool: Pool, agreements: Agreements) -> AsyncIterator[None]:
     """Load the agreements, and refresh them as long as the context lasts."""
     await refresh(pool, agreements)
-    task = asyncio.create_task(_run(pool, agreements))
+    task = asyncio.create_task(_refresh_periodically(pool, agreements))
     try:
         yield
     finally:
@@ -143,7 +143,7 @@ async def refresh(conn: Db, agreements: Agreements) -> None:
     agreements.published = await load_terms(conn)
 
 
-async def _run(pool: Pool, agreements: Agreements) -> None:
+async def _refresh_periodically(pool: Pool, agreements: Agreements) -> None:
     """Refresh until cancelled. An unavailable database is waited for."""
     while True:
         await asyncio.sleep(REFRESH_SECONDS)

@@ -7,24 +7,24 @@ found, and only the rest is done.
 from typing import Any
 from uuid import UUID
 
-from billfold.accounts.agreements.commands import AcceptedBy, Consent
+from billfold.accounts.agreements.rules import AcceptedBy, Consent
 from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.customers.schemas import Name
 from billfold.accounts.pockets.commands import OpenPocket
 from billfold.accounts.pockets.requests import resolve_strategies
 from billfold.accounts.profiles import seal_profile
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.audit.rules import NewEntry
 from billfold.documents import store as document_store
-from billfold.identity.members import store as user_members
-from billfold.identity.users import rules as user_rules
+from billfold.identity.members import store as member_store
+from billfold.identity.users import rules
 from billfold.identity.users import store as user_store
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory import find_customer
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import schemas, store
-from billfold.onboarding.applications.changes import ApplicationChange, changing
+from billfold.onboarding.applications.changes import ApplicationChange, application_change
 from billfold.onboarding.applications.content import Application, content_of, open_application
 from billfold.onboarding.applications.forms import AnyForm, BusinessForm, FirstPocket, IndividualForm
 from billfold.onboarding.applications.types import TEAM_JOB, ApplicationRow, ApplicationStatus, Role
@@ -42,18 +42,18 @@ async def run_approve_job(bank: Bank, job: ScheduledJob) -> None:
     if row is None or not row.is_approved or row.status == ApplicationStatus.APPROVED:
         return
     application = await open_application(bank.pool, bank, row)
-    await _enrol(bank, application)
+    await _enrol_customer(bank, application)
     if application.form.first_pocket:
         await _open_first_pocket(bank, row, application.form.first_pocket)
     now, wall = await bank.now(), wall_now()
-    async with changing(bank, row, "approved", origin=Origin.system(), at=now, wall=wall) as change:
+    async with application_change(bank, row, "approved", origin=Origin.system(), at=now, wall=wall) as change:
         if change.row.status == ApplicationStatus.APPROVED:
             change.action.skip()
             return
-        await _complete(change)
+        await _complete_approval(change)
 
 
-async def _enrol(bank: Bank, application: Application) -> None:
+async def _enrol_customer(bank: Bank, application: Application) -> None:
     row, form = application.row, application.form
     profile = _business_profile(form) if isinstance(form, BusinessForm) else _individual_profile(form)
     await bank.engine.submit(
@@ -117,14 +117,14 @@ async def _open_first_pocket(bank: Bank, row: ApplicationRow, pocket: FirstPocke
             raise
 
 
-async def _complete(change: ApplicationChange) -> None:
+async def _complete_approval(change: ApplicationChange) -> None:
     """Record the results of the approval, and move to APPROVED."""
     row, conn = change.row, change.action.conn
     documents = [each.document_id for each in change.application.documents]
     await document_store.review_documents(conn, row.customer_id, documents, status="APPROVED", reason=None)
     await _add_administrator(change)
     if await store.list_awaited_members(conn, row):
-        await jobs_store.schedule(conn, [ScheduledJob(TEAM_JOB, row.applicant_id, row.customer_id, change.at)])
+        await scheduler.schedule(conn, [ScheduledJob(TEAM_JOB, row.applicant_id, row.customer_id, change.at)])
     await change.move(ApplicationStatus.APPROVED)
 
 
@@ -136,7 +136,7 @@ async def _add_administrator(change: ApplicationChange) -> None:
         return
     user_id = row.submitted_by or await _representative(change)
     if user_id is not None:
-        member_id = await user_members.add_member(conn, row.applicant_id, user_id, role="ADMIN", now=change.at)
+        member_id = await member_store.add_member(conn, row.applicant_id, user_id, role="ADMIN", now=change.at)
         entry = NewEntry(
             customer_id=row.applicant_id,
             origin=Origin.system(),
@@ -145,7 +145,7 @@ async def _add_administrator(change: ApplicationChange) -> None:
             resource_id=member_id,
             details={"role": "ADMIN"},
         )
-        await audit_record.record(conn, change.bank.vault, entry, now=change.wall)
+        await record.record(conn, change.bank.vault, entry, now=change.wall)
 
 
 async def _representative(change: ApplicationChange) -> UUID | None:
@@ -158,10 +158,10 @@ async def _representative(change: ApplicationChange) -> UUID | None:
 
 async def _user_of(change: ApplicationChange, email: str, name: Name) -> UUID:
     conn = change.action.conn
-    known = await user_store.find_user_by_email(conn, change.bank.vault, user_rules.check_email(email))
+    known = await user_store.find_user_by_email(conn, change.bank.vault, rules.check_email(email))
     if known is not None:
         return known.user_id
-    user_id = await user_members.create_user(
+    user_id = await member_store.create_user(
         conn, change.bank.vault, email=email, first_name=name.first_name, last_name=name.last_name, now=change.wall
     )
     await send_password_link(change.bank, conn, user_id)

@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.audit.record import AuditedAction
 from billfold.data_keys.keys import DataKeys
 from billfold.documents import store as document_store
 from billfold.events.notifications.notify import notify
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import store, types
@@ -101,7 +101,7 @@ class ApplicationChange:
         kind = types.REPORT_JOB if status in _REPORTED else types.CHECK_JOB if status in _CHECKED else None
         if kind is not None:
             job = ScheduledJob(kind, moved.move_id, moved.customer_id, wait_until or self.at)
-            await jobs_store.schedule(self.action.conn, [job])
+            await scheduler.schedule(self.action.conn, [job])
         if status in _TITLES:
             await self._notify(moved)
         if status in {ApplicationStatus.REJECTED, ApplicationStatus.CLOSED}:
@@ -143,7 +143,7 @@ class ApplicationChange:
 
 
 @asynccontextmanager
-async def changing(
+async def application_change(
     bank: Bank,
     row: ApplicationRow,
     verb: str,
@@ -155,7 +155,7 @@ async def changing(
 ) -> AsyncIterator[ApplicationChange]:
     """Open the transaction of a change of an application, with entry `application.<verb>` in its owner's log."""
     await bank.ports[DataKeys].of(bank.pool, row.applicant_id)  # fetched before the transaction, which must not wait
-    async with audit_record.audited(
+    async with record.audited(
         bank.pool,
         bank.vault,
         row.customer_id,
@@ -181,5 +181,5 @@ async def begin_application(
     await change.request_documents()
     if row.kind == types.ApplicationKind.BUSINESS:
         job = ScheduledJob(types.EXPIRE_JOB, row.applicant_id, row.customer_id, at + IDLE_LIMIT)
-        await jobs_store.schedule(action.conn, [job])
+        await scheduler.schedule(action.conn, [job])
     return change.application

@@ -8,8 +8,7 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
-from billfold.data_keys.data_key import SealedValue
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import DataKeys, SealedValue
 from billfold.documents import store as document_store
 from billfold.documents.ports import DocumentRow
 from billfold.documents.store import open_names

@@ -6,14 +6,14 @@ from uuid import UUID
 
 from billfold.accounts.addresses import Address
 from billfold.documents import store as document_store
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import forms, store
-from billfold.onboarding.applications.changes import ApplicationChange, changing
+from billfold.onboarding.applications.changes import ApplicationChange, application_change
 from billfold.onboarding.applications.content import Application, open_application
 from billfold.onboarding.applications.ports import CheckedApplication, CheckResult, CheckStatus, IdentityCheck
-from billfold.onboarding.applications.rules import status as application_status
+from billfold.onboarding.applications.rules import status
 from billfold.onboarding.applications.rules.requirements import UNUSABLE
 from billfold.onboarding.applications.types import APPROVE_JOB, ApplicationRow, ApplicationStatus, move_id_of
 from billfold.platform.clock import wall_now
@@ -26,7 +26,7 @@ from billfold.screening.types import REASON, ScreenedName, Subject, SubjectKind
 async def screen_application(bank: Bank, row: ApplicationRow, *, now: datetime) -> None:
     """Compare all names of an application with the list in force. `now` is business time."""
     application = await open_application(bank.pool, bank, row)
-    await screening.screen(bank, list(subjects_of(application)), now=now)
+    await screening.screen_subjects(bank, list(subjects_of(application)), now=now)
 
 
 def subjects_of(application: Application) -> Iterator[Subject]:
@@ -73,15 +73,15 @@ async def decide(bank: Bank, row: ApplicationRow, result: CheckResult, *, origin
     Raises Refused `application-not-in-review`, `application-incomplete`, `sanctions-hit-open`.
     """
     await screen_application(bank, row, now=now)
-    async with changing(bank, row, "reviewed", origin=origin, at=now, wall=wall_now()) as change:
-        application_status.require_decidable(change.row)
-        await _apply(change, result)
+    async with application_change(bank, row, "reviewed", origin=origin, at=now, wall=wall_now()) as change:
+        status.require_decidable(change.row)
+        await _apply_decision(change, result)
 
 
 async def settle_check(bank: Bank, row: ApplicationRow, result: CheckResult, *, move_id: UUID, now: datetime) -> None:
     """Carry out the result of the identity check of a move, unless the status has changed in the meantime."""
     await screen_application(bank, row, now=now)
-    async with changing(bank, row, "checked", origin=Origin.system(), at=now, wall=wall_now()) as change:
+    async with application_change(bank, row, "checked", origin=Origin.system(), at=now, wall=wall_now()) as change:
         current = change.row
         if current.move_id != move_id or current.is_approved or result.status == CheckStatus.WAITING:
             change.action.skip()
@@ -91,10 +91,10 @@ async def settle_check(bank: Bank, row: ApplicationRow, result: CheckResult, *, 
             return
         if result.status == CheckStatus.APPROVED and change.application.missing(bank.seed):
             # A document was found invalid while the check ran.
-            result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(application_status.INCOMPLETE,))
+            result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(status.INCOMPLETE,))
         if result.status in _LEAVING_CHECK and await hits.find_standing(change.action.conn, current.applicant_id):
             result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(*result.reasons, REASON))
-        await _apply(change, result)
+        await _apply_decision(change, result)
 
 
 async def complete_documents(bank: Bank, row: ApplicationRow, *, now: datetime) -> None:
@@ -103,7 +103,7 @@ async def complete_documents(bank: Bank, row: ApplicationRow, *, now: datetime) 
         return
     if (await open_application(bank.pool, bank, row)).missing(bank.seed):
         return
-    async with changing(bank, row, "completed", origin=Origin.system(), at=now, wall=wall_now()) as change:
+    async with application_change(bank, row, "completed", origin=Origin.system(), at=now, wall=wall_now()) as change:
         is_waiting = change.row.status == ApplicationStatus.DOCUMENTS_NEEDED
         if not is_waiting or change.application.missing(bank.seed):
             change.action.skip()
@@ -111,25 +111,25 @@ async def complete_documents(bank: Bank, row: ApplicationRow, *, now: datetime) 
         await change.move(ApplicationStatus.MANUAL_REVIEW)
 
 
-async def _apply(change: ApplicationChange, result: CheckResult) -> None:
+async def _apply_decision(change: ApplicationChange, result: CheckResult) -> None:
     if result.status == CheckStatus.APPROVED:
-        await _approve(change)
+        await _approve_application(change)
         return
     reasons = result.reasons
     if result.status == CheckStatus.DOCUMENTS_NEEDED:
         await _send_back(change, result.documents, reasons)
-    await change.move(application_status.RESULTS[result.status], reasons=reasons, wait_until=result.look_again_at)
+    await change.move(status.RESULTS[result.status], reasons=reasons, wait_until=result.look_again_at)
 
 
-async def _approve(change: ApplicationChange) -> None:
-    application_status.require_complete(change.application.missing(change.bank.seed))
+async def _approve_application(change: ApplicationChange) -> None:
+    status.require_complete(change.application.missing(change.bank.seed))
     row = change.row
     if await hits.find_standing(change.action.conn, row.applicant_id):
         raise Refused("sanctions-hit-open", "A name of the application is like one of the sanctions list.")
     await change.update(is_approved=True, exception_reasons=[], updated_at=change.at)
     change.action.details["decision"] = CheckStatus.APPROVED
     job = ScheduledJob(APPROVE_JOB, row.applicant_id, row.customer_id, change.at)
-    await jobs_store.schedule(change.action.conn, [job])
+    await scheduler.schedule(change.action.conn, [job])
 
 
 async def _send_back(change: ApplicationChange, types: Sequence[str], reasons: Sequence[str]) -> None:
@@ -160,13 +160,13 @@ async def run_check_job(bank: Bank, job: ScheduledJob) -> None:
     result = CheckResult(status=CheckStatus.MANUAL_REVIEW)
     if bank.ports.get(IdentityCheck) is not None:
         result = await bank.ports[IdentityCheck].check(_checked(application), now)
-    result = application_status.reviewed_result(
+    result = status.reviewed_result(
         result, application.form, agreement_version=bank.terms.agreements.in_force(et_date(now))
     )
     await settle_check(bank, row, result, move_id=move.move_id, now=now)
     if result.look_again_at is not None and result.status in {CheckStatus.WAITING, CheckStatus.IN_PROGRESS}:
         # If the move has been superseded, the job runs once more and finds nothing to do.
-        await jobs_store.schedule(bank.pool, [job._replace(at=result.look_again_at)])
+        await scheduler.schedule(bank.pool, [job._replace(at=result.look_again_at)])
 
 
 async def run_report_job(bank: Bank, job: ScheduledJob) -> None:
@@ -174,7 +174,7 @@ async def run_report_job(bank: Bank, job: ScheduledJob) -> None:
     move = await store.find_move(bank.pool, job.object_id)
     assert move is not None
     await bank.engine.submit(
-        application_status.ReportApplication(
+        status.ReportApplication(
             caller="application",
             key=move.move_id,
             customers=(move.customer_id,),
@@ -201,13 +201,13 @@ async def run_expire_job(bank: Bank, job: ScheduledJob) -> None:
     if row is None or row.status != ApplicationStatus.CREATED:
         return
     now = await bank.now()
-    async with changing(bank, row, "closed", origin=Origin.system(), at=now, wall=wall_now()) as change:
-        idle_until = change.row.updated_at + application_status.IDLE_LIMIT
+    async with application_change(bank, row, "closed", origin=Origin.system(), at=now, wall=wall_now()) as change:
+        idle_until = change.row.updated_at + status.IDLE_LIMIT
         if change.row.status != ApplicationStatus.CREATED:
             change.action.skip()
         elif idle_until > now:
             change.action.skip()
-            await jobs_store.schedule(change.action.conn, [job._replace(at=idle_until)])
+            await scheduler.schedule(change.action.conn, [job._replace(at=idle_until)])
         else:
             await change.move(ApplicationStatus.CLOSED)
 

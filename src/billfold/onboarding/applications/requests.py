@@ -14,7 +14,7 @@ from billfold.ledger.customers import require_active
 from billfold.ledger.types import Origin
 from billfold.oauth.caller import CustomerCaller
 from billfold.onboarding.applications import forms, store
-from billfold.onboarding.applications.changes import ApplicationChange, begin_application, changing
+from billfold.onboarding.applications.changes import ApplicationChange, application_change, begin_application
 from billfold.onboarding.applications.content import (
     Application,
     Content,
@@ -23,7 +23,7 @@ from billfold.onboarding.applications.content import (
     seal_application,
 )
 from billfold.onboarding.applications.forms import PARTIES_MAX, RelatedPartyForm
-from billfold.onboarding.applications.rules import fields as application_fields
+from billfold.onboarding.applications.rules import fields
 from billfold.onboarding.applications.rules.fields import merge_content
 from billfold.onboarding.applications.rules.status import require_complete, require_editable
 from billfold.onboarding.applications.types import ApplicationKind, ApplicationRow, ApplicationStatus, applicant_id_of
@@ -67,10 +67,10 @@ async def create_application(
 
     Raises InvalidInput, Refused `duplicate-id`, `customer-not-open`.
     """
-    application_fields.check_form(form, now=call.now, wall=call.wall)
+    fields.check_form(form, now=call.now, wall=call.wall)
     require_active((await call.customer(bank, owner_of(call))).account_status)
     owner, own_id = owner_of(call), application_id or call.new_resource_id(bank.seed)
-    content = _tidy(merge_content({}, content_of(form) | {"id": None}))
+    content = _normalize_content(merge_content({}, content_of(form) | {"id": None}))
     row = await _new_row(call, bank, kind, content, application_id=own_id)
     async with audited_by(
         call, bank, owner, "application.created", resource_id=own_id, details={"kind": kind}
@@ -93,12 +93,12 @@ async def update_application(
     Refuses: application-not-editable.
     """
     changes = content_of(data)
-    async with _changing(call, bank, row, "updated", fields=sorted(changes)) as change:
+    async with _open_change(call, bank, row, "updated", fields=sorted(changes)) as change:
         require_editable(change.row)
         if check is not None:
             check(change.application)
-        content = _tidy(merge_content(content_of(change.application.form), changes))
-        application_fields.check_form(msgspec.convert(content, forms.BusinessForm), now=call.now, wall=call.wall)
+        content = _normalize_content(merge_content(content_of(change.application.form), changes))
+        fields.check_form(msgspec.convert(content, forms.BusinessForm), now=call.now, wall=call.wall)
         await change.save(content)
         return change.application
 
@@ -124,7 +124,7 @@ async def submit_application(
     # A partner's own customer applies for all its other customers.
     own_id = None if owner.role == "partner" else row.customer_id
     uses = uses_of("application_checks", customer=own_id, partner=owner.partner_id)
-    async with _changing(call, bank, row, "submitted") as change:
+    async with _open_change(call, bank, row, "submitted") as change:
         require_editable(change.row)
         if check is not None:
             check(change.application)
@@ -147,7 +147,7 @@ async def submit_application(
 
 async def withdraw_application(call: Call, bank: Bank, row: ApplicationRow) -> Application:
     """Close an application that was never submitted. Raises Refused `application-not-editable`."""
-    async with _changing(call, bank, row, "withdrawn") as change:
+    async with _open_change(call, bank, row, "withdrawn") as change:
         if change.row.status != ApplicationStatus.CREATED:
             raise Refused("application-not-editable", f"The application is {change.row.status}, and not CREATED.")
         await change.move(ApplicationStatus.CLOSED)
@@ -159,7 +159,7 @@ async def add_related_party(
 ) -> tuple[Application, UUID]:
     """Add a related party; return its id too. Raises InvalidInput, Refused `application-not-editable`."""
     party_id = call.new_resource_id(bank.seed)
-    async with _changing(call, bank, row, "related_party_added", related_party_id=str(party_id)) as change:
+    async with _open_change(call, bank, row, "related_party_added", related_party_id=str(party_id)) as change:
         require_editable(change.row)
         await add_party(call, change, party_id, content_of(data))
         return change.application, party_id
@@ -182,7 +182,7 @@ async def update_related_party(
     await find_party(bank, row, party_id)
     changes = content_of(data)
     details = {"related_party_id": str(party_id), "fields": sorted(changes)}
-    async with _changing(call, bank, row, "related_party_updated", **details) as change:
+    async with _open_change(call, bank, row, "related_party_updated", **details) as change:
         require_editable(change.row)
         party = party_in(change.application, party_id)
         if check is not None:
@@ -194,7 +194,7 @@ async def update_related_party(
 async def remove_related_party(call: Call, bank: Bank, row: ApplicationRow, party_id: UUID) -> None:
     """Remove a related party. Raises NotFound, Refused `application-not-editable`."""
     await find_party(bank, row, party_id)
-    async with _changing(call, bank, row, "related_party_removed", related_party_id=str(party_id)) as change:
+    async with _open_change(call, bank, row, "related_party_removed", related_party_id=str(party_id)) as change:
         require_editable(change.row)
         party_in(change.application, party_id)
         await change.remove_party(party_id)
@@ -215,10 +215,10 @@ def party_in(application: Application, party_id: UUID) -> RelatedPartyForm:
 
 
 async def _save_party(call: Call, change: ApplicationChange, party_id: UUID, content: Content) -> None:
-    content = _tidy(merge_content({}, content))
+    content = _normalize_content(merge_content({}, content))
     party = msgspec.convert(content, RelatedPartyForm)
-    application_fields.check_form(party, now=call.now, wall=call.wall)
-    application_fields.check_ownership((change.application.parties | {party_id: party}).values())
+    fields.check_form(party, now=call.now, wall=call.wall)
+    fields.check_ownership((change.application.parties | {party_id: party}).values())
     await change.save_party(party_id, content)
 
 
@@ -249,16 +249,16 @@ async def _new_row(
     )
 
 
-def _changing(
+def _open_change(
     call: Call, bank: Bank, row: ApplicationRow, verb: str, **details: object
 ) -> AbstractAsyncContextManager[ApplicationChange]:
     origin: Origin = call.origin
-    return changing(bank, row, verb, origin=origin, at=call.now, wall=call.wall, details=details)
+    return application_change(bank, row, verb, origin=origin, at=call.now, wall=call.wall, details=details)
 
 
-def _tidy(content: Content) -> Content:
+def _normalize_content(content: Content) -> Content:
     """Return fields with phone numbers as E.164 and without duplicates in sets."""
-    content = application_fields.with_e164_numbers(content)
+    content = fields.with_e164_numbers(content)
     if "roles" in content:
         content["roles"] = list(dict.fromkeys(content["roles"]))
     if "risk_categories" in content.get("risk_info", {}):

@@ -5,8 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from billfold.audit.audited_rows import AuditedTable
-from billfold.audit.record import AuditedAction
+from billfold.audit.record import AuditedAction, AuditedTable
 from billfold.onboarding.applications import types
 from billfold.onboarding.applications.types import (
     ApplicationRow,

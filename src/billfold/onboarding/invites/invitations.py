@@ -10,14 +10,13 @@ from uuid import UUID
 import msgspec
 
 from billfold.data_keys.keys import DataKeys
-from billfold.events.email import outbox
-from billfold.events.email import templates as notices
+from billfold.events.email import outbox, templates
 from billfold.events.email.outbox import mailbox_of
 from billfold.http.caller import Call
 from billfold.identity.users.rules import check_email
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import require_active
-from billfold.onboarding.applications.changes import ApplicationChange, changing
+from billfold.onboarding.applications.changes import ApplicationChange, application_change
 from billfold.onboarding.applications.content import Application, name_of
 from billfold.onboarding.applications.requests import add_party, party_in
 from billfold.onboarding.applications.rules.status import require_editable
@@ -50,7 +49,7 @@ class _Sender(NamedTuple):
     name: str
 
 
-class _Planned(NamedTuple):
+class _PlannedInvite(NamedTuple):
     """An invite to be sent: the recipient, an existing invite, and whether that was mailed moments ago."""
 
     wanted: WantedInvite
@@ -70,14 +69,14 @@ async def invite(call: Call, bank: Bank, row: ApplicationRow, wanted: Sequence[W
     customer = await call.customer(bank, row.customer_id)
     require_active(customer.account_status)
     sender = _Sender(call, bank, customer.name)
-    async with changing(bank, row, "invited", origin=call.origin, at=call.now, wall=call.wall) as change:
+    async with application_change(bank, row, "invited", origin=call.origin, at=call.now, wall=call.wall) as change:
         require_editable(change.row)
         known = await open_invites(change.action.conn, bank, change.application, now=call.now)
-        planned = [_plan(call, known, each, change.application) for each in wanted]
+        planned = [_plan_invite(call, known, each, change.application) for each in wanted]
         if len(known) + sum(each.earlier is None for each in planned) > rules.INVITES_MAX:
             raise Refused("invite-limit-reached", f"An application has at most {rules.INVITES_MAX} invites.")
         await _count_emails(change, [each.invitee for each in planned if not each.is_sent])
-        made = [await _do(sender, change, each, number=n) for n, each in enumerate(planned)]
+        made = [await _send_invite(sender, change, each, number=n) for n, each in enumerate(planned)]
         change.action.details["invites"] = [
             {"id": str(each.row.invite_id), "invitation_type": each.row.invitation_type} for each in made
         ]
@@ -86,7 +85,9 @@ async def invite(call: Call, bank: Bank, row: ApplicationRow, wanted: Sequence[W
 
 async def withdraw(call: Call, bank: Bank, row: ApplicationRow, invite_id: UUID) -> None:
     """Withdraw an invite: its links and sessions no longer work. Raises NotFound."""
-    async with changing(bank, row, "invite_withdrawn", origin=call.origin, at=call.now, wall=call.wall) as change:
+    async with application_change(
+        bank, row, "invite_withdrawn", origin=call.origin, at=call.now, wall=call.wall
+    ) as change:
         change.action.details["invite_id"] = str(invite_id)
         await store.delete_invite(change.action, change.row, invite_id)
 
@@ -104,13 +105,13 @@ async def open_invites(conn: Db, bank: Bank, application: Application, *, now: d
     return found
 
 
-async def _do(sender: _Sender, change: ApplicationChange, planned: _Planned, *, number: int) -> Invite:
+async def _send_invite(sender: _Sender, change: ApplicationChange, planned: _PlannedInvite, *, number: int) -> Invite:
     if planned.is_sent and planned.earlier is not None:
         return _shown(planned.earlier, planned.invitee, change.application, now=sender.call.now)
-    return await _renew(sender, change, planned, number)
+    return await _renew_invite(sender, change, planned, number)
 
 
-async def _renew(sender: _Sender, change: ApplicationChange, planned: _Planned, number: int) -> Invite:
+async def _renew_invite(sender: _Sender, change: ApplicationChange, planned: _PlannedInvite, number: int) -> Invite:
     """Write an invite with a new link, and mail it; a missing related party is added."""
     call, bank, wanted, earlier = sender.call, sender.bank, planned.wanted, planned.earlier
     party_id = wanted.related_party_id or (earlier.related_party_id if earlier else None)
@@ -139,11 +140,11 @@ async def _renew(sender: _Sender, change: ApplicationChange, planned: _Planned, 
     await store.end_sessions(change.action.conn, invite_id)
     await _keep_links(change.action.conn, planned)
     await store.put_invite(change.action, made)
-    await _mail(sender, change, planned, secret=secret)
+    await _mail_invite(sender, change, planned, secret=secret)
     return _shown(made, planned.invitee, change.application, now=call.now)
 
 
-async def _keep_links(conn: Connection, planned: _Planned) -> None:
+async def _keep_links(conn: Connection, planned: _PlannedInvite) -> None:
     """Keep the links of an invite that is mailed again; links sent to another address end."""
     if planned.earlier is None:
         return
@@ -153,19 +154,19 @@ async def _keep_links(conn: Connection, planned: _Planned) -> None:
         await store.end_earlier_links(conn, planned.earlier.invite_id)
 
 
-def _plan(call: Call, known: Iterable[Invite], wanted: WantedInvite, application: Application) -> _Planned:
-    invitee = _addressed(wanted, application)
+def _plan_invite(call: Call, known: Iterable[Invite], wanted: WantedInvite, application: Application) -> _PlannedInvite:
+    invitee = _complete_invitee(wanted, application)
     there = (each for each in known if each.row.related_party_id in {None, *application.parties})
     earlier = _find_earlier(there, wanted, invitee)
     if earlier is None:
-        return _Planned(wanted, invitee)
+        return _PlannedInvite(wanted, invitee)
     is_same = earlier.invitee == invitee and earlier.row.requested_fields == wanted.requested_fields
     is_sent = is_same and rules.is_just_sent(earlier.row, now=call.now, wall=call.wall)
     is_same_address = earlier.invitee.email == invitee.email
-    return _Planned(wanted, invitee, earlier.row, is_sent=is_sent, is_same_address=is_same_address)
+    return _PlannedInvite(wanted, invitee, earlier.row, is_sent=is_sent, is_same_address=is_same_address)
 
 
-def _addressed(wanted: WantedInvite, application: Application) -> Invitee:
+def _complete_invitee(wanted: WantedInvite, application: Application) -> Invitee:
     """Return the person to mail; missing data comes from the related party. Raises NotFound, InvalidInput."""
     invitee = wanted.invitee
     if wanted.related_party_id is None:
@@ -211,11 +212,11 @@ async def _count_emails(change: ApplicationChange, invitees: Sequence[Invitee]) 
     await count_usage(change.action.conn, limits, uses, change.wall, code="invite-limit-reached")
 
 
-async def _mail(sender: _Sender, change: ApplicationChange, planned: _Planned, *, secret: str) -> None:
+async def _mail_invite(sender: _Sender, change: ApplicationChange, planned: _PlannedInvite, *, secret: str) -> None:
     bank, invitee = sender.bank, planned.invitee
     company, inviter = (plain_text(each) or "a business" for each in (name_of(change.application), sender.name))
     purpose, verb = _PURPOSES[planned.wanted.invitation_type]
-    notice = notices.application_invite(
+    notice = templates.application_invite(
         invitee.first_name if is_name(invitee.first_name or "") else None,
         company,
         purpose=purpose,

@@ -16,7 +16,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.onboarding.applications import requests
 from billfold.onboarding.applications import store as application_store
-from billfold.onboarding.applications.changes import changing
+from billfold.onboarding.applications.changes import application_change
 from billfold.onboarding.applications.content import Application, content_of, open_application
 from billfold.onboarding.applications.forms import AgreementConsent, BusinessForm, RelatedPartyForm
 from billfold.onboarding.applications.requests import Check
@@ -179,7 +179,9 @@ def view_of(application: Application, invite: InviteRow, seed: bytes) -> Invited
 async def accept(call: InvitedCall, bank: Bank) -> None:
     """Record that the invited person has begun. Raises Refused `application-not-editable`."""
     row = await find_application(bank, call.invite)
-    async with changing(bank, row, "invite_accepted", origin=call.origin, at=call.now, wall=call.wall) as change:
+    async with application_change(
+        bank, row, "invite_accepted", origin=call.origin, at=call.now, wall=call.wall
+    ) as change:
         require_editable(change.row)
         change.action.details["invite_id"] = str(call.invite.invite_id)
         invites = await store.list_invites(change.action.conn, change.row)

@@ -3,8 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from billfold.audit.audited_rows import AuditedTable
-from billfold.audit.record import AuditedAction
+from billfold.audit.record import AuditedAction, AuditedTable
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications.types import ApplicationRow
 from billfold.onboarding.invites import rules

@@ -17,8 +17,7 @@ from asyncpg import Record
 from billfold.accounts.counterparties.commands import CorrectAccount, FailVerification
 from billfold.accounts.counterparties.rules.notification_of_change import Correction, correction_of
 from billfold.accounts.counterparties.store import seal_details
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import PaymentKeys
+from billfold.data_keys.keys import PartyField, PaymentKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command, Outcome
 from billfold.ledger.dry_run import COMMANDS_PER_BATCH, submit_in_lots

@@ -6,7 +6,7 @@ The bank raises no events for itself: its own entries are compared with files an
 import re
 from contextlib import suppress
 
-from billfold.data_keys.data_key import DataKey
+from billfold.data_keys.keys import DataKey
 from billfold.ledger.checks import change_check
 from billfold.payments.ach import commands
 from billfold.payments.ach.store import TRACE_NUMBERS

@@ -1,11 +1,10 @@
 """Micro-deposits: sent for counterparties whose verification uses them."""
 
-from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties import store
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_CALLER
 from billfold.accounts.counterparties.store import open_details
 from billfold.accounts.counterparties.types import SanctionsStatus
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import DataKeys, PartyField
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
@@ -16,7 +15,7 @@ async def send_micro_deposits(bank: Bank, at: ScheduledJob) -> None:
     """Originate the two micro-deposits of a counterparty's verification, from the bank."""
     assert at.customer_id is not None
     async with bank.pool.acquire() as conn:
-        referenced = await counterparty_store.find_payees(conn, [at.customer_id], [at.object_id])
+        referenced = await store.find_payees(conn, [at.customer_id], [at.object_id])
     house_id = bank_customer_id(bank.seed)
     house_key = await bank.ports[DataKeys].of(bank.pool, house_id)
     for customer_id, counterparty_id, payee in referenced:

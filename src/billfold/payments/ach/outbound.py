@@ -14,9 +14,8 @@ import msgspec
 import structlog
 
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
-from billfold.data_keys.data_key import DataShredded, PartyField
-from billfold.data_keys.keys import DataKeys, PaymentKeys, bank_key
-from billfold.ledger import scheduler as jobs_store
+from billfold.data_keys.keys import DataKeys, DataShredded, PartyField, PaymentKeys, bank_key
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.dry_run import submit_in_lots
 from billfold.ledger.types import Direction, ScheduledJob
@@ -35,7 +34,7 @@ from billfold.payments.ach.nacha.writer import NachaWriter, to_ach_text
 from billfold.payments.ach.rules.entries import ACH_WINDOW, window_at
 from billfold.payments.ach.rules.windows import next_deadline, same_day_descriptive_date
 from billfold.payments.ach.store import NumberedFile, OutgoingEntry, OutgoingReturn
-from billfold.payments.files import store as files_store
+from billfold.payments.files import store as file_store
 from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.files.store import read_content, seal_content
 from billfold.payments.suspense.rules import NOT_RETURNABLE
@@ -83,7 +82,7 @@ class AchFileComposer:
     def add_return_entries(self, returns: Iterable[OutgoingReturn], keys: PaymentKeys) -> None:
         """Write returns in the order of their trace numbers, opened."""
         for customer_id, trace, stored in returns:
-            return_entry = _opened(customer_id, stored, keys)
+            return_entry = _decrypt_return(customer_id, stored, keys)
             batch_key = (
                 "answer",
                 return_entry.company,
@@ -144,7 +143,7 @@ class AchFileComposer:
         )
 
 
-def _opened(customer_id: UUID, stored: ReturnEntry, keys: PaymentKeys) -> ReturnEntry:
+def _decrypt_return(customer_id: UUID, stored: ReturnEntry, keys: PaymentKeys) -> ReturnEntry:
     """Return a return in plain text. If a key was destroyed, its trace number remains to identify it."""
     return msgspec.structs.replace(
         stored,
@@ -193,7 +192,7 @@ class AchWindows:
 
     async def open_window(self, bank: Bank, at: ScheduledJob) -> None:
         """Send everything that is due, and complete files of an interrupted process."""
-        if await _postponed(bank, at):
+        if await _postpone_job(bank, at):
             return
         await _reject_stopped(bank, at.at)
         await reschedule_late(bank)
@@ -205,7 +204,7 @@ class AchWindows:
         if sent:
             # Entries accepted while this window closed have no job yet: open the next window.
             next_at = next_deadline(await bank.now(), bank.calendars)
-            await jobs_store.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(next_at), None, at=next_at)])
+            await scheduler.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(next_at), None, at=next_at)])
 
     async def assign_numbers(self, bank: Bank, by: datetime) -> bool:
         """Assign trace numbers and a file to everything due by then. False if nothing is due."""
@@ -223,7 +222,7 @@ class AchWindows:
         if not await bank.pool.fetchval(_EXISTS, file.file_id):
             written = await self._write(bank, file)
             sealed = await asyncio.to_thread(seal_content, await bank_key(bank), file.file_id, written)
-            await files_store.save_outbound(
+            await file_store.save_outbound(
                 bank.pool, file.file_id, "ACH", name=file.name, content=sealed, now=file.made_at
             )
             del written, sealed
@@ -236,10 +235,10 @@ class AchWindows:
         entries = await store.entries_by_customer(bank.pool, file.file_id)
         await _submit_by_customer(bank, MarkAchTransmitted, entries, caller="ach-file", key=f"sent:{file.name}")
         now = await bank.now()
-        await jobs_store.schedule(bank.pool, _jobs_of(file))
+        await scheduler.schedule(bank.pool, _jobs_of(file))
         if self._on_handed is not None:
             await self._on_handed(bank, file)
-        await files_store.complete_file(bank.pool, file.file_id, "TRANSMITTED", now=now)
+        await file_store.complete_file(bank.pool, file.file_id, "TRANSMITTED", now=now)
         await store.mark_confirmed(bank.pool, file.file_id, now)
 
     async def _write(self, bank: Bank, file: NumberedFile) -> bytes:
@@ -294,7 +293,7 @@ async def reschedule_late(bank: Bank) -> None:
     await _submit_by_customer(bank, RescheduleAch, late, caller="ach-window", key=f"late:{now.isoformat()}")
 
 
-async def _postponed(bank: Bank, job: ScheduledJob) -> bool:
+async def _postpone_job(bank: Bank, job: ScheduledJob) -> bool:
     """Postpone a job to the next open day if its day has been declared closed; return whether it was.
 
     A window then also gets the entries that missed theirs.
@@ -303,13 +302,13 @@ async def _postponed(bank: Bank, job: ScheduledJob) -> bool:
     if at == job.at:
         return False
     object_id = window_at(at) if job.kind == ACH_WINDOW else job.object_id
-    await jobs_store.schedule(bank.pool, [job._replace(object_id=object_id, at=at)])
+    await scheduler.schedule(bank.pool, [job._replace(object_id=object_id, at=at)])
     return True
 
 
 async def collect_debits(bank: Bank, at: ScheduledJob) -> None:
     """Book the debits of a file that have settled: a scheduled job."""
-    if await _postponed(bank, at):
+    if await _postpone_job(bank, at):
         return
     entries_by_customer = await store.entries_by_customer(bank.pool, at.object_id, direction=Direction.DEBIT)
     commands = (
@@ -333,7 +332,7 @@ async def collect_debits(bank: Bank, at: ScheduledJob) -> None:
 
 async def count_settled(bank: Bank, at: ScheduledJob) -> None:
     """Count the entries of a file as settled: a scheduled job."""
-    if await _postponed(bank, at):
+    if await _postpone_job(bank, at):
         return
     entries = await store.entries_by_customer(bank.pool, at.object_id)
     await _submit_by_customer(bank, SettleAch, entries, caller="ach-file", key=f"count:{at.object_id}")

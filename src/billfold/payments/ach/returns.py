@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.rules.notification_of_change import CHANGE_CODES, REFUSED_CHANGE_CODES
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
@@ -145,7 +145,7 @@ async def schedule_return_entries(bank: Bank, answers: Sequence[tuple[UUID, Retu
     now, bank_id = await bank.now(), bank_customer_id(bank.seed)
     due_at = windows.next_deadline(now, bank.calendars)
     await store.queue_return_entries(bank.pool, answers, bank_id, due_at=due_at, now=now)
-    await jobs_store.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(due_at), None, at=due_at)])
+    await scheduler.schedule(bank.pool, [ScheduledJob(ACH_WINDOW, window_at(due_at), None, at=due_at)])
 
 
 async def queue_suspense_return(bank: Bank, at: ScheduledJob) -> None:

@@ -10,7 +10,7 @@ from billfold.http.operations import get, post
 from billfold.http.parameters import ListQuery, Query, page_of, searched_page_of, texts_among
 from billfold.http.schemas import CursorList, SearchedList
 from billfold.identity.partners.caller import Caller
-from billfold.ledger import types as ledger_types
+from billfold.ledger import types
 from billfold.ledger.bank import Bank
 from billfold.payments.ach import store
 from billfold.payments.ach.commands import OriginateAch
@@ -62,7 +62,7 @@ async def create_ach_origination(caller: Caller, bank: Bank, account_id: UUID, d
             ach_id=ach_id,
             pocket_id=pocket_id,
             counterparty_id=data.counterparty_id,
-            direction=ledger_types.Direction(data.direction),
+            direction=types.Direction(data.direction),
             sec_code=data.sec_code,
             description=description,
             lines=tuple(data.payment_related_information),

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from billfold.data_keys.data_key import DataKey, PartyField
+from billfold.data_keys.keys import DataKey, PartyField
 from billfold.payments.ach.commands import IncomingEntry
 from billfold.payments.ach.nacha.reader import read_batch_mistakes, read_header
 from billfold.payments.ach.nacha.records import AchFile, AchFileMistake, EntryLine, PaymentAddenda

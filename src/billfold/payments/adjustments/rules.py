@@ -12,7 +12,7 @@ import msgspec
 from billfold.accounts.pockets.rules import pocket_of, require_not_closed
 from billfold.accounts.transactions.settlement import BankBooking
 from billfold.bills.rules import fees
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import AuditedAction, Books, Command, Outcome, Reference, book_of, decides
@@ -90,7 +90,7 @@ def post_credit(
     card_id: UUID | None = None,
 ) -> Outcome:
     """Post a credit from `promotions`; cash back has a period, as YYYY-MM, and a card."""
-    return _book(
+    return _post_against_bank(
         book,
         pocket,
         ctx,
@@ -112,7 +112,7 @@ def adjust_pocket(books: Books, cmd: AdjustPocket, ctx: Context) -> Outcome:
         _require_receivable(pocket, cmd.amount)
     else:
         _require_covered(pocket, ctx, cmd.amount)
-    return _book(
+    return _post_against_bank(
         book,
         pocket,
         ctx,
@@ -138,7 +138,7 @@ def reverse_transaction(books: Books, cmd: ReverseTransaction, ctx: Context) -> 
     if wrong.direction == Direction.DEBIT:
         _require_receivable(pocket, wrong.amount)
     book.put(book.referenced, cmd.activity_id, msgspec.structs.replace(wrong, is_corrected=True))
-    return _book(
+    return _post_against_bank(
         book,
         pocket,
         ctx,
@@ -169,7 +169,7 @@ def _require_covered(pocket: PocketBook, ctx: Context, amount: int) -> None:
         raise Refused("insufficient-funds", "The pocket does not cover the adjustment.")
 
 
-def _book(
+def _post_against_bank(
     book: Book,
     pocket: PocketBook,
     ctx: Context,
@@ -190,7 +190,7 @@ def _book(
     else:
         posting_no = claw_back(book, pocket, ctx, amount=amount, to=account, terms=ctx.same_day)
     group = ctx.ids.next_group()
-    record.transaction(
+    recording.transaction(
         book,
         pocket,
         posting_no=posting_no,

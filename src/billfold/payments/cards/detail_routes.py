@@ -36,11 +36,11 @@ async def create_virtual_card(caller: Caller, bank: Bank, account_id: UUID, data
     owner, pocket_id = await caller.pocket(bank, account_id)
     processor = processor_of(bank)
     customer = await holder_of(bank, owner, pocket_id)
-    await _claim(caller, bank, data.public_key)
+    await _claim_public_key(caller, bank, data.public_key)
     await limit_usage(bank, "cards", owner)
     card_id = caller.new_resource_id(bank.seed)
     issued = await processor.issue(card_id, on=et_date(caller.now))
-    detail = await _encrypt(bank, card_id, data)
+    detail = await _encrypt_detail(bank, card_id, data)
     await bank.engine.submit(
         CreateVirtualCard(
             **caller.command_fields(owner),
@@ -88,13 +88,13 @@ async def _read_detail(
     card = await find_card(caller, bank, account_id, card_id=card_id, only=kind)
     require_not_closed(card)
     await count_object(bank.pool, card_id, "card-detail", limit=_READS, wall=caller.wall)
-    await _claim(caller, bank, data.public_key)
-    detail = await _encrypt(bank, card_id, data)
+    await _claim_public_key(caller, bank, data.public_key)
+    detail = await _encrypt_detail(bank, card_id, data)
     async with audited_by(caller, bank, card.customer_id, "card.read", resource_id=card_id):
         return render_detail(card_id, detail)
 
 
-async def _claim(caller: Caller, bank: Bank, public_key: str) -> None:
+async def _claim_public_key(caller: Caller, bank: Bank, public_key: str) -> None:
     """Reserve the key for this request. Raises InvalidInput; Refused public-key-reused."""
     try:
         fingerprint = fingerprint_of(public_key)
@@ -105,7 +105,7 @@ async def _claim(caller: Caller, bank: Bank, public_key: str) -> None:
         raise Refused("public-key-reused", "The key was used in an earlier request.")
 
 
-async def _encrypt(bank: Bank, card_id: UUID, data: DetailKey) -> EncryptedDetail:
+async def _encrypt_detail(bank: Bank, card_id: UUID, data: DetailKey) -> EncryptedDetail:
     try:
         return await processor_of(bank).encrypt_detail(card_id, data.public_key, data.padding)
     except PublicKeyError as error:

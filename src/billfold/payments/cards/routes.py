@@ -13,7 +13,7 @@ from billfold.http.schemas import CursorList, SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank, limit_usage
 from billfold.payments.cards import commands, schemas, store
-from billfold.payments.cards.authorizations import store as authorizations
+from billfold.payments.cards.authorizations import store as authorization_store
 from billfold.payments.cards.authorizations.commands import CardLimitsRow, CategoryCode, SetCardLimits, references_of
 from billfold.payments.cards.processor import processor_of
 from billfold.platform.dates import et_date
@@ -206,7 +206,7 @@ async def close_card(
     # The holder reports a loss by wall time, whatever the sandbox clock.
     if lost_on is not None and lost_on > et_date(max(caller.now, caller.wall)):
         raise InvalidInput.at("body", "lost_stolen_date", msg="is in the future")
-    await _close(caller, bank, card, reason=reason, lost_stolen_on=lost_on)
+    await _close_card(caller, bank, card, reason=reason, lost_stolen_on=lost_on)
 
 
 @delete("/api/v1/service-accounts/{account_id}/virtual-cards/{card_id}/", tag="cards", refuses=(_ALREADY_CLOSED,))
@@ -216,7 +216,7 @@ async def close_virtual_card(caller: Caller, bank: Bank, account_id: UUID, card_
     The card can never be used again.
     """
     card = await find_card(caller, bank, account_id, card_id=card_id, only=commands.CardType.VIRTUAL)
-    await _close(caller, bank, card, only=commands.CardType.VIRTUAL)
+    await _close_card(caller, bank, card, only=commands.CardType.VIRTUAL)
 
 
 async def find_card(
@@ -241,7 +241,7 @@ def _stored(statuses: list[str] | None) -> list[str] | None:
     return None if statuses is None else [schemas.STATUS_ALIASES.get(each, each) for each in statuses]
 
 
-async def _close(caller: Caller, bank: Bank, card: commands.CardRow, **why: Any) -> None:
+async def _close_card(caller: Caller, bank: Bank, card: commands.CardRow, **why: Any) -> None:
     fields = caller.command_fields(card.customer_id)
     await bank.engine.submit(commands.CloseCard(**fields, references=(card.card_id,), card_id=card.card_id, **why))
 
@@ -287,7 +287,7 @@ async def get_card_limits(caller: Caller, bank: Bank, account_id: UUID, card_id:
     Returns its daily limits: in total, and by merchant category.
     """
     card = await find_card(caller, bank, account_id, card_id=card_id)
-    return render_limits(card_id, await authorizations.find_limits(bank.pool, card.customer_id, card_id))
+    return render_limits(card_id, await authorization_store.find_limits(bank.pool, card.customer_id, card_id))
 
 
 @put(_PATH, tag="cards", refuses=("already-closed",))
@@ -308,4 +308,4 @@ async def set_card_limits(
             categories=data.categories,
         )
     )
-    return render_limits(card_id, await authorizations.find_limits(bank.pool, card.customer_id, card_id))
+    return render_limits(card_id, await authorization_store.find_limits(bank.pool, card.customer_id, card_id))

@@ -11,7 +11,7 @@ import msgspec
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
 from billfold.events.kinds import CardStatusPayload
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context
@@ -99,7 +99,7 @@ def create_virtual_card(books: Books, cmd: CreateVirtualCard, ctx: Context) -> O
         updated_at=ctx.now,
         partner_id=pocket.partner_id,
     )
-    return _add(book, card, ctx)
+    return _add_card(book, card, ctx)
 
 
 @decides(OrderCard)
@@ -130,7 +130,7 @@ def order_card(books: Books, cmd: OrderCard, ctx: Context) -> Outcome:
 def place_card_order(books: Books, cmd: PlaceCardOrder, ctx: Context) -> Outcome:
     """Record that the card processor has received the order."""
     book = book_of(books, cmd.customers[0])
-    order = _find(book, cmd.card_order_id, CardOrderRow)
+    order = _find_referenced(book, cmd.card_order_id, CardOrderRow)
     if order.status == OrderStatus.INITIAL:
         order = _change_order(book, order, ctx, status=OrderStatus.ORDERED)
     return {"card_order_id": str(order.card_order_id), "status": order.status}
@@ -143,7 +143,7 @@ def produce_card(books: Books, cmd: ProduceCard, ctx: Context) -> Outcome:
     Refuses: card-order-not-open, customer-not-open, pocket-not-open, pocket-frozen.
     """
     book = book_of(books, cmd.customers[0])
-    order = _find(book, cmd.card_order_id, CardOrderRow)
+    order = _find_referenced(book, cmd.card_order_id, CardOrderRow)
     require_order_open(order)
     pocket = pocket_of(book, order.pocket_id)
     require_open(book, pocket)
@@ -164,7 +164,7 @@ def produce_card(books: Books, cmd: ProduceCard, ctx: Context) -> Outcome:
         updated_at=ctx.now,
         partner_id=pocket.partner_id,
     )
-    return {**_add(book, card, ctx), "card_order_id": str(order.card_order_id)}
+    return {**_add_card(book, card, ctx), "card_order_id": str(order.card_order_id)}
 
 
 @decides(SetCardStatus)
@@ -176,15 +176,15 @@ def set_card_status(books: Books, cmd: SetCardStatus, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     card = _find_usable(book, cmd.card_id)
     if cmd.status == CardStatus.CLOSED:
-        return _change(book, card, ctx, status=CardStatus.CLOSED, magstripe_status=MagstripeStatus.OFF)
+        return _change_card(book, card, ctx, status=CardStatus.CLOSED, magstripe_status=MagstripeStatus.OFF)
     if card.status == CardStatus.FROZEN:
         raise Refused("card-frozen", "The bank has frozen the card.")
     if card.status == CardStatus.NOT_ACTIVATED:
-        _activate(book, card, cmd, ctx)
+        _activate_card(book, card, cmd, ctx)
     if cmd.status == CardStatus.ONLINE:
         require_open(book, pocket_of(book, card.pocket_id))
     magstripe = cmd.magstripe_status if cmd.status == CardStatus.ONLINE else MagstripeStatus.OFF
-    return _change(book, card, ctx, status=cmd.status, magstripe_status=magstripe)
+    return _change_card(book, card, ctx, status=cmd.status, magstripe_status=magstripe)
 
 
 @decides(RecordPin)
@@ -195,7 +195,7 @@ def record_pin(books: Books, cmd: RecordPin, ctx: Context) -> Outcome:
     """
     book = book_of(books, cmd.customers[0])
     card = _find_usable(book, cmd.card_id)
-    return _change(book, card, ctx, has_pin=True)
+    return _change_card(book, card, ctx, has_pin=True)
 
 
 def require_order_open(order: CardOrderRow) -> None:
@@ -226,7 +226,7 @@ def close_card(books: Books, cmd: CloseCard, ctx: Context) -> Outcome:
     card = _find_usable(book, cmd.card_id)
     if cmd.only not in {None, card.type}:
         raise Refused("card-type-mismatch", f"The card is {card.type}.")
-    return _change(
+    return _change_card(
         book,
         card,
         ctx,
@@ -244,7 +244,7 @@ def close_cards_of_pocket(books: Books, cmd: CloseCardsOfPocket, ctx: Context) -
     cards = [each for each in book.referenced.values() if isinstance(each, CardRow)]
     for card in cards:
         if card.pocket_id == cmd.pocket_id and card.status != CardStatus.CLOSED:
-            _change(book, card, ctx, status=CardStatus.CLOSED, magstripe_status=MagstripeStatus.OFF)
+            _change_card(book, card, ctx, status=CardStatus.CLOSED, magstripe_status=MagstripeStatus.OFF)
     return {"pocket_id": str(cmd.pocket_id)}
 
 
@@ -259,23 +259,23 @@ def freeze_card(books: Books, cmd: FreezeCard, ctx: Context) -> Outcome:
     if not cmd.is_frozen:
         if card.status != CardStatus.FROZEN:
             raise Refused("card-not-frozen", f"The card is {card.status}.")
-        return _change(book, card, ctx, status=CardStatus.OFFLINE)
+        return _change_card(book, card, ctx, status=CardStatus.OFFLINE)
     if card.status == CardStatus.FROZEN:
         raise Refused("card-frozen", "The card is frozen already.")
     if card.status == CardStatus.NOT_ACTIVATED:
         raise Refused("card-not-activated", "A card that is not activated pays nothing. Close it instead.")
-    return _change(book, card, ctx, status=CardStatus.FROZEN, magstripe_status=MagstripeStatus.OFF)
+    return _change_card(book, card, ctx, status=CardStatus.FROZEN, magstripe_status=MagstripeStatus.OFF)
 
 
-def _activate(book: Book, card: CardRow, cmd: SetCardStatus, ctx: Context) -> None:
+def _activate_card(book: Book, card: CardRow, cmd: SetCardStatus, ctx: Context) -> None:
     """Activate a card on its first ONLINE, once it has a PIN; its order has then been received."""
     if cmd.status != CardStatus.ONLINE or not card.has_pin:
         raise Refused("card-not-activated", "Set the PIN of the card, then set it ONLINE.")
     if card.card_order_id is not None:
-        _change_order(book, _find(book, card.card_order_id, CardOrderRow), ctx, status=OrderStatus.RECEIVED)
+        _change_order(book, _find_referenced(book, card.card_order_id, CardOrderRow), ctx, status=OrderStatus.RECEIVED)
 
 
-def _find(book: Book, object_id: UUID, kind: type[_Found]) -> _Found:
+def _find_referenced(book: Book, object_id: UUID, kind: type[_Found]) -> _Found:
     found = book.referenced.get(object_id)
     if not isinstance(found, kind):
         raise NotFound
@@ -284,33 +284,33 @@ def _find(book: Book, object_id: UUID, kind: type[_Found]) -> _Found:
 
 def _find_usable(book: Book, card_id: UUID) -> CardRow:
     """Return a card, if neither it nor its Pocket is closed. Refuses: already-closed."""
-    card = _find(book, card_id, CardRow)
+    card = _find_referenced(book, card_id, CardRow)
     require_not_closed(card)
     if pocket_of(book, card.pocket_id).status == PocketStatus.CLOSED:
         raise Refused("already-closed", "The card is closed with its Pocket.")
     return card
 
 
-def _add(book: Book, card: CardRow, ctx: Context) -> Outcome:
+def _add_card(book: Book, card: CardRow, ctx: Context) -> Outcome:
     book.draft.add(card)
     book.enter("card", str(card.card_id), card.card_id)
-    return _record(book, card, ctx, is_moved=True)
+    return _record_card(book, card, ctx, is_moved=True)
 
 
-def _change(book: Book, card: CardRow, ctx: Context, **columns: object) -> Outcome:
+def _change_card(book: Book, card: CardRow, ctx: Context, **columns: object) -> Outcome:
     changed = msgspec.structs.replace(card, updated_at=ctx.now, **columns)
     book.change(CardRow, card.card_id, updated_at=ctx.now, **columns)
-    return _record(book, changed, ctx, is_moved=changed.status != card.status)
+    return _record_card(book, changed, ctx, is_moved=changed.status != card.status)
 
 
-def _record(book: Book, card: CardRow, ctx: Context, *, is_moved: bool) -> Outcome:
+def _record_card(book: Book, card: CardRow, ctx: Context, *, is_moved: bool) -> Outcome:
     book.put(book.referenced, card.card_id, card)
     book.keep_fingerprint(card)
     if is_moved:
         book.schedule(STATUS_JOB, card.card_id, ctx.now)
     if is_moved and card.status in _EVENTS:
         payload = CardStatusPayload(card_id=card.card_id, status=card.status)
-        record.event(book, ctx, _EVENTS[card.status], payload)
+        recording.event(book, ctx, _EVENTS[card.status], payload)
     return {"card_id": str(card.card_id), "status": card.status, "magstripe_status": card.magstripe_status}
 
 

@@ -14,8 +14,8 @@ from billfold.data_keys.keys import CARD_SHIPPING_ADDRESS, DataKeys, open_column
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import PocketStatus, ScheduledJob
 from billfold.payments.cards import store
-from billfold.payments.cards.authorizations import commands as authorizing
-from billfold.payments.cards.authorizations import store as authorizations
+from billfold.payments.cards.authorizations import commands
+from billfold.payments.cards.authorizations import store as authorization_store
 from billfold.payments.cards.authorizations.messages import Message, command_of
 from billfold.payments.cards.commands import CloseCardsOfPocket, OrderStatus, PlaceCardOrder
 from billfold.payments.cards.processor import processor_of
@@ -30,14 +30,14 @@ async def expire_hold(bank: Bank, job: ScheduledJob) -> None:
 async def reverse_late(bank: Bank, job: ScheduledJob) -> None:
     """Reverse a message that was approved after it had been declined; an undecided one is decided first."""
     assert job.customer_id is not None
-    message = msgspec.json.decode((await authorizations.get_late(bank.pool, job.object_id)).message, type=Message)
+    message = msgspec.json.decode((await authorization_store.get_late(bank.pool, job.object_id)).message, type=Message)
     command = command_of(message, job.customer_id)
-    assert isinstance(command, authorizing.AuthorizeCard | authorizing.IncrementAuthorization)
+    assert isinstance(command, commands.AuthorizeCard | commands.IncrementAuthorization)
     cents = (await bank.engine.submit(command)).outcome["approved_amount"]
     if cents:
         await bank.engine.submit(
-            authorizing.ReverseAuthorization(
-                caller=authorizing.LATE,
+            commands.ReverseAuthorization(
+                caller=commands.LATE,
                 key=command.key,
                 customers=command.customers,
                 references=command.references,
@@ -45,23 +45,23 @@ async def reverse_late(bank: Bank, job: ScheduledJob) -> None:
                 network_reference=command.network_reference,
                 merchant=command.merchant,
                 amount=cents,
-                is_late=isinstance(command, authorizing.AuthorizeCard),
+                is_late=isinstance(command, commands.AuthorizeCard),
             )
         )
 
 
 async def release_hold(bank: Bank, customer_id: UUID, authorization_id: UUID, *, due: datetime) -> None:
     """Release a hold that expires by `due`. Raises NotFound."""
-    row = await authorizations.get_authorization(bank.pool, customer_id, authorization_id)
+    row = await authorization_store.get_authorization(bank.pool, customer_id, authorization_id)
     await bank.engine.submit(
-        authorizing.ExpireAuthorization(
+        commands.ExpireAuthorization(
             caller=f"cards:{due.isoformat()}",
             key=authorization_id,
             customers=(customer_id,),
-            references=authorizing.references_of(row.card_id, row.network_reference),
+            references=commands.references_of(row.card_id, row.network_reference),
             card_id=row.card_id,
             network_reference=row.network_reference,
-            merchant=msgspec.json.decode(row.merchant, type=authorizing.Merchant),
+            merchant=msgspec.json.decode(row.merchant, type=commands.Merchant),
             due=due,
         )
     )

@@ -14,7 +14,7 @@ import msgspec
 
 from billfold.bills.types import BillSettlement
 from billfold.events import kinds
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import Account
 from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
@@ -138,7 +138,7 @@ def report_moves(books: Books, cmd: ReportMoves, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     for each in cmd.pockets:
         payload = kinds.SettlementPayload(pocket_id=each.pocket_id, settlement_date=cmd.day, moved_to=each.moved_to)
-        record.event(book, ctx, kinds.SETTLEMENT_MOVED, payload=payload)
+        recording.event(book, ctx, kinds.SETTLEMENT_MOVED, payload=payload)
     return {"moved": len(cmd.pockets)}
 
 
@@ -155,31 +155,31 @@ def close_bank_day(books: Books, cmd: CloseBankDay, ctx: Context) -> Outcome:
         book.begin(JournalKind.SETTLEMENT, ctx, settles_on=settles_on, business_date=cmd.day)
         for block in cmd.blocks:
             if block.settles_on == settles_on:
-                _settle(book, block, cmd.day)
+                _settle_block(book, block, cmd.day)
         book.close()
     for clearing in cmd.clearings:
-        _clear(book, ctx, clearing, day=cmd.day)
+        _settle_rail(book, ctx, clearing, day=cmd.day)
     book.business_date = ctx.calendars.next_settlement_day(cmd.day)
     book.schedule(BANK_DAY_CLOSED_JOB, command_id("bank-day-closed", cmd.day.isoformat()), ctx.now, of_customer=False)
     apart = {"apart_since": cmd.apart_since} if cmd.apart_since else {}
     return {"settled": len(cmd.blocks), "cleared": len(cmd.clearings), **apart}
 
 
-def _clear(book: Book, ctx: Context, clearing: RailTotals, day: date) -> None:
+def _settle_rail(book: Book, ctx: Context, clearing: RailTotals, day: date) -> None:
     """Settle a rail: the bank receives incoming money and pays outgoing money."""
     entry_no = book.begin(JournalKind.CLEARING, ctx, settles_on=clearing.settles_on, business_date=day)
     rail, reserve = (
         book.internal_account(AccountKind.of_rail(clearing.rail)),
         book.internal_account(AccountKind.RESERVE),
     )
-    _move(book, reserve, rail, amount=clearing.inflow)
-    _move(book, rail, reserve, amount=clearing.outflow)
+    _post_signed(book, reserve, rail, amount=clearing.inflow)
+    _post_signed(book, rail, reserve, amount=clearing.outflow)
     book.close()
     totals = msgspec.structs.asdict(clearing)
     book.draft.add(RailSettlement(customer_id=book.customer_id, entry_no=entry_no, closed_on=day, **totals))
 
 
-def _settle(book: Book, block: SettlementBlock, day: date) -> None:
+def _settle_block(book: Book, block: SettlementBlock, day: date) -> None:
     """Return the postings of a block: the sum of the customers' trades against the block's own amount."""
     other = AccountKind.TREASURY if block.side == TradeActivity.MATURITY else AccountKind.STREET
     cash_there, cash_here = book.internal_account(other), book.internal_account(AccountKind.RESERVE)
@@ -189,13 +189,13 @@ def _settle(book: Book, block: SettlementBlock, day: date) -> None:
     difference = block.customers_cents - cents
     rounding = book.internal_account(AccountKind.ROUNDING)
     bought = 1 if block.side == TradeActivity.BUY else -1
-    _move(book, cash_there, cash_here, amount=bought * cents)
-    _move(book, cash_there, rounding, amount=bought * difference)
-    _move(book, bills_here, bills_there, amount=bought * block.units)
+    _post_signed(book, cash_there, cash_here, amount=bought * cents)
+    _post_signed(book, cash_there, rounding, amount=bought * difference)
+    _post_signed(book, bills_here, bills_there, amount=bought * block.units)
     book.draft.add(BillSettlement(closed_on=day, block_cents=cents, **msgspec.structs.asdict(block)))
 
 
-def _move(book: Book, debit: Account, credit: Account, amount: int) -> None:
+def _post_signed(book: Book, debit: Account, credit: Account, amount: int) -> None:
     if amount > 0:
         book.post(debit, credit, amount)
     elif amount < 0:

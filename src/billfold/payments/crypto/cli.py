@@ -17,10 +17,10 @@ from billfold.ledger.dry_run import dry_run
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.payments.crypto.chains import Chains, read_address
-from billfold.payments.crypto.deposits import store as deposits
+from billfold.payments.crypto.deposits import store as deposit_store
 from billfold.payments.crypto.deposits.rules import UNAVAILABLE, ChainDeposit, CreditDeposit, DepositStatus
 from billfold.payments.crypto.deposits.store import TransferStatus
-from billfold.payments.crypto.withdrawals import store as withdrawals
+from billfold.payments.crypto.withdrawals import store as withdrawal_store
 from billfold.payments.crypto.withdrawals.rules import WithdrawalStatus
 from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.payments.crypto.withdrawals.transactions import OperatorRequest
@@ -52,7 +52,7 @@ async def list_deposits(
     bank: Bank, *, everything: Annotated[bool, typer.Option("--all", help="Include credited and carried ones.")] = False
 ) -> Iterable[Row]:
     """List deposits that are held, questioned or reorged after they were booked, newest first."""
-    rows = await deposits.list_deposits(bank.pool, None if everything else [*_OPEN])
+    rows = await deposit_store.list_deposits(bank.pool, None if everything else [*_OPEN])
     return [
         (each.deposit_id, each.status, format_usd(each.amount), *_AT_PLACE(each), each.reason or "", *_SINCE(each))
         for each in rows
@@ -63,7 +63,7 @@ async def list_deposits(
 async def pending(bank: Bank) -> Iterable[Row]:
     """List transfers that are not final, were reorged, or are of tokens that the bank does not accept."""
     shown = [TransferStatus.PENDING, TransferStatus.REORGED, TransferStatus.WRONG_TOKEN]
-    rows = await deposits.list_transfers(bank.pool, shown)
+    rows = await deposit_store.list_transfers(bank.pool, shown)
     return [_SEEN(each) for each in rows]
 
 
@@ -72,9 +72,9 @@ async def chains(bank: Bank) -> Iterable[Row]:
     """List how far each chain is read, problems of its nodes, and deposits that cannot be booked."""
     failed = await list_failed(bank.pool)
     rows: list[Row] = []
-    for each in await deposits.list_cursors(bank.pool):
+    for each in await deposit_store.list_cursors(bank.pool):
         problems = [f"{node} {problem}" for node, problem in each.problems.items()]
-        own = [item for item in failed if item.kind == deposits.failures_of(each.chain)]
+        own = [item for item in failed if item.kind == deposit_store.failures_of(each.chain)]
         problems += [f"{item.kind} {item.item}: {item.error}" for item in own]
         rows.append((each.chain, each.seen_number, each.final_number, each.agreed_at, "; ".join(problems)))
     return rows
@@ -83,7 +83,7 @@ async def chains(bank: Bank) -> Iterable[Row]:
 @arrived.command(f"release {EXAMPLE_ID}")
 async def release(bank: Bank, deposit_id: DepositId) -> str:
     """Propose to credit a QUESTIONED deposit, after you have verified on the chain that the tokens arrived."""
-    found = await deposits.find_deposit(bank.pool, deposit_id)
+    found = await deposit_store.find_deposit(bank.pool, deposit_id)
     if found is None or found.chain not in bank.ports[Chains]:
         raise CliError("There is no such deposit on a configured chain.", "See `billfold crypto deposits list`.")
     fields = {name: getattr(found, name) for name in ChainDeposit.__struct_fields__ if hasattr(found, name)}
@@ -113,7 +113,7 @@ async def assign(
     bank: Bank, deposit_id: DepositId, address: Annotated[str, typer.Argument(help="An open portal's address.")]
 ) -> str:
     """Propose to credit a HELD deposit to a crypto portal of its owner, as if it arrived when that is confirmed."""
-    found = await deposits.find_deposit(bank.pool, deposit_id)
+    found = await deposit_store.find_deposit(bank.pool, deposit_id)
     entry = await bank.directory.find("wallet", (read_address(address) or address).lower())
     if found is None or entry is None or entry.customer_id != found.customer_id:
         raise CliError(f"No portal of the deposit's customer has the address {address}.", "Find one in the API.")
@@ -150,20 +150,20 @@ _REQUESTED = "The worker does it in its next round. `billfold crypto withdrawals
 )
 async def wallets(bank: Bank) -> Iterable[Row]:
     """List the wallets the bank pays from, the network fees they paid, and what prevents them from paying."""
-    paid = await withdrawals.sum_fees(bank.pool)
+    paid = await withdrawal_store.sum_fees(bank.pool)
     return [
         (*(key := (each.chain, each.address)), each.next_nonce, paid.get(key, 0), *_PROBLEM(each))
-        for each in await withdrawals.list_wallets(bank.pool)
+        for each in await withdrawal_store.list_wallets(bank.pool)
     ]
 
 
 @crypto.command("accept-nonces ETHEREUM 12")
 async def accept_nonces(bank: Bank, chain: Chain, next_nonce: NextNonce) -> str:
     """Continue with a later nonce, after the wallet's key was used elsewhere (`USED_ELSEWHERE`)."""
-    known = any(each.chain == chain for each in await withdrawals.list_wallets(bank.pool))
+    known = any(each.chain == chain for each in await withdrawal_store.list_wallets(bank.pool))
     if not known or bank.ports.get(Signer) is None:
         raise CliError(f"The bank has no wallet on {chain}.", "Run `billfold crypto wallets`.")
-    await withdrawals.skip_nonces(bank.pool, chain, await bank.ports[Signer].address(), next_nonce)
+    await withdrawal_store.skip_nonces(bank.pool, chain, await bank.ports[Signer].address(), next_nonce)
     return f"The next nonce on {chain} is {next_nonce}, unless it was beyond that already."
 
 
@@ -174,15 +174,15 @@ async def accept_nonces(bank: Bank, chain: Chain, next_nonce: NextNonce) -> str:
 )
 async def list_withdrawals(bank: Bank, status: Status = None, limit: Most = 100) -> Iterable[Row]:
     """List withdrawals, newest first."""
-    rows = await withdrawals.list_withdrawals(bank.pool, status, limit)
+    rows = await withdrawal_store.list_withdrawals(bank.pool, status, limit)
     return [(each.withdrawal_id, each.chain, format_usd(each.amount), *_FROM_STATUS(each)) for each in rows]
 
 
 @sent.view(f"show {EXAMPLE_ID}")
 async def show(bank: Bank, withdrawal_id: WithdrawalId) -> None:
     """Show a withdrawal, its nonce, and every transaction signed for it."""
-    row = await withdrawals.get_withdrawal(bank.pool, withdrawal_id)
-    found = await withdrawals.find_transaction(bank.pool, row.customer_id, row.withdrawal_id)
+    row = await withdrawal_store.get_withdrawal(bank.pool, withdrawal_id)
+    found = await withdrawal_store.find_transaction(bank.pool, row.customer_id, row.withdrawal_id)
     shown: list[tuple[str, object]] = [
         ("Customer", row.customer_id),
         ("Amount", f"{format_usd(row.amount)} in {row.asset} on {row.chain}"),
@@ -198,7 +198,7 @@ async def show(bank: Bank, withdrawal_id: WithdrawalId) -> None:
         ]
     console.print(key_value_table(shown))
     key = (row.customer_id, row.withdrawal_id)
-    signed = (await withdrawals.list_signatures(bank.pool, [key])).get(key, [])
+    signed = (await withdrawal_store.list_signatures(bank.pool, [key])).get(key, [])
     rows = [(*_SIGNED(each), format_eastern(each.sent_at) if each.sent_at else "-") for each in signed]
     if rows:
         console.print(table("Signed", ("Attempt", "Intent", "Hash", "Wei per gas>", "Sent"), rows))
@@ -207,7 +207,7 @@ async def show(bank: Bank, withdrawal_id: WithdrawalId) -> None:
 @sent.command(f"replace {EXAMPLE_ID}")
 async def replace(bank: Bank, withdrawal_id: WithdrawalId) -> str:
     """Resend a withdrawal with the same nonce, for an eighth more per unit of gas."""
-    await _request(bank, withdrawal_id, OperatorRequest.REPLACE)
+    await _request_transaction(bank, withdrawal_id, OperatorRequest.REPLACE)
     return _REQUESTED
 
 
@@ -217,15 +217,15 @@ async def cancel(bank: Bank, withdrawal_id: WithdrawalId) -> str:
 
     If the paying transaction is mined first, that one counts.
     """
-    row = await withdrawals.get_withdrawal(bank.pool, withdrawal_id)
-    if row.is_open and await withdrawals.refuse(bank.pool, row, "CANCELED", now=wall_now()):
+    row = await withdrawal_store.get_withdrawal(bank.pool, withdrawal_id)
+    if row.is_open and await withdrawal_store.refuse_withdrawal(bank.pool, row, "CANCELED", now=wall_now()):
         return "Nothing was signed for it, and nothing will be: the worker returns the money in its next round."
-    await _request(bank, withdrawal_id, OperatorRequest.CANCEL)
+    await _request_transaction(bank, withdrawal_id, OperatorRequest.CANCEL)
     return _REQUESTED
 
 
-async def _request(bank: Bank, withdrawal_id: UUID, wanted: OperatorRequest) -> None:
-    row = await withdrawals.get_withdrawal(bank.pool, withdrawal_id)
-    if not await withdrawals.request(bank.pool, row, wanted, now=wall_now()):
+async def _request_transaction(bank: Bank, withdrawal_id: UUID, wanted: OperatorRequest) -> None:
+    row = await withdrawal_store.get_withdrawal(bank.pool, withdrawal_id)
+    if not await withdrawal_store.request_transaction(bank.pool, row, wanted, now=wall_now()):
         reason = f"No transaction of this withdrawal can be replaced: it is {row.status}."
         raise CliError(reason, "Run `billfold crypto withdrawals show`.")

@@ -8,8 +8,7 @@ from uuid import UUID
 import typer
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row, customer_of_pocket
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import PaymentKeys
+from billfold.data_keys.keys import PartyField, PaymentKeys
 from billfold.dual_control.cli import propose_as_operator
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command

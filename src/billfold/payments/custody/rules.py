@@ -14,9 +14,9 @@ import msgspec
 from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.pockets.rules import pocket_of, require_not_closed, require_open
 from billfold.bills.rules import fees
-from billfold.bills.rules import lots as lots_module
+from billfold.bills.rules import lots as bill_lots
 from billfold.bills.types import Bill
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import Lot, PocketBook, to_json
 from billfold.ledger.commands import AuditedAction, Books, Command, Outcome, Reference, book_of, decides
@@ -246,16 +246,16 @@ def _oldest_first(lots: Sequence[Lot], units: int) -> Iterator[tuple[Lot, int]]:
 
 
 def _deliver_lot(book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID, lot: Lot, units: int) -> MovedLot:
-    tax = lots_module.allocate_basis(lot.tax_basis, units, lot.balance)
-    earnings = lots_module.allocate_basis(lot.earnings_basis, units, lot.balance)
-    entry_no = _begin(book, ctx, None)
+    tax = bill_lots.allocate_basis(lot.tax_basis, units, lot.balance)
+    earnings = bill_lots.allocate_basis(lot.earnings_basis, units, lot.balance)
+    entry_no = _begin_journal(book, ctx, None)
     book.post(lot, book.internal_account(AccountKind.CUSTODIAN, lot.asset), units)
     book.lot_out(pocket, lot, tax, earnings=earnings)
     price = _mark(ctx, lot.asset)
     worth = cents_for(units, price)
     pocket.outflow += worth
     pocket.realised += worth - earnings
-    record.trade(
+    recording.trade(
         book,
         pocket,
         ctx,
@@ -278,7 +278,7 @@ def _receive_lot(
     book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID, cusip: str, moved: MovedLot
 ) -> MovedLot:
     """Post a received lot; a lot with a journal entry reverses that of its rejected delivery."""
-    entry_no = _begin(book, ctx, moved.entry_no or None)
+    entry_no = _begin_journal(book, ctx, moved.entry_no or None)
     price = _mark(ctx, cusip)
     worth = cents_for(moved.units, price)
     maturity = ctx.bill(cusip).maturity
@@ -286,7 +286,7 @@ def _receive_lot(
     book.post(book.internal_account(AccountKind.CUSTODIAN, cusip), lot, moved.units)
     book.lot_in(pocket, lot, moved.tax_basis, earnings=worth)
     pocket.inflow += worth
-    record.trade(
+    recording.trade(
         book,
         pocket,
         ctx,
@@ -306,7 +306,7 @@ def _receive_lot(
     return msgspec.structs.replace(moved, entry_no=entry_no)
 
 
-def _begin(book: Book, ctx: Context, reverses: int | None) -> int:
+def _begin_journal(book: Book, ctx: Context, reverses: int | None) -> int:
     return book.begin(JournalKind.CUSTODY, ctx, settles_on=ctx.business_date, reverses=reverses)
 
 

@@ -5,8 +5,7 @@ from typing import Protocol, runtime_checkable
 import msgspec
 import structlog
 
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import PaymentKeys
+from billfold.data_keys.keys import PartyField, PaymentKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.custody.rules import EndDelivery, SecurityTransfer, SecurityTransferStatus

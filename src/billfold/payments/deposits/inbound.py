@@ -8,8 +8,7 @@ import structlog
 
 from billfold.accounts.counterparties.rules.identifiers import compact
 from billfold.accounts.counterparties.rules.verification_kinds import Account
-from billfold.data_keys.data_key import DataKey, PartyField
-from billfold.data_keys.keys import PaymentKeys
+from billfold.data_keys.keys import DataKey, PartyField, PaymentKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Outcome
 from billfold.ledger.types import Rail
@@ -25,7 +24,7 @@ NO_ACCOUNT = "NO_ACCOUNT"
 _POCKET = "SELECT pocket_id FROM portal WHERE customer_id = $1 AND portal_id = $2"
 
 
-async def receive(bank: Bank, payment: IncomingPayment) -> Outcome:
+async def receive_payment(bank: Bank, payment: IncomingPayment) -> Outcome:
     """Credit a payment to the pocket of its account number; the outcome states if and why it must be returned.
 
     Safe to repeat. Raises Unavailable if the database is unreachable; deliver the payment again.

@@ -11,7 +11,7 @@ from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.pockets.commands import Hold
 from billfold.accounts.portals.commands import PortalRow, PortalStatus
 from billfold.events import kinds
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
@@ -160,7 +160,7 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     if cmd.sender is not None:
         known_as, moves = verify_by_wire(book, ctx, cmd.sender, name=cmd.details.get("counterparty_name") or "")
         details["counterparty_id"] = known_as
-    record.transaction(
+    recording.transaction(
         book,
         pocket,
         posting_no=posting_no,
@@ -206,11 +206,11 @@ def _raise_event(book: Book, ctx: Context, cmd: ReceiveMoney, *, taken: bool) ->
         if taken:
             deposit_id = UUID(cmd.details["crypto_transfer_id"])
             crypto = kinds.CryptoPayload(service_account_id=cmd.pocket_id, crypto_transfer_id=deposit_id)
-            record.event(book, ctx, kinds.CRYPTO_IN_SUCCESS, payload=crypto)
+            recording.event(book, ctx, kinds.CRYPTO_IN_SUCCESS, payload=crypto)
     else:
         ach = kinds.AchPayload(service_account_id=cmd.pocket_id, ach_id=cmd.key)
         how_ach = kinds.ACH_IN_SUCCESS if taken else kinds.ACH_IN_REJECTED
-        record.event(book, ctx, how_ach, payload=ach)
+        recording.event(book, ctx, how_ach, payload=ach)
 
 
 def ach_settles_at(ctx: Context) -> datetime:

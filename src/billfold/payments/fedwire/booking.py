@@ -8,13 +8,12 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import PaymentKeys, bank_key
+from billfold.data_keys.keys import PartyField, PaymentKeys, bank_key
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Direction, Rail, ScheduledJob
-from billfold.payments.deposits.inbound import NO_ACCOUNT, receive
+from billfold.payments.deposits.inbound import NO_ACCOUNT, receive_payment
 from billfold.payments.deposits.rules import IncomingWire
 from billfold.payments.fedwire.validation import REJECTED, SETTLED, NumberedMessages
 from billfold.payments.files.types import StuckLine
@@ -62,7 +61,7 @@ async def return_unclaimed(bank: Bank, payment: IncomingWire) -> None:
     """Hold a wire to an unknown account in suspense and return it the same day."""
     own = await bank_key(bank)
     item_details = payment_details(own, payment.message, payment.description, payment.omad)
-    await _hold(bank, payment.wire_id, payment.amount, reason=NO_ACCOUNT, details=item_details)
+    await _hold_in_suspense(bank, payment.wire_id, payment.amount, reason=NO_ACCOUNT, details=item_details)
     await return_item(bank, payment.wire_id, NO_ACCOUNT, caller=f"{FEDWIRE_CALLER}:suspense")
 
 
@@ -86,7 +85,7 @@ async def hold_returned(bank: Bank, wire: FedwireMessage, command: commands.Rece
         "original_wire_id": str(command.original_id),
         NOT_RETURNABLE: _NOT_RETURNABLE_REASON,
     }
-    await _hold(bank, command.wire_id, command.amount, reason=reason, details=item_details)
+    await _hold_in_suspense(bank, command.wire_id, command.amount, reason=reason, details=item_details)
 
 
 async def hold_rejected(bank: Bank, wire_id: UUID) -> None:
@@ -105,7 +104,9 @@ async def hold_rejected(bank: Bank, wire_id: UUID) -> None:
     item_details["wire_id"] = str(wire_id)
     if wire.fee:
         item_details[FEE] = wire.fee
-    await _hold(bank, item_id, wire.amount + wire.fee, reason=wire.reason or RETURN_REJECTED, details=item_details)
+    await _hold_in_suspense(
+        bank, item_id, wire.amount + wire.fee, reason=wire.reason or RETURN_REJECTED, details=item_details
+    )
 
 
 async def hold_refused_return(bank: Bank, sent: SentMessage) -> None:
@@ -119,7 +120,7 @@ async def hold_refused_return(bank: Bank, sent: SentMessage) -> None:
         item_details = await _details_of(bank, arrived)
         amount = arrived.amount
     item_id = derive(bank.seed, command_id(f"{FEDWIRE_CALLER}:return-rejected", sent.message_id), 0)
-    await _hold(bank, item_id, amount, reason=RETURN_REJECTED, details=item_details)
+    await _hold_in_suspense(bank, item_id, amount, reason=RETURN_REJECTED, details=item_details)
 
 
 async def queue_held_return(bank: Bank, job: ScheduledJob) -> None:
@@ -149,7 +150,7 @@ async def _details_of(bank: Bank, arrived: commands.WireRow) -> dict[str, Any]:
     return payment_details(keys.bank_key, msgspec.convert(opened, CreditTransfer), description, arrived.omad)
 
 
-async def _hold(bank: Bank, item_id: UUID, amount: int, reason: str, details: dict[str, Any]) -> None:
+async def _hold_in_suspense(bank: Bank, item_id: UUID, amount: int, reason: str, details: dict[str, Any]) -> None:
     """Hold money in suspense."""
     item = UnclaimedPayment(item_id, Direction.CREDIT, amount, reason=reason, details=details)
     await hold_unclaimed_payments(bank, [item], rail=Rail.WIRE, caller=FEDWIRE_CALLER)
@@ -186,7 +187,7 @@ class _Known(NamedTuple):
 _Outcome = tuple[str, UUID | None]
 
 
-async def book(bank: Bank, lines: NumberedMessages) -> tuple[list[BookedMessage], list[StuckLine]]:
+async def book_messages(bank: Bank, lines: NumberedMessages) -> tuple[list[BookedMessage], list[StuckLine]]:
     """Book every message; return the outcome of each, and those that cannot be booked.
 
     Statuses come first, so that a wire settles before its return.
@@ -250,13 +251,13 @@ def _status_command(wire: FedwireMessage, message: PaymentStatus, sent: store.Se
     if sent.direction != commands.WireDirection.OUTGOING or not sent.kind.startswith("pacs"):
         return None
     if message.status == SETTLED:
-        return commands.CompleteWire(**_about(sent, "settled"), omad=wire.header.business_id)
+        return commands.CompleteWire(**_command_fields(sent, "settled"), omad=wire.header.business_id)
     if message.status == REJECTED:
-        return commands.RejectWire(**_about(sent, "rejected"), code=message.reason)
+        return commands.RejectWire(**_command_fields(sent, "rejected"), code=message.reason)
     return None
 
 
-def _about(wire: store.SentMessage | store.MatchedWire, occasion: str) -> dict[str, Any]:
+def _command_fields(wire: store.SentMessage | store.MatchedWire, occasion: str) -> dict[str, Any]:
     """Return the fields of a command on a wire."""
     return {
         "caller": f"{FEDWIRE_CALLER}:{occasion}",
@@ -276,7 +277,7 @@ async def _book_payment(bank: Bank, wire: FedwireMessage, message: CreditTransfe
     booked = await store.find_wire(bank.pool, payment.wire_id)
     if booked is not None:
         return booked.reason or booked.status, payment.wire_id
-    outcome = await receive(bank, payment)
+    outcome = await receive_payment(bank, payment)
     if outcome.get("reason") == NO_ACCOUNT:
         await return_unclaimed(bank, payment)
     return outcome.get("reason") or outcome["status"], payment.wire_id
@@ -314,11 +315,11 @@ def _number(account: Account | None) -> str | None:
 async def _book_return(bank: Bank, wire: FedwireMessage, message: PaymentReturn, known: _Known) -> _Outcome:
     original = known.payments[commands.WireDirection.OUTGOING, message.original.uetr]
     if original.status == "PROCESSING":  # a returned wire has settled, even if its status has not arrived
-        await bank.engine.submit(commands.CompleteWire(**_about(original, "settled")))
+        await bank.engine.submit(commands.CompleteWire(**_command_fields(original, "settled")))
     key, returned_id = await return_ids(bank, original.wire_id, message.message_id)
     data_key = (await PaymentKeys.prepare(bank, (original.customer_id,))).of(original.customer_id)
     command = commands.ReceiveWireReturn(
-        **_about(original, "returned") | {"key": key, "wire_id": returned_id},
+        **_command_fields(original, "returned") | {"key": key, "wire_id": returned_id},
         original_id=original.wire_id,
         code=message.reason,
         information=message.information,

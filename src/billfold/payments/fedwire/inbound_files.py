@@ -11,14 +11,14 @@ from typing_extensions import override
 
 from billfold.ledger.bank import Bank
 from billfold.payments.fedwire import validation
-from billfold.payments.fedwire.booking import BookedMessage, book
+from billfold.payments.fedwire.booking import BookedMessage, book_messages
 from billfold.payments.files import retries
 from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.files.inbound import WAIT, InboundFiles
 from billfold.payments.files.store import read_content
 from billfold.payments.files.types import InvalidFile, RailFile, StuckLine
 from billfold.payments.wires import store
-from billfold.payments.wires.iso20022 import types as iso
+from billfold.payments.wires.iso20022 import types
 from billfold.payments.wires.iso20022.envelope import read_file
 from billfold.payments.wires.messages import environment_of
 from billfold.platform.clock import wall_now
@@ -34,7 +34,7 @@ class FedwireFileProcessor(InboundFiles):
     """Processes inbound Fedwire files: for a valid file, the numbers of its messages are recorded first."""
 
     rail = "WIRE"
-    whole_file = iso.FedwireMistake(0, "file", "")
+    whole_file = types.FedwireMistake(0, "file", "")
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
@@ -72,19 +72,19 @@ class FedwireFileProcessor(InboundFiles):
     async def book(self, bank: Bank, file: RailFile, content: bytes) -> dict[str, Any]:
         lines, unread = read_file(content, "incoming")
         if not lines and not unread:
-            raise InvalidFile([iso.FedwireMistake(1, "file", "contains no messages")])
-        valid, refused = await _check(bank, file, lines)
+            raise InvalidFile([types.FedwireMistake(1, "file", "contains no messages")])
+        valid, refused = await _check_messages(bank, file, lines)
         found = [each.mistakes for each in refused] + [each.mistakes for each in unread]
         mistakes = list(chain.from_iterable(found))
         if not valid and mistakes and all(each.mistakes for each in unread):
             raise InvalidFile(mistakes)
-        booked, stuck = await book(bank, valid)
+        booked, stuck = await book_messages(bank, valid)
         listed, held = _set_aside(refused, unread)
         items = sorted((*booked, *listed), key=lambda each: each.line)
         return {"messages": len(valid), "items": [each._asdict() for each in items], "stuck": [*stuck, *held]}
 
 
-async def _check(
+async def _check_messages(
     bank: Bank, file: RailFile, lines: validation.NumberedMessages
 ) -> tuple[validation.NumberedMessages, Sequence[validation.RefusedMessage]]:
     """Return the messages to book, with their numbers recorded, and those with errors.
@@ -109,7 +109,7 @@ async def _check(
 
 
 def _set_aside(
-    refused: Sequence[validation.RefusedMessage], unread: Sequence[iso.UnreadMessage]
+    refused: Sequence[validation.RefusedMessage], unread: Sequence[types.UnreadMessage]
 ) -> tuple[list[BookedMessage], list[StuckLine]]:
     """Return the messages that are only listed, and those with money, which wait for an operator."""
     listed = [
@@ -121,7 +121,7 @@ def _set_aside(
     for each in refused:
         message = each.wire.message
         reason = "; ".join(f"{mistake.element}: {mistake.reason}" for mistake in each.mistakes)
-        if isinstance(message, iso.CreditTransfer | iso.PaymentReturn) and not each.is_repeat:
+        if isinstance(message, types.CreditTransfer | types.PaymentReturn) and not each.is_repeat:
             held.append(StuckLine(each.line, message.message_id, reason))
         else:
             name = each.wire.header.message_name
@@ -139,9 +139,9 @@ async def _load_context(
     bank: Bank, file_id: UUID, numbers: Sequence[str], lines: validation.NumberedMessages
 ) -> validation.CheckContext:
     messages = [wire.message for _, wire in lines]
-    statuses = [m.original.message_id for m in messages if isinstance(m, iso.PaymentStatus)]
-    original_uetrs = [m.original.uetr for m in messages if isinstance(m, iso.PaymentReturn | iso.ReturnRequest)]
-    answers = [m.case_id for m in messages if isinstance(m, iso.ReturnRequestResponse)]
+    statuses = [m.original.message_id for m in messages if isinstance(m, types.PaymentStatus)]
+    original_uetrs = [m.original.uetr for m in messages if isinstance(m, types.PaymentReturn | types.ReturnRequest)]
+    answers = [m.case_id for m in messages if isinstance(m, types.ReturnRequestResponse)]
     return validation.CheckContext(
         routing_number=bank.settings.bank_routing_number,
         environment=environment_of(bank.settings),

@@ -12,11 +12,11 @@ from uuid import UUID
 import structlog
 
 from billfold.data_keys.keys import DataKeys, KeyRing, bank_key
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.fedwire.booking import hold_rejected
-from billfold.payments.files import store as files_store
+from billfold.payments.files import store as file_store
 from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.files.inbound import WAIT
 from billfold.payments.files.store import read_content, seal_content
@@ -60,7 +60,7 @@ class FedwireSender:
             await self.send(bank)
         else:  # the day has been declared closed
             at = cut_offs.send_time(now, bank.calendars, bank.terms.wire_hours, international=False)
-            await jobs_store.schedule(bank.pool, [job._replace(at=at)])
+            await scheduler.schedule(bank.pool, [job._replace(at=at)])
 
     async def send(self, bank: Bank) -> int:
         """Transmit all due messages; return the number of files.
@@ -69,7 +69,7 @@ class FedwireSender:
         """
         sent = 0
         async with self._lock, claimed(bank.pool, _CLAIM, wait=WAIT):
-            for file in await files_store.list_unfinished(bank.pool, "WIRE", "OUT"):
+            for file in await file_store.list_unfinished(bank.pool, "WIRE", "OUT"):
                 await self._transmit(bank, file)
                 sent += 1
             await _reject_stopped(bank)
@@ -88,14 +88,14 @@ class FedwireSender:
             pending = await store.claim_pending(conn, now, MESSAGES_PER_FILE)
             if not pending:
                 return None
-            numbered_messages = await _number(conn, bank, pending, now=now)
+            numbered_messages = await _assign_imads(conn, bank, pending, now=now)
             ring = await bank.ports[DataKeys].load(conn, {each.customer_id for each in pending})
             content = write_messages([_wire(bank, ring, *each, now) for each in numbered_messages], "outgoing")
             first = numbered_messages[0][1]
             file_id = derive(bank.seed, command_id("wire-file", first), 0)
             await store.mark_sent(conn, [(each.message_id, imad) for each, imad in numbered_messages], file_id, now=now)
             sealed = seal_content(data_key, file_id, content)
-            return await files_store.save_outbound(
+            return await file_store.save_outbound(
                 conn, file_id, "WIRE", name=f"fedwire-{first}.xml", content=sealed, now=now
             )
 
@@ -110,7 +110,7 @@ class FedwireSender:
         if self._on_transmitted is not None:
             await self._on_transmitted(bank, file.file_id)
         report: dict[str, object] = {"messages": len(messages)}
-        await files_store.complete_file(bank.pool, file.file_id, "TRANSMITTED", now=await bank.now(), report=report)
+        await file_store.complete_file(bank.pool, file.file_id, "TRANSMITTED", now=await bank.now(), report=report)
         log.info("fedwire_file_transmitted", file=file.name, messages=len(messages))
 
 
@@ -149,7 +149,7 @@ def _submit_command(sent: SentMessage) -> SubmitWire:
     )
 
 
-async def _number(
+async def _assign_imads(
     conn: Connection, bank: Bank, pending: Sequence[PendingMessage], now: datetime
 ) -> list[tuple[PendingMessage, str]]:
     """Assign every message its IMAD: Fedwire business day, our source and the day's sequence number."""

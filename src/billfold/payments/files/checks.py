@@ -1,6 +1,6 @@
 """Checks of files to and from the rails: each is archived unchanged, and agrees with its messages."""
 
-from billfold.data_keys.data_key import DataKey
+from billfold.data_keys.keys import DataKey
 from billfold.payments.files.store import open_content
 from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared
 from billfold.platform.database.connection import Connection

@@ -13,8 +13,7 @@ from billfold.cli.context import CliContext, CliError
 from billfold.dual_control.cli import said_of
 from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
-from billfold.payments.files import retries
-from billfold.payments.files import store as files_store
+from billfold.payments.files import retries, store
 from billfold.payments.files.retries import propose_close
 from billfold.payments.files.store import read_content
 from billfold.payments.files.types import RailFile
@@ -37,7 +36,7 @@ State = Annotated[
 )
 async def list_files(bank: Bank, rail: Rail = None, state: State = None) -> Iterable[Row]:
     """List the last hundred files, newest first."""
-    files = await files_store.list_files(bank.pool, rail=rail, state=state)
+    files = await store.list_files(bank.pool, rail=rail, state=state)
     return [(f.file_id, f.rail, f.direction, f.name, _state(f), f.size_bytes, f.created_at) for f in files]
 
 
@@ -98,7 +97,7 @@ async def close(
 
 async def _get(bank: Bank, file_id: UUID) -> RailFile:
     try:
-        return await files_store.find_file(bank.pool, file_id)
+        return await store.find_file(bank.pool, file_id)
     except NotFound:
         raise CliError("No file has this id.", "See `billfold files list`.") from None
 

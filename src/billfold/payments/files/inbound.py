@@ -19,8 +19,7 @@ from billfold.data_keys.keys import bank_key
 from billfold.dual_control.store import find_confirmed
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.files import retries
-from billfold.payments.files import store as files_store
+from billfold.payments.files import retries, store
 from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.files.store import is_content_of, read_content, seal_content
 from billfold.payments.files.types import RETRY_FIELDS, DuplicateFile, InvalidFile, OversizedFile, RailFile
@@ -83,7 +82,7 @@ class InboundFiles(ABC):
             file_id = self.file_id(bank, name, digest, attempt=attempt)
             content = await asyncio.to_thread(seal_content, data_key, file_id, plain)
             try:
-                file = await files_store.save_inbound(
+                file = await store.save_inbound(
                     bank.pool, file_id, self.rail, name=name, content=content, now=await bank.now()
                 )
             except DuplicateFile as duplicate:
@@ -111,7 +110,7 @@ class InboundFiles(ABC):
         async with claimed(bank.pool, _claim_of(self.rail, file.file_id), wait=wait) as acquired:
             if not acquired:
                 return False
-            file = await files_store.find_file(bank.pool, file.file_id)
+            file = await store.find_file(bank.pool, file.file_id)
             if file.done_at is None:
                 try:
                     await self._process(bank, file)
@@ -124,7 +123,7 @@ class InboundFiles(ABC):
     async def close(self, bank: Bank, at: ScheduledJob) -> None:
         """Complete a waiting file, as two operators have decided: a scheduled job. Booked lines stay booked."""
         async with claimed(bank.pool, _claim_of(self.rail, at.object_id), wait=WAIT):
-            file = await files_store.find_file(bank.pool, at.object_id)
+            file = await store.find_file(bank.pool, at.object_id)
             decision = await find_confirmed(bank.pool, file.file_id)
             if retries.retry_state_of(file) is None or decision is None:
                 return  # all of it has been booked in the meantime
@@ -139,7 +138,7 @@ class InboundFiles(ABC):
     async def complete_closed(self, bank: Bank, file: RailFile, report: dict[str, Any]) -> None:
         """Archive and complete a file that is closed."""
         await self._archive(bank, file, _json(report))
-        await files_store.complete_file(bank.pool, file.file_id, "PROCESSED", now=await bank.now(), report=report)
+        await store.complete_file(bank.pool, file.file_id, "PROCESSED", now=await bank.now(), report=report)
 
     async def _process(self, bank: Bank, file: RailFile) -> None:
         content = await read_content(bank, file.file_id)
@@ -155,7 +154,7 @@ class InboundFiles(ABC):
             # Archive first: a completed file that is still in the folder counts as a duplicate.
             await self._archive(bank, file, _json(report))
         state = report["state"]
-        await files_store.complete_file(bank.pool, file.file_id, state, now=await bank.now(), report=report)
+        await store.complete_file(bank.pool, file.file_id, state, now=await bank.now(), report=report)
         log.info("rail_file_processed", rail=self.rail, name=file.name, state=state)
 
     async def _archive(self, bank: Bank, file: RailFile, report: bytes) -> None:

@@ -11,8 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.data_key import SEALED_BYTES, DataKey
-from billfold.data_keys.keys import bank_key
+from billfold.data_keys.keys import SEALED_BYTES, DataKey, bank_key
 from billfold.ledger.bank import Bank
 from billfold.payments.files.types import DuplicateFile, RailFile, SealedContent
 from billfold.platform.crypto import associated_data
@@ -55,7 +54,7 @@ async def save_outbound(
     conn: Db, file_id: UUID, rail: str, name: str, content: SealedContent, *, now: datetime
 ) -> RailFile:
     """Store an outbound file. A stored file with this id is not changed."""
-    return await _save(conn, file_id, rail, direction=OUT, name=name, content=content, now=now)
+    return await _insert_file(conn, file_id, rail, direction=OUT, name=name, content=content, now=now)
 
 
 async def save_inbound(
@@ -67,7 +66,7 @@ async def save_inbound(
     """
     file = await RAIL_FILES.first(conn, _SAME_CONTENT, rail, content.digest, file_id)
     if file is None:
-        return await _save(conn, file_id, rail, direction=IN, name=name, content=content, now=now)
+        return await _insert_file(conn, file_id, rail, direction=IN, name=name, content=content, now=now)
     if file.name != name or file.done_at is not None:
         raise DuplicateFile(file.name, file.created_at)
     return file
@@ -106,7 +105,7 @@ async def get_content(conn: Db, file_id: UUID) -> bytes:
     return content
 
 
-async def _save(
+async def _insert_file(
     conn: Db, file_id: UUID, rail: str, direction: str, name: str, content: SealedContent, now: datetime
 ) -> RailFile:
     state = "CREATED" if direction == OUT else "ARRIVED"

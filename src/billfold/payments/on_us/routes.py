@@ -12,8 +12,7 @@ from billfold.accounts.counterparties.store import PeerKey, PeerRow
 from billfold.http.operations import get, post
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.payments.on_us import schemas
-from billfold.payments.on_us import store as on_us_store
+from billfold.payments.on_us import schemas, store
 from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.payments.on_us.worker import execute_if_pending
 from billfold.platform.database.connection import Pool
@@ -121,7 +120,7 @@ async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: UUID) -> s
     Returns a transfer with its status.
     """
     owner, own_id = await caller.owned(bank, "transfer", transfer_id)
-    return schemas.render_transfer(await on_us_store.get_transfer(bank.pool, owner, own_id))
+    return schemas.render_transfer(await store.get_transfer(bank.pool, owner, own_id))
 
 
 def check_fields(data: schemas.CreateTransfer) -> None:
@@ -158,7 +157,7 @@ async def _find_existing(
     entry = None if transfer_id is None else await bank.directory.find("transfer", transfer_id)
     if entry is None:
         return None
-    row = await on_us_store.get_transfer(bank.pool, entry.customer_id, entry.object_id)
+    row = await store.get_transfer(bank.pool, entry.customer_id, entry.object_id)
     if entry.partner_id != caller.partner_id or row.order.content_hash != order.content_hash:
         raise Refused("duplicate-id", "Another transfer already has this transfer_id.")
     return schemas.render_transfer(row)

@@ -16,7 +16,7 @@ from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.bills.rules import fees, lots
 from billfold.bills.rules.lots import Sale
 from billfold.events import kinds
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import Lot, PocketBook, to_json
 from billfold.ledger.commands import Books, Outcome, book_of, decides
@@ -175,7 +175,7 @@ def _move_money(transfer: _Transfer) -> int:
             transaction_activity_id=member_of(group, 2),
             receiving_pocket_id=destination.pocket_id,
         )
-        record.event(payee, ctx, kinds.ON_US_RECEIVED, payload=payload)
+        recording.event(payee, ctx, kinds.ON_US_RECEIVED, payload=payload)
     return amount
 
 
@@ -269,7 +269,7 @@ def _move_lots(transfer: _Transfer, sale: Sale[Lot]) -> None:
         (origin, destination, False, earnings),
         (destination, origin, True, sale.proceeds_cents),
     ):
-        record.trade(
+        recording.trade(
             book,
             pocket,
             ctx,
@@ -303,7 +303,7 @@ def _record_transaction(
         "unstructured": [text] if text else [],
         "structured": {"end_to_end_identification": reference} if reference else None,
     }
-    record.transaction(
+    recording.transaction(
         book,
         pocket,
         posting_no=posting_no,
@@ -355,7 +355,7 @@ def _record_transfer(
     )
     # An approved transfer was accepted before: raise both events.
     for passed in (TransferStatus.PENDING, status) if cmd.approved else (status,):
-        record.event(payer, ctx, _KINDS[passed], payload=payload)
+        recording.event(payer, ctx, _KINDS[passed], payload=payload)
     if cmd.accepted:
         payer.drop(payer.pending, transfer_id)
         payer.change(OnUsTransferRow, transfer_id, status=status, reason=reason, amount=amount)

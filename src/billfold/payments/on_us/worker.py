@@ -5,7 +5,7 @@ from uuid import UUID
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.ledger.bank import Bank
 from billfold.ledger.engine.pending_command import Answer
-from billfold.payments.on_us import store as on_us_store
+from billfold.payments.on_us import store
 from billfold.payments.on_us.commands import TransferOnUs, TransferRow
 from billfold.platform.clock import wall_now
 from billfold.platform.database.background_work import read_put_aside
@@ -48,7 +48,7 @@ async def execute_all_pending(bank: Bank) -> int:
     executed = 0
     aside = await read_put_aside(bank.pool, "transfer", now)
     waiting = list(map(UUID, aside.waiting))
-    rows = await on_us_store.list_pending(bank.pool, limit=BATCH_SIZE, except_for=waiting)
+    rows = await store.list_pending(bank.pool, limit=BATCH_SIZE, except_for=waiting)
     for row in rows:
         try:
             await execute_pending(bank, row)
@@ -63,6 +63,6 @@ async def execute_all_pending(bank: Bank) -> int:
 
 async def execute_if_pending(bank: Bank, customer_id: UUID, transfer_id: UUID) -> None:
     """Execute a transfer that was just recorded; a worker executes it if this process stops."""
-    row = await on_us_store.find_transfer(bank.pool, customer_id, transfer_id)
+    row = await store.find_transfer(bank.pool, customer_id, transfer_id)
     if row is not None and row.status == "PENDING":
         await execute_pending(bank, row)

@@ -10,8 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import PaymentKeys
+from billfold.data_keys.keys import PartyField, PaymentKeys
 from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.store import FreezeProposal
 from billfold.identity.operators import Operator, Power

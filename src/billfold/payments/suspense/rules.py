@@ -158,7 +158,7 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
         entry_no=0,
         created_at=ctx.now,
     )
-    item = msgspec.structs.replace(item, entry_no=_post(book, ctx, item, settles_on=cmd.settles_on))
+    item = msgspec.structs.replace(item, entry_no=_post_item(book, ctx, item, settles_on=cmd.settles_on))
     book.draft.add(item)
     book.keep_fingerprint(item)
     book.put(book.referenced, item.item_id, item)
@@ -180,7 +180,7 @@ def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) ->
         raise Refused("suspense-item-stays", stays)
     if stays is None and cmd.by_hand:
         raise Refused("suspense-item-returnable", "A message returns it. Return it without --by-hand.")
-    entry_no = _post(book, ctx, item, settles_on=cmd.settles_on, released=True)
+    entry_no = _post_item(book, ctx, item, settles_on=cmd.settles_on, released=True)
     if not cmd.by_hand:
         book.schedule(f"{item.rail.lower()}.suspense_return", item.item_id, ctx.now)
     return _close_item(book, ctx, item, status=SuspenseStatus.RETURNED, entry_no=entry_no, return_reason=cmd.reason)
@@ -199,7 +199,7 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     if item.direction != Direction.CREDIT:
         raise Refused("suspense-item-stays", "A debit cannot be assigned. Return it, or write it off.")
     details = cmd.details or _details(item)
-    entry_no, fee = _post(book, ctx, item, released=True), _details(item).get(FEE, 0)
+    entry_no, fee = _post_item(book, ctx, item, released=True), _details(item).get(FEE, 0)
     arrived = receive_money(
         {owner.customer_id: owner},
         ReceiveMoney(
@@ -231,7 +231,7 @@ def release_from_suspense(books: Books, cmd: ReleaseFromSuspense, ctx: Context) 
     """Post the item to its rail once it is booked to its owner. Refuses: suspense-item-settled."""
     book = book_of(books, cmd.customers[0])
     item = _held_item(book, cmd.item_id)
-    entry_no = _post(book, ctx, item, settles_on=cmd.settles_on, released=True)
+    entry_no = _post_item(book, ctx, item, settles_on=cmd.settles_on, released=True)
     return _close_item(book, ctx, item, status=SuspenseStatus.ASSIGNED, entry_no=entry_no, owner_id=cmd.owner_id)
 
 
@@ -311,7 +311,7 @@ def _held_item(book: Book, item_id: UUID) -> SuspenseItem:
     return item
 
 
-def _post(
+def _post_item(
     book: Book, ctx: Context, item: SuspenseItem, *, settles_on: date | None = None, released: bool = False
 ) -> int:
     """Post an item from its rail to suspense, or back on release; return the journal entry.

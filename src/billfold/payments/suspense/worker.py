@@ -9,7 +9,7 @@ from datetime import date, datetime, time
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.dry_run import submit_in_lots
 from billfold.ledger.scheduler import bank_customer_id
@@ -64,7 +64,7 @@ async def hold_unclaimed_payments(
     if not returnable:
         return
     at = return_due_at(await bank.now(), bank.calendars)
-    await jobs_store.schedule(bank.pool, [ScheduledJob(UNCLAIMED_RETURN_JOB, it, bank_id, at=at) for it in returnable])
+    await scheduler.schedule(bank.pool, [ScheduledJob(UNCLAIMED_RETURN_JOB, it, bank_id, at=at) for it in returnable])
 
 
 async def return_item(bank: Bank, item_id: UUID, reason: str, caller: str) -> None:

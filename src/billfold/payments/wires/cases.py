@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.audit.record import AuditedAction
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Outcome
@@ -79,7 +79,7 @@ async def carry_out_return(bank: Bank, command: ReturnWire) -> Outcome:
     Refuses: wire-not-completed, wire-already-returned.
     """
     outcome = (await bank.engine.submit(command)).outcome
-    await _consent(bank, await get_wire(bank, command.original_id))
+    await _accept_open_case(bank, await get_wire(bank, command.original_id))
     return outcome
 
 
@@ -88,20 +88,20 @@ async def refuse(bank: Bank, wire_id: UUID, code: str) -> None:
     wire = await get_wire(bank, wire_id)
     async with _audited_case(bank, wire, "wire.kept", code=code) as audited:
         case = await store.get_open_case(audited.conn, wire_id, WireDirection.INCOMING)
-        await _answer(bank, audited.conn, wire, case=case, reason=code)
+        await _answer_request(bank, audited.conn, wire, case=case, reason=code)
 
 
-async def _consent(bank: Bank, wire: WireRow) -> None:
+async def _accept_open_case(bank: Bank, wire: WireRow) -> None:
     """Accept the open case about a wire, if there is one."""
     async with bank.pool.acquire() as conn, conn.transaction():
         try:
             case = await store.get_open_case(conn, wire.wire_id, WireDirection.INCOMING)
         except NotFound:
             return
-        await _answer(bank, conn, wire, case=case, reason=None)
+        await _answer_request(bank, conn, wire, case=case, reason=None)
 
 
-async def _answer(bank: Bank, conn: Connection, wire: WireRow, case: CaseRow, *, reason: str | None) -> None:
+async def _answer_request(bank: Bank, conn: Connection, wire: WireRow, case: CaseRow, *, reason: str | None) -> None:
     """Answer a request and close its case: refused with a reason, else accepted."""
     terms = messages.return_request_response(
         msgspec.json.decode(case.message, type=ReturnRequest),
@@ -117,7 +117,7 @@ async def _answer(bank: Bank, conn: Connection, wire: WireRow, case: CaseRow, *,
 
 
 def _audited_case(bank: Bank, wire: WireRow, action: str, code: str) -> AbstractAsyncContextManager[AuditedAction]:
-    return audit_record.audited(
+    return record.audited(
         bank.pool,
         bank.vault,
         wire.customer_id,

@@ -10,8 +10,7 @@ import typer
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.dual_control.cli import propose_as_operator
 from billfold.ledger.bank import Bank
-from billfold.payments.wires import cases as wire_cases
-from billfold.payments.wires import store
+from billfold.payments.wires import cases, store
 from billfold.payments.wires.commands import ReturnWire
 from billfold.platform.money import format_usd
 
@@ -44,14 +43,14 @@ async def list_cases(bank: Bank, status: Status = None) -> Iterable[Row]:
 @group.command(f"recall {EXAMPLE_ID} --reason DUPL")
 async def recall(bank: Bank, wire_id: WireId, reason: Reason = "CUST") -> str:
     """Request the return of one of our wires from the beneficiary's bank, again after a refusal."""
-    case_id = await wire_cases.recall(bank, wire_id, reason)
+    case_id = await cases.recall(bank, wire_id, reason)
     return f"Recall requested as case {case_id}. The answer arrives in a file."
 
 
 @group.command(f"return {EXAMPLE_ID} --reason FOCR")
 async def return_wire(bank: Bank, wire_id: WireId, reason: Reason = "FOCR") -> str:
     """Propose to return an incoming wire in full; any amount that the Pocket cannot cover becomes its overdraft."""
-    wire = await wire_cases.get_wire(bank, wire_id)
+    wire = await cases.get_wire(bank, wire_id)
     return await propose_as_operator(
         bank,
         ReturnWire,
@@ -68,5 +67,5 @@ async def return_wire(bank: Bank, wire_id: WireId, reason: Reason = "FOCR") -> s
 @group.command(f"refuse {EXAMPLE_ID} --reason LEGL")
 async def refuse(bank: Bank, wire_id: WireId, reason: Reason = "CUST") -> str:
     """Refuse a sender's recall of a wire; the sender's bank is notified."""
-    await wire_cases.refuse(bank, wire_id, reason)
+    await cases.refuse(bank, wire_id, reason)
     return "The recall is refused. The answer goes with the next wires."

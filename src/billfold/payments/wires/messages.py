@@ -11,9 +11,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.store import open_details
-from billfold.data_keys.data_key import DataKey, DataShredded, PartyField
-from billfold.data_keys.keys import DataKeys, KeyRing, PaymentKeys
-from billfold.ledger import scheduler as jobs_store
+from billfold.data_keys.keys import DataKey, DataKeys, DataShredded, KeyRing, PartyField, PaymentKeys
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.wires import store
@@ -51,7 +50,7 @@ async def queue_about(
         terms=msgspec.json.encode(terms).decode(),
     )
     await store.enqueue(conn, message)
-    await jobs_store.schedule(conn, [ScheduledJob(WIRE_SEND, message_id, customer_id, at=at)])
+    await scheduler.schedule(conn, [ScheduledJob(WIRE_SEND, message_id, customer_id, at=at)])
 
 
 def message_to_send(bank: Bank, ring: KeyRing, waiting: PendingMessage, imad: str, *, at: datetime) -> Message:

@@ -6,8 +6,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.customers.store import list_features, require_feature
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import DataKeys, PaymentKeys
+from billfold.data_keys.keys import DataKeys, PartyField, PaymentKeys
 from billfold.http.operations import SIGNED, get, post, with_scope
 from billfold.http.parameters import OrderedQuery, searched_page_of
 from billfold.http.schemas import SearchedList
@@ -52,7 +51,7 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
     await require_feature(bank.pool, owner, WIRES_FEATURE)
-    data = await _sealed(bank, owner, with_amount(data))
+    data = await _seal_instructions(bank, owner, with_amount(data))
     request = msgspec.json.encode({"account_id": pocket_id, **msgspec.to_builtins(data)}).decode()
     if (existing := await _find_existing(caller, bank, data.wire_id, request=request)) is not None:
         return existing
@@ -77,7 +76,7 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
         if (existing := await _find_existing(caller, bank, data.wire_id, request=request)) is None:
             raise
         return existing
-    return await _read(bank, owner, UUID(answer.outcome["wire_id"]))
+    return await _read_wire(bank, owner, UUID(answer.outcome["wire_id"]))
 
 
 @get("/api/v1/wires/", SIGNED, READ, tag="wires", refuses=("not-found",))
@@ -101,7 +100,7 @@ async def list_wires(
             owner, owner_id = "customer_id", customer_id
     values = (owner_id, filters.pocket_id, filters.direction)
     page = await page_query.read(bank, store.LISTS[owner], *values, scope=f"wires:{owner}:{owner_id}")
-    return searched_page_of(page, await _rendered(bank, page.items))
+    return searched_page_of(page, await _render_wires(bank, page.items))
 
 
 @get("/api/v1/wires/{wire_id}/", SIGNED, READ, tag="wires")
@@ -113,7 +112,7 @@ async def get_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID, c
     owner = caller.customer_id if isinstance(caller, CustomerCaller) else (await caller.owned(bank, "wire", wire_id))[0]
     if customer_id not in {None, owner}:
         raise NotFound("There is no such wire.")
-    return await _read(bank, owner, wire_id)
+    return await _read_wire(bank, owner, wire_id)
 
 
 async def _find_existing(caller: Caller, bank: Bank, wire_id: UUID | None, request: str) -> Wire | None:
@@ -124,10 +123,10 @@ async def _find_existing(caller: Caller, bank: Bank, wire_id: UUID | None, reque
     row = await store.get_wire(bank.pool, entry.customer_id, entry.object_id)
     if entry.partner_id != caller.partner_id or row.request != request:
         raise Refused("duplicate-id", "Another wire already has this wire_id.")
-    return (await _rendered(bank, [row]))[0]
+    return (await _render_wires(bank, [row]))[0]
 
 
-async def _sealed(bank: Bank, owner: UUID, data: CreateWire) -> CreateWire:
+async def _seal_instructions(bank: Bank, owner: UUID, data: CreateWire) -> CreateWire:
     """Return a wire to send as stored: its instructions are sealed, because they may name an account or a person."""
     if not data.wire_instructions:
         return data
@@ -135,11 +134,11 @@ async def _sealed(bank: Bank, owner: UUID, data: CreateWire) -> CreateWire:
     return msgspec.structs.replace(data, wire_instructions=PartyField.TEXT.seal(data_key, data.wire_instructions))
 
 
-async def _read(bank: Bank, owner: UUID, wire_id: UUID) -> Wire:
-    return (await _rendered(bank, [await store.get_wire(bank.pool, owner, wire_id)]))[0]
+async def _read_wire(bank: Bank, owner: UUID, wire_id: UUID) -> Wire:
+    return (await _render_wires(bank, [await store.get_wire(bank.pool, owner, wire_id)]))[0]
 
 
-async def _rendered(bank: Bank, rows: Sequence[WireRow]) -> list[Wire]:
+async def _render_wires(bank: Bank, rows: Sequence[WireRow]) -> list[Wire]:
     """Return wires for display, decrypted with the keys of their customers."""
     keys = await PaymentKeys.load(bank, {row.customer_id for row in rows})
     return [render_wire(row, keys) for row in rows]

@@ -7,8 +7,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.transactions.settlement import SettledDocument, remittance_shown
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import PaymentKeys
+from billfold.data_keys.keys import PartyField, PaymentKeys
 from billfold.http.parameters import Query
 from billfold.http.schemas import Amount, usd
 from billfold.payments.on_us.schemas import Cents, FullWithdrawal, RequestedAmount

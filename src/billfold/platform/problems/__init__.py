@@ -4,10 +4,9 @@ Owns code, status, title, meaning and remedy of each, and the page that explains
 Never raises anything itself and knows no framework: the APIs look a code up and render it.
 """
 
-from billfold.platform.problems.authentication import ACCESS
+from billfold.platform.errors import Problem
 from billfold.platform.problems.payments import TRANSFERS
-from billfold.platform.problems.problem import Problem
-from billfold.platform.problems.requests import REQUESTS, SANDBOX
+from billfold.platform.problems.requests import ACCESS, REQUESTS, SANDBOX
 from billfold.platform.problems.states import STATES
 
 PROBLEMS: dict[str, Problem] = {each.code: each for each in (*ACCESS, *REQUESTS, *TRANSFERS, *STATES, *SANDBOX)}

@@ -1,6 +1,6 @@
 """Problems of payments: funds, counterparties, approvals, rails, cards."""
 
-from billfold.platform.problems.problem import Problem
+from billfold.platform.errors import Problem
 
 TRANSFERS = (
     Problem(

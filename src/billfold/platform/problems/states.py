@@ -1,6 +1,6 @@
 """Problems of states: customers, pockets, portals, documents, people."""
 
-from billfold.platform.problems.problem import Problem
+from billfold.platform.errors import Problem
 
 STATES = (
     Problem(

@@ -28,7 +28,7 @@ _POSTING_NO_MAX = 2**15 - 1
 _SERIAL_DIGITS = 20
 
 
-class Wanted(NamedTuple):
+class StatementRange(NamedTuple):
     """An account of a Pocket over Eastern days, both included, as seen at an instant.
 
     With a `position` the log is read up to there. With `entries_after` it is read from that journal entry on, whatever
@@ -45,7 +45,7 @@ class Wanted(NamedTuple):
     entries_after: int | None = None
 
 
-async def read_statement(bank: Bank, wanted: Wanted) -> types.AccountStatement:
+async def read_statement(bank: Bank, wanted: StatementRange) -> types.AccountStatement:
     """Return balances and totals of an account. Raises NotFound, InvariantError if they do not add up."""
     customer_id, pocket_id = wanted.customer_id, wanted.pocket_id
     period = rules.period_of(wanted.first_day, wanted.last_day, wanted.now)
@@ -111,7 +111,7 @@ async def current_entry(bank: Bank, customer_id: UUID, end: datetime) -> int:
     return await store.last_entry_before(bank.pool, customer_id, end)
 
 
-def _account(bank: Bank, wanted: Wanted, row: AccountRow) -> types.Account:
+def _account(bank: Bank, wanted: StatementRange, row: AccountRow) -> types.Account:
     return types.Account(
         type=wanted.type,
         customer_id=wanted.customer_id,

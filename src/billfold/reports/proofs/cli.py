@@ -28,12 +28,12 @@ from billfold.ledger.bank import Bank
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import InvalidInput, NotFound
-from billfold.reports.proofs import document_keys, signatures
-from billfold.reports.proofs.document_keys import KEYS_PATH
+from billfold.reports.proofs import signatures
 from billfold.reports.proofs.roots import store
 from billfold.reports.proofs.roots.store import prove_customer
 from billfold.reports.proofs.roots.types import Unbalanced
 from billfold.reports.proofs.roots.worker import publish_root
+from billfold.reports.proofs.signatures import KEYS_PATH
 from billfold.reports.proofs.signed_files import FileVerdict, Verdict, verify_file
 
 key_commands = CommandGroup(
@@ -44,14 +44,14 @@ key_commands = CommandGroup(
 @key_commands.table("list", columns=("key", "signs from", "revoked"), empty="No document has been signed yet.")
 async def list_keys(conn: Connection) -> Iterable[Row]:
     """List the keys, oldest first. Each stays published."""
-    return await document_keys.list_keys(conn)
+    return await signatures.list_keys(conn)
 
 
 @key_commands.command("rotate")
 async def rotate(bank: Bank) -> str:
     """Create a new key; documents of the next hour are still signed with the present one."""
-    key_id = await document_keys.rotate_document_key(bank.pool, bank.vault, await bank.now())
-    minutes = int(document_keys.PUBLICATION_LEAD.total_seconds() // 60)
+    key_id = await signatures.rotate_document_key(bank.pool, bank.vault, await bank.now())
+    minutes = int(signatures.PUBLICATION_LEAD.total_seconds() // 60)
     return f"{key_id} is published at {KEYS_PATH}, and signs in {minutes} minutes."
 
 
@@ -70,7 +70,7 @@ async def revoke(
     now = await bank.now()
     revoked_at = now if since is None else since
     try:
-        next_id = await document_keys.revoke_document_key(
+        next_id = await signatures.revoke_document_key(
             bank.pool, bank.vault, key_id, revoked_at=revoked_at, reason=reason, now=now
         )
     except (InvalidInput, NotFound) as refused:
@@ -124,13 +124,13 @@ def _show(path: Path, found: FileVerdict) -> None:
             ("Ledger position", f"journal entry {signed.position.entry_no:,}, commit {signed.position.version:,}"),
             ("Chain hash", signed.position.chain),
             ("Signed with", found.key_id),
-            *_caution(found),
+            *_revocation_warning(found),
             *((each.label, each.value) for each in signed.figures),
         ]
         console.print(key_value_table(rows))
 
 
-def _caution(found: FileVerdict) -> Iterable[tuple[str, str]]:
+def _revocation_warning(found: FileVerdict) -> Iterable[tuple[str, str]]:
     """Say that a key was revoked after the time of a document: anyone with the key can write any earlier time."""
     if found.revoked_at is not None:
         yield (

@@ -18,7 +18,7 @@ from billfold.bills.rules.strategies import STRATEGIES
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import MarketDataStale
 from billfold.platform.text import lines_of
-from billfold.reports.entries.reader import Wanted, list_entries, read_statement
+from billfold.reports.entries.reader import StatementRange, list_entries, read_statement
 from billfold.reports.entries.types import AccountEntry, AccountStatement, AccountType
 from billfold.reports.formats import bai2, mt940, ofx, xlsx
 from billfold.reports.formats.camt import write_camt052, write_camt053, write_camt054
@@ -93,7 +93,7 @@ WRITERS: Final[Mapping[str, Writer]] = MappingProxyType(
 )
 
 
-async def read_file(bank: Bank, wanted: Iterable[Wanted]) -> StatementFile:
+async def read_file(bank: Bank, wanted: Iterable[StatementRange]) -> StatementFile:
     """Return a file of these accounts, all of one type and period, whose balances have been read and verified.
 
     Raises NotFound, InvariantError.
@@ -126,7 +126,7 @@ async def _statements(source: types.ReportSource) -> StatementFile:
     assert day is not None
     is_bank = request.type == types.ReportType.BANK_STATEMENT_REPORT
     type_ = AccountType.BANK if is_bank else AccountType.BROKERAGE
-    wanted = Wanted(
+    wanted = StatementRange(
         request.customer_id,
         source.pocket_ids[0],
         type_,

@@ -54,10 +54,10 @@ async def create_report_request(
     `reports.completed`. It shows the state at the time of the request.
     """
     parameters = schemas.parameters_of(data.parameters, None)
-    _check(member, data, parameters)
+    _check_request(member, data, parameters)
     for pocket_id in parameters.pocket_ids or ():
         await member.pocket(bank, pocket_id)
-    return await _create(member, bank, member.customer_id, data=data, parameters=parameters)
+    return await _create_request(member, bank, member.customer_id, data=data, parameters=parameters)
 
 
 @post(_ALL, SIGNED, name="create_report_request", status=202, refuses=_REFUSES, tag="reports")
@@ -71,9 +71,9 @@ async def create_customer_report_request(
     of the request.
     """
     parameters = schemas.parameters_of(data.parameters, data.parameters.customer_id)
-    _check(caller, data, parameters)
+    _check_request(caller, data, parameters)
     owner = await _resolve_owner(caller, bank, parameters)
-    return await _create(caller, bank, owner, data=data, parameters=parameters)
+    return await _create_request(caller, bank, owner, data=data, parameters=parameters)
 
 
 @get(_ALL, READS, tag="reports")
@@ -123,7 +123,7 @@ async def download_report(
     Returns a URL that is valid for 10 minutes and needs no token. Fetch it at once, and do not store it.
     """
     row = await _report(caller, bank, report_id)
-    chosen = _choose(await _formats(bank, row), None if data is None else data.output_format)
+    chosen = _choose_format(await _formats(bank, row), None if data is None else data.output_format)
     if chosen.file_id is None:
         raise Refused("report-not-completed", f"{chosen.output_format} of this report is {chosen.status}.")
     file = await downloads.get_file(bank.pool, row.customer_id, chosen.file_id)
@@ -158,7 +158,7 @@ async def add_report_formats(caller: Caller, bank: Bank, report_id: UUID, data: 
     return schemas.render_report(row, await _formats(bank, row))
 
 
-def _check(caller: Call, data: schemas.CreateReport, parameters: types.ReportParameters) -> None:
+def _check_request(caller: Call, data: schemas.CreateReport, parameters: types.ReportParameters) -> None:
     """Raise InvalidInput with every error in a request."""
     mistakes = [
         *schemas.parameter_errors(data.type, parameters, et_date(caller.now)),
@@ -186,7 +186,7 @@ async def _resolve_owner(caller: Caller, bank: Bank, parameters: types.ReportPar
     return named or owners[0]
 
 
-async def _create(
+async def _create_request(
     caller: Call, bank: Bank, owner: UUID, *, data: schemas.CreateReport, parameters: types.ReportParameters
 ) -> schemas.ShownReportRequest:
     _check_cusips(bank, parameters)
@@ -290,7 +290,7 @@ async def _formats(bank: Bank, row: types.ReportRequest) -> list[types.ReportedF
     return (await store.list_formats(bank.pool, [row.report_id]))[row.report_id]
 
 
-def _choose(formats: Sequence[types.ReportedFormat], wanted: types.ReportFormat | None) -> types.ReportedFormat:
+def _choose_format(formats: Sequence[types.ReportedFormat], wanted: types.ReportFormat | None) -> types.ReportedFormat:
     """Return the format to download, or the only one if none is named. Raises InvalidInput."""
     if wanted is None and len(formats) == 1:
         return formats[0]

@@ -18,7 +18,7 @@ from billfold.ledger.bank import Bank
 from billfold.platform.money import format_usd
 from billfold.platform.text import lines_of
 from billfold.reports import printing
-from billfold.reports.entries.reader import Wanted, read_statement
+from billfold.reports.entries.reader import StatementRange, read_statement
 from billfold.reports.entries.types import AccountType, Holding
 from billfold.reports.proofs.signatures import NamedPocket
 from billfold.reports.requests.types import DateType, Entity, ReportSource, dollars, entity_of, per_hundred
@@ -151,7 +151,7 @@ async def write_positions_csv(source: ReportSource, output: IO[bytes]) -> None:
 
 async def write_positions_pdf(source: ReportSource, output: IO[bytes]) -> None:
     """Write the same table as a PDF, with totals."""
-    output.write(await _print(source, [each async for each in positions_of(source)]))
+    output.write(await _print_positions(source, [each async for each in positions_of(source)]))
 
 
 async def positions_of(source: ReportSource) -> AsyncIterator[Position]:
@@ -162,7 +162,7 @@ async def positions_of(source: ReportSource) -> AsyncIterator[Position]:
     entity = await entity_of(bank, request.customer_id)
     for number, pocket_id in enumerate(source.pocket_ids, 1):
         account = (request.customer_id, pocket_id, AccountType.BROKERAGE)
-        wanted = Wanted(*account, day, day, now=request.created_at, position=source.position)
+        wanted = StatementRange(*account, day, day, now=request.created_at, position=source.position)
         statement = await read_statement(bank, wanted)
         holdings = statement.closing.holdings
         cusips = [each.security.cusip for each in holdings]
@@ -174,7 +174,7 @@ async def positions_of(source: ReportSource) -> AsyncIterator[Position]:
         source.report_progress(100 * number // len(source.pocket_ids))
 
 
-async def _print(source: ReportSource, positions: Sequence[Position]) -> bytes:
+async def _print_positions(source: ReportSource, positions: Sequence[Position]) -> bytes:
     bank, request = source.bank, source.request
     day = request.parameters.date
     assert day is not None

@@ -14,7 +14,7 @@ from typing import BinaryIO, Final
 import structlog
 
 from billfold.events.notifications.notify import notify
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
@@ -23,11 +23,10 @@ from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.reports import downloads, rules
-from billfold.reports import downloads as download_store
 from billfold.reports.downloads import KeptFile
 from billfold.reports.entries.reader import read_current
 from billfold.reports.entries.store import position_of
-from billfold.reports.proofs import document_keys, signatures, signed_files
+from billfold.reports.proofs import signatures, signed_files
 from billfold.reports.requests import store, types
 from billfold.reports.requests.renderers import RENDERERS, file_name_of
 from billfold.reports.requests.store import Claim, ClaimLost
@@ -51,7 +50,7 @@ async def make_reports(bank: Bank) -> int:
     if claim is None:
         return 0
     try:
-        await _make(bank, claim)
+        await _make_format(bank, claim)
     except ClaimLost:
         log.warning("report_claim_lost", report_id=str(claim.report_id), output_format=claim.output_format)
     return 1
@@ -78,30 +77,30 @@ async def run_finished_job(bank: Bank, job: ScheduledJob) -> None:
     )
 
 
-async def _make(bank: Bank, claim: Claim) -> None:
+async def _make_format(bank: Bank, claim: Claim) -> None:
     now = await bank.now()
     await store.begin(bank.pool, claim, now)
     if claim.attempts > ATTEMPTS_MAX:
-        await _finish(bank, claim, None, types.FailureReason.INTERRUPTED)
+        await _finish_format(bank, claim, None, types.FailureReason.INTERRUPTED)
         return
     try:
-        kept = await _write(bank, claim)
+        kept = await _write_file(bank, claim)
     except Exception as error:  # noqa: BLE001 - one bad request never stops the others
-        await _fail(bank, claim, error)
+        await _fail_format(bank, claim, error)
         return
     try:
-        await _finish(bank, claim, kept, None)
+        await _finish_format(bank, claim, kept, None)
     except ClaimLost:
         await downloads.discard(bank, kept.parts)
         raise
 
 
-async def _write(bank: Bank, claim: Claim) -> KeptFile:
+async def _write_file(bank: Bank, claim: Claim) -> KeptFile:
     """Write a format to a temporary file, and store it in parts."""
     request = await store.get_claimed(bank.pool, claim.report_id)
     pocket_ids = await types.pockets_of(bank, request)
     position = await position_of(bank.pool, request.customer_id, await types.last_entry_shown(bank, request))
-    async with _held(bank, claim) as report_progress:
+    async with _hold_claim(bank, claim) as report_progress:
         source = types.ReportSource(bank, request, pocket_ids, position, report_progress, figures=[])
         return await read_current(
             bank, lambda reading: _write_source(bank, claim, source._replace(bank=reading, figures=[]))
@@ -124,7 +123,7 @@ async def _write_source(bank: Bank, claim: Claim, source: types.ReportSource) ->
         )
 
 
-async def _fail(bank: Bank, claim: Claim, error: Exception) -> None:
+async def _fail_format(bank: Bank, claim: Claim, error: Exception) -> None:
     """Schedule another attempt after a temporary error, or fail the format."""
     facts = {"report_id": str(claim.report_id), "output_format": claim.output_format, "attempt": claim.attempts}
     passes = is_shortage(error)
@@ -134,20 +133,20 @@ async def _fail(bank: Bank, claim: Claim, error: Exception) -> None:
         return
     log.error("report_failed", exc_info=None if passes else error, error=error_summary(error), **facts)
     reason = types.FailureReason.STORAGE_UNAVAILABLE if passes else types.FailureReason.RENDERING_FAILED
-    await _finish(bank, claim, None, reason)
+    await _finish_format(bank, claim, None, reason)
 
 
-async def _finish(bank: Bank, claim: Claim, kept: KeptFile | None, failure: types.FailureReason | None) -> None:
+async def _finish_format(bank: Bank, claim: Claim, kept: KeptFile | None, failure: types.FailureReason | None) -> None:
     """Finish a format, and with the last of a batch notify the requester. Raises ClaimLost."""
     now = await bank.now()
     job = ScheduledJob(types.FINISHED_JOB, claim.batch_id, claim.customer_id, now)
     async with bank.pool.acquire() as conn, conn.transaction():
         if kept is not None:
-            await download_store.add_file(conn, kept)
+            await downloads.add_file(conn, kept)
         file_id = None if kept is None else kept.file.file_id
         outcome = await store.finish(conn, claim, file_id=file_id, failure=failure, now=now)
         if outcome is not None:
-            await jobs_store.schedule(conn, [job])
+            await scheduler.schedule(conn, [job])
         if outcome == types.ReportRequestStatus.COMPLETED:
             await _notify(conn, bank, await store.get_claimed(conn, claim.report_id))
     if outcome is not None:
@@ -168,7 +167,7 @@ async def _notify(conn: Connection, bank: Bank, request: types.ReportRequest) ->
 
 
 @asynccontextmanager
-async def _held(bank: Bank, claim: Claim) -> AsyncIterator[Callable[[int], None]]:
+async def _hold_claim(bank: Bank, claim: Claim) -> AsyncIterator[Callable[[int], None]]:
     """Hold a claim, and yield a function that takes the progress in percent."""
     done = 0
 
@@ -201,7 +200,7 @@ async def sign_report(source: types.ReportSource, output_format: types.ReportFor
     if output_format == types.ReportFormat.PDF:
         return None
     bank, manifest = source.bank, await _manifest(source, output_format)
-    key = await document_keys.get_document_key(bank.pool, bank.vault, manifest.at)
+    key = await signatures.get_document_key(bank.pool, bank.vault, manifest.at)
     if output_format in _HOLD_THEIR_PROOF:
         await asyncio.to_thread(signed_files.append_to, output, manifest, key)
         return None

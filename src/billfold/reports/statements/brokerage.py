@@ -180,7 +180,7 @@ def day_values(
         state = states.end if day == period.last_day else days.get(day, state)
         valued.append((day, state, _value(market, day, state)))
     return [
-        DayValue(day, value, value - was - _flows(state) + _flows(old))
+        DayValue(day, value, value - was - _net_inflow(state) + _net_inflow(old))
         for (_, old, was), (day, state, value) in pairwise(valued)
     ]
 
@@ -252,7 +252,7 @@ def charts(statement: AccountStatement, days: Sequence[DayValue]) -> tuple[Print
         title="Value",
         caption=f"{format_usd(min(values))} to {format_usd(max(values))}",
         kind="area",
-        points=_between(values),
+        points=_heights_between(values),
         ends=ends,
         alt=f"from {format_usd(statement.opening.value)} to {format_usd(statement.closing.value)}.",
         empty="No value",
@@ -261,7 +261,7 @@ def charts(statement: AccountStatement, days: Sequence[DayValue]) -> tuple[Print
         title="Earnings per day",
         caption=f"{format_usd(sum(earned))} in the month",
         kind="bars",
-        points=_around(earned),
+        points=_heights_around_zero(earned),
         base=_base(earned),
         ends=ends,
         alt=f"{format_usd(sum(earned))} in the month.",
@@ -287,7 +287,7 @@ def _maturities(holdings: Iterable[Holding]) -> PrintedChart:
     )
 
 
-def _flows(state: PocketState) -> int:
+def _net_inflow(state: PocketState) -> int:
     """Return the net inflow since the Pocket was opened, less fees."""
     return state.inflow - state.outflow - state.fees
 
@@ -315,7 +315,7 @@ def _holding(each: Holding, cost: int, rate: str) -> tuple[str, ...]:
     )
 
 
-def _between(values: Sequence[int]) -> list[float]:
+def _heights_between(values: Sequence[int]) -> list[float]:
     """Return values as fractions of the chart's height, scaled to show their differences."""
     if not any(values):
         return []
@@ -328,7 +328,7 @@ def _base(values: Sequence[int]) -> float:
     return -low / (high - low) if high > low else 0.0
 
 
-def _around(values: Sequence[int]) -> list[float]:
+def _heights_around_zero(values: Sequence[int]) -> list[float]:
     """Return values as fractions of the chart's height, with zero at the base."""
     low, high = min([0, *values]), max([0, *values])
     return [(each - low) / (high - low) for each in values] if high > low else []

@@ -26,7 +26,7 @@ from billfold.platform.errors import InvariantError
 from billfold.platform.ids import command_id
 from billfold.reports import downloads
 from billfold.reports.downloads import KeptFile
-from billfold.reports.entries.reader import Wanted, current_position, list_entries, read_current, read_statement
+from billfold.reports.entries.reader import StatementRange, current_position, list_entries, read_current, read_statement
 from billfold.reports.entries.store import position_of
 from billfold.reports.entries.types import AccountStatement, AccountType, LedgerPosition
 from billfold.reports.printing import PrintedDocument, Subject, bank_of, print_signed, recipient_of
@@ -105,12 +105,12 @@ async def make_month(bank: Bank, month: Month) -> AsyncIterator[Progress]:
         for each in asyncio.as_completed([make(one) for one in batch if _item(one, month) not in aside.waiting]):
             made += await each
             yield Progress(made, len(failed))
-    await _finish(bank, month, aside, failed=failed)
+    await _finish_month(bank, month, aside, failed=failed)
     if made or failed:
         log.info("statements_made", month=month.key, made=made, failed=len(failed))
 
 
-async def _finish(bank: Bank, month: Month, aside: PutAside, *, failed: dict[str, Exception]) -> None:
+async def _finish_month(bank: Bank, month: Month, aside: PutAside, *, failed: dict[str, Exception]) -> None:
     of_month = {item: tries for item, tries in aside.due.items() if item.endswith(month.key)}
     await aside._replace(due=of_month).record(bank.pool, failed, wall_now())
     for item, error in failed.items():
@@ -154,7 +154,7 @@ async def make_statements(bank: Bank, customer_id: UUID, month: Month) -> int:
     if not due:
         return 0
     issue = await _issue(bank, customer_id, await bank.now())
-    made = [await _make(bank, Draft(customer_id, *each, month, issue)) for each in due]
+    made = [await _make_statement(bank, Draft(customer_id, *each, month, issue)) for each in due]
     return await write_statements(bank, made, f"Statements of {month.name}")
 
 
@@ -169,7 +169,7 @@ async def correct_statements(
         made = list[MadeStatement]()
         for row in latest:
             issue = await _issue(bank, customer_id, now, version=row.version + 1, reason=reason)
-            made.append(await _make(bank, _draft(row, issue)))
+            made.append(await _make_statement(bank, _draft(row, issue)))
         await write_statements(bank, made, f"Corrected statements of {month.name}")
         rows += (each.row for each in made)
         changed = [each.row for each, row in zip(made, latest, strict=True) if each.row.closing != row.closing]
@@ -185,7 +185,7 @@ async def print_again(bank: Bank, row: StatementRow) -> bytes:
     """Return a monthly statement printed from today's ledger, up to the statement's last entry."""
     issue = await _issue(bank, row.customer_id, row.created_at, version=row.version, reason=row.reason)
     position = await position_of(bank.pool, row.customer_id, row.entry_no)
-    statement, document = await _compose(bank, _draft(row, issue), position)
+    statement, document = await _compose_statement(bank, _draft(row, issue), position)
     return await print_signed(bank, document, _subject(statement))
 
 
@@ -205,10 +205,10 @@ def _draft(row: StatementRow, issue: Issue) -> Draft:
     return Draft(row.customer_id, row.pocket_id, row.type, Month.parse(row.key), issue)
 
 
-async def _make(bank: Bank, draft: Draft) -> MadeStatement:
+async def _make_statement(bank: Bank, draft: Draft) -> MadeStatement:
     # Executes work that is due by the end of the month, which a replica cannot.
     position = await current_position(bank, draft.customer_id, draft.month.next.starts_at)
-    statement, document = await read_current(bank, lambda reading: _compose(reading, draft, position))
+    statement, document = await read_current(bank, lambda reading: _compose_statement(reading, draft, position))
     await _require_continuity(bank, draft, statement.opening.value)
     pdf = await print_signed(bank, document, _subject(statement))
     row = StatementRow(
@@ -250,10 +250,12 @@ async def _require_continuity(bank: Bank, draft: Draft, opening: int) -> None:
         raise InvariantError("A statement does not begin where the last one ended: correct the last one.", **values)
 
 
-async def _compose(bank: Bank, draft: Draft, position: LedgerPosition) -> tuple[AccountStatement, PrintedDocument]:
+async def _compose_statement(
+    bank: Bank, draft: Draft, position: LedgerPosition
+) -> tuple[AccountStatement, PrintedDocument]:
     month = draft.month
     account = (draft.customer_id, draft.pocket_id, AccountType(draft.type))
-    wanted = Wanted(*account, month.first_day, month.last_day, now=month.due_at, position=position)
+    wanted = StatementRange(*account, month.first_day, month.last_day, now=month.due_at, position=position)
     statement = await read_statement(bank, wanted)
     if draft.type == StatementType.BANK:
         lines = PaymentLines()

@@ -224,7 +224,7 @@ def years_due(first: int | None, finished: Container[int], now: datetime) -> lis
     return [year for year in range(first or now.year, now.year) if year not in finished and due_at(year) <= now]
 
 
-class _Rest:
+class _Remainder:
     """Units and cents that are not used yet; the parts taken add up to the whole."""
 
     __slots__ = ("cents", "units")
@@ -245,8 +245,8 @@ class _TradeRest:
     __slots__ = ("basis", "cost", "money")
 
     def __init__(self, trade: LotMovement) -> None:
-        self.money = _Rest(trade.trade_units, trade.notional)
-        self.basis = _Rest(trade.trade_units, trade.tax_basis)
+        self.money = _Remainder(trade.trade_units, trade.notional)
+        self.basis = _Remainder(trade.trade_units, trade.tax_basis)
         self.cost = 0
 
 
@@ -255,7 +255,7 @@ class LotReplay:
 
     def __init__(self, maturity_of: Callable[[str], date]) -> None:
         self._maturity_of = maturity_of
-        self._lots: defaultdict[int, _Rest] = defaultdict(_Rest)
+        self._lots: defaultdict[int, _Remainder] = defaultdict(_Remainder)
         self._trades: dict[UUID, _TradeRest] = {}
 
     def play(self, movement: LotMovement) -> Disposal | None:

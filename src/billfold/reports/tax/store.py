@@ -21,7 +21,7 @@ from billfold.audit.record import audited
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory import find_customer
 from billfold.ledger.types import Origin
-from billfold.onboarding.applications import store as application_store
+from billfold.onboarding.applications import store
 from billfold.onboarding.applications.content import open_application
 from billfold.onboarding.applications.forms import AnyForm, IndividualForm
 from billfold.platform.clock import wall_now
@@ -87,7 +87,7 @@ async def open_recipient(bank: Bank, status: TaxStatus) -> Recipient:
 
 async def _find_form(bank: Bank, customer_id: UUID) -> AnyForm | None:
     """Return the customer's application form; None if it has none, or if it was destroyed."""
-    row = await application_store.find_by_applicant(bank.pool, customer_id)
+    row = await store.find_by_applicant(bank.pool, customer_id)
     if row is None:
         return None
     try:

@@ -159,7 +159,7 @@ async def make_forms(bank: Bank, customer_id: UUID, year: int) -> int:
     reading = await read_tax_years(bank, customer_id, year)
     made = await store.list_forms(bank.pool, customer_id, year)
     drafts = [_Draft(form, each) for each in reading.years for form in each.forms if (each.pocket_id, form) not in made]
-    return len(await _make(bank, reading, drafts, title=f"Tax forms of {year}")) if drafts else 0
+    return len(await _make_forms(bank, reading, drafts, title=f"Tax forms of {year}")) if drafts else 0
 
 
 async def correct_forms(bank: Bank, customer_id: UUID, year: int, reason: str) -> list[StatementRow]:
@@ -170,10 +170,10 @@ async def correct_forms(bank: Bank, customer_id: UUID, year: int, reason: str) -
         _Draft(form, years.get(pocket_id) or TaxYear(pocket_id, year, [], 0), made.version + 1, reason)
         for (pocket_id, form), made in (await store.list_forms(bank.pool, customer_id, year)).items()
     ]
-    return await _make(bank, reading, drafts, title=f"Corrected tax forms of {year}") if drafts else []
+    return await _make_forms(bank, reading, drafts, title=f"Corrected tax forms of {year}") if drafts else []
 
 
-async def _make(bank: Bank, reading: TaxReading, drafts: Sequence[_Draft], title: str) -> list[StatementRow]:
+async def _make_forms(bank: Bank, reading: TaxReading, drafts: Sequence[_Draft], title: str) -> list[StatementRow]:
     customer_id = reading.status.customer_id
     ends_at = year_bounds(drafts[0].year.year)[1]
     recipient = await open_recipient(bank, reading.status)
@@ -196,12 +196,12 @@ async def _make(bank: Bank, reading: TaxReading, drafts: Sequence[_Draft], title
         )
         subject = Subject(customer_id, pocket_id, account.name, ends_at, reading.position)
         pdf = await print_signed(bank, compose_form(draft.form, draft.year, issue), subject)
-        made.append(await _keep(bank, reading, draft, pdf=pdf, issue=issue))
+        made.append(await _store_form(bank, reading, draft, pdf=pdf, issue=issue))
     await write_statements(bank, made, title)
     return [each.row for each in made]
 
 
-async def _keep(bank: Bank, reading: TaxReading, draft: _Draft, pdf: bytes, issue: FormIssue) -> MadeStatement:
+async def _store_form(bank: Bank, reading: TaxReading, draft: _Draft, pdf: bytes, issue: FormIssue) -> MadeStatement:
     year, version = draft.year.year, draft.version
     row = StatementRow(
         customer_id=reading.status.customer_id,

@@ -16,7 +16,7 @@ import structlog
 
 from billfold.cli.context import CliError
 from billfold.cli.python_process import python_command
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Direction, ScheduledJob
 from billfold.payments.cards.authorizations.commands import AuthorizationStatus, Merchant
@@ -179,11 +179,11 @@ def interchange_of(amount: int, direction: Direction) -> int:
     return cents if direction == Direction.DEBIT else -cents
 
 
-async def present(bank: Bank, record: RecordOfCard, settles_on: date) -> None:
+async def present_record(bank: Bank, record: RecordOfCard, settles_on: date) -> None:
     """Store a record for the file of its settlement date. The same record is sent once."""
     await asyncio.to_thread(_append, _kept(bank, settles_on), msgspec.json.encode(record) + b"\n")
     at = et_instant(settles_on, SENT_AT)
-    await jobs_store.schedule(
+    await scheduler.schedule(
         bank.pool, [ScheduledJob(CYCLE_JOB, command_id("card-cycle", str(settles_on)), None, at=at)]
     )
 
@@ -191,7 +191,7 @@ async def present(bank: Bank, record: RecordOfCard, settles_on: date) -> None:
 async def schedule_clearing(bank: Bank, customer_id: UUID, authorization_id: UUID, settles_on: date) -> None:
     """Claim a purchase as its merchant on its settlement date."""
     job = ScheduledJob(CLEARING_JOB, authorization_id, customer_id, at=et_instant(settles_on, CLAIMED_AT))
-    await jobs_store.schedule(bank.pool, [job])
+    await scheduler.schedule(bank.pool, [job])
 
 
 async def claim_swipe(bank: Bank, job: ScheduledJob) -> None:
@@ -208,7 +208,7 @@ async def claim_swipe(bank: Bank, job: ScheduledJob) -> None:
         merchant=msgspec.json.decode(held.merchant, type=Merchant),
     )
     if held.status == AuthorizationStatus.PENDING and held.remaining and not held.cleared:
-        await present(bank, record, settles_on)
+        await present_record(bank, record, settles_on)
         await book_record(bank, record, job.customer_id, settles_on)
 
 

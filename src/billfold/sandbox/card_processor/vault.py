@@ -196,7 +196,7 @@ def answer(vault: CardVault, request: VaultRequest) -> dict[str, Any]:
         return {"error": "card or method", "reason": ""}
 
 
-def _issue(vault: CardVault, request: VaultRequest) -> dict[str, Any]:
+def _issue_card(vault: CardVault, request: VaultRequest) -> dict[str, Any]:
     assert request.on is not None
     card = vault.issue(request.card_id, request.on)
     return {"last_four": card.pan[-4:], "expires_on": card.expires_on}
@@ -204,7 +204,7 @@ def _issue(vault: CardVault, request: VaultRequest) -> dict[str, Any]:
 
 _METHODS: Final[Mapping[str, Callable[[CardVault, VaultRequest], Any]]] = MappingProxyType(
     {
-        "issue": _issue,
+        "issue": _issue_card,
         "encrypt_detail": lambda vault, request: vault.encrypt_detail(request.card_id, request.value, request.padding),
         "pin_key": lambda vault, _: vault.pin_key(),
         "set_status": lambda vault, request: vault.set_status(request.card_id, request.value),

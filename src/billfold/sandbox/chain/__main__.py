@@ -72,7 +72,7 @@ class Nodes:
             body: dict[str, Any] = {"jsonrpc": "2.0", "id": request.get("id")}
             try:
                 result = self._result(method, params, fault)
-                return HTTPStatus.OK, body | {"result": _lied(result) if fault == NodeFault.LIE else result}
+                return HTTPStatus.OK, body | {"result": _alter_answer(result) if fault == NodeFault.LIE else result}
             except ChainRefusal as error:
                 return HTTPStatus.OK, body | {"error": {"code": _REFUSED, "message": str(error)}}
             except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -184,10 +184,10 @@ class Nodes:
         return True
 
 
-def _lied(result: Any) -> Any:  # noqa: ANN401 - any JSON
+def _alter_answer(result: Any) -> Any:  # noqa: ANN401 - any JSON
     """Return an answer with altered block hashes and larger amounts."""
     if isinstance(result, list):
-        return [_lied(each) for each in result]
+        return [_alter_answer(each) for each in result]
     if not isinstance(result, dict):
         return result
     shown = dict(result)

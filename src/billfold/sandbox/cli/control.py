@@ -149,7 +149,7 @@ async def set_clock(
 ) -> None:
     """Move the clock forward to an instant."""
     at = _instant(to)
-    print_clock(await _walk(bank, lambda stepper: stepper.set_to(at)))
+    print_clock(await _move_clock(bank, lambda stepper: stepper.set_to(at)))
 
 
 @clock_commands.command("advance --business-days 3", "advance --hours 2")
@@ -167,9 +167,9 @@ async def advance(
             "The duration is ambiguous.", "Give --business-days, or one or more of --days, --hours and --seconds."
         )
     if business_days:
-        print_clock(await _walk(bank, lambda stepper: stepper.advance_business_days(business_days)))
+        print_clock(await _move_clock(bank, lambda stepper: stepper.advance_business_days(business_days)))
     else:
-        print_clock(await _walk(bank, lambda stepper: stepper.advance(by)))
+        print_clock(await _move_clock(bank, lambda stepper: stepper.advance(by)))
 
 
 @clock_commands.command("next", "next maturity")
@@ -177,7 +177,7 @@ async def next_event(
     bank: Bank, kind: Annotated[EventKind | None, typer.Argument(help="The kind of event; any without it.")] = None
 ) -> None:
     """Move the clock to the next instant at which work is due, or to the next event of a kind."""
-    print_clock(await _walk(bank, lambda stepper: stepper.advance_to_next_event(kind)))
+    print_clock(await _move_clock(bank, lambda stepper: stepper.advance_to_next_event(kind)))
 
 
 @clock_commands.command("freeze")
@@ -204,7 +204,7 @@ def print_clock(clock_face: ClockStatus) -> None:
     console.print(key_value_table(rows))
 
 
-async def _walk(bank: Bank, move: Callable[[ClockStepper], Awaitable[ClockStatus]]) -> ClockStatus:
+async def _move_clock(bank: Bank, move: Callable[[ClockStepper], Awaitable[ClockStatus]]) -> ClockStatus:
     """Move the clock and show its progress; a signal ends the walk at the instant that it has reached."""
     stop = stop_on_signals()
     with console.status("") as progress:

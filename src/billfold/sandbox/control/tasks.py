@@ -62,7 +62,7 @@ class Progress:
             self._task.steps[-1].status = status
 
 
-class Surroundings(Protocol):
+class SandboxServices(Protocol):
     """The services of the sandbox's process that tasks use."""
 
     def without_counterparts(self) -> AbstractAsyncContextManager[None]:
@@ -81,7 +81,7 @@ class Surroundings(Protocol):
 class SandboxTasks:
     """The tasks of one sandbox."""
 
-    def __init__(self, copies: BankCopies, surroundings: Surroundings) -> None:
+    def __init__(self, copies: BankCopies, surroundings: SandboxServices) -> None:
         self._copies = copies
         self._surroundings = surroundings
         self._tasks: dict[UUID, SandboxTask] = {}
@@ -227,7 +227,7 @@ class RunningSandbox:
 
     def without_counterparts(self) -> AbstractAsyncContextManager[None]:
         """Stop the card processor and the local chain for the duration of the block."""
-        return self._supervisor.without(CARD_PROCESSOR, LOCAL_CHAIN)
+        return self._supervisor.stopped_children(CARD_PROCESSOR, LOCAL_CHAIN)
 
     async def upgrade(self, dsn: str) -> None:
         """Migrate a database of an earlier release to this one."""

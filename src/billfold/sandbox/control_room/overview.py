@@ -99,7 +99,7 @@ def _sign_ins(state_dir: Path) -> list[SimpleNamespace]:
     ]
 
 
-async def _begin(
+async def _start_task(
     room: ControlRoom,
     sent: Awaitable[Any],
     shown: Callable[[Any], PageResponse] = lambda task: redirect(f"{PATH}/tasks/{task.id}"),
@@ -120,10 +120,10 @@ async def move_clock(move: str, room: InRoom) -> PageResponse:
         happened = ",".join(f"{kind}.{count}" for kind, count in moved.happened.items())
         return redirect(f"{PATH}?happened={happened or 'nothing'}" if move in {"next", "advance", "set"} else PATH)
 
-    return await _begin(room, _move(room, move), shown)
+    return await _start_task(room, _move_clock(room, move), shown)
 
 
-async def _move(room: ControlRoom, move: str) -> clock.Clock:
+async def _move_clock(room: ControlRoom, move: str) -> clock.Clock:
     form = room.page.form
     body: dict[str, object] = {}
     if move not in _MOVES:
@@ -143,26 +143,26 @@ async def _move(room: ControlRoom, move: str) -> clock.Clock:
 async def make_fork(room: InRoom) -> PageResponse:
     """Start a copy of the bank."""
     name = room.page.form.get("name", "")
-    return await _begin(room, room.api.send(control.fork, {"name": name}, key=room.page.form_key))
+    return await _start_task(room, room.api.send(control.fork, {"name": name}, key=room.page.form_key))
 
 
 @post(f"{PATH}/forks/{{name:str}}/rewind", opt=PUBLIC)
 async def rewind_to_fork(name: str, room: InRoom) -> PageResponse:
     """Start the return to a copy."""
-    return await _begin(room, room.api.send(control.rewind, key=room.page.form_key, name=name))
+    return await _start_task(room, room.api.send(control.rewind, key=room.page.form_key, name=name))
 
 
 @post(f"{PATH}/forks/{{name:str}}/drop", opt=PUBLIC)
 async def drop_fork(name: str, room: InRoom) -> PageResponse:
     """Remove a copy."""
     dropped = room.api.send(control.drop_fork, key=room.page.form_key, name=name)
-    return await _begin(room, dropped, lambda _: redirect(PATH, done="fork-dropped"))
+    return await _start_task(room, dropped, lambda _: redirect(PATH, done="fork-dropped"))
 
 
 @post(f"{PATH}/reset", opt=PUBLIC)
 async def reset_bank(room: InRoom) -> PageResponse:
     """Start the return to the initial state."""
-    return await _begin(room, room.api.send(control.reset, key=room.page.form_key))
+    return await _start_task(room, room.api.send(control.reset, key=room.page.form_key))
 
 
 @get(f"{PATH}/tasks/{{task_id:str}}", opt=PUBLIC)
@@ -181,7 +181,7 @@ async def show_scenarios(room: InRoom) -> PageResponse:
 @post(f"{PATH}/scenarios/{{name:str}}/play", opt=PUBLIC)
 async def play_scenario(name: str, room: InRoom) -> PageResponse:
     """Start a scenario."""
-    return await _begin(room, room.api.send(control.play_scenario, key=room.page.form_key, name=name))
+    return await _start_task(room, room.api.send(control.play_scenario, key=room.page.form_key, name=name))
 
 
 @get(f"{PATH}/components", opt=PUBLIC)

@@ -31,7 +31,7 @@ from billfold.http.api import Identity
 from billfold.http.edge import AppWithLifespan
 from billfold.http.operations import Operation
 from billfold.http.raw_request import RawRequest
-from billfold.identity.partners import store as partner_store
+from billfold.identity.partners import store
 from billfold.identity.partners.caller import SignedRequestAuthenticator
 from billfold.identity.partners.rules import Credential
 from billfold.oauth.server.app import auth_document
@@ -236,8 +236,8 @@ def _room_of(api: PartnerApi, calls: SignedCalls) -> Callable[[PageContext], Awa
     async def enter(page: PageContext) -> ControlRoom:
         if not is_on_this_machine(page.request.client):
             raise Refused("forbidden", _ELSEWHERE)
-        partner = await partner_store.find_partner(page.pool, PARTNER)
-        user = await partner_store.find_partner_user(page.pool, PARTNER)
+        partner = await store.find_partner(page.pool, PARTNER)
+        user = await store.find_partner_user(page.pool, PARTNER)
         if partner is None or user is None:
             raise NotFound("This sandbox has no partner.")
         credential = Credential(

@@ -54,7 +54,7 @@ async def run_simulation(name: str, room: InRoom) -> PageResponse:
     """Run a simulation, and show the response."""
     simulation = _simulation(name)
     try:
-        answer = await _run(room, simulation, _sent(simulation.parameters, room.page.form))
+        answer = await _run_simulation(room, simulation, _form_values(simulation.parameters, room.page.form))
     except NotFound as missing:
         return await _show(room, simulation, wrong=missing.detail)
     except (InvalidInput, Refused) as wrong:
@@ -62,7 +62,7 @@ async def run_simulation(name: str, room: InRoom) -> PageResponse:
     return await _show(room, simulation, answer=answer)
 
 
-async def _run(room: ControlRoom, simulation: SandboxSimulation, sent: dict[str, Any]) -> str:
+async def _run_simulation(room: ControlRoom, simulation: SandboxSimulation, sent: dict[str, Any]) -> str:
     """Return the response of a simulation. Raises its problem if it is refused."""
     operation = _operation(simulation.name)
     in_path = {name: sent.pop(name, "") for name in operation.path_names}
@@ -98,7 +98,7 @@ async def _show(
     )
 
 
-def _sent(parameters: Sequence[SimulationParameter], form: Mapping[str, str]) -> dict[str, Any]:
+def _form_values(parameters: Sequence[SimulationParameter], form: Mapping[str, str]) -> dict[str, Any]:
     """Return the values of a form's fields, without omitted ones. Raises InvalidInput."""
     values = {each.name: _value(each, form.get(each.name, "")) for each in parameters}
     return {name: value for name, value in values.items() if value is not None}
@@ -108,7 +108,7 @@ def _sample(simulation: SandboxSimulation, fields: Sequence[Field]) -> str:
     """Return the body of the form, as far as it is valid."""
     in_body = [each for each in simulation.parameters if each.place == "body"]
     try:
-        body = _sent(in_body, {each.name: each.value for each in fields})
+        body = _form_values(in_body, {each.name: each.value for each in fields})
     except InvalidInput:
         return ""
     return msgspec.json.encode(body).decode() if body else ""

@@ -25,7 +25,7 @@ from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import NotFound, Refused
-from billfold.sandbox.forks.lease import end_pause, paused
+from billfold.sandbox.forks.lease import end_pause, pause_bank
 
 _MAINTENANCE = "postgres"
 _NAME_BYTES = 63
@@ -69,11 +69,11 @@ class Databases:
     async def copy(self, source: str, target: str) -> None:
         """Make `target` a copy of `source`, whose sessions are ended."""
         await self.drop(target)
-        await self._alone(source, f'CREATE DATABASE "{target}" TEMPLATE "{source}" STRATEGY WAL_LOG')
+        await self._execute_without_sessions(source, f'CREATE DATABASE "{target}" TEMPLATE "{source}" STRATEGY WAL_LOG')
 
     async def swap(self) -> None:
         """Rename the bank to the previous one, and the next one to the bank: both or nothing."""
-        await self._alone(
+        await self._execute_without_sessions(
             self.bank,
             f'ALTER DATABASE "{self.bank}" RENAME TO "{self.previous}"',
             f'ALTER DATABASE "{self.next}" RENAME TO "{self.bank}"',
@@ -100,7 +100,7 @@ class Databases:
         async with self._server() as conn:
             return int(await conn.fetchval("SELECT pg_database_size($1::text)", database))
 
-    async def _alone(self, database: str, *statements: str) -> None:
+    async def _execute_without_sessions(self, database: str, *statements: str) -> None:
         """Run an action that needs a database without sessions: those of tools that ignore pauses are ended."""
         async with self._server() as conn:
             for attempt in range(_ATTEMPTS):
@@ -358,7 +358,7 @@ class BankCopies:
     @asynccontextmanager
     async def pause(self) -> AsyncIterator[None]:
         """Keep the bank closed for the duration of the block. Raises Refused `sandbox-busy`."""
-        async with paused(self._state_dir, is_whole=lambda: self._is_whole):
+        async with pause_bank(self._state_dir, is_whole=lambda: self._is_whole):
             yield
 
     async def _check_disk(self, needed: int) -> None:

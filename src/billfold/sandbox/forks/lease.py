@@ -77,7 +77,7 @@ async def until_paused(state_dir: Path, stop: asyncio.Event) -> AsyncIterator[as
 
 
 @asynccontextmanager
-async def paused(state_dir: Path, *, is_whole: Callable[[], bool]) -> AsyncIterator[None]:
+async def pause_bank(state_dir: Path, *, is_whole: Callable[[], bool]) -> AsyncIterator[None]:
     """Keep the bank closed for the duration of the block. Raises Refused `sandbox-busy` if a process does not close it.
 
     The pause continues afterwards unless the bank `is_whole`: the next start of the sandbox completes it.

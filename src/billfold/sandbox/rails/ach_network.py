@@ -8,13 +8,13 @@ from itertools import groupby
 from typing import NamedTuple
 from uuid import UUID
 
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.ach import store as ach_entries
+from billfold.payments.ach import store as ach_store
 from billfold.payments.ach.commands import AchWay
 from billfold.payments.ach.inbound_files import AchFileProcessor
-from billfold.payments.ach.nacha import records as nacha_types
+from billfold.payments.ach.nacha import records
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.nacha.records import (
     AchFile,
@@ -25,7 +25,7 @@ from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.ach.rules import windows
 from billfold.payments.ach.store import NumberedFile
 from billfold.payments.deposits.rules import IncomingAch
-from billfold.payments.files import store as files_store
+from billfold.payments.files import store as file_store
 from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
 from billfold.payments.files.store import read_content
 from billfold.platform.dates import ET
@@ -45,11 +45,11 @@ class SimulatedAchNetwork:
     async def schedule_answer(self, bank: Bank, file: NumberedFile) -> None:
         """Let the simulated banks answer a file of ours before business opens after it settled."""
         at = windows.returns_expected_at(file.settles_at or file.made_at, bank.calendars)
-        await jobs_store.schedule(bank.pool, [ScheduledJob(SIMULATED_ANSWER, file.file_id, None, at=at)])
+        await scheduler.schedule(bank.pool, [ScheduledJob(SIMULATED_ANSWER, file.file_id, None, at=at)])
 
     async def answer(self, bank: Bank, at: ScheduledJob) -> None:
         """Answer a file of ours like its receiving banks, and deliver the answer."""
-        file = await files_store.find_file(bank.pool, at.object_id)
+        file = await file_store.find_file(bank.pool, at.object_id)
         exchange = _network_side(bank)
         content = await exchange.read(file.name)
         content = content or await read_content(bank, file.file_id)
@@ -103,7 +103,7 @@ def _to_minute(now: datetime) -> datetime:
 
 async def _sent_entry(bank: Bank, ach_id: UUID) -> SentEntry:
     """Return an entry as it is in our file. Raises Refused if it was not sent."""
-    entry = await ach_entries.get_entry(bank.pool, ach_id)
+    entry = await ach_store.get_entry(bank.pool, ach_id)
     sent = None
     if entry.file_id is not None and entry.way == AchWay.ORIGINATION:
         sent_file = read_file(await read_content(bank, entry.file_id))
@@ -177,7 +177,7 @@ def return_file(returns: Iterable[tuple[SentEntry, str]], to: str, at: datetime)
 
 def noc_file(sent: SentEntry, code: str, corrected: str, to: str, at: datetime) -> AchFile:
     """Return a file with a notification of change for an entry."""
-    addendum = nacha_types.NocAddenda(
+    addendum = records.NocAddenda(
         change_code=code,
         original_entry_trace_number=sent.entry.trace_number,
         original_receiving_dfi_identification=sent.entry.routing_number[:8],
@@ -220,28 +220,28 @@ def _code(sent: SentEntry) -> str | None:
     return None
 
 
-def _return(sent: SentEntry, code: str) -> nacha_types.ReturnAddenda:
-    return nacha_types.ReturnAddenda(
+def _return(sent: SentEntry, code: str) -> records.ReturnAddenda:
+    return records.ReturnAddenda(
         return_reason_code=code,
         original_entry_trace_number=sent.entry.trace_number,
         original_receiving_dfi_identification=sent.entry.routing_number[:8],
     )
 
 
-def _file_of(answers: Iterable[tuple[SentEntry, nacha_types.Addenda]], to: str, at: datetime) -> AchFile:
+def _file_of(answers: Iterable[tuple[SentEntry, records.Addenda]], to: str, at: datetime) -> AchFile:
     batches: list[Batch] = []
     for (batch, bank), group in groupby(answers, _batch_and_bank):
         is_noc = False
         entries = []
         for number, (sent, addendum) in enumerate(group, start=1):
-            is_noc = isinstance(addendum, nacha_types.NocAddenda)
+            is_noc = isinstance(addendum, records.NocAddenda)
             entries.append(_answer_entry(sent.entry, addendum, to, trace=_trace(bank, len(batches), number)))
         batches.append(
             Batch(
                 batch_number=len(batches) + 1,
                 company_name=batch.company_name,
                 company_identification=batch.company_identification,
-                standard_entry_class_code=nacha_types.NOC_ENTRY_CLASS if is_noc else batch.standard_entry_class_code,
+                standard_entry_class_code=records.NOC_ENTRY_CLASS if is_noc else batch.standard_entry_class_code,
                 company_entry_description=batch.company_entry_description,
                 effective_entry_date=at.date(),
                 originating_dfi_identification=bank,
@@ -252,7 +252,7 @@ def _file_of(answers: Iterable[tuple[SentEntry, nacha_types.Addenda]], to: str, 
     return _file(tuple(batches), to, at)
 
 
-def _batch_and_bank(answer: tuple[SentEntry, nacha_types.Addenda]) -> tuple[Batch, str]:
+def _batch_and_bank(answer: tuple[SentEntry, records.Addenda]) -> tuple[Batch, str]:
     sent, _ = answer
     return sent.batch, sent.entry.routing_number[:8]
 
@@ -261,12 +261,12 @@ def _trace(bank: str, batch: int, number: int) -> str:
     return f"{bank}{batch * 1000 + number:07}"
 
 
-def _answer_entry(entry: Entry, addendum: nacha_types.Addenda, to: str, trace: str) -> Entry:
+def _answer_entry(entry: Entry, addendum: records.Addenda, to: str, trace: str) -> Entry:
     return Entry(
         transaction_code=entry.transaction_code[0] + ("6" if entry.is_debit else "1"),
         routing_number=to,
         dfi_account_number=entry.dfi_account_number,
-        amount=0 if isinstance(addendum, nacha_types.NocAddenda) else entry.amount,
+        amount=0 if isinstance(addendum, records.NocAddenda) else entry.amount,
         individual_name=entry.individual_name,
         individual_identification_number=entry.individual_identification_number,
         trace_number=trace,

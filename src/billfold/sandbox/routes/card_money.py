@@ -8,8 +8,7 @@ import msgspec
 from billfold.http.schemas import one_of
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.payments.cards.authorizations import commands as authorization_types
-from billfold.payments.cards.authorizations import store
+from billfold.payments.cards.authorizations import commands, store
 from billfold.payments.cards.authorizations.commands import (
     Merchant,
     NetworkReference,
@@ -25,7 +24,7 @@ from billfold.payments.cards.worker import release_hold
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import derive
-from billfold.sandbox.card_processor.launch import interchange_of, present, schedule_clearing
+from billfold.sandbox.card_processor.launch import interchange_of, present_record, schedule_clearing
 from billfold.sandbox.routes.operations import derived_id, request_id, sandbox_post
 
 SETTLES_AFTER = 2
@@ -58,7 +57,7 @@ class CardPurchase(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     amount_usdc: Cents
     network_reference: NetworkReference | None = None
     merchant: Merchant = SHOP
-    entry_mode: authorization_types.EntryMode = authorization_types.EntryMode.ECOMMERCE
+    entry_mode: commands.EntryMode = commands.EntryMode.ECOMMERCE
     cash_usdc: Annotated[int, msgspec.Meta(ge=0, le=999_999_999_999)] = 0
     is_partial_allowed: bool = False
     is_purchase_only_allowed: bool = False
@@ -124,9 +123,9 @@ class GenerateCard(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class CardDecision(msgspec.Struct, kw_only=True):
     """The decision of the bank, and the reference under which the purchase continues."""
 
-    decision: Annotated[str, one_of(*authorization_types.Decision)]
+    decision: Annotated[str, one_of(*commands.Decision)]
     approved_amount: int
-    reason: Annotated[str, one_of(*authorization_types.DeclineReason)] | None
+    reason: Annotated[str, one_of(*commands.DeclineReason)] | None
     network_reference: str
 
 
@@ -146,11 +145,11 @@ async def swipe_card(caller: Caller, bank: Bank, data: CardSwipe) -> CardDecisio
     owner, card_id = await caller.owned(bank, "card", data.card_id)
     if (await get_card(bank.pool, owner, card_id)).type != CardType.VIRTUAL:
         raise Refused("card-type-mismatch", "Only virtual cards are swiped here.")
-    decision = await _send(caller, bank, MessageType.AUTHORIZATION, data)
+    decision = await _send_message(caller, bank, MessageType.AUTHORIZATION, data)
     if decision.approved_amount:
         settles_on = bank.calendars.add_fed_days(et_date(caller.now), SETTLES_AFTER)
         await schedule_clearing(
-            bank, owner, authorization_types.authorization_id_of(card_id, decision.network_reference), settles_on
+            bank, owner, commands.authorization_id_of(card_id, decision.network_reference), settles_on
         )
     return decision
 
@@ -158,19 +157,19 @@ async def swipe_card(caller: Caller, bank: Bank, data: CardSwipe) -> CardDecisio
 @sandbox_post("card-authorization/", name="sandbox_card_authorization", moves_money=True, refuses=("not-found",))
 async def authorize(caller: Caller, bank: Bank, data: CardPurchase) -> CardDecision:
     """Send an authorization, or the advice of one, as a terminal would."""
-    return await _send(caller, bank, MessageType.ADVICE if data.is_advice else MessageType.AUTHORIZATION, data)
+    return await _send_message(caller, bank, MessageType.ADVICE if data.is_advice else MessageType.AUTHORIZATION, data)
 
 
 @sandbox_post("card-increment/", name="sandbox_card_increment", moves_money=True, refuses=("not-found",))
 async def increment(caller: Caller, bank: Bank, data: CardIncrement) -> CardDecision:
     """Hold more for a purchase."""
-    return await _send(caller, bank, MessageType.INCREMENT, data)
+    return await _send_message(caller, bank, MessageType.INCREMENT, data)
 
 
 @sandbox_post("card-reversal/", name="sandbox_card_reversal", moves_money=True, refuses=("not-found",))
 async def reverse(caller: Caller, bank: Bank, data: CardReversal) -> CardDecision:
     """Reverse a purchase, or part of it, before it is cleared."""
-    return await _send(caller, bank, MessageType.REVERSAL, data)
+    return await _send_message(caller, bank, MessageType.REVERSAL, data)
 
 
 @sandbox_post("card-hold-expiry/", name="sandbox_card_hold_expiry", moves_money=True, refuses=("not-found",))
@@ -186,13 +185,13 @@ async def expire(caller: Caller, bank: Bank, data: CardHold) -> None:
 @sandbox_post("card-clearing/", name="sandbox_card_clearing", moves_money=True, refuses=("not-found",))
 async def clear(caller: Caller, bank: Bank, data: CardClearing) -> BookedCardRecord:
     """Clear a purchase: the held amount, less, more, in parts, late, or without any hold."""
-    return await _book(caller, bank, Presentment, data.card_id, **_fields_of(data))
+    return await _book_record(caller, bank, Presentment, data.card_id, **_fields_of(data))
 
 
 @sandbox_post("card-refund/", name="sandbox_card_refund", moves_money=True, refuses=("not-found", "pocket-not-open"))
 async def refund(caller: Caller, bank: Bank, data: CardRefund) -> BookedCardRecord:
     """Refund to a card."""
-    return await _book(caller, bank, Refund, data.card_id, **_fields_of(data))
+    return await _book_record(caller, bank, Refund, data.card_id, **_fields_of(data))
 
 
 @sandbox_post(
@@ -217,7 +216,7 @@ async def represent(caller: Caller, bank: Bank, data: CardDispute) -> BookedCard
     return await _dispute(caller, bank, Representment, data)
 
 
-async def _send(
+async def _send_message(
     caller: Caller, bank: Bank, kind: MessageType, data: CardSwipe | CardPurchase | CardIncrement | CardReversal
 ) -> CardDecision:
     _, card_id = await caller.owned(bank, "card", data.card_id)
@@ -246,10 +245,12 @@ async def _dispute(
     owner, _ = await caller.owned(bank, "card", data.card_id)
     purchase = await store.get_payment(bank.pool, owner, data.record_id)
     amount = data.amount_usdc or purchase.amount
-    return await _book(caller, bank, kind, data.card_id, amount=amount, original_record_id=data.record_id, **fields)
+    return await _book_record(
+        caller, bank, kind, data.card_id, amount=amount, original_record_id=data.record_id, **fields
+    )
 
 
-async def _book(
+async def _book_record(
     caller: Caller, bank: Bank, kind: type[RecordOfCard], named: UUID, *, amount: int, **fields: Any
 ) -> BookedCardRecord:
     """Book a record at once; the processor lists it in the file of its settlement date."""
@@ -263,7 +264,7 @@ async def _book(
         **fields,
     )
     outcome = await book_record(bank, record, owner, settles_on)
-    await present(bank, record, settles_on)
+    await present_record(bank, record, settles_on)
     return msgspec.convert(
         {name: outcome[name] for name in ("record_id", "transaction_id")}, BookedCardRecord, strict=False
     )

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.agreements.commands import AcceptedBy, Consent
+from billfold.accounts.agreements.rules import AcceptedBy, Consent
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import DecideVerification, ExpireVerification
 from billfold.accounts.customers.commands import EnrolCustomer, SetCustomerState

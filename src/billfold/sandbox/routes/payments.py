@@ -8,15 +8,14 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import PaymentKeys
+from billfold.data_keys.keys import PartyField, PaymentKeys
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
 from billfold.payments.custody.rules import DeliverBills, ReceiveBills
-from billfold.payments.deposits.inbound import receive
+from billfold.payments.deposits.inbound import receive_payment
 from billfold.platform.database.connection import Pool
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.sandbox.rails.ach_network import ach_credit
@@ -69,7 +68,7 @@ async def fund(caller: Caller, bank: Bank, data: FundRequest) -> None:
     for nth in range(data.count):
         ach_id = derived_id(bank, caller, nth)
         credit = ach_credit(bank.seed, ach_id, to._asdict(), amount=data.amount_usdc, company_name=data.company_name)
-        await receive(bank, credit)
+        await receive_payment(bank, credit)
 
 
 @sandbox_post("wire/", name="sandbox_wire", moves_money=True, refuses=("not-found", "no-open-portal"))

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from billfold.bills.rules import fees
 from billfold.events import kinds
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import BANK_ROLE, Book, fee_due, refresh_due
 from billfold.ledger.book.draft import Lot, PocketBook
 from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
@@ -37,7 +37,7 @@ class RescheduleDueWork(Command, frozen=True, kw_only=True):
     needs_identifiers = False
 
 
-def mature(book: Book, pocket: PocketBook, ctx: Context) -> None:
+def mature_lots(book: Book, pocket: PocketBook, ctx: Context) -> None:
     """Redeem every lot whose maturity has come and reinvest the proceeds, in one journal entry.
 
     A pocket without a reinvestment strategy keeps the proceeds as uninvested cash.
@@ -74,7 +74,7 @@ def _redeem(book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list
     pocket.realised += par - earnings
     if pocket.reinvestment_weeks is None:
         pocket.uninvested += par
-    trade_id = record.trade(
+    trade_id = recording.trade(
         book,
         pocket,
         ctx,
@@ -89,7 +89,7 @@ def _redeem(book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list
         settles_on=book.business_date,
     )
     payload = kinds.MaturityPayload(trade_id=trade_id, pocket_id=pocket.pocket_id, cusip=cusip)
-    record.event(book, ctx, kinds.TRADE_MATURITY, payload=payload)
+    recording.event(book, ctx, kinds.TRADE_MATURITY, payload=payload)
 
 
 Step = Callable[["Book", "PocketBook", "Context"], None]
@@ -115,11 +115,11 @@ def catch_up(book: Book, ctx: Context) -> int:
         then = ctx.at(max(due, book.booked_at))
         for pocket in sorted(book.pockets.values(), key=lambda p: p.pocket_id.bytes):
             if pocket.due_at is not None and pocket.due_at <= due:
-                _run(book, pocket, then, due=due)
+                _run_due_work(book, pocket, then, due=due)
                 done += 1
 
 
-def _run(book: Book, pocket: PocketBook, ctx: Context, due: datetime) -> None:
+def _run_due_work(book: Book, pocket: PocketBook, ctx: Context, due: datetime) -> None:
     for name, is_due, step in _STEPS:
         if is_due(pocket, ctx.calendars, due):
             ctx.serve(command_id(f"due:{name}:{due.isoformat()}", pocket.pocket_id))
@@ -129,7 +129,7 @@ def _run(book: Book, pocket: PocketBook, ctx: Context, due: datetime) -> None:
     book.touch(pocket)
 
 
-def _charge(book: Book, pocket: PocketBook, ctx: Context) -> None:
+def _charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> None:
     if pocket.lots or pocket.cash.balance:
         roll_business_day(book, pocket, ctx)
         book.begin(JournalKind.FEE, ctx, settles_on=ctx.business_date)
@@ -144,7 +144,7 @@ def invest_waiting_cash(books: Books, cmd: InvestWaitingCash, ctx: Context) -> O
     book = book_of(books, cmd.customers[0])
     for pocket in book.pockets.values():
         if pocket.invest_at is not None:
-            _invest(book, pocket, ctx)
+            _invest_cash(book, pocket, ctx)
     return {}
 
 
@@ -158,7 +158,7 @@ def reschedule_due_work(books: Books, cmd: RescheduleDueWork, ctx: Context) -> O
     return {}
 
 
-def _invest(book: Book, pocket: PocketBook, ctx: Context) -> None:
+def _invest_cash(book: Book, pocket: PocketBook, ctx: Context) -> None:
     book.touch(pocket)
     if plan_purchase(pocket, ctx) is None:
         return
@@ -168,7 +168,7 @@ def _invest(book: Book, pocket: PocketBook, ctx: Context) -> None:
     book.close()
 
 
-def _close(book: Book, pocket: PocketBook, ctx: Context) -> None:
+def _end_day(book: Book, pocket: PocketBook, ctx: Context) -> None:
     """Close the day on which the pocket moved; emptied lots of matured bills leave the book."""
     matures_at = ctx.calendars.matures_at
     book.retire_lots(pocket, [lot for lot in pocket.emptied if matures_at(lot.maturity) <= ctx.now])
@@ -177,8 +177,12 @@ def _close(book: Book, pocket: PocketBook, ctx: Context) -> None:
 
 # In the order in which simultaneous steps happen.
 _STEPS: tuple[tuple[str, Callable[[PocketBook, Calendars, datetime], bool], Step], ...] = (
-    ("close", lambda p, c, due: p.last_activity_date is not None and c.closes_at(p.last_activity_date) <= due, _close),
-    ("charge", lambda p, c, due: fee_due(p, c) <= due, _charge),
-    ("mature", lambda p, c, due: bool(p.lots) and c.matures_at(p.lots[0].maturity) <= due, mature),
-    ("invest", lambda p, _, due: p.invest_at is not None and p.invest_at <= due, _invest),
+    (
+        "close",
+        lambda p, c, due: p.last_activity_date is not None and c.closes_at(p.last_activity_date) <= due,
+        _end_day,
+    ),
+    ("charge", lambda p, c, due: fee_due(p, c) <= due, _charge_fee),
+    ("mature", lambda p, c, due: bool(p.lots) and c.matures_at(p.lots[0].maturity) <= due, mature_lots),
+    ("invest", lambda p, _, due: p.invest_at is not None and p.invest_at <= due, _invest_cash),
 )

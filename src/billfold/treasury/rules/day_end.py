@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 from billfold.bills.rules import fees
 from billfold.bills.rules.fees import ACCRUED_UNITS_PER_CENT
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook, to_json
 from billfold.ledger.book.postings import PocketSnapshot
@@ -91,7 +91,7 @@ def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> None:
     posting_no = pay_fee(book, pocket, ctx, due)
     pocket.fee_accrued -= due * ACCRUED_UNITS_PER_CENT
     group = ctx.ids.next_group()
-    record.transaction(
+    recording.transaction(
         book,
         pocket,
         posting_no=posting_no,

@@ -2,7 +2,7 @@
 
 from billfold.bills.rules import lots
 from billfold.bills.types import Bill
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.context import Context
@@ -49,7 +49,7 @@ def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = 
     lot = book.lot(pocket, bill.cusip, book.business_date, maturity=bill.maturity)
     book.post(book.internal_account(AccountKind.STREET, bill.cusip), lot, units)
     book.lot_in(pocket, lot, cost, earnings=cost)
-    record.trade(
+    recording.trade(
         book,
         pocket,
         ctx,

@@ -2,9 +2,9 @@
 
 from datetime import date
 
-from billfold.bills.rules import lots as lots_module
+from billfold.bills.rules import lots as bill_lots
 from billfold.bills.rules.lots import Sale
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import Lot, PocketBook
 from billfold.ledger.context import Context, SaleTerms
@@ -33,14 +33,14 @@ def raise_cash(book: Book, pocket: PocketBook, ctx: Context, need: int, *, terms
     if missing <= 0:
         return True
     worth = early - pocket.unsettled_discount if early else 0
-    sales = lots_module.plan_sale(pocket.lots, missing - worth, terms.price_of)
+    sales = bill_lots.plan_sale(pocket.lots, missing - worth, terms.price_of)
     if sales is None:
         return False
     if early:
         settle_early(book, pocket, ctx, need=missing)
     street = book.internal_account(AccountKind.STREET)
     for sale in sales:
-        _sell(book, pocket, ctx, sale=sale, settles_on=max(terms.settles_on, book.business_date))
+        _sell_lots(book, pocket, ctx, sale=sale, settles_on=max(terms.settles_on, book.business_date))
         book.post(street, pocket.cash, sale.proceeds_cents)
     if sales and terms.cash_on > ctx.pricing_day:
         add_unsettled(book, pocket, ctx, _proceeds(sales, ctx, terms))
@@ -59,18 +59,18 @@ def sell_all(book: Book, pocket: PocketBook, ctx: Context, *, terms: SaleTerms) 
     raise_cash(book, pocket, ctx, need=liquidation_value(pocket, terms), terms=terms)
 
 
-def _sell(book: Book, pocket: PocketBook, ctx: Context, sale: Sale[Lot], settles_on: date) -> None:
+def _sell_lots(book: Book, pocket: PocketBook, ctx: Context, sale: Sale[Lot], settles_on: date) -> None:
     away = book.internal_account(AccountKind.STREET, sale.cusip)
     tax = earnings = 0
     for lot, units in sale.taken:
-        tax_part = lots_module.allocate_basis(lot.tax_basis, units, lot.balance)
-        earnings_part = lots_module.allocate_basis(lot.earnings_basis, units, lot.balance)
+        tax_part = bill_lots.allocate_basis(lot.tax_basis, units, lot.balance)
+        earnings_part = bill_lots.allocate_basis(lot.earnings_basis, units, lot.balance)
         book.post(lot, away, units)
         book.lot_out(pocket, lot, tax_part, earnings=earnings_part)
         tax += tax_part
         earnings += earnings_part
     pocket.realised += sale.proceeds_cents - earnings
-    record.trade(
+    recording.trade(
         book,
         pocket,
         ctx,

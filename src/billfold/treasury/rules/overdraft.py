@@ -6,7 +6,7 @@ overdrawn pocket holds only matured bills and cash reserved for card payments.
 The customer sees both as transactions of kind GENERIC.
 """
 
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import Account, PocketBook
 from billfold.ledger.context import Context, SaleTerms
@@ -51,7 +51,7 @@ def record_overdraft(
     """Record a transaction for an overdraft or its recovery."""
     group = ctx.ids.next_group()
     title, description = _TITLES[direction]
-    record.transaction(
+    recording.transaction(
         book,
         pocket,
         posting_no=posting_no,

@@ -9,7 +9,7 @@ from datetime import date
 from typing import NamedTuple
 
 from billfold.bills.rules.lots import allocate_basis
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.context import Context, SaleTerms
@@ -89,7 +89,7 @@ def settle_early(book: Book, pocket: PocketBook, ctx: Context, need: int) -> int
     return settled
 
 
-def arriving(cents: int, ctx: Context, settles_on: date) -> Proceeds | None:
+def unsettled_arrival(cents: int, ctx: Context, settles_on: date) -> Proceeds | None:
     """Return money that has arrived as unsettled cash; None if it has settled.
 
     Its discount is the most that early use can gain: the loss of a bill at the highest rate.
@@ -106,7 +106,7 @@ def _charge(book: Book, pocket: PocketBook, ctx: Context, *, fee: int, descripti
     book.post(pocket.cash, pocket.bank, fee)
     pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
     pocket.fees += fee
-    record.transaction(
+    recording.transaction(
         book,
         pocket,
         posting_no=book.post(pocket.bank, book.internal_account(AccountKind.FEES), fee),

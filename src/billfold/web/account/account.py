@@ -2,9 +2,7 @@
 
 from litestar import get, post
 
-from billfold.identity.users import passkeys, passwords, sessions, totp
-from billfold.identity.users import rules as user_rules
-from billfold.identity.users import store as user_store
+from billfold.identity.users import passkeys, passwords, rules, sessions, store, totp
 from billfold.oauth import grants
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.web.account.security_log import record_factor_change, record_password_change
@@ -41,7 +39,7 @@ async def end_other_sessions(page: PageContext) -> PageResponse:
 @post("/account/authenticator/remove", opt=RECENT_AUTHENTICATION)
 async def remove_authenticator(page: PageContext) -> PageResponse:
     """Delete the authenticator app, unless it is the last second factor."""
-    factors = await user_store.get_factors(page.pool, page.user.user_id)
+    factors = await store.get_factors(page.pool, page.user.user_id)
     if not factors.passkeys:
         return await _show(page, _LAST_FACTOR)
     async with page.pool.acquire() as conn, conn.transaction():
@@ -53,7 +51,7 @@ async def remove_authenticator(page: PageContext) -> PageResponse:
 @post("/account/passkeys/{passkey_id:str}/remove", opt=RECENT_AUTHENTICATION)
 async def remove_passkey(passkey_id: str, page: PageContext) -> PageResponse:
     """Delete a passkey, unless it is the last second factor."""
-    factors = await user_store.get_factors(page.pool, page.user.user_id)
+    factors = await store.get_factors(page.pool, page.user.user_id)
     if factors.passkeys == 1 and factors.authenticator_since is None:
         return await _show(page, _LAST_FACTOR)
     async with page.pool.acquire() as conn, conn.transaction():
@@ -82,7 +80,7 @@ async def change_password(page: PageContext) -> PageResponse:
         return page.render("change_password", wrong=_WRONG_PASSWORD)
     await clear_lockout(page, subject)
     try:
-        password = user_rules.check_new_password(page.form, known=(user.email, user.first_name, user.last_name))
+        password = rules.check_new_password(page.form, known=(user.email, user.first_name, user.last_name))
     except InvalidInput as wrong:
         return page.render("change_password", wrong=wrong)
     password_hash = await page.server.gate.hash(password)
@@ -99,10 +97,10 @@ async def _show(page: PageContext, wrong: FormError = "") -> PageResponse:
         "account",
         status=409 if wrong else None,
         wrong=wrong,
-        factors=await user_store.get_factors(page.pool, user_id),
-        passkeys=await user_store.list_passkeys(page.pool, user_id),
-        sessions=await user_store.list_sessions(page.pool, page.vault, user_id, now=page.now),
-        memberships=await user_store.list_user_memberships(page.pool, user_id),
+        factors=await store.get_factors(page.pool, user_id),
+        passkeys=await store.list_passkeys(page.pool, user_id),
+        sessions=await store.list_sessions(page.pool, page.vault, user_id, now=page.now),
+        memberships=await store.list_user_memberships(page.pool, user_id),
     )
 
 

@@ -5,10 +5,10 @@ from uuid import UUID
 
 from litestar import get, post
 
-from billfold.events.email import templates as notices
+from billfold.events.email import templates
 from billfold.identity.users.rules import Membership
 from billfold.oauth import consent
-from billfold.oauth import grants as grants_module
+from billfold.oauth import grants as oauth_grants
 from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.oauth.server import authorize
 from billfold.oauth.types import PendingRequest
@@ -47,7 +47,7 @@ async def answer_consent(page: PageContext) -> PageResponse:
 @get("/applications")
 async def list_applications(page: PageContext) -> PageResponse:
     """List the grants."""
-    grants = await grants_module.list_grants(page.pool, page.user.user_id)
+    grants = await oauth_grants.list_grants(page.pool, page.user.user_id)
     return page.render("applications", grants=grants)
 
 
@@ -55,10 +55,10 @@ async def list_applications(page: PageContext) -> PageResponse:
 async def revoke(grant_id: str, page: PageContext) -> PageResponse:
     """Revoke a grant; its tokens end at once."""
     user, grant_uuid = page.user, path_id(grant_id, _REQUEST_EXPIRED)
-    grants = await grants_module.list_grants(page.pool, user.user_id)
+    grants = await oauth_grants.list_grants(page.pool, user.user_id)
     grant = next((each for each in grants if each.grant_id == grant_uuid), None)
     async with page.pool.acquire() as conn, conn.transaction():
-        if grant is None or not await grants_module.revoke_grant(
+        if grant is None or not await oauth_grants.revoke_grant(
             conn, user_id=user.user_id, grant_id=grant_uuid, now=page.now
         ):
             raise NotFound("This access was revoked before.")
@@ -69,7 +69,7 @@ async def revoke(grant_id: str, page: PageContext) -> PageResponse:
 async def _grant(page: PageContext, wanted: PendingRequest, member: Membership) -> PageResponse:
     user, session = page.user, page.own_session
     words = [SCOPES[scope] for scope in wanted.scopes]
-    notice = notices.access_granted(user, wanted.client_name, member.customer_name, scope_texts=words, now=page.now)
+    notice = templates.access_granted(user, wanted.client_name, member.customer_name, scope_texts=words, now=page.now)
     async with page.pool.acquire() as conn, conn.transaction():
         back = await consent.approve(
             conn,

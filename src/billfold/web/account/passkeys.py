@@ -10,8 +10,7 @@ from litestar import Response, post
 from litestar.datastructures import Cookie
 from litestar.enums import MediaType
 
-from billfold.identity.users import passkeys
-from billfold.identity.users import store as user_store
+from billfold.identity.users import passkeys, store
 from billfold.identity.users.rules import Passkey
 from billfold.platform.errors import BillfoldError
 from billfold.web.account.security_log import record_factor_change
@@ -35,7 +34,7 @@ async def ask_for_passkey(page: PageContext) -> PageResponse:
     """Return the options for the browser; for a known user with their passkeys only."""
     known: list[Passkey] = []
     if page.session is not None:
-        known = await user_store.list_passkeys(page.pool, page.user.user_id)
+        known = await store.list_passkeys(page.pool, page.user.user_id)
     challenge = await passkeys.new_challenge(page.pool, page.cookie_hash, page.now)
     return _json(passkeys.sign_in_options(page.server.site, challenge, known).encode())
 
@@ -45,7 +44,7 @@ async def sign_in_with_passkey(page: PageContext) -> PageResponse:
     """Sign in with a passkey, which counts as both factors."""
     credential, next_path = _read(page)
     passkey = await verify_passkey(page, credential)
-    user = None if passkey is None else await user_store.find_user(page.pool, page.vault, passkey.user_id)
+    user = None if passkey is None else await store.find_user(page.pool, page.vault, passkey.user_id)
     if user is None or (page.session is not None and page.user.user_id != user.user_id):
         return _not_accepted()
     if page.is_signed_in:
@@ -59,7 +58,7 @@ async def ask_to_make_passkey(page: PageContext) -> PageResponse:
     redirected = await redirect_from_set_up(page, "/account")
     if redirected is not None:
         return _as_json(redirected)
-    known = await user_store.list_passkeys(page.pool, page.user.user_id)
+    known = await store.list_passkeys(page.pool, page.user.user_id)
     challenge = await passkeys.new_challenge(page.pool, page.cookie_hash, page.now)
     return _json(passkeys.registration_options(page.server.site, page.user, known, challenge=challenge).encode())
 
@@ -94,7 +93,7 @@ async def verify_passkey(page: PageContext, credential: str, *, over: bytes | No
     credential_id = passkeys.parse_credential_id(credential)
     if challenge is None or credential_id is None or over not in {None, challenge}:
         return None
-    passkey = await user_store.find_passkey(page.pool, credential_id)
+    passkey = await store.find_passkey(page.pool, credential_id)
     if passkey is None:
         return None
     count = passkeys.verify_authentication(page.server.site, passkey, credential, challenge=challenge)

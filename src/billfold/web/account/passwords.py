@@ -3,11 +3,8 @@
 from litestar import get, post
 from litestar.background_tasks import BackgroundTask
 
-from billfold.events.email import templates as notices
-from billfold.identity.users import email_links as links
-from billfold.identity.users import lockout, passwords, sessions
-from billfold.identity.users import rules as user_rules
-from billfold.identity.users import store as user_store
+from billfold.events.email import templates
+from billfold.identity.users import email_links, lockout, passwords, rules, sessions, store
 from billfold.oauth import grants
 from billfold.platform.errors import InvalidInput
 from billfold.web.account.security_log import record_password_change, send_email
@@ -18,7 +15,7 @@ from billfold.web.page_context import HOME, PUBLIC, PageContext, PageResponse
 @get("/password", opt=PUBLIC)
 async def show_new_password(page: PageContext) -> PageResponse:
     """Show the form for a new password. Loading it does not use up the link, because e-mail clients load it too."""
-    user = await links.find_link_user(page.pool, page.vault, page.link, now=page.now)
+    user = await email_links.find_link_user(page.pool, page.vault, page.link, now=page.now)
     return _link_expired(page) if user is None else page.render("new_password", link=page.link, user=user)
 
 
@@ -28,16 +25,16 @@ async def set_new_password(page: PageContext) -> PageResponse:
 
     The old password may be known to others: every session ends, and every token.
     """
-    user = await links.find_link_user(page.pool, page.vault, page.link, now=page.now)
+    user = await email_links.find_link_user(page.pool, page.vault, page.link, now=page.now)
     if user is None:
         return _link_expired(page)
     try:
-        password = user_rules.check_new_password(page.form, known=(user.email, user.first_name, user.last_name))
+        password = rules.check_new_password(page.form, known=(user.email, user.first_name, user.last_name))
     except InvalidInput as wrong:
         return page.render("new_password", wrong=wrong, link=page.link, user=user)
     password_hash = await page.server.gate.hash(password)
     async with page.pool.acquire() as conn, conn.transaction():
-        if await links.consume_link(conn, page.link, page.now) is None:
+        if await email_links.consume_link(conn, page.link, page.now) is None:
             return _link_expired(page)
         await passwords.set_password(conn, user.user_id, password_hash, now=page.now)
         await lockout.clear_attempts(conn, lockout.password_subject(page.vault, user.email))
@@ -64,15 +61,15 @@ async def send_link(page: PageContext) -> PageResponse:
 
 async def _send_link(page: PageContext, email: str) -> None:
     async with page.pool.acquire() as conn, conn.transaction():
-        user = await user_store.find_user_by_email(conn, page.vault, email)
+        user = await store.find_user_by_email(conn, page.vault, email)
         if user is None:
             return
         limits = page.server.bank.settings.limits
-        secret = await links.create_reset_link(conn, user.user_id, limits=limits, now=page.now)
+        secret = await email_links.create_reset_link(conn, user.user_id, limits=limits, now=page.now)
         if secret is None:
             return
         address = f"{page.server.origin}/password?link={secret}"
-        await send_email(conn, page, user, notice=notices.password_reset(user, address))
+        await send_email(conn, page, user, notice=templates.password_reset(user, address))
 
 
 def _link_expired(page: PageContext) -> PageResponse:

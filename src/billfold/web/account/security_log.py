@@ -7,13 +7,12 @@ from uuid import UUID
 
 from litestar.background_tasks import BackgroundTask
 
-from billfold.audit import record as audit_record
+from billfold.audit import record
 from billfold.audit.rules import NewEntry
-from billfold.events.email import outbox
-from billfold.events.email import templates as notices
+from billfold.events.email import outbox, templates
 from billfold.events.email.templates import EmailContent
-from billfold.events.notifications import notify as notification_notify
-from billfold.identity.users import store as user_store
+from billfold.events.notifications import notify
+from billfold.identity.users import store
 from billfold.identity.users.rules import User
 from billfold.ledger.types import Origin
 from billfold.platform.database.connection import Connection, Pool
@@ -41,13 +40,13 @@ def record_failed_login(answer: PageResponse, page: PageContext, user: User | No
 
 async def record_factor_change(conn: Connection, page: PageContext, clause: str) -> None:
     """Record that the user's second factors changed, in the transaction of the change. `clause`: "a passkey was..."."""
-    notice = notices.factor_changed(page.user, clause, page.now)
+    notice = templates.factor_changed(page.user, clause, page.now)
     await _record_credential_change(conn, page, page.user, action="user.factor_changed", clause=clause, notice=notice)
 
 
 async def record_password_change(conn: Connection, page: PageContext, user: User) -> None:
     """Record that a user's password changed, in the transaction of the change."""
-    notice = notices.password_changed(user, page.now)
+    notice = templates.password_changed(user, page.now)
     clause = "the password was changed"
     await _record_credential_change(conn, page, user, action="user.password_changed", clause=clause, notice=notice)
 
@@ -59,7 +58,7 @@ async def record_lockout(page: PageContext, user: User) -> None:
         "For 15 minutes no more are accepted."
     )
     async with page.pool.acquire() as conn, conn.transaction():
-        await send_email(conn, page, user, notice=notices.sign_in_locked(user, page.client_info, page.now))
+        await send_email(conn, page, user, notice=templates.sign_in_locked(user, page.client_info, page.now))
         await _alert_teams(conn, page, user, sentence=sentence)
         await record_for_teams(conn, page, user, action="user.locked", failed=True)
 
@@ -85,10 +84,10 @@ async def record_for_teams(
             outcome="FAILURE" if failed else "SUCCESS",
             details=details,
         )
-        for team in await user_store.list_user_memberships(conn, user.user_id, only_active=True)
+        for team in await store.list_user_memberships(conn, user.user_id, only_active=True)
         if only is None or team.customer_id == only
     ]
-    await audit_record.record_all(conn, page.vault, entries, now=page.now)
+    await record.record_all(conn, page.vault, entries, now=page.now)
 
 
 def origin_of(page: PageContext, name: str | None = None, member_id: UUID | None = None) -> Origin:
@@ -108,8 +107,8 @@ async def _record_credential_change(
 
 async def _alert_teams(conn: Connection, page: PageContext, user: User, *, sentence: str) -> None:
     """Send a security alert to the recipients in the user's teams."""
-    for team in await user_store.list_user_memberships(conn, user.user_id, only_active=True):
-        await notification_notify.notify(
+    for team in await store.list_user_memberships(conn, user.user_id, only_active=True):
+        await notify.notify(
             conn,
             page.vault,
             team.customer_id,

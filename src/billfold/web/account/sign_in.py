@@ -8,9 +8,8 @@ from uuid import UUID
 
 from litestar import get, post
 
-from billfold.events.email import templates as notices
-from billfold.identity.users import lockout, passwords, sessions, totp
-from billfold.identity.users import store as user_store
+from billfold.events.email import templates
+from billfold.identity.users import lockout, passwords, sessions, store, totp
 from billfold.identity.users.lockout import AttemptSubject
 from billfold.identity.users.rules import AuthMethod, User
 from billfold.oauth import clients, consent, grants
@@ -108,7 +107,7 @@ async def _finish_sign_in(page: PageContext, user: User, cookie: str, *, to: str
     known = page.device if 0 < len(page.device) <= _DEVICE_CHARS_MAX else ""
     device = known or secrets.token_urlsafe(_DEVICE_BYTES)
     if await sessions.remember_device(page.pool, user.user_id, device, now=page.now):
-        await send_email(page.pool, page, user, notice=notices.new_device(user, page.client_info, page.now))
+        await send_email(page.pool, page, user, notice=templates.new_device(user, page.client_info, page.now))
     to = await _by_way_of_agreements(page, user, to)
     return redirect(to, [session_cookie(cookie), device_cookie(device)])
 
@@ -138,7 +137,7 @@ async def sign_in(page: PageContext) -> PageResponse:
     """Check address and password; the second factor comes next."""
     next_path = page.next_path
     email = page.form.get("email", "").strip().lower()
-    user = await user_store.find_user_by_email(page.pool, page.vault, email)
+    user = await store.find_user_by_email(page.pool, page.vault, email)
     subject = await password_subject(page, email, user)
     locked = await check_lockout(page, subject, user)
     if locked is not None:
@@ -230,7 +229,7 @@ async def confirm(page: PageContext) -> PageResponse:
 
 
 async def _ask(page: PageContext, wrong: FormError = "") -> PageResponse:
-    factors = await user_store.get_factors(page.pool, page.user.user_id)
+    factors = await store.get_factors(page.pool, page.user.user_id)
     next_path = page.next_path
     if not factors.has_second_factor:
         return redirect(f"/set-up?next={quote(next_path, safe='')}")

@@ -6,8 +6,7 @@ import segno
 from litestar import get, post
 from markupsafe import Markup
 
-from billfold.identity.users import store as user_store
-from billfold.identity.users import totp
+from billfold.identity.users import store, totp
 from billfold.platform.errors import InvalidInput
 from billfold.web.account.security_log import record_factor_change
 from billfold.web.account.sign_in import complete_sign_in
@@ -48,7 +47,7 @@ async def redirect_from_set_up(page: PageContext, next_path: str) -> PageRespons
         return None
     if page.is_signed_in:
         return redirect("/confirm?next=%2Fset-up")
-    factors = await user_store.get_factors(page.pool, page.user.user_id)
+    factors = await store.get_factors(page.pool, page.user.user_id)
     return redirect(f"/second-factor?next={quote(next_path, safe='')}") if factors.has_second_factor else None
 
 

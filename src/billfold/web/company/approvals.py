@@ -17,15 +17,13 @@ from billfold.approvals.routes import (
     list_authorization_requests,
 )
 from billfold.approvals.rules import challenge_of
-from billfold.approvals.schemas import AuthorizationRequest
-from billfold.approvals.transfer_request_schemas import ShownTransferRequest
+from billfold.approvals.schemas import AuthorizationRequest, ShownTransferRequest
 from billfold.approvals.transfer_requests_routes import (
     decide_transfer_request,
     get_transfer_request,
     list_transfer_requests,
 )
-from billfold.identity.users import passkeys
-from billfold.identity.users import store as user_store
+from billfold.identity.users import passkeys, store
 from billfold.identity.users.rules import Confirmation
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 from billfold.platform.money import format_usd
@@ -62,7 +60,7 @@ _UNSHOWN = frozenset(
 )
 
 
-class Fact(NamedTuple):
+class ChangedField(NamedTuple):
     """A field of a change: its current value, None if it is new, and its proposed value."""
 
     name: str
@@ -78,14 +76,14 @@ def sentence_of_change(request: AuthorizationRequest) -> str:
     return f"{_SENTENCES[request.action]}{f': {name}' if name else ''}"
 
 
-def facts_of_change(request: AuthorizationRequest, before: Mapping[str, Any]) -> list[Fact]:
+def facts_of_change(request: AuthorizationRequest, before: Mapping[str, Any]) -> list[ChangedField]:
     """Return every field of a change in the approved content, with its current value if known."""
     change = request.change
     inner = next((each for each in change.values() if isinstance(each, Mapping)), {})
     flat = {**{name: each for name, each in change.items() if not isinstance(each, Mapping)}, **dict(_flat(inner))}
     now = dict(_flat(before))
     return [
-        Fact(_label(name), None if name not in now else _as_dollars(name, now[name]), _as_dollars(name, text))
+        ChangedField(_label(name), None if name not in now else _as_dollars(name, now[name]), _as_dollars(name, text))
         for name, value in flat.items()
         if name not in _UNSHOWN and (text := _text(value)) is not None
     ]
@@ -138,7 +136,7 @@ class View(StrEnum):
     ALL = "all"
 
 
-class Item(NamedTuple):
+class QueuedRequest(NamedTuple):
     """A request in the queue: the path of its page, and whether the visitor may decide it."""
 
     path: str
@@ -185,7 +183,7 @@ def may_decide(company: Company, request: Waiting) -> bool:
     )
 
 
-def _of_transfer(company: Company, request: ShownTransferRequest, names: dict[str, str]) -> Item:
+def _of_transfer(company: Company, request: ShownTransferRequest, names: dict[str, str]) -> QueuedRequest:
     transfer = request.transfer
     to = transfer.counterparty_name or "another Pocket"
     about = "About " if transfer.amount_type == "FULL_WITHDRAWAL" else ""
@@ -198,15 +196,15 @@ def _of_transfer(company: Company, request: ShownTransferRequest, names: dict[st
     )
 
 
-def _of_change(company: Company, request: AuthorizationRequest) -> Item:
+def _of_change(company: Company, request: AuthorizationRequest) -> QueuedRequest:
     path = f"{company.path}/approvals/changes/{request.id}"
     return _item(company, request, path=path, sentence=sentence_of_change(request), amount="")
 
 
-def _item(company: Company, request: Waiting, *, path: str, sentence: str, amount: str) -> Item:
+def _item(company: Company, request: Waiting, *, path: str, sentence: str, amount: str) -> QueuedRequest:
     held = sum(each.decision == "APPROVED" and not each.is_void for each in request.reviews)
     person = request.requested_by
-    return Item(
+    return QueuedRequest(
         path=path,
         sentence=sentence,
         amount=amount,
@@ -237,7 +235,7 @@ class SignedDecision(NamedTuple):
 async def request_options(page: PageContext, decision: SignedDecision) -> tuple[str, str]:
     """Return a nonce, and the JSON options with which a browser asks the visitor's passkey to sign a decision."""
     nonce = secrets.token_urlsafe(_NONCE_BYTES)
-    known = await user_store.list_passkeys(page.pool, page.user.user_id)
+    known = await store.list_passkeys(page.pool, page.user.user_id)
     challenge = decision.challenge(nonce)
     await passkeys.keep_challenge(page.pool, challenge, page.cookie_hash, now=page.now)
     return nonce, passkeys.sign_in_options(page.server.site, challenge, known)
@@ -284,7 +282,7 @@ async def decide_transfer(company: InCompany, request_id: str) -> PageResponse:
     """Approve or deny a transfer."""
     key = path_id(request_id, _NO_SUCH)
     found = await company.api.get(get_transfer_request, transfer_id=key)
-    wrong = await _decide(company, found, decide_transfer_request, transfer_id=key)
+    wrong = await _decide_request(company, found, decide_transfer_request, transfer_id=key)
     return await _transfer_page(company, key, wrong) if wrong else _decided(company)
 
 
@@ -299,7 +297,7 @@ async def decide_change(company: InCompany, request_id: str) -> PageResponse:
     """Approve or deny a sensitive change."""
     key = path_id(request_id, _NO_SUCH)
     found = await company.api.get(get_authorization_request, request_id=key)
-    wrong = await _decide(company, found, decide_authorization_request, request_id=key)
+    wrong = await _decide_request(company, found, decide_authorization_request, request_id=key)
     if wrong:
         return await _change_page(company, key, wrong)
     found = await company.api.get(get_authorization_request, request_id=key)
@@ -319,7 +317,7 @@ async def show_passkey_options(company: InCompany, request_id: str) -> PageRespo
     return Response(body, media_type=MediaType.JSON)
 
 
-async def _decide(company: Company, request: Waiting, operation: Any, **names: UUID) -> FormError | None:  # noqa: ANN401 - an operation
+async def _decide_request(company: Company, request: Waiting, operation: Any, **names: UUID) -> FormError | None:  # noqa: ANN401 - an operation
     """Decide according to the form; return the obstacle, None if it is decided."""
     if request.status != "PENDING":
         return Refused("already-reviewed", f"It is decided already: {request.status}.")
@@ -371,7 +369,7 @@ async def _page(company: Company, name: str, *, request: Any, **facts: Any) -> P
         may_decide=may_decide(company, request),
         is_own=request.requested_by.member_id == company.own.member_id,
         comment=company.page.form.get("comment", ""),
-        factors=await user_store.get_factors(company.page.pool, company.page.user.user_id),
+        factors=await store.get_factors(company.page.pool, company.page.user.user_id),
         **facts,
     )
 

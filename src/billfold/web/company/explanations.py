@@ -97,12 +97,12 @@ def part_at(whole: Explanation, place: str) -> Explanation:
 
 def outline(found: Explanation, reader: Reader, place: str = "", inputs_from: int = 0) -> Outline:
     """Return the view of an explanation, with the parts of its parts if they are few."""
-    depth = next(n for n in (3, 2, 1) if n == 1 or _count(found, n) <= _PARTS_MAX)
+    depth = next(n for n in (3, 2, 1) if n == 1 or _count_parts(found, n) <= _PARTS_MAX)
     return _outlined(found, reader, place, depth=depth, inputs_from=inputs_from)
 
 
-def _count(found: Explanation, depth: int) -> int:
-    return 1 + sum(_count(each, depth - 1) for each in found.parts) if depth else 1
+def _count_parts(found: Explanation, depth: int) -> int:
+    return 1 + sum(_count_parts(each, depth - 1) for each in found.parts) if depth else 1
 
 
 def _outlined(found: Explanation, reader: Reader, place: str, *, depth: int, inputs_from: int = 0) -> Outline:

@@ -10,7 +10,7 @@ from billfold.accounts.counterparties.routes import get_counterparty, list_count
 from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.pockets.routes import get_pocket, list_own_pockets
 from billfold.approvals.routes import get_approval_rule
-from billfold.approvals.transfer_request_schemas import ShownTransferRequest
+from billfold.approvals.schemas import ShownTransferRequest
 from billfold.approvals.transfer_requests_routes import (
     STATUSES,
     TYPES,

@@ -24,7 +24,7 @@ from billfold.web.forms import at_fields, body_of, ticked
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect
 
 
-class Wanted:
+class ReportParameters:
     """The parameters of a report type."""
 
     def __init__(self, kind: str) -> None:
@@ -107,7 +107,7 @@ async def _form_page(company: InCompany, kind: str, wrong: FormError = "") -> Pa
         wrong=wrong,
         kind=kind,
         types=list(ReportType),
-        wanted=Wanted(kind),
+        wanted=ReportParameters(kind),
         formats=[str(each) for of, each in RENDERERS if of == kind],
         names=await list_choices(company, chosen, limit=POCKETS_MAX),
         given=given,

@@ -11,7 +11,7 @@ _WIDTH, _HEIGHT = 1000, 300
 _POINTS_MIN = 2
 
 
-class Rung(NamedTuple):
+class MaturityBar(NamedTuple):
     """The amount that matures on a date, and the length of its bar relative to the longest, in percent."""
 
     date: date
@@ -24,13 +24,13 @@ class Rung(NamedTuple):
         return format_usd(self.cents)
 
 
-def maturity_ladder(face: Sequence[tuple[date, int]]) -> list[Rung]:
+def maturity_ladder(face: Sequence[tuple[date, int]]) -> list[MaturityBar]:
     """Return maturing amounts by date, from amounts of single holdings."""
     totals: dict[date, int] = {}
     for when, cents in face:
         totals[when] = totals.get(when, 0) + cents
     longest = max(totals.values(), default=1)
-    return [Rung(when, totals[when], round(100 * totals[when] / longest, 1)) for when in sorted(totals)]
+    return [MaturityBar(when, totals[when], round(100 * totals[when] / longest, 1)) for when in sorted(totals)]
 
 
 class LineChart(NamedTuple):

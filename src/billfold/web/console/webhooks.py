@@ -106,13 +106,13 @@ async def show_subscription(team: InTeam, subscription_id: str) -> PageResponse:
 async def change_subscription(team: InTeam, subscription_id: str, step: str) -> PageResponse:
     """Change a subscription, or have events delivered to it again."""
     key = path_id(subscription_id, "There is no such subscription.")
-    done = await _take(team, step, {"key": team.page.form_key, "subscription_id": key})
+    done = await _run_action(team, step, {"key": team.page.form_key, "subscription_id": key})
     if step == "delete":
         return redirect(f"{team.path}/developer", done=done)
     return redirect(f"{team.path}/developer/subscriptions/{subscription_id}", done=done)
 
 
-async def _take(team: ApiTeam, step: str, names: dict[str, Any]) -> str:
+async def _run_action(team: ApiTeam, step: str, names: dict[str, Any]) -> str:
     """Perform an action and return its result."""
     form, send = team.page.form, team.api.send
     match step:

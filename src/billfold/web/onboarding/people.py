@@ -34,7 +34,7 @@ Save = Callable[[Content], Awaitable[object]]
 _SOME = "Valid fields are saved. Correct the marked fields now, or later."
 
 
-class Place(NamedTuple):
+class PersonStep(NamedTuple):
     """A step of the business, or of a person: its page, the next one, and the stored data."""
 
     step: Step
@@ -44,12 +44,12 @@ class Place(NamedTuple):
     next_path: str
 
 
-def find_place(steps: Sequence[Step], key: str, path: str, party_id: UUID | None = None) -> Place:
+def find_place(steps: Sequence[Step], key: str, path: str, party_id: UUID | None = None) -> PersonStep:
     """Return one of these steps, whose pages are below `path`. Raises NotFound."""
     for number, each in enumerate(steps, 1):
         if each.key == key:
             next_path = f"{path}/{steps[number].key}" if number < len(steps) else ""
-            return Place(each, party_id, f"{path}/{key}", next_path)
+            return PersonStep(each, party_id, f"{path}/{key}", next_path)
     raise NotFound("There is no such page.")
 
 
@@ -60,7 +60,7 @@ class Outcome(NamedTuple):
     problem: str = ""
 
 
-async def show_step(visit: Visit, place: Place) -> PageResponse:
+async def show_step(visit: Visit, place: PersonStep) -> PageResponse:
     """Show a step as it is stored, with input that could not be stored.
 
     Values that somebody else has saved since are shown, with the visitor's input next to them.
@@ -70,17 +70,17 @@ async def show_step(visit: Visit, place: Place) -> PageResponse:
     if draft.values and not is_marked(visit.bank, draft.mark, _marked(place, content)):
         left = {each.label: "; ".join(words) for each in fields if (words := _words_in(draft.values, each))}
         return _page(visit, place, values=values, field_errors={}, left=left)
-    typed = {name for each in fields if _part(draft.values, each) for name in names_of(each)}
+    typed = {name for each in fields if _field_values(draft.values, each) for name in names_of(each)}
     values = {name: text for name, text in values.items() if name not in typed}
     return _page(visit, place, values=values | draft.values, field_errors=draft.mistakes)
 
 
-async def save_step(visit: Visit, place: Place) -> PageResponse:
+async def save_step(visit: Visit, place: PersonStep) -> PageResponse:
     """Save a step and continue; with errors it is shown again, or left for later when the person leaves."""
     form, fields = visit.page.form, place.step.fields
     content = content_in(fields, form, visit.content(place.party_id))
     try:
-        outcome = await save_right(content, fields, lambda right: _save(visit, place, right))
+        outcome = await save_right(content, fields, lambda right: _save_step(visit, place, right))
     except Refused as refused:
         if refused.code == "application-not-editable":
             return redirect(visit.base)
@@ -114,7 +114,7 @@ async def save_right(content: Content, fields: Sequence[Field], save: Save) -> O
     return Outcome(field_errors)
 
 
-async def keep_rest(visit: Visit, place: Place, outcome: Outcome, stored: Content) -> None:
+async def keep_rest(visit: Visit, place: PersonStep, outcome: Outcome, stored: Content) -> None:
     """Keep what was typed into the fields that are wrong next to what is stored; without errors nothing is kept."""
     tops = {each.partition(".")[0] for each in outcome.field_errors}
     typed = typed_in(place.step.fields, visit.page.form)
@@ -124,7 +124,7 @@ async def keep_rest(visit: Visit, place: Place, outcome: Outcome, stored: Conten
     await put_draft(visit.bank, visit.invite, applicant_id, step=place.path, draft=draft)
 
 
-async def _save(visit: Visit, place: Place, content: Content) -> None:
+async def _save_step(visit: Visit, place: PersonStep, content: Content) -> None:
     """Save a body like the APIs, unless the step has changed since it was shown."""
     check = unless_changed(
         visit.bank, visit.page.form.get("mark", ""), lambda found: _marked(place, _stored_in(found, place.party_id))
@@ -145,12 +145,12 @@ def _stored_in(application: Application, party_id: UUID | None) -> Content:
     return content_of(application.parties[party_id])
 
 
-def _marked(place: Place, content: Content) -> dict[str, Any]:
+def _marked(place: PersonStep, content: Content) -> dict[str, Any]:
     """Return the version mark of a form of the step: its fields, as they are stored."""
     return {name: content[name] for name in sorted({each.top for each in place.step.fields}) if name in content}
 
 
-def show_new(visit: Visit, place: Place, outcome: Outcome) -> PageResponse:
+def show_new(visit: Visit, place: PersonStep, outcome: Outcome) -> PageResponse:
     """Show the form of a new person; its key creates only one, however often it is sent."""
     wrong = outcome.problem or ("Correct the marked fields." if outcome.field_errors else "")
     key = visit.page.form.get("new_key") or str(ids.new())
@@ -164,20 +164,22 @@ def _content(view: invited.InvitedView, party_id: UUID | None) -> Content:
     return content_of(view.form if party_id is None else view.parties[party_id])
 
 
-async def show_conflict(visit: Visit, place: Place) -> PageResponse:
+async def show_conflict(visit: Visit, place: PersonStep) -> PageResponse:
     """Show the input next to the values that somebody else has saved in the meantime; sent again it replaces them."""
     fields, form = place.step.fields, visit.page.form
     stored = _content(await invited.read(visit.bank, visit.invite), place.party_id)
     typed, there = _typed(fields, form), values_of(fields, stored)
     theirs = {
-        each.label: shown_at(each, stored) or "(empty)" for each in fields if _part(typed, each) != _part(there, each)
+        each.label: shown_at(each, stored) or "(empty)"
+        for each in fields
+        if _field_values(typed, each) != _field_values(there, each)
     }
     return _page(visit, place, values=typed, field_errors={}, theirs=theirs, status=409, stored=stored)
 
 
 def _page(
     visit: Visit,
-    place: Place,
+    place: PersonStep,
     *,
     values: Mapping[str, str],
     field_errors: Mapping[str, str],
@@ -197,7 +199,7 @@ def _page(
     )
 
 
-def _heading(visit: Visit, place: Place) -> str:
+def _heading(visit: Visit, place: PersonStep) -> str:
     party = visit.view.parties.get(place.party_id) if place.party_id else None
     return party.name.written if party and party.name else ""
 
@@ -222,14 +224,14 @@ def _problem(errors: Sequence[FieldError], fields: Sequence[Field]) -> str:
     return f"Not saved: {'; '.join(named)}." if named else "Not saved: correct the marked fields."
 
 
-def _part(values: Mapping[str, str], field: Field) -> dict[str, str]:
+def _field_values(values: Mapping[str, str], field: Field) -> dict[str, str]:
     """Return the values of one field from a form: a list has a value for each of its options."""
     return {name: text for name, text in values.items() if name in names_of(field)}
 
 
 def _words_in(values: Mapping[str, str], field: Field) -> list[str]:
     """Return the values of one field from a form, in words."""
-    part = {name: text for name, text in _part(values, field).items() if text}
+    part = {name: text for name, text in _field_values(values, field).items() if text}
     if field.kind == Kind.MANY:
         return [field.options[name.rpartition(".")[2]] for name in part]
     return [field.options.get(text, text) for text in part.values()]
@@ -249,7 +251,7 @@ async def save_business_step(invite_id: str, step: str, page: PageContext) -> Pa
     return await save_step(visit, _business_place(visit, step)) if isinstance(visit, Visit) else visit
 
 
-def _business_place(visit: Visit, key: str) -> Place:
+def _business_place(visit: Visit, key: str) -> PersonStep:
     """Return a step of the business. Raises NotFound, also if the visitor is not invited to fill it in."""
     return find_place(visit.business_steps, key, "business")
 
@@ -258,7 +260,7 @@ def _business_place(visit: Visit, key: str) -> Place:
 async def show_new_person(invite_id: str, page: PageContext) -> PageResponse:
     """Show the form that adds a person."""
     visit = await visit_of(page, invite_id)
-    return show_new(visit, _new(visit), Outcome({})) if isinstance(visit, Visit) else visit
+    return show_new(visit, _new_person_step(visit), Outcome({})) if isinstance(visit, Visit) else visit
 
 
 @post("/onboarding/{invite_id:str}/people/new", opt=PUBLIC)
@@ -267,11 +269,11 @@ async def add_person(invite_id: str, page: PageContext) -> PageResponse:
     visit = await visit_of(page, invite_id)
     if not isinstance(visit, Visit):
         return visit
-    place = _new(visit)
+    place = _new_person_step(visit)
     content = content_in(place.step.fields, page.form, {})
     own_id = visit.call.new_resource_id(visit.bank.seed)
     if own_id in visit.view.parties:  # the form was sent before
-        return await _again(visit, own_id, content)
+        return await _continue_after_repeat(visit, own_id, content)
     added: list[UUID] = []
 
     async def add(right: Content) -> None:
@@ -294,14 +296,14 @@ async def add_person(invite_id: str, page: PageContext) -> PageResponse:
 async def show_person_step(invite_id: str, party_id: str, step: str, page: PageContext) -> PageResponse:
     """Show a step of a person."""
     visit = await visit_of(page, invite_id)
-    return await show_step(visit, _place(visit, party_id, step)) if isinstance(visit, Visit) else visit
+    return await show_step(visit, _person_step(visit, party_id, step)) if isinstance(visit, Visit) else visit
 
 
 @post("/onboarding/{invite_id:str}/people/{party_id:str}/{step:str}", opt=PUBLIC)
 async def save_person_step(invite_id: str, party_id: str, step: str, page: PageContext) -> PageResponse:
     """Save a step of a person."""
     visit = await visit_of(page, invite_id)
-    return await save_step(visit, _place(visit, party_id, step)) if isinstance(visit, Visit) else visit
+    return await save_step(visit, _person_step(visit, party_id, step)) if isinstance(visit, Visit) else visit
 
 
 @post("/onboarding/{invite_id:str}/people/{party_id:str}", opt=PUBLIC)
@@ -314,23 +316,23 @@ async def remove_person(invite_id: str, party_id: str, page: PageContext) -> Pag
     return redirect(visit.base, done="person-removed")
 
 
-async def _again(visit: Visit, party_id: UUID, content: Content) -> PageResponse:
+async def _continue_after_repeat(visit: Visit, party_id: UUID, content: Content) -> PageResponse:
     """Continue after a form that adds a person was sent twice; with different values it replaces nothing unseen."""
-    place = _place(visit, str(party_id), visit.person_steps[0].key)
+    place = _person_step(visit, str(party_id), visit.person_steps[0].key)
     fields = place.step.fields
     if values_of(fields, visit.content(party_id)) == values_of(fields, content):
         return redirect(f"{visit.base}/{place.next_path}")
     return await show_conflict(visit, place)
 
 
-def _new(visit: Visit) -> Place:
+def _new_person_step(visit: Visit) -> PersonStep:
     """Return the step that adds a person. Raises NotFound if the visitor may not add one."""
     if visit.kind != InvitationType.COLLABORATOR:
         raise NotFound("There is no such page.")
-    return Place(visit.person_steps[0], None, "people/new", "")
+    return PersonStep(visit.person_steps[0], None, "people/new", "")
 
 
-def _place(visit: Visit, party_id: str, key: str) -> Place:
+def _person_step(visit: Visit, party_id: str, key: str) -> PersonStep:
     """Return a step of a person. Raises NotFound, also for a person other than the invited one."""
     if visit.kind == InvitationType.AUTHORIZED_PERSON:
         raise NotFound("There is no such page.")

@@ -14,8 +14,7 @@ from billfold.ledger.bank import Bank
 from billfold.onboarding.applications.content import Content, content_of
 from billfold.onboarding.applications.rules.requirements import UNUSABLE
 from billfold.onboarding.applications.rules.status import EDITABLE
-from billfold.onboarding.invites import invited
-from billfold.onboarding.invites import store as invite_store
+from billfold.onboarding.invites import invited, store
 from billfold.onboarding.invites.invited import Draft, InvitedCall, InvitedView, list_drafts
 from billfold.onboarding.invites.rules import InvitationType, InviteRow, own_fields
 from billfold.pages.theme import session_cookie
@@ -97,7 +96,7 @@ async def visit_of(page: PageContext, invite_id: str, *, begins: bool = False) -
     """
     own_id = path_id(invite_id)
     bank, cookie = page.server.bank, parse_cookies(page.request).get(_COOKIE + str(own_id), "")
-    row = await invite_store.find_invite(bank, own_id, cookie, wall=page.now) if cookie else None
+    row = await store.find_invite(bank, own_id, cookie, wall=page.now) if cookie else None
     if row is None:
         return gone(page)
     application = await invited.find_application(bank, row)
@@ -162,7 +161,7 @@ class PersonState(NamedTuple):
 async def open_link(page: PageContext) -> PageResponse:
     """Exchange the secret of an e-mailed link for a cookie, so that it does not stay in the address."""
     await count_address(page.pool, page.request.client, page.now)
-    opened = await invite_store.open_link(page.server.bank, page.link, wall=page.now)
+    opened = await store.open_link(page.server.bank, page.link, wall=page.now)
     if opened is None:
         return gone(page)
     row, secret = opened
@@ -206,7 +205,7 @@ async def leave(invite_id: str, page: PageContext) -> PageResponse:
     """Forget the invite in this browser; the e-mailed link opens it again."""
     visit = await visit_of(page, invite_id, begins=True)
     if isinstance(visit, Visit):
-        await invite_store.leave(visit.bank, cookie_of(visit))
+        await store.leave(visit.bank, cookie_of(visit))
     return page.render("onboarding_left", status=200, home="#")
 
 

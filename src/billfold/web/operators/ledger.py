@@ -29,7 +29,7 @@ async def search_ledger(operator: InBank) -> PageResponse:
     filters = {name: sent.get(name, "").strip()[:_TEXT_MAX] for name in ("id", "customer")}
     wrong = ""
     if filters["id"] or filters["customer"]:
-        to = await _find(operator, filters["id"], filters["customer"])
+        to = await _find_page(operator, filters["id"], filters["customer"])
         if to is not None:
             return redirect(to)
         wrong = _UNKNOWN
@@ -81,7 +81,7 @@ def _by_entry(rows: Iterable[Any]) -> Mapping[int, list[Any]]:
     return found
 
 
-async def _find(operator: BankPage, text: str, customer: str) -> str | None:
+async def _find_page(operator: BankPage, text: str, customer: str) -> str | None:
     """Return the page of the object that a text names, within a customer if one is given."""
     async with operator.bank.pool.acquire() as conn:
         if customer:

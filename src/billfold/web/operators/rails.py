@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import msgspec
 from litestar import get, post
 
-from billfold.identity.operators import recorded
+from billfold.identity.operators import recorded_action
 from billfold.payments.ach.nacha.reader import read_lines
 from billfold.payments.cards.settlement.file_format import read_file
 from billfold.payments.cards.settlement.records import Unreadable
-from billfold.payments.files import retries
-from billfold.payments.files import store as files_store
+from billfold.payments.files import retries, store
 from billfold.payments.files.retries import propose_close
 from billfold.payments.files.store import read_content
 from billfold.payments.files.types import InvalidFile
@@ -102,7 +101,7 @@ _FIRST_DIGITS_MAX = 7
 
 
 async def _show(operator: BankPage, file_id: str, wrong: FormError = "") -> PageResponse:
-    file = await files_store.find_file(operator.bank.pool, path_id(file_id))
+    file = await store.find_file(operator.bank.pool, path_id(file_id))
     first = operator.page.query.get("first", "0")
     number = int(first) if first.isascii() and first.isdigit() and len(first) <= _FIRST_DIGITS_MAX else 0
     if file.size_bytes > READ_BYTES_MAX:
@@ -126,7 +125,7 @@ async def list_files(operator: InBank) -> PageResponse:
     """List the newest files, by the filters of the query."""
     sent, choices = operator.page.query, {"rail": RAILS, "direction": DIRECTIONS, "state": STATES}
     filters = {name: sent[name] for name, known in choices.items() if sent.get(name) in known}
-    files = await files_store.list_files(operator.bank.pool, **filters, limit=_FILES_MAX)
+    files = await store.list_files(operator.bank.pool, **filters, limit=_FILES_MAX)
     shown = [(each, retries.retry_state_of(each)) for each in files]
     return operator.render(
         "bank_rails",
@@ -150,7 +149,7 @@ async def show_file(operator: InBank, file_id: str) -> PageResponse:
 async def retry_file(operator: InBank, file_id: str) -> PageResponse:
     """Have a worker process a failed file again at once."""
     wanted, details = path_id(file_id), {"user_id": str(operator.page.user.user_id)}
-    async with recorded(operator.bank, operator.by, "files.retry", ("files", wanted), **details):
+    async with recorded_action(operator.bank, operator.by, "files.retry", ("files", wanted), **details):
         await retries.retry_as_operator(operator.bank, wanted, operator.by)
     return redirect(f"/bank/rails/{wanted}", done="file-retried")
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from litestar import get, post
 from litestar.response import Response
 
-from billfold.documents import store as document_store
+from billfold.documents import store
 from billfold.documents.ports import StoredFileMissing
 from billfold.documents.store import fetch_opened
-from billfold.identity.operators import Power, recorded
+from billfold.identity.operators import Power, recorded_action
 from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import ReviewDecision
 from billfold.pages.theme import page_headers
@@ -68,7 +68,7 @@ async def decide_review(operator: InBank, kind: str, object_id: str) -> PageResp
     verb, reason = _decision(page.form)
     verdict = ReviewDecision(approved=verb == "approve", reason=reason or None, by=operator.by)
     details = {"kind": kind, "reason": reason, "user_id": str(page.user.user_id)}
-    async with recorded(operator.bank, operator.by, f"review.{verb}", ("review", reviewed), **details):
+    async with recorded_action(operator.bank, operator.by, f"review.{verb}", ("review", reviewed), **details):
         await review_queue.decide(operator.bank, reviewed, verdict)
     if (await review_queue.describe(operator.bank, kind, reviewed)).waits:
         return redirect("/bank/reviews", done="hit-cleared-once")
@@ -79,9 +79,9 @@ async def decide_review(operator: InBank, kind: str, object_id: str) -> PageResp
 async def download_document(operator: InBank, document_id: str) -> PageResponse:
     """Send a document's file as an attachment that no browser displays, because it comes from outside."""
     operator.by.require(Power.DECIDE)
-    row = await document_store.get_document(operator.bank.pool, path_id(document_id))
+    row = await store.get_document(operator.bank.pool, path_id(document_id))
     details = {"type": row.type, "user_id": str(operator.page.user.user_id)}
-    async with recorded(operator.bank, operator.by, "review.download", ("document", row.document_id), **details):
+    async with recorded_action(operator.bank, operator.by, "review.download", ("document", row.document_id), **details):
         try:
             content = await fetch_opened(operator.bank, row)
         except StoredFileMissing as missing:

@@ -5,7 +5,7 @@ from datetime import date
 
 from litestar import get, post
 
-from billfold.accounts.agreements.commands import AcceptAgreements, AcceptedBy, Consent
+from billfold.accounts.agreements.rules import AcceptAgreements, AcceptedBy, Consent
 from billfold.ledger.directory import find_customer
 from billfold.onboarding.agreements import store
 from billfold.onboarding.agreements.routes import Agreement, AgreementDocument, read_agreement

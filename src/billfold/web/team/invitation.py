@@ -5,9 +5,7 @@ from urllib.parse import quote
 from litestar import get, post
 
 from billfold.identity.members.rules import Invitation
-from billfold.identity.users import passwords
-from billfold.identity.users import rules as user_rules
-from billfold.identity.users import store as user_store
+from billfold.identity.users import passwords, rules, store
 from billfold.platform.errors import InvalidInput
 from billfold.team import invitations
 from billfold.team.invitations import InvitationAcceptance
@@ -35,16 +33,16 @@ async def accept_invitation(page: PageContext) -> PageResponse:
             joined = await invitations.redeem_invitation(conn, acceptance, page.user)
         return _link_expired(page) if joined is None else redirect(f"/team/{invitation.customer_id}", done="joined")
     try:
-        return await _join(page, invitation)
+        return await _accept_as_new_user(page, invitation)
     except InvalidInput as error:
         return await _show(page, invitation, error)
 
 
-async def _join(page: PageContext, invitation: Invitation) -> PageResponse:
+async def _accept_as_new_user(page: PageContext, invitation: Invitation) -> PageResponse:
     form = page.form
-    first_name = user_rules.check_name(form.get("first_name", invitation.first_name), "first_name")
-    last_name = user_rules.check_name(form.get("last_name", invitation.last_name), "last_name")
-    password = user_rules.check_new_password(form, known=(invitation.email, first_name, last_name))
+    first_name = rules.check_name(form.get("first_name", invitation.first_name), "first_name")
+    last_name = rules.check_name(form.get("last_name", invitation.last_name), "last_name")
+    password = rules.check_new_password(form, known=(invitation.email, first_name, last_name))
     password_hash = await page.server.gate.hash(password)
     acceptance = await _acceptance(page)
     async with page.pool.acquire() as conn:
@@ -66,7 +64,7 @@ async def _find(page: PageContext) -> Invitation | None:
 
 
 async def _show(page: PageContext, invitation: Invitation, wrong: FormError = "") -> PageResponse:
-    user = await user_store.find_user_by_email(page.pool, page.vault, invitation.email)
+    user = await store.find_user_by_email(page.pool, page.vault, invitation.email)
     has_account = user is not None and bool(await passwords.find_password_hash(page.pool, user.user_id))
     back = quote(f"/invitation?link={page.link}", safe="")
     return page.render(

@@ -6,12 +6,11 @@ from litestar import get, post
 from litestar.params import SkipValidation
 
 from billfold.approvals.types import AuthorizationRequestRow
-from billfold.identity.members import store as team_store
+from billfold.identity.members import store
 from billfold.identity.members.rules import ROLES, STATUSES, InviteMember, Member
 from billfold.identity.users.rules import Membership, UserRole
 from billfold.platform.errors import InvalidInput, NotFound, Refused
-from billfold.team import invitations as team_invitations
-from billfold.team import members as team_members
+from billfold.team import invitations, members
 from billfold.team.administrator import Administrator
 from billfold.web.account.security_log import origin_of
 from billfold.web.forms import Form, field_errors, read_form
@@ -110,7 +109,7 @@ _NO_ROLE = InvalidInput.at("role", msg="must be chosen")
 
 
 async def _member_page(page: PageContext, by: Administrator, member_id: str, *, wrong: FormError = "") -> PageResponse:
-    found = await team_store.get_member(by.pool, by.vault, by.customer_id, member_id=path_id(member_id), now=by.now)
+    found = await store.get_member(by.pool, by.vault, by.customer_id, member_id=path_id(member_id), now=by.now)
     if found.is_service_user:
         raise NotFound("This is a service user, which has a different page.")
     return page.render("team_member", wrong=wrong, by=by, member=found, roles=ROLE_DESCRIPTIONS)
@@ -127,7 +126,7 @@ async def choose_team(page: PageContext) -> PageResponse:
 async def show_team(customer_id: str, page: PageContext) -> PageResponse:
     """Show the members of the team."""
     own = await get_membership(page, customer_id)
-    found = await team_store.list_team(page.pool, page.vault, own.customer_id, now=await page.server.bank.now())
+    found = await store.list_team(page.pool, page.vault, own.customer_id, now=await page.server.bank.now())
     groups = [(_HEADINGS[status], [m for m in found if m.status == status]) for status in STATUSES]
     return page.render("team", own=own, groups=[each for each in groups if each[1]])
 
@@ -144,7 +143,7 @@ async def invite(page: PageContext, by: ByAdministrator) -> PageResponse:
     if _role(page) is None:
         return _invite_page(page, by, _NO_ROLE)
     try:
-        invited = await team_invitations.invite(by, read_form(InviteMember, page.form))
+        invited = await invitations.invite(by, read_form(InviteMember, page.form))
     except (InvalidInput, Refused) as wrong:
         return _invite_page(page, by, wrong)
     return respond(page, by, invited, done="invited")
@@ -153,14 +152,14 @@ async def invite(page: PageContext, by: ByAdministrator) -> PageResponse:
 @post("/team/{customer_id:str}/invitations/{member_id:str}/resend", opt=RECENT_AUTHENTICATION)
 async def resend(member_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
     """Resend an invitation."""
-    resent = await team_invitations.resend_invitation(by, path_id(member_id))
+    resent = await invitations.resend_invitation(by, path_id(member_id))
     return respond(page, by, resent, done="invitation-resent")
 
 
 @post("/team/{customer_id:str}/invitations/{member_id:str}/revoke", opt=RECENT_AUTHENTICATION)
 async def revoke(member_id: str, by: ByAdministrator) -> PageResponse:
     """Revoke an invitation."""
-    await team_invitations.cancel_invitation(by, path_id(member_id))
+    await invitations.cancel_invitation(by, path_id(member_id))
     return redirect(f"/team/{by.customer_id}", done="invitation-revoked")
 
 
@@ -178,13 +177,13 @@ async def change_member(member_id: str, page: PageContext, by: ByAdministrator) 
     changed: Member | AuthorizationRequestRow
     match page.form.get("change"):
         case "deactivate":
-            changed = await team_members.deactivate_member(by, member_uuid)
+            changed = await members.deactivate_member(by, member_uuid)
             done = "deactivated"
         case "activate":
-            changed = await team_members.change_member(by, member_uuid, status="ACTIVE")
+            changed = await members.change_member(by, member_uuid, status="ACTIVE")
             done = "reactivated"
         case _ if role is not None:
-            changed = await team_members.change_member(by, member_uuid, role=role)
+            changed = await members.change_member(by, member_uuid, role=role)
             done = "role-changed"
         case _:
             raise _NO_ROLE

@@ -44,13 +44,13 @@ async def register_client(page: PageContext, by: ByAdministrator) -> PageRespons
     """Register a client with its first key."""
     try:
         async with audited(by, "program.created", ("program", None)) as action:
-            client = await _register(action.conn, by, page.form)
+            client = await _register_client(action.conn, by, page.form)
             action.resource_id = client.client_id
             action.details |= {"name": client.name, "scopes": client.scopes, "profile": client.profile}
-            await _notify(action.conn, page, by, change=f"the application {client.name} was registered")
+            await _notify_visitor(action.conn, page, by, change=f"the application {client.name} was registered")
     except InvalidInput as wrong:
         return client_form(page, _FORM, by, scopes=SCOPES, given=page.form, wrong=wrong)
-    return _to(by, client.client_id, done="application-registered")
+    return _redirect_to_clients(by, client.client_id, done="application-registered")
 
 
 @get(_ONE)
@@ -69,10 +69,10 @@ async def add_key(client_id: str, page: PageContext, by: ByAdministrator) -> Pag
             key = page.form.get("public_key", "")
             added = await clients.add_client_key(action.conn, client.client_id, key, now=page.now, by=by.member_id)
             action.details["key_id"] = added.key_id
-            await _notify(action.conn, page, by, change=f"the key {added.key_id} was added to {client.name}")
+            await _notify_visitor(action.conn, page, by, change=f"the key {added.key_id} was added to {client.name}")
     except (InvalidInput, Refused) as wrong:
         return await _show(page, by, client, wrong=wrong)
-    return _to(by, client.client_id, done="key-added")
+    return _redirect_to_clients(by, client.client_id, done="key-added")
 
 
 @post(f"{_ONE}/keys/{{key_id:str}}/revoke", opt=RECENT_AUTHENTICATION)
@@ -82,10 +82,10 @@ async def revoke_key(client_id: str, key_id: str, page: PageContext, by: ByAdmin
     try:
         async with audited(by, "program.key_retired", ("program", client.client_id), key_id=key_id) as action:
             await clients.retire_client_key(action.conn, client.client_id, key_id, now=page.now)
-            await _notify(action.conn, page, by, change=f"the key {key_id} of {client.name} was revoked")
+            await _notify_visitor(action.conn, page, by, change=f"the key {key_id} of {client.name} was revoked")
     except Refused as refused:
         return await _show(page, by, client, wrong=refused)
-    return _to(by, client.client_id, done="key-revoked")
+    return _redirect_to_clients(by, client.client_id, done="key-revoked")
 
 
 @post(f"{_ONE}/revoke", opt=RECENT_AUTHENTICATION)
@@ -94,11 +94,11 @@ async def revoke_client(client_id: str, page: PageContext, by: ByAdministrator) 
     client = await _get_client(by, client_id, only_active=True)
     async with audited(by, "program.revoked", ("program", client.client_id), name=client.name) as action:
         await clients.revoke_client(action.conn, client.client_id, now=page.now)
-        await _notify(action.conn, page, by, change=f"the application {client.name} was revoked")
-    return _to(by, done="application-revoked")
+        await _notify_visitor(action.conn, page, by, change=f"the application {client.name} was revoked")
+    return _redirect_to_clients(by, done="application-revoked")
 
 
-async def _register(conn: Connection, by: Administrator, form: Mapping[str, str]) -> Client:
+async def _register_client(conn: Connection, by: Administrator, form: Mapping[str, str]) -> Client:
     """Register what a form describes. Raises InvalidInput with the errors of all fields."""
     found = await clients.list_customer_clients(conn, by.customer_id)
     if sum(each.revoked_at is None for each in found) >= CLIENTS_MAX:
@@ -140,11 +140,11 @@ async def _show(page: PageContext, by: Administrator, client: Client, *, wrong: 
     return page.render("oauth_client", wrong=wrong, by=by, client=client, keys=keys, refreshes=refreshes)
 
 
-async def _notify(conn: Connection, page: PageContext, by: Administrator, *, change: str) -> None:
+async def _notify_visitor(conn: Connection, page: PageContext, by: Administrator, *, change: str) -> None:
     """Notify the visitor by e-mail of a change made in their name."""
     notice = templates.client_changed(page.user, by.customer_name, change, now=page.now)
     await send_email(conn, page, page.user, notice=notice)
 
 
-def _to(by: Administrator, *further: str, done: str) -> PageResponse:
+def _redirect_to_clients(by: Administrator, *further: str, done: str) -> PageResponse:
     return redirect("/".join((f"/companies/{by.customer_id}/applications", *further)), done=done)

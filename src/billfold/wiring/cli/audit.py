@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 import typer
 
-from billfold.audit import store as audit_store
+from billfold.audit import store
 from billfold.audit.rules import AuditEntry, EntryFilter, open_details
 from billfold.audit.seals import archive_seals, seal_audit_log
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
@@ -53,7 +53,7 @@ async def list_entries(
             " ".join(filter(None, (each.actor_name, each.ip_address))),
             " ".join(filter(None, (each.resource_type, each.resource_id))),
         )
-        for each in await audit_store.list_entries(conn, filters, limit=limit)
+        for each in await store.list_entries(conn, filters, limit=limit)
     ]
 
 
@@ -68,7 +68,7 @@ async def export(
     vault = context.vault(context.settings())
     filters, cursor = await _filters(conn, customer_id, since=since, until=until), None
     while True:
-        rows = await audit_store.list_entries(conn, filters, cursor, descending=False, limit=_AT_ONCE)
+        rows = await store.list_entries(conn, filters, cursor, descending=False, limit=_AT_ONCE)
         for row in rows:
             sys.stdout.buffer.write(msgspec.json.encode(_exported(row, vault)) + b"\n")
         if len(rows) < _AT_ONCE:

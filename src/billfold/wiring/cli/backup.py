@@ -11,7 +11,7 @@ import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
 from billfold.backup.folder import BackupFolder, check_apart
-from billfold.backup.restore import StepProgress, check_restorable, choose, count_missing_files, restore_files
+from billfold.backup.restore import StepProgress, check_restorable, choose_backup, count_missing_files, restore_files
 from billfold.backup.take import BytesProgress, archive_log, archive_no_log, take_backup
 from billfold.cli.command import CommandGroup, Row, console, print_warning
 from billfold.cli.context import CliError, with_connection
@@ -101,7 +101,7 @@ def restore(
     configure_logging("ERROR")
     found = BackupFolder(folder)
     moment = None if to is None else _moment(to)
-    chosen = choose(found, label, moment)
+    chosen = choose_backup(found, label, moment)
     newest = runner.read_migrations()[-1].version
     check_restorable(chosen, settings, found, schema_version=newest)
     with _step_bar() as progress:

@@ -12,9 +12,7 @@ from billfold.accounts.customers.partner_customers import (
 )
 from billfold.cli.command import CommandGroup, Row, console, key_value_table, print_line, print_success
 from billfold.cli.context import CliError, read_text_file
-from billfold.identity.partners import administration, credentials
-from billfold.identity.partners import rules as partner_rules
-from billfold.identity.partners import store as partner_store
+from billfold.identity.partners import administration, credentials, rules, store
 from billfold.identity.partners.rules import FEATURES, PartnerRow, PartnerUser
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
@@ -70,7 +68,7 @@ async def list_all(conn: Connection) -> Iterable[Row]:
             row.rate_per_minute,
             row.money_per_minute,
         )
-        for row in await partner_store.list_partners(conn)
+        for row in await store.list_partners(conn)
     ]
 
 
@@ -113,14 +111,14 @@ async def list_keys(conn: Connection, slug: Slug) -> Iterable[Row]:
     partner = await _partner(conn, slug)
     return [
         (each.key_id, each.username, each.algorithm, each.created_at, each.revoked_at)
-        for each in await partner_store.list_partner_keys(conn, partner.partner_id)
+        for each in await store.list_partner_keys(conn, partner.partner_id)
     ]
 
 
 @keys.command("revoke 5d0c2a4e8f0080008000000000000e11")
 async def revoke_key(bank: Bank, kid: Annotated[str, typer.Argument(help="The key's id.")]) -> str:
     """Revoke a key at once. Tokens of its user end too."""
-    key = await partner_store.find_partner_key(bank.pool, kid)
+    key = await store.find_partner_key(bank.pool, kid)
     if key is None:
         raise CliError(f"There is no key {kid!r} in use.", "See `billfold partner keys list`.")
     async with bank.pool.acquire() as conn:
@@ -154,14 +152,14 @@ async def disable(conn: Connection, slug: Slug, feature: Feature) -> str:
 @group.command("allow-ip acme 203.0.113.0/24", "allow-ip acme 2001:db8::7")
 async def allow_ip(conn: Connection, slug: Slug, network: Network) -> str:
     """Accept a partner's requests from an address or a network; from then on only from listed ones."""
-    partner, listed = await _partner(conn, slug), partner_rules.parse_network(network)
+    partner, listed = await _partner(conn, slug), rules.parse_network(network)
     return await _set_networks(conn, partner, {*partner.allowed_networks, listed})
 
 
 @group.command("disallow-ip acme 203.0.113.0/24")
 async def disallow_ip(conn: Connection, slug: Slug, network: Network) -> str:
     """Remove an address or a network from a partner's list; without any, requests are accepted from anywhere."""
-    partner, listed = await _partner(conn, slug), partner_rules.parse_network(network)
+    partner, listed = await _partner(conn, slug), rules.parse_network(network)
     if listed not in partner.allowed_networks:
         raise CliError(f"{listed} is not listed for {slug}.", "See `billfold partner list`.")
     return await _set_networks(conn, partner, set(partner.allowed_networks) - {listed})
@@ -192,14 +190,14 @@ async def _set_networks(conn: Connection, partner: PartnerRow, networks: Collect
 
 
 async def _user(conn: Connection, username: str) -> PartnerUser:
-    user = await partner_store.find_partner_user(conn, username)
+    user = await store.find_partner_user(conn, username)
     if user is None:
         raise CliError(f"There is no user {username!r} who may log in.", "See `billfold partner add-user`.")
     return user
 
 
 async def _partner(conn: Connection, slug: str) -> PartnerRow:
-    partner = await partner_store.find_partner(conn, slug)
+    partner = await store.find_partner(conn, slug)
     if partner is None:
         raise CliError(f"There is no partner {slug!r}.", "See `billfold partner list`.")
     return partner

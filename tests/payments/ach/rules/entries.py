@@ -36,7 +36,7 @@ INCOMING = IncomingEntry(
 
 
 class Entries:
-    """Three lots, a counterparty, and the entry that was made last: what commands are about."""
+    """Three lots, a counterparty, and the latest entry, which the commands are about."""
 
     def __init__(self, customers=None, **terms):
         self.customers = customers or Customers(**terms)
@@ -52,7 +52,7 @@ class Entries:
 
     @property
     def held(self):
-        """The pocket as the book has it."""
+        """The pocket in its current state."""
         return self.book.pockets[self.pocket.id]
 
     @property
@@ -62,7 +62,7 @@ class Entries:
 
     @property
     def made(self):
-        """The entry that was written last."""
+        """The entry written last."""
         return self.bank.tables[AchEntry][-1]
 
     @property
@@ -71,18 +71,18 @@ class Entries:
 
     @property
     def answer(self):
-        """The return that was written last."""
+        """The return written last."""
         return msgspec.json.decode(self.bank.tables[PendingReturn][-1].payload, type=ReturnEntry)
 
     def last(self, kind):
         return self.bank.tables[kind][-1]
 
     def posted(self):
-        """Return how many postings there are more than before the first entry."""
+        """Return the number of postings since the first entry."""
         return len(self.bank.tables[Posting]) - self._posted
 
     def see(self, **changes):
-        """Let later commands see the entry with other fields."""
+        """Show the entry with other fields to later commands."""
         self.bank.seen.put(self.anna, self.ach_id, msgspec.structs.replace(self.entry, **changes))
 
     def originate(self, direction, cents=70_000_00, *, payee_id=None):
@@ -102,7 +102,7 @@ class Entries:
         )
 
     def receive(self, *, ach_id=None, **changes):
-        """Let an entry arrive that differs from the usual in this."""
+        """Receive an entry that differs from the default in these fields."""
         self.ach_id = ach_id or UUID(int=1000 + self.customers.count)
         return self.move(
             ReceiveAch,
@@ -113,12 +113,12 @@ class Entries:
         )
 
     def move(self, kind, **fields):
-        """Carry out a command about the entry."""
+        """Execute a command about the entry."""
         about = {"ach_ids": (self.ach_id,)} if "ach_ids" in kind.__struct_fields__ else {"ach_id": self.ach_id}
         return self.customers.submit(kind, self.anna, references=(self.ach_id,), **about, **fields)
 
     def come_back(self, code, cents=None, *, direction=None):
-        """Let the entry come back as the bank that received it says."""
+        """Return the entry, as the receiving bank would."""
         return self.move(
             ReceiveAchReturn,
             code=code,

@@ -1,4 +1,4 @@
-"""Entries that customers originate: accepted, refused, held for a person to look at."""
+"""Entries that customers originate: accepted, refused, or held for review."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Entries reach portals: what is taken, what goes back and under which code."""
+"""Incoming ACH entries: accepted, or returned with their codes."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""Entries of ours come back, in time and too late, once and twice."""
+"""Returns of our entries: on time, late, once and twice."""
 
 from datetime import date
 

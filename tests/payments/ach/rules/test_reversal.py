@@ -1,4 +1,4 @@
-"""Entries are sent the other way, or once more."""
+"""Entries are reversed or retried."""
 
 from datetime import date
 

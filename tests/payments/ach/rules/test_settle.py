@@ -1,4 +1,4 @@
-"""Entries move together: their file is transmitted, it has settled, or they missed it."""
+"""Entries change status together: transmitted, settled, or late for their window."""
 
 from datetime import date
 
@@ -28,7 +28,7 @@ def test_a_returned_ach_entry_does_not_count_as_settled():
 
 
 def accepted_entry(direction, **changes):
-    """An entry that is accepted on 3 June, seen on 16 June."""
+    """An entry accepted on June 3, as of June 16."""
     entries = Entries()
     entries.originate(direction)
     entries.see(**changes)

@@ -1,4 +1,4 @@
-"""The money of cards through the Partner API: what is held, cleared and given back, and what the customer sees."""
+"""Money of cards through the Partner API: held, cleared, refunded, and visible to the customer."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Cash back: once per card and month, by the rule of that month, of what was paid less what came back."""
+"""Cash back: once per card and month, by the rule of that month, on purchases less refunds."""
 
 import asyncio
 from datetime import date

@@ -16,7 +16,7 @@ TREASURY = address_of(b"9" * 32)
 
 
 class Custodian:
-    """Has the keys of deposit addresses, and puts what it and others send into one block."""
+    """Holds the keys of deposit addresses, and puts its own and others' transfers into one block."""
 
     def __init__(self, depositor, faucet):
         self.depositor, self.faucet = depositor, faucet

@@ -15,7 +15,7 @@ from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.payments.crypto import cli
 from billfold.payments.crypto.chains import units_of
 from billfold.payments.crypto.withdrawals import nonces
-from billfold.payments.crypto.withdrawals import wallet as destination
+from billfold.payments.crypto.withdrawals import wallet as withdrawal_wallet
 from billfold.payments.crypto.withdrawals.rules import CompleteWithdrawal, RejectWithdrawal
 from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.platform import ids
@@ -77,7 +77,7 @@ async def test_a_stuck_crypto_withdrawal_is_replaced_and_survives_a_reorg(usdc):
 
 async def test_a_failed_withdrawal_is_reported_without_blocking_others(usdc, monkeypatch):
     failing, other = [await usdc.send(1_00, await usdc.wallet(address)) for address in (ELSEWHERE, PAYEE)]
-    found = destination.find_objection
+    found = withdrawal_wallet.find_objection
 
     async def fail(bank, conn, chain, address):
         if address == ELSEWHERE:

@@ -1,4 +1,4 @@
-"""A file of messages is taken whole or not at all."""
+"""A file of messages is accepted as a whole or not at all."""
 
 from collections.abc import Callable
 from copy import deepcopy

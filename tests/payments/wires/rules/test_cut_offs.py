@@ -1,4 +1,4 @@
-"""Cut-offs of wires: the last instant of a day's hours and the first beyond them; and what it is called."""
+"""Cut-offs of wires: the last instant before and the first after, and the resulting errors."""
 
 from datetime import date, timedelta
 from uuid import UUID

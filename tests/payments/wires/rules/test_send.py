@@ -1,4 +1,4 @@
-"""A wire is booked in full when it is accepted; what cannot be is refused and moves nothing."""
+"""A wire is booked in full when accepted; a refused one moves nothing."""
 
 from datetime import UTC, date, datetime
 from typing import Any

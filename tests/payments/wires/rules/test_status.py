@@ -1,4 +1,4 @@
-"""A wire that was sent settles, or comes back whole and is invested again."""
+"""A sent wire settles, or is refunded in full and invested again."""
 
 from uuid import UUID
 

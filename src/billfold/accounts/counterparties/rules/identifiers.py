@@ -50,13 +50,13 @@ def _permute(a: list[list[int]]) -> None:
     for constant in _ROUNDS:
         c = [a[x][0] ^ a[x][1] ^ a[x][2] ^ a[x][3] ^ a[x][4] for x in range(_SIDE)]
         for x in range(_SIDE):
-            mixed = c[x - 1] ^ _turned(c[(x + 1) % _SIDE], 1)
+            mixed = c[x - 1] ^ _rotate_left(c[(x + 1) % _SIDE], 1)
             for y in range(_SIDE):
                 a[x][y] ^= mixed
         x, y, lane = 1, 0, a[1][0]
         for n in range(24):
             x, y = y, (2 * x + 3 * y) % _SIDE
-            lane, a[x][y] = a[x][y], _turned(lane, (n + 1) * (n + 2) // 2 % 64)
+            lane, a[x][y] = a[x][y], _rotate_left(lane, (n + 1) * (n + 2) // 2 % 64)
         for y in range(_SIDE):
             row = [a[x][y] for x in range(_SIDE)]
             for x in range(_SIDE):
@@ -64,7 +64,7 @@ def _permute(a: list[list[int]]) -> None:
         a[0][0] ^= constant
 
 
-def _turned(lane: int, by: int) -> int:
+def _rotate_left(lane: int, by: int) -> int:
     return (lane << by | lane >> (64 - by)) & _LANE
 
 

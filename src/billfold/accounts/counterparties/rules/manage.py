@@ -6,10 +6,10 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.counterparties import types as counterparty_types
+from billfold.accounts.counterparties import types
 from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
 from billfold.accounts.counterparties.names import NameMatch, match_names
-from billfold.accounts.counterparties.rules import verification_kinds as rules
+from billfold.accounts.counterparties.rules import verification_kinds
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
@@ -47,17 +47,15 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
     if book.account_status != CustomerStatus.OPEN:
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
     counterparty_id = ctx.ids.next()
-    name = counterparty_types.format_name(cmd.counterparty_name)
+    name = types.format_name(cmd.counterparty_name)
     check = _check_name(book, cmd, ctx)
     verification = _verification(book, cmd, ctx, name=name, check=check)
     if check is not None:
         verification["name_check"] = check
-    verification["sanctions"] = (
-        counterparty_types.SanctionsStatus.CLEAR if cmd.is_screened else counterparty_types.SanctionsStatus.PENDING
-    )
-    status = rules.initial_status(verification)
+    verification["sanctions"] = types.SanctionsStatus.CLEAR if cmd.is_screened else types.SanctionsStatus.PENDING
+    status = verification_kinds.initial_status(verification)
     if reason := ctx.terms.screening.unverifiable_name(name):
-        verification = rules.close_verification(verification, "REJECTED", reason)
+        verification = verification_kinds.close_verification(verification, "REJECTED", reason)
         status = CounterpartyStatus.UNLINKED
     row = CounterpartyRow(
         customer_id=book.customer_id,
@@ -74,12 +72,12 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
         created_at=ctx.now,
         updated_at=ctx.now,
     )
-    payee = counterparty_types.payee_from_row(row)
+    payee = types.payee_from_row(row)
     keep_counterparty(book, payee)
     book.draft.add(row)
     book.enter("counterparty", str(counterparty_id), counterparty_id)
     if verification["type"] == "incoming_wire" and status == CounterpartyStatus.PENDING:
-        book.schedule(VERIFICATION_EXPIRY, counterparty_id, ctx.now + rules.WIRE_VERIFICATION_PERIOD)
+        book.schedule(VERIFICATION_EXPIRY, counterparty_id, ctx.now + verification_kinds.WIRE_VERIFICATION_PERIOD)
     if cmd.is_screened:
         schedule_deposits(book, payee, ctx)
     else:
@@ -140,11 +138,12 @@ def _check_name(book: Book, cmd: AddCounterparty, ctx: Context) -> dict[str, str
     if cmd.holder is None:
         return None
     today = ctx.now.date()
-    if rules.failed_name_checks(book.counterparties.values(), today) >= rules.NAME_CHECKS_MAX:
+    if verification_kinds.failed_name_checks(book.counterparties.values(), today) >= verification_kinds.NAME_CHECKS_MAX:
         raise Refused(
-            "name-checks-exhausted", f"{rules.NAME_CHECKS_MAX} names given today did not match the accounts' owners."
+            "name-checks-exhausted",
+            f"{verification_kinds.NAME_CHECKS_MAX} names given today did not match the accounts' owners.",
         )
-    return rules.check_name(cmd.counterparty_name, cmd.holder, today)
+    return verification_kinds.check_name(cmd.counterparty_name, cmd.holder, today)
 
 
 def _verification(
@@ -154,27 +153,29 @@ def _verification(
     verification_id = str(ctx.ids.next())
     outcome = NameMatch.NO_MATCH if check is None else check["outcome"]
     if outcome == NameMatch.MATCH or (cmd.type == "on_us" and (outcome != NameMatch.NO_MATCH or not cmd.document_ids)):
-        return rules.checked_verification(verification_id, check or {"outcome": outcome})
+        return verification_kinds.checked_verification(verification_id, check or {"outcome": outcome})
     if cmd.verification in {"incoming_wire", "micro_deposits", "supporting_documents"} and (
         _is_proven(book, cmd.details, name)
     ):
-        return rules.new_verification("pre_verified", verification_id)
+        return verification_kinds.new_verification("pre_verified", verification_id)
     if cmd.verification == "micro_deposits":
-        return rules.new_verification("micro_deposits", verification_id, deposits=_deposits(ctx), failures=0)
+        return verification_kinds.new_verification(
+            "micro_deposits", verification_id, deposits=_deposits(ctx), failures=0
+        )
     if cmd.linked is not None:
-        return rules.linked_verification(verification_id, cmd.linked)
-    return rules.new_verification(
+        return verification_kinds.linked_verification(verification_id, cmd.linked)
+    return verification_kinds.new_verification(
         cmd.verification or "unverified", verification_id, document_ids=map(str, cmd.document_ids)
     )
 
 
 def _is_proven(book: Book, details: dict[str, Any], name: str) -> bool:
     """Return whether the customer already has a verified counterparty with this account and name."""
-    account = rules.account_of(details)
+    account = verification_kinds.account_of(details)
     return account is not None and any(
         payee.status == CounterpartyStatus.VERIFIED
-        and (other := rules.account_of(payee.details)) is not None
-        and rules.accounts_match(account, other)
+        and (other := verification_kinds.account_of(payee.details)) is not None
+        and verification_kinds.accounts_match(account, other)
         and match_names(name, payee.name) == NameMatch.MATCH
         for payee in book.counterparties.values()
     )

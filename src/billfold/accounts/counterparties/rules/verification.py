@@ -15,8 +15,7 @@ from billfold.accounts.counterparties.commands import (
     SettleScreening,
 )
 from billfold.accounts.counterparties.names import NameMatch, match_names
-from billfold.accounts.counterparties.rules import manage
-from billfold.accounts.counterparties.rules import verification_kinds as rules
+from billfold.accounts.counterparties.rules import manage, verification_kinds
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee, SanctionsStatus
 from billfold.documents.ports import DocumentRow
@@ -42,17 +41,17 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
     if not cmd.are_sent:
         raise Refused("micro-deposits-not-sent", "The deposits leave with the next ACH file. Confirm them after that.")
     if sorted(cmd.amounts) == sorted(verification["deposits"]):
-        return _close(book, ctx, payee, status="APPROVED", text="The deposits were confirmed.") | {
+        return _end_verification(book, ctx, payee, status="APPROVED", text="The deposits were confirmed.") | {
             "confirmed": True,
             "left": 0,
         }
     failures = verification["failures"] + 1
-    left = rules.CONFIRMATION_ATTEMPTS_MAX - failures
+    left = verification_kinds.CONFIRMATION_ATTEMPTS_MAX - failures
     counted = msgspec.structs.replace(payee, verification={**verification, "failures": failures})
     if left > 0:
-        _save(book, ctx, counted)
+        _save_counterparty(book, ctx, counted)
         return _outcome(payee) | {"confirmed": False, "left": left}
-    rejected = _close(book, ctx, counted, status="REJECTED", text="Other amounts were named three times.")
+    rejected = _end_verification(book, ctx, counted, status="REJECTED", text="Other amounts were named three times.")
     return rejected | {"confirmed": False, "left": 0}
 
 
@@ -66,7 +65,7 @@ def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> 
     if cmd.approved:
         _require_documents(book, payee)
     text = cmd.reason or ("It was reviewed and approved." if cmd.approved else "It was rejected.")
-    outcome = _close(book, ctx, payee, status="APPROVED" if cmd.approved else "REJECTED", text=text)
+    outcome = _end_verification(book, ctx, payee, status="APPROVED" if cmd.approved else "REJECTED", text=text)
     status, exception_reason = ("APPROVED", None) if cmd.approved else ("INVALID", text)
     for document_id in payee.verification["document_ids"]:
         book.change(DocumentRow, UUID(document_id), status=status, exception_reason=exception_reason)
@@ -100,11 +99,11 @@ def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
     known = msgspec.structs.replace(payee, details=details, verification={**payee.verification, "account": account})
     if cmd.numbers:
         _save_details(book, ctx, known)
-    status = rules.PROVIDER_STATUSES[cmd.link_status]
-    if status == "PENDING_REVIEW" or (status == "APPROVED" and rules.account_of(details) is None):
-        _save(book, ctx, known)
+    status = verification_kinds.PROVIDER_STATUSES[cmd.link_status]
+    if status == "PENDING_REVIEW" or (status == "APPROVED" and verification_kinds.account_of(details) is None):
+        _save_counterparty(book, ctx, known)
         return _outcome(payee)
-    return _close(book, ctx, known, status=status, text=f"The account's bank says: {cmd.link_status}.")
+    return _end_verification(book, ctx, known, status=status, text=f"The account's bank says: {cmd.link_status}.")
 
 
 @decides(SettleScreening)
@@ -117,8 +116,8 @@ def settle_screening(books: Books, cmd: SettleScreening, ctx: Context) -> Outcom
         return _outcome(payee)
     screened = msgspec.structs.replace(payee, verification={**payee.verification, "sanctions": cmd.sanctions})
     if cmd.sanctions == SanctionsStatus.CONFIRMED:
-        return _close(book, ctx, screened, status="REJECTED", text=rules.SANCTION_SCREEN_FAILED)
-    _save(book, ctx, screened)
+        return _end_verification(book, ctx, screened, status="REJECTED", text=verification_kinds.SANCTION_SCREEN_FAILED)
+    _save_counterparty(book, ctx, screened)
     if cmd.sanctions == SanctionsStatus.OPEN:
         return _outcome(payee, manage.notification_of(payee, "is reviewed by the bank and cannot be paid until then"))
     manage.schedule_deposits(book, screened, ctx)
@@ -146,18 +145,18 @@ def verify_by_wire(book: Book, ctx: Context, sender: Account, name: str) -> tupl
     found: UUID | None = None
     moves: list[Any] = []
     for payee in list(book.counterparties.values()):
-        account = rules.account_of(payee.details)
+        account = verification_kinds.account_of(payee.details)
         if payee.status == CounterpartyStatus.UNLINKED or account is None:
             continue
-        if not rules.accounts_match(account, sender):
+        if not verification_kinds.accounts_match(account, sender):
             continue
         found = found or payee.counterparty_id
         if payee.status == CounterpartyStatus.PENDING and payee.verification["type"] == "incoming_wire":
             if match_names(payee.name, name) == NameMatch.NO_MATCH:
-                told = {**payee.verification, "description": rules.OTHER_SENDER}
-                _save(book, ctx, msgspec.structs.replace(payee, verification=told))
+                told = {**payee.verification, "description": verification_kinds.OTHER_SENDER}
+                _save_counterparty(book, ctx, msgspec.structs.replace(payee, verification=told))
                 continue
-            outcome = _close(book, ctx, payee, status="APPROVED", text="A wire came from the account.")
+            outcome = _end_verification(book, ctx, payee, status="APPROVED", text="A wire came from the account.")
             moves += outcome["counterparties"]
     return found, moves
 
@@ -170,22 +169,22 @@ def _close_pending(
     payee = manage.get_counterparty(book, cmd.counterparty_id)
     if payee.status != CounterpartyStatus.PENDING:
         return _outcome(payee)
-    return _close(book, ctx, payee, status=status, text=text)
+    return _end_verification(book, ctx, payee, status=status, text=text)
 
 
-def _close(book: Book, ctx: Context, payee: Payee, *, status: str, text: str) -> Outcome:
+def _end_verification(book: Book, ctx: Context, payee: Payee, *, status: str, text: str) -> Outcome:
     """End a verification; the counterparty is VERIFIED if it is APPROVED, else UNLINKED."""
     approved = status == "APPROVED"
     closed = msgspec.structs.replace(
         payee,
         status=CounterpartyStatus.VERIFIED if approved else CounterpartyStatus.UNLINKED,
-        verification=rules.close_verification(payee.verification, status, text),
+        verification=verification_kinds.close_verification(payee.verification, status, text),
     )
-    _save(book, ctx, closed)
+    _save_counterparty(book, ctx, closed)
     return _outcome(payee, manage.notification_of(payee, "was verified" if approved else "could not be verified"))
 
 
-def _save(book: Book, ctx: Context, payee: Payee) -> None:
+def _save_counterparty(book: Book, ctx: Context, payee: Payee) -> None:
     manage.keep_counterparty(book, payee)
     book.change(
         CounterpartyRow,

@@ -8,7 +8,7 @@ import msgspec
 
 from billfold.accounts.pockets.commands import Hold
 from billfold.events import kinds
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
@@ -21,7 +21,7 @@ from billfold.platform.errors import NotFound
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.overdraft import claw_back
 from billfold.treasury.rules.sweep import sweep_and_invest
-from billfold.treasury.rules.unsettled import Proceeds, arriving
+from billfold.treasury.rules.unsettled import Proceeds, unsettled_arrival
 from billfold.treasury.rules.withdraw import withdraw
 
 ACH_WINDOW = "ach.window"
@@ -63,7 +63,7 @@ def raise_ach_event(book: Book, ctx: Context, entry: AchEntry, kind: EventKind[k
     """Raise an event about an entry; entries of the bank itself raise none."""
     if entry.pocket_id is not None:
         payload = kinds.AchPayload(service_account_id=entry.pocket_id, ach_id=entry.ach_id)
-        record.event(book, ctx, kind, payload=payload)
+        recording.event(book, ctx, kind, payload=payload)
 
 
 def approve(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def reverse_booking(
     rail = book.internal_account(AccountKind.RAIL_ACH)
     if entry.pays_out:
         posting_no = book.post(rail, pocket.bank, entry.amount)
-        sweep_and_invest(book, pocket, ctx, amount=entry.amount, unsettled=_unsettled(entry, ctx))
+        sweep_and_invest(book, pocket, ctx, amount=entry.amount, unsettled=_unsettled_proceeds(entry, ctx))
     else:
         _release_hold(book, pocket, entry, ctx=ctx)
         posting_no = claw_back(book, pocket, ctx, amount=entry.amount, to=rail, terms=ctx.next_day)
@@ -143,12 +143,12 @@ def reverse_booking(
     )
 
 
-def _unsettled(entry: AchEntry, ctx: Context) -> Proceeds | None:
+def _unsettled_proceeds(entry: AchEntry, ctx: Context) -> Proceeds | None:
     """Return the returned money of a payment as unsettled, if the bills sold for it have not settled."""
     settles_on = ctx.market.settles_on(entry.created_at)
     if entry.settles_at is not None:
         settles_on = max(settles_on, et_date(entry.settles_at))
-    return arriving(entry.amount, ctx, settles_on)
+    return unsettled_arrival(entry.amount, ctx, settles_on)
 
 
 def _close_with_transaction(
@@ -164,7 +164,7 @@ def _close_with_transaction(
     trace_number: str | None = None,
 ) -> None:
     """Record the transaction of the entry's posting, and close the journal entry."""
-    record.transaction(
+    recording.transaction(
         book,
         pocket,
         posting_no=posting_no,
@@ -206,7 +206,7 @@ def _release_hold(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context)
 def mark_transmitted(books: Books, cmd: MarkAchTransmitted, ctx: Context) -> Outcome:
     """Move APPROVED entries to IN_TRANSIT."""
     book = book_of(books, cmd.customers[0])
-    moved = _move(book, ctx, cmd.ach_ids, since=AchStatus.APPROVED, to=AchStatus.IN_TRANSIT)
+    moved = _change_status(book, ctx, cmd.ach_ids, since=AchStatus.APPROVED, to=AchStatus.IN_TRANSIT)
     return _raise_events(book, ctx, moved, kind=kinds.ACH_OUT_SENT)
 
 
@@ -214,7 +214,7 @@ def mark_transmitted(books: Books, cmd: MarkAchTransmitted, ctx: Context) -> Out
 def settle_entries(books: Books, cmd: SettleAch, ctx: Context) -> Outcome:
     """Move entries that are IN_TRANSIT to PROCESSED."""
     book = book_of(books, cmd.customers[0])
-    moved = _move(book, ctx, cmd.ach_ids, since=AchStatus.IN_TRANSIT, to=AchStatus.PROCESSED)
+    moved = _change_status(book, ctx, cmd.ach_ids, since=AchStatus.IN_TRANSIT, to=AchStatus.PROCESSED)
     return _raise_events(book, ctx, moved, kind=kinds.ACH_OUT_SUCCESS)
 
 
@@ -249,7 +249,9 @@ def _entries(book: Book, ach_ids: tuple[UUID, ...]) -> list[AchEntry]:
     return [each for each in entries if isinstance(each, AchEntry)]
 
 
-def _move(book: Book, ctx: Context, ach_ids: tuple[UUID, ...], *, since: AchStatus, to: AchStatus) -> list[AchEntry]:
+def _change_status(
+    book: Book, ctx: Context, ach_ids: tuple[UUID, ...], *, since: AchStatus, to: AchStatus
+) -> list[AchEntry]:
     """Change the status of entries; consecutive equal changes are written in one statement."""
     return [update_entry(book, entry, ctx, status=to) for entry in _entries(book, ach_ids) if entry.status == since]
 

@@ -1,7 +1,7 @@
 """Prenotes: entries of no amount, by which a bank verifies that an account exists."""
 
 from billfold.events import kinds
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Outcome
 from billfold.ledger.context import Context
@@ -16,5 +16,5 @@ def receive_prenote(book: Book, cmd: ReceiveAch, ctx: Context, *, code: str | No
         queue_return(book, ctx, cmd.entry, code=code)
     if cmd.entry.entry_class == DEATH_NOTICE:
         kind = kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED
-        record.event(book, ctx, kind, payload=kinds.AchPayload(service_account_id=cmd.pocket_id))
+        recording.event(book, ctx, kind, payload=kinds.AchPayload(service_account_id=cmd.pocket_id))
     return {"status": "COMPLETED" if code is None else AchStatus.REJECTED, "code": code}

@@ -1,4 +1,4 @@
-"""Returns: received for entries that we originated, and sent for entries that we received."""
+"""Returns: received for entries that we originated, and sent for entries that we received; NOCs."""
 
 from datetime import date, timedelta
 
@@ -17,14 +17,27 @@ from billfold.payments.ach.commands import (
     IncomingEntry,
     PendingReturn,
     ReceiveAchReturn,
+    RecordNoc,
     ReturnAchEntry,
     return_of,
 )
 from billfold.payments.ach.rules import entries
+from billfold.payments.ach.rules.entries import referenced_entry, update_entry
 from billfold.payments.ach.rules.windows import next_deadline
 from billfold.payments.return_codes import RECEIVED_RETURN_REASONS, RETURN_REASONS, returnable_until
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
+
+
+@decides(RecordNoc)
+def record_noc(books: Books, cmd: RecordNoc, ctx: Context) -> Outcome:
+    """Record the correction with its entry."""
+    book = book_of(books, cmd.customers[0])
+    entry = referenced_entry(book, cmd.ach_id)
+    update_entry(book, entry, ctx, change_code=cmd.code, corrected=cmd.corrected)
+    counterparty_id = None if entry.counterparty_id is None else str(entry.counterparty_id)
+    return {"counterparty_id": counterparty_id, "ach_id": str(cmd.ach_id), "code": cmd.code, "corrected": cmd.corrected}
+
 
 _EFFECTIVE_WITHIN = timedelta(days=7)
 """Maximum distance of the sender's effective date from the day of receipt; otherwise it is ignored."""

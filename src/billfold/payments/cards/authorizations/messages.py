@@ -92,10 +92,10 @@ async def answer_message(bank: Bank, message: Message) -> MessageAnswer:
         return MessageAnswer(decision=commands.Decision.DECLINED, reason=commands.DeclineReason.CARD_NOT_FOUND)
     if message.type == MessageType.REFUND:  # only announced: the money comes by clearing
         return MessageAnswer(decision=commands.Decision.APPROVED, approved_amount=message.amount or 0)
-    return await _decide(bank, message, command_of(message, entry.customer_id))
+    return await _decide_message(bank, message, command_of(message, entry.customer_id))
 
 
-async def _decide(bank: Bank, message: Message, command: Command) -> MessageAnswer:
+async def _decide_message(bank: Bank, message: Message, command: Command) -> MessageAnswer:
     is_repeated = bank.engine.is_running(command)
     decision = asyncio.ensure_future(bank.engine.submit(command))
     try:
@@ -106,7 +106,7 @@ async def _decide(bank: Bank, message: Message, command: Command) -> MessageAnsw
             or message.type == MessageType.ADVICE
         ):
             raise Unavailable("The bank takes too long. Send the message again.", retry_after_seconds=1) from None
-        decision.add_done_callback(_forget)
+        decision.add_done_callback(_ignore_abandoned)
         await _keep_late(bank, message, command.customers[0])
         return _TIMED_OUT
     except MarketDataStale:
@@ -131,7 +131,7 @@ async def _keep_late(bank: Bank, message: Message, customer_id: UUID) -> None:
         raise Unavailable("The bank takes too long. Reverse the message.", retry_after_seconds=1) from None
 
 
-def _forget(decision: asyncio.Future[Answer]) -> None:
+def _ignore_abandoned(decision: asyncio.Future[Answer]) -> None:
     """Retrieve the error of an abandoned decision, so that it is not reported as unhandled."""
     if not decision.cancelled():
         decision.exception()

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from billfold.audit.record import audited
 from billfold.identity.partners.rules import PartnerRow
-from billfold.ledger import scheduler as jobs_store
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.dry_run import submit_in_lots
 from billfold.ledger.types import Origin, ScheduledJob
@@ -33,7 +33,7 @@ async def give_month(bank: Bank, job: ScheduledJob) -> None:
         months = await store.list_months(bank.pool, rule, period, (et_instant(begins, 0), et_instant(ends, 0)))
         async for _ in submit_in_lots(bank, [_command(rule, period, each) for each in months]):
             pass
-    await jobs_store.schedule(bank.pool, [next_job(partner_id, job.at)])
+    await scheduler.schedule(bank.pool, [next_job(partner_id, job.at)])
 
 
 def _command(rule: rules.CashBackRule, period: str, month: rules.CardMonth) -> rules.GiveCashBack:
@@ -110,7 +110,7 @@ async def set_rule(
         action.proves("cash_back_rule", rule.version, fingerprint(columns))
         job = next_job(partner.partner_id, now)
         if not await store.has_job(action.conn, job):  # a late job keeps its month
-            await jobs_store.schedule(action.conn, [job])
+            await scheduler.schedule(action.conn, [job])
     return rule
 
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from billfold.data_keys.data_key import DataKey
+from billfold.data_keys.keys import DataKey
 from billfold.payments.cards.settlement.file_format import DIFFERS, REPEATED, file_row, read_file, rows_of
 from billfold.payments.cards.settlement.records import SettlementFileRow, SettlementRecordRow
 from billfold.payments.cards.settlement.store import list_records
@@ -87,14 +87,14 @@ async def check_opened(conn: Connection, findings: Findings, bank_key: DataKey) 
             continue  # the check of the file itself reports it
         if any(row[name] != value for name, value in msgspec.structs.asdict(file_row(file_id, file)).items()):
             findings.add(FILES, {"file_id": file_id}, "it differs from its file", certainty=Certainty.CHANGED)
-        stored = {each.line: _compared(each) for each in await list_records(conn, file_id)}
-        expected = {each.line: _compared(each) for each in rows_of(file_id, file.records, ())}
+        stored = {each.line: _comparable_record(each) for each in await list_records(conn, file_id)}
+        expected = {each.line: _comparable_record(each) for each in rows_of(file_id, file.records, ())}
         for line in sorted(stored.keys() | expected.keys()):
             if stored.get(line) != expected.get(line):
                 key = {"file_id": file_id, "line": line}
                 findings.add(RECORDS, key, "it differs from its file", certainty=Certainty.CHANGED)
 
 
-def _compared(row: SettlementRecordRow) -> SettlementRecordRow:
+def _comparable_record(row: SettlementRecordRow) -> SettlementRecordRow:
     """Return the record without `reason`, which does not follow from its file alone."""
     return msgspec.structs.replace(row, reason=None)

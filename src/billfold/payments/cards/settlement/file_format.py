@@ -71,7 +71,7 @@ def read_file(content: bytes) -> SettlementFile:
     if (header.format, header.version, header.currency) != (FORMAT, VERSION, "USD"):
         raise InvalidFile([SettlementMistake(1, f"it is not {FORMAT} {VERSION} in USD")])
     records = [(number, _read(line)) for number, line in enumerate(lines[1:-1], start=2)]
-    return SettlementFile(header, _reconciled(records, trailer, len(lines)), trailer)
+    return SettlementFile(header, _check_totals(records, trailer, len(lines)), trailer)
 
 
 def _decode(decoder: msgspec.json.Decoder[_Frame], line: bytes, number: int) -> _Frame:
@@ -88,7 +88,7 @@ def _read(line: bytes) -> Record | Unreadable:
         return Unreadable(str(error))
 
 
-def _reconciled(records: list[NumberedRecord], trailer: Trailer, number: int) -> list[NumberedRecord]:
+def _check_totals(records: list[NumberedRecord], trailer: Trailer, number: int) -> list[NumberedRecord]:
     """Return the records, with the trailer's remainder assigned to the first unreadable one. Raises InvalidFile."""
     unreadable = [nth for nth, (_, each) in enumerate(records) if isinstance(each, Unreadable)]
     found = trailer_of([each for _, each in records])

@@ -175,7 +175,7 @@ class CardSettlementFiles(InboundFiles):
     @override
     async def book(self, bank: Bank, file: RailFile, content: bytes) -> dict[str, Any]:
         settlement = await asyncio.to_thread(read_file, content)
-        rows = await _accept(bank, file.file_id, settlement)
+        rows = await _accept_file(bank, file.file_id, settlement)
         booking = _Booking(bank, settlement, rows)
         await booking.run()
         return {
@@ -288,7 +288,9 @@ def _as_booked(record: records.RecordOfCard) -> store.BookedRecord:
     return store.BookedRecord(record.record_id, record.card_id, kind, record.amount, record.interchange)
 
 
-async def _accept(bank: Bank, file_id: UUID, file: records.SettlementFile) -> Sequence[records.SettlementRecordRow]:
+async def _accept_file(
+    bank: Bank, file_id: UUID, file: records.SettlementFile
+) -> Sequence[records.SettlementRecordRow]:
     """Return the records as stored. Raises InvalidFile; an accepted file stays accepted."""
     header = file.header
     known = await store.find_files(bank.pool, file_id, header.reference)

@@ -77,7 +77,7 @@ async def write_off_above(bank: Bank, chain: str, number: int) -> None:
         try:
             is_released = row.status == rules.DepositStatus.HELD and await _is_assigned(bank, row)
             command = rules.WriteOffDeposit(
-                **_about(bank, row, "crypto-reorg", row.block_hash), is_released=is_released
+                **_command_fields(bank, row, "crypto-reorg", row.block_hash), is_released=is_released
             )
             await bank.engine.submit(command)
             log.error("deposit_reorged_after_credit", deposit_id=str(row.deposit_id), amount=row.amount)
@@ -114,13 +114,15 @@ async def find_written_off(bank: Bank, chain: str, transfer: TokenTransfer) -> r
     return None
 
 
-async def restore(bank: Bank, row: rules.CryptoDepositRow, transfer: TokenTransfer) -> None:
+async def restore_deposit(bank: Bank, row: rules.CryptoDepositRow, transfer: TokenTransfer) -> None:
     """Reverse the loss of a deposit that is on the chain again."""
     place = {name: getattr(transfer, name) for name in ("block_number", "block_hash", "log_index")}
-    await bank.engine.submit(rules.RestoreDeposit(**_about(bank, row, "crypto-restore", transfer.block_hash), **place))
+    await bank.engine.submit(
+        rules.RestoreDeposit(**_command_fields(bank, row, "crypto-restore", transfer.block_hash), **place)
+    )
 
 
-def _about(bank: Bank, row: rules.CryptoDepositRow, kind: str, block_hash: str) -> dict[str, Any]:
+def _command_fields(bank: Bank, row: rules.CryptoDepositRow, kind: str, block_hash: str) -> dict[str, Any]:
     """Return the fields of a command on a deposit; each block causes it only once."""
     return {
         "caller": CALLER,

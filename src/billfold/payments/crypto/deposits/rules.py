@@ -182,7 +182,7 @@ def credit_deposit(books: Books, cmd: CreditDeposit, ctx: Context) -> Outcome:
             raise Refused("suspense-item-settled", f"The deposit is {known.status} already.")
         return _outcome(known)
     token, units = cmd.deposit.token, int(cmd.deposit.units)
-    carried = _carried(book, cmd.portal_id).get(token, 0)
+    carried = _carried_units(book, cmd.portal_id).get(token, 0)
     cents = max(cents_of(max(carried + units, 0), cmd.deposit.decimals).cents, 0)
     arrived: Outcome = {}
     if cents > CENTS_MAX:
@@ -193,9 +193,9 @@ def credit_deposit(books: Books, cmd: CreditDeposit, ctx: Context) -> Outcome:
             return {"status": UNAVAILABLE}
     status, amount = (DepositStatus.CREDITED, cents) if arrived else (DepositStatus.CARRIED, 0)
     if isinstance(known, CryptoDepositRow):
-        row = _change(book, known, ctx, status=status, amount=amount)
+        row = _change_deposit(book, known, ctx, status=status, amount=amount)
     else:
-        row = _add(book, cmd, ctx, status=status, amount=amount, reason=None)
+        row = _add_deposit(book, cmd, ctx, status=status, amount=amount, reason=None)
     return _outcome(row) | {name: arrived[name] for name in ("transaction_id",) if name in arrived}
 
 
@@ -207,27 +207,27 @@ def record_unbooked(books: Books, cmd: RecordUnbooked, ctx: Context) -> Outcome:
     if isinstance(known, CryptoDepositRow):
         return _outcome(known)
     status = DepositStatus.HELD if cmd.amount else DepositStatus.QUESTIONED
-    return _outcome(_add(book, cmd, ctx, status=status, amount=cmd.amount, reason=cmd.reason))
+    return _outcome(_add_deposit(book, cmd, ctx, status=status, amount=cmd.amount, reason=cmd.reason))
 
 
 @decides(WriteOffDeposit)
 def write_off_deposit(books: Books, cmd: WriteOffDeposit, ctx: Context) -> Outcome:
     """Post the credited amount to the bank's losses: the customer keeps it, and the rail will not deliver it."""
     book, bank = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[1])
-    known = _known(book, cmd.deposit_id)
+    known = _known_deposit(book, cmd.deposit_id)
     if known.status == DepositStatus.REORGED:
         return _outcome(known)
     former = DepositStatus.CREDITED if cmd.is_released else known.status
     if former == DepositStatus.CREDITED:
         _post_loss(bank, ctx, known.amount, is_recovered=False)
-    return _outcome(_change(book, known, ctx, status=DepositStatus.REORGED, reason=former))
+    return _outcome(_change_deposit(book, known, ctx, status=DepositStatus.REORGED, reason=former))
 
 
 @decides(RestoreDeposit)
 def restore_deposit(books: Books, cmd: RestoreDeposit, ctx: Context) -> Outcome:
     """Reverse the loss: the deposit is on the chain again, with its previous status."""
     book, bank = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[1])
-    known = _known(book, cmd.deposit_id)
+    known = _known_deposit(book, cmd.deposit_id)
     if known.status != DepositStatus.REORGED:
         return _outcome(known)
     former = DepositStatus(known.reason or DepositStatus.CREDITED)
@@ -235,7 +235,7 @@ def restore_deposit(books: Books, cmd: RestoreDeposit, ctx: Context) -> Outcome:
         _post_loss(bank, ctx, known.amount, is_recovered=True)
     reason = None if former in {DepositStatus.CREDITED, DepositStatus.CARRIED} else DepositStatus.REORGED
     place = {"block_number": cmd.block_number, "block_hash": cmd.block_hash, "log_index": cmd.log_index}
-    return _outcome(_change(book, known, ctx, status=former, reason=reason, **place))
+    return _outcome(_change_deposit(book, known, ctx, status=former, reason=reason, **place))
 
 
 def _post_loss(bank: Book, ctx: Context, amount: int, *, is_recovered: bool) -> None:
@@ -266,37 +266,37 @@ def details_of(deposit_id: UUID, deposit: ChainDeposit) -> dict[str, Any]:
     return {"crypto_transfer_id": str(deposit_id), "wallet_address": deposit.recipient, **shown}
 
 
-def _add(book: Book, cmd: ArrivedDeposit, ctx: Context, **columns: Any) -> CryptoDepositRow:
+def _add_deposit(book: Book, cmd: ArrivedDeposit, ctx: Context, **columns: Any) -> CryptoDepositRow:
     fields = msgspec.structs.asdict(cmd.deposit) | {"created_at": ctx.now, "updated_at": ctx.now} | columns
     del fields["minimum_cents"]
     fields |= {name: getattr(cmd, name) for name in ("deposit_id", "portal_id", "pocket_id")}
     row = CryptoDepositRow(customer_id=cmd.customers[0], **fields)
     book.draft.add(row)
-    return _keep(book, row, row.carried)
+    return _store_deposit(book, row, row.carried)
 
 
-def _change(book: Book, known: CryptoDepositRow, ctx: Context, **columns: Any) -> CryptoDepositRow:
+def _change_deposit(book: Book, known: CryptoDepositRow, ctx: Context, **columns: Any) -> CryptoDepositRow:
     row = msgspec.structs.replace(known, updated_at=ctx.now, **columns)
     book.change(CryptoDepositRow, row.deposit_id, updated_at=ctx.now, **columns)
-    return _keep(book, row, row.carried - known.carried)
+    return _store_deposit(book, row, row.carried - known.carried)
 
 
-def _keep(book: Book, row: CryptoDepositRow, units: int) -> CryptoDepositRow:
+def _store_deposit(book: Book, row: CryptoDepositRow, units: int) -> CryptoDepositRow:
     """Store a row for later commands of the batch, and update the carried units of its portal."""
     book.keep_fingerprint(row)
     book.put(book.referenced, row.deposit_id, row)
-    by_token = dict(_carried(book, row.portal_id))
+    by_token = dict(_carried_units(book, row.portal_id))
     by_token[row.token] = by_token.get(row.token, 0) + units
     book.put(book.referenced, row.portal_id, CarriedUnits(by_token))
     return row
 
 
-def _carried(book: Book, portal_id: UUID) -> dict[str, int]:
+def _carried_units(book: Book, portal_id: UUID) -> dict[str, int]:
     found = book.referenced.get(portal_id)
     return found.by_token if isinstance(found, CarriedUnits) else {}
 
 
-def _known(book: Book, deposit_id: UUID) -> CryptoDepositRow:
+def _known_deposit(book: Book, deposit_id: UUID) -> CryptoDepositRow:
     found = book.referenced.get(deposit_id)
     if not isinstance(found, CryptoDepositRow):
         raise NotFound

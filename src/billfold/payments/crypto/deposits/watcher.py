@@ -19,7 +19,13 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.types import Direction, Rail, ScheduledJob
 from billfold.payments.crypto.chains import Block, Chain, Chains, TokenTransfer, cents_of
 from billfold.payments.crypto.deposits import store
-from billfold.payments.crypto.deposits.reorgs import CALLER, find_written_off, read_new_blocks, restore, walk_back
+from billfold.payments.crypto.deposits.reorgs import (
+    CALLER,
+    find_written_off,
+    read_new_blocks,
+    restore_deposit,
+    walk_back,
+)
 from billfold.payments.crypto.deposits.rules import (
     CENTS_MAX,
     UNAVAILABLE,
@@ -106,7 +112,7 @@ class DepositBooking:
         if back is not None:
             if back.reason is not None:
                 await self._hold(back.item_id, back.deposit_id, deposit, amount=back.amount, reason=back.reason)
-            await restore(bank, back, transfer)
+            await restore_deposit(bank, back, transfer)
             return
         reason, deposit_id = doubt or await self._reason_to_hold(transfer, owner), await self._new_id(transfer)
         fields: dict[str, Any] = {

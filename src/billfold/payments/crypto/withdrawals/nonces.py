@@ -3,12 +3,10 @@
 from typing import Final
 
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
-from billfold.data_keys.data_key import PartyField
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import DataKeys, PartyField
 from billfold.payments.crypto.chains import Token, units_of
 from billfold.payments.crypto.nodes import NodeUnavailable
-from billfold.payments.crypto.withdrawals import store
-from billfold.payments.crypto.withdrawals import transactions as rules
+from billfold.payments.crypto.withdrawals import store, transactions
 from billfold.payments.crypto.withdrawals.rules import WithdrawalRow
 from billfold.payments.crypto.withdrawals.store import WaitingWithdrawal
 from billfold.payments.crypto.withdrawals.transactions import Fees, OutgoingTransaction, WalletProblem
@@ -38,12 +36,12 @@ async def reserve_nonces(this: Round) -> int:
             address = PartyField.ACCOUNT.open(ring.get(each.row.customer_id), each.row.wallet_address)
             reason = await _find_refusal(this, each, address)
             if reason is not None:
-                done += await store.refuse(this.bank.pool, each.row, reason, now=this.wall)
+                done += await store.refuse_withdrawal(this.bank.pool, each.row, reason, now=this.wall)
                 continue
             if len(outgoing) + done >= IN_FLIGHT_MAX:
                 break
             assert address is not None
-            done += await _reserve(this, each, address)
+            done += await _reserve_nonce(this, each, address)
         except Blocked:
             raise
         except Exception as error:  # noqa: BLE001 - it affects only this withdrawal
@@ -61,7 +59,7 @@ async def _find_refusal(this: Round, waiting: WaitingWithdrawal, address: str | 
     return None if objection is None else _REASON_OF.get(objection.code, _NOT_PAYABLE)
 
 
-async def _reserve(this: Round, waiting: WaitingWithdrawal, address: str) -> bool:
+async def _reserve_nonce(this: Round, waiting: WaitingWithdrawal, address: str) -> bool:
     row, token = waiting.row, this.chain.token
     fees = await current_fees(this)
     units = units_of(row.amount, token.decimals)
@@ -69,19 +67,21 @@ async def _reserve(this: Round, waiting: WaitingWithdrawal, address: str) -> boo
     outgoing = await store.list_outgoing(this.bank.pool, this.chain.name)
     await _check_nonce(this, outgoing)
     await _check_tokens(this, outgoing, token=token, row=row)
-    transaction = rules.payment(
+    transaction = transactions.payment(
         this.chain.chain_id, 0, token=token.address, recipient=address, units=units, gas_limit=0, fees=fees
     )
     estimates = await this.ask_all(lambda node: node.estimate_gas(this.wallet.address, transaction))
     usable = [each for each in estimates if each is not None]
     if not usable:
-        return await store.refuse(this.bank.pool, row, _NOT_PAYABLE, now=this.wall)
+        return await store.refuse_withdrawal(this.bank.pool, row, _NOT_PAYABLE, now=this.wall)
     if len(usable) < len(estimates):
         raise Blocked(WalletProblem.NODES_DISAGREE, "Nodes disagree on whether the token would refuse a payment.")
-    gas_limit = rules.gas_limit_of(max(usable))
+    gas_limit = transactions.gas_limit_of(max(usable))
     await _check_gas(this, outgoing, fees=fees, gas_limit=gas_limit)
     async with this.bank.pool.acquire() as conn, conn.transaction():
-        return await store.reserve(conn, this.wallet, row, token=token.address, gas_limit=gas_limit, now=this.wall)
+        return await store.reserve_nonce(
+            conn, this.wallet, row, token=token.address, gas_limit=gas_limit, now=this.wall
+        )
 
 
 async def current_fees(this: Round) -> Fees:
@@ -90,7 +90,7 @@ async def current_fees(this: Round) -> Fees:
     priority_fees = await this.ask_available(lambda node: node.priority_fee())
     if not base_fees or not priority_fees:
         raise Blocked(WalletProblem.NODE_UNAVAILABLE, "No node says what a transaction costs.")
-    return rules.current_fees(max(base_fees), max(priority_fees))
+    return transactions.current_fees(max(base_fees), max(priority_fees))
 
 
 async def _check_nonce(this: Round, outgoing: list[OutgoingTransaction]) -> None:

@@ -16,7 +16,7 @@ from billfold.accounts.counterparties.rules.verification_kinds import check_paya
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Command, Outcome, Reference, book_of, decides
@@ -153,7 +153,7 @@ def send_usdc(books: Books, cmd: SendUsdc, ctx: Context) -> Outcome:
     """
     book = book_of(books, cmd.customers[0])
     try:
-        return _send(book, cmd, ctx)
+        return _send_withdrawal(book, cmd, ctx)
     except Refused as refusal:
         if not cmd.approved:
             raise
@@ -162,7 +162,7 @@ def send_usdc(books: Books, cmd: SendUsdc, ctx: Context) -> Outcome:
         return {"status": WithdrawalStatus.REJECTED, "code": refusal.code}
 
 
-def _send(book: Book, cmd: SendUsdc, ctx: Context) -> Outcome:
+def _send_withdrawal(book: Book, cmd: SendUsdc, ctx: Context) -> Outcome:
     pocket = pocket_of(book, cmd.pocket_id)
     require_accepted(book, ctx)
     require_open(book, pocket)
@@ -173,7 +173,7 @@ def _send(book: Book, cmd: SendUsdc, ctx: Context) -> Outcome:
     if cmd.objection is not None:
         raise Refused(cmd.objection.code, cmd.objection.detail)
     require_minimum(cmd.amount, ctx.terms)
-    withdrawal = _book(book, pocket, cmd, ctx=ctx, payee=payee)
+    withdrawal = _post_withdrawal(book, pocket, cmd, ctx=ctx, payee=payee)
     book.draft.add(withdrawal)
     book.keep_fingerprint(withdrawal)
     book.enter(WithdrawalRow.table, str(withdrawal.withdrawal_id), withdrawal.withdrawal_id)
@@ -181,7 +181,7 @@ def _send(book: Book, cmd: SendUsdc, ctx: Context) -> Outcome:
     return _outcome(withdrawal)
 
 
-def _book(book: Book, pocket: PocketBook, cmd: SendUsdc, *, ctx: Context, payee: Payee) -> WithdrawalRow:
+def _post_withdrawal(book: Book, pocket: PocketBook, cmd: SendUsdc, *, ctx: Context, payee: Payee) -> WithdrawalRow:
     """Post the payment; return the withdrawal."""
     group = ctx.ids.next_group()
     roll_business_day(book, pocket, ctx)
@@ -206,7 +206,7 @@ def _book(book: Book, pocket: PocketBook, cmd: SendUsdc, *, ctx: Context, payee:
         created_at=ctx.now,
         updated_at=ctx.now,
     )
-    _record(book, pocket, ctx, withdrawal, posting_no=posting_no, group=group, is_sent=True)
+    _record_payment(book, pocket, ctx, withdrawal, posting_no=posting_no, group=group, is_sent=True)
     book.close()
     return withdrawal
 
@@ -222,9 +222,9 @@ def require_minimum(amount: int, terms: BankPolicy) -> None:
 def submit_withdrawal(books: Books, cmd: SubmitWithdrawal, ctx: Context) -> Outcome:
     """PENDING becomes PROCESSING. A later status is kept."""
     book = book_of(books, cmd.customers[0])
-    withdrawal = _referenced(book, cmd.withdrawal_id)
+    withdrawal = _referenced_withdrawal(book, cmd.withdrawal_id)
     if withdrawal.status == WithdrawalStatus.PENDING:
-        withdrawal = _change(book, withdrawal, ctx, status=WithdrawalStatus.PROCESSING)
+        withdrawal = _change_withdrawal(book, withdrawal, ctx, status=WithdrawalStatus.PROCESSING)
     return _outcome(withdrawal)
 
 
@@ -232,19 +232,19 @@ def submit_withdrawal(books: Books, cmd: SubmitWithdrawal, ctx: Context) -> Outc
 def complete_withdrawal(books: Books, cmd: CompleteWithdrawal, ctx: Context) -> Outcome:
     """PENDING or PROCESSING becomes COMPLETED. A final status is kept."""
     book = book_of(books, cmd.customers[0])
-    withdrawal = _referenced(book, cmd.withdrawal_id)
+    withdrawal = _referenced_withdrawal(book, cmd.withdrawal_id)
     if not withdrawal.is_open:
         return _outcome(withdrawal)
     _raise_event(book, ctx, kinds.CRYPTO_OUT_SUCCESS, withdrawal)
     changes = {"status": WithdrawalStatus.COMPLETED, "transaction_hash": cmd.transaction_hash, "settled_at": ctx.now}
-    return _outcome(_change(book, withdrawal, ctx, **changes))
+    return _outcome(_change_withdrawal(book, withdrawal, ctx, **changes))
 
 
 @decides(RejectWithdrawal)
 def reject_withdrawal(books: Books, cmd: RejectWithdrawal, ctx: Context) -> Outcome:
     """Reverse the withdrawal, and invest the money. A final status is kept: the money is returned only once."""
     book = book_of(books, cmd.customers[0])
-    withdrawal = _referenced(book, cmd.withdrawal_id)
+    withdrawal = _referenced_withdrawal(book, cmd.withdrawal_id)
     if not withdrawal.is_open:
         return _outcome(withdrawal)
     pocket = book.pockets[withdrawal.pocket_id]
@@ -252,15 +252,15 @@ def reject_withdrawal(books: Books, cmd: RejectWithdrawal, ctx: Context) -> Outc
     entry_no = book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=withdrawal.entry_no)
     group = ctx.ids.next_group()
     posting_no = book.post(book.internal_account(AccountKind.RAIL_CRYPTO), pocket.bank, withdrawal.amount)
-    _record(book, pocket, ctx, withdrawal, posting_no=posting_no, group=group, is_sent=False)
+    _record_payment(book, pocket, ctx, withdrawal, posting_no=posting_no, group=group, is_sent=False)
     sweep_and_invest(book, pocket, ctx, amount=withdrawal.amount)
     book.close()
     _raise_event(book, ctx, kinds.CRYPTO_OUT_REJECTED, withdrawal)
     end = {"status": WithdrawalStatus.REJECTED, "reason": cmd.reason, "transaction_hash": cmd.transaction_hash}
-    return _outcome(_change(book, withdrawal, ctx, **end, return_entry_no=entry_no))
+    return _outcome(_change_withdrawal(book, withdrawal, ctx, **end, return_entry_no=entry_no))
 
 
-def _change(book: Book, withdrawal: WithdrawalRow, ctx: Context, **columns: Any) -> WithdrawalRow:
+def _change_withdrawal(book: Book, withdrawal: WithdrawalRow, ctx: Context, **columns: Any) -> WithdrawalRow:
     """Change a withdrawal, also for later commands of this batch."""
     book.change(WithdrawalRow, withdrawal.withdrawal_id, updated_at=ctx.now, **columns)
     changed = msgspec.structs.replace(withdrawal, updated_at=ctx.now, **columns)
@@ -268,18 +268,18 @@ def _change(book: Book, withdrawal: WithdrawalRow, ctx: Context, **columns: Any)
     return changed
 
 
-def _referenced(book: Book, withdrawal_id: UUID) -> WithdrawalRow:
+def _referenced_withdrawal(book: Book, withdrawal_id: UUID) -> WithdrawalRow:
     withdrawal: WithdrawalRow | None = book.referenced.get(withdrawal_id)
     if withdrawal is None:
         raise NotFound("There is no such withdrawal.")
     return withdrawal
 
 
-def _record(
+def _record_payment(
     book: Book, pocket: PocketBook, ctx: Context, row: WithdrawalRow, *, posting_no: int, group: UUID, is_sent: bool
 ) -> None:
     to = f"{row.asset} to {row.counterparty_name}"
-    record.transaction(
+    recording.transaction(
         book,
         pocket,
         posting_no=posting_no,
@@ -296,7 +296,7 @@ def _record(
 
 def _raise_event(book: Book, ctx: Context, kind: EventKind[kinds.CryptoPayload], of: SendUsdc | WithdrawalRow) -> None:
     payload = kinds.CryptoPayload(crypto_transfer_id=of.withdrawal_id, service_account_id=of.pocket_id)
-    record.event(book, ctx, kind, payload=payload)
+    recording.event(book, ctx, kind, payload=payload)
 
 
 def _outcome(withdrawal: WithdrawalRow) -> Outcome:

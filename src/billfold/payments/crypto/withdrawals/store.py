@@ -194,7 +194,7 @@ async def skip_nonces(conn: Db, chain: str, wallet: str, next_nonce: int) -> Non
     await conn.execute(_SKIP_NONCES, chain, wallet, next_nonce)
 
 
-async def reserve(
+async def reserve_nonce(
     conn: Connection, wallet: transactions.Wallet, row: WithdrawalRow, *, token: str, gas_limit: int, now: datetime
 ) -> bool:
     """Give a withdrawal the next nonce, in a transaction; False if it is already being processed."""
@@ -206,7 +206,7 @@ async def reserve(
     return is_new
 
 
-async def refuse(conn: Db, row: WithdrawalRow, reason: str, *, now: datetime) -> bool:
+async def refuse_withdrawal(conn: Db, row: WithdrawalRow, reason: str, *, now: datetime) -> bool:
     """Record that no transaction will pay a withdrawal; False if it is being processed."""
     key = row.customer_id, row.withdrawal_id
     return await conn.fetchval(_BEGIN, *key, reason, now, None, None, None, None) is True
@@ -252,7 +252,7 @@ async def mark_sent(conn: Db, signature: transactions.Signature, now: datetime) 
     await conn.execute(_SENT, signature.customer_id, signature.withdrawal_id, signature.attempt, now)
 
 
-async def move(
+async def record_sighting(
     conn: Db,
     transaction: transactions.ChainTransaction,
     state: transactions.TransactionState,
@@ -267,7 +267,9 @@ async def move(
     return changed != "UPDATE 0"
 
 
-async def request(conn: Db, row: WithdrawalRow, wanted: transactions.OperatorRequest, *, now: datetime) -> bool:
+async def request_transaction(
+    conn: Db, row: WithdrawalRow, wanted: transactions.OperatorRequest, *, now: datetime
+) -> bool:
     """Record an operator's request for a transaction; False if it is final, or there is none."""
     return await conn.fetchval(_REQUEST, row.customer_id, row.withdrawal_id, wanted, now) is True
 

@@ -235,7 +235,7 @@ class Disagreement(Exception):
     """Nodes report different outcomes for one nonce."""
 
 
-def agreed(sightings: Sequence[Sighting], *, nodes: int) -> Sighting:
+def agreed_sighting(sightings: Sequence[Sighting], *, nodes: int) -> Sighting:
     """Return the agreed view: final only if every node of the chain reports the same final transaction.
 
     Raises Disagreement if two nodes report different final transactions.

@@ -9,13 +9,10 @@ from typing import Any, Final, NoReturn
 
 import structlog
 
-from billfold.data_keys.data_key import DataKey, PartyField
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import DataKey, DataKeys, PartyField
 from billfold.ledger.bank import Bank
 from billfold.payments.crypto.chains import Chain, Chains, units_of
-from billfold.payments.crypto.withdrawals import rules as commands
-from billfold.payments.crypto.withdrawals import store
-from billfold.payments.crypto.withdrawals import transactions as rules
+from billfold.payments.crypto.withdrawals import rules, store, transactions
 from billfold.payments.crypto.withdrawals.nonces import current_fees, reserve_nonces
 from billfold.payments.crypto.withdrawals.signing import Signer, UnsignedTransaction
 from billfold.payments.crypto.withdrawals.transactions import (
@@ -54,7 +51,7 @@ async def send_transactions(this: Round) -> int:
             if latest is None or _wants_another(this, each, latest, is_first=is_first):
                 latest = await _sign_next(this, each, data_key)
                 signed += 1
-            await _send(this, each, latest, data_key=data_key)
+            await _send_transaction(this, each, latest, data_key=data_key)
         except Exception as error:  # noqa: BLE001 - any error; those before it were sent
             this.problems.append(this.blocked_by(error, each.transaction.withdrawal_id))
             if each.latest is None:
@@ -73,14 +70,16 @@ def _wants_another(this: Round, each: OutgoingTransaction, latest: Signature, *,
 async def _sign_next(this: Round, each: OutgoingTransaction, data_key: DataKey | None) -> Signature:
     """Sign and store the next attempt; return the stored one. Raises Blocked."""
     cap = this.chain.fee_cap_gwei * 10**9
-    fees = rules.fees_for_next(each.latest, await current_fees(this), cap=cap)
+    fees = transactions.fees_for_next(each.latest, await current_fees(this), cap=cap)
     if fees is None:
-        _complain(this, each, WalletProblem.FEE_CAP_REACHED, f"A replacement would cost more than {cap} wei per gas.")
+        _raise_blocked(
+            this, each, WalletProblem.FEE_CAP_REACHED, f"A replacement would cost more than {cap} wei per gas."
+        )
     # If the customer is stopped between the nonce and the first signature, a transaction that pays nothing uses the
     # nonce.
     transaction, is_unsigned = each.transaction, each.latest is None
-    is_canceled = transaction.requested == rules.OperatorRequest.CANCEL or (is_unsigned and each.is_stopped)
-    intent = rules.intent_of_next(each.latest, is_stopped=is_canceled)
+    is_canceled = transaction.requested == transactions.OperatorRequest.CANCEL or (is_unsigned and each.is_stopped)
+    intent = transactions.intent_of_next(each.latest, is_stopped=is_canceled)
     unsigned = _unsigned(this, each, data_key, intent=intent, fees=fees)
     signed = await this.sign(unsigned, transaction.withdrawal_id)
     assert data_key is not None
@@ -107,22 +106,24 @@ def _unsigned(
 ) -> UnsignedTransaction:
     reserved = each.reservation
     if intent == Intent.CANCEL:
-        return rules.cancellation(this.chain.chain_id, reserved.nonce, wallet=reserved.wallet, fees=fees)
+        return transactions.cancellation(this.chain.chain_id, reserved.nonce, wallet=reserved.wallet, fees=fees)
     recipient = PartyField.ACCOUNT.open(data_key, each.address)
     token = this.chain.find_token(reserved.token)
     if recipient is None or token is None:
         detail = "Its address was destroyed, or its token is no longer configured."
-        _complain(this, each, WalletProblem.UNEXPLAINED, detail)
+        _raise_blocked(this, each, WalletProblem.UNEXPLAINED, detail)
     units, gas_limit = units_of(each.cents, token.decimals), reserved.gas_limit
     to = {"token": token.address, "recipient": recipient}
-    return rules.payment(this.chain.chain_id, reserved.nonce, **to, units=units, gas_limit=gas_limit, fees=fees)
+    return transactions.payment(this.chain.chain_id, reserved.nonce, **to, units=units, gas_limit=gas_limit, fees=fees)
 
 
-async def _send(this: Round, each: OutgoingTransaction, latest: Signature, *, data_key: DataKey | None) -> None:
+async def _send_transaction(
+    this: Round, each: OutgoingTransaction, latest: Signature, *, data_key: DataKey | None
+) -> None:
     """Send a transaction to the nodes that do not have it. Raises Blocked if none accepts it."""
     raw = PartyField.TEXT.open(data_key, latest.raw)
     if raw is None:
-        _complain(this, each, WalletProblem.UNEXPLAINED, "It was destroyed with its customer's data.")
+        _raise_blocked(this, each, WalletProblem.UNEXPLAINED, "It was destroyed with its customer's data.")
 
     async def give(node: WalletNode) -> str | None:
         if await node.knows(latest.transaction_hash):
@@ -135,12 +136,14 @@ async def _send(this: Round, each: OutgoingTransaction, latest: Signature, *, da
     if any(answer is None for answer in answers):
         await store.mark_sent(this.bank.pool, latest, this.wall)
         if each.transaction.state in {TransactionState.RESERVED, TransactionState.SIGNED}:
-            await store.move(this.bank.pool, each.transaction, TransactionState.SUBMITTED, PENDING, now=this.wall)
+            await store.record_sighting(
+                this.bank.pool, each.transaction, TransactionState.SUBMITTED, PENDING, now=this.wall
+            )
     elif answers:
-        _complain(this, each, WalletProblem.NODE_REFUSES, f"No node accepts it: {answers[0]}")
+        _raise_blocked(this, each, WalletProblem.NODE_REFUSES, f"No node accepts it: {answers[0]}")
 
 
-def _complain(this: Round, each: OutgoingTransaction, problem: WalletProblem, detail: str) -> NoReturn:
+def _raise_blocked(this: Round, each: OutgoingTransaction, problem: WalletProblem, detail: str) -> NoReturn:
     raise this.blocked(each.transaction.withdrawal_id, problem, detail)
 
 
@@ -158,7 +161,7 @@ async def watch_transactions(this: Round) -> int:
     async def see(node: WalletNode, each: OutgoingTransaction, final: int) -> Sighting | Blocked:
         try:
             recipient = PartyField.ACCOUNT.open(ring.get(each.transaction.customer_id), each.address) or "0x"
-            return await _see(this, node, each, recipient=recipient, final=final)
+            return await _read_sighting(this, node, each, recipient=recipient, final=final)
         except Exception as error:  # noqa: BLE001 - it affects only this withdrawal
             return this.blocked_by(error, each.transaction.withdrawal_id)
 
@@ -171,31 +174,33 @@ async def watch_transactions(this: Round) -> int:
     moved = 0
     for number, each in enumerate(outgoing):
         try:
-            moved += await _settle(this, each, [view[number] for view in views])
+            moved += await _settle_nonce(this, each, [view[number] for view in views])
         except Exception as error:  # noqa: BLE001 - it affects only this withdrawal
             this.problems.append(this.blocked_by(error, each.transaction.withdrawal_id))
     return moved
 
 
-async def _settle(this: Round, each: OutgoingTransaction, seen: Sequence[Sighting | Blocked]) -> bool:
+async def _settle_nonce(this: Round, each: OutgoingTransaction, seen: Sequence[Sighting | Blocked]) -> bool:
     transaction, sightings = each.transaction, [one for one in seen if not isinstance(one, Blocked)]
     for one in seen:
         if isinstance(one, Blocked):
             raise one
     try:
-        found = rules.agreed(sightings, nodes=len(this.nodes))
-    except rules.Disagreement:
+        found = transactions.agreed_sighting(sightings, nodes=len(this.nodes))
+    except transactions.Disagreement:
         detail = "nodes report different outcomes of it."
         this.problems.append(this.blocked(transaction.withdrawal_id, WalletProblem.NODES_DISAGREE, detail))
         return False
-    state = rules.state_of(found)
+    state = transactions.state_of(found)
     if state is None:
         detail = f"{found.transaction_hash} succeeded but did not make its payment."
         this.problems.append(this.blocked(transaction.withdrawal_id, WalletProblem.UNEXPLAINED, detail))
         return False
     if found == PENDING and (not each.is_mined or not sightings):
         return False  # if no node answers, the known state is kept
-    return await store.move(this.bank.pool, transaction, state, found, reason=_REASONS.get(state), now=this.wall)
+    return await store.record_sighting(
+        this.bank.pool, transaction, state, found, reason=_REASONS.get(state), now=this.wall
+    )
 
 
 async def _final_number(this: Round, node: WalletNode) -> int:
@@ -205,7 +210,9 @@ async def _final_number(this: Round, node: WalletNode) -> int:
     return (await node.head()).number - this.chain.confirmations
 
 
-async def _see(this: Round, node: WalletNode, each: OutgoingTransaction, *, recipient: str, final: int) -> Sighting:
+async def _read_sighting(
+    this: Round, node: WalletNode, each: OutgoingTransaction, *, recipient: str, final: int
+) -> Sighting:
     """Return one node's view of a nonce."""
     reserved = each.reservation
     token = this.chain.find_token(reserved.token)
@@ -215,7 +222,7 @@ async def _see(this: Round, node: WalletNode, each: OutgoingTransaction, *, reci
         outcome: TransactionState | None = TransactionState.DISPLACED
         if intent is not None:
             is_paid = receipt.has_transfer(reserved.token, reserved.wallet, recipient, units=units)
-            outcome = rules.outcome_of(intent, is_success=receipt.is_success, is_paid=is_paid)
+            outcome = transactions.outcome_of(intent, is_success=receipt.is_success, is_paid=is_paid)
         number, is_final = receipt.block_number, receipt.block_number <= final
         return Sighting(transaction_hash, number, receipt.block_hash, receipt.fee, outcome, is_final)
 
@@ -232,7 +239,9 @@ async def _see(this: Round, node: WalletNode, each: OutgoingTransaction, *, reci
     receipt = await node.find_receipt(found.transaction_hash)
     if receipt is None:
         return PENDING
-    is_payment = found.to.lower() == reserved.token.lower() and found.data == rules.transfer_data(recipient, units)
+    is_payment = found.to.lower() == reserved.token.lower() and found.data == transactions.transfer_data(
+        recipient, units
+    )
     return sight(receipt, found.transaction_hash, Intent.PAY if is_payment else None)
 
 
@@ -257,16 +266,16 @@ async def report_transactions(this: Round) -> int:
     return len(found) - len(failed)
 
 
-def _command(transaction: ChainTransaction) -> commands.WithdrawalCommand:
+def _command(transaction: ChainTransaction) -> rules.WithdrawalCommand:
     withdrawal_id, final_hash = transaction.withdrawal_id, transaction.transaction_hash
     named: dict[str, Any] = {"withdrawal_id": withdrawal_id, "references": (withdrawal_id,)}
     named |= {"key": withdrawal_id, "customers": (transaction.customer_id,)}
     if transaction.state in _SENT:
-        return commands.SubmitWithdrawal(caller="crypto:sent", **named)
+        return rules.SubmitWithdrawal(caller="crypto:sent", **named)
     named["caller"] = "crypto:final"
     if transaction.state == TransactionState.CONFIRMED:
-        return commands.CompleteWithdrawal(transaction_hash=str(final_hash), **named)
-    return commands.RejectWithdrawal(reason=str(transaction.reason), transaction_hash=final_hash, **named)
+        return rules.CompleteWithdrawal(transaction_hash=str(final_hash), **named)
+    return rules.RejectWithdrawal(reason=str(transaction.reason), transaction_hash=final_hash, **named)
 
 
 _STEPS: Final = (

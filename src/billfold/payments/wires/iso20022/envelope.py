@@ -184,7 +184,7 @@ def _to_mistake(element: Element, rows: Sequence[ElementMapping], error_text: st
     missing, error_path = _MISSING.search(error_text), _ERROR_PATH.search(error_text)
     fields = error_path.group(1).split(".") if error_path else []
     names = _names_of(rows, [*fields, missing.group(1)] if missing else fields)
-    deepest = _descend(element, names)
+    deepest = _innermost_element(element, names)
     if missing:
         return FedwireMistake(deepest.sourceline or 0, names[-1] if names else "", "is missing")
     reason = error_text[: error_path.start()] if error_path else error_text
@@ -204,7 +204,7 @@ def _names_of(rows: Sequence[ElementMapping], fields: Sequence[str]) -> list[str
     return names
 
 
-def _descend(element: Element, names: Sequence[str]) -> Element:
+def _innermost_element(element: Element, names: Sequence[str]) -> Element:
     """Return the innermost element along these names."""
     for name in names:
         child = element.find(f"{{{etree.QName(element).namespace}}}{name}")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from lxml import etree
 
 from billfold.accounts.transactions.settlement import SettledDocument
-from billfold.payments.wires.iso20022 import types as iso
+from billfold.payments.wires.iso20022 import types
 from billfold.payments.wires.iso20022.xml_fields import (
     CHARGES,
     CLEARING_MEMBER,
@@ -234,7 +234,7 @@ _PAYMENT_STATUS: Table = (
     ElementMapping("TxInfAndSts/StsRsnInf/Rsn/Prtry", "reason", TEXT),
     ElementMapping("TxInfAndSts/StsRsnInf/AddtlInf", "information", TEXT),
     ElementMapping("TxInfAndSts/InstgAgt/FinInstnId/ClrSysMmbId/ClrSysId/Cd", None, constant("USABA")),
-    ElementMapping("TxInfAndSts/InstgAgt/FinInstnId/ClrSysMmbId/MmbId", None, constant(iso.FEDWIRE_ROUTING_NUMBER)),
+    ElementMapping("TxInfAndSts/InstgAgt/FinInstnId/ClrSysMmbId/MmbId", None, constant(types.FEDWIRE_ROUTING_NUMBER)),
     *_bank("TxInfAndSts/InstdAgt", "receiver"),
 )
 _RETURN_REQUEST: Table = (
@@ -257,10 +257,10 @@ _RETURN_ANSWER: Table = (
     ElementMapping("CxlDtls/TxInfAndSts/CxlStsRsnInf/AddtlInf", "information", TEXT),
 )
 
-LAYOUTS: dict[type[iso.Message], Layout] = {
-    iso.CreditTransfer: Layout("FedwireFundsCustomerCreditTransfer", "FIToFICstmrCdtTrf", _CREDIT_TRANSFER),
-    iso.PaymentReturn: Layout("FedwireFundsPaymentReturn", "PmtRtr", _PAYMENT_RETURN),
-    iso.PaymentStatus: Layout("FedwireFundsPaymentStatus", "FIToFIPmtStsRpt", _PAYMENT_STATUS),
-    iso.ReturnRequest: Layout("FedwireFundsReturnRequest", "FIToFIPmtCxlReq", _RETURN_REQUEST),
-    iso.ReturnRequestResponse: Layout("FedwireFundsReturnRequestResponse", "RsltnOfInvstgtn", _RETURN_ANSWER),
+LAYOUTS: dict[type[types.Message], Layout] = {
+    types.CreditTransfer: Layout("FedwireFundsCustomerCreditTransfer", "FIToFICstmrCdtTrf", _CREDIT_TRANSFER),
+    types.PaymentReturn: Layout("FedwireFundsPaymentReturn", "PmtRtr", _PAYMENT_RETURN),
+    types.PaymentStatus: Layout("FedwireFundsPaymentStatus", "FIToFIPmtStsRpt", _PAYMENT_STATUS),
+    types.ReturnRequest: Layout("FedwireFundsReturnRequest", "FIToFIPmtCxlReq", _RETURN_REQUEST),
+    types.ReturnRequestResponse: Layout("FedwireFundsReturnRequestResponse", "RsltnOfInvstgtn", _RETURN_ANSWER),
 }

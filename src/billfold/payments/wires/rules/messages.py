@@ -12,7 +12,7 @@ import msgspec
 
 from billfold.accounts.counterparties.types import Payee
 from billfold.payments.wires.commands import WireRow
-from billfold.payments.wires.iso20022 import types as iso
+from billfold.payments.wires.iso20022 import types
 from billfold.payments.wires.rules.cut_offs import code_of
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import InvariantError
@@ -112,17 +112,17 @@ def _without_none(fields: MessageFields) -> MessageFields:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-_decode_payment = msgspec.json.Decoder(iso.CreditTransfer).decode
+_decode_payment = msgspec.json.Decoder(types.CreditTransfer).decode
 
 
-def payment_message_of(wire: WireRow) -> iso.CreditTransfer:
+def payment_message_of(wire: WireRow) -> types.CreditTransfer:
     """Return the payment message of an incoming wire. Raises InvariantError if it has none."""
     if wire.message is None:
         raise InvariantError("This wire has no message.", wire_id=str(wire.wire_id))
     return _decode_payment(wire.message)
 
 
-def payment_return(payment: iso.CreditTransfer, *, bank: str, reason: str, information: str) -> MessageFields:
+def payment_return(payment: types.CreditTransfer, *, bank: str, reason: str, information: str) -> MessageFields:
     """Return the terms of a pacs.004 that returns a received payment in full."""
     return _without_none(
         {
@@ -139,7 +139,7 @@ def payment_return(payment: iso.CreditTransfer, *, bank: str, reason: str, infor
     )
 
 
-def original_of(payment: iso.CreditTransfer) -> MessageFields:
+def original_of(payment: types.CreditTransfer) -> MessageFields:
     """Return the reference to the original payment."""
     return {
         "message_id": payment.message_id,
@@ -150,7 +150,7 @@ def original_of(payment: iso.CreditTransfer) -> MessageFields:
     }
 
 
-def return_request(payment: iso.CreditTransfer, *, case_id: str, creator: str, reason: str) -> MessageFields:
+def return_request(payment: types.CreditTransfer, *, case_id: str, creator: str, reason: str) -> MessageFields:
     """Return the terms of a camt.056 that requests the return of a payment we sent."""
     return {
         "case_id": case_id,
@@ -165,7 +165,7 @@ def return_request(payment: iso.CreditTransfer, *, case_id: str, creator: str, r
 
 
 def return_request_response(
-    request: iso.ReturnRequest, *, bank: str, creator: str, verdict: str, reason: str | None
+    request: types.ReturnRequest, *, bank: str, creator: str, verdict: str, reason: str | None
 ) -> MessageFields:
     """Return the terms of a camt.029: CNCL if the payment is returned, RJCR if it is not."""
     return _without_none(
@@ -181,18 +181,18 @@ def return_request_response(
     )
 
 
-_MESSAGE_TYPES: dict[str, type[iso.Message]] = {
-    "pacs.008": iso.CreditTransfer,
-    "pacs.004": iso.PaymentReturn,
-    "camt.056": iso.ReturnRequest,
-    "camt.029": iso.ReturnRequestResponse,
+_MESSAGE_TYPES: dict[str, type[types.Message]] = {
+    "pacs.008": types.CreditTransfer,
+    "pacs.004": types.PaymentReturn,
+    "camt.056": types.ReturnRequest,
+    "camt.029": types.ReturnRequestResponse,
 }
 _WITH_SETTLEMENT_DATE = frozenset({"pacs.008", "pacs.004"})
 _SAMPLE_IMAD, _SAMPLE_DAY = "20000101AAAAAAAA000000", date(2000, 1, 1)
 _SAMPLE_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def message_of(kind: str, terms: MessageFields, imad: str, at: datetime, day: date) -> iso.Message:
+def message_of(kind: str, terms: MessageFields, imad: str, at: datetime, day: date) -> types.Message:
     """Return the message with these terms, its number, instant and settlement date.
 
     Raises ValueError if a field does not match its pattern or length.

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.events import kinds
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook, to_json
 from billfold.ledger.context import Context
@@ -136,7 +136,7 @@ def record_wire_transaction(
     remittance: dict[str, Any] | None = None,
 ) -> None:
     """Record the transaction of a posting that a wire caused."""
-    record.transaction(
+    recording.transaction(
         book,
         pocket,
         posting_no=posting_no,
@@ -169,7 +169,7 @@ def raise_wire_event(
     book: Book, ctx: Context, kind: EventKind[kinds.WirePayload], wire_id: UUID, pocket_id: UUID
 ) -> None:
     """Raise an event about a wire."""
-    record.event(book, ctx, kind, payload=kinds.WirePayload(wire_id=wire_id, service_account_id=pocket_id))
+    recording.event(book, ctx, kind, payload=kinds.WirePayload(wire_id=wire_id, service_account_id=pocket_id))
 
 
 def send_time(ctx: Context, *, international: bool = False) -> datetime:

@@ -15,7 +15,7 @@ from billfold.accounts.counterparties.rules.verification_kinds import check_paya
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording as book_recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
@@ -76,13 +76,13 @@ def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
     reason = cut_offs.reason_of(cmd.code)
     taken = book.pockets[wire.pocket_id].status != PocketStatus.CLOSED
     if taken:
-        _refund(book, ctx, wire, reason=reason)
+        _refund_wire(book, ctx, wire, reason=reason)
     outcome = _set_status(book, ctx, wire, WireStatus.REJECTED, kind=kinds.WIRE_OUT_REJECTED, reason=reason)
     outcome |= {"reason": reason}
     return outcome if taken else {**outcome, "no_pocket": True}
 
 
-def _refund(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
+def _refund_wire(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
     if wire.entry_no is None:
         raise InvariantError("A wire in process has no journal entry.", wire_id=str(wire.wire_id))
     pocket = book.pockets[wire.pocket_id]
@@ -104,7 +104,7 @@ def _refund(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
     )
     if wire.fee:
         posting_no = book.post(book.internal_account(AccountKind.PROMOTIONS), pocket.bank, wire.fee)
-        record.transaction(
+        book_recording.transaction(
             book,
             pocket,
             posting_no=posting_no,
@@ -158,7 +158,7 @@ def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
     """
     book = book_of(books, cmd.customers[0])
     try:
-        return _send(book, cmd, ctx)
+        return _send_wire(book, cmd, ctx)
     except Refused as refusal:
         if not cmd.approved or cmd.wire_id is None:
             raise
@@ -167,7 +167,7 @@ def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
         return {"status": WireStatus.REJECTED, "code": refusal.code}
 
 
-def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
+def _send_wire(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
     pocket = _payable_pocket(book, cmd, ctx)
     payee = _payable_counterparty(book, cmd)
     wire = _requested_wire(book, pocket, cmd, ctx=ctx, payee=payee)
@@ -177,9 +177,9 @@ def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
         recording.raise_wire_event(book, ctx, kinds.WIRE_OUT_REJECTED, wire_id=wire.wire_id, pocket_id=cmd.pocket_id)
     else:
         send_at = recording.send_time(ctx, international=payee.type == "international_wire")
-        wire = _book(book, pocket, wire, cmd=cmd, ctx=ctx, send_at=send_at)
+        wire = _post_wire(book, pocket, wire, cmd=cmd, ctx=ctx, send_at=send_at)
         recording.add_wire(book, wire)
-        _queue(book, ctx, payee, wire=wire, send_at=send_at)
+        _queue_message(book, ctx, payee, wire=wire, send_at=send_at)
     return {"wire_id": str(wire.wire_id), "status": wire.status, "reason": wire.reason, "amount": wire.amount}
 
 
@@ -204,7 +204,9 @@ def _payable_counterparty(book: Book, cmd: SendWire) -> Payee:
 # -- booking --------------------------------------------------------------------------
 
 
-def _book(book: Book, pocket: PocketBook, wire: WireRow, cmd: SendWire, ctx: Context, *, send_at: datetime) -> WireRow:
+def _post_wire(
+    book: Book, pocket: PocketBook, wire: WireRow, cmd: SendWire, ctx: Context, *, send_at: datetime
+) -> WireRow:
     """Post the payment and its fee; return the wire as booked."""
     group = ctx.ids.next_group()
     roll_business_day(book, pocket, ctx)
@@ -239,13 +241,13 @@ def _book(book: Book, pocket: PocketBook, wire: WireRow, cmd: SendWire, ctx: Con
         remittance=_remittance(cmd),
     )
     if fee:
-        _charge(book, pocket, ctx, fee, group=group)
+        _charge_fee(book, pocket, ctx, fee, group=group)
     book.close()
     return wire
 
 
-def _charge(book: Book, pocket: PocketBook, ctx: Context, fee: int, group: UUID) -> None:
-    record.transaction(
+def _charge_fee(book: Book, pocket: PocketBook, ctx: Context, fee: int, group: UUID) -> None:
+    book_recording.transaction(
         book,
         pocket,
         posting_no=pay_fee(book, pocket, ctx, fee),
@@ -300,7 +302,7 @@ def _requested_wire(book: Book, pocket: PocketBook, cmd: SendWire, ctx: Context,
     )
 
 
-def _queue(book: Book, ctx: Context, payee: Payee, wire: WireRow, send_at: datetime) -> None:
+def _queue_message(book: Book, ctx: Context, payee: Payee, wire: WireRow, send_at: datetime) -> None:
     bank, correspondent = ctx.terms.routing_number, ctx.terms.correspondent
     terms = messages.credit_transfer(wire, payee, payer=book.name, bank=bank, correspondent=correspondent)
     recording.queue_message(book, ctx, "pacs.008", wire_id=wire.wire_id, terms=terms, send_at=send_at)

@@ -6,15 +6,22 @@ from typing import Any, Final
 
 import msgspec
 
-from billfold.data_keys.data_key import DataKey
+from billfold.data_keys.keys import DataKey
 from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
-from billfold.reports.proofs.document_keys import list_public_keys
 from billfold.reports.proofs.roots import store
 from billfold.reports.proofs.roots.trees import height_of, leaf_hash, root_of_page, salt_of
 from billfold.reports.proofs.roots.types import RETENTION_MIN, CustomerLeaf, DailyRoot, StoredRoot
-from billfold.reports.proofs.signatures import ROOT, PublicKey, RevokedKey, Unproven, refuse_revoked, verify
+from billfold.reports.proofs.signatures import (
+    ROOT,
+    PublicKey,
+    RevokedKey,
+    Unproven,
+    list_public_keys,
+    refuse_revoked,
+    verify,
+)
 
 COUNTED = ("daily_root", "daily_root_page", "daily_root_purge")
 _ROOT, _PAGE, _ = COUNTED

@@ -262,7 +262,7 @@ async def prove_customer(conn: Db, bank: Bank, root: StoredRoot, customer_id: UU
     """Return the proof of a customer's balance. Raises NotFound for an unknown customer, or for a day long ago."""
     found = await find_leaf(conn, root.number, customer_id)
     if found is None:
-        raise await _gone(conn, root) or NotFound("The customer did not exist on that day.")
+        raise await _purged_error(conn, root) or NotFound("The customer did not exist on that day.")
     index, text = found
     signed = payload_of(root.jws, types.DailyRoot)
     leaf = msgspec.json.decode(text, type=types.CustomerLeaf)
@@ -271,9 +271,9 @@ async def prove_customer(conn: Db, bank: Bank, root: StoredRoot, customer_id: UU
     kept = await read_pages(conn, root.number, wanted)
     pages = {key: nodes_of(tiles, key[2] << key[1]) for key, tiles in kept.items()}
     try:
-        proven = [_prove(place, pages) for place in places]
+        proven = [_prove_place(place, pages) for place in places]
     except KeyError as missing:
-        gone = await _gone(conn, root)
+        gone = await _purged_error(conn, root)
         raise gone or InvariantError("A page of a daily root is missing.", page=missing.args[0]) from None
     bank_id, place = bank_customer_id(bank.seed), secret_place(root.day)
     secret = await bank.ports[DataKeys].open(conn, bank_id, root.secret, place)
@@ -281,7 +281,7 @@ async def prove_customer(conn: Db, bank: Bank, root: StoredRoot, customer_id: UU
     return types.CustomerProof(root=root.jws, salt=salt, customer=proven[0], bills=tuple(proven[1:]))
 
 
-async def _gone(conn: Db, root: StoredRoot) -> NotFound | None:
+async def _purged_error(conn: Db, root: StoredRoot) -> NotFound | None:
     if root.number in await list_purged(conn):
         return NotFound(f"Proofs of {root.day} are no longer kept; its signed root is.")
     return None
@@ -298,7 +298,7 @@ def _places(leaf: types.CustomerLeaf, signed: types.DailyRoot) -> list[Place]:
     return found
 
 
-def _prove(place: Place, pages: dict[tuple[str, int, int], Nodes]) -> types.ProvenLeaf:
+def _prove_place(place: Place, pages: dict[tuple[str, int, int], Nodes]) -> types.ProvenLeaf:
     tree, height, at, power, text = place
     crossed = [pages[tree, *each] for each in pages_above(at, power, height)]
     path = way_up(at, power, height, pages=crossed)

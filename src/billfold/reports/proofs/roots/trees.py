@@ -132,7 +132,7 @@ def lay_out(units: Sequence[int], length: int, secret: bytes) -> Layout:
         size, leaves = 1 << power, owned.pop()
         whole = bisect_right(begins, length - size)
         nodes = array("i", [SPLIT]) * len(begins)
-        for leaf, at in zip(leaves, _draw(len(leaves), whole, secret + bytes([power])), strict=True):
+        for leaf, at in zip(leaves, _draw_positions(len(leaves), whole, secret + bytes([power])), strict=True):
             nodes[at] = leaf
             places[leaf] = begins[at]
         rest -= size * len(leaves)
@@ -173,7 +173,7 @@ def _leaves_by_power(units: Sequence[int], height: int) -> list[Numbers[int]]:
     return found
 
 
-def _draw(count: int, places: int, secret: bytes) -> Sequence[int]:
+def _draw_positions(count: int, places: int, secret: bytes) -> Sequence[int]:
     """Draw `count` of the positions."""
     if not count:
         return ()
@@ -203,7 +203,7 @@ def pages_of(layout: Layout, leaf_hash: Callable[[int], bytes], *, level: int, c
 
     `leaf_hash` returns the hash of a leaf by its number.
     """
-    climb = _Climb(layout, leaf_hash)
+    climb = _TreeHasher(layout, leaf_hash)
     level = min(level, climb.height)
     hashes, tiles = list[bytes](), list[bytes]()
     for _ in range(0, len(layout.levels[level]), count):
@@ -218,7 +218,7 @@ def pages_of(layout: Layout, leaf_hash: Callable[[int], bytes], *, level: int, c
     yield [*climb.take(), Page(top, 0, root)]
 
 
-class _Climb:
+class _TreeHasher:
     """Hashes nodes in the order of the line; each node is used once."""
 
     def __init__(self, layout: Layout, leaf_hash: Callable[[int], bytes]) -> None:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.data_key import DataKey
+from billfold.data_keys.keys import DataKey
 from billfold.reports.proofs.signatures import DocumentKey
 
 RETENTION_MIN: Final = timedelta(days=30)

@@ -30,7 +30,7 @@ from billfold.ledger.types import ScheduledJob
 from billfold.platform.database.background_work import claimed
 from billfold.platform.database.connection import Connection
 from billfold.platform.ids import command_id
-from billfold.reports.proofs import document_keys, signatures
+from billfold.reports.proofs import signatures
 from billfold.reports.proofs.roots import store, types
 from billfold.reports.proofs.roots.store import Close
 from billfold.reports.proofs.roots.trees import Layout, lay_out, leaf_hash, one_each, pages_of, root_of_page, salt_of
@@ -175,7 +175,7 @@ async def _keep_bills(
 ) -> tuple[dict[str, types.BillLine], dict[str, Layout]]:
     """Store the pages of bills; return the signed line of each, and the positions of its units."""
     owners = dict(zip(balances.cusips, balances.owners, strict=True))
-    with _growers(len(balances.held)) as executor:
+    with _tree_executors(len(balances.held)) as executor:
 
         def begin(cusip: str) -> Future[GrownBill]:
             mine = owners.get(cusip, _NO_OWNERS)
@@ -201,7 +201,7 @@ async def _keep_bills(
 
 
 @contextmanager
-def _growers(holdings: int) -> Iterator[Executor | None]:
+def _tree_executors(holdings: int) -> Iterator[Executor | None]:
     """Yield what trees of bills grow in: other processes, or a thread if there is little to do."""
     if holdings <= IN_THREAD_MAX:
         yield None
@@ -266,7 +266,7 @@ class DailyRootMaker:
             # A root whose worker crashed before it was announced is announced too.
             for root in await store.list_roots_since(bank.pool, job.at):
                 if root.number > self._announced:
-                    await _announce(bank, root)
+                    await _announce_root(bank, root)
                     self._announced = root.number
 
 
@@ -282,7 +282,7 @@ async def publish_root(bank: Bank) -> StoredRoot:
         for day in _days_without(bank, last, open_day):
             now = await bank.now()
             keys = MakingKeys(
-                await document_keys.get_document_key(bank.pool, bank.vault, now),
+                await signatures.get_document_key(bank.pool, bank.vault, now),
                 await bank.ports[DataKeys].of(bank.pool, bank_customer_id(bank.seed)),
                 secrets.token_bytes(_SECRET_BYTES),
             )
@@ -308,7 +308,7 @@ def _days_without(bank: Bank, last: StoredRoot | None, open_day: date) -> Iterat
         day = calendars.next_settlement_day(day)
 
 
-async def _announce(bank: Bank, root: StoredRoot) -> None:
+async def _announce_root(bank: Bank, root: StoredRoot) -> None:
     """Raise the event of every partner."""
     for row in await bank.pool.fetch(_PARTNERS):
         key = command_id(f"daily-root:{root.day}", row["partner_id"])

@@ -21,7 +21,7 @@ from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.dates import iso_z
 from billfold.platform.telemetry.logs import logger
 from billfold.sandbox.card_processor.host import journal
-from billfold.sandbox.card_processor.host.journal import BankMessage, Kept, Reply
+from billfold.sandbox.card_processor.host.journal import BankMessage, DecidedRequest, Reply
 from billfold.sandbox.card_processor.host.requests import Outcome, Request
 from billfold.sandbox.card_processor.host.settings import HostSettings
 
@@ -133,7 +133,7 @@ class Forwarder:
             except TimeoutError:
                 continue
 
-    async def _send(self, owed: journal.Owed) -> bool:
+    async def _send(self, owed: journal.OwedMessage) -> bool:
         """Send one message; tell whether the bank answered."""
         refusal: str | None = None
         try:
@@ -211,11 +211,11 @@ class AuthorizationHost:
             self.on_owed()
         return kept.reply
 
-    async def _decide(self, request: Request, found: journal.Found, until: float) -> Kept:
+    async def _decide(self, request: Request, found: journal.KnownFacts, until: float) -> DecidedRequest:
         """Decide about a new message, and store the decision."""
         kept = _undecided(request, found)
         if found.reply is not None or request.is_declined:
-            return await self._keep(request, kept._replace(reply=found.reply or Reply(Outcome.APPROVED)))
+            return await self._store_reply(request, kept._replace(reply=found.reply or Reply(Outcome.APPROVED)))
         message = _bank_message(request, found, kept)
         try:
             answer = await self._ask_bank(message, until, is_owed=found.is_owed)
@@ -224,49 +224,55 @@ class AuthorizationHost:
             return await self._decide_alone(request, kept, message, may_have=away.may_have)
         except MessageRefused as error:
             log.warning("bank_refused_message", reason=str(error), kind=kept.kind, card_id=kept.card_id)
-            return await self._keep(request, kept._replace(reply=Reply(Outcome.SYSTEM_MALFUNCTION)))
-        return await self._keep(request, kept._replace(reply=_reply_of(request, kept, answer), by_bank=True))
+            return await self._store_reply(request, kept._replace(reply=Reply(Outcome.SYSTEM_MALFUNCTION)))
+        return await self._store_reply(request, kept._replace(reply=_reply_of(request, kept, answer), by_bank=True))
 
     async def _ask_bank(self, message: BankMessage, until: float, *, is_owed: bool) -> MessageAnswer:
         if is_owed:
             raise BankAway("earlier messages of the purchase must come first", may_have=False)
         return await self._bank.send(message, until - monotonic())
 
-    async def _decide_alone(self, request: Request, kept: Kept, message: BankMessage, *, may_have: bool) -> Kept:
+    async def _decide_alone(
+        self, request: Request, kept: DecidedRequest, message: BankMessage, *, may_have: bool
+    ) -> DecidedRequest:
         """Decide without the bank: it is sent the decision later, and any approval made too late is reversed."""
         if kept.kind == MessageType.REVERSAL:
-            return await self._keep(request, kept._replace(reply=Reply(Outcome.REVERSAL_ACCEPTED), owed=(message,)))
+            return await self._store_reply(
+                request, kept._replace(reply=Reply(Outcome.REVERSAL_ACCEPTED), owed=(message,))
+            )
         code = _approval_code(request.message_id)
         approved = kept._replace(reply=Reply(Outcome.APPROVED, request.amount, code))
         if request.is_advice:
-            return await self._keep(request, approved._replace(owed=(message,)))
+            return await self._store_reply(request, approved._replace(owed=(message,)))
         declined = kept._replace(reply=Reply(Outcome.ISSUER_INOPERATIVE))
         if may_have and kept.kind in _PURCHASES:
             released = request.amount if kept.kind == MessageType.INCREMENT else None
             declined = declined._replace(owed=(_follow_up(message, MessageType.REVERSAL, amount=released),))
         if kept.kind != MessageType.AUTHORIZATION or request.entry_mode == EntryMode.ATM or request.cash:
-            return await self._keep(request, declined)
+            return await self._store_reply(request, declined)
         # An advice states the minimum hold of the bank: no more, if it had approved the purchase after all.
         advice = _follow_up(message, MessageType.ADVICE, amount=request.amount)
         approved = approved._replace(owed=(advice,), stood_in=True)
         stand_in = partial(journal.stand_in, request=request, approved=approved, declined=declined)
         return await self._journal.call(lambda vault: stand_in(vault, most=self._stand_in_cents))
 
-    async def _keep(self, request: Request, kept: Kept) -> Kept:
-        return await self._journal.call(lambda vault: journal.keep(vault, request, kept))
+    async def _store_reply(self, request: Request, kept: DecidedRequest) -> DecidedRequest:
+        return await self._journal.call(lambda vault: journal.store_reply(vault, request, kept))
 
 
-def _undecided(request: Request, found: journal.Found) -> Kept:
+def _undecided(request: Request, found: journal.KnownFacts) -> DecidedRequest:
     """Return the request of a message, in view of the earlier ones of its purchase."""
     earlier, kind = found.earlier, request.kind
     if earlier and kind == MessageType.AUTHORIZATION:
         kind = MessageType.INCREMENT
     # A reversal may have a retrieval reference number of its own.
     reference = earlier.network_reference if earlier and kind == MessageType.REVERSAL else request.network_reference
-    return Kept(card_id=found.card_id, kind=kind, network_reference=reference, reply=Reply(Outcome.DO_NOT_HONOR))
+    return DecidedRequest(
+        card_id=found.card_id, kind=kind, network_reference=reference, reply=Reply(Outcome.DO_NOT_HONOR)
+    )
 
 
-def _bank_message(request: Request, found: journal.Found, kept: Kept) -> BankMessage:
+def _bank_message(request: Request, found: journal.KnownFacts, kept: DecidedRequest) -> BankMessage:
     amount: int | None = request.amount
     if kept.kind == MessageType.REVERSAL:
         is_increment = found.earlier is not None and found.earlier.kind == MessageType.INCREMENT
@@ -290,7 +296,7 @@ def _follow_up(message: BankMessage, kind: MessageType, *, amount: int | None) -
     return {**message, "message_id": str(message_id), "type": kind, "amount": amount}
 
 
-def _reply_of(request: Request, kept: Kept, answer: MessageAnswer) -> Reply:
+def _reply_of(request: Request, kept: DecidedRequest, answer: MessageAnswer) -> Reply:
     if answer.decision not in {Decision.APPROVED, Decision.PARTIALLY_APPROVED}:
         return Reply(_REASONS.get(answer.reason, Outcome.DO_NOT_HONOR))
     if kept.kind == MessageType.REVERSAL:

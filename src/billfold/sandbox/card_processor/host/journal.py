@@ -73,7 +73,7 @@ class Reply(NamedTuple):
     approval_code: str | None = None
 
 
-class Earlier(NamedTuple):
+class EarlierMessage(NamedTuple):
     """A message of the same purchase that was answered."""
 
     kind: MessageType
@@ -81,7 +81,7 @@ class Earlier(NamedTuple):
     amount: int
 
 
-class Kept(NamedTuple):
+class DecidedRequest(NamedTuple):
     """A decision, and the messages that it owes the bank, in order."""
 
     card_id: str
@@ -93,7 +93,7 @@ class Kept(NamedTuple):
     by_bank: bool = False
 
 
-class Owed(NamedTuple):
+class OwedMessage(NamedTuple):
     """A message that is owed to the bank."""
 
     n: int
@@ -101,7 +101,7 @@ class Owed(NamedTuple):
     attempts: int
 
 
-class Found(NamedTuple):
+class KnownFacts(NamedTuple):
     """The known facts about a message before the bank is asked."""
 
     reply: Reply | None = None
@@ -109,7 +109,7 @@ class Found(NamedTuple):
     is_known: bool = False
     """True if that reply was given before."""
     card_id: str = ""
-    earlier: Earlier | None = None
+    earlier: EarlierMessage | None = None
     is_owed: bool = False
     """True if the bank must get earlier messages of this purchase first."""
 
@@ -146,30 +146,30 @@ class Journal:
 
 def look_up(
     vault: CardVault, request: Request, find_wrong: Callable[[CardVault, Request, str], Outcome | None]
-) -> Found:
+) -> KnownFacts:
     """Look up the card and the known facts of a message. `find_wrong` checks its secrets."""
     known = vault.database.execute(
         "SELECT content, outcome, amount, approval_code FROM exchange WHERE message_id = ?", (str(request.message_id),)
     ).fetchone()
     if known is not None:
         if known[0] != _content(vault, request):
-            return Found(Reply(Outcome.DUPLICATE_TRANSMISSION), is_known=True)
-        return Found(Reply(Outcome[known[1]], known[2], known[3]), is_known=True)
+            return KnownFacts(Reply(Outcome.DUPLICATE_TRANSMISSION), is_known=True)
+        return KnownFacts(Reply(Outcome[known[1]], known[2], known[3]), is_known=True)
     card_id = vault.find_id(request.pan)
     if card_id is None:
-        return Found(Reply(Outcome.INVALID_CARD_NUMBER))
+        return KnownFacts(Reply(Outcome.INVALID_CARD_NUMBER))
     wrong = find_wrong(vault, request, card_id)
     if wrong is not None:
-        return Found(Reply(wrong), card_id=card_id)
+        return KnownFacts(Reply(wrong), card_id=card_id)
     earlier = _earlier(vault, request, card_id)
     reference = earlier.network_reference if earlier else request.network_reference
     owed = vault.database.execute(
         "SELECT 1 FROM owed_message WHERE network_reference = ? AND refusal IS NULL", (reference,)
     ).fetchone()
-    return Found(card_id=card_id, earlier=earlier, is_owed=owed is not None)
+    return KnownFacts(card_id=card_id, earlier=earlier, is_owed=owed is not None)
 
 
-def _earlier(vault: CardVault, request: Request, card_id: str) -> Earlier | None:
+def _earlier(vault: CardVault, request: Request, card_id: str) -> EarlierMessage | None:
     """Return the approved message that this one reverses or adds to."""
     columns = "kind, network_reference, amount"
     approved = "card_id = ? AND amount > 0 AND outcome IN ('APPROVED', 'APPROVED_IN_PART', 'APPROVED_WITHOUT_CASH')"
@@ -186,10 +186,10 @@ def _earlier(vault: CardVault, request: Request, card_id: str) -> Earlier | None
             " AND kind IN ('AUTHORIZATION', 'ADVICE') ORDER BY received_at DESC LIMIT 1",
             (request.network_reference, card_id),
         ).fetchone()
-    return Earlier(MessageType(row[0]), *row[1:]) if row else None
+    return EarlierMessage(MessageType(row[0]), *row[1:]) if row else None
 
 
-def keep(vault: CardVault, request: Request, kept: Kept) -> Kept:
+def store_reply(vault: CardVault, request: Request, kept: DecidedRequest) -> DecidedRequest:
     """Store the reply to a message, and the messages it owes the bank."""
     vault.database.execute(
         "INSERT OR IGNORE INTO exchange VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -217,7 +217,9 @@ def keep(vault: CardVault, request: Request, kept: Kept) -> Kept:
     return kept
 
 
-def stand_in(vault: CardVault, request: Request, approved: Kept, declined: Kept, most: int) -> Kept:
+def stand_in(
+    vault: CardVault, request: Request, approved: DecidedRequest, declined: DecidedRequest, most: int
+) -> DecidedRequest:
     """Approve up to `most` cents a day (UTC) for a card in place of the bank, and store that.
 
     Not for a card that the bank has stopped, nor if it declined the card's last message, because the reason
@@ -233,10 +235,10 @@ def stand_in(vault: CardVault, request: Request, approved: Kept, declined: Kept,
     ).fetchone()
     is_stopped = vault.is_stopped(approved.card_id) or (last is not None and last[0] not in _HARMLESS)
     may = not is_stopped and spent + request.amount <= most
-    return keep(vault, request, approved if may else declined)
+    return store_reply(vault, request, approved if may else declined)
 
 
-def due_messages(vault: CardVault, now: float, limit: int) -> list[Owed]:
+def due_messages(vault: CardVault, now: float, limit: int) -> list[OwedMessage]:
     """Return the messages that are due to be sent to the bank: the oldest of each purchase."""
     rows = vault.database.execute(
         "SELECT n, body, attempts FROM owed_message AS o WHERE refusal IS NULL AND due_at <= ? AND NOT EXISTS"
@@ -244,7 +246,7 @@ def due_messages(vault: CardVault, now: float, limit: int) -> list[Owed]:
         " AND e.refusal IS NULL) ORDER BY n LIMIT ?",
         (now, limit),
     )
-    return [Owed(*row) for row in rows]
+    return [OwedMessage(*row) for row in rows]
 
 
 def settle_owed(vault: CardVault, n: int, *, refusal: str | None = None) -> None:
@@ -267,7 +269,7 @@ def is_exhausted(vault: CardVault, card_id: str, kind: str, most: int) -> bool:
     return row is not None and row[0] >= most
 
 
-def count_wrong(vault: CardVault, card_id: str, kind: str) -> None:
+def count_wrong_pin(vault: CardVault, card_id: str, kind: str) -> None:
     """Count a wrong PIN or CVV."""
     vault.database.execute(
         "INSERT INTO wrong_secret VALUES (?, ?, ?, 1) ON CONFLICT (card_id, kind, day) DO UPDATE SET count = count + 1",
@@ -309,7 +311,7 @@ class SecretChecks:
         if request.cvv is not None:
             is_right = hmac.compare_digest(request.cvv.encode(), vault.cvv(card).encode())
             if is_exhausted(vault, card_id, "cvv", CVV_TRIES) or not is_right:
-                count_wrong(vault, card_id, "cvv")
+                count_wrong_pin(vault, card_id, "cvv")
                 return Outcome.SECURITY_VIOLATION
         return self._wrong_pin(vault, request, card_id) if request.pin_block is not None else None
 
@@ -318,7 +320,7 @@ class SecretChecks:
             return Outcome.PIN_TRIES_EXCEEDED
         if vault.is_pin(card_id, self._pin(request)):
             return None
-        count_wrong(vault, card_id, "pin")
+        count_wrong_pin(vault, card_id, "pin")
         return Outcome.INCORRECT_PIN
 
     def _pin(self, request: Request) -> str:

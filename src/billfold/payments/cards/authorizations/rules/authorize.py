@@ -31,9 +31,9 @@ from billfold.payments.cards.authorizations.commands import (
 )
 from billfold.payments.cards.authorizations.rules.holds import (
     card_of,
-    decided,
     expiry_of,
     find_authorization,
+    message_outcome,
     move_hold,
     new_authorization,
     raise_card_event,
@@ -110,21 +110,21 @@ def authorize_card(books: Books, cmd: AuthorizeCard, ctx: Context) -> Outcome:
     card = card_of(book, cmd.card_id)
     earlier = find_authorization(book, cmd.card_id, cmd.network_reference)
     if cmd.is_advice:
-        return _advise(book, card, cmd, ctx, earlier=earlier)
+        return _hold_advised(book, card, cmd, ctx, earlier=earlier)
     if earlier is not None:
         raise_card_event(book, ctx, kinds.CARD_REJECTED, card=card, cents=cmd.amount)
-        return decided(earlier, Decision.DECLINED, 0, DeclineReason.DUPLICATE)
-    cents, reason = _decide(book, card, cmd, ctx, category=cmd.merchant.category_code)
+        return message_outcome(earlier, Decision.DECLINED, 0, DeclineReason.DUPLICATE)
+    cents, reason = _decide_amount(book, card, cmd, ctx, category=cmd.merchant.category_code)
     if reason is not None:
         return _decline(book, card, cmd, ctx, reason=reason)
     if not cents:  # only checks that the card is valid
-        return decided(None, Decision.APPROVED, 0)
+        return message_outcome(None, Decision.APPROVED, 0)
     row = new_authorization(card, cmd, ctx, status=AuthorizationStatus.PENDING, merchant=cmd.merchant)
-    row = _hold(book, row, ctx, more=cents)
+    row = _hold_more(book, row, ctx, more=cents)
     store_authorization(book, None, row, ctx)
     raise_card_event(book, ctx, kinds.CARD_APPROVED, card=card, cents=cents)
     raise_card_event(book, ctx, kinds.CARD_ON_HOLD, card=card, cents=cents)
-    return decided(row, Decision.APPROVED if cents == cmd.amount else Decision.PARTIALLY_APPROVED, cents)
+    return message_outcome(row, Decision.APPROVED if cents == cmd.amount else Decision.PARTIALLY_APPROVED, cents)
 
 
 @decides(IncrementAuthorization)
@@ -135,15 +135,15 @@ def increment_authorization(books: Books, cmd: IncrementAuthorization, ctx: Cont
     row = find_authorization(book, cmd.card_id, cmd.network_reference)
     if row is None or row.status != AuthorizationStatus.PENDING:
         raise_card_event(book, ctx, kinds.CARD_REJECTED, card=card, cents=cmd.amount)
-        return decided(row, Decision.DECLINED, 0, DeclineReason.NO_AUTHORIZATION)
-    cents, reason = _decide(book, card, cmd, ctx, category=row.category_code)
+        return message_outcome(row, Decision.DECLINED, 0, DeclineReason.NO_AUTHORIZATION)
+    cents, reason = _decide_amount(book, card, cmd, ctx, category=row.category_code)
     if reason is not None:
         raise_card_event(book, ctx, kinds.CARD_REJECTED, card=card, cents=cmd.amount)
-        return decided(row, Decision.DECLINED, 0, reason)
+        return message_outcome(row, Decision.DECLINED, 0, reason)
     if cents:
-        store_authorization(book, row, _hold(book, row, ctx, more=cents), ctx)
+        store_authorization(book, row, _hold_more(book, row, ctx, more=cents), ctx)
         raise_card_event(book, ctx, kinds.CARD_ON_HOLD, card=card, cents=cents)
-    return decided(row, Decision.APPROVED if cents == cmd.amount else Decision.PARTIALLY_APPROVED, cents)
+    return message_outcome(row, Decision.APPROVED if cents == cmd.amount else Decision.PARTIALLY_APPROVED, cents)
 
 
 @decides(InquireBalance)
@@ -151,20 +151,20 @@ def inquire_balance(books: Books, cmd: InquireBalance, ctx: Context) -> Outcome:
     """Return the amount that the card could pay now."""
     book = book_of(books, cmd.customers[0])
     card = card_of(book, cmd.card_id)
-    reason = _unusable(book, card, cmd.entry_mode, ctx)
+    reason = _unusable_reason(book, card, cmd.entry_mode, ctx)
     if reason is not None:
-        return decided(None, Decision.DECLINED, 0, reason)
-    return decided(None, Decision.APPROVED, payable_cents(pocket_of(book, card.pocket_id), ctx))
+        return message_outcome(None, Decision.DECLINED, 0, reason)
+    return message_outcome(None, Decision.APPROVED, payable_cents(pocket_of(book, card.pocket_id), ctx))
 
 
 # -- conditions -----------------------------------------------------------------------
 
 
-def _decide(
+def _decide_amount(
     book: Book, card: CardRow, cmd: CardRequest, ctx: Context, *, category: str
 ) -> tuple[int, DeclineReason | None]:
     """Return the approved cents, or why nothing is approved."""
-    reason = _unusable(book, card, cmd.entry_mode, ctx) or _stopped(
+    reason = _unusable_reason(book, card, cmd.entry_mode, ctx) or _control_violation(
         book, card, ctx, category=category, cents=cmd.amount
     )
     if reason is not None:
@@ -186,7 +186,7 @@ def _in_part(cmd: CardRequest, payable: int, *, category: str) -> int:
     return purchase if cmd.is_purchase_only_allowed and payable >= purchase else 0
 
 
-def _unusable(book: Book, card: CardRow, entry_mode: EntryMode | None, ctx: Context) -> DeclineReason | None:
+def _unusable_reason(book: Book, card: CardRow, entry_mode: EntryMode | None, ctx: Context) -> DeclineReason | None:
     """Return why the card cannot pay at all now."""
     if card.status in _UNUSABLE:
         return _UNUSABLE[card.status]
@@ -202,7 +202,7 @@ def _unusable(book: Book, card: CardRow, entry_mode: EntryMode | None, ctx: Cont
     return None
 
 
-def _stopped(book: Book, card: CardRow, ctx: Context, *, category: str, cents: int) -> DeclineReason | None:
+def _control_violation(book: Book, card: CardRow, ctx: Context, *, category: str, cents: int) -> DeclineReason | None:
     """Return why this payment is not allowed, regardless of the balance."""
     if category in ctx.terms.card_blocked_categories:
         return DeclineReason.CATEGORY_BLOCKED
@@ -216,13 +216,13 @@ def _decline(book: Book, card: CardRow, cmd: AuthorizeCard, ctx: Context, reason
     row = msgspec.structs.replace(row, reason=reason)
     store_authorization(book, None, row, ctx)
     raise_card_event(book, ctx, kinds.CARD_REJECTED, card=card, cents=cmd.amount)
-    return decided(row, Decision.DECLINED, 0, reason)
+    return message_outcome(row, Decision.DECLINED, 0, reason)
 
 
 # -- holding --------------------------------------------------------------------------
 
 
-def _hold(book: Book, row: AuthorizationRow, ctx: Context, *, more: int) -> AuthorizationRow:
+def _hold_more(book: Book, row: AuthorizationRow, ctx: Context, *, more: int) -> AuthorizationRow:
     """Hold an additional amount, which the pocket has."""
     pocket = pocket_of(book, row.pocket_id)
     roll_business_day(book, pocket, ctx)
@@ -230,10 +230,10 @@ def _hold(book: Book, row: AuthorizationRow, ctx: Context, *, more: int) -> Auth
     raise_cash(book, pocket, ctx, need=more, terms=ctx.same_day)
     row = move_hold(book, pocket, row, ctx, cents=row.remaining + more)
     book.close()
-    return _raised(row, ctx, more=more)
+    return _raise_amount(row, ctx, more=more)
 
 
-def _raised(row: AuthorizationRow, ctx: Context, *, more: int) -> AuthorizationRow:
+def _raise_amount(row: AuthorizationRow, ctx: Context, *, more: int) -> AuthorizationRow:
     """Return an authorization raised by an amount: its time starts again, and today's limits count the increase."""
     return msgspec.structs.replace(
         row,
@@ -244,7 +244,7 @@ def _raised(row: AuthorizationRow, ctx: Context, *, more: int) -> AuthorizationR
     )
 
 
-def _advise(
+def _hold_advised(
     book: Book, card: CardRow, cmd: AuthorizeCard, ctx: Context, *, earlier: AuthorizationRow | None
 ) -> Outcome:
     """Hold at least what others have approved; nothing if it is finished, or if the pocket is closed.
@@ -255,18 +255,18 @@ def _advise(
     more = cmd.amount - (row.approved - row.reversed)
     pocket = pocket_of(book, card.pocket_id)
     if more <= 0 or row.status in _FINISHED or pocket.status == PocketStatus.CLOSED:
-        return decided(earlier, Decision.APPROVED, cmd.amount)
+        return message_outcome(earlier, Decision.APPROVED, cmd.amount)
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.CARD, ctx, settles_on=ctx.business_date)
     _raise_or_advance(book, pocket, ctx, cents=more)
     held = move_hold(book, pocket, row, ctx, cents=row.remaining + more)
     book.close()
-    held = msgspec.structs.replace(_raised(held, ctx, more=more), status=AuthorizationStatus.PENDING, reason=None)
+    held = msgspec.structs.replace(_raise_amount(held, ctx, more=more), status=AuthorizationStatus.PENDING, reason=None)
     store_authorization(book, earlier, held, ctx)
     if row.status == AuthorizationStatus.DECLINED or earlier is None:
         raise_card_event(book, ctx, kinds.CARD_APPROVED, card=card, cents=cmd.amount)
     raise_card_event(book, ctx, kinds.CARD_ON_HOLD, card=card, cents=more)
-    return decided(held, Decision.APPROVED, cmd.amount)
+    return message_outcome(held, Decision.APPROVED, cmd.amount)
 
 
 def _raise_or_advance(book: Book, pocket: PocketBook, ctx: Context, *, cents: int) -> None:

@@ -13,7 +13,7 @@ import msgspec
 from billfold.accounts.pockets.rules import pocket_of
 from billfold.events import kinds
 from billfold.events.kinds import CardTransactionPayload
-from billfold.ledger.book import recording as record
+from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.book.postings import RELEASED
@@ -188,7 +188,7 @@ def record_card_transaction(
 ) -> None:
     """Record the transaction of a posting as the `places`-th of an authorization."""
     merchant = msgspec.json.decode(row.merchant, type=Merchant)
-    record.transaction(
+    recording.transaction(
         book,
         pocket,
         posting_no=posting_no,
@@ -232,10 +232,10 @@ def raise_card_event(
 ) -> None:
     """Raise an event of a card payment."""
     payload = CardTransactionPayload(card_id=card.card_id, amount=cents, account_id=card.pocket_id)
-    record.event(book, ctx, kind, payload)
+    recording.event(book, ctx, kind, payload)
 
 
-def decided(
+def message_outcome(
     row: AuthorizationRow | None, decision: Decision, cents: int, reason: DeclineReason | None = None
 ) -> Outcome:
     """Return the outcome of a message: the decision, and the current authorization."""
@@ -260,15 +260,15 @@ def reverse_authorization(books: Books, cmd: ReverseAuthorization, ctx: Context)
     if row is None and cmd.amount != 0:
         row = new_authorization(card, cmd, ctx, status=AuthorizationStatus.REVERSED, merchant=cmd.merchant)
         store_authorization(book, None, row, ctx)
-        return decided(row, Decision.APPROVED, 0)
+        return message_outcome(row, Decision.APPROVED, 0)
     if row is None or row.status != AuthorizationStatus.PENDING:
-        return decided(row, Decision.APPROVED, 0)
+        return message_outcome(row, Decision.APPROVED, 0)
     cents = row.remaining if cmd.amount is None else min(cmd.amount, row.remaining)
     if not cents:
-        return decided(row, Decision.APPROVED, 0)
-    _release(book, row, ctx, cents=cents, is_late=cmd.is_late)
+        return message_outcome(row, Decision.APPROVED, 0)
+    _release_hold(book, row, ctx, cents=cents, is_late=cmd.is_late)
     raise_card_event(book, ctx, kinds.CARD_REVERSED, card=card, cents=cents)
-    return decided(row, Decision.APPROVED, cents)
+    return message_outcome(row, Decision.APPROVED, cents)
 
 
 @decides(ExpireAuthorization)
@@ -278,12 +278,12 @@ def expire_authorization(books: Books, cmd: ExpireAuthorization, ctx: Context) -
     card = card_of(book, cmd.card_id)
     row = find_authorization(book, cmd.card_id, cmd.network_reference)
     if row is not None and row.status == AuthorizationStatus.PENDING and row.expires_at <= cmd.due:
-        _release(book, row, ctx, cents=row.remaining, ends=AuthorizationStatus.EXPIRED)
+        _release_hold(book, row, ctx, cents=row.remaining, ends=AuthorizationStatus.EXPIRED)
         raise_card_event(book, ctx, kinds.CARD_REVERSED, card=card, cents=row.remaining)
-    return decided(row, Decision.APPROVED, 0)
+    return message_outcome(row, Decision.APPROVED, 0)
 
 
-def _release(
+def _release_hold(
     book: Book,
     row: AuthorizationRow,
     ctx: Context,

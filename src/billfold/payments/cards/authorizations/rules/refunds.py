@@ -12,7 +12,7 @@ from billfold.payments.cards.authorizations.rules import holds
 from billfold.payments.cards.authorizations.rules.clearing import begin_record, record_payment, store_payment
 from billfold.payments.cards.commands import CardRow
 from billfold.treasury.rules.sweep import sweep_and_invest
-from billfold.treasury.rules.unsettled import arriving
+from billfold.treasury.rules.unsettled import unsettled_arrival
 
 NO_POCKET = "NO_POCKET"
 """The pocket is closed: the money has to be held in suspense."""
@@ -50,7 +50,7 @@ def credit_card(
         return {"record_id": None, "status": NO_POCKET, "amount": cmd.amount}
     begin_record(book, pocket, cmd, ctx)
     posting_no = book.post(book.internal_account(AccountKind.RAIL_CARD), pocket.bank, cmd.amount)
-    sweep_and_invest(book, pocket, ctx, amount=cmd.amount, unsettled=arriving(cmd.amount, ctx, cmd.settles_on))
+    sweep_and_invest(book, pocket, ctx, amount=cmd.amount, unsettled=unsettled_arrival(cmd.amount, ctx, cmd.settles_on))
     record_payment(book, pocket, row, cmd, posting_no=posting_no, title=title, direction=Direction.CREDIT)
     book.close()
     return store_payment(book, row, cmd, ctx, kind=kind, original_id=original_id)
