@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-_FOLDER = Path(__file__).parent / "porcupine"
+FOLDER = Path(__file__).parent / "porcupine"
 
 
 def find_go() -> str | None:
@@ -24,4 +24,4 @@ def check(history: Path) -> int:
     if go is None:
         raise SystemExit("The checker needs Go: https://go.dev/dl/.")
     page = history.with_suffix(".html")
-    return subprocess.run([go, "run", ".", history.absolute(), page.absolute()], cwd=_FOLDER, check=False).returncode
+    return subprocess.run([go, "run", ".", history.absolute(), page.absolute()], cwd=FOLDER, check=False).returncode
