@@ -198,13 +198,20 @@ class Client:
 
 
 def settle(client: Client, pairs: Sequence[Pair], history: History, processes: Processes) -> None:
-    """Look at every transfer of which the end is not known, wait for those that are PENDING, and read every pair."""
+    """Wait for what is PENDING, read every pair, and look once more at the transfers that are not there.
+
+    Those may still take effect, but not before that look: the checker need not try each of them before each read.
+    """
 
     def is_known(transfer_id: str, pair: int) -> bool:
         return client.look(transfer_id, pair) in {NONE, COMPLETED}
 
-    for transfer_id, pair in list(history.open.items()):
-        processes.until(partial(is_known, transfer_id, pair))
+    def look_at_open() -> None:
+        for transfer_id, pair in list(history.open.items()):
+            processes.until(partial(is_known, transfer_id, pair))
+
+    look_at_open()
     for each in pairs:
         client.totals(each)
         client.newest(each)
+    look_at_open()

@@ -33,6 +33,7 @@ type request struct {
 	Call         int64
 	Return       *int64
 	Answer       json.RawMessage
+	after        string
 }
 
 func (r request) known() bool { return r.Return != nil }
@@ -105,6 +106,9 @@ var pairModel = porcupine.Model{
 		now, asked := state.(pair), input.(request)
 		switch asked.Do {
 		case "transfer":
+			if asked.after != "" && now[0].Newest[0] != asked.after {
+				return false, now // a read refuses it later: without this, every order of concurrent transfers is tried
+			}
 			payer, payee := asked.Side, 1-asked.Side
 			now[payer] = now[payer].after(asked.Id, 0, asked.Cents)
 			now[payee] = now[payee].after(asked.Id, asked.Cents, 0)
@@ -145,11 +149,15 @@ func read(path string) history {
 		found.add(line)
 	}
 	must(lines.Err())
+	delete(found.effects, "") // a list shorter than its model
 	for _, each := range found.effects {
 		if each.proven == nil {
 			found.unknown++
 		}
 		found.pairs[each.asked.Pair] = append(found.pairs[each.asked.Pair], each.operation())
+		if each.unanswered != nil {
+			found.transfers[each.asked.Id] = append(found.transfers[each.asked.Id], each.unanswered.operation("PENDING"))
+		}
 	}
 	return found
 }
@@ -160,15 +168,10 @@ func (h *history) add(line request) {
 		h.faults = append(h.faults, porcupine.Annotation{
 			Tag: "faults", Description: line.Kind, Start: line.Call, End: *line.Return})
 	case line.Do == "transfer" || line.Do == "look" && line.known():
-		output := "PENDING"
+		h.effect(line.Id).narrow(line)
 		if line.known() {
-			output = line.status()
+			h.transfers[line.Id] = append(h.transfers[line.Id], line.operation(line.status()))
 		}
-		h.transfers[line.Id] = append(h.transfers[line.Id], line.operation(output))
-		if h.effects[line.Id] == nil {
-			h.effects[line.Id] = &effect{}
-		}
-		h.effects[line.Id].narrow(line)
 	case line.known() && line.Do == "totals":
 		var totals [2][2]int64
 		must(json.Unmarshal(line.Answer, &totals))
@@ -177,31 +180,57 @@ func (h *history) add(line request) {
 		var ids [newest]string
 		must(json.Unmarshal(line.Answer, &ids))
 		h.pairs[line.Pair] = append(h.pairs[line.Pair], line.operation(ids))
+		for place, id := range ids {
+			of := h.effect(id)
+			of.prove(line.Return)
+			if place+1 < newest && ids[place+1] != "" {
+				of.after = ids[place+1]
+			}
+		}
 	}
 }
 
-// A transfer takes effect after its first request and every look that does not find it, and before the first
-// answer that it is COMPLETED; without one, at any later time or never.
+func (h *history) effect(id string) *effect {
+	if h.effects[id] == nil {
+		h.effects[id] = &effect{}
+	}
+	return h.effects[id]
+}
+
+// A transfer takes effect after its first request and every look that finds it not COMPLETED, and before the first
+// answer that says it is, or list that shows it; without one, at any later time or never.
 type effect struct {
 	asked          request
+	after          string // the transfer before it, of a list that shows both
 	absent, proven *int64
+	unanswered     *request // the first: those after it can do nothing that it cannot
 }
 
 func (e *effect) narrow(line request) {
 	if line.Do == "transfer" && (e.asked.Id == "" || line.Call < e.asked.Call) {
 		e.asked = line
 	}
-	if line.known() && line.status() == "NONE" && (e.absent == nil || line.Call > *e.absent) {
+	if !line.known() && (e.unanswered == nil || line.Call < e.unanswered.Call) {
+		e.unanswered = &line
+	}
+	switch {
+	case !line.known():
+	case line.status() == "COMPLETED":
+		e.prove(line.Return)
+	case line.Do == "look" && (e.absent == nil || line.Call > *e.absent):
 		e.absent = &line.Call
 	}
-	if line.known() && line.status() == "COMPLETED" && (e.proven == nil || *line.Return < *e.proven) {
-		e.proven = line.Return
+}
+
+func (e *effect) prove(at *int64) {
+	if e.proven == nil || *at < *e.proven {
+		e.proven = at
 	}
 }
 
 func (e *effect) operation() porcupine.Operation {
 	asked := e.asked
-	asked.Return = e.proven
+	asked.Return, asked.after = e.proven, e.after
 	if e.absent != nil {
 		asked.Call = max(asked.Call, *e.absent)
 	}
