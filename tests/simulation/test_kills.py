@@ -7,11 +7,7 @@ happened exactly once, everything else at most once, and the ledger proves itsel
 import asyncio
 import os
 import shutil
-import signal
-import socket
 import ssl
-import subprocess
-import time
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -20,25 +16,19 @@ from random import Random
 import asyncpg
 import httpx
 import msgspec
-import psutil
 import pytest
 from tests.support.cards import pem, unread_key
 from tests.support.whole_bank import EngineCommands
 from tests.support.world import new_partner
+from tools.linearizability.processes import POSTGRES, SERVE, WORKER, Processes
 
-from billfold.migrations import runner
 from billfold.payments.cards.authorizations.messages import processor_key, sign_message
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import sign_request
-from billfold.platform.database import embedded
 from billfold.platform.database.business_clock import read_clock, write_clock
-from billfold.platform.settings.settings import Settings
 from billfold.sandbox.card_processor.vault import CardVault
 from billfold.verify.runner import verify_bank
-from billfold.wiring import open_bank
-from billfold.wiring.cli.serve import child_command_line
-from billfold.wiring.cli_context import Wiring
 
 KILLS = int(os.environ.get("BILLFOLD_KILLS", "6"))
 SEED = int(os.environ.get("BILLFOLD_KILLS_SEED", "7"))
@@ -49,93 +39,8 @@ CUSTOMERS, LINES = 12, 8
 PAUSE = (0.1, 0.9)
 WHOLE_EVERY = 24
 """After how many kills a whole server is ended with all its processes: it takes long to open."""
-STEADY_SECONDS = 90.0
 QUIET_SECONDS = 60.0
 CLOCK_STEP = timedelta(hours=5)
-
-
-class Programs:
-    """The processes that are killed and started again: Postgres, `billfold serve`, `billfold worker`."""
-
-    def __init__(self, state_dir, seed):
-        self.state_dir = state_dir
-        self.random = Random(seed)
-        self.port, self.http_port = free_port(), free_port()
-        self.postgres = self._start_postgres()
-        self.dsn = self.postgres.dsn_for("billfold")
-        self.processes = {}
-
-    def settings(self):
-        return Settings(state_dir=self.state_dir, database_url=self.dsn)
-
-    def start(self, name):
-        environment = Wiring({k: v for k, v in os.environ.items() if not k.startswith("BILLFOLD_")}).environment(
-            self.settings(), self.dsn, port=self.port, http_port=self.http_port, log_level="WARNING"
-        )
-        with (self.state_dir / f"{name}.log").open("ab") as log:
-            self.processes[name] = subprocess.Popen(
-                [*child_command_line(name)],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-
-    def kill(self, name, *, whole):
-        """End one without warning and start it again.
-
-        Of the server it is mostly the process that answers, which comes back by itself; `whole`
-        ends the one that looks after it, and with it all of them.
-        """
-        if name == "postgres":
-            postmaster = psutil.Process(self.postgres.pid)
-            postmaster.kill()
-            while postmaster.is_running() and postmaster.status() != psutil.STATUS_ZOMBIE:
-                time.sleep(0.01)
-            gone, self.postgres = self.postgres, self._start_postgres()
-            gone.hold.release()
-            return
-        process = self.processes[name]
-        victim = process.pid
-        with suppress(psutil.NoSuchProcess):
-            family = psutil.Process(process.pid).children(recursive=True)
-            if family and not whole:
-                victim = max(family, key=psutil.Process.create_time).pid
-        with suppress(ProcessLookupError):
-            os.kill(victim, signal.SIGKILL)
-        if victim == process.pid:
-            process.wait()
-        self.look_after()
-
-    def look_after(self):
-        """Restart ended processes, like a service manager."""
-        for name, process in list(self.processes.items()):
-            if process.poll() is not None:
-                self.start(name)
-
-    def close(self):
-        for process in self.processes.values():
-            with suppress(psutil.NoSuchProcess):
-                for each in psutil.Process(process.pid).children(recursive=True):
-                    with suppress(psutil.NoSuchProcess):
-                        each.kill()
-            process.kill()
-            process.wait()
-        embedded.stop(self.postgres)
-
-    def logs(self):
-        """Return the ends of both programs' logs."""
-        return {name: (self.state_dir / f"{name}.log").read_text(errors="replace")[-2000:] for name in self.processes}
-
-    def _start_postgres(self):
-        return embedded.start(self.state_dir)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Client:
@@ -150,7 +55,7 @@ class Client:
         self.decided, self.swiped = {}, set()
         self.troubles = 0
         self.stopping = False
-        tls = ssl.create_default_context(cafile=str(programs.state_dir / "tls" / "ca.pem"))
+        tls = ssl.create_default_context(cafile=str(programs.ca))
         self._http = httpx.AsyncClient(
             base_url=f"https://localhost:{programs.port}",
             verify=tls,
@@ -245,16 +150,10 @@ class Client:
 
 async def settle(programs):
     """A bank, a partner, and customers with two pockets each that hold money."""
-    await programs.postgres.create_database("billfold")
-    conn = await asyncpg.connect(programs.dsn)
-    await runner.up(conn)
-    await conn.close()
-    settings = programs.settings()
-    await open_bank.initialize_database(settings, programs.dsn)
-    async with open_bank.open_bank(settings, programs.dsn) as bank:
+    async with programs.found() as bank:
         partner = await new_partner(bank, rate=1_000_000, money=1_000_000)
         pockets = [await new_customer(bank, partner) for _ in range(CUSTOMERS)]
-        return partner, pockets, processor_key(settings, bank.seed)
+        return partner, pockets, processor_key(programs.settings, bank.seed)
 
 
 async def new_customer(bank, partner):
@@ -283,11 +182,8 @@ async def let_time_pass(programs):
 
 async def until_answered(client, programs):
     """Wait until a new request is answered, so the bank is up after the last kill."""
-    known, late = len(client.acknowledged), monotonic() + STEADY_SECONDS
-    while len(client.acknowledged) == known:
-        assert monotonic() < late, programs.logs()
-        programs.look_after()
-        await asyncio.sleep(0.05)
+    known = len(client.acknowledged)
+    await asyncio.to_thread(programs.until, lambda: len(client.acknowledged) > known)
 
 
 @pytest.fixture
@@ -295,7 +191,7 @@ def programs(tmp_path):
     memory = Path("/dev/shm")
     place = memory / f"billfold-kills-{os.getpid()}" if memory.is_dir() else tmp_path
     place.mkdir(exist_ok=True)
-    running = Programs(place, SEED)
+    running = Processes(place)
     yield running
     running.close()
     if place != tmp_path:
@@ -305,16 +201,16 @@ def programs(tmp_path):
 async def test_killed_processes_neither_lose_nor_duplicate_acknowledged_commands(programs):
     print(f"BILLFOLD_KILLS_SEED={SEED}")
     partner, pockets, card_key = await settle(programs)
-    for name in ("serve", "worker"):
+    for name in (SERVE, WORKER):
         programs.start(name)
-    await until_healthy(programs)
+    await asyncio.to_thread(programs.await_healthy)
     client = Client(programs, partner, pockets, card_key)
     clock = asyncio.create_task(let_time_pass(programs))
     lines = [asyncio.create_task(client.line()) for _ in range(LINES)]
     for number in range(KILLS):
         await until_answered(client, programs)
-        await asyncio.sleep(programs.random.uniform(*PAUSE))
-        name = ("serve", "worker", "postgres")[number % 3]
+        await asyncio.sleep(client.random.uniform(*PAUSE))
+        name = (SERVE, WORKER, POSTGRES)[number % 3]
         await asyncio.to_thread(programs.kill, name, whole=number % WHOLE_EVERY == 0)
         for line in lines:
             assert not line.done() or line.exception() is None, line.exception()
@@ -326,20 +222,6 @@ async def test_killed_processes_neither_lose_nor_duplicate_acknowledged_commands
     await must_have_happened_once(programs, client)
 
 
-async def until_healthy(programs):
-    ca = programs.state_dir / "tls" / "ca.pem"
-    late = monotonic() + STEADY_SECONDS
-    while monotonic() < late:
-        with suppress(OSError, httpx.HTTPError, ssl.SSLError):
-            tls = ssl.create_default_context(cafile=str(ca))
-            async with httpx.AsyncClient(verify=tls) as http:
-                answer = await http.get(f"https://localhost:{programs.port}/health")
-                if answer.is_success:
-                    return
-        await asyncio.sleep(0.1)
-    pytest.fail(f"the server does not open: {programs.logs()}")
-
-
 async def must_have_happened_once(programs, client):
     """Compare the client's list with the bank's log."""
     conn = await asyncpg.connect(programs.dsn)
@@ -348,10 +230,7 @@ async def must_have_happened_once(programs, client):
         assert monotonic() < late, "the worker does not carry out what waits"
         programs.look_after()
         await asyncio.sleep(0.2)
-    for process in programs.processes.values():
-        process.terminate()
-    for process in programs.processes.values():
-        await asyncio.to_thread(process.wait)
+    await asyncio.to_thread(programs.terminate)
     rows = await conn.fetch(
         "SELECT key::text, coalesce(outcome->>'transfer_id', outcome->>'card_id') AS id FROM command"
         " WHERE kind = 'CreateVirtualCard' OR (kind = 'TransferOnUs' AND caller <> 'pending-transfer')"
