@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import random
 import secrets
@@ -13,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import structlog
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from typing_extensions import override
 
 from billfold.platform import clock
@@ -33,12 +33,13 @@ def control(loop: SimulationLoop, draw: Random) -> None:
         def now(cls, tz: tzinfo | None = None) -> Any:
             return (EPOCH + timedelta(seconds=loop.now)).astimezone(tz)
 
-    outside: Any = SimpleNamespace(clock=clock, secrets=secrets, os=os)
+    outside: Any = SimpleNamespace(clock=clock, secrets=secrets, os=os, Ed25519PrivateKey=Ed25519PrivateKey)
     outside.clock.datetime = VirtualTime
     outside.clock.time = SimpleNamespace(monotonic=loop.time)
     outside.secrets._sysrand = draw
     outside.secrets.choice = draw.choice
     outside.os.urandom = draw.randbytes
+    outside.Ed25519PrivateKey.generate = lambda: Ed25519PrivateKey.from_private_bytes(draw.randbytes(32))
     random.seed(draw.random())
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
 
@@ -47,8 +48,3 @@ def run_again_with_fixed_hashes() -> None:
     """Start this program once more, unless the order of its sets of texts is already the same in every run."""
     if os.environ.get("PYTHONHASHSEED") != "0":
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONHASHSEED": "0"})  # noqa: S606
-
-
-async def let_pass(seconds: float) -> None:
-    """Let virtual time pass."""
-    await asyncio.sleep(seconds)

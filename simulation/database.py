@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import re
 import signal
 import threading
 from collections import Counter
@@ -38,6 +39,7 @@ WITH RECURSIVE chain AS (SELECT unnest(pg_blocking_pids($1)) pid
   UNION SELECT unnest(pg_blocking_pids(pid)) FROM chain)
 SELECT EXISTS (SELECT FROM chain WHERE pid = $1)
 """
+_BY_DRIVER, _OF_SERVER = re.compile("DECLARE "), re.compile("clock_timestamp|pg_current|xid|data_key")
 _NEW_SESSION = "ROLLBACK; SELECT pg_advisory_unlock_all()"
 
 
@@ -151,6 +153,8 @@ class Postgres:
     def record(self, process: Process, query: str, answer: object) -> None:
         """Add a statement and its answer to the trace."""
         self.statements += 1
+        if _BY_DRIVER.match(query) or _OF_SERVER.search(query):
+            answer = type(answer).__name__  # it differs from run to run, and decides nothing
         line = f"{process.name}|{query}|{answer!r}"
         self.trace.update(line.encode())
         if self.log is not None:

@@ -65,7 +65,7 @@ class World:
         wiring: Any = open_bank
         wiring.create_pool = self._create_pool
         wiring.load_market = self._load_market
-        self._market = market
+        self.market = market
 
     async def _create_pool(self, dsn: str, *, max_size: int, **_: Any) -> SimulatedPool:
         pool = SimulatedPool(self.postgres, self.faults, size=max_size)
@@ -75,7 +75,7 @@ class World:
 
     async def _load_market(self, *_: Any, **__: Any) -> Market:
         """Return the market that no simulated command changes: to load it takes a second."""
-        return self._market
+        return self.market
 
 
 class Server:
