@@ -57,6 +57,7 @@ def simulate(
             total += Counter(acknowledged=outcome.acknowledged, deaths=outcome.deaths) + Counter(outcome.faults)
             typer.echo(_line(outcome))
             if outcome.failure:
+                typer.echo(f"  refused: {outcome.refused}")
                 typer.echo(f"  {outcome.failure}\n  commit {_commit()}, replay: {_replay(plans)}")
     _print_figures(total, time.monotonic() - began)
     raise typer.Exit(1 if broken else 0)
@@ -113,7 +114,15 @@ def run_apart(founded: Ground, plans: Plans) -> Outcome:
     if not child:
         os.close(reader)
         try:
+            if os.environ.get("DUMP"):
+                import faulthandler
+                faulthandler.dump_traceback_later(int(os.environ["DUMP"]))
+            if os.environ.get("PROF"):
+                import cProfile
+                pr=cProfile.Profile(); pr.enable()
             outcome = Simulation(founded, plans, name).run()
+            if os.environ.get("PROF"):
+                pr.disable(); pr.dump_stats("/tmp/prof")
         except BaseException:  # noqa: BLE001 - it is told to the parent
             outcome = Outcome(plans.seed, "", 0, 0, 0, 0, 0.0, traceback.format_exc())
         with os.fdopen(writer, "wb") as out:

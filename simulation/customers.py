@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 45.0
 PAUSE_SECONDS = 0.3
 REPEATED = frozenset({409, 429, 500, 502, 503, 504})
 """Answers after which the same request is sent again. Of 409 only the one that says so."""
-WEEKS = (4, 8, 13, 26)
+WEEKS = (4, 13, 26, 52)
 BETA = {"type": "business", "business_name": "Beta LLC"}
 ADDRESS = {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501", "state": "NV", "country": "US"}
 

@@ -1,7 +1,7 @@
 """PostgreSQL as simulated processes see it: one statement at a time, and after each a fate that the seed draws.
 
-The server is real. Its sessions live on a loop in another thread; a statement blocks the simulation until it is answered,
-so that no real latency decides an order. One that waits for a lock of another session stays pending, and is looked at
+The server is real. Its sessions live on a loop of their own, which runs while a statement blocks the simulation until it is
+answered, so that no real latency decides an order. One that waits for a lock of another session stays pending, and is looked at
 again after each later statement.
 """
 
@@ -12,7 +12,6 @@ import hashlib
 import os
 import re
 import signal
-import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from types import SimpleNamespace
@@ -33,7 +32,7 @@ LATENCY_SECONDS = 0.003
 _QUICK_SECONDS = 0.01
 """Real time after which a statement that is not answered may be waiting for a lock."""
 _BLOCKED = "SELECT pid FROM unnest($1::int[]) pid WHERE cardinality(pg_blocking_pids(pid)) > 0"
-_THERE = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)"
+_TERMINATE = "SELECT pg_terminate_backend($1, 10000)"
 _CHAIN = """
 WITH RECURSIVE chain AS (SELECT unnest(pg_blocking_pids($1)) pid
   UNION SELECT unnest(pg_blocking_pids(pid)) FROM chain)
@@ -49,7 +48,6 @@ class Postgres:
     def __init__(self, dsn: str, role: str) -> None:
         self._dsn, self._role = dsn, role
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self.trace = hashlib.blake2b(digest_size=16)
         self.statements = 0
         self.log: Callable[[str], None] | None = None
@@ -58,25 +56,33 @@ class Postgres:
 
     def open(self) -> None:
         """Connect."""
-        self._thread.start()
         self.monitor = self.call(asyncpg.connect(self._dsn))
         self._pool = self.call(create_pool(self._dsn, min_size=1, max_size=SESSIONS_MAX, role=self._role))
 
     def close(self) -> None:
-        """End every session and the thread."""
-        for statement in self._pending:
-            statement.real.terminate()
+        """End every session."""
         self.call(self._close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
+        self._loop.close()
 
     async def _close(self) -> None:
         self._pool.terminate()
         await self.monitor.close()
 
     def call(self, work: Any) -> Any:
-        """Block until a coroutine has been run on the loop of the sessions."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        """Run a coroutine on the loop of the sessions; the simulation stands still meanwhile."""
+        outer, task = asyncio._get_running_loop(), None
+        if outer is not None:
+            task = asyncio.current_task()
+            if task is not None:
+                asyncio.tasks._leave_task(outer, task)
+            asyncio._set_running_loop(None)
+        try:
+            return self._loop.run_until_complete(work)
+        finally:
+            if outer is not None:
+                asyncio._set_running_loop(outer)
+                if task is not None:
+                    asyncio.tasks._enter_task(outer, task)
 
     def session(self) -> Any:
         """Return a new session: one whose former user is gone, or another connection."""
@@ -89,19 +95,18 @@ class Postgres:
         """End a session as the server does when its client is gone: its transaction and its locks are undone."""
         waiting = [each for each in self._pending if each.real is real]
         self._pending = [each for each in self._pending if each.real is not real]
-        pid = real.get_server_pid()
         if not waiting:
             self.call(real.execute(_NEW_SESSION))
             self._idle.append(real)
         else:
-            real.terminate()
-            while self.call(self.monitor.fetchval(_THERE, pid)):
-                pass
+            self.call(self.monitor.execute(_TERMINATE, real.get_server_pid()))
+            self._wait(waiting[0])
+            self.call(self._pool.release(real))
         self.settle()
 
     def run(self, real: Any, work: Callable[[], Awaitable[Any]]) -> _Statement:
         """Run one statement until it is answered or waits for a lock."""
-        statement = _Statement(real, asyncio.run_coroutine_threadsafe(_awaited(work), self._loop))
+        statement = _Statement(real, self._loop.create_task(_awaited(work)))
         stopped = [each.pid for each in self._pending[1:]]
         for pid in stopped:  # if one lock sets several free, they go on in their order
             os.kill(pid, signal.SIGSTOP)
@@ -140,15 +145,14 @@ class Postgres:
     def _wait(self, statement: _Statement) -> None:
         pause = _QUICK_SECONDS
         while True:
-            try:
-                statement.future.exception(pause)
-            except TimeoutError:
-                if self.call(self.monitor.fetch(_BLOCKED, [statement.pid])):
-                    return
-                pause = min(2 * pause, 1.0)
-            else:
+            self.call(asyncio.wait([statement.future], timeout=pause))
+            if statement.future.done():
+                statement.future.exception()  # seen, also if nobody asks
                 statement.is_done = True
                 return
+            if self.call(self.monitor.fetch(_BLOCKED, [statement.pid])):
+                return
+            pause = min(2 * pause, 1.0)
 
     def record(self, process: Process, query: str, answer: object) -> None:
         """Add a statement and its answer to the trace."""

@@ -30,6 +30,8 @@ from simulation.faults import Faults
 from simulation.loop import Process, SimulationLoop, current_process
 
 START_SECONDS = 1.0
+POLL_SECONDS = 3.0
+"""Workers look for work less often than real ones: most statements would be theirs, and find nothing."""
 
 
 @dataclass
@@ -65,6 +67,8 @@ class World:
         wiring: Any = open_bank
         wiring.create_pool = self._create_pool
         wiring.load_market = self._load_market
+        for polling in (scheduled_jobs.Worker, scheduled_jobs.WebhookDispatcher):
+            polling.__init__.__kwdefaults__["pause_seconds"] = POLL_SECONDS  # type: ignore[misc, attr-defined]
         self.market = market
 
     async def _create_pool(self, dsn: str, *, max_size: int, **_: Any) -> SimulatedPool:
@@ -81,11 +85,16 @@ class World:
 class Server:
     """A process that is started, dies and is started again with nothing in memory."""
 
+    is_api = True
+
     def __init__(self, world: World, name: str) -> None:
         self.world, self.name = world, name
         self.deaths = 0
         self.process: Process | None = None
         self.app: Any = None
+        self._api = build_sandbox_app() if self.is_api else None
+        """Built once, which takes as long as a whole life; opening the bank behind it leaves nothing of the former."""
+        self._asked: list[asyncio.Future[tuple[int, bytes]]] = []
 
     def start(self) -> None:
         """Start a new process, which opens the bank."""
@@ -97,6 +106,10 @@ class Server:
         assert self.process is not None
         self.process.is_dead, self.app = True, None
         self.deaths += 1
+        for told in self._asked:
+            if not told.done():
+                told.set_exception(ConnectionResetError())
+        self._asked.clear()
         for pool in self.process.__dict__.get("pools", ()):
             pool.terminate()
 
@@ -111,9 +124,8 @@ class Server:
 
     async def serve(self, bank: Bank) -> None:
         """Answer requests until the process ends."""
-        api = build_sandbox_app()
-        open_sandbox(api, bank)
-        self.app = api
+        open_sandbox(self._api, bank)
+        self.app = self._api
         await asyncio.Event().wait()
 
     async def answer(self, scope: dict[str, Any], body: bytes) -> tuple[int, bytes]:
@@ -122,6 +134,7 @@ class Server:
             raise ConnectionRefusedError
         told: asyncio.Future[tuple[int, bytes]] = self.world.loop.create_future()
         self.world.loop.start(self.process, _call(self.app, scope, body, told))
+        self._asked.append(told)
         return await told
 
 
@@ -149,6 +162,8 @@ async def _call(app: Any, scope: dict[str, Any], body: bytes, told: asyncio.Futu
 
 class Worker(Server):
     """`billfold worker`."""
+
+    is_api = False
 
     async def serve(self, bank: Bank) -> None:
         """Do the bank's work."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from billfold.platform.database.connection import ensure_login
 from billfold.platform.database.embedded import Server as PostgresServer
 from billfold.platform.database.pool import APP_ROLE
 from billfold.platform.settings.settings import Settings
+from billfold.sandbox.routes.operations import build_sandbox_app
 from billfold.verify.runner import verify_bank
 from billfold.wiring import scheduled_jobs
 from simulation import oracles
@@ -33,7 +35,7 @@ from simulation.boundary import EPOCH, control
 from simulation.customers import Client, Life
 from simulation.database import Postgres
 from simulation.faults import Faults, Plan
-from simulation.loop import OUTSIDE, NothingHappens, SimulationLoop
+from simulation.loop import OUTSIDE, SimulationLoop
 from simulation.processes import Credentials, Server, Worker, World, found
 
 QUIET_SECONDS = 1800.0
@@ -81,6 +83,7 @@ class Ground:
 
     def prepare(self) -> None:
         """Migrate and found the bank that all seeds begin with."""
+        build_sandbox_app()  # loads what every simulation needs
         control(SimulationLoop(Random(0)), Random(0))
         asyncio.run(self._prepare())
 
@@ -170,8 +173,10 @@ class Simulation:
             try:
                 self.loop.run_until_complete(self._live())
                 self._judge()
-            except (oracles.WrongBank, NothingHappens) as error:
+            except Exception as error:  # noqa: BLE001 - whatever is not foreseen is a finding
                 failure = f"{type(error).__name__}: {error}"
+                if not isinstance(error, oracles.WrongBank):
+                    failure += "\n" + traceback.format_exc(limit=-3)
         return Outcome(
             self.plans.seed,
             self.postgres.trace.hexdigest(),
@@ -225,7 +230,7 @@ class Simulation:
                     await asyncio.sleep(self.random.random() * 2)
                     victim.start()
                 case "sleep" if victim.process is not None:
-                    victim.process.sleeps_until = self.loop.now + self.random.choice((5, 60, 300))
+                    victim.process.sleeps_until = self.loop.now + self.random.choice((2, 20, 90))
                     self.faults.happened["process sleeps"] += 1
                 case "spell":
                     self.faults.begin_spell()
