@@ -20,6 +20,7 @@ import typer
 
 from billfold.platform.database import embedded
 from simulation.boundary import run_again_with_fixed_hashes
+from simulation.faults import Plan
 from simulation.run import SERVER_SETTINGS, Ground, Outcome, Plans, Simulation
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - nothing of a simulation is to be kept
@@ -33,22 +34,22 @@ def simulate(
     seeds: Annotated[str | None, typer.Option(help="Seeds to run, as FROM-TO.")] = None,
     minutes: Annotated[float | None, typer.Option(help="Run seeds until this time is over.")] = None,
     commands: Annotated[int, typer.Option(help="Requests that each seed's customers have answered.")] = 200,
-    years: Annotated[float, typer.Option(help="How far the bank's clock advances, about.")] = 0.1,
+    years: Annotated[float, typer.Option(help="How far the bank's clock advances, about.")] = 0.02,
     faults: Annotated[float, typer.Option(help="The chance of a fault per statement and message.")] = 0.01,
     twice: Annotated[bool, typer.Option(help="Run each seed twice and compare.")] = False,
+    plan: Annotated[list[str] | None, typer.Option(help="A fault: NTH:FATE:SQL, as 3:answer lost:COMMIT.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Write every statement to this file.")] = None,
-    jobs: Annotated[int, typer.Option(help="Seeds at the same time.")] = 1,
 ) -> None:
     """Run the whole bank on a seeded loop with faults at every step; print what breaks and how to replay it."""
     run_again_with_fixed_hashes()
-    del jobs
     first, last = (seed, seed) if seed is not None else map(int, (seeds or "1-1000000").split("-"))
     began, total, broken = time.monotonic(), Counter[str](), 0
     with ground() as founded:
         for number in count(first):
             if number > last or (minutes is not None and time.monotonic() - began > 60 * minutes):
                 break
-            plans = Plans(number, commands, years, faults, log=None if trace is None else str(trace))
+            planned = tuple(map(Plan.parse, plan or ()))
+            plans = Plans(number, commands, years, faults, planned, log=None if trace is None else str(trace))
             outcome = run_apart(founded, plans)
             again = run_apart(founded, plans) if twice else outcome
             if again.digest != outcome.digest:
@@ -72,13 +73,14 @@ def _line(outcome: Outcome) -> str:
 
 
 def _replay(plans: Plans) -> str:
-    return (
-        f"billfold simulate --seed {plans.seed} --commands {plans.commands} --years {plans.years} --faults {plans.rate}"
-    )
+    planned = "".join(f" --plan '{each.nth}:{each.fate}:{each.sql}'" for each in plans.plans)
+    size = f"--commands {plans.commands} --years {plans.years} --faults {plans.rate}"
+    return f"billfold simulate --seed {plans.seed} {size}{planned}"
 
 
 def _commit() -> str:
-    told = subprocess.run(("git", "rev-parse", "--short", "HEAD"), capture_output=True, text=True, check=False)  # noqa: S603
+    git = shutil.which("git") or "git"
+    told = subprocess.run((git, "rev-parse", "--short", "HEAD"), capture_output=True, text=True, check=False)
     return told.stdout.strip() or "unknown"
 
 
@@ -86,7 +88,8 @@ def _print_figures(total: Counter[str], seconds: float) -> None:
     for name, number in sorted(total.items()):
         typer.echo(f"{number:>9}  {name}")
     hourly = 3600 / seconds
-    typer.echo(f"An hour at this rate: {total['acknowledged'] * hourly:.0f} commands, {total['deaths'] * hourly:.0f} deaths")
+    commands, deaths = total["acknowledged"] * hourly, total["deaths"] * hourly
+    typer.echo(f"An hour at this rate: {commands:.0f} acknowledged, {deaths:.0f} deaths")
 
 
 @contextmanager
@@ -114,15 +117,7 @@ def run_apart(founded: Ground, plans: Plans) -> Outcome:
     if not child:
         os.close(reader)
         try:
-            if os.environ.get("DUMP"):
-                import faulthandler
-                faulthandler.dump_traceback_later(int(os.environ["DUMP"]))
-            if os.environ.get("PROF"):
-                import cProfile
-                pr=cProfile.Profile(); pr.enable()
             outcome = Simulation(founded, plans, name).run()
-            if os.environ.get("PROF"):
-                pr.disable(); pr.dump_stats("/tmp/prof")
         except BaseException:  # noqa: BLE001 - it is told to the parent
             outcome = Outcome(plans.seed, "", 0, 0, 0, 0, 0.0, traceback.format_exc())
         with os.fdopen(writer, "wb") as out:

@@ -8,6 +8,7 @@ import hmac
 import json
 from collections import Counter
 from collections.abc import Sequence
+from http import HTTPStatus
 from random import Random
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -19,8 +20,8 @@ from simulation.processes import Credentials, Server
 PATIENCE_SECONDS = 45.0
 """How long a client waits for an answer before it asks again."""
 PAUSE_SECONDS = 0.3
-REPEATED = frozenset({409, 429, 500, 502, 503, 504})
-"""Answers after which the same request is sent again. Of 409 only the one that says so."""
+REPEATED = frozenset({429, 500, 502, 503, 504})
+"""Answers after which the same request is sent again; also a 409 which says that it still runs."""
 WEEKS = (4, 13, 26, 52)
 BETA = {"type": "business", "business_name": "Beta LLC"}
 ADDRESS = {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501", "state": "NV", "country": "US"}
@@ -126,9 +127,7 @@ async def _forget(server: Server, scope: dict[str, Any], content: bytes) -> None
 
 def _is_repeated(answer: Answer) -> bool:
     code = answer.body.get("code") if isinstance(answer.body, dict) else None
-    if answer.status == 409:
-        return code == "idempotency-in-progress"
-    return answer.status in REPEATED
+    return answer.status in REPEATED or code == "idempotency-in-progress"
 
 
 class Life:
@@ -143,7 +142,7 @@ class Life:
 
     async def step(self) -> None:
         """Do one thing."""
-        if not self.places or (len(self.places) < PLACES_MAX and self.random.random() < 0.1):
+        if not self.places or (len(self.places) < PLACES_MAX and self.chance(0.1)):
             return await self._join()
         kinds, weights = zip(*STEPS.items(), strict=True)
         (kind,) = self.random.choices(kinds, weights)
@@ -153,13 +152,13 @@ class Life:
     async def _ask(self, method: str, path: str, body: object = None) -> Any:
         """Return the body of a success, None for a refusal."""
         answer = await self.client.ask(method, path, body)
-        if 200 <= answer.status < 300:
+        if answer.status // 100 == HTTPStatus.OK // 100:
             return answer.body if answer.body is not None else {}
         self.refused[f"{answer.status} {answer.body.get('code') or answer.body.get('detail')}"] += 1
         return None
 
     async def _join(self) -> None:
-        if self.places and self.random.random() < 0.5:
+        if self.places and self.chance(0.5):
             customer = self.random.choice(self.places).customer
         else:
             made = await self._ask("POST", "/api/v1/sandbox/customers/", {"name": "Somebody", "type": "BUSINESS"})
@@ -195,7 +194,7 @@ class Life:
             if linked is None:
                 return
             body |= {"type": "PEER_TO_PEER", "counterparty_id": linked}
-        body["async_mode"] = self.random.random() < 0.2
+        body["async_mode"] = self.chance(0.2)
         made = await self._ask("POST", "/api/v1/transfers/on-us/", body)
         if made is not None:
             self.model.transfers[made["id"]] = (place.id, there.id, cents)
@@ -236,7 +235,7 @@ class Life:
             return
         cents = self._cents() // 10 + 1
         body = {"counterparty_id": linked, "amount_usdc": cents, "direction": "CREDIT", "sec_code": "PPD"}
-        body["description"] = "PAYROLL"
+        body["company_entry_description"] = "PAYROLL"
         made = await self._ask("POST", f"/api/v1/service-accounts/{place.id}/ach-originating/", body)
         if made is not None:
             self.model.entries[made["id"]] = (place.id, cents)
@@ -249,7 +248,7 @@ class Life:
         made = await self._ask("POST", path, {"counterparty_name": BETA, **details})
         if made is None:
             return None
-        if made["status"] == "PENDING":
+        if made["type"] != "on_us":
             verified = {"counterparty_id": made["id"], "status": "APPROVED"}
             await self._ask("POST", "/api/v1/sandbox/counterparty-verification/", verified)
         self.payees[f"{place.customer} {name}"] = made["id"]
@@ -262,6 +261,10 @@ class Life:
         """Let the clock jump."""
         body = self.random.choice(({"seconds": self.random.randint(60, 20_000)}, {"business_days": 1}))
         await self._ask("POST", "/api/v1/sandbox/clock/advance/", body)
+
+    def chance(self, of: float) -> bool:
+        """Tell whether something that happens this often happens now."""
+        return self.random.random() < of
 
     def _cents(self) -> int:
         return self.random.choice((self.random.randint(1, 20_000), self.random.randint(10_000, 5_000_000)))

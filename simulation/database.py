@@ -1,8 +1,8 @@
 """PostgreSQL as simulated processes see it: one statement at a time, and after each a fate that the seed draws.
 
-The server is real. Its sessions live on a loop of their own, which runs while a statement blocks the simulation until it is
-answered, so that no real latency decides an order. One that waits for a lock of another session stays pending, and is looked at
-again after each later statement.
+The server is real. Its sessions live on a loop of their own, which runs while a statement blocks the simulation until
+it is answered, so that no real latency decides an order. One that waits for a lock of another session stays pending,
+and is looked at again after each later statement.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ import hashlib
 import os
 import re
 import signal
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import asyncpg
 from asyncpg.transaction import Transaction
@@ -337,7 +336,7 @@ class _Cursor:
         return await self._step("FETCH", lambda: self._real.fetch(n))
 
     async def fetchrow(self, *, timeout: float | None = None) -> Any:
-        return await self._step("FETCH", lambda: self._real.fetchrow())
+        return await self._step("FETCH", self._real.fetchrow)
 
     async def forward(self, n: int, *, timeout: float | None = None) -> Any:
         return await self._step("FORWARD", lambda: self._real.forward(n))
@@ -359,7 +358,7 @@ class SimulatedPool(asyncpg.Pool):  # type: ignore[type-arg]
         """Nothing of asyncpg's own pool was opened."""
 
     @override
-    async def __aenter__(self) -> SimulatedPool:
+    async def __aenter__(self) -> Self:
         return self
 
     @override

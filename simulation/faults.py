@@ -52,6 +52,12 @@ class Plan(NamedTuple):
     nth: int
     fate: Fate
 
+    @classmethod
+    def parse(cls, text: str) -> Plan:
+        """Return the plan of NTH:FATE:SQL. Raises ValueError."""
+        nth, fate, sql = text.split(":", 2)
+        return cls(sql, int(nth), Fate(fate))
+
 
 class Faults:
     """Draws fates. `rate` is the chance of a fault per statement; 0 ends all, plans excepted."""

@@ -1,4 +1,4 @@
-"""An event loop with virtual time, a seeded order of its callbacks, and processes that can be killed or put to sleep."""
+"""An event loop with virtual time and a seeded order of callbacks, and processes that are killed or put to sleep."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from typing_extensions import override
 
+TASKS_KEPT = 10_000
 _numbers = iter(range(1, 1 << 62))
 
 
@@ -101,7 +102,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def _new_task(self, loop: asyncio.AbstractEventLoop, coro: Any, **options: Any) -> _Task:
         task = _Task(coro, loop=loop, **options)
         self._graveyard.append(task)  # a dead process must not be collected: that would run its `finally`
-        if len(self._graveyard) > 10_000:
+        if len(self._graveyard) > TASKS_KEPT:
             self._graveyard = [each for each in self._graveyard if not each.done()]  # type: ignore[attr-defined]
         return task
 

@@ -72,29 +72,32 @@ class Model:
         return booked
 
 
-def _require(holds: bool, text: str) -> None:  # noqa: FBT001 - the condition itself
+def _require(holds: bool, text: str) -> None:
     if not holds:
         raise WrongBank(text)
 
 
 async def check_money(conn: Any, model: Model) -> None:
     """Each acknowledged amount is booked once, and nothing else; cash and bills follow from what was booked."""
-    moved = await conn.fetch(_MOVED)
+    moved, expected = await conn.fetch(_MOVED), await model.expected(conn)
     booked: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    cash: Counter[str] = Counter()
-    units: Counter[tuple[str, str]] = Counter()
-    on_us: Counter[str] = Counter()
     for row in moved:
-        cash[row["pocket_id"]] += row["cents"]
         if row["type"] != "FEE":
             booked[row["pocket_id"]][row["cents"]] += 1
-        if row["type"] == "ON_US":
-            on_us["USD"] += row["cents"]
-    _require(not any(on_us.values()), f"between customers {on_us} appeared")
-    expected = await model.expected(conn)
+    on_us = sum(row["cents"] for row in moved if row["type"] == "ON_US")
+    _require(not on_us, f"between customers {on_us} cents appeared")
     for pocket in expected.keys() | booked.keys():
         missing, extra = expected[pocket] - booked[pocket], booked[pocket] - expected[pocket]
         _require(not missing and not extra, f"Pocket {pocket}: not booked {dict(missing)}, not asked {dict(extra)}")
+    await _check_causes(conn, moved)
+
+
+async def _check_causes(conn: Any, moved: Any) -> None:
+    """The cash and the bills of each Pocket are the sum of what was booked and traded."""
+    cash: Counter[str] = Counter()
+    units: Counter[tuple[str, str]] = Counter()
+    for row in moved:
+        cash[row["pocket_id"]] += row["cents"]
     for row in await conn.fetch(_TRADED):
         _check_price(row)
         came = row["activity"] == "BUY" or (row["activity"].endswith("TRANSFER") and row["incoming"])

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import hmac
-import hashlib
-import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
-from random import Random
+from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from billfold.accounts.customers.partner_customers import make_partner
 from billfold.bills.rules.market import Market
 from billfold.identity.partners import credentials
 from billfold.ledger.bank import Bank
-from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.routes.operations import build_sandbox_app, open_sandbox

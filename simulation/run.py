@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -31,15 +30,17 @@ from billfold.sandbox.routes.operations import build_sandbox_app
 from billfold.verify.runner import verify_bank
 from billfold.wiring import scheduled_jobs
 from simulation import oracles
-from simulation.boundary import EPOCH, control
+from simulation.boundary import control
 from simulation.customers import Client, Life
 from simulation.database import Postgres
 from simulation.faults import Faults, Plan
 from simulation.loop import OUTSIDE, SimulationLoop
-from simulation.processes import Credentials, Server, Worker, World, found
+from simulation.processes import Server, Worker, World, found
 
 QUIET_SECONDS = 1800.0
 """Virtual time within which everything due must be done once faults have stopped."""
+HARM_SECONDS = 2.0
+"""At most this virtual time passes between two deaths, sleeps or spells of an unavailable database."""
 LINES = 6
 """Clients that send requests at the same time."""
 _KEY = bytes(range(32))
@@ -135,6 +136,7 @@ class Simulation:
         self.client = Client(self.serving, ground.credentials, self.faults, self.random)
         self.life = Life(self.client, self.model, self.random)
         self.advance_each = max(1, int(plans.commands / max(1.0, plans.years * 252)))
+        self.files_under_way = 0
         self._connect_counterparties()
 
     def _connect_counterparties(self) -> None:
@@ -146,6 +148,7 @@ class Simulation:
         async def later(exchange: ExchangeFolders, name: str, content: bytes, seconds: float) -> None:
             await asyncio.sleep(seconds)
             await transmit(exchange, name, content)
+            self.files_under_way -= 1
 
         async def carry(exchange: ExchangeFolders, name: str, content: bytes) -> None:
             """Carry a file; one to the bank may come late, twice under other names, or first in half."""
@@ -154,6 +157,7 @@ class Simulation:
                 if random.random() < 10 * faults.rate:
                     faults.happened[f"file {kind}"] += 1
                     if kind == "late":
+                        self.files_under_way += 1
                         loop.start(OUTSIDE, later(exchange, name, content, random.random() * 600))
                         return
                     copy = content if kind == "doubled" else content[: random.randrange(len(content))]
@@ -222,7 +226,7 @@ class Simulation:
     async def _harm(self) -> None:
         """Kill processes, put them to sleep, and let the database be unavailable, at random instants."""
         while self.plans.rate:
-            await asyncio.sleep(self.random.random() * 4)
+            await asyncio.sleep(self.random.random() * HARM_SECONDS)
             victim = self.random.choice(self.processes)
             match self.random.choice(("kill", "kill", "kill", "sleep", "spell")):
                 case "kill":
@@ -241,6 +245,9 @@ class Simulation:
         while True:
             await asyncio.sleep(5)
             left = self.postgres.call(self._late())
+            inboxes = (self.world.settings.state_dir / "rails").glob("*/inbox/[!.]*")
+            if files := self.files_under_way + len(list(inboxes)):
+                left["files to the bank"] = files
             if not left:
                 return
             if self.loop.now > until:
