@@ -11,6 +11,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Annotated
@@ -51,7 +52,9 @@ def simulate(
             planned = tuple(map(Plan.parse, plan or ()))
             plans = Plans(number, commands, years, faults, planned, log=None if trace is None else str(trace))
             outcome = run_apart(founded, plans)
-            again = run_apart(founded, plans) if twice else outcome
+            again = outcome
+            if twice:
+                again = run_apart(founded, replace(plans, log=None if trace is None else f"{trace}.again"))
             if again.digest != outcome.digest:
                 outcome.failure = f"the second run differs: {outcome.digest} {again.digest}"
             broken += outcome.failure is not None

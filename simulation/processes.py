@@ -14,9 +14,10 @@ from billfold.platform.clock import wall_now
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.routes.operations import build_sandbox_app, open_sandbox
 from billfold.wiring import open_bank, scheduled_jobs
-from simulation.database import Postgres, SimulatedPool
+from simulation.database import SimulatedPool
 from simulation.faults import Faults
 from simulation.loop import Process, SimulationLoop, current_process
+from simulation.postgres import Postgres
 
 START_SECONDS = 1.0
 POLL_SECONDS = 3.0

@@ -32,13 +32,15 @@ from billfold.wiring import scheduled_jobs
 from simulation import oracles
 from simulation.boundary import control
 from simulation.customers import Client, Life
-from simulation.database import Postgres
 from simulation.faults import Faults, Plan
 from simulation.loop import OUTSIDE, SimulationLoop
+from simulation.postgres import Postgres
 from simulation.processes import Server, Worker, World, found
 
 QUIET_SECONDS = 1800.0
 """Virtual time within which everything due must be done once faults have stopped."""
+ANSWER_SECONDS = 60.0
+"""Virtual time within which a request is answered on average, under whatever faults."""
 HARM_SECONDS = 2.0
 """At most this virtual time passes between two deaths, sleeps or spells of an unavailable database."""
 LINES = 6
@@ -200,7 +202,11 @@ class Simulation:
         await self._subscribe()
         self.faults.rate = self.plans.rate
         adversary = self.loop.create_task(self._harm())
-        await asyncio.gather(*(self._line() for _ in range(LINES)))
+        try:
+            async with asyncio.timeout(self.plans.commands * ANSWER_SECONDS):
+                await asyncio.gather(*(self._line() for _ in range(LINES)))
+        except TimeoutError:
+            raise oracles.WrongBank(f"not answered: {self.client.waiting}") from None
         adversary.cancel()
         self.faults.end()
         await self._settle_down()
