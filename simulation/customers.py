@@ -161,7 +161,7 @@ class Life:
         if self.places and self.chance(0.5):
             customer = self.random.choice(self.places).customer
         else:
-            made = await self._ask("POST", "/api/v1/sandbox/customers/", {"name": "Somebody", "type": "BUSINESS"})
+            made = await self._ask("POST", "/api/v1/sandbox/customers/", {"name": "Beta LLC", "type": "BUSINESS"})
             customer = made["id"]
         body = {"pocket_name": "Reserve", "deposit_strategy_id": f"UST-{self.random.choice(WEEKS)}W"}
         pocket = await self._ask("POST", f"/api/v2/customers/{customer}/pockets/", body)

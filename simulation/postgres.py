@@ -30,7 +30,7 @@ WITH RECURSIVE chain AS (SELECT unnest(pg_blocking_pids($1)) pid
   UNION SELECT unnest(pg_blocking_pids(pid)) FROM chain)
 SELECT EXISTS (SELECT FROM chain WHERE pid = $1)
 """
-_BY_DRIVER, _OF_SERVER = re.compile("DECLARE "), re.compile("clock_timestamp|pg_current|xid|data_key")
+_BY_DRIVER, _OF_SERVER = re.compile("DECLARE "), re.compile("clock_timestamp|pg_current|xid|data_key|event_reader")
 _NEW_SESSION = "ROLLBACK; SELECT pg_advisory_unlock_all()"
 
 
@@ -62,6 +62,10 @@ class Postgres:
 
     def call(self, work: Any) -> Any:
         """Run a coroutine on the loop of the sessions; the simulation stands still meanwhile."""
+        return self._aside(lambda: self._loop.run_until_complete(work))
+
+    def _aside(self, run: Callable[[], Any]) -> Any:
+        """Run the loop of the sessions within the one that is running."""
         outer, task = asyncio._get_running_loop(), None
         if outer is not None:
             task = asyncio.current_task()
@@ -69,7 +73,7 @@ class Postgres:
                 asyncio.tasks._leave_task(outer, task)
             asyncio._set_running_loop(None)
         try:
-            return self._loop.run_until_complete(work)
+            return run()
         finally:
             if outer is not None:
                 asyncio._set_running_loop(outer)
@@ -99,6 +103,7 @@ class Postgres:
     def run(self, real: Any, work: Callable[[], Awaitable[Any]]) -> Statement:
         """Run one statement until it is answered or waits for a lock."""
         statement = Statement(real, self._loop.create_task(_awaited(work)))
+        statement.future.add_done_callback(lambda _: self._loop.stop())
         stopped = [each.pid for each in self._pending[1:]]
         for pid in stopped:  # if one lock sets several free, they go on in their order
             os.kill(pid, signal.SIGSTOP)
@@ -137,7 +142,10 @@ class Postgres:
     def _wait(self, statement: Statement) -> None:
         pause = _QUICK_SECONDS
         while True:
-            self.call(asyncio.wait([statement.future], timeout=pause))
+            late = self._loop.call_later(pause, self._loop.stop)
+            if not statement.future.done():
+                self._aside(self._loop.run_forever)
+            late.cancel()
             if statement.future.done():
                 statement.future.exception()  # seen, also if nobody asks
                 statement.is_done = True
