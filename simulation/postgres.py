@@ -44,6 +44,7 @@ class Postgres:
         self.statements = 0
         self.log: Callable[[str], None] | None = None
         self._pending: list[Statement] = []
+        self._waited_for: Statement | None = None
         self._idle: list[Any] = []
 
     def open(self) -> None:
@@ -103,7 +104,7 @@ class Postgres:
     def run(self, real: Any, work: Callable[[], Awaitable[Any]]) -> Statement:
         """Run one statement until it is answered or waits for a lock."""
         statement = Statement(real, self._loop.create_task(_awaited(work)))
-        statement.future.add_done_callback(lambda _: self._loop.stop())
+        statement.future.add_done_callback(lambda _: self._waited_for is statement and self._loop.stop())
         stopped = [each.pid for each in self._pending[1:]]
         for pid in stopped:  # if one lock sets several free, they go on in their order
             os.kill(pid, signal.SIGSTOP)
@@ -144,7 +145,9 @@ class Postgres:
         while True:
             late = self._loop.call_later(pause, self._loop.stop)
             if not statement.future.done():
+                self._waited_for = statement
                 self._aside(self._loop.run_forever)
+                self._waited_for = None
             late.cancel()
             if statement.future.done():
                 statement.future.exception()  # seen, also if nobody asks
