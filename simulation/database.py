@@ -170,7 +170,7 @@ def _of_pool(name: str) -> Any:
     return run
 
 
-class SimulatedPool(asyncpg.Pool):  # type: ignore[type-arg]
+class SimulatedPool(asyncpg.Pool):
     """The pool of one process."""
 
     def __init__(self, postgres: Postgres, faults: Faults, *, size: int) -> None:

@@ -50,8 +50,8 @@ class Model:
     async def expected(self, conn: Any) -> dict[str, Counter[int]]:
         """Return the amounts of each Pocket, with those whose result is known only in the end."""
         booked: defaultdict[str, Counter[int]] = defaultdict(Counter)
-        for pocket, cents in self.booked.items():
-            booked[pocket] += cents
+        for pocket, amounts in self.booked.items():
+            booked[pocket] += amounts
         results = {
             str(row["id"]): row["status"]
             for row in await conn.fetch(

@@ -6,14 +6,18 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
+from typing_extensions import override
+
 from billfold.accounts.customers.partner_customers import make_partner
 from billfold.bills.rules.market import Market
+from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.identity.partners import credentials
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.routes.operations import build_sandbox_app, open_sandbox
 from billfold.wiring import open_bank, scheduled_jobs
+from billfold.wiring.worker import Worker
 from simulation.database import SimulatedPool
 from simulation.faults import Faults
 from simulation.loop import Process, SimulationLoop, current_process
@@ -57,8 +61,9 @@ class World:
         wiring: Any = open_bank
         wiring.create_pool = self._create_pool
         wiring.load_market = self._load_market
-        for polling in (scheduled_jobs.Worker, scheduled_jobs.WebhookDispatcher):
-            polling.__init__.__kwdefaults__["pause_seconds"] = POLL_SECONDS  # type: ignore[misc, attr-defined]
+        for polling in (Worker, WebhookDispatcher):
+            defaults: Any = polling.__init__.__kwdefaults__
+            defaults["pause_seconds"] = POLL_SECONDS
         self.market = market
 
     async def _create_pool(self, dsn: str, *, max_size: int, **_: Any) -> SimulatedPool:
@@ -114,6 +119,7 @@ class Server:
 
     async def serve(self, bank: Bank) -> None:
         """Answer requests until the process ends."""
+        assert self._api is not None
         open_sandbox(self._api, bank)
         self.app = self._api
         await asyncio.Event().wait()
@@ -150,11 +156,12 @@ async def _call(app: Any, scope: dict[str, Any], body: bytes, told: asyncio.Futu
         told.set_result((status, b"".join(parts)))
 
 
-class Worker(Server):
+class WorkServer(Server):
     """`billfold worker`."""
 
     is_api = False
 
+    @override
     async def serve(self, bank: Bank) -> None:
         """Do the bank's work."""
         await scheduled_jobs.work(bank, asyncio.Event())

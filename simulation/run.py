@@ -35,7 +35,7 @@ from simulation.customers import Client, Life
 from simulation.faults import Faults, Plan
 from simulation.loop import OUTSIDE, SimulationLoop
 from simulation.postgres import Postgres
-from simulation.processes import Server, Worker, World, found
+from simulation.processes import Server, WorkServer, World, found
 
 QUIET_SECONDS = 1800.0
 """Virtual time within which everything due must be done once faults have stopped."""
@@ -43,6 +43,8 @@ ANSWER_SECONDS = 60.0
 """Virtual time within which a request is answered on average, under whatever faults."""
 HARM_SECONDS = 2.0
 """At most this virtual time passes between two deaths, sleeps or spells of an unavailable database."""
+DEATHS, SLEEPS = 0.6, 0.2
+"""How many of these are deaths, and how many sleeps."""
 LINES = 6
 """Clients that send requests at the same time."""
 _KEY = bytes(range(32))
@@ -132,7 +134,7 @@ class Simulation:
         self.faults = Faults(self.loop, Random(f"faults {plans.seed}"), rate=0.0, plans=plans.plans)
         self.world = World(self.loop, self.postgres, self.faults, ground.settings(name), ground.market)
         self.serving = [Server(self.world, f"serve{n}") for n in (1, 2)]
-        self.processes = [*self.serving, *(Worker(self.world, f"worker{n}") for n in (1, 2))]
+        self.processes = [*self.serving, *(WorkServer(self.world, f"worker{n}") for n in (1, 2))]
         self.receiver = oracles.Receiver()
         self.model = oracles.Model()
         self.client = Client(self.serving, ground.credentials, self.faults, self.random)
@@ -234,16 +236,16 @@ class Simulation:
         while self.plans.rate:
             await asyncio.sleep(self.random.random() * HARM_SECONDS)
             victim = self.random.choice(self.processes)
-            match self.random.choice(("kill", "kill", "kill", "sleep", "spell")):
-                case "kill":
-                    victim.kill()
-                    await asyncio.sleep(self.random.random() * 2)
-                    victim.start()
-                case "sleep" if victim.process is not None:
-                    victim.process.sleeps_until = self.loop.now + self.random.choice((2, 20, 90))
-                    self.faults.happened["process sleeps"] += 1
-                case "spell":
-                    self.faults.begin_spell()
+            luck = self.random.random()
+            if luck < DEATHS:
+                victim.kill()
+                await asyncio.sleep(self.random.random() * 2)
+                victim.start()
+            elif luck < DEATHS + SLEEPS and victim.process is not None:
+                victim.process.sleeps_until = self.loop.now + self.random.choice((2, 20, 90))
+                self.faults.happened["process sleeps"] += 1
+            else:
+                self.faults.begin_spell()
 
     async def _settle_down(self) -> None:
         """Wait until nothing is due. Raises WrongBank if it takes too long."""
