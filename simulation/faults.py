@@ -42,7 +42,7 @@ _OF_END = (Fate.LOST_BEFORE, Fate.LOST_AFTER)
 """Fates of ROLLBACK and of releases: a server does not refuse them."""
 SPELLS = (Fate.LOST_BEFORE, Fate.READ_ONLY, Fate.NO_ROOM, Fate.POOL_EMPTY, Fate.TIMEOUT)
 """What may befall a whole server for a while."""
-SPELL_SECONDS = (0.05, 30.0)
+SPELL_SECONDS = (0.05, 1.0, 10.0, 30.0)
 
 
 class Plan(NamedTuple):

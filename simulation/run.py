@@ -41,9 +41,9 @@ QUIET_SECONDS = 1800.0
 """Virtual time within which everything due must be done once faults have stopped."""
 ANSWER_SECONDS = 60.0
 """Virtual time within which a request is answered on average, under whatever faults."""
-HARM_SECONDS = 2.0
+HARM_SECONDS = 8.0
 """At most this virtual time passes between two deaths, sleeps or spells of an unavailable database."""
-DEATHS, SLEEPS = 0.6, 0.2
+DEATHS, SLEEPS = 0.75, 0.15
 """How many of these are deaths, and how many sleeps."""
 LINES = 6
 """Clients that send requests at the same time."""
