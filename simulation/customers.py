@@ -131,7 +131,7 @@ def _is_repeated(answer: Answer) -> bool:
 
 
 class Life:
-    """What customers do, one step after the other. `model` is told what was acknowledged."""
+    """The steps of customers, one after the other. `model` is told what was acknowledged."""
 
     def __init__(self, client: Client, model: Model, random: Random) -> None:
         self.client, self.model, self.random = client, model, random

@@ -11,7 +11,7 @@ from simulation.loop import SimulationLoop
 
 
 class Fate(StrEnum):
-    """What becomes of a statement."""
+    """The fate of a statement."""
 
     NONE = "none"
     LOST_BEFORE = "connection lost before"
@@ -41,7 +41,7 @@ _OF_STATEMENT = tuple(fate for fate in Fate if fate not in {Fate.NONE, Fate.POOL
 _OF_END = (Fate.LOST_BEFORE, Fate.LOST_AFTER)
 """Fates of ROLLBACK and of releases: a server does not refuse them."""
 SPELLS = (Fate.LOST_BEFORE, Fate.READ_ONLY, Fate.NO_ROOM, Fate.POOL_EMPTY, Fate.TIMEOUT)
-"""What may befall a whole server for a while."""
+"""Fates that may befall all statements for a while."""
 SPELL_SECONDS = (0.05, 1.0, 10.0, 30.0)
 
 

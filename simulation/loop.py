@@ -16,7 +16,7 @@ _numbers = iter(range(1, 1 << 62))
 
 
 class Process:
-    """What runs in one simulated process. Dead: its callbacks never run again, not even their `finally`."""
+    """One simulated process. If it is dead, its callbacks never run again, nor any `finally`."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""What must be true in the end. Written from the documents of the bank, none of its code for money is used."""
+"""The truths of the end, from the documents of the bank: none of its code for money is used."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class WrongBank(AssertionError):
 
 
 class Model:
-    """What was acknowledged: cents into and out of each Pocket, each exactly once."""
+    """The acknowledged amounts: cents into and out of each Pocket, each exactly once."""
 
     def __init__(self) -> None:
         self.booked: defaultdict[str, Counter[int]] = defaultdict(Counter)
@@ -145,23 +145,30 @@ async def late(conn: Any, now: Any) -> dict[str, int]:
 
 
 class Receiver:
-    """A receiver of webhooks: every event at least once, first seen in order, the same each time."""
+    """A receiver of webhooks: each event arrives, first in order but for those that it refused, and never changed."""
 
     def __init__(self) -> None:
         self.seen: dict[str, Any] = {}
-        self.deliveries = 0
+        self.wrong: list[str] = []
+        self._refused: set[int] = set()
+        self._next = 1
+
+    def refuse(self, event: Any) -> None:
+        """Send a delivery back: later ones may overtake it."""
+        self._refused.add(event["sequence"])
 
     def receive(self, event: Any) -> None:
-        """Take a delivery. Raises WrongBank if it is not the next one, nor one that came before."""
-        self.deliveries += 1
-        event_id = event["event_id"]
-        if event_id in self.seen:
-            _require(self.seen[event_id] == event, f"event {event_id} has changed")
-            return
-        _require(event["sequence"] == len(self.seen) + 1, f"event {event['sequence']} came after {len(self.seen)}")
-        self.seen[event_id] = event
+        """Take a delivery. An error here would be the worker's, so mistakes are kept for the end."""
+        if self.seen.setdefault(event["event_id"], event) != event:
+            self.wrong.append(f"event {event['event_id']} has changed")
+        overtaken = set(range(self._next, event["sequence"])) - self._refused
+        if overtaken:
+            self.wrong.append(f"event {event['sequence']} overtook {sorted(overtaken)}")
+        self._next = max(self._next, event["sequence"] + 1)
 
     async def check(self, conn: Any) -> None:
         """Check that every event has arrived."""
+        _require(not self.wrong, f"webhooks: {self.wrong[:3]}")
         there = await conn.fetchval("SELECT coalesce(max(partner_sequence), 0) FROM event_sequence")
-        _require(there == len(self.seen), f"{len(self.seen)} of {there} events have arrived")
+        arrived = sorted(event["sequence"] for event in self.seen.values())
+        _require(arrived == list(range(1, there + 1)), f"of {there} events {len(arrived)} have arrived")

@@ -135,7 +135,7 @@ class Postgres:
                 statement.tell()
 
     def give_up(self, statement: Statement) -> None:
-        """Cancel a statement that waits for a lock: whoever asked has gone."""
+        """Cancel a statement that waits for a lock: the task that asked has gone."""
         if statement in self._pending:
             self._pending.remove(statement)
             self._interrupt(statement, asyncpg.QueryCanceledError("canceling statement due to user request"))

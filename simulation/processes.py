@@ -30,7 +30,7 @@ POLL_SECONDS = 3.0
 
 @dataclass
 class Credentials:
-    """What a partner signs with."""
+    """The name of a partner, its token and the secret that it signs with."""
 
     slug: str
     token: str

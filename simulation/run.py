@@ -54,7 +54,7 @@ SERVER_SETTINGS = {"max_connections": "120", "deadlock_timeout": "1h", "synchron
 
 @dataclass
 class Plans:
-    """What a simulation is to do. `rate` is the chance of a fault per statement and message; 0 has no deaths either."""
+    """The size of a simulation. `rate` is the chance of a fault per statement and message; 0 has no deaths either."""
 
     seed: int
     commands: int = 200
@@ -66,7 +66,7 @@ class Plans:
 
 @dataclass
 class Outcome:
-    """What came of a simulation. `digest` is that of every statement and answer."""
+    """The result of a simulation. `digest` is that of every statement and answer."""
 
     seed: int
     digest: str
@@ -301,11 +301,12 @@ class _Hooks:
         """Receive an event; the receiver may be slow, refuse it, or take it and not be heard."""
         mine = self._simulation
         await asyncio.sleep(mine.random.random() * 0.05)
-        luck = mine.random.random() / 3
+        luck, event = mine.random.random() / 3, msgspec.json.decode(body)
         if luck < mine.faults.rate:
             mine.faults.happened["webhook refused"] += 1
+            mine.receiver.refuse(event)
             return WebhookResponse(code=500, message="Internal Server Error")
-        mine.receiver.receive(msgspec.json.decode(body))
+        mine.receiver.receive(event)
         if luck < 2 * mine.faults.rate:
             mine.faults.happened["webhook answer lost"] += 1
             return WebhookResponse(code=0, message="no answer in time")
