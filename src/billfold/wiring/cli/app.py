@@ -69,6 +69,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "adjustment": "billfold.payments.adjustments.cli",
         "tax": "billfold.reports.tax.cli",
         "bench": "billfold.wiring.cli.bench",
+        "simulate": "billfold.wiring.cli.simulate",
     }
 )
 """The module of each command: a process imports only that of its own command."""

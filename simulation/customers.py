@@ -1,0 +1,275 @@
+"""A partner and its customers: seeded requests, each repeated under its key until it is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hmac
+import json
+from collections import Counter
+from collections.abc import Sequence
+from http import HTTPStatus
+from random import Random
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from simulation.faults import Faults
+from simulation.oracles import Model
+from simulation.processes import Credentials, Server
+
+PATIENCE_SECONDS = 45.0
+"""How long a client waits for an answer before it asks again."""
+PAUSE_SECONDS = 0.3
+REPEATED = frozenset({429, 500, 502, 503, 504})
+"""Answers after which the same request is sent again; also a 409 which says that it still runs."""
+WEEKS = (4, 13, 26, 52)
+BETA = {"type": "business", "business_name": "Beta LLC"}
+ADDRESS = {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501", "state": "NV", "country": "US"}
+
+
+class Place(NamedTuple):
+    """A Pocket of a customer, with its first portal and that one's account number."""
+
+    customer: str
+    id: str
+    portal: str
+    number: str
+
+
+class Answer(NamedTuple):
+    """The status of a response, and its JSON."""
+
+    status: int
+    body: Any
+
+
+class Client:
+    """Sends requests to any server of the bank; on the way there and back they are lost, late or doubled."""
+
+    def __init__(self, servers: Sequence[Server], credentials: Credentials, faults: Faults, random: Random) -> None:
+        self.servers, self.credentials, self.faults, self.random = servers, credentials, faults, random
+        self.acknowledged: Counter[str] = Counter()
+        self.waiting: dict[str, str] = {}
+
+    async def ask(self, method: str, path: str, body: object = None) -> Answer:
+        """Return the final answer to a request."""
+        key = str(UUID(bytes=self.random.randbytes(16), version=4))
+        content = b"" if body is None else json.dumps(body).encode()
+        self.waiting[key] = f"{method} {path}"
+        while True:
+            try:
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    answer = await self._once(method, path, content, key)
+            except (TimeoutError, ConnectionError):
+                answer = None
+            if answer is not None and not _is_repeated(answer):
+                break
+            await asyncio.sleep(self.random.random() * PAUSE_SECONDS)
+        del self.waiting[key]
+        self.acknowledged[method] += 1
+        return answer
+
+    async def _once(self, method: str, path: str, content: bytes, key: str) -> Answer:
+        scope = self._scope(method, path, content, key)
+        await asyncio.sleep(self.random.random() * 0.02)
+        if self._strikes("request lost"):
+            raise ConnectionResetError
+        if self._strikes("request doubled"):
+            twin = self.random.choice(self.servers)
+            other = asyncio.get_running_loop().create_task(_forget(twin, dict(scope), content))
+            del other
+        status, raw = await self.random.choice(self.servers).answer(scope, content)
+        if self._strikes("response lost"):
+            raise ConnectionResetError
+        if self._strikes("response late"):
+            await asyncio.sleep(self.random.random() * 60)
+        return Answer(status, json.loads(raw) if raw else None)
+
+    def _strikes(self, fault: str) -> bool:
+        struck = self.random.random() < self.faults.rate
+        self.faults.happened[fault] += struck
+        return struck
+
+    def _scope(self, method: str, path: str, content: bytes, key: str) -> dict[str, Any]:
+        mine = self.credentials
+        signature = base64.b64encode(hmac.digest(mine.secret.encode(), f"{key}{path}".encode() + content, "sha256"))
+        headers = {
+            "host": f"{mine.slug}.localhost",
+            "authorization": f"Bearer {mine.token}",
+            "x-service-idempotency": key,
+            "x-service-signature": signature.decode(),
+            "content-type": "application/json",
+            "content-length": str(len(content)),
+        }
+        return {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": method,
+            "path": path,
+            "raw_path": path.encode(),
+            "root_path": "",
+            "query_string": b"",
+            "scheme": "https",
+            "server": ("localhost", 443),
+            "client": ("127.0.0.1", 1),
+            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+            "state": {},
+        }
+
+
+async def _forget(server: Server, scope: dict[str, Any], content: bytes) -> None:
+    try:
+        await server.answer(scope, content)
+    except ConnectionError:
+        return
+
+
+def _is_repeated(answer: Answer) -> bool:
+    code = answer.body.get("code") if isinstance(answer.body, dict) else None
+    return answer.status in REPEATED or code == "idempotency-in-progress"
+
+
+class Life:
+    """The steps of customers, one after the other. `model` is told what was acknowledged."""
+
+    def __init__(self, client: Client, model: Model, random: Random) -> None:
+        self.client, self.model, self.random = client, model, random
+        self.places: list[Place] = []
+        self.payees: dict[str, str] = {}
+        self.refused: Counter[str] = Counter()
+        self.advanced = 0
+
+    async def step(self) -> None:
+        """Do one thing."""
+        if not self.places or (len(self.places) < PLACES_MAX and self.chance(0.1)):
+            return await self._join()
+        kinds, weights = zip(*STEPS.items(), strict=True)
+        (kind,) = self.random.choices(kinds, weights)
+        await getattr(self, f"_{kind}")(self.random.choice(self.places))
+        return None
+
+    async def _ask(self, method: str, path: str, body: object = None) -> Any:
+        """Return the body of a success, None for a refusal."""
+        answer = await self.client.ask(method, path, body)
+        if answer.status // 100 == HTTPStatus.OK // 100:
+            return answer.body if answer.body is not None else {}
+        self.refused[f"{answer.status} {answer.body.get('code') or answer.body.get('detail')}"] += 1
+        return None
+
+    async def _join(self) -> None:
+        if self.places and self.chance(0.5):
+            customer = self.random.choice(self.places).customer
+        else:
+            made = await self._ask("POST", "/api/v1/sandbox/customers/", {"name": "Beta LLC", "type": "BUSINESS"})
+            customer = made["id"]
+        body = {"pocket_name": "Reserve", "deposit_strategy_id": f"UST-{self.random.choice(WEEKS)}W"}
+        pocket = await self._ask("POST", f"/api/v2/customers/{customer}/pockets/", body)
+        portals = await self._ask("GET", f"/api/v2/pockets/{pocket['id']}/portals/")
+        portal = portals["items"][0]
+        self.places.append(Place(customer, pocket["id"], portal["id"], portal["network_address"]))
+        await self._wire_in(self.places[-1])
+
+    async def _wire_in(self, place: Place) -> None:
+        cents = self._cents()
+        body = {"portal_id": place.portal, "amount_usdc": cents, "sender_name": "Contoso"}
+        if await self._ask("POST", "/api/v1/sandbox/wire/", body) is not None:
+            self.model.book(place.id, cents)
+
+    async def _ach_in(self, place: Place) -> None:
+        cents, count = self._cents(), self.random.randint(1, 3)
+        body = {"account_id": place.id, "amount_usdc": cents, "count": count}
+        if await self._ask("POST", "/api/v1/sandbox/fund/", body) is not None:
+            for _ in range(count):
+                self.model.book(place.id, cents)
+
+    async def _pay(self, place: Place) -> None:
+        there = self.random.choice(self.places)
+        cents = self._cents() // 10 + 1
+        body: dict[str, Any] = {"from_account": {"id": place.id}, "amount_usdc": cents}
+        if there.customer == place.customer:
+            body |= {"type": "INTERNAL_REALLOCATION", "to_account": {"id": there.id}}
+        else:
+            linked = await self._linked(place, f"peer {there.id}", {"type": "on_us", "account_number": there.number})
+            if linked is None:
+                return
+            body |= {"type": "PEER_TO_PEER", "counterparty_id": linked}
+        body["async_mode"] = self.chance(0.2)
+        made = await self._ask("POST", "/api/v1/transfers/on-us/", body)
+        if made is not None:
+            self.model.transfers[made["id"]] = (place.id, there.id, cents)
+
+    async def _wire_out(self, place: Place) -> None:
+        linked = await self._linked(
+            place,
+            "wire",
+            {
+                "type": "wire",
+                "routing_number": "021000021",
+                "identifier": "000123456789",
+                "address": ADDRESS,
+                "verification": {"type": "incoming_wire"},
+            },
+        )
+        if linked is None:
+            return
+        cents = self._cents() // 10 + 1
+        path = f"/api/v1/service-accounts/{place.id}/wires/"
+        made = await self._ask("POST", path, {"counterparty_id": linked, "amount_usdc": cents, "description": "Rent"})
+        if made is not None:
+            self.model.wires[made["id"]] = (place.id, cents)
+
+    async def _ach_out(self, place: Place) -> None:
+        linked = await self._linked(
+            place,
+            "ach",
+            {
+                "type": "ach",
+                "routing_number": "021000021",
+                "account_number": "000123456789",
+                "account_type": "CHECKING",
+                "verification": {"type": "incoming_wire"},
+            },
+        )
+        if linked is None:
+            return
+        cents = self._cents() // 10 + 1
+        body = {"counterparty_id": linked, "amount_usdc": cents, "direction": "CREDIT", "sec_code": "PPD"}
+        body["company_entry_description"] = "PAYROLL"
+        made = await self._ask("POST", f"/api/v1/service-accounts/{place.id}/ach-originating/", body)
+        if made is not None:
+            self.model.entries[made["id"]] = (place.id, cents)
+
+    async def _linked(self, place: Place, name: str, details: dict[str, Any]) -> str | None:
+        known = self.payees.get(f"{place.customer} {name}")
+        if known is not None:
+            return known
+        path = f"/api/v2/customers/{place.customer}/counterparties/"
+        made = await self._ask("POST", path, {"counterparty_name": BETA, **details})
+        if made is None:
+            return None
+        if made["type"] != "on_us":
+            verified = {"counterparty_id": made["id"], "status": "APPROVED"}
+            await self._ask("POST", "/api/v1/sandbox/counterparty-verification/", verified)
+        self.payees[f"{place.customer} {name}"] = made["id"]
+        return str(made["id"])
+
+    async def _read(self, place: Place) -> None:
+        await self._ask("GET", f"/api/v2/pockets/{place.id}/")
+
+    async def advance(self) -> None:
+        """Let the clock jump."""
+        body = self.random.choice(({"seconds": self.random.randint(60, 20_000)}, {"business_days": 1}))
+        await self._ask("POST", "/api/v1/sandbox/clock/advance/", body)
+
+    def chance(self, of: float) -> bool:
+        """Tell whether something that happens this often happens now."""
+        return self.random.random() < of
+
+    def _cents(self) -> int:
+        return self.random.choice((self.random.randint(1, 20_000), self.random.randint(10_000, 5_000_000)))
+
+
+PLACES_MAX = 12
+STEPS = {"wire_in": 10, "ach_in": 6, "pay": 40, "wire_out": 6, "ach_out": 6, "read": 20}
+"""Each step with its weight."""

@@ -1,0 +1,174 @@
+"""The truths of the end, from the documents of the bank: none of its code for money is used."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+FACE_CENTS = 100_00
+MICROS = 1_000_000
+"""Prices are millionths of a dollar per $100 of face."""
+YIELD_MAX = 0.20
+_MOVED = """
+SELECT pocket_id::text, type, CASE direction WHEN 'CREDIT' THEN amount ELSE -amount END AS cents,
+       customer_id::text, entry_no FROM transaction ORDER BY customer_id, entry_no, posting_no
+"""
+_TRADED = """
+SELECT pocket_id::text, activity, incoming, cusip, units, price_micros, notional, traded_at
+  FROM trade ORDER BY customer_id, entry_no, trade_no
+"""
+_HELD = """
+SELECT pocket_id::text, kind, asset, sum(credits - debits)::bigint AS amount FROM account
+ WHERE kind IN ('cash', 'lot', 'owed') GROUP BY 1, 2, 3
+"""
+_LATE = """
+SELECT (SELECT count(*) FROM ledger_head WHERE due_at <= $1) AS customers,
+       (SELECT count(*) FROM scheduled_job WHERE due_at <= $1) AS jobs,
+       (SELECT count(*) FROM transfer WHERE status = 'PENDING') AS transfers,
+       (SELECT count(*) FROM rail_file WHERE done_at IS NULL) AS files,
+       (SELECT count(*) FROM delivery WHERE state = 'pending') AS deliveries
+"""
+
+
+class WrongBank(AssertionError):
+    """The bank did what it must not do."""
+
+
+class Model:
+    """The acknowledged amounts: cents into and out of each Pocket, each exactly once."""
+
+    def __init__(self) -> None:
+        self.booked: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        self.transfers: dict[str, tuple[str, str, int]] = {}
+        self.wires: dict[str, tuple[str, int]] = {}
+        self.entries: dict[str, tuple[str, int]] = {}
+
+    def book(self, pocket: str, cents: int) -> None:
+        """Remember that this was acknowledged, once."""
+        self.booked[pocket][cents] += 1
+
+    async def expected(self, conn: Any) -> dict[str, Counter[int]]:
+        """Return the amounts of each Pocket, with those whose result is known only in the end."""
+        booked: defaultdict[str, Counter[int]] = defaultdict(Counter)
+        for pocket, amounts in self.booked.items():
+            booked[pocket] += amounts
+        results = {
+            str(row["id"]): row["status"]
+            for row in await conn.fetch(
+                "SELECT transfer_id AS id, status FROM transfer UNION ALL SELECT wire_id, status FROM wire"
+                " UNION ALL SELECT ach_id, status FROM ach_entry"
+            )
+        }
+        for transfer, (origin, there, cents) in self.transfers.items():
+            _require(transfer in results, f"the acknowledged transfer {transfer} is not there")
+            if results[transfer] == "COMPLETED" and origin != there:
+                booked[origin][-cents] += 1
+                booked[there][cents] += 1
+        for payment, (origin, cents) in (self.wires | self.entries).items():
+            _require(payment in results, f"the acknowledged payment {payment} is not there")
+            booked[origin][-cents] += 1
+            if results[payment] in {"REJECTED", "FAILED", "CANCELLED"}:
+                booked[origin][cents] += 1
+        return booked
+
+
+def _require(holds: bool, text: str) -> None:
+    if not holds:
+        raise WrongBank(text)
+
+
+async def check_money(conn: Any, model: Model) -> None:
+    """Each acknowledged amount is booked once, and nothing else; cash and bills follow from what was booked."""
+    moved, expected = await conn.fetch(_MOVED), await model.expected(conn)
+    booked: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for row in moved:
+        if row["type"] != "FEE":
+            booked[row["pocket_id"]][row["cents"]] += 1
+    on_us = sum(row["cents"] for row in moved if row["type"] == "ON_US")
+    _require(not on_us, f"between customers {on_us} cents appeared")
+    for pocket in expected.keys() | booked.keys():
+        missing, extra = expected[pocket] - booked[pocket], booked[pocket] - expected[pocket]
+        _require(not missing and not extra, f"Pocket {pocket}: not booked {dict(missing)}, not asked {dict(extra)}")
+    await _check_causes(conn, moved)
+
+
+async def _check_causes(conn: Any, moved: Any) -> None:
+    """The cash and the bills of each Pocket are the sum of what was booked and traded."""
+    cash: Counter[str] = Counter()
+    units: Counter[tuple[str, str]] = Counter()
+    for row in moved:
+        cash[row["pocket_id"]] += row["cents"]
+    for row in await conn.fetch(_TRADED):
+        _check_price(row)
+        came = row["activity"] == "BUY" or (row["activity"].endswith("TRANSFER") and row["incoming"])
+        units[row["pocket_id"], row["cusip"]] += row["units"] if came else -row["units"]
+        if not row["activity"].endswith("TRANSFER"):
+            cash[row["pocket_id"]] += -row["notional"] if came else row["notional"]
+    for row in await conn.fetch(_HELD):
+        if row["kind"] == "lot":
+            units[row["pocket_id"], row["asset"]] -= row["amount"]
+        else:
+            cash[row["pocket_id"]] -= row["amount"]
+    _require(not any(cash.values()), f"cash without a cause: { {k: v for k, v in cash.items() if v} }")
+    _require(not any(units.values()), f"bills without a cause: { {k: v for k, v in units.items() if v} }")
+
+
+def _check_price(row: Any) -> None:
+    """A bill matures at par, costs less before, and its notional is its price."""
+    price, par = row["price_micros"], 100 * MICROS
+    if row["activity"] == "MATURITY":
+        _require(row["notional"] == row["units"] * FACE_CENTS, f"not at par: {dict(row)}")
+    elif row["activity"] in {"BUY", "SELL"}:
+        _require(par * (1 - YIELD_MAX) < price <= par, f"no price of a bill: {dict(row)}")
+        exact = row["units"] * price / 10_000
+        _require(abs(row["notional"] - exact) <= 1, f"not its price: {dict(row)}")
+
+
+async def check_nothing_for_free(conn: Any) -> None:
+    """At one instant nobody can sell a bill for more than it costs."""
+    dearest: dict[tuple[str, Any], int] = {}
+    cheapest: dict[tuple[str, Any], int] = {}
+    for row in await conn.fetch(_TRADED):
+        at = row["cusip"], row["traded_at"]
+        if row["activity"] == "SELL":
+            dearest[at] = max(row["price_micros"], dearest.get(at, 0))
+        elif row["activity"] == "BUY":
+            cheapest[at] = min(row["price_micros"], cheapest.get(at, 100 * MICROS))
+    for at in dearest.keys() & cheapest.keys():
+        _require(dearest[at] <= cheapest[at], f"{at} is sold at {dearest[at]} and bought at {cheapest[at]}")
+
+
+async def late(conn: Any, now: Any) -> dict[str, int]:
+    """Return what is due and not done, counted by kind."""
+    row = await conn.fetchrow(_LATE, now)
+    return {kind: count for kind, count in row.items() if count}
+
+
+class Receiver:
+    """A receiver of webhooks: each event arrives, first in order but for those that it refused, and never changed."""
+
+    def __init__(self) -> None:
+        self.seen: dict[str, Any] = {}
+        self.wrong: list[str] = []
+        self._refused: set[int] = set()
+        self._next = 1
+
+    def refuse(self, event: Any) -> None:
+        """Send a delivery back: later ones may overtake it."""
+        self._refused.add(event["sequence"])
+
+    def receive(self, event: Any) -> None:
+        """Take a delivery. An error here would be the worker's, so mistakes are kept for the end."""
+        if self.seen.setdefault(event["event_id"], event) != event:
+            self.wrong.append(f"event {event['event_id']} has changed")
+        overtaken = set(range(self._next, event["sequence"])) - self._refused
+        if overtaken:
+            self.wrong.append(f"event {event['sequence']} overtook {sorted(overtaken)}")
+        self._next = max(self._next, event["sequence"] + 1)
+
+    async def check(self, conn: Any) -> None:
+        """Check that every event has arrived."""
+        _require(not self.wrong, f"webhooks: {self.wrong[:3]}")
+        there = await conn.fetchval("SELECT coalesce(max(partner_sequence), 0) FROM event_sequence")
+        arrived = sorted(event["sequence"] for event in self.seen.values())
+        _require(arrived == list(range(1, there + 1)), f"of {there} events {len(arrived)} have arrived")

@@ -1,0 +1,192 @@
+"""PostgreSQL as a simulation uses it: one statement at a time, in an order that no real latency decides.
+
+The server is real. Its sessions live on a loop of their own, which runs while a statement blocks the simulation until
+it is answered, so that no real latency decides an order. One that waits for a lock of another session stays pending,
+and is looked at again after each later statement.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import asyncpg
+
+from billfold.platform.database.pool import create_pool
+from simulation.loop import Process
+
+SESSIONS_MAX = 48
+_QUICK_SECONDS = 0.01
+"""Real time after which a statement that is not answered may be waiting for a lock."""
+_BLOCKED = "SELECT pid FROM unnest($1::int[]) pid WHERE cardinality(pg_blocking_pids(pid)) > 0"
+_TERMINATE = "SELECT pg_terminate_backend($1, 10000)"
+_CHAIN = """
+WITH RECURSIVE chain AS (SELECT unnest(pg_blocking_pids($1)) pid
+  UNION SELECT unnest(pg_blocking_pids(pid)) FROM chain)
+SELECT EXISTS (SELECT FROM chain WHERE pid = $1)
+"""
+_BY_DRIVER, _OF_SERVER = re.compile("DECLARE "), re.compile("clock_timestamp|pg_current|xid|data_key|event_reader")
+_NEW_SESSION = "ROLLBACK; SELECT pg_advisory_unlock_all()"
+
+
+class Postgres:
+    """The real server. `trace` is a digest of every statement with its answer, in order."""
+
+    def __init__(self, dsn: str, role: str) -> None:
+        self._dsn, self._role = dsn, role
+        self._loop = asyncio.new_event_loop()
+        self.trace = hashlib.blake2b(digest_size=16)
+        self.statements = 0
+        self.log: Callable[[str], None] | None = None
+        self._pending: list[Statement] = []
+        self._waited_for: Statement | None = None
+        self._idle: list[Any] = []
+
+    def open(self) -> None:
+        """Connect."""
+        self.monitor = self.call(asyncpg.connect(self._dsn))
+        self._pool = self.call(create_pool(self._dsn, min_size=1, max_size=SESSIONS_MAX, role=self._role))
+
+    def close(self) -> None:
+        """End every session."""
+        self.call(self._close())
+        self._loop.close()
+
+    async def _close(self) -> None:
+        self._pool.terminate()
+        await self.monitor.close()
+
+    def call(self, work: Any) -> Any:
+        """Run a coroutine on the loop of the sessions; the simulation stands still meanwhile."""
+        return self._aside(lambda: self._loop.run_until_complete(work))
+
+    def _aside(self, run: Callable[[], Any]) -> Any:
+        """Run the loop of the sessions within the one that is running."""
+        outer, task = asyncio._get_running_loop(), None
+        if outer is not None:
+            task = asyncio.current_task()
+            if task is not None:
+                asyncio.tasks._leave_task(outer, task)
+            asyncio._set_running_loop(None)
+        try:
+            return run()
+        finally:
+            if outer is not None:
+                asyncio._set_running_loop(outer)
+                if task is not None:
+                    asyncio.tasks._enter_task(outer, task)
+
+    def session(self) -> Any:
+        """Return a new session: one whose former user is gone, or another connection."""
+        return self._idle.pop() if self._idle else self.call(self._unpooled())
+
+    async def _unpooled(self) -> Any:
+        return await self._pool.acquire()
+
+    def end(self, real: Any) -> None:
+        """End a session as the server does when its client is gone: its transaction and its locks are undone."""
+        waiting = [each for each in self._pending if each.real is real]
+        self._pending = [each for each in self._pending if each.real is not real]
+        if not waiting:
+            self.call(real.execute(_NEW_SESSION))
+            self._idle.append(real)
+        else:
+            self.call(self.monitor.execute(_TERMINATE, real.get_server_pid()))
+            self._wait(waiting[0])
+            self.call(self._pool.release(real))
+        self.settle()
+
+    def run(self, real: Any, work: Callable[[], Awaitable[Any]]) -> Statement:
+        """Run one statement until it is answered or waits for a lock."""
+        statement = Statement(real, self._loop.create_task(_awaited(work)))
+        statement.future.add_done_callback(lambda _: self._waited_for is statement and self._loop.stop())
+        stopped = [each.pid for each in self._pending[1:]]
+        for pid in stopped:  # if one lock sets several free, they go on in their order
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            self._wait(statement)
+        finally:
+            self.settle(stopped)
+        if not statement.is_done:
+            self._pending.append(statement)
+            if self.call(self.monitor.fetchval(_CHAIN, statement.pid)):
+                self._pending.remove(statement)
+                self._interrupt(statement, asyncpg.DeadlockDetectedError("deadlock detected"))
+        return statement
+
+    def _interrupt(self, statement: Statement, error: Exception) -> None:
+        self.call(self.monitor.execute("SELECT pg_cancel_backend($1)", statement.pid))
+        self._wait(statement)
+        statement.error = error
+
+    def settle(self, stopped: Sequence[int] = ()) -> None:
+        """Look at the pending statements, oldest first: a lock that one waited for may be free."""
+        for statement in list(self._pending):
+            if statement.pid in stopped:
+                os.kill(statement.pid, signal.SIGCONT)
+            self._wait(statement)
+            if statement.is_done:
+                self._pending.remove(statement)
+                statement.tell()
+
+    def give_up(self, statement: Statement) -> None:
+        """Cancel a statement that waits for a lock: the task that asked has gone."""
+        if statement in self._pending:
+            self._pending.remove(statement)
+            self._interrupt(statement, asyncpg.QueryCanceledError("canceling statement due to user request"))
+
+    def _wait(self, statement: Statement) -> None:
+        pause = _QUICK_SECONDS
+        while True:
+            late = self._loop.call_later(pause, self._loop.stop)
+            if not statement.future.done():
+                self._waited_for = statement
+                self._aside(self._loop.run_forever)
+                self._waited_for = None
+            late.cancel()
+            if statement.future.done():
+                statement.future.exception()  # seen, also if nobody asks
+                statement.is_done = True
+                return
+            if self.call(self.monitor.fetch(_BLOCKED, [statement.pid])):
+                return
+            pause = min(2 * pause, 1.0)
+
+    def record(self, process: Process, query: str, answer: object) -> None:
+        """Add a statement and its answer to the trace."""
+        self.statements += 1
+        if _BY_DRIVER.match(query) or _OF_SERVER.search(query):
+            answer = type(answer).__name__  # it differs from run to run, and decides nothing
+        line = f"{process.name}|{query}|{answer!r}"
+        self.trace.update(line.encode())
+        if self.log is not None:
+            self.log(f"{self.statements} {process.name} {' '.join(query.split())[:160]} -> {answer!r}"[:400])
+
+
+async def _awaited(work: Callable[[], Awaitable[Any]]) -> Any:
+    return await work()
+
+
+class Statement:
+    """A statement on its way."""
+
+    def __init__(self, real: Any, future: Any) -> None:
+        self.real, self.future = real, future
+        self.pid: int = real.get_server_pid()
+        self.is_done = False
+        self.error: Exception | None = None
+        self.answered: asyncio.Future[None] | None = None
+
+    def tell(self) -> None:
+        if self.answered is not None and not self.answered.done():
+            self.answered.set_result(None)
+
+    def result(self) -> Any:
+        if self.error is not None:
+            raise self.error
+        return self.future.result()

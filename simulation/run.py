@@ -1,0 +1,313 @@
+"""One simulation: a seed, a bank that is born, lived with and killed, and the oracles in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import traceback
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import asyncpg
+import msgspec
+
+from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.kms import FileMasterKey
+from billfold.events.kinds import PARTNER_KINDS
+from billfold.events.webhooks.http_client import WebhookResponse
+from billfold.migrations import runner
+from billfold.payments.files.exchange import ExchangeFolders
+from billfold.platform.clock import wall_now
+from billfold.platform.crypto import Vault
+from billfold.platform.database.business_clock import read_clock
+from billfold.platform.database.connection import ensure_login
+from billfold.platform.database.embedded import Server as PostgresServer
+from billfold.platform.database.pool import APP_ROLE
+from billfold.platform.settings.settings import Settings
+from billfold.sandbox.routes.operations import build_sandbox_app
+from billfold.verify.runner import verify_bank
+from billfold.wiring import scheduled_jobs
+from simulation import oracles
+from simulation.boundary import control
+from simulation.customers import Client, Life
+from simulation.faults import Faults, Plan
+from simulation.loop import OUTSIDE, SimulationLoop
+from simulation.postgres import Postgres
+from simulation.processes import Server, WorkServer, World, found
+
+QUIET_SECONDS = 1800.0
+"""Virtual time within which everything due must be done once faults have stopped."""
+ANSWER_SECONDS = 60.0
+"""Virtual time within which a request is answered on average, under whatever faults."""
+HARM_SECONDS = 8.0
+"""At most this virtual time passes between two deaths, sleeps or spells of an unavailable database."""
+DEATHS, SLEEPS = 0.75, 0.15
+"""How many of these are deaths, and how many sleeps."""
+LINES = 6
+"""Clients that send requests at the same time."""
+_KEY = bytes(range(32))
+_HOOK = "https://receiver.example/hook"
+SERVER_SETTINGS = {"max_connections": "120", "deadlock_timeout": "1h", "synchronize_seqscans": "off"}
+
+
+@dataclass
+class Plans:
+    """The size of a simulation. `rate` is the chance of a fault per statement and message; 0 has no deaths either."""
+
+    seed: int
+    commands: int = 200
+    years: float = 0.1
+    rate: float = 0.01
+    plans: tuple[Plan, ...] = ()
+    log: str | None = None
+
+
+@dataclass
+class Outcome:
+    """The result of a simulation. `digest` is that of every statement and answer."""
+
+    seed: int
+    digest: str
+    acknowledged: int
+    deaths: int
+    statements: int
+    steps: int
+    virtual_seconds: float
+    failure: str | None
+    faults: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, int] = field(default_factory=dict)
+
+
+class Ground:
+    """A founded bank, of which each simulation gets a copy."""
+
+    def __init__(self, server: PostgresServer, folder: Path) -> None:
+        self.server, self.folder = server, folder
+
+    def prepare(self) -> None:
+        """Migrate and found the bank that all seeds begin with."""
+        build_sandbox_app()  # loads what every simulation needs
+        control(SimulationLoop(Random(0)), Random(0))
+        asyncio.run(self._prepare())
+
+    async def _prepare(self) -> None:
+        await ensure_login(self.server.dsn, APP_ROLE)
+        dsn = await self.server.create_database("founded")
+        conn = await asyncpg.connect(dsn)
+        await runner.up(conn)
+        await conn.close()
+        self.credentials, self.market = await found(self.settings("founded"), dsn)
+
+    def settings(self, name: str) -> Settings:
+        """Return the settings of a bank whose files are in a folder of this name."""
+        return replace(
+            Settings(), state_dir=self.folder / name, seed=b"the seed of a simulated bank", encryption_key=_KEY
+        )
+
+    def copy(self, name: str) -> str:
+        """Return the address of a copy."""
+        return asyncio.run(self.server.create_database(name, template="founded"))
+
+    def drop(self, name: str) -> None:
+        """Drop a copy, and its files."""
+        shutil.rmtree(self.folder / name, ignore_errors=True)
+        asyncio.run(self._drop(name))
+
+    async def _drop(self, name: str) -> None:
+        conn = await asyncpg.connect(self.server.dsn)
+        await conn.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        await conn.close()
+
+
+class Simulation:
+    """A bank in one process, from its first request to the verdict."""
+
+    def __init__(self, ground: Ground, plans: Plans, name: str) -> None:
+        self.plans = plans
+        self.loop = SimulationLoop(Random(f"order {plans.seed}"))
+        self.random = Random(f"life {plans.seed}")
+        dsn = ground.copy(name)
+        control(self.loop, Random(f"secrets {plans.seed}"))
+        self.postgres = Postgres(dsn.replace("//postgres@", f"//{APP_ROLE}@"), APP_ROLE)
+        self.faults = Faults(self.loop, Random(f"faults {plans.seed}"), rate=0.0, plans=plans.plans)
+        self.world = World(self.loop, self.postgres, self.faults, ground.settings(name), ground.market)
+        self.serving = [Server(self.world, f"serve{n}") for n in (1, 2)]
+        self.processes = [*self.serving, *(WorkServer(self.world, f"worker{n}") for n in (1, 2))]
+        self.receiver = oracles.Receiver()
+        self.model = oracles.Model()
+        self.client = Client(self.serving, ground.credentials, self.faults, self.random)
+        self.life = Life(self.client, self.model, self.random)
+        self.advance_each = max(1, int(plans.commands / max(1.0, plans.years * 252)))
+        self.files_under_way = 0
+        self._connect_counterparties()
+
+    def _connect_counterparties(self) -> None:
+        wiring: Any = scheduled_jobs
+        wiring.webhook_client_of = lambda _: _Hooks(self)
+        transmit = ExchangeFolders.transmit
+        random, faults, loop = self.random, self.faults, self.loop
+
+        async def later(exchange: ExchangeFolders, name: str, content: bytes, seconds: float) -> None:
+            await asyncio.sleep(seconds)
+            await transmit(exchange, name, content)
+            self.files_under_way -= 1
+
+        async def carry(exchange: ExchangeFolders, name: str, content: bytes) -> None:
+            """Carry a file; one to the bank may come late, twice under other names, or first in half."""
+            to_bank = exchange._outbox.name == "inbox"
+            for kind in ("late", "doubled", "truncated") if to_bank else ():
+                if random.random() < 10 * faults.rate:
+                    faults.happened[f"file {kind}"] += 1
+                    if kind == "late":
+                        self.files_under_way += 1
+                        loop.start(OUTSIDE, later(exchange, name, content, random.random() * 600))
+                        return
+                    copy = content if kind == "doubled" else content[: random.randrange(len(content))]
+                    await transmit(exchange, f"{kind}-{name}", copy)
+            await transmit(exchange, name, content)
+
+        exchanges: Any = ExchangeFolders
+        exchanges.transmit = carry
+
+    def run(self) -> Outcome:
+        """Live through it and judge it."""
+        self.postgres.open()
+        failure = None
+        with open(self.plans.log or "/dev/null", "w") as log:  # noqa: PTH123 - also a device
+            if self.plans.log:
+                self.postgres.log = lambda line: print(f"{self.loop.now:.3f} {line}", file=log)
+            try:
+                self.loop.run_until_complete(self._live())
+                self._judge()
+            except Exception as error:  # noqa: BLE001 - whatever is not foreseen is a finding
+                failure = f"{type(error).__name__}: {error}"
+                if not isinstance(error, oracles.WrongBank):
+                    failure += "\n" + traceback.format_exc(limit=-3)
+        return Outcome(
+            self.plans.seed,
+            self.postgres.trace.hexdigest(),
+            self.client.acknowledged.total(),
+            sum(each.deaths for each in self.processes),
+            self.postgres.statements,
+            self.loop.steps,
+            self.loop.now,
+            failure,
+            dict(sorted(self.faults.happened.items())),
+            dict(sorted(self.life.refused.items())),
+        )
+
+    async def _live(self) -> None:
+        for each in self.processes:
+            each.start()
+        await self._subscribe()
+        self.faults.rate = self.plans.rate
+        adversary = self.loop.create_task(self._harm())
+        try:
+            async with asyncio.timeout(self.plans.commands * ANSWER_SECONDS):
+                await asyncio.gather(*(self._line() for _ in range(LINES)))
+        except TimeoutError:
+            raise oracles.WrongBank(f"not answered: {self.client.waiting}") from None
+        adversary.cancel()
+        self.faults.end()
+        await self._settle_down()
+
+    async def _subscribe(self) -> None:
+        policy = {
+            "retry_on_status_codes": [],
+            "backoff_coefficient": 1,
+            "maximum_attempts": 20,
+            "initial_interval_seconds": 30,
+            "maximum_interval_seconds": 30,
+        }
+        body = {"url": _HOOK, "events": list(PARTNER_KINDS), "shared_secret": "s" * 32, "retry_policy": policy}
+        await self.client.ask("POST", "/api/v1/subscriptions/", body)
+
+    async def _line(self) -> None:
+        while (done := self.client.acknowledged.total()) < self.plans.commands:
+            if done // self.advance_each > self.life.advanced:
+                self.life.advanced += 1
+                await self.life.advance()
+            await self.life.step()
+
+    async def _harm(self) -> None:
+        """Kill processes, put them to sleep, and let the database be unavailable, at random instants."""
+        while self.plans.rate:
+            await asyncio.sleep(self.random.random() * HARM_SECONDS)
+            victim = self.random.choice(self.processes)
+            luck = self.random.random()
+            if luck < DEATHS:
+                victim.kill()
+                await asyncio.sleep(self.random.random() * 2)
+                victim.start()
+            elif luck < DEATHS + SLEEPS and victim.process is not None:
+                victim.process.sleeps_until = self.loop.now + self.random.choice((2, 20, 90))
+                self.faults.happened["process sleeps"] += 1
+            else:
+                self.faults.begin_spell()
+
+    async def _settle_down(self) -> None:
+        """Wait until nothing is due. Raises WrongBank if it takes too long."""
+        until = self.loop.now + QUIET_SECONDS
+        while True:
+            await asyncio.sleep(5)
+            left = self.postgres.call(self._late())
+            inboxes = (self.world.settings.state_dir / "rails").glob("*/inbox/[!.]*")
+            if files := self.files_under_way + len(list(inboxes)):
+                left["files to the bank"] = files
+            if not left:
+                return
+            if self.loop.now > until:
+                raise oracles.WrongBank(f"{QUIET_SECONDS:.0f} seconds after the last fault there are still {left}")
+
+    async def _late(self) -> dict[str, int]:
+        clock = await read_clock(self.postgres.monitor)
+        assert clock is not None
+        return await oracles.late(self.postgres.monitor, clock.at(wall_now()))
+
+    def _judge(self) -> None:
+        call = self.postgres.call
+        for process in self.processes:
+            process.kill()
+            process.deaths -= 1
+        monitor = self.postgres.monitor
+        call(oracles.check_money(monitor, self.model))
+        call(oracles.check_nothing_for_free(monitor))
+        call(self.receiver.check(monitor))
+        vault = Vault(_KEY)
+        keys = DataKeys(FileMasterKey(vault))
+        report = call(verify_bank(monitor, market=self.world.market, vault=vault, data_keys=keys))
+        if not report.is_clean:
+            raise oracles.WrongBank(f"verify: {report.findings[:3]}")
+        if self.loop.errors:
+            raise oracles.WrongBank(f"unhandled: {self.loop.errors[0]}")
+
+
+class _Hooks:
+    """The receiver of webhooks, as the dispatcher's HTTP client."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+
+    def connection(self, _: str) -> _Hooks:
+        """Return a connection to the only url."""
+        return self
+
+    async def disconnect(self) -> None:
+        """Nothing is open."""
+
+    async def post(self, headers: Any, body: bytes) -> WebhookResponse:
+        """Receive an event; the receiver may be slow, refuse it, or take it and not be heard."""
+        mine = self._simulation
+        await asyncio.sleep(mine.random.random() * 0.05)
+        luck, event = mine.random.random() / 3, msgspec.json.decode(body)
+        if luck < mine.faults.rate:
+            mine.faults.happened["webhook refused"] += 1
+            mine.receiver.refuse(event)
+            return WebhookResponse(code=500, message="Internal Server Error")
+        mine.receiver.receive(event)
+        if luck < 2 * mine.faults.rate:
+            mine.faults.happened["webhook answer lost"] += 1
+            return WebhookResponse(code=0, message="no answer in time")
+        return WebhookResponse(code=204, message="No Content")

@@ -1,0 +1,46 @@
+"""Whole banks that live on seeds, each in a process of its own: `billfold simulate`."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SEEDS = [
+    line.split("#")[0].split()
+    for line in (ROOT / "simulation" / "seeds.txt").read_text().splitlines()
+    if line.strip() and not line.startswith("#")
+]
+COMMAND = "from simulation.cli import app; app()"
+SMALL = ("--commands", "30", "--years", "0.01")
+FORGETFUL = (
+    "from billfold.ledger.engine import pending_command as p\nasync def none(*_): return {}\np.earlier_runs = none\n"
+)
+"""An engine that does not look up whether a command in doubt was committed."""
+
+
+def simulate(*options, planted=""):
+    """Run `billfold simulate`; return its status and what it printed."""
+    words = [sys.executable, "-c", planted + COMMAND, *map(str, options)]
+    told = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    return told.returncode, told.stdout + told.stderr
+
+
+def test_a_seed_run_twice_holds_and_leaves_the_same_trace():
+    status, told = simulate("--seed", 3, "--twice", *SMALL)
+    assert status == 0, told
+    assert "deaths" in told
+
+
+@pytest.mark.parametrize("options", SEEDS, ids=" ".join)
+def test_a_seed_that_found_a_defect_holds(options):
+    status, told = simulate(*options)
+    assert status == 0, told
+
+
+def test_an_engine_that_forgets_commits_is_found_and_replayed_by_one_command():
+    plan = ("--plan", "8:answer lost:COMMIT", "--plan", "9:answer lost:COMMIT")
+    status, told = simulate("--seed", 1, "--faults", 0, *SMALL, *plan, planted=FORGETFUL)
+    assert status == 1, told
+    assert "replay: billfold simulate --seed 1" in told
