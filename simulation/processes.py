@@ -164,4 +164,4 @@ class WorkServer(Server):
     @override
     async def serve(self, bank: Bank) -> None:
         """Do the bank's work."""
-        await scheduled_jobs.work(bank, asyncio.Event())
+        await scheduled_jobs.run_worker(bank, asyncio.Event())
