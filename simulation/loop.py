@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar
@@ -122,7 +123,9 @@ class SimulationLoop(asyncio.BaseEventLoop):
         """Nothing comes from outside."""
 
     def _write_to_self(self) -> None:
-        """Nobody sleeps: time jumps."""
+        """Refuse callbacks of other threads: they come whenever the machine likes."""
+        if threading.get_ident() != self._thread_id:
+            raise RuntimeError("a thread that no seed controls")
 
     def start(self, process: Process, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run a coroutine as part of a process."""

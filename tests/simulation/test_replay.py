@@ -40,7 +40,7 @@ def test_a_seed_that_found_a_defect_holds(options):
 
 
 def test_an_engine_that_forgets_commits_is_found_and_replayed_by_one_command():
-    plan = ("--plan", "8:answer lost:COMMIT", "--plan", "9:answer lost:COMMIT")
-    status, told = simulate("--seed", 1, "--faults", 0, *SMALL, *plan, planted=FORGETFUL)
+    plans = [word for nth in range(10, 40, 3) for word in ("--plan", f"{nth}:answer lost:COMMIT")]
+    status, told = simulate("--seed", 1, "--faults", 0, *SMALL, *plans, planted=FORGETFUL)
     assert status == 1, told
     assert "replay: billfold simulate --seed 1" in told
