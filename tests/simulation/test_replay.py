@@ -14,10 +14,12 @@ SEEDS = [
 ]
 COMMAND = "from simulation.cli import app; app()"
 SMALL = ("--commands", "30", "--years", "0.01")
-FORGETFUL = (
-    "from billfold.ledger.engine import pending_command as p\nasync def none(*_): return {}\np.earlier_runs = none\n"
-)
-"""An engine that does not look up whether a command in doubt was committed."""
+GENEROUS = """
+from billfold.sandbox.routes import payments
+made = payments.ach_credit
+payments.ach_credit = lambda *told, amount, **more: made(*told, amount=amount + 1, **more)
+"""
+"""A bank that books a cent more than arrived."""
 
 
 def simulate(*options, planted=""):
@@ -39,8 +41,8 @@ def test_a_seed_that_found_a_defect_holds(options):
     assert status == 0, told
 
 
-def test_an_engine_that_forgets_commits_is_found_and_replayed_by_one_command():
-    plans = [word for nth in range(10, 40, 3) for word in ("--plan", f"{nth}:answer lost:COMMIT")]
-    status, told = simulate("--seed", 1, "--faults", 0, *SMALL, *plans, planted=FORGETFUL)
+def test_a_bank_that_books_a_cent_too_much_fails_with_one_command_that_replays_it():
+    status, told = simulate("--seed", 1, *SMALL, planted=GENEROUS)
     assert status == 1, told
+    assert "not booked" in told
     assert "replay: billfold simulate --seed 1" in told
