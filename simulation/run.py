@@ -280,6 +280,7 @@ class Simulation:
         report = call(verify_bank(monitor, market=self.world.market, vault=vault, data_keys=keys))
         if not report.is_clean:
             raise oracles.WrongBank(f"verify: {report.findings[:3]}")
+        self.loop.drop_done()
         if self.loop.errors:
             raise oracles.WrongBank(f"unhandled: {self.loop.errors[0]}")
 

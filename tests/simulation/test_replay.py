@@ -1,5 +1,6 @@
 """Whole banks that live on seeds, each in a process of its own: `billfold simulate`."""
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -8,12 +9,12 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SEEDS = [
-    line.split("#")[0].split()
+    shlex.split(line, comments=True)
     for line in (ROOT / "simulation" / "seeds.txt").read_text().splitlines()
-    if line.strip() and not line.startswith("#")
+    if shlex.split(line, comments=True)
 ]
 COMMAND = "from simulation.cli import app; app()"
-SMALL = ("--commands", "30", "--years", "0.01")
+SMALL = ("--commands", "20", "--years", "0.01")
 GENEROUS = """
 from billfold.sandbox.routes import payments
 made = payments.ach_credit
