@@ -61,4 +61,4 @@ client: setup ## build the TypeScript client, a package in clients/typescript; n
 clean: ## remove what setup and the tools made; the sandbox's .billfold stays
 	rm -rf .venv .uv .uv-cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist tests/node/node_modules
 	cd clients/typescript && rm -rf dist node_modules openapi src/generated *.tgz
-	find src benchmarks tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src benchmarks simulation tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -6,6 +6,7 @@ import os
 import random
 import secrets
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from random import Random
 from types import SimpleNamespace
@@ -15,11 +16,14 @@ import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from typing_extensions import override
 
+from billfold.events.webhooks import ssrf
 from billfold.platform import clock
 from simulation.loop import SimulationLoop
 
 EPOCH = datetime(2025, 6, 2, 13, tzinfo=UTC)
 """The wall time at which each simulation begins."""
+ADDRESS = "93.184.215.14"
+"""The address of every host: a public one."""
 
 
 def control(loop: SimulationLoop, draw: Random) -> None:
@@ -33,13 +37,14 @@ def control(loop: SimulationLoop, draw: Random) -> None:
         def now(cls, tz: tzinfo | None = None) -> Any:
             return (EPOCH + timedelta(seconds=loop.now)).astimezone(tz)
 
-    outside: Any = SimpleNamespace(clock=clock, secrets=secrets, os=os, Ed25519PrivateKey=Ed25519PrivateKey)
+    outside: Any = SimpleNamespace(clock=clock, secrets=secrets, os=os, ssrf=ssrf, Ed25519PrivateKey=Ed25519PrivateKey)
     outside.clock.datetime = VirtualTime
     outside.clock.time = SimpleNamespace(monotonic=loop.time)
     outside.secrets._sysrand = draw
     outside.secrets.choice = draw.choice
     outside.os.urandom = draw.randbytes
     outside.Ed25519PrivateKey.generate = lambda: Ed25519PrivateKey.from_private_bytes(draw.randbytes(32))
+    outside.ssrf.resolve_host = _resolve_host
     random.seed(draw.random())
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
 
@@ -48,3 +53,8 @@ def run_again_with_fixed_hashes() -> None:
     """Start this program once more, unless the order of its sets of texts is already the same in every run."""
     if os.environ.get("PYTHONHASHSEED") != "0":
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "PYTHONHASHSEED": "0"})  # noqa: S606
+
+
+async def _resolve_host(host: str, port: int) -> Sequence[str]:
+    """Know every host: a name server would answer when it likes."""
+    return [ADDRESS]

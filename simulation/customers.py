@@ -216,7 +216,7 @@ class Life:
         cents = self._cents() // 10 + 1
         path = f"/api/v1/service-accounts/{place.id}/wires/"
         made = await self._ask("POST", path, {"counterparty_id": linked, "amount_usdc": cents, "description": "Rent"})
-        if made is not None:
+        if made is not None and made["status"] != "REJECTED":
             self.model.wires[made["id"]] = (place.id, cents)
 
     async def _ach_out(self, place: Place) -> None:
@@ -237,7 +237,7 @@ class Life:
         body = {"counterparty_id": linked, "amount_usdc": cents, "direction": "CREDIT", "sec_code": "PPD"}
         body["company_entry_description"] = "PAYROLL"
         made = await self._ask("POST", f"/api/v1/service-accounts/{place.id}/ach-originating/", body)
-        if made is not None:
+        if made is not None and made["status"] != "REJECTED":
             self.model.entries[made["id"]] = (place.id, cents)
 
     async def _linked(self, place: Place, name: str, details: dict[str, Any]) -> str | None:

@@ -93,11 +93,10 @@ class Faults:
         return fate
 
     def _planned(self, query: str) -> Fate:
+        self._seen.update({plan.sql for plan in self._plans if plan.sql in query})
         for plan in self._plans:
-            if plan.sql in query:
-                self._seen[plan.sql] += 1
-                if self._seen[plan.sql] == plan.nth:
-                    return plan.fate
+            if plan.sql in query and self._seen[plan.sql] == plan.nth:
+                return plan.fate
         return Fate.NONE
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context, ContextVar
@@ -78,6 +79,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
     """`now` is the virtual time in seconds. Threads and executors do their work at once, in the loop."""
 
     _ready: Any
+    _thread_id: int | None
 
     def __init__(self, random: Random) -> None:
         super().__init__()
@@ -85,7 +87,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self.steps = 0
         self.random = random
         self._selector = _Clock(self)
-        self._graveyard: list[object] = []
+        self._graveyard: list[_Task] = []
         self._ready = _SeededQueue(self)
         self.set_task_factory(self._new_task)
         self.set_exception_handler(self._on_error)
@@ -103,8 +105,12 @@ class SimulationLoop(asyncio.BaseEventLoop):
         task = _Task(coro, loop=loop, **options)
         self._graveyard.append(task)  # a dead process must not be collected: that would run its `finally`
         if len(self._graveyard) > TASKS_KEPT:
-            self._graveyard = [each for each in self._graveyard if not each.done()]  # type: ignore[attr-defined]
+            self.drop_done()
         return task
+
+    def drop_done(self) -> None:
+        """Drop tasks that have ended: errors that nobody saw are told to `errors`."""
+        self._graveyard = [each for each in self._graveyard if not each.done()]
 
     def _on_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         self.errors.append(context)
@@ -122,7 +128,9 @@ class SimulationLoop(asyncio.BaseEventLoop):
         """Nothing comes from outside."""
 
     def _write_to_self(self) -> None:
-        """Nobody sleeps: time jumps."""
+        """Refuse callbacks of other threads: they come whenever the machine likes."""
+        if threading.get_ident() != self._thread_id:
+            raise RuntimeError("a thread that no seed controls")
 
     def start(self, process: Process, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run a coroutine as part of a process."""

@@ -35,7 +35,10 @@ class WrongBank(AssertionError):
 
 
 class Model:
-    """The acknowledged amounts: cents into and out of each Pocket, each exactly once."""
+    """The acknowledged amounts: cents into and out of each Pocket, each exactly once.
+
+    A wire or entry whose answer says REJECTED, as of a sandbox's sanctioned amount, is not told: it books nothing.
+    """
 
     def __init__(self) -> None:
         self.booked: defaultdict[str, Counter[int]] = defaultdict(Counter)

@@ -30,7 +30,8 @@ WITH RECURSIVE chain AS (SELECT unnest(pg_blocking_pids($1)) pid
   UNION SELECT unnest(pg_blocking_pids(pid)) FROM chain)
 SELECT EXISTS (SELECT FROM chain WHERE pid = $1)
 """
-_BY_DRIVER, _OF_SERVER = re.compile("DECLARE "), re.compile("clock_timestamp|pg_current|xid|data_key|event_reader")
+_BY_DRIVER = re.compile("DECLARE ")
+_OF_SERVER = re.compile("clock_timestamp|pg_current|xid|data_key|event_reader|pg_postmaster")
 _NEW_SESSION = "ROLLBACK; SELECT pg_advisory_unlock_all()"
 
 
@@ -165,7 +166,7 @@ class Postgres:
         line = f"{process.name}|{query}|{answer!r}"
         self.trace.update(line.encode())
         if self.log is not None:
-            self.log(f"{self.statements} {process.name} {' '.join(query.split())[:160]} -> {answer!r}"[:400])
+            self.log(f"{self.statements} {process.name} {' '.join(query.split())} -> {answer!r}"[:2000])
 
 
 async def _awaited(work: Callable[[], Awaitable[Any]]) -> Any:

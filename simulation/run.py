@@ -43,6 +43,8 @@ ANSWER_SECONDS = 60.0
 """Virtual time within which a request is answered on average, under whatever faults."""
 HARM_SECONDS = 8.0
 """At most this virtual time passes between two deaths, sleeps or spells of an unavailable database."""
+RECEIVER_SECONDS = 8.0
+"""The longest that a receiver of webhooks takes; mostly it is quick."""
 DEATHS, SLEEPS = 0.75, 0.15
 """How many of these are deaths, and how many sleeps."""
 LINES = 6
@@ -280,6 +282,7 @@ class Simulation:
         report = call(verify_bank(monitor, market=self.world.market, vault=vault, data_keys=keys))
         if not report.is_clean:
             raise oracles.WrongBank(f"verify: {report.findings[:3]}")
+        self.loop.drop_done()
         if self.loop.errors:
             raise oracles.WrongBank(f"unhandled: {self.loop.errors[0]}")
 
@@ -300,7 +303,7 @@ class _Hooks:
     async def post(self, headers: Any, body: bytes) -> WebhookResponse:
         """Receive an event; the receiver may be slow, refuse it, or take it and not be heard."""
         mine = self._simulation
-        await asyncio.sleep(mine.random.random() * 0.05)
+        await asyncio.sleep(mine.random.random() ** 4 * RECEIVER_SECONDS)
         luck, event = mine.random.random() / 3, msgspec.json.decode(body)
         if luck < mine.faults.rate:
             mine.faults.happened["webhook refused"] += 1

@@ -8,7 +8,12 @@ from tests.architecture.pages import ROOT, SOURCE, text_of
 FILE_LINES, FUNCTION_LINES, STORY_LINES = 400, 40, 60
 FOLDER_FILES = 15
 
-SOURCES = [*SOURCE.rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+SOURCES = [
+    *SOURCE.rglob("*.py"),
+    *(ROOT / "benchmarks").rglob("*.py"),
+    *(ROOT / "simulation").rglob("*.py"),
+    *(ROOT / "tests").rglob("*.py"),
+]
 
 
 def name_of(path):

@@ -83,7 +83,13 @@ _GROUPS = {
     "Concepts": ("domain/tbill_maths.md", "domain/earnings.md", f"domain/{_REST}"),
     "Operate": ("operate/install.md", "operate/configuration.md", f"operate/{_REST}"),
     "Reference": ("domain/glossary.md", f"reference/{_REST}", _CHANGELOG),
-    "Contribute": ("guides/add_a_part.md", "guides/add_an_operation.md", "security.md", "benchmarks.md"),
+    "Contribute": (
+        "guides/add_a_part.md",
+        "guides/add_an_operation.md",
+        "security.md",
+        "reliability.md",
+        "benchmarks.md",
+    ),
     "Decisions": (f"adr/{_REST}",),
 }
 

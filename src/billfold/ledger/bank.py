@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
+import structlog
+
 from billfold.bills.rules.market import Market
 from billfold.ledger.context import BankPolicy
 from billfold.ledger.directory import Directory
@@ -20,9 +22,12 @@ from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.paging import Pager
 from billfold.platform.database.replica import Replica
+from billfold.platform.database.shortage import error_summary
 from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.settings.settings import Settings
 from billfold.platform.settings.usage_limits import USAGE_LIMITS
+
+log = structlog.get_logger(__name__)
 
 
 class BackgroundTasks:
@@ -37,7 +42,12 @@ class BackgroundTasks:
         """Run a coroutine in the background."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.warning("background_task_failed", error=error_summary(error))
 
     async def close(self) -> None:
         """Wait until all have ended, however they end."""

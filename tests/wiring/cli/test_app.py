@@ -87,10 +87,12 @@ def test_an_unusable_state_directory_ends_a_command_with_a_next_step(capsys, tmp
         assert "BILLFOLD_STATE_DIR" in said
 
 
-def test_benchmark_commands_exist_only_in_a_checkout(capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "benchmarks.cli", None)
-    assert run(Wiring({}), arguments=["bench", "--quick"]) == 1
-    assert "The benchmarks come with the source checkout." in capsys.readouterr().err
+@pytest.mark.parametrize(("command", "folder"), [("bench", "benchmarks"), ("simulate", "simulation")])
+def test_benchmarks_and_simulation_exist_only_in_a_checkout(command, folder, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, f"{folder}.cli", None)
+    assert run(Wiring({}), arguments=[command]) == 1
+    assert f"The {folder}" in (told := capsys.readouterr().err)
+    assert "with the source checkout." in told
 
 
 def test_an_interrupted_command_exits_without_a_traceback(monkeypatch):

@@ -298,6 +298,7 @@ class Batcher(Generic[Item, Result]):
                 for _, future in batch:
                     if not future.done():
                         future.set_exception(error)
+                        future.exception()  # a caller may have stopped waiting: the loop would log a traceback
             else:
                 for (_, future), answer in zip(batch, answers, strict=True):
                     if not future.done():
