@@ -16,9 +16,9 @@ SEEDS = [
 COMMAND = "from simulation.cli import app; app()"
 SMALL = ("--commands", "20", "--years", "0.01")
 GENEROUS = """
-from billfold.sandbox.routes import payments
-made = payments.ach_credit
-payments.ach_credit = lambda *told, amount, **more: made(*told, amount=amount + 1, **more)
+from billfold.sandbox.rails.fedwire import SimulatedFedwire
+pay = SimulatedFedwire.pay
+SimulatedFedwire.pay = lambda fed, bank, name, to, cents, sender: pay(fed, bank, name, to, cents + 1, sender)
 """
 """A bank that books a cent more than arrived."""
 
@@ -43,7 +43,7 @@ def test_a_seed_that_found_a_defect_holds(options):
 
 
 def test_a_bank_that_books_a_cent_too_much_fails_with_one_command_that_replays_it():
-    status, told = simulate("--seed", 1, "--faults", 0, "--commands", 40, planted=GENEROUS)
+    status, told = simulate("--seed", 1, "--faults", 0, *SMALL, planted=GENEROUS)
     assert status == 1, told
     assert "not booked" in told
     assert "replay: billfold simulate --seed 1" in told
