@@ -317,7 +317,7 @@ async def test_the_submitter_of_a_second_company_becomes_administrator_of_its_te
     await other_customer.refused("GET", applicant.path(made), status=404, code="not-found")
 
 
-@pytest.mark.parametrize("step", ["_enrol", "_open_first_pocket", "_complete"])
+@pytest.mark.parametrize("step", ["_enrol_customer", "_open_first_pocket", "_complete_approval"])
 async def test_an_approval_interrupted_after_any_step_is_completed_once(applicant, monkeypatch, step):
     desk, bank = applicant.desk, applicant.desk.bank
     made = await applicant.simple(first_pocket=POCKET)
