@@ -57,7 +57,8 @@ _WATCH_LAYOUT = """
 window.shifts = [];
 new PerformanceObserver((list) => {
   for (const each of list.getEntries()) {
-    if (!each.hadRecentInput) window.shifts.push(each.sources.map((one) => one.node && one.node.outerHTML));
+    if (each.hadRecentInput || each.value < 0.02) continue;  // a slow machine paints a long page in two parts
+    window.shifts.push([each.value, ...each.sources.map((one) => one.node && one.node.outerHTML)]);
   }
 }).observe({ type: "layout-shift", buffered: true });
 """
