@@ -136,7 +136,7 @@ _STATE_CHECKS = (
     ),
     Check(
         "hold",
-        "no ACH credit has its amount",
+        "no credit has its amount",
         """SELECT l.customer_id, l.hold_id FROM hold l
             WHERE NOT EXISTS (SELECT 1 FROM transaction a
               WHERE a.customer_id = l.customer_id AND a.pocket_id = l.pocket_id

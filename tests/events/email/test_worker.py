@@ -8,11 +8,17 @@ from email.policy import default
 
 import pytest
 from tests.support.whole_bank import with_limits
+from typing_extensions import override
 
 from billfold.events.email import outbox, transports
 from billfold.events.email.outbox import ATTEMPTS_MAX, SERVER_PAUSE, EmailSender
 from billfold.events.email.templates import EmailContent
-from billfold.events.email.transports import EmailRejected, FileEmailTransport, SmtpEmailTransport
+from billfold.events.email.transports import (
+    EmailRejected,
+    FileEmailTransport,
+    MailServerUnavailable,
+    SmtpEmailTransport,
+)
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.background_work import list_failed
 
@@ -86,10 +92,26 @@ async def test_no_email_is_given_up_while_the_mail_server_stalls(bank, stalling,
         (failed,) = await list_failed(bank.pool)
         assert (failed.kind, failed.item) == ("email", "mail server")
         assert "MailServerUnavailable" in failed.error
-    carrier, later = Carrier(), times[-1] + SERVER_PAUSE
+    carrier, later = Carrier(), times[-1] + timedelta(hours=2)
     sender = EmailSender(carrier, lambda: later)
     assert [await sender(bank) for _ in range(3)] == [10, 2, 0]
     assert await list_failed(bank.pool) == []
+
+
+async def test_an_email_at_which_the_mail_server_hangs_up_does_not_delay_others_for_long(bank):
+    class Fragile(Carrier):
+        @override
+        async def send(self, letter):
+            if letter.recipient == "anna@b.example":
+                raise MailServerUnavailable("hangs up")
+            await super().send(letter)
+
+    for recipient in ("anna@b.example", "ben@b.example", "cleo@b.example"):
+        await outbox.queue_email(bank.pool, bank.vault, recipient, notice=NOTICE, now=NOW)
+    carrier = Fragile()
+    for nth in range(3):
+        await EmailSender(carrier, clock_at(NOW + nth * SERVER_PAUSE))(bank)
+    assert {each.recipient for each in carrier.carried} == {"ben@b.example", "cleo@b.example"}
 
 
 async def test_a_mailbox_over_its_daily_email_limit_does_not_delay_others(bank):

@@ -178,8 +178,8 @@ async def test_a_webhook_host_without_an_address_is_reported_as_no_answer(short_
 async def test_a_silent_name_server_holds_up_neither_a_thread_nor_another_lookup(monkeypatch):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
-        asked = partial(aiodns.DNSResolver, nameservers=[f"127.0.0.1:{silent.getsockname()[1]}"], lookups="b")
-        monkeypatch.setattr(aiodns, "DNSResolver", asked)
+        resolver = partial(aiodns.DNSResolver, nameservers=[f"127.0.0.1:{silent.getsockname()[1]}"], lookups="b")
+        monkeypatch.setattr(aiodns, "DNSResolver", resolver)
         monkeypatch.setattr(ssrf, "LOOKUP_SECONDS", 2.0)
         began = time.monotonic()
         thread = asyncio.create_task(asyncio.to_thread(time.monotonic))

@@ -14,12 +14,9 @@ from tests.support.whole_bank import BETA
 
 from billfold.accounts.counterparties.types import Payee
 from billfold.ledger.book.postings import TransactionEntry
-from billfold.ledger.types import AccountKind
 from billfold.payments.ach.commands import IncomingEntry, ReceiveAch, ReturnAchEntry
 from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.dates import et_instant
-from billfold.treasury.rules.sweep import sweep_and_invest
-from billfold.treasury.rules.unsettled import unsettled_arrival
 from billfold.treasury.rules.withdraw import payable_cents
 
 THURSDAY, FRIDAY, MONDAY = date(2025, 6, 5), date(2025, 6, 6), date(2025, 6, 9)
@@ -104,23 +101,6 @@ def test_unsettled_cash_invested_in_bills_loses_its_same_day_fee(teller, funded_
     payable = same_day(teller, there)
     assert paid_out(teller, there) == payable
     assert [fee.title for fee in fees_of(teller, there)] == ["AUM fee"]
-
-
-def test_cash_that_settles_after_the_bills_of_today_is_invested_at_the_next_opening(teller):
-    """Bills for Friday, sold again for today, would pay out on Thursday what the bank receives on Monday."""
-    there = teller.pocket()
-    ctx = teller.bank._moment()
-    teller.book.begin("adjustment", ctx, settles_on=FRIDAY)
-    teller.book.post(teller.book.internal_account(AccountKind.RAIL_CARD), there.bank, MILLION)
-    sweep_and_invest(teller.book, there, ctx, MILLION, unsettled=unsettled_arrival(MILLION, ctx, MONDAY))
-    teller.book.close()
-    assert not there.lots
-    assert same_day(teller, there) == MILLION - there.unsettled_discount < MILLION - 200_00
-    teller.deposit(there, 100_00)
-    assert len(there.lots) == 1
-    teller.bank.advance(et_instant(FRIDAY, 9))
-    assert there.cash.balance < 100_00
-    assert there.unsettled_discount <= 5
 
 
 def test_unsettled_cash_becomes_settled_on_its_day_without_a_fee(teller, funded_pocket):

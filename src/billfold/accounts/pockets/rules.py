@@ -1,5 +1,6 @@
 """Opening, changing, freezing and closing a Pocket."""
 
+from datetime import datetime
 from uuid import UUID
 
 from billfold.accounts.agreements.rules import require_accepted
@@ -104,6 +105,15 @@ def pocket_of(book: Book, pocket_id: UUID) -> PocketBook:
     if pocket is None:
         raise NotFound
     return pocket
+
+
+def place_hold(
+    book: Book, pocket: PocketBook, *, hold_id: UUID, amount: int, until: datetime, cause: types.TransactionType
+) -> None:
+    """Keep cents in the pocket until an instant. `cause` is the type of the transaction that brought them."""
+    pocket.liens.append((amount, until))
+    ids = {"customer_id": book.customer_id, "hold_id": hold_id, "pocket_id": pocket.pocket_id}
+    book.draft.add(commands.Hold(**ids, amount=amount, until=until, cause=cause))
 
 
 def require_open(book: Book, pocket: PocketBook) -> None:

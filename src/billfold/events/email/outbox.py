@@ -40,10 +40,13 @@ UPDATE outbound_email l
  WHERE l.email_id = due.email_id
 RETURNING l.email_id, l.sealed, l.created_at, l.attempts
 """
-# An e-mail that was tried keeps one attempt at least, those claimed with it get theirs back.
+# The e-mail that was tried keeps one attempt at least, and those claimed with it get theirs back. They come before it:
+# it may be the reason why the server ends the connection.
 _POSTPONE = """
 UPDATE outbound_email
-   SET due_at = $3, attempts = CASE WHEN email_id = $1 THEN least(attempts, $4) ELSE attempts - 1 END
+   SET due_at = CASE WHEN email_id = $1 THEN least(greatest(due_at, $3::timestamptz + $5), $3 + 10 * $5::interval)
+                ELSE $3 END,
+       attempts = CASE WHEN email_id = $1 THEN least(attempts, $4) ELSE attempts - 1 END
  WHERE email_id = ANY($2::uuid[])
 """
 SERVER_PAUSE = timedelta(minutes=1)
@@ -129,7 +132,7 @@ class EmailSender:
                 left = [each["email_id"] for each in batch[nth:]]
                 log.warning("mail_server_unavailable", waiting=len(left), why=error_summary(error))
                 again_at = self._clock() + SERVER_PAUSE
-                await bank.pool.execute(_POSTPONE, email_id, left, again_at, ATTEMPTS_MAX - 1)
+                await bank.pool.execute(_POSTPONE, email_id, left, again_at, ATTEMPTS_MAX - 1, SERVER_PAUSE)
                 await put_aside(bank.pool, "email", _MAIL_SERVER, error, now=now, tries=claimed["attempts"])
                 break
             except Exception as error:  # noqa: BLE001 - recorded

@@ -8,7 +8,7 @@ import msgspec
 
 from billfold.accounts.counterparties.rules.verification import verify_by_wire
 from billfold.accounts.counterparties.rules.verification_kinds import Account
-from billfold.accounts.pockets.commands import Hold
+from billfold.accounts.pockets.rules import place_hold
 from billfold.accounts.portals.commands import PortalRow, PortalStatus
 from billfold.events import kinds
 from billfold.ledger.book import recording
@@ -225,14 +225,4 @@ def hold_ach_credit(book: Book, pocket: PocketBook, ctx: Context, amount: int) -
         return
     day = ctx.calendars.add_fed_days(ctx.business_date, ctx.terms.ach_credit_hold_days)
     until = et_instant(day, time(8, 30))
-    pocket.liens.append((amount, until))
-    book.draft.add(
-        Hold(
-            customer_id=book.customer_id,
-            hold_id=ctx.ids.next(),
-            pocket_id=pocket.pocket_id,
-            amount=amount,
-            until=until,
-            cause="ACH",
-        )
-    )
+    place_hold(book, pocket, hold_id=ctx.ids.next(), amount=amount, until=until, cause=TransactionType.ACH)

@@ -32,7 +32,7 @@ ACCESS = (
         "login-locked",
         429,
         "Too many failed logins",
-        meaning="Too many logins failed for this user or from this address, so further logins are refused for now.",
+        meaning="Too many logins failed for this user or from this IP address. Logins are refused for a while.",
         remedy="Wait as many seconds as `Retry-After` says, then log in with the right password. Read the "
         "credentials from your secret store instead of retrying in a loop.",
         retryable=True,

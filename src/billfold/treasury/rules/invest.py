@@ -15,23 +15,20 @@ def plan_purchase(pocket: PocketBook, ctx: Context, *, weeks: int | None = None)
     """Return the bill to buy with the pocket's free cash, its price and the units; None if nothing is bought.
 
     Outside investing hours and without current market data the cash becomes due work for the
-    next opening, and so does cash that settles later than the bills would; cash below the price of
-    one bill stays, and so does matured money of a pocket without reinvestment.
+    next opening; cash below the price of one bill stays, and so does matured money of a pocket
+    without reinvestment.
     """
     free = pocket.cash.balance - pocket.cash.reserved - pocket.uninvested
     if free <= 0:
         pocket.invest_at = None
         return None
-    # Bills bought with it could be sold and paid out at the price of a day, while the bank waits for two or more.
-    later = pocket.unsettled_after(ctx.settles_on)
-    free -= later
     offer = ctx.find_offer(weeks or pocket.deposit_weeks) if ctx.investing else None
     if offer is None:
         # The opening may have been canceled: a day that was to be open has been declared closed.
         if pocket.invest_at is None or pocket.invest_at <= ctx.now:
             pocket.invest_at = ctx.calendars.next_open(ctx.now)
         return None
-    pocket.invest_at = ctx.calendars.next_open(ctx.now) if later else None
+    pocket.invest_at = None
     units = lots.affordable_units(free, offer[1])
     return (*offer, units) if units else None
 
@@ -43,8 +40,8 @@ def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = 
         return
     bill, price, units = purchase
     cost = cents_for(units, price)
-    if not pocket.unsettled_after(ctx.settles_on):
-        take_unsettled(book, pocket, ctx, cost)
+    # The bill settles no earlier than the cash does.
+    take_unsettled(book, pocket, ctx, cost)
     book.post(pocket.cash, book.internal_account(AccountKind.STREET), cost)
     lot = book.lot(pocket, bill.cusip, book.business_date, maturity=bill.maturity)
     book.post(book.internal_account(AccountKind.STREET, bill.cusip), lot, units)

@@ -12,14 +12,13 @@ import msgspec
 from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
 from billfold.accounts.counterparties.types import Payee
-from billfold.accounts.pockets.commands import Hold
-from billfold.accounts.pockets.rules import require_not_closed, require_open
+from billfold.accounts.pockets.rules import place_hold, require_not_closed, require_open
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.customers import require_active
-from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, Rail
+from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, Rail, TransactionType
 from billfold.payments.ach.commands import AchEntry, AchStatus, AchWay, CollectAch, OriginateAch, SendMicroDeposits
 from billfold.payments.ach.rules import entries
 from billfold.payments.ach.rules.review import review_reason
@@ -169,14 +168,4 @@ def _place_hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
     """Place a hold with the id of the entry, so that a return finds it."""
     until = entry.held_until
     if until is not None and until > book.booked_at:
-        pocket.liens.append((entry.amount, until))
-        book.draft.add(
-            Hold(
-                customer_id=book.customer_id,
-                hold_id=entry.ach_id,
-                pocket_id=pocket.pocket_id,
-                amount=entry.amount,
-                until=until,
-                cause="ACH",
-            )
-        )
+        place_hold(book, pocket, hold_id=entry.ach_id, amount=entry.amount, until=until, cause=TransactionType.ACH)

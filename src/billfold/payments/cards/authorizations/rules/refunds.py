@@ -2,15 +2,21 @@
 
 from uuid import UUID
 
-from billfold.accounts.pockets.rules import pocket_of
+from billfold.accounts.pockets.rules import place_hold, pocket_of
 from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.types import AccountKind, Direction, PocketStatus
+from billfold.ledger.types import AccountKind, Direction, PocketStatus, TransactionType
 from billfold.payments.cards.authorizations import commands
 from billfold.payments.cards.authorizations.rules import holds
-from billfold.payments.cards.authorizations.rules.clearing import begin_record, record_payment, store_payment
+from billfold.payments.cards.authorizations.rules.clearing import (
+    SETTLES_AT,
+    begin_record,
+    record_payment,
+    store_payment,
+)
 from billfold.payments.cards.commands import CardRow
+from billfold.platform.dates import et_instant
 from billfold.treasury.rules.sweep import sweep_and_invest
 from billfold.treasury.rules.unsettled import unsettled_arrival
 
@@ -50,7 +56,13 @@ def credit_card(
         return {"record_id": None, "status": NO_POCKET, "amount": cmd.amount}
     begin_record(book, pocket, cmd, ctx)
     posting_no = book.post(book.internal_account(AccountKind.RAIL_CARD), pocket.bank, cmd.amount)
-    sweep_and_invest(book, pocket, ctx, amount=cmd.amount, unsettled=unsettled_arrival(cmd.amount, ctx, cmd.settles_on))
+    # Its bills could be sold and paid out for the price of one day, while the bank waits for two or more.
+    is_held = cmd.settles_on > ctx.settles_on
+    unsettled = None if is_held else unsettled_arrival(cmd.amount, ctx, cmd.settles_on)
+    sweep_and_invest(book, pocket, ctx, amount=cmd.amount, unsettled=unsettled)
+    if is_held:
+        until = et_instant(cmd.settles_on, SETTLES_AT)
+        place_hold(book, pocket, hold_id=ctx.ids.next(), amount=cmd.amount, until=until, cause=TransactionType.CARD)
     record_payment(book, pocket, row, cmd, posting_no=posting_no, title=title, direction=Direction.CREDIT)
     book.close()
     return store_payment(book, row, cmd, ctx, kind=kind, original_id=original_id)
