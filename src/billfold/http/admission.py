@@ -9,17 +9,17 @@ whatever becomes of it, one beyond the rate limit too, up to twice the limit.
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal, Self
 from uuid import UUID
 
 import asyncpg
 import structlog
 
-from billfold.http.responses import HttpResponse, StreamedResponse
+from billfold.http.responses import HttpResponse, StreamedResponse, json_response
 from billfold.platform.clock import ClockState, wall_now
 from billfold.platform.crypto import Vault, associated_data
 from billfold.platform.database.connection import Pool
@@ -160,6 +160,28 @@ Slot = tuple[UUID, UUID]
 _Stored = tuple[Slot, _Open, HttpResponse]
 
 
+class CommittedResponse:
+    """The response to an admitted request, kept by its command; then it is sent as it was kept."""
+
+    def __init__(self, vault: Vault, request: AdmissionRequest, status: int) -> None:
+        self._vault, self._request, self._status = vault, request, status
+        self._render: Callable[[dict[str, Any]], object] = dict
+        self.is_kept = False
+        self.response: HttpResponse | None = None
+
+    def of(self, render: Callable[[dict[str, Any]], object]) -> Self | None:
+        """Return the response to an outcome, None if nothing repeats the request."""
+        self._render = render
+        return None if self._request.key is None else self
+
+    def row(self, outcome: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the arguments of `response_keep`."""
+        owner, key = self._request.key_owner, self._request.key
+        self.response = made = json_response(self._render(outcome), self._status)
+        body = self._vault.seal(made.body, _place(owner, key))
+        return owner, key, self._request.fingerprint, made.status, made.content_type, body, wall_now()
+
+
 class PinnedConnection:
     """A connection held from the pool; another is acquired when it breaks.
 
@@ -248,14 +270,26 @@ class IdempotencyStore:
             self._open.pop(slot, None)
         return admission
 
-    def keep_response(self, request: AdmissionRequest, response: HttpResponse | StreamedResponse) -> bool:
-        """Store a response that repeated requests shall get, with the next batch; tell whether it is one."""
+    def committed(self, request: AdmissionRequest, status: int) -> CommittedResponse:
+        """Return the response of an admitted request for the command that may keep it."""
+        return CommittedResponse(self._vault, request, status)
+
+    def keep_response(
+        self, request: AdmissionRequest, response: HttpResponse | StreamedResponse, *, is_kept: bool = False
+    ) -> bool:
+        """Store a response that repeated requests shall get, with the next batch; tell whether it is one.
+
+        If it `is_kept`, by the commit of its command, there is nothing left to write.
+        """
         if isinstance(response, StreamedResponse) or response.status in _NOT_STORED or response.status >= _SERVER_ERROR:
             return False
         if len(response.body) > _STORED_BYTES_MAX:
             return False
         if request.key is not None:
             slot = (request.key_owner, request.key)
+            if is_kept:
+                self._open.pop(slot, None)
+                return True
             known = self._open[slot]
             known.response = response
             future = self._stored.ask((slot, known, response))
@@ -357,7 +391,7 @@ def _request_row(request: AdmissionRequest, left: Counter[tuple[UUID, str]]) -> 
     )
 
 
-def _place(owner: UUID, key: UUID) -> bytes:
+def _place(owner: UUID, key: UUID | None) -> bytes:
     return associated_data("idempotency_key", "response_body", key, tenant_id=owner)
 
 

@@ -288,12 +288,14 @@ class Api:
         kept = False
         try:
             response: HttpResponse | StreamedResponse
+            committed = self._store.committed(identity.admission, operation.status)
             try:
-                result = await self._call(operation, request, identity, admission=admission, wall=wall)
-                response = respond(result, operation.status)
+                fields = _call_fields(operation, request, identity, admission=admission, wall=wall)
+                result = await self._call(operation, request, identity, {**fields, "response": committed.of})
+                response = respond(committed.response if committed.is_kept else result, operation.status)
             except Exception as error:  # noqa: BLE001 - each has its response
                 response = response_to(error, request)
-            kept = self._store.keep_response(identity.admission, response)
+            kept = self._store.keep_response(identity.admission, response, is_kept=committed.is_kept)
         finally:
             if not kept:
                 await self._store.release(identity.admission)
@@ -310,7 +312,8 @@ class Api:
             return response_without_run(admission, request, wall)
         stored = False
         try:
-            result = await self._call(operation, request, identity, admission=admission, wall=wall)
+            fields = _call_fields(operation, request, identity, admission=admission, wall=wall)
+            result = await self._call(operation, request, identity, fields)
             if identity.admission.key is not None:
                 stored = self._store.keep_response(identity.admission, respond(result, operation.status))
         except BillfoldError as error:
@@ -328,10 +331,10 @@ class Api:
         return admission
 
     async def _call(
-        self, operation: Operation, request: RawRequest, identity: Identity, admission: Admission, wall: datetime
+        self, operation: Operation, request: RawRequest, identity: Identity, fields: Mapping[str, Any]
     ) -> Any:  # noqa: ANN401 - any type
         """Return what the handler of a request returns. Raises what forbids it, or is wrong with it."""
-        call = identity.call_of(_call_fields(operation, request, identity, admission=admission, wall=wall))
+        call = identity.call_of(fields)
         if identity.refusal is not None:
             if operation.changes:
                 await self.authenticator.note_refused(call, operation)

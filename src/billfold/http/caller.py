@@ -3,6 +3,7 @@
 A resource of someone else is treated as unknown: NotFound.
 """
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,8 +11,10 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Outcome
 from billfold.ledger.customers import CustomerRow
 from billfold.ledger.directory import find_customer
+from billfold.ledger.engine.pending_command import KeptResponse
 from billfold.ledger.types import Origin
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id, derive
@@ -40,6 +43,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """The IP address from which it came, behind trusted proxies."""
     agent: str | None
     """The User-Agent of the client."""
+    response: Callable[[Callable[[Outcome], object]], KeptResponse | None] = lambda _: None
+    """Returns the response for `Engine.submit`, of a function that returns what the handler returns for an outcome."""
 
     @property
     def origin(self) -> Origin:

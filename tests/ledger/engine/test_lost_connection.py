@@ -8,12 +8,14 @@ import asyncpg
 import pytest
 from tests.support.whole_bank import close_bank, expect_clean, open_bank
 
-COMMIT = b"COMMIT;"
+BEGIN, COMMIT = b"BEGIN;", b"COMMIT;"
+COMMAND = b"ReceiveMoney"
+"""Among the rows of a statement that is a transaction by itself."""
 _AT_ONCE = 65536
 
 
 class Line:
-    """A connection to Postgres that can be broken at the next COMMIT."""
+    """A connection to Postgres that can be set to break at the next commit."""
 
     def __init__(self, dsn):
         parts = urlsplit(dsn)
@@ -50,13 +52,19 @@ class Line:
             end.close()
 
     async def _carry(self, reader, writer, ends, answers):
+        last = COMMAND
         with suppress(ConnectionError):
             while sent := await reader.read(_AT_ONCE):
-                if COMMIT in sent and self.cut_before:
+                if BEGIN in sent:
+                    last = COMMIT
+                commits = last in sent
+                if commits:
+                    last = COMMAND
+                if commits and self.cut_before:
                     self.cut_before -= 1
                     self.cuts += 1
                     return
-                if COMMIT in sent and self.cut_after:
+                if commits and self.cut_after:
                     self.cut_after -= 1
                     self.cuts += 1
                     self._deaf.add(id(ends[0]))

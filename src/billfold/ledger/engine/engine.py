@@ -9,6 +9,7 @@ is a function of that row, so a repeated key gets the same answer again.
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from uuid import UUID
 
@@ -20,12 +21,19 @@ from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Command, Missing
 from billfold.ledger.context import BankPolicy, Context
 from billfold.ledger.engine import pending_command
-from billfold.ledger.engine.load_books import insert_heads, load_books, load_identifiers, lock_heads, shards_of
+from billfold.ledger.engine.load_books import (
+    insert_heads,
+    load_books,
+    load_identifiers,
+    lock_heads,
+    read_heads,
+    shards_of,
+)
 from billfold.ledger.engine.pending_command import Answer, PendingCommand, decide
-from billfold.ledger.engine.write_batch import reset_drafts, write_books
+from billfold.ledger.engine.write_batch import fits_one_call, reset_drafts, write_books
 from billfold.platform import errors
 from billfold.platform.calendars import Calendars
-from billfold.platform.clock import business_now, monotonic, wall_now
+from billfold.platform.clock import ClockState, business_now, monotonic, wall_now
 from billfold.platform.database import shortage
 from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Connection, Pool
@@ -107,15 +115,17 @@ class Engine:
         while self._queue:
             self._give_up([self._queue.popleft()], errors.Unavailable("The bank is shutting down."))
 
-    async def submit(self, command: Command) -> Answer:
+    async def submit(self, command: Command, response: pending_command.KeptResponse | None = None) -> Answer:
         """Carry the command out exactly once and answer when it is committed.
+
+        The `response` is kept in the same commit if the command is alone in it; its `is_kept` tells.
 
         Raises Refused or NotFound like the rule (also for a replay), Refused
         `idempotency-key-reused` if the key belongs to another request, Unavailable if the
         database stays unavailable.
         """
         with pending_command.traced_command(command):
-            return await self._enqueue(command)
+            return await self._enqueue(command, response)
 
     def is_running(self, command: Command) -> bool:
         """Tell whether this process is carrying out a command under the same key, which `submit` would join."""
@@ -133,7 +143,9 @@ class Engine:
                 raise answer
         return answers  # type: ignore[return-value]
 
-    def _enqueue(self, command: Command) -> asyncio.Future[Answer]:
+    def _enqueue(
+        self, command: Command, response: pending_command.KeptResponse | None = None
+    ) -> asyncio.Future[Answer]:
         """Queue the command, or join the one that is already running under its key."""
         command_id = command.command_id
         running = self._in_flight.get(command_id)
@@ -143,7 +155,7 @@ class Engine:
             refused: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
             refused.set_exception(pending_command.idempotency_key_reused())
             return refused
-        job = PendingCommand(command, command_id, monotonic() + PATIENCE_SECONDS)
+        job = PendingCommand(command, command_id, monotonic() + PATIENCE_SECONDS, response)
         self._in_flight[command_id] = job
         self._queue.append(job)
         self._wake.set()
@@ -273,26 +285,63 @@ class Engine:
     async def _commit(self, batch: Sequence[PendingCommand]) -> list[PendingCommand]:
         """Plan and write in one transaction. Return jobs that need more customers."""
         customers = sorted({c for job in batch for c in job.customers})
+        only = batch[0] if len(batch) == 1 else None
         async with self.pool.acquire() as conn:
+            if only and not (only.in_doubt or only.command.creates_customer or self._by_shard):
+                return await self._commit_alone(conn, only, customers)
             async with conn.transaction():
                 enrolled = [j.customers[0] for j in batch if j.command.creates_customer]
                 if now := await self.now(conn, hold=True) if enrolled else None:  # the one instant of this batch
                     await insert_heads(conn, enrolled, now, business_date=self.context(now).business_date)
                 heads, clock = await lock_heads(conn, customers, by_shard=self._by_shard)
-                now = now or business_now(clock if self.test_clock else None, wall_now())
-                books = await self._load_books(conn, heads)
-                await self._load_identifiers(conn, batch, books)
-                await self._load_references(conn, batch, books)
-                known = await pending_command.earlier_runs(conn, batch)
-                ctx = self.context(now)  # after the reads, which may have loaded a newer market
-                again = [job for job in batch if not self._plan(job, books, known, ctx=ctx)]
-                changed = [book for book in books.values() if book.is_changed()]
+                again, changed = await self._decide(conn, batch, heads, now=now or self._business_now(clock))
                 if changed:
                     await write_books(conn, changed, self.calendars, shards_of(heads) if self._by_shard else None)
                     for record in self.recorders:
                         await record(conn, batch)
             reset_drafts(changed)
         return again
+
+    async def _commit_alone(
+        self, conn: Connection, job: PendingCommand, customers: Sequence[UUID]
+    ) -> list[PendingCommand]:
+        """Plan a single command on heads that are not locked: what it writes is refused if they have moved.
+
+        Then it is planned again like any batch that fails, on locked heads. One statement is a transaction by itself.
+        """
+        heads, clock = await read_heads(conn, customers)
+        again, changed = await self._decide(conn, [job], heads, now=self._business_now(clock))
+        if changed:
+            # Notices are of rows that do not fit; audit entries may be of a refusal, which does.
+            is_one_call = job.command.audit is None and fits_one_call(changed)
+            kept = job.response if isinstance(job.answer, Answer) else None
+            response = None if kept is None or job.outcome is None else kept.row(job.outcome)
+            async with nullcontext() if is_one_call else conn.transaction():
+                await write_books(conn, changed, self.calendars, clock=self._held(clock), response=response)
+                for record in () if is_one_call else self.recorders:
+                    await record(conn, [job])
+            reset_drafts(changed)
+            if kept is not None:
+                kept.is_kept = response is not None
+        return again
+
+    def _held(self, clock: ClockState | None) -> ClockState | None:
+        return clock if self.test_clock else None
+
+    def _business_now(self, clock: ClockState | None) -> datetime:
+        return business_now(self._held(clock), wall_now())
+
+    async def _decide(
+        self, conn: Connection, batch: Sequence[PendingCommand], heads: Sequence[asyncpg.Record], *, now: datetime
+    ) -> tuple[list[PendingCommand], list[Book]]:
+        """Plan every command. Return jobs that need more customers, and the books that have changed."""
+        books = await self._load_books(conn, heads)
+        await self._load_identifiers(conn, batch, books)
+        await self._load_references(conn, batch, books)
+        known = await pending_command.earlier_runs(conn, batch)
+        ctx = self.context(now)  # after the reads, which may have loaded a newer market
+        again = [job for job in batch if not self._plan(job, books, known, ctx=ctx)]
+        return again, [book for book in books.values() if book.is_changed()]
 
     async def _load_identifiers(
         self, conn: Connection, batch: Sequence[PendingCommand], books: Mapping[UUID, Book]

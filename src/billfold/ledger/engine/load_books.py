@@ -124,6 +124,9 @@ WITH clock_held AS MATERIALIZED ({HOLD_CLOCK})
 {_HEADS.format(clock=", c.business_anchor, c.wall_anchor, c.frozen", and_clock=" CROSS JOIN clock_held c")}
    FOR UPDATE OF h
 """
+_HEADS_WITH_CLOCK = _HEADS.format(
+    clock=", c.business_anchor, c.wall_anchor, c.frozen", and_clock=" LEFT JOIN clock c ON true"
+)
 _LOCK_HEADS_BY_SHARD = f"""
 SELECT customer_id, version, entry_no, event_no, account_no, booked_at, business_date, due_at, chain, serialized_book,
        shard
@@ -173,9 +176,20 @@ async def lock_heads(
         clock = await read_clock(conn, hold=True)
         return await conn.fetch(_LOCK_HEADS_BY_SHARD, uuid_array(customers), timeout=_LOCK_SECONDS), clock
     heads = await conn.fetch(_LOCK_HEADS, uuid_array(customers), timeout=_LOCK_SECONDS)
-    if not heads:
-        return heads, await read_clock(conn, hold=True)
-    return heads, clock_of_row(*(heads[0][name] for name in ("business_anchor", "wall_anchor", "frozen")))
+    return heads, _clock_of(heads) if heads else await read_clock(conn, hold=True)
+
+
+async def read_heads(conn: Connection, customers: Iterable[UUID]) -> tuple[Sequence[Record], ClockState | None]:
+    """Return the ledger heads of customers, in the order of their ids, and the clock; nothing is locked.
+
+    What is decided by them may be written only if they, and the clock, are still the same (`write_books`).
+    """
+    heads = await conn.fetch(_HEADS_WITH_CLOCK, uuid_array(customers))
+    return heads, _clock_of(heads) if heads else await read_clock(conn)
+
+
+def _clock_of(heads: Sequence[Record]) -> ClockState | None:
+    return clock_of_row(*(heads[0][name] for name in ("business_anchor", "wall_anchor", "frozen")))
 
 
 def shards_of(heads: Iterable[Record]) -> dict[UUID, int]:

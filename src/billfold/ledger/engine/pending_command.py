@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 import asyncpg
@@ -38,20 +38,32 @@ class Answer(msgspec.Struct, frozen=True):
     replayed: bool = False
 
 
+class KeptResponse(Protocol):
+    """The response to the request behind a command, which may be kept in the commit of the command."""
+
+    is_kept: bool
+
+    def row(self, outcome: Outcome) -> tuple[Any, ...]:
+        """Return the arguments of `response_keep`."""
+
+
 class PendingCommand:
     """One command waiting for its batch; `answer` is planned; its future is resolved after COMMIT."""
 
     __slots__ = (
         *("_waiting", "answer", "caller_span", "command", "command_id"),
-        *("customers", "deadline", "in_doubt", "outcome"),
+        *("customers", "deadline", "in_doubt", "outcome", "response"),
     )
 
-    def __init__(self, command: Command, command_id: UUID, deadline: float) -> None:
+    def __init__(
+        self, command: Command, command_id: UUID, deadline: float, response: KeptResponse | None = None
+    ) -> None:
         self.command = command
         self.command_id = command_id
         self.customers = tuple(dict.fromkeys(command.customers))
         self._waiting: list[asyncio.Future[Answer]] = []
         self.deadline = deadline
+        self.response = response
         self.caller_span = tracing.current()
         self.in_doubt = False
         """Return whether a batch with it has failed: then an earlier run of its key may have been committed."""

@@ -9,6 +9,7 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -22,6 +23,7 @@ from billfold.ledger.book.postings import StoredEntry
 from billfold.ledger.engine.load_books import serialize_book
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.calendars import Calendars
+from billfold.platform.clock import ClockState
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import SHARD_BATCH, SHARD_PARTS, shard_column
 from billfold.platform.database.rows import Row
@@ -90,6 +92,9 @@ LEDGER_BOOK_TABLES = (
 
 _APPLY = "SELECT ledger_apply($1, $2, $3, $4, $5)"
 _BOOK = "SELECT ledger_book($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+_WITH_RESPONSE = ", response_keep({})"
+_AT_CLOCK = " FROM clock_held_at({})"
+_OF_BOOK = frozenset(LEDGER_BOOK_TABLES)
 
 _SCHEDULE = "SELECT scheduled_job_set($1)"
 
@@ -133,13 +138,43 @@ class _Batch(NamedTuple):
     pockets: list[tuple[Any, ...]]
 
 
+def fits_one_call(books: Iterable[Book]) -> bool:
+    """Tell whether `ledger_book` writes all of these drafts, so that no transaction has to be begun and committed."""
+    return not any(book.draft.changed_pockets or any(not _is_of_book(kind) for kind, _ in book.draft) for book in books)
+
+
+@cache
+def _book_statement(response: int, clock: int) -> str:
+    """Return the statement with so many parameters of a response and of a clock after those of the ledger."""
+    first = 5 + len(LEDGER_BOOK_TABLES)
+    kept = ", ".join(f"${first + n}" for n in range(response))
+    anchors = ", ".join(f"${first + response + n}" for n in range(clock))
+    return _BOOK + (_WITH_RESPONSE.format(kept) if kept else "") + (_AT_CLOCK.format(anchors) if anchors else "")
+
+
+@cache
+def _is_of_book(kind: type[Any]) -> bool:
+    return kind in {book_postings.Posting, ScheduledJob} or getattr(kind, "table", None) in _OF_BOOK
+
+
 async def write_books(
-    conn: Connection, books: Sequence[Book], calendars: Calendars, shards: Mapping[UUID, int] | None = None
+    conn: Connection,
+    books: Sequence[Book],
+    calendars: Calendars,
+    shards: Mapping[UUID, int] | None = None,
+    clock: ClockState | None = None,
+    response: tuple[Any, ...] | None = None,
 ) -> None:
-    """Write the drafts of these books. After COMMIT call `reset_drafts`. `shards` are those of a distributed bank."""
+    """Write the drafts of these books. After COMMIT call `reset_drafts`. `shards` are those of a distributed bank.
+
+    A few books may come with the `response` to a request, to be kept.
+
+    Raises SerializationError if another process has written one of the books since it was read, or if the `clock`, that
+    of books which are not locked, was set.
+    """
     if shards is None:
         batch = _batch_of(books, calendars)
-        await _write(conn, batch)
+        await _write(conn, batch, clock, response)
         pockets = batch.pockets
     else:
         by_shard = _by_shard(books, shards)
@@ -163,11 +198,14 @@ def _batch_of(books: Sequence[Book], calendars: Calendars) -> _Batch:
     return _Batch(heads, _bases(books), counter_rows, jobs, rows_by_class, pocket_rows)
 
 
-async def _write(conn: Connection, batch: _Batch) -> None:
+async def _write(conn: Connection, batch: _Batch, clock: ClockState | None, response: tuple[Any, ...] | None) -> None:
     ledger, rows_by_class = (batch.heads, batch.bases, batch.counters, batch.jobs), batch.rows
     if len(batch.heads) <= SINGLE_CALL_MAX_BOOKS:
         tables = {kind.table: rows_by_class.pop(kind) for kind in [*rows_by_class] if kind.table in LEDGER_BOOK_TABLES}
-        await conn.execute(_BOOK, *ledger, *(tables.get(table, ()) for table in LEDGER_BOOK_TABLES))
+        rows = [tables.get(table, ()) for table in LEDGER_BOOK_TABLES]
+        anchors = () if clock is None else (clock.business_anchor, clock.wall_anchor, clock.frozen)
+        kept = response or ()
+        await conn.execute(_book_statement(len(kept), len(anchors)), *ledger, *rows, *kept, *anchors)
         await _copy(conn, rows_by_class)
     else:
         await _copy(conn, rows_by_class)

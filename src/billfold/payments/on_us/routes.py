@@ -12,6 +12,7 @@ from billfold.accounts.counterparties.store import PeerKey, PeerRow
 from billfold.http.operations import get, post
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Outcome
 from billfold.payments.on_us import schemas, store
 from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.payments.on_us.worker import execute_if_pending
@@ -98,19 +99,23 @@ async def create_on_us_transfer(
     if (existing := await _find_existing(caller, bank, data.transfer_id, order=order)) is not None:
         return existing
     command = await _command(caller, bank, data, peers=peers, order=order)
+
+    def render(outcome: Outcome) -> schemas.OnUsTransfer:
+        pockets = (command.from_pocket_id, command.to_pocket_id)
+        transfer_id = UUID(outcome["transfer_id"])
+        return schemas.render_ordered(order, outcome, transfer_id=transfer_id, kind=data.type, pockets=pockets)
+
     try:
-        answer = await bank.engine.submit(command)
+        answer = await bank.engine.submit(command, caller.response(render))
     except Refused:
         # The same transfer, sent under another key at the same time, was made first.
         if (existing := await _find_existing(caller, bank, data.transfer_id, order=order)) is None:
             raise
         return existing
-    outcome = answer.outcome
-    transfer_id = UUID(outcome["transfer_id"])
-    if outcome["status"] == "PENDING":
-        bank.background.start(execute_if_pending(bank, command.customers[0], transfer_id))
-    pockets = (command.from_pocket_id, command.to_pocket_id)
-    return schemas.render_ordered(order, outcome, transfer_id=transfer_id, kind=data.type, pockets=pockets)
+    made = render(answer.outcome)
+    if made.status == "PENDING":
+        bank.background.start(execute_if_pending(bank, command.customers[0], made.id))
+    return made
 
 
 @get("/api/v1/transfers/on-us/{transfer_id}/", tag="transfers")

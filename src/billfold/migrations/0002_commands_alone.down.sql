@@ -1,0 +1,1 @@
+DROP FUNCTION clock_held_at, response_keep;
