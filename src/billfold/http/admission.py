@@ -7,7 +7,6 @@ its request: after a failover the next primary may lack the transfer that it con
 whatever becomes of it, one beyond the rate limit too, up to twice the limit.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,19 +18,14 @@ from uuid import UUID
 import asyncpg
 import structlog
 
-from billfold.http.responses import HttpResponse, StreamedResponse, json_response
+from billfold.http.responses import HttpResponse, StreamedResponse, json_response, respond
 from billfold.platform.clock import ClockState, wall_now
 from billfold.platform.crypto import Vault, associated_data
 from billfold.platform.database.connection import Pool
-from billfold.platform.database.pool import Batcher
-from billfold.platform.database.shortage import Patience, error_summary, is_shortage
+from billfold.platform.database.pool import Batcher, PinnedConnection
 
 log = structlog.get_logger(__name__)
 
-# After a crash the keys and counters of requests may be stale: the engine remembers what moved money.
-# Plans made while a table was small must not scan it when it has grown.
-_SET_UP = "SET synchronous_commit = off; SET enable_seqscan = off"
-_SET_LOCAL = "SET LOCAL synchronous_commit = off"
 
 WINDOW_SECONDS = 60
 LEASE = timedelta(seconds=10)
@@ -166,8 +160,8 @@ class CommittedResponse:
     def __init__(self, vault: Vault, request: AdmissionRequest, status: int) -> None:
         self._vault, self._request, self._status = vault, request, status
         self._render: Callable[[dict[str, Any]], object] = dict
+        self._response: HttpResponse | None = None
         self.is_kept = False
-        self.response: HttpResponse | None = None
 
     def of(self, render: Callable[[dict[str, Any]], object]) -> Self | None:
         """Return the response to an outcome, None if nothing repeats the request."""
@@ -177,65 +171,20 @@ class CommittedResponse:
     def row(self, outcome: dict[str, Any]) -> tuple[Any, ...]:
         """Return the arguments of `response_keep`."""
         owner, key = self._request.key_owner, self._request.key
-        self.response = made = json_response(self._render(outcome), self._status)
+        self._response = made = json_response(self._render(outcome), self._status)
         body = self._vault.seal(made.body, _place(owner, key))
         return owner, key, self._request.fingerprint, made.status, made.content_type, body, wall_now()
 
-
-class PinnedConnection:
-    """A connection held from the pool; another is acquired when it breaks.
-
-    `by_pooler`: its session is shared with other clients, so no plan is kept.
-    """
-
-    def __init__(self, pool: Pool, *, by_pooler: bool) -> None:
-        self._pool = pool
-        self._by_pooler = by_pooler
-        self._patience = Patience()
-        self._free = asyncio.Lock()
-        self._conn: asyncpg.pool.PoolConnectionProxy[asyncpg.Record] | None = None
-
-    async def fetch(self, query: str, *args: object) -> Sequence[asyncpg.Record]:
-        """Return the rows, one statement after the other.
-
-        Tries other connections while the database is unavailable or full; raises Unavailable if it stays so.
-        """
-        async with self._free:
-            while True:
-                try:
-                    rows = await self._fetch(query, *args)
-                except Exception as error:  # noqa: BLE001 - raised again unless it is a shortage
-                    await self.close()
-                    await self._patience.wait(error)
-                else:
-                    self._patience.end()
-                    return rows
-
-    async def close(self) -> None:
-        """Release the connection."""
-        conn, self._conn = self._conn, None
-        if conn is not None:
-            try:
-                await self._pool.release(conn)
-            except Exception as error:
-                if not is_shortage(error):
-                    raise
-                log.warning("db_connection_not_released", error=error_summary(error))
-
-    async def _fetch(self, query: str, *args: object) -> Sequence[asyncpg.Record]:
-        if self._conn is None:
-            self._conn = await self._pool.acquire()
-            if not self._by_pooler:
-                await self._conn.execute(_SET_UP)
-        if not self._by_pooler:
-            return await self._conn.fetch(query, *args)
-        async with self._conn.transaction():
-            await self._conn.execute(_SET_LOCAL)
-            return await self._conn.fetch(query, *args)
+    def respond(self, result: object) -> HttpResponse | StreamedResponse:
+        """Return the response as it was kept, or else that for a handler's result."""
+        return self._response if self.is_kept and self._response else respond(result, self._status)
 
 
 class IdempotencyStore:
-    """The admission of one process. Several processes share their counters and keys in the database."""
+    """The admission of one process. Several processes share their counters and keys in the database.
+
+    After a crash these may be stale, since nothing waits for the disk: the engine remembers what moved money.
+    """
 
     def __init__(self, pool: Pool, vault: Vault, *, lease: timedelta = LEASE, by_pooler: bool = False) -> None:
         self._vault = vault

@@ -1,8 +1,7 @@
 """One API as an ASGI application: its operations behind authentication and rate limits.
 
-A request is authenticated, counted, and runs once: its
-response is stored under its idempotency key and sent again for a repeated request. Nothing is
-counted or stored for a request that is not authenticated.
+A request is authenticated, counted, and runs once: its response is stored under its idempotency key and sent again for
+a repeated request. Nothing is counted or stored for a request that is not authenticated.
 """
 
 import asyncio
@@ -290,9 +289,9 @@ class Api:
             response: HttpResponse | StreamedResponse
             committed = self._store.committed(identity.admission, operation.status)
             try:
-                fields = _call_fields(operation, request, identity, admission=admission, wall=wall)
-                result = await self._call(operation, request, identity, {**fields, "response": committed.of})
-                response = respond(committed.response if committed.is_kept else result, operation.status)
+                of = committed.of
+                result = await self._call(operation, request, identity, admission=admission, wall=wall, response=of)
+                response = committed.respond(result)
             except Exception as error:  # noqa: BLE001 - each has its response
                 response = response_to(error, request)
             kept = self._store.keep_response(identity.admission, response, is_kept=committed.is_kept)
@@ -312,8 +311,7 @@ class Api:
             return response_without_run(admission, request, wall)
         stored = False
         try:
-            fields = _call_fields(operation, request, identity, admission=admission, wall=wall)
-            result = await self._call(operation, request, identity, fields)
+            result = await self._call(operation, request, identity, admission=admission, wall=wall)
             if identity.admission.key is not None:
                 stored = self._store.keep_response(identity.admission, respond(result, operation.status))
         except BillfoldError as error:
@@ -330,11 +328,9 @@ class Api:
             self._deprecations.count(identity.admission.caller, operation.name, wall)
         return admission
 
-    async def _call(
-        self, operation: Operation, request: RawRequest, identity: Identity, fields: Mapping[str, Any]
-    ) -> Any:  # noqa: ANN401 - any type
+    async def _call(self, operation: Operation, request: RawRequest, identity: Identity, **known: Any) -> Any:  # noqa: ANN401 - any type
         """Return what the handler of a request returns. Raises what forbids it, or is wrong with it."""
-        call = identity.call_of(fields)
+        call = identity.call_of(_call_fields(operation, request, identity, **known))
         if identity.refusal is not None:
             if operation.changes:
                 await self.authenticator.note_refused(call, operation)
@@ -374,9 +370,10 @@ def _hash_of(parts: Sequence[bytes]) -> bytes:
 
 
 def _call_fields(
-    operation: Operation, request: RawRequest, identity: Identity, admission: Admission, wall: datetime
+    operation: Operation, request: RawRequest, identity: Identity, admission: Admission, wall: datetime, **more: object
 ) -> dict[str, Any]:
     return {
+        **more,
         "key": identity.admission.key or ids.new(),
         "fingerprint": identity.admission.fingerprint,
         "operation": operation.name,

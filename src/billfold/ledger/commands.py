@@ -44,6 +44,13 @@ class Reference(StrEnum):
     WIRE = "wire"
 
 
+class Seen(NamedTuple):
+    """References of a command that were read before it: valid while the chain of the first customer ends there."""
+
+    chain: bytes
+    objects: Mapping[UUID, Any]
+
+
 class AuditedAction(NamedTuple):
     """The audit entry of a command: `fields` are the fields of the command that it shows."""
 
@@ -58,7 +65,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     `customers[0]` owns the command row. `request_hash` is the fingerprint of the request;
     the same (caller, key) with another fingerprint is refused. `origin` is the user or client,
     for the audit log; it decides nothing. `references` are ids of other objects the rule needs:
-    it finds them in `Book.referenced`.
+    it finds them in `Book.referenced`. All of them may have been `seen`.
     """
 
     rule: ClassVar[Rule]
@@ -80,6 +87,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     request_hash: bytes = b""
     origin: Origin | None = None
     references: tuple[UUID, ...] = ()
+    seen: Seen | None = None
 
     @property
     def command_id(self) -> UUID:

@@ -18,6 +18,7 @@ from billfold.data_keys.keys import DataKey, DataKeys, PartyField
 from billfold.events.notifications.notify import notify
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.book import Book
+from billfold.ledger.commands import Seen
 from billfold.ledger.engine.pending_command import PendingCommand
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault, is_sealed_text
@@ -151,7 +152,10 @@ _PAYEE_ADDRESS = """
 # One index lookup each, however much the tables have grown since the plan was made.
 # Sub-selects keep the plan independent of the ids, so it is made once and not for each batch.
 _PEERS = f"""
-SELECT k.nth - 1, c.type, c.status, c.target_customer_id, c.target_pocket_id, {_PAYER_ADDRESS}, {_PAYEE_ADDRESS}
+SELECT k.nth - 1 AS nth, c.customer_id, c.counterparty_id, c.type, c.status, c.counterparty_name, c.verification,
+       c.details, c.target_customer_id, c.target_pocket_id, {_PAYER_ADDRESS} AS payer_address,
+       {_PAYEE_ADDRESS} AS payee_address,
+       (SELECT chain FROM ledger_head h WHERE h.customer_id = k.customer_id LIMIT 1) AS chain
   FROM unnest((SELECT $1::text::uuid[]), (SELECT $2::text::uuid[]), (SELECT $3::text::uuid[])) WITH ORDINALITY
        AS k(customer_id, pocket_id, counterparty_id, nth)
  CROSS JOIN LATERAL (
@@ -201,6 +205,8 @@ class PeerRow(NamedTuple):
     pocket_id: UUID | None
     payer_address: str | None
     payee_address: str | None
+    seen: Seen
+    """The counterparty as rules see it."""
 
 
 def document_ids_of(row: CounterpartyRow) -> list[UUID]:
@@ -259,6 +265,10 @@ async def find_peers(conn: Db, links: Sequence[PeerKey]) -> list[PeerRow | None]
     """Return the target of each link, None for a counterparty that is not the customer's."""
     peers: list[PeerRow | None] = [None] * len(links)
     customers, pockets, ids = zip(*links, strict=True)
-    for nth, *peer in await conn.fetch(_PEERS, uuid_array(customers), uuid_array(pockets), uuid_array(ids)):
-        peers[nth] = PeerRow(*peer)
+    for row in await conn.fetch(_PEERS, uuid_array(customers), uuid_array(pockets), uuid_array(ids)):
+        seen = Seen(row["chain"], {row["counterparty_id"]: payee_from_row(row)})
+        target = (row["target_customer_id"], row["target_pocket_id"])
+        peers[row["nth"]] = PeerRow(
+            row["type"], row["status"], *target, row["payer_address"], row["payee_address"], seen=seen
+        )
     return peers

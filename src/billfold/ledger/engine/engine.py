@@ -8,7 +8,7 @@ is a function of that row, so a repeated key gets the same answer again.
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from datetime import datetime
 from uuid import UUID
@@ -294,7 +294,7 @@ class Engine:
                 if now := await self.now(conn, hold=True) if enrolled else None:  # the one instant of this batch
                     await insert_heads(conn, enrolled, now, business_date=self.context(now).business_date)
                 heads, clock = await lock_heads(conn, customers, by_shard=self._by_shard)
-                again, changed = await self._decide(conn, batch, heads, now=now or self._business_now(clock))
+                again, changed = await self._decide(conn, batch, heads, now=now or self._at(clock))
                 if changed:
                     await write_books(conn, changed, self.calendars, shards_of(heads) if self._by_shard else None)
                     for record in self.recorders:
@@ -302,22 +302,22 @@ class Engine:
             reset_drafts(changed)
         return again
 
-    async def _commit_alone(
-        self, conn: Connection, job: PendingCommand, customers: Sequence[UUID]
-    ) -> list[PendingCommand]:
+    async def _commit_alone(self, conn: Connection, job: PendingCommand, customers: list[UUID]) -> list[PendingCommand]:
         """Plan a single command on heads that are not locked: what it writes is refused if they have moved.
 
         Then it is planned again like any batch that fails, on locked heads. One statement is a transaction by itself.
         """
         heads, clock = await read_heads(conn, customers)
-        again, changed = await self._decide(conn, [job], heads, now=self._business_now(clock))
+        again, changed = await self._decide(conn, [job], heads, now=self._at(clock))
         if changed:
             # Notices are of rows that do not fit; audit entries may be of a refusal, which does.
             is_one_call = job.command.audit is None and fits_one_call(changed)
             kept = job.response if isinstance(job.answer, Answer) else None
             response = None if kept is None or job.outcome is None else kept.row(job.outcome)
             async with nullcontext() if is_one_call else conn.transaction():
-                await write_books(conn, changed, self.calendars, clock=self._held(clock), response=response)
+                await write_books(
+                    conn, changed, self.calendars, clock=clock if self.test_clock else None, response=response
+                )
                 for record in () if is_one_call else self.recorders:
                     await record(conn, [job])
             reset_drafts(changed)
@@ -325,37 +325,24 @@ class Engine:
                 kept.is_kept = response is not None
         return again
 
-    def _held(self, clock: ClockState | None) -> ClockState | None:
-        return clock if self.test_clock else None
-
-    def _business_now(self, clock: ClockState | None) -> datetime:
-        return business_now(self._held(clock), wall_now())
+    def _at(self, clock: ClockState | None) -> datetime:
+        return business_now(clock if self.test_clock else None, wall_now())
 
     async def _decide(
         self, conn: Connection, batch: Sequence[PendingCommand], heads: Sequence[asyncpg.Record], *, now: datetime
     ) -> tuple[list[PendingCommand], list[Book]]:
         """Plan every command. Return jobs that need more customers, and the books that have changed."""
         books = await self._load_books(conn, heads)
-        await self._load_identifiers(conn, batch, books)
-        await self._load_references(conn, batch, books)
+        needed = {c for job in batch if job.command.needs_identifiers for c in job.customers}
+        if missing := [books[c] for c in needed if c in books and not books[c].references_loaded]:
+            await load_identifiers(conn, self.identifiers, missing)
+        asking = [job for job in batch if job.command.references]
+        theirs = {c: books[c] for job in asking for c in job.customers if c in books}
+        await pending_command.load_references(conn, self.references, [job.command for job in asking], books=theirs)
         known = await pending_command.earlier_runs(conn, batch)
         ctx = self.context(now)  # after the reads, which may have loaded a newer market
         again = [job for job in batch if not self._plan(job, books, known, ctx=ctx)]
         return again, [book for book in books.values() if book.is_changed()]
-
-    async def _load_identifiers(
-        self, conn: Connection, batch: Sequence[PendingCommand], books: Mapping[UUID, Book]
-    ) -> None:
-        needed = {c for job in batch if job.command.needs_identifiers for c in job.customers}
-        if missing := [books[c] for c in needed if c in books and not books[c].references_loaded]:
-            await load_identifiers(conn, self.identifiers, missing)
-
-    async def _load_references(
-        self, conn: Connection, batch: Sequence[PendingCommand], books: Mapping[UUID, Book]
-    ) -> None:
-        asking = [job for job in batch if job.command.references]
-        theirs = {c: books[c] for job in asking for c in job.customers if c in books}
-        await pending_command.load_references(conn, self.references, [job.command for job in asking], books=theirs)
 
     def context(self, now: datetime) -> Context:
         """Return the context of commands at an instant."""

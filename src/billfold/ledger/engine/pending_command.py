@@ -206,6 +206,11 @@ async def load_references(
     conn: Connection, readers: ReferenceReaders, commands: Sequence[Command], books: Mapping[UUID, Book]
 ) -> None:
     """Load the objects that the commands reference into these books, and drop those of earlier ones."""
+    if len(commands) == 1 and (seen := commands[0].seen) is not None:
+        own = books.get(commands[0].customers[0])
+        if own is not None and own.chain == seen.chain:
+            own.referenced = dict(seen.objects)
+            return
     ids = list({each for command in commands for each in command.references})
     if not ids:
         return

@@ -12,7 +12,7 @@ from billfold.accounts.counterparties.store import PeerKey, PeerRow
 from billfold.http.operations import get, post
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.ledger.commands import Outcome
+from billfold.ledger.commands import Outcome, Seen
 from billfold.payments.on_us import schemas, store
 from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.payments.on_us.worker import execute_if_pending
@@ -27,6 +27,7 @@ class Peer(NamedTuple):
     customer_id: UUID
     pocket_id: UUID
     addresses: tuple[str | None, str | None]
+    seen: Seen | None = None
 
 
 class PeerLookup:
@@ -50,7 +51,7 @@ class PeerLookup:
             )
         if peer.customer_id is None or peer.pocket_id is None:
             raise NotFound("The counterparty has no Pocket at this bank.")
-        return Peer(peer.customer_id, peer.pocket_id, (peer.payer_address, peer.payee_address))
+        return Peer(peer.customer_id, peer.pocket_id, (peer.payer_address, peer.payee_address), peer.seen)
 
     async def close(self) -> None:
         """Wait for the lookups in progress."""
@@ -185,7 +186,7 @@ async def _command(
     caller: Caller, bank: Bank, data: schemas.CreateTransfer, *, peers: PeerLookup, order: TransferOrder
 ) -> TransferOnUs:
     payer, from_pocket = await _resolve_account(caller, bank, "from_account", account=data.from_account)
-    payee, to_pocket, addresses = await _destination(caller, bank, peers, data=data, origin=(payer, from_pocket))
+    payee, to_pocket, addresses, seen = await _destination(caller, bank, peers, data=data, origin=(payer, from_pocket))
     _check_direction(caller, data, payer, payee=payee)
     if from_pocket == to_pocket:
         raise Refused("same-pocket", "A transfer needs two different pockets.")
@@ -201,6 +202,7 @@ async def _command(
         later=order.async_mode,
         order=order,
         references=order.referenced,
+        seen=seen,
     )
 
 

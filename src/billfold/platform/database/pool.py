@@ -21,7 +21,9 @@ from asyncpg.pgproto import pgproto
 from billfold.platform import ids
 from billfold.platform.clock import monotonic
 from billfold.platform.database.connection import CONNECT_SECONDS, Connection, Connector, Pool, WatchedConnection
-from billfold.platform.database.shortage import Patience
+from billfold.platform.database.shortage import Patience, error_summary, is_shortage
+
+log = structlog.get_logger(__name__)
 
 log = structlog.get_logger(__name__)
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
@@ -253,6 +255,63 @@ async def _drop_read_only(conn: Connection) -> None:
     session = conn.get_settings()
     if "on" in {getattr(session, name, "off") for name in _READ_ONLY}:
         asyncio.get_running_loop().call_soon(conn.terminate)  # after its return to the pool
+
+
+# Plans made while a table was small must not scan it when it has grown.
+_SET_UP = "SET synchronous_commit = off; SET enable_seqscan = off"
+_SET_LOCAL = "SET LOCAL synchronous_commit = off"
+
+
+class PinnedConnection:
+    """A connection held from the pool, whose commits do not wait for the disk; another is acquired when it breaks.
+
+    `by_pooler`: its session is shared with other clients, so no plan is kept.
+    """
+
+    def __init__(self, pool: Pool, *, by_pooler: bool) -> None:
+        self._pool = pool
+        self._by_pooler = by_pooler
+        self._patience = Patience()
+        self._free = asyncio.Lock()
+        self._conn: asyncpg.pool.PoolConnectionProxy[asyncpg.Record] | None = None
+
+    async def fetch(self, query: str, *args: object) -> Sequence[asyncpg.Record]:
+        """Return the rows, one statement after the other.
+
+        Tries other connections while the database is unavailable or full; raises Unavailable if it stays so.
+        """
+        async with self._free:
+            while True:
+                try:
+                    rows = await self._fetch(query, *args)
+                except Exception as error:  # noqa: BLE001 - raised again unless it is a shortage
+                    await self.close()
+                    await self._patience.wait(error)
+                else:
+                    self._patience.end()
+                    return rows
+
+    async def close(self) -> None:
+        """Release the connection."""
+        conn, self._conn = self._conn, None
+        if conn is not None:
+            try:
+                await self._pool.release(conn)
+            except Exception as error:
+                if not is_shortage(error):
+                    raise
+                log.warning("db_connection_not_released", error=error_summary(error))
+
+    async def _fetch(self, query: str, *args: object) -> Sequence[asyncpg.Record]:
+        if self._conn is None:
+            self._conn = await self._pool.acquire()
+            if not self._by_pooler:
+                await self._conn.execute(_SET_UP)
+        if not self._by_pooler:
+            return await self._conn.fetch(query, *args)
+        async with self._conn.transaction():
+            await self._conn.execute(_SET_LOCAL)
+            return await self._conn.fetch(query, *args)
 
 
 Item = TypeVar("Item")
