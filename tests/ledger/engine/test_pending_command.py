@@ -1,38 +1,95 @@
-"""The rows a command depends on are read under its customers' locks, not before."""
+"""The rows a command depends on are those of its commit, although they are read before."""
 
-import asyncio
+from datetime import timedelta
 from uuid import UUID
 
+import pytest
 from tests.payments.on_us.test_routes import PATH, account, payee, requested_amount
+from tests.support.whole_bank import engine_beside
 
-CHANGE = "UPDATE counterparty SET status = $2 WHERE counterparty_id = $1"
+from billfold.accounts.counterparties.commands import UpdateCounterparty
+from billfold.http.admission import IdempotencyStore
+from billfold.ledger.engine import engine as engine_module
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.platform.database.business_clock import read_clock, write_clock
 
 
-async def test_a_transfer_to_a_counterparty_unlinked_while_it_waits_is_refused(partner_desk):
+@pytest.fixture
+async def paid(partner_desk):
+    """A transfer to a linked counterparty, as its body."""
     pocket, target = await partner_desk.funded(5_000_00), await partner_desk.pocket()
     linked = await payee(partner_desk, pocket, target)
-    body = {
+    return pocket, {
         "type": "PEER_TO_PEER",
         "from_account": account(pocket),
         "amount": requested_amount(100_00),
         "counterparty_id": linked,
     }
-    async with partner_desk.bank.pool.acquire() as conn, conn.transaction():
-        # The unlink holds the lock of the customer: the transfer has read the portal, and waits for the lock.
-        await conn.execute("SELECT 1 FROM ledger_head WHERE customer_id = $1 FOR UPDATE", UUID(pocket.customer))
-        asking = asyncio.create_task(
-            partner_desk.refused("POST", PATH, body, status=422, code="counterparty-not-verified")
-        )
-        while not await waits_for_a_lock(partner_desk.bank.pool):
-            await asyncio.sleep(0)
-        await conn.execute(CHANGE, UUID(linked), "UNLINKED")
-    await asking
-    await partner_desk.bank.pool.execute(CHANGE, UUID(linked), "LINKED")  # no command has said so
+
+
+@pytest.fixture
+def before_write(monkeypatch):
+    """Runs something once when a command is decided, before it is written."""
+    write = engine_module.write_books
+
+    def run(step):
+        async def write_after(conn, *args, **options):
+            monkeypatch.setattr(engine_module, "write_books", write)
+            await step()
+            await write(conn, *args, **options)
+
+        monkeypatch.setattr(engine_module, "write_books", write_after)
+
+    return run
+
+
+async def test_a_transfer_to_a_counterparty_unlinked_while_it_is_decided_is_refused(partner_desk, paid, before_write):
+    pocket, body = paid
+    other = engine_beside(partner_desk.bank)
+    unlinks = UpdateCounterparty(
+        caller="test",
+        key=ids.new(),
+        customers=(UUID(pocket.customer),),
+        counterparty_id=UUID(body["counterparty_id"]),
+        unlink=True,
+    )
+
+    async def unlink():
+        await other.start()
+        await other.submit(unlinks)
+        await other.stop()
+
+    before_write(unlink)
+    await partner_desk.refused("POST", PATH, body, status=422, code="counterparty-not-verified")
     assert (await partner_desk.counts())["transfer"] == 0
 
 
-async def waits_for_a_lock(pool):
-    return await pool.fetchval(
-        "SELECT EXISTS (SELECT 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
-        " WHERE NOT l.granted AND a.datname = current_database())"
+async def test_a_transfer_decided_before_the_clock_was_set_is_booked_at_the_new_time(partner_desk, paid, before_write):
+    pool = partner_desk.bank.pool
+    async with pool.acquire() as conn:
+        clock = await read_clock(conn)
+        later = clock.at(wall_now()) + timedelta(hours=1)
+
+    async def set_clock():
+        async with pool.acquire() as conn, conn.transaction():
+            await write_clock(conn, type(clock)(later, wall_now(), frozen=True))
+
+    before_write(set_clock)
+    made = await partner_desk.post(PATH, paid[1])
+    assert await pool.fetchval("SELECT created_at FROM transfer WHERE transfer_id = $1", UUID(made["id"])) == later
+
+
+async def test_the_response_of_a_lone_transfer_is_in_the_commit_of_its_command(partner_desk, paid, monkeypatch):
+    async def fail(*_):
+        raise AssertionError("the response was to be kept by its command")
+
+    monkeypatch.setattr(IdempotencyStore, "_store_all", fail)
+    made = await partner_desk.post(PATH, paid[1])
+    kept = await partner_desk.bank.pool.fetchrow(
+        "SELECT k.status, k.xmin = t.xmin AS together FROM idempotency_key k, transfer t"
+        " WHERE t.transfer_id = $1 ORDER BY k.claimed_at DESC LIMIT 1",
+        UUID(made["id"]),
     )
+    assert tuple(kept) == (201, True)
+    assert await partner_desk.get(f"{PATH}{made['id']}/") == made

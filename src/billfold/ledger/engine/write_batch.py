@@ -138,9 +138,11 @@ class _Batch(NamedTuple):
     pockets: list[tuple[Any, ...]]
 
 
-def fits_one_call(books: Iterable[Book]) -> bool:
+def fits_one_call(books: Sequence[Book]) -> bool:
     """Tell whether `ledger_book` writes all of these drafts, so that no transaction has to be begun and committed."""
-    return not any(book.draft.changed_pockets or any(not _is_of_book(kind) for kind, _ in book.draft) for book in books)
+    kinds = {kind for book in books for kind, _ in book.draft} - {book_postings.Posting, ScheduledJob}
+    is_of_rows = all(getattr(kind, "table", None) in _OF_BOOK for kind in kinds)
+    return is_of_rows and not any(book.draft.changed_pockets for book in books)
 
 
 @cache
@@ -150,11 +152,6 @@ def _book_statement(response: int, clock: int) -> str:
     kept = ", ".join(f"${first + n}" for n in range(response))
     anchors = ", ".join(f"${first + response + n}" for n in range(clock))
     return _BOOK + (_WITH_RESPONSE.format(kept) if kept else "") + (_AT_CLOCK.format(anchors) if anchors else "")
-
-
-@cache
-def _is_of_book(kind: type[Any]) -> bool:
-    return kind in {book_postings.Posting, ScheduledJob} or getattr(kind, "table", None) in _OF_BOOK
 
 
 async def write_books(
