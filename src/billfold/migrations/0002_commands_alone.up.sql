@@ -1,4 +1,4 @@
--- What a command that is alone in its batch needs beside `ledger_book`, in the same statement.
+-- For a command that is alone in its batch: called by the same statement as `ledger_book`.
 
 -- Holds the clock of a sandbox as bookings do (`HOLD_CLOCK`), and refuses if it was set since it was read.
 CREATE FUNCTION clock_held_at(was_business timestamptz, was_wall timestamptz, was_frozen boolean) RETURNS void

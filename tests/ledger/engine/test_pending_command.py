@@ -9,10 +9,12 @@ from tests.support.whole_bank import engine_beside
 
 from billfold.accounts.counterparties.commands import UpdateCounterparty
 from billfold.http.admission import IdempotencyStore
-from billfold.ledger.engine import engine as engine_module
+from billfold.ledger.engine.write_batch import write_books
 from billfold.platform import ids
-from billfold.platform.clock import wall_now
+from billfold.platform.clock import ClockState, wall_now
 from billfold.platform.database.business_clock import read_clock, write_clock
+
+WRITES = "billfold.ledger.engine.engine.write_books"
 
 
 @pytest.fixture
@@ -31,15 +33,14 @@ async def paid(partner_desk):
 @pytest.fixture
 def before_write(monkeypatch):
     """Runs something once when a command is decided, before it is written."""
-    write = engine_module.write_books
 
     def run(step):
         async def write_after(conn, *args, **options):
-            monkeypatch.setattr(engine_module, "write_books", write)
+            monkeypatch.setattr(WRITES, write_books)
             await step()
-            await write(conn, *args, **options)
+            await write_books(conn, *args, **options)
 
-        monkeypatch.setattr(engine_module, "write_books", write_after)
+        monkeypatch.setattr(WRITES, write_after)
 
     return run
 
@@ -69,11 +70,12 @@ async def test_a_transfer_decided_before_the_clock_was_set_is_booked_at_the_new_
     pool = partner_desk.bank.pool
     async with pool.acquire() as conn:
         clock = await read_clock(conn)
+        assert clock is not None
         later = clock.at(wall_now()) + timedelta(hours=1)
 
     async def set_clock():
         async with pool.acquire() as conn, conn.transaction():
-            await write_clock(conn, type(clock)(later, wall_now(), frozen=True))
+            await write_clock(conn, ClockState(later, wall_now(), frozen=True))
 
     before_write(set_clock)
     made = await partner_desk.post(PATH, paid[1])

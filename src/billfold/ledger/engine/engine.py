@@ -30,7 +30,7 @@ from billfold.ledger.engine.load_books import (
     shards_of,
 )
 from billfold.ledger.engine.pending_command import Answer, PendingCommand, decide
-from billfold.ledger.engine.write_batch import fits_one_call, reset_drafts, write_books
+from billfold.ledger.engine.write_batch import SINGLE_CALL_MAX_BOOKS, fits_one_call, reset_drafts, write_books
 from billfold.platform import errors
 from billfold.platform.calendars import Calendars
 from billfold.platform.clock import ClockState, business_now, monotonic, wall_now
@@ -285,10 +285,10 @@ class Engine:
     async def _commit(self, batch: Sequence[PendingCommand]) -> list[PendingCommand]:
         """Plan and write in one transaction. Return jobs that need more customers."""
         customers = sorted({c for job in batch for c in job.customers})
-        only = batch[0] if len(batch) == 1 else None
+        is_alone = len(batch) == 1 and len(customers) <= SINGLE_CALL_MAX_BOOKS and not self._by_shard
         async with self.pool.acquire() as conn:
-            if only and not (only.in_doubt or only.command.creates_customer or self._by_shard):
-                return await self._commit_alone(conn, only, customers)
+            if is_alone and not (batch[0].in_doubt or batch[0].command.creates_customer):
+                return await self._commit_alone(conn, batch[0], customers)
             async with conn.transaction():
                 enrolled = [j.customers[0] for j in batch if j.command.creates_customer]
                 if now := await self.now(conn, hold=True) if enrolled else None:  # the one instant of this batch
