@@ -285,9 +285,9 @@ class Engine:
     async def _commit(self, batch: Sequence[PendingCommand]) -> list[PendingCommand]:
         """Plan and write in one transaction. Return jobs that need more customers."""
         customers = sorted({c for job in batch for c in job.customers})
-        is_alone = len(batch) == 1 and len(customers) <= SINGLE_CALL_MAX_BOOKS and not self._by_shard
+        fits = len(batch) == 1 and len(customers) <= SINGLE_CALL_MAX_BOOKS and not self._by_shard
         async with self.pool.acquire() as conn:
-            if is_alone and not (batch[0].in_doubt or batch[0].command.creates_customer):
+            if fits and not batch[0].needs_lock():
                 return await self._commit_alone(conn, batch[0], customers)
             async with conn.transaction():
                 enrolled = [j.customers[0] for j in batch if j.command.creates_customer]

@@ -78,6 +78,15 @@ class PendingCommand:
             return "replayed" if self.answer.replayed else "accepted"
         return "refused"
 
+    def needs_lock(self) -> bool:
+        """Tell whether its customers have to be locked before it is decided.
+
+        Rows that it references may change without a new version of their customer's head: numbering of ACH entries
+        locks the heads instead. Counterparties that were `seen` change only with it.
+        """
+        command = self.command
+        return self.in_doubt or command.creates_customer or bool(command.references and command.seen is None)
+
     def wait(self) -> asyncio.Future[Answer]:
         """Return the future answer. A caller that stops waiting does not affect the others."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
