@@ -45,10 +45,15 @@ class Reference(StrEnum):
 
 
 class Seen(NamedTuple):
-    """References of a command that were read before it: valid while the chain of the first customer ends there."""
+    """References of a command that were read before it, with the ends of its customers' chains and the clock.
 
-    chain: bytes
+    The objects are valid while the chain of the first customer ends there.
+    """
+
+    chains: Mapping[UUID, bytes]
     objects: Mapping[UUID, Any]
+    clock: Any
+    """A `ClockState`, which rules cannot read; None if the bank runs on wall time."""
 
 
 class AuditedAction(NamedTuple):

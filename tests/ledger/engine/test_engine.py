@@ -136,7 +136,7 @@ async def test_due_maturities_are_committed_when_the_next_command_loads_cold_boo
     payer, payee = two_holders
     async with bank.pool.acquire() as conn:
         await write_clock(conn, ClockState(et_instant(date(2025, 7, 8), 10), wall_now(), frozen=True))
-    bank.engine.forget_all()
+    bank.engine.books.clear()
     destination = {"to_pocket_id": payer.pocket_id} if refused else {}
     command = payment(payer, payee, 1_000_00, **destination)
     if refused:

@@ -193,7 +193,7 @@ async def test_a_process_with_an_outdated_calendar_settles_nothing_on_a_declared
     finally:
         bank.engine = newer
         await older.stop()
-    newer.forget_all()
+    newer.books.clear()
     await desk.until("2025-06-03T20:00:00-04:00")
     assert await bank.pool.fetchval("SELECT count(*) FROM settlement") == 0
     await desk.until("2025-06-05T20:00:00-04:00")

@@ -22,6 +22,7 @@ from billfold.ledger.commands import Seen
 from billfold.ledger.engine.pending_command import PendingCommand
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault, is_sealed_text
+from billfold.platform.database.business_clock import clock_of_row
 from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.paging import BY_CREATION, KeysetList
 from billfold.platform.database.pool import uuid_array
@@ -155,12 +156,15 @@ _PEERS = f"""
 SELECT k.nth - 1 AS nth, c.customer_id, c.counterparty_id, c.type, c.status, c.counterparty_name, c.verification,
        c.details, c.target_customer_id, c.target_pocket_id, {_PAYER_ADDRESS} AS payer_address,
        {_PAYEE_ADDRESS} AS payee_address,
-       (SELECT chain FROM ledger_head h WHERE h.customer_id = k.customer_id LIMIT 1) AS chain
+       (SELECT chain FROM ledger_head h WHERE h.customer_id = k.customer_id LIMIT 1) AS payer_chain,
+       (SELECT chain FROM ledger_head h WHERE h.customer_id = c.target_customer_id LIMIT 1) AS payee_chain,
+       clock.business_anchor, clock.wall_anchor, clock.frozen
   FROM unnest((SELECT $1::text::uuid[]), (SELECT $2::text::uuid[]), (SELECT $3::text::uuid[])) WITH ORDINALITY
        AS k(customer_id, pocket_id, counterparty_id, nth)
  CROSS JOIN LATERAL (
        SELECT * FROM counterparty o
         WHERE o.customer_id = k.customer_id AND o.counterparty_id = k.counterparty_id LIMIT 1) c
+  LEFT JOIN clock ON true
 """
 _FIND_EXCHANGED = "SELECT access FROM linking_exchange WHERE customer_id = $1 AND exchange_id = $2"
 _KEEP_EXCHANGED = """
@@ -266,8 +270,9 @@ async def find_peers(conn: Db, links: Sequence[PeerKey]) -> list[PeerRow | None]
     peers: list[PeerRow | None] = [None] * len(links)
     customers, pockets, ids = zip(*links, strict=True)
     for row in await conn.fetch(_PEERS, uuid_array(customers), uuid_array(pockets), uuid_array(ids)):
-        seen = Seen(row["chain"], {row["counterparty_id"]: payee_from_row(row)})
         target = (row["target_customer_id"], row["target_pocket_id"])
+        chains = {row["target_customer_id"]: row["payee_chain"], row["customer_id"]: row["payer_chain"]}
+        seen = Seen(chains, {row["counterparty_id"]: payee_from_row(row)}, clock_of_row(row))
         peers[row["nth"]] = PeerRow(
             row["type"], row["status"], *target, row["payer_address"], row["payee_address"], seen=seen
         )

@@ -7,7 +7,7 @@ is a function of that row, so a repeated key gets the same answer again.
 """
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from datetime import datetime
@@ -21,9 +21,9 @@ from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Command, Missing
 from billfold.ledger.context import BankPolicy, Context
 from billfold.ledger.engine import pending_command
+from billfold.ledger.engine.book_cache import BookCache
 from billfold.ledger.engine.load_books import (
     insert_heads,
-    load_books,
     load_identifiers,
     lock_heads,
     read_heads,
@@ -42,8 +42,6 @@ from billfold.platform.database.shortage import PATIENCE_SECONDS
 from billfold.platform.telemetry.metrics import BATCH_COMMANDS, BATCH_SECONDS, COMMANDS
 
 log = structlog.get_logger(__name__)
-
-BOOKS_KEPT = 1_000  # one that is not cached is read with its head, which is locked anyway
 
 
 class Engine:
@@ -82,8 +80,7 @@ class Engine:
         self._wake = asyncio.Event()
         self._locked_customers: set[UUID] = set()
         self._in_flight: dict[UUID, PendingCommand] = {}
-        self._books: OrderedDict[UUID, Book] = OrderedDict()
-        self._books_calendars = market.calendars
+        self.books = BookCache(market)
         self._tasks: list[asyncio.Task[None]] = []
         self._by_shard = False
 
@@ -172,15 +169,6 @@ class Engine:
         wall = wall_now()
         return wall if state is None else state.at(wall)
 
-    def forget(self, customer_ids: Iterable[UUID]) -> None:
-        """Drop cached books, as after a write by another process."""
-        for customer_id in customer_ids:
-            self._books.pop(customer_id, None)
-
-    def forget_all(self) -> None:
-        """Drop every cached book."""
-        self._books.clear()
-
     # -- a lane ---------------------------------------------------------------------
 
     async def _lane(self, min_batch: int) -> None:
@@ -228,7 +216,7 @@ class Engine:
             if shortage.is_shortage(error):
                 await self._retry(batch, error)
                 return
-            self.forget(c for job in batch for c in job.customers)
+            self.books.forget(c for job in batch for c in job.customers)
             if all(job.in_doubt for job in batch):
                 await self._bisect(batch, error)
             else:
@@ -269,7 +257,7 @@ class Engine:
 
     async def _retry(self, batch: Sequence[PendingCommand], error: Exception) -> None:
         """Retry after the database was unavailable, maybe since COMMIT, or full: the commands' rows show results."""
-        self.forget(c for job in batch for c in job.customers)
+        self.books.forget(c for job in batch for c in job.customers)
         if not all(job.in_doubt for job in batch):
             log.warning("database_unavailable", waiting=len(batch), error=shortage.error_summary(error))
         pending_command.mark_in_doubt(batch)
@@ -294,7 +282,8 @@ class Engine:
                 if now := await self.now(conn, hold=True) if enrolled else None:  # the one instant of this batch
                     await insert_heads(conn, enrolled, now, business_date=self.context(now).business_date)
                 heads, clock = await lock_heads(conn, customers, by_shard=self._by_shard)
-                again, changed = await self._decide(conn, batch, heads, now=now or self._at(clock))
+                books = await self.books.load(conn, heads, self.market)
+                again, changed = await self._decide(conn, batch, books, now=now or self._at(clock))
                 if changed:
                     await write_books(conn, changed, self.calendars, shards_of(heads) if self._by_shard else None)
                     for record in self.recorders:
@@ -307,8 +296,14 @@ class Engine:
 
         Then it is planned again like any batch that fails, on locked heads. One statement is a transaction by itself.
         """
-        heads, clock = await read_heads(conn, customers)
-        again, changed = await self._decide(conn, [job], heads, now=self._at(clock))
+        seen = job.command.seen
+        books = {} if seen is None else self.books.current(customers, seen.chains, self.market)
+        if seen is not None and books:
+            clock = seen.clock
+        else:
+            heads, clock = await read_heads(conn, customers)
+            books = await self.books.load(conn, heads, self.market)
+        again, changed = await self._decide(conn, [job], books, now=self._at(clock))
         if changed:
             # Notices are of rows that do not fit; audit entries may be of a refusal, which does.
             is_one_call = job.command.audit is None and fits_one_call(changed)
@@ -329,10 +324,9 @@ class Engine:
         return business_now(clock if self.test_clock else None, wall_now())
 
     async def _decide(
-        self, conn: Connection, batch: Sequence[PendingCommand], heads: Sequence[asyncpg.Record], *, now: datetime
+        self, conn: Connection, batch: Sequence[PendingCommand], books: dict[UUID, Book], *, now: datetime
     ) -> tuple[list[PendingCommand], list[Book]]:
         """Plan every command. Return jobs that need more customers, and the books that have changed."""
-        books = await self._load_books(conn, heads)
         needed = {c for job in batch if job.command.needs_identifiers for c in job.customers}
         if missing := [books[c] for c in needed if c in books and not books[c].references_loaded]:
             await load_identifiers(conn, self.identifiers, missing)
@@ -347,30 +341,6 @@ class Engine:
     def context(self, now: datetime) -> Context:
         """Return the context of commands at an instant."""
         return Context(now=now, market=self.market, calendars=self.calendars, terms=self.terms, seed=self.seed)
-
-    async def _load_books(self, conn: Connection, heads: Sequence[asyncpg.Record]) -> dict[UUID, Book]:
-        if self._books_calendars is not self.calendars:
-            self.forget_all()  # they contain due times by the former calendars
-            self._books_calendars = self.calendars
-        books: dict[UUID, Book] = {}
-        not_cached = []
-        for head in heads:
-            cached = self._books.get(head["customer_id"])
-            # The chain too: where a failover lost commits, numbers are reused.
-            if cached is not None and cached.version == head["version"] and cached.chain == head["chain"]:
-                books[cached.customer_id] = cached
-                self._books.move_to_end(cached.customer_id)
-            else:
-                not_cached.append(head)
-        if not_cached:
-            loaded = await load_books(conn, not_cached, self.market, calendars=self.calendars)
-            for head in not_cached:
-                loaded[head["customer_id"]].due_at = head["due_at"]
-            books |= loaded
-            self._books |= loaded
-            while len(self._books) > BOOKS_KEPT:
-                self._books.popitem(last=False)
-        return books
 
     def _plan(
         self, job: PendingCommand, books: dict[UUID, Book], known: dict[UUID, asyncpg.Record], ctx: Context

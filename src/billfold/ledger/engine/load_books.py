@@ -176,7 +176,7 @@ async def lock_heads(
         clock = await read_clock(conn, hold=True)
         return await conn.fetch(_LOCK_HEADS_BY_SHARD, uuid_array(customers), timeout=_LOCK_SECONDS), clock
     heads = await conn.fetch(_LOCK_HEADS, uuid_array(customers), timeout=_LOCK_SECONDS)
-    return heads, _clock_of(heads) if heads else await read_clock(conn, hold=True)
+    return heads, clock_of_row(heads[0]) if heads else await read_clock(conn, hold=True)
 
 
 async def read_heads(conn: Connection, customers: Iterable[UUID]) -> tuple[Sequence[Record], ClockState | None]:
@@ -185,11 +185,7 @@ async def read_heads(conn: Connection, customers: Iterable[UUID]) -> tuple[Seque
     What is decided by them may be written only if they, and the clock, are still the same (`write_books`).
     """
     heads = await conn.fetch(_HEADS_WITH_CLOCK, uuid_array(customers))
-    return heads, _clock_of(heads) if heads else await read_clock(conn)
-
-
-def _clock_of(heads: Sequence[Record]) -> ClockState | None:
-    return clock_of_row(*(heads[0][name] for name in ("business_anchor", "wall_anchor", "frozen")))
+    return heads, clock_of_row(heads[0]) if heads else await read_clock(conn)
 
 
 def shards_of(heads: Iterable[Record]) -> dict[UUID, int]:

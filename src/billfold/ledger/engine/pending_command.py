@@ -217,7 +217,7 @@ async def load_references(
     """Load the objects that the commands reference into these books, and drop those of earlier ones."""
     if len(commands) == 1 and (seen := commands[0].seen) is not None:
         own = books.get(commands[0].customers[0])
-        if own is not None and own.chain == seen.chain:
+        if own is not None and own.chain == seen.chains[own.customer_id]:
             own.referenced = dict(seen.objects)
             return
     ids = list({each for command in commands for each in command.references})

@@ -1,6 +1,6 @@
 """The bank's clock in the database, which a sandbox can set forward."""
 
-from datetime import datetime
+from asyncpg import Record
 
 from billfold.platform.clock import ClockState, ClockWouldGoBack
 from billfold.platform.database.connection import Connection
@@ -36,18 +36,14 @@ async def read_clock(conn: Connection, *, hold: bool = False) -> ClockState | No
     more than one step behind it.
     """
     row = await conn.fetchrow(HOLD_CLOCK if hold else _READ)
-    return None if row is None else clock_of_row(*row)
+    return None if row is None else clock_of_row(row)
 
 
-def clock_of_row(
-    business_anchor: datetime | None,
-    wall_anchor: datetime | None,
-    frozen: bool | None,  # noqa: FBT001 - as columns
-) -> ClockState | None:
-    """Return the clock of its columns, which are null if the bank runs on wall time."""
-    if business_anchor is None or wall_anchor is None or frozen is None:
+def clock_of_row(row: Record) -> ClockState | None:
+    """Return the clock of a row with its columns, which are null if the bank runs on wall time."""
+    if row["business_anchor"] is None:
         return None
-    return ClockState(business_anchor, wall_anchor, frozen)
+    return ClockState(row["business_anchor"], row["wall_anchor"], row["frozen"])
 
 
 async def write_clock(conn: Connection, state: ClockState) -> None:
