@@ -95,3 +95,11 @@ async def test_the_response_of_a_lone_transfer_is_in_the_commit_of_its_command(p
     )
     assert tuple(kept) == (201, True)
     assert await partner_desk.get(f"{PATH}{made['id']}/") == made
+
+
+async def test_a_second_transfer_between_books_in_the_cache_reads_no_heads(partner_desk, paid, monkeypatch):
+    await partner_desk.post(PATH, paid[1])
+    monkeypatch.delattr("billfold.ledger.engine.engine.read_heads")
+    monkeypatch.delattr("billfold.ledger.engine.engine.lock_heads")
+    await partner_desk.post(PATH, paid[1])
+    assert (await partner_desk.counts())["transfer"] == 2
