@@ -22,6 +22,7 @@ from benchmarks.reads import bench_reads
 from benchmarks.report import as_markdown
 from benchmarks.session import Session
 from benchmarks.sizes import QUICK_SCALE, RUNS, sizes_at
+from benchmarks.startup import bench_startup
 from benchmarks.throwaway_server import throwaway_server
 from benchmarks.transfers import bench_transfers
 from benchmarks.webhooks import bench_webhooks
@@ -37,6 +38,7 @@ BENCHMARKS: Mapping[str, Callable[[Session], Result]] = {
     "cards": bench_cards,
     "onboarding": bench_onboarding,
     "webhooks": bench_webhooks,
+    "startup": bench_startup,
 }
 PEERS = "peers"
 """Not one of `all`: it needs ledgers that somebody started next to the bank."""

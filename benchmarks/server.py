@@ -1,4 +1,4 @@
-"""The server under load: the https process of `billfold serve`, on its own port."""
+"""A server or worker of a bank in its own process; under load it is the https process of `billfold serve`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from time import sleep
 from typing import Self
 
 import psutil
+from typing_extensions import override
 
 from benchmarks.dataset import Location
 from benchmarks.measurements import peak_memory_mib
@@ -23,6 +24,7 @@ from billfold.wiring.cli.serve import child_command_line
 from billfold.wiring.cli_context import Wiring
 
 _START_SECONDS = 60.0
+_LOOK_SECONDS = 0.1
 _STOP_SECONDS = 20.0
 _LOG_TAIL = 3000
 
@@ -30,16 +32,19 @@ _LOG_TAIL = 3000
 class Server:
     """One server of a bank; its certificate names localhost and every partner there is."""
 
-    def __init__(self, location: Location, *, workers: int) -> None:
+    log_level = "WARNING"
+
+    def __init__(self, location: Location, *, workers: int = 1, command: str = "run-https") -> None:
         self.port = free_port()
         self.ca = location.state_dir / "tls" / "ca.pem"
-        self._log = location.state_dir / f"server-{self.port}.log"
+        self._command = command
+        self._log = location.state_dir / f"{command}-{self.port}.log"
         self._place = location
         self._workers = workers
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        """Start it and wait for a healthy answer. Raises WorkloadError with the end of its log."""
+        """Start it and wait until it is ready. Raises WorkloadError with the end of its log."""
         wiring = Wiring(_clean(os.environ))
         environment = wiring.environment(
             self._place.settings(),
@@ -47,11 +52,11 @@ class Server:
             port=self.port,
             http_port=free_port(),
             workers=self._workers,
-            log_level="WARNING",
+            log_level=self.log_level,
         )
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                child_command_line("run-https"),
+                child_command_line(self._command),
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -60,11 +65,13 @@ class Server:
             )
         late = monotonic() + _START_SECONDS
         while monotonic() < late and self._process.poll() is None:
-            if self._is_healthy():
+            if self._is_ready():
                 return self
-            sleep(0.1)
+            sleep(_LOOK_SECONDS)
         self.__exit__()
-        raise WorkloadError(f"the server does not open: {self._log.read_text(errors='replace')[-_LOG_TAIL:]}")
+        raise WorkloadError(
+            f"`billfold {self._command}` does not open: {self._log.read_text(errors='replace')[-_LOG_TAIL:]}"
+        )
 
     @property
     def pid(self) -> int:
@@ -87,7 +94,7 @@ class Server:
                 os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait()
 
-    def _is_healthy(self) -> bool:
+    def _is_ready(self) -> bool:
         if not self.ca.exists():
             return False
         tls = ssl.create_default_context(cafile=str(self.ca))
@@ -99,6 +106,19 @@ class Server:
             return False
         finally:
             connection.close()
+
+
+class WorkerProcess(Server):
+    """A `billfold worker`; it is ready when it looks for work."""
+
+    log_level = "INFO"
+
+    def __init__(self, location: Location) -> None:
+        super().__init__(location, command="worker")
+
+    @override
+    def _is_ready(self) -> bool:
+        return "worker_started" in self._log.read_text(errors="replace")
 
 
 def free_port() -> int:

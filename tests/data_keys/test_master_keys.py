@@ -20,9 +20,9 @@ from billfold.data_keys.kms import (
     AwsKmsMasterKey,
     FileMasterKey,
     MasterKeys,
-    VaultTransitMasterKey,
     WrappedKey,
 )
+from billfold.data_keys.vault_transit import VaultTransitMasterKey
 from billfold.platform.crypto import Vault
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.errors import InvariantError, Unavailable
@@ -108,7 +108,7 @@ def silent_port():
 
 @pytest.mark.parametrize("kind", ["vault", "kms"])
 async def test_a_master_key_server_that_hangs_delays_one_caller_at_a_time(silent_port, kind, monkeypatch):
-    monkeypatch.setattr(kms_module, "_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(kms_module, "TIMEOUT_SECONDS", 0.5)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "none")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")

@@ -6,7 +6,7 @@ import msgspec
 from asyncpg import Record
 
 from billfold.approvals.rules import challenge_of
-from billfold.identity.users import passkeys, totp
+from billfold.identity.users import totp
 from billfold.identity.users.rules import Confirmation
 from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings
 from billfold.platform.database.connection import Connection
@@ -111,6 +111,8 @@ def _mistake_in(row: Record) -> str | None:
     stored = msgspec.json.decode(row["confirmation"])
     kept = msgspec.convert(stored, Confirmation)
     if kept.method == "hwk":
+        from billfold.identity.users import passkeys  # noqa: PLC0415 - loads WebAuthn, which only pages use otherwise
+
         request_id = UUID(row["resource_id"])
         challenge = challenge_of(kept.nonce, request_id, stored["decision"], stored["content_hash"])
         return None if passkeys.is_signed(kept, challenge) else "its signature does not match this decision"

@@ -1,17 +1,15 @@
-"""Master keys that wrap data keys: in AWS KMS (extra `billfold[aws]`), in Vault transit, or in a file here.
+"""Master keys that wrap data keys: in AWS KMS (extra `billfold[aws]`), or in a file here.
 
 Credentials and region of AWS are found as its SDK finds them. Source: the KMS API, `Encrypt` and `Decrypt` with an
 encryption context.
 """
 
 import asyncio
-import base64
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
-import httpx
 import structlog
 
 from billfold.platform.clock import monotonic
@@ -21,7 +19,7 @@ from billfold.platform.telemetry.metrics import MASTER_KEY_FAILURES
 
 Result = TypeVar("Result")
 log = structlog.get_logger(__name__)
-_TIMEOUT_SECONDS = 5.0
+TIMEOUT_SECONDS = 5.0
 SLOW_SECONDS = 1.0
 """A failure that took so long makes others wait: the service hangs."""
 PAUSE_SECONDS = 5.0
@@ -70,7 +68,7 @@ class AwsKmsMasterKey:
         self._key = key
         # By default a call to a service that hangs keeps its thread for five minutes.
         limits = botocore.config.Config(
-            connect_timeout=_TIMEOUT_SECONDS, read_timeout=_TIMEOUT_SECONDS, retries={"total_max_attempts": 1}
+            connect_timeout=TIMEOUT_SECONDS, read_timeout=TIMEOUT_SECONDS, retries={"total_max_attempts": 1}
         )
         self._client: Any = boto3.client("kms", endpoint_url=endpoint_url, config=limits)
         self._errors = (botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError)
@@ -102,51 +100,6 @@ class AwsKmsMasterKey:
 
 def _context(subject_id: UUID) -> dict[str, str]:
     return {"billfold:subject": str(subject_id)}
-
-
-class VaultTransitMasterKey:
-    """Wraps data keys with one key of a transit engine. Vault keeps the key's versions and its own audit log."""
-
-    __slots__ = ("_http", "_key", "_mount", "name")
-
-    def __init__(self, key: str, *, url: str, token: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        mount, _, name = key.rpartition("/")
-        self._mount, self._key = mount or "transit", name
-        self.name = f"vault-transit:{self._mount}/{name}"
-        self._http = httpx.AsyncClient(
-            base_url=url,
-            headers={"X-Vault-Token": token, "X-Vault-Request": "true"},
-            timeout=_TIMEOUT_SECONDS,
-            transport=transport,
-            trust_env=False,
-        )
-
-    async def wrap(self, subject_id: UUID, key: bytes) -> WrappedKey:
-        """Return the key encrypted, bound to its subject. Raises Unavailable."""
-        answer = await self._call("encrypt", {"plaintext": _base64(key)}, subject_id)
-        return WrappedKey(str(answer["ciphertext"]).encode(), self.name)
-
-    async def unwrap(self, subject_id: UUID, stored: WrappedKey) -> bytes:
-        """Return the key. Raises InvariantError, Unavailable."""
-        answer = await self._call("decrypt", {"ciphertext": stored.wrapped.decode("ascii", "replace")}, subject_id)
-        return base64.b64decode(answer["plaintext"])
-
-    async def _call(self, verb: str, body: dict[str, str], subject_id: UUID) -> dict[str, Any]:
-        body = body | {"associated_data": _base64(subject_id.bytes)}
-        try:
-            response = await self._http.post(f"/v1/{self._mount}/{verb}/{self._key}", json=body)
-        except httpx.HTTPError as error:
-            raise Unavailable(f"Vault does not answer: {type(error).__name__}.") from None
-        if response.status_code == httpx.codes.BAD_REQUEST:
-            raise InvariantError("Vault refuses a data key: it is damaged, or of another key or subject.")
-        if response.status_code != httpx.codes.OK:  # 403: the token; 5xx: sealed, or a standby
-            raise Unavailable(f"Vault answers {response.status_code} to {verb}.")
-        data: dict[str, Any] = response.json()["data"]
-        return data
-
-
-def _base64(value: bytes) -> str:
-    return base64.b64encode(value).decode()
 
 
 class FileMasterKey:

@@ -7,15 +7,13 @@ only its trace id. The rest goes to the log. Tables as CSV files are written pag
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 import structlog
-from litestar.exceptions import HTTPException
 
 from billfold.http.parameters import Query
-from billfold.http.raw_request import RawRequest, Receive, Scope, Send
+from billfold.http.raw_request import RawRequest, Receive, Send
 from billfold.ledger.bank import Bank
 from billfold.platform.database.shortage import database_unavailable, error_summary, is_shortage
 from billfold.platform.errors import (
@@ -38,14 +36,6 @@ Headers = list[Header]
 PROBLEM = "application/problem+json"
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
-_BY_STATUS = {
-    400: "bad-request",
-    404: "not-found",
-    405: "method-not-allowed",
-    406: "not-acceptable",
-    413: "payload-too-large",
-    415: "unsupported-media-type",
-}
 _UNKNOWN = Problem("bad-request", 400, "Bad request", meaning="", remedy="")
 _encode = msgspec.json.Encoder(enc_hook=str, decimal_format="string").encode
 
@@ -161,8 +151,6 @@ def response_to(error: Exception, request: RawRequest) -> HttpResponse:
     if is_shortage(error):
         log.warning("database_unavailable", trace_id=request.trace_id, path=request.path, error=error_summary(error))
         return _refusal(database_unavailable(), request)
-    if isinstance(error, HTTPException) and error.status_code in _BY_STATUS:
-        return _refusal(_of_framework(error, request), request)
     log.error("request_failed", trace_id=request.trace_id, method=request.method, path=request.path, exc_info=error)
     return problem("internal-error", "Something went wrong on our side.", request)
 
@@ -226,23 +214,6 @@ def options_response(methods: Iterable[str]) -> HttpResponse:
     if "GET" in named:
         named.add("HEAD")
     return HttpResponse(204, TEXT, headers=[(b"allow", ", ".join(sorted(named)).encode())])
-
-
-def methods_of(scope: Scope) -> HttpResponse:
-    """Return the answer to OPTIONS of a page: the router's own names the methods of one handler."""
-    routes = scope["litestar_app"].routes
-    methods = (each for route in routes if route.path_format == scope["path_template"] for each in route.methods)
-    return options_response(methods)
-
-
-def _of_framework(error: HTTPException, request: RawRequest) -> BillfoldError:
-    """Return an error of the router of the pages as one of ours."""
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        allowed = str((error.headers or {}).get("allow", ""))
-        return method_not_allowed(request, {each.strip() for each in allowed.split(",")} - {"OPTIONS", ""})
-    if error.status_code == HTTPStatus.NOT_FOUND:
-        return nothing_here()
-    return BillfoldError(_BY_STATUS[error.status_code], error.detail or "The request cannot be read.")
 
 
 def csv_stream(

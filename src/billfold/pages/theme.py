@@ -1,7 +1,6 @@
 """Appearance of the pages, and the headers against framing, scripts and referrers."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from importlib.resources import files
@@ -9,16 +8,11 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 from zoneinfo import ZoneInfo
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from litestar.datastructures import Cookie
-
 from billfold.platform.money import format_usd
 
 COOKIE = "__Host-session"
-DEVICE_COOKIE = "__Host-device"
 _KNOWN_CHARS = 4
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
-_DEVICE_SECONDS = 180 * 24 * 3600
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
@@ -36,6 +30,8 @@ class Theme:
     """Renders pages in the name of the bank. Templates are the shared ones and those of `packages`."""
 
     def __init__(self, bank_name: str, packages: Collection[str] = (), **filters: Callable[..., object]) -> None:
+        from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - only for pages
+
         self._templates = Environment(
             loader=ChoiceLoader(
                 [PackageLoader(each, folder) for each in (__package__ or "", *packages) for folder in _folders(each)]
@@ -79,16 +75,6 @@ def page_headers(form_target_uri: str | None = None) -> dict[str, str]:
         # Browsers apply the policy to the target of a form's redirect, too.
         policy += f" {parts.scheme}://{parts.netloc}" if parts.netloc else f" {parts.scheme}:"
     return {"content-security-policy": policy, **_HEADERS}
-
-
-def session_cookie(value: str) -> Cookie:
-    """Return the session cookie of a browser, signed in or not; it ends with the browser."""
-    return Cookie(key=COOKIE, value=value, path="/", secure=True, httponly=True, samesite="lax")
-
-
-def device_cookie(value: str) -> Cookie:
-    """Return the cookie by which a browser is recognized for half a year."""
-    return replace(session_cookie(value), key=DEVICE_COOKIE, max_age=_DEVICE_SECONDS)
 
 
 def local_time(when: datetime | str, zone: str) -> str:

@@ -10,13 +10,14 @@ import warnings
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
+from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
 from litestar import Litestar, Request, Response, get
 from litestar.di import Provide
-from litestar.exceptions import LitestarDeprecationWarning
+from litestar.exceptions import HTTPException, LitestarDeprecationWarning
 from litestar.handlers import HTTPRouteHandler
 from litestar.middleware import DefineMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
@@ -25,15 +26,15 @@ from billfold.apis.customer_api import CustomerApi
 from billfold.apis.partner_api import PartnerApi
 from billfold.http.counts import count_address
 from billfold.http.edge import EdgeMiddleware, create_clock_headers
-from billfold.http.raw_request import is_file_form, raw_request_of, read_body
-from billfold.http.responses import HttpResponse, methods_of, response_to
+from billfold.http.raw_request import RawRequest, is_file_form, raw_request_of, read_body
+from billfold.http.responses import HttpResponse, method_not_allowed, nothing_here, options_response, response_to
 from billfold.identity.users import sessions, store
 from billfold.ledger.bank import Bank
 from billfold.oauth.server.app import error_facts
 from billfold.pages.theme import MEDIA_TYPES, page_headers
 from billfold.platform.clock import wall_now
 from billfold.platform.database.shortage import patiently
-from billfold.platform.errors import NotFound
+from billfold.platform.errors import BillfoldError, NotFound
 from billfold.web.console.partner import partner_of
 from billfold.web.console.team import company_of, in_bank, team_of
 from billfold.web.page_context import ACCOUNT, PUBLIC, PageContext, PageResponse, PageServer, parse_form
@@ -41,6 +42,15 @@ from billfold.web.team.members import page_administrator
 
 BODY_BYTES_MAX = 64 * 1024
 _CONTEXT = "page_context"
+_BY_STATUS = {
+    400: "bad-request",
+    404: "not-found",
+    405: "method-not-allowed",
+    406: "not-acceptable",
+    413: "payload-too-large",
+    415: "unsupported-media-type",
+}
+_WRONG_ADDRESS = "The address is wrong, or the page no longer exists."
 
 
 def page_routes(package: str) -> list[HTTPRouteHandler]:
@@ -62,7 +72,7 @@ class PageMiddleware:
         """Serve the request, or redirect to the authentication it needs."""
         raw, pool = raw_request_of(scope), self._server.bank.pool
         if raw.method == "OPTIONS":
-            await methods_of(scope).send(send)
+            await _methods_of(scope).send(send)
             return
         if raw.method == "POST":
             await count_address(pool, raw.client, self._server.clock())
@@ -182,12 +192,32 @@ def _redirect(to: str) -> HttpResponse:
 def _on_error(request: Request[Any, Any, Any], error: Exception) -> PageResponse:
     """Return the error page. Unexpected errors are logged with their trace."""
     raw = raw_request_of(request.scope)
-    answer = response_to(error, raw)
+    answer = response_to(_refusal_of(error, raw), raw)
     headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers}
     page = request.scope["state"].get(_CONTEXT) or PageContext(request.app.state.page_server, raw)
-    return page.render(
-        "error", status=answer.status, headers=headers, **error_facts(error, answer.status, raw.trace_id)
-    )
+    facts = error_facts(error, answer.status, raw.trace_id)
+    if isinstance(error, HTTPException):
+        facts["sentence"] = _WRONG_ADDRESS
+    return page.render("error", status=answer.status, headers=headers, **facts)
+
+
+def _refusal_of(error: Exception, request: RawRequest) -> Exception:
+    """Return an error of the router as one of ours."""
+    if not isinstance(error, HTTPException) or error.status_code not in _BY_STATUS:
+        return error
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = str((error.headers or {}).get("allow", ""))
+        return method_not_allowed(request, {each.strip() for each in allowed.split(",")} - {"OPTIONS", ""})
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        return nothing_here()
+    return BillfoldError(_BY_STATUS[error.status_code], error.detail or "The request cannot be read.")
+
+
+def _methods_of(scope: Scope) -> HttpResponse:
+    """Return the answer to OPTIONS: the router's own names the methods of one handler."""
+    routes = scope["litestar_app"].routes
+    methods = (each for route in routes if route.path_format == scope["path_template"] for each in route.methods)
+    return options_response(methods)
 
 
 NONE_GIVEN: Mapping[str, Provide] = MappingProxyType({})

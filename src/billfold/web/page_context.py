@@ -31,9 +31,10 @@ from billfold.identity.users.passwords import PasswordGate
 from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW, ClientInfo, Membership, Session, User
 from billfold.ledger.bank import Bank
 from billfold.oauth.rules.authorization_params import group_scopes
-from billfold.pages.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
+from billfold.pages.theme import COOKIE, Theme, page_headers
 from billfold.platform.crypto import hash_token
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
+from billfold.web.cookies import DEVICE_COOKIE, session_cookie
 from billfold.web.forms import field_errors
 
 RouteOptions = dict[str, Any]
@@ -281,8 +282,7 @@ class PageContext:
         `form_target_uri` is an external address to which its form may be redirected.
         """
         status = status or (_status_of(wrong) if wrong else HTTP_OK)
-        if isinstance(wrong, LockedOut):
-            headers = wrong.headers
+        headers = wrong.headers if isinstance(wrong, LockedOut) else headers
         facts = {
             "csrf": self.csrf,
             "form_key": secrets.token_urlsafe(_FORM_KEY_BYTES),

@@ -12,14 +12,13 @@ from email.utils import parseaddr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from billfold.accounts.counterparties.plaid import PlaidLinking
 from billfold.accounts.counterparties.ports import LinkingProvider, OwnWallets
 from billfold.accounts.portals.commands import WalletSource
 from billfold.approvals.execute_transfers import ApprovedRequests
 from billfold.audit.seals import FileArchive
 from billfold.cli.context import CliError
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.kms import AwsKmsMasterKey, FileMasterKey, MasterKey, MasterKeys, VaultTransitMasterKey
+from billfold.data_keys.kms import AwsKmsMasterKey, FileMasterKey, MasterKey, MasterKeys
 from billfold.documents.inspection import SubprocessFileInspector
 from billfold.documents.local_store import LocalFileStore
 from billfold.documents.ports import FileInspector, FileStore, FileStoreUnusable
@@ -96,6 +95,7 @@ async def _assign_card_record(bank: Bank, row: FreezeProposal, command: Command)
 
 
 if TYPE_CHECKING:
+    from billfold.accounts.counterparties.plaid import PlaidLinking
     from billfold.sandbox.forks.copies import BankCopies
     from billfold.sandbox.simulated_providers import Simulation
 
@@ -190,6 +190,8 @@ def _master_key_of(settings: Settings, vault: Vault, name: str) -> MasterKey:
         if settings.master_key_url is None or settings.master_key_token is None:
             missing = f"{variable_name('master_key_url')} and {variable_name('master_key_token')}"
             raise CliError(f"The master key {name} needs {missing}.", "Set both.")
+        from billfold.data_keys.vault_transit import VaultTransitMasterKey  # noqa: PLC0415 - loads an HTTP client
+
         return VaultTransitMasterKey(key, url=settings.master_key_url, token=settings.master_key_token)
     if kind == "aws-kms":
         try:
@@ -272,6 +274,8 @@ def linking_provider_of(settings: Settings, simulation: Simulation | None) -> Li
 
 
 def _plaid(settings: Settings) -> PlaidLinking:
+    from billfold.accounts.counterparties.plaid import PlaidLinking  # noqa: PLC0415 - loads an HTTP client
+
     return PlaidLinking(
         url=settings.linking_url,
         client_id=settings.linking_client_id or "",

@@ -10,9 +10,6 @@ from typing import Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
-import phonenumbers
-from email_validator import EmailNotValidError, validate_email
-from zxcvbn import zxcvbn
 
 from billfold.platform.errors import InvalidInput, Refused
 
@@ -221,6 +218,8 @@ def check_email(email: str) -> str:
 
     Only a sent e-mail proves that it exists. Raises InvalidInput at `email`.
     """
+    from email_validator import EmailNotValidError, validate_email  # noqa: PLC0415 - loads at the first address
+
     try:
         found = validate_email(email.strip(), check_deliverability=False, allow_smtputf8=False, strict=True)
     except EmailNotValidError:
@@ -245,6 +244,8 @@ def check_phone_number(number: str) -> str:
     Its length and country must be possible. Assigned numbers change faster
     than any table of them.
     """
+    import phonenumbers  # noqa: PLC0415 - loads a table of each country at the first number
+
     try:
         found = phonenumbers.parse(number, None)
     except phonenumbers.NumberParseException:
@@ -268,6 +269,8 @@ def check_password(password: str, *, known: tuple[str, ...] = ()) -> str:
     `known` are words that others know about the user. There are no composition rules: what
     counts is how many guesses it takes, common passwords and patterns tried first.
     """
+    from zxcvbn import zxcvbn  # noqa: PLC0415 - loads lists of passwords at the first one
+
     if not PASSWORD_CHARS_MIN <= len(password) <= PASSWORD_CHARS_MAX:
         raise InvalidInput.at("password", msg="must be 12 to 128 characters")
     words = [part for word in known for part in (word, *_PARTS.split(word)) if part]

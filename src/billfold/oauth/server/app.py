@@ -2,7 +2,6 @@
 
 from http import HTTPStatus
 
-from litestar.exceptions import HTTPException
 from typing_extensions import override
 
 from billfold import __version__
@@ -48,8 +47,6 @@ def _sentence(error: Exception) -> str:
         return _of_fields(error)
     if isinstance(error, BillfoldError) and error.code in PROBLEMS:
         return error.detail
-    if isinstance(error, HTTPException):
-        return "The address is wrong, or the page no longer exists."
     return "This is our fault, and it was logged. Try again in a moment."
 
 

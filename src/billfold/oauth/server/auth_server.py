@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from billfold.http.raw_request import RawRequest
@@ -129,9 +130,13 @@ class AuthServer:
         self.bank = bank
         self.issuer = bank.settings.auth_origin
         self.nonces = dpop.Nonces(bank.vault)
-        self.theme = Theme(bank.settings.bank_name, ["billfold.oauth.server"])
         self.access_tokens = AccessTokenAuthenticator(bank, self.issuer)
         self._key_cache: tuple[datetime, Sequence[SigningKey]] | None = None
+
+    @cached_property
+    def theme(self) -> Theme:
+        """The look of its pages, loaded with the first one."""
+        return Theme(self.bank.settings.bank_name, ["billfold.oauth.server"])
 
     def page(
         self,

@@ -11,7 +11,6 @@ from http import HTTPStatus
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-import httpx
 import msgspec
 
 from billfold.payments.crypto.chains import Block, Chain, TokenTransfer, read_address
@@ -56,6 +55,9 @@ class JsonRpcClient:
         self.host = urlsplit(url).netloc.rpartition("@")[2]
         self._url = url
         self._last_id = 0
+        import httpx  # noqa: PLC0415 - loads for a tenth of a second, and only a bank with chains needs it
+
+        self._failure = httpx.HTTPError
         self._client = httpx.AsyncClient(timeout=timeout, trust_env=False)
 
     async def call(self, method: str, *params: object) -> Any:  # noqa: ANN401 - depends on the method
@@ -82,7 +84,7 @@ class JsonRpcClient:
                     content += chunk
                     if len(content) > ANSWER_BYTES:
                         raise NodeUnavailable(self.host, f"the answer has more than {ANSWER_BYTES} bytes")
-        except httpx.HTTPError as error:
+        except self._failure as error:
             raise NodeUnavailable(self.host, type(error).__name__) from None
         # Some nodes send JSON-RPC errors with an HTTP error status.
         if response.status_code != HTTPStatus.OK and not content.startswith(b'{"'):

@@ -1,11 +1,8 @@
 """A workbook: balances on one sheet, entries on the next. Texts are never interpreted as formulas."""
 
 import asyncio
-from datetime import UTC, date
+from datetime import UTC, date, datetime
 from typing import IO
-
-from xlsxwriter import Workbook
-from xlsxwriter.worksheet import Worksheet
 
 from billfold.platform.dates import iso_z
 from billfold.reports.entries.types import AccountEntry, AccountStatement
@@ -35,10 +32,7 @@ Cell = str | int | float | date | None
 
 async def write_xlsx(file: StatementFile, output: IO[bytes]) -> None:
     """Write statements; rows beyond the limit of a sheet continue on another."""
-    workbook = Workbook(output, _OPTIONS)
-    # The same statements give the same file.
-    workbook.set_properties({"created": file.made_at.astimezone(UTC).replace(tzinfo=None)})
-    sheets = _Sheets(workbook)
+    sheets = _Sheets(output, file.made_at)
     sheets.begin("Balances", _BALANCE_COLUMNS)
     for statement in file.statements:
         sheets.write(_balance_row(statement))
@@ -48,14 +42,19 @@ async def write_xlsx(file: StatementFile, output: IO[bytes]) -> None:
             for entry in page:
                 sheets.write(_entry_row(statement, entry))
     # Compression happens at the end, in a thread, so that other work of this process continues.
-    await asyncio.to_thread(workbook.close)
+    await asyncio.to_thread(sheets.close)
 
 
 class _Sheets:
     """Writes rows, and continues on another sheet when one is full."""
 
-    def __init__(self, workbook: Workbook) -> None:
-        self._workbook = workbook
+    def __init__(self, output: IO[bytes], made_at: datetime) -> None:
+        from xlsxwriter import Workbook  # noqa: PLC0415 - only a workbook needs its 40 modules
+
+        self._workbook = workbook = Workbook(output, _OPTIONS)
+        self.close = workbook.close
+        # The same statements give the same file.
+        workbook.set_properties({"created": made_at.astimezone(UTC).replace(tzinfo=None)})
         self._bold = workbook.add_format({"bold": True})
         self._money = workbook.add_format({"num_format": "#,##0.00"})
         self._row = 0
@@ -69,9 +68,7 @@ class _Sheets:
 
     def _next_sheet(self) -> None:
         self._number += 1
-        self._sheet: Worksheet = self._workbook.add_worksheet(
-            self._name if self._number == 1 else f"{self._name} {self._number}"
-        )
+        self._sheet = self._workbook.add_worksheet(self._name if self._number == 1 else f"{self._name} {self._number}")
         self._sheet.set_column(0, len(self._columns) - 1, _WIDTH)
         self._sheet.freeze_panes(1, 0)
         self._sheet.write_row(0, 0, self._columns, self._bold)

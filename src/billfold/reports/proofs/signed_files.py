@@ -15,10 +15,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-import pikepdf
-import pypdf
-import pypdf.errors
-
 from billfold.platform.errors import InvariantError
 from billfold.reports.proofs import signatures
 from billfold.reports.proofs.signatures import DOCUMENT, DocumentKey, Manifest, SignedBytes, SignedManifest, sign
@@ -137,6 +133,8 @@ _AFTER_OBJECT: Final = b"\nendobj\n"
 
 def proof_update(content: bytes, marker: bytes, length: int, *, made_at: datetime) -> tuple[bytes, bytes]:
     """Return the bytes before and after the proof in a PDF that holds it: a marker, then `length` characters."""
+    import pikepdf  # noqa: PLC0415 - only where a PDF is signed
+
     previous = _START_OF_REFERENCES.search(content)
     if previous is None or not content[int(previous[1]) :].startswith(b"xref"):
         raise InvariantError("A PDF has no table of references that one more could follow.")
@@ -232,6 +230,9 @@ def _why_unsigned(content: bytes) -> str:
 def _changed_figures(content: bytes, manifest: signatures.Manifest) -> Iterator[str]:
     text = content.decode("utf-8", "replace")
     if content.startswith(b"%PDF-"):
+        import pypdf  # noqa: PLC0415 - loads for a fifth of a second, and only a PDF that was altered needs it
+        import pypdf.errors  # noqa: PLC0415 - as above
+
         try:
             text = "\n".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(content)).pages)
         except (pypdf.errors.PyPdfError, ValueError, KeyError, RecursionError):

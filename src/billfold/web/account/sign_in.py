@@ -14,7 +14,6 @@ from billfold.identity.users.lockout import AttemptSubject
 from billfold.identity.users.rules import AuthMethod, User
 from billfold.oauth import clients, consent, grants
 from billfold.onboarding.agreements.store import find_unaccepted
-from billfold.pages.theme import device_cookie, session_cookie
 from billfold.platform.crypto import new_token
 from billfold.platform.dates import et_date
 from billfold.platform.errors import BillfoldError, InvalidInput
@@ -28,6 +27,7 @@ from billfold.web.account.security_log import (
     record_wrong_factor,
     send_email,
 )
+from billfold.web.cookies import device_cookie, session_cookie
 from billfold.web.page_context import FIRST_FACTOR, PUBLIC, FormError, LockedOut, PageContext, PageResponse, redirect
 
 _DEVICE_BYTES = 32

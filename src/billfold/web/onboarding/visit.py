@@ -17,8 +17,8 @@ from billfold.onboarding.applications.rules.status import EDITABLE
 from billfold.onboarding.invites import invited, store
 from billfold.onboarding.invites.invited import Draft, InvitedCall, InvitedView, list_drafts
 from billfold.onboarding.invites.rules import InvitationType, InviteRow, own_fields
-from billfold.pages.theme import session_cookie
 from billfold.platform import ids
+from billfold.web.cookies import session_cookie
 from billfold.web.onboarding.fields import BUSINESS_STEPS, PERSON_STEPS, Field, Step
 from billfold.web.page_context import PUBLIC, PageContext, PageResponse, path_id, redirect
 

@@ -6,9 +6,7 @@ If a signer returns something other than it was given, or signs for another wall
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import msgspec
-import rlp
 from eth_hash.auto import keccak
-from eth_keys.datatypes import Signature
 
 from billfold.payments.crypto.chains import checksum_address
 
@@ -45,9 +43,6 @@ class Signer(Protocol):
 
 
 _DYNAMIC_FEE = b"\x02"
-_NUMBER, _NO_ACCESS = rlp.sedes.big_endian_int, rlp.sedes.List([])
-_TO, _DATA = rlp.sedes.Binary.fixed_length(20), rlp.sedes.binary
-_FIELDS = rlp.sedes.List([*[_NUMBER] * 5, _TO, _NUMBER, _DATA, _NO_ACCESS, *[_NUMBER] * 3])
 
 
 class Signed(NamedTuple):
@@ -74,11 +69,17 @@ def read_signed(raw: str) -> tuple[UnsignedTransaction, str]:
 
     Raises ValueError, and whatever the libraries' parsers raise.
     """
+    import rlp  # noqa: PLC0415 - loads for a fifth of a second, and only a bank that sends USDC needs it
+    from eth_keys.datatypes import Signature  # noqa: PLC0415 - as above
+
+    number, binary = rlp.sedes.big_endian_int, rlp.sedes.binary
+    to_address, no_access = rlp.sedes.Binary.fixed_length(20), rlp.sedes.List([])
+    fields = rlp.sedes.List([*[number] * 5, to_address, number, binary, no_access, *[number] * 3])
     content = bytes.fromhex(raw.removeprefix("0x"))
     if content[:1] != _DYNAMIC_FEE:
         raise ValueError("another kind of transaction")
     said = rlp.decode(content[1:])
-    chain_id, nonce, priority_fee, max_fee, gas_limit, to, value, data, _, *vrs = _FIELDS.deserialize(said)
+    chain_id, nonce, priority_fee, max_fee, gas_limit, to, value, data, _, *vrs = fields.deserialize(said)
     by = Signature(vrs=vrs).recover_public_key_from_msg_hash(keccak(_DYNAMIC_FEE + rlp.encode(said[:-3])))
     transaction = UnsignedTransaction(
         chain_id=chain_id,
