@@ -36,8 +36,11 @@ _SEALED_TEXT_PREFIX = "sealed:"
 _SEALED_TEXT = re.compile(rf"{_SEALED_TEXT_PREFIX}[A-Za-z0-9_-]{{28,}}")  # version, key id and tag are 21 bytes
 
 # The minimum that OWASP recommends for argon2id: 19 MiB, two passes, one lane.
-_PASSWORD_HASHER = argon2.PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
-_DUMMY_HASH = _PASSWORD_HASHER.hash(secrets.token_urlsafe())
+_PASSES, _MEMORY_KIB, _LANES = 2, 19_456, 1
+_PASSWORD_HASHER = argon2.PasswordHasher(time_cost=_PASSES, memory_cost=_MEMORY_KIB, parallelism=_LANES)
+_NO_SALT, _NO_HASH = (base64.b64encode(secrets.token_bytes(length)).decode().rstrip("=") for length in (16, 32))
+# Of no password, with the cost of any: drawn, since a process would take 19 MiB and 0.1 s to compute one at its start.
+_DUMMY_HASH = f"$argon2id$v=19$m={_MEMORY_KIB},t={_PASSES},p={_LANES}${_NO_SALT}${_NO_HASH}"
 
 
 class Vault:
