@@ -28,6 +28,7 @@ TINY = 0.001
         ),
         ("onboarding", {"created to approved": "bare transfers"}),
         ("cards", {"authorizations": "whole transfers", "p99 at half load": "p99 of a decision alone"}),
+        ("startup", {"worker, ready": "20 million additions", "worker, at rest": None}),
         ("transfers", {"transfers, 1 worker": "bare transfers", "p99 at half load, 2 workers": None}),
         (
             "webhooks",
