@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from billfold.wiring.server import LateApp
 class App:
     def __init__(self):
         self.served = []
-        self.is_closed = False
+        self.lives = []
 
     async def __call__(self, scope, receive, send):
         self.served.append(scope)
@@ -20,7 +21,7 @@ class App:
     @asynccontextmanager
     async def lifespan(self):
         yield
-        self.is_closed = True
+        self.lives.append("closed")
 
 
 async def test_requests_wait_for_an_application_that_is_loaded_once():
@@ -31,7 +32,7 @@ async def test_requests_wait_for_an_application_that_is_loaded_once():
         loads.append(threading.current_thread())
         return app
 
-    late = LateApp(load)
+    late: Any = LateApp(load)
     async with late.lifespan():
         first, given_up, third = (asyncio.create_task(late(n, None, None)) for n in range(3))
         await asyncio.sleep(0.01)
@@ -41,14 +42,17 @@ async def test_requests_wait_for_an_application_that_is_loaded_once():
         await asyncio.gather(first, third)
         await late(3, None, None)
         assert app.served == [0, 2, 3]
-        assert not app.is_closed
-    assert app.is_closed
+        assert app.lives == []
+    assert app.lives == ["closed"]
     assert len(loads) == 1
     assert loads[0] is not threading.main_thread()
 
 
 async def test_requests_fail_when_the_application_cannot_be_loaded():
-    late = LateApp(lambda: 1 // 0)
+    def load():
+        raise ZeroDivisionError
+
+    late: Any = LateApp(load)
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             await late(0, None, None)
