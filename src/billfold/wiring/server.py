@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from types import FrameType
@@ -15,6 +14,7 @@ from billfold.apis.customer_api import CustomerApi, create_customer_app, custome
 from billfold.apis.partner_api import PartnerApi, create_partner_app, partner_operations
 from billfold.cli.process_supervisor import exit_with_parent
 from billfold.cli.python_process import tune_garbage_collector
+from billfold.documentation.app import DocumentationApp
 from billfold.events.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.http.edge import AppWithLifespan, name_of, observed
 from billfold.http.openapi import Document
@@ -26,6 +26,7 @@ from billfold.oauth.server.app import auth_document, create_auth_app
 from billfold.payments.cards.authorizations.messages import create_card_processor_app
 from billfold.platform.settings.settings import Settings
 from billfold.platform.telemetry.logs import log_as_configured
+from billfold.web.app import PagesApp, create_pages_app
 from billfold.wiring.open_bank import open_bank
 from billfold.wiring.providers import forbid_simulations
 
@@ -82,44 +83,6 @@ class HostRouter:
             is_protocol = scope["path"].startswith(_PROTOCOL_PATHS)
             return self._auth if is_protocol else self._pages
         return self._customer if host == self._customer_host else self._partner
-
-
-class LateApp:
-    """ASGI: an application that is loaded in a thread while the others serve; its first requests wait for it.
-
-    The APIs answer half a second earlier, and nobody who opens a page has to load its libraries.
-    """
-
-    _thread = ThreadPoolExecutor(1, "late")  # one: libraries whose modules import each other load in one thread
-
-    def __init__(self, make: Callable[[], AppWithLifespan]) -> None:
-        self._make = make
-        self._made: asyncio.Future[AppWithLifespan] | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
-        app = await asyncio.shield(self._load())
-        await app(scope, receive, send)
-
-    @asynccontextmanager
-    async def lifespan(self) -> AsyncIterator[None]:
-        """Begin to load the application; close it at the end."""
-        made = self._load()
-        try:
-            yield
-        finally:
-            async with (await made).lifespan():
-                pass
-
-    def _load(self) -> asyncio.Future[AppWithLifespan]:
-        if self._made is None:
-            self._made = asyncio.get_running_loop().run_in_executor(self._thread, self._make_and_keep)
-        return self._made
-
-    def _make_and_keep(self) -> AppWithLifespan:
-        app = self._make()
-        tune_garbage_collector()
-        return app
 
 
 def partner_app() -> LazyApp:
@@ -193,18 +156,14 @@ def make_host_router(bank: Bank, broadcaster: EventBroadcaster | None = None) ->
         partner=partner,
         auth=auth,
         customer=customer,
-        pages=LateApp(partial(_make_pages_app, bank, partner, customer, auth=auth)),
+        pages=_make_pages_app(bank, partner, customer, auth=auth),
         cards=create_card_processor_app(bank),
-        documentation=LateApp(partial(make_documentation_app, bank.settings, partner.document)),
+        documentation=make_documentation_app(bank.settings, partner.document),
     )
 
 
-def _make_pages_app(
-    bank: Bank, partner: PartnerApi, customer: CustomerApi, *, auth: AppWithLifespan
-) -> AppWithLifespan:
+def _make_pages_app(bank: Bank, partner: PartnerApi, customer: CustomerApi, *, auth: AppWithLifespan) -> PagesApp:
     """Return the pages of a bank; in a sandbox with its control room."""
-    from billfold.web.app import create_pages_app  # noqa: PLC0415 - loads the stack of the pages: see LateApp
-
     if bank.settings.is_production:
         return create_pages_app(bank, customer, partner)
     from billfold.sandbox.control_room import room  # noqa: PLC0415 - production does not import the sandbox
@@ -218,10 +177,8 @@ def _make_pages_app(
     )
 
 
-def make_documentation_app(settings: Settings, partner_document: Callable[[], Document]) -> AppWithLifespan:
+def make_documentation_app(settings: Settings, partner_document: Callable[[], Document]) -> DocumentationApp:
     """Return the documentation; it needs no bank."""
-    from billfold.documentation.app import DocumentationApp  # noqa: PLC0415 - loads what renders it: see LateApp
-
     documents: dict[str, Callable[[], Document]] = {
         "partner": partner_document,
         "customer": partial(customer_document, settings),
