@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Changes rules and workers in small ways, one at a time, and lists the changes that no test notices.
+"""Changes the bank's code in small ways, one at a time, and lists the changes that no test notices.
 
-    .venv/bin/python tools/mutate.py --part payments/crypto [--seed 1] [--changes 40] [--minutes 30] [--tests PATH ...]
-    .venv/bin/python tools/mutate.py --part payments/crypto --listed
-    .venv/bin/python tools/mutate.py --plant NAME -- .venv/bin/billfold simulate --seed 1
+    .venv/bin/python tools/mutate.py --part payments/crypto/withdrawals/rules.py
+    .venv/bin/python tools/mutate.py --plant NAME [-- COMMAND]
 
-A part is a folder or a file below src/billfold. Its tests run once unchanged, to learn which functions each reaches;
-then each change runs the tests that reach its function, the nearest first, until one fails. Code is replaced in the
-memory of a forked process: no file changes, and what a test runs in a process of its own counts as not reached.
---listed tries the changes of simulation/planted.toml instead of drawn ones. --plant writes one to its file, runs
-the command, and restores the file; the exit status is 0 if the command failed.
+A part is a file below src/billfold, or a folder: then its rules, workers and readers of files. Changes are drawn from
+--seed: a comparison, and/or, a sign, a constant, a condition turned round, a dropped check or call. The tests of the
+part run once unchanged, to learn which functions each reaches; then each change runs the tests that reach its function,
+the nearest first, until one fails. First all changes are tried on tests in memory, then those left on tests with a
+database. Code is replaced in the memory of forked processes: no file changes, and what a test runs in a process of its
+own is not changed. The exit status is 0 if at most one change in twenty is noticed by no test.
+
+--plant makes a change listed in simulation/planted.toml in a copy of src, and runs a command with that copy: its tests,
+or any other (".venv/bin/billfold simulate --seed 1"). "all" makes each in turn. The exit status is 0 if every command
+failed.
 """
 
 import argparse
@@ -20,12 +24,14 @@ import multiprocessing
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -42,7 +48,7 @@ FLIPPED = {
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
     ast.And: ast.Or, ast.Or: ast.And, ast.Add: ast.Sub, ast.Sub: ast.Add,
 }  # fmt: skip
-SECONDS_A_CHANGE = 180
+SECONDS_OF_SILENCE = 120  # of one unchanged test
 fork = multiprocessing.get_context("fork")
 
 
@@ -122,8 +128,8 @@ def changes(path: Path) -> Iterator[Change]:
                 yield Change(path, name, place.lineno, begins, ends, after)
 
 
-def listed() -> Iterator[tuple[str, Change]]:
-    """Yield the changes that the simulation has to find, by name."""
+def planted() -> Iterator[tuple[str, tuple[Change, list[str]]]]:
+    """Yield the listed changes by name, each with the tests that have to notice it."""
     for each in tomllib.loads((ROOT / "simulation/planted.toml").read_text())["change"]:
         path = ROOT / each["file"]
         source = path.read_text()
@@ -131,7 +137,8 @@ def listed() -> Iterator[tuple[str, Change]]:
         line = source.count("\n", 0, begins + len(each["before"]) - len(each["before"].lstrip())) + 1
         found = (name for name, node in functions(ast.parse(source)) if node.lineno <= line <= (node.end_lineno or 0))
         before, place = each["before"].encode(), len(source[:begins].encode())
-        yield each["name"], Change(path, next(found, ""), line, place, place + len(before), each["after"])
+        change = Change(path, next(found, ""), line, place, place + len(before), each["after"])
+        yield each["name"], (change, each["tests"].split())
 
 
 # -- in a forked process ---------------------------------------------------------------
@@ -139,155 +146,210 @@ def listed() -> Iterator[tuple[str, Change]]:
 
 def replace_code(path: Path, source: bytes | ast.AST) -> None:
     """Give every function that was loaded from a file its code from this source."""
-    codes: dict[str, CodeType] = {}
-    left = [compile(source, str(path), "exec")]
+    codes: dict[CodeType, CodeType] = {}
+    left = [(compile(path.read_bytes(), str(path), "exec"), compile(source, str(path), "exec"))]
     while left:
-        for each in left.pop().co_consts:
-            if isinstance(each, CodeType):
-                codes[each.co_qualname] = each
-                left.append(each)
+        inner = [[each for each in code.co_consts if isinstance(each, CodeType)] for code in left.pop()]
+        pairs = list(zip(*inner, strict=False))
+        codes.update(pairs)
+        left += pairs
     for function in gc.get_objects():
-        if isinstance(function, FunctionType) and function.__code__.co_filename == str(path):
-            code = codes.get(function.__code__.co_qualname)
-            if code and code.co_freevars == function.__code__.co_freevars:
-                function.__code__ = code
+        code = codes.get(function.__code__) if isinstance(function, FunctionType) else None
+        if code and code.co_freevars == function.__code__.co_freevars:
+            function.__code__ = code
 
 
-def run_tests(arguments: list[str], plugin: object | None = None) -> int:
-    os.environ["PYTEST_XDIST_WORKER"] = f"mutate{os.getpid()}"
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    return pytest.main(["-q", "-p", "no:cacheprovider", *arguments], plugins=[plugin] if plugin else [])
+class Tries:
+    """Tries changes in place of a session's tests, each in a fork of this process, until time is over."""
 
-
-class Reaching:
-    """Sends the name of each test that passes unchanged, its seconds, and the functions that it reaches."""
-
-    def __init__(self, pipe: Any, ends: float) -> None:
-        self.pipe, self.ends, self.hits = pipe, ends, set[tuple[str, str]]()
-        self.passed = True
-        builtins._reached = self.hits.add  # type: ignore[attr-defined]
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        self.hits.clear()
-        self.passed, began = True, time.monotonic()
-        result = yield
-        if self.passed and self.hits:
-            self.pipe.send((item.nodeid, time.monotonic() - began, set(self.hits)))
-        if time.monotonic() > self.ends:
-            item.session.shouldstop = "time is over"
-        return result
+    def __init__(self, drawn: list[Change], ends: float) -> None:
+        self.left, self.untried, self.ends = drawn, list[Change](), ends
+        self.failed = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.passed &= not report.failed
+        self.failed |= report.failed
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        if session.testsfailed:  # to collect
+            return None
+        by_database: dict[bool, list[pytest.Item]] = {False: [], True: []}
+        for item in session.items:
+            by_database["pg_server" in getattr(item, "fixturenames", ())].append(item)
+        with test_server() if by_database[True] else nullcontext():
+            for has_database, items in by_database.items():
+                if items and time.monotonic() > self.ends:
+                    self.untried, self.left = [*self.untried, *self.left], []
+                elif items and self.left:
+                    self.try_on(items, "tests with a database" if has_database else "tests in memory")
+        return True
 
-def learn(pipe: Any, files: list[Path], tests: list[str], ends: float) -> None:
-    for path in files:
-        tree = ast.parse(path.read_bytes())
-        for name, function in functions(tree):
-            function.body[:0] = ast.parse(f"_reached(({str(path)!r}, {name!r}))").body
-        replace_code(path, ast.fix_missing_locations(tree))
-    run_tests(tests, Reaching(pipe, ends))
-    pipe.send(None)
+    def try_on(self, items: list[pytest.Item], kind: str) -> None:
+        now = time.monotonic()
+        print(f"{len(items)} {kind} run unchanged.", flush=True)
+        reaching = self.find_reaching(items, now + (self.ends - now) / 2)
+        drawn, self.left = self.left, []
+        for number, change in enumerate(drawn):
+            near = [t for t in reaching if (str(change.path), change.function) in t[2]]
+            near.sort(key=lambda t: (change.path.stem not in Path(items[t[0]].nodeid.split("::")[0]).stem, t[1]))
+            began, limit = time.monotonic(), 20 + 10 * sum(seconds for _, seconds, _ in near)
+            noticed = bool(near) and self.is_noticed(change, [items[t[0]] for t in near], limit)
+            if time.monotonic() > self.ends:
+                self.untried = drawn[number:]
+                break
+            verdict = "noticed" if noticed else f"passed by {len(near)} {kind}"
+            seconds = time.monotonic() - began
+            print(f"{number + 1} of {len(drawn)}, {seconds:.1f} s, {verdict}: {change}", flush=True)
+            if not noticed:
+                self.left.append(change)
 
+    def find_reaching(self, items: list[pytest.Item], ends: float) -> list[tuple[int, float, set[tuple[str, str]]]]:
+        here, there = fork.Pipe(duplex=False)
+        with forked(self.learn, there, items):
+            there.close()
+            found, name = [], "none"
+            with suppress(EOFError):
+                while here.poll(max(0, min(SECONDS_OF_SILENCE, ends - time.monotonic()))):
+                    number, seconds, hits = here.recv()
+                    if hits:
+                        found.append((number, seconds, hits))
+                    if number + 1 == len(items):
+                        return found
+                    name = items[number + 1].nodeid
+        print(f"Stopped at {name}: only the tests before it are used.", flush=True)
+        return found
 
-def try_change(change: Change, tests: list[str]) -> None:
-    replace_code(change.path, change.source())
-    sys.exit(int(run_tests(["-x", *tests])))
+    def learn(self, pipe: Any, items: list[pytest.Item]) -> None:
+        hits = set[tuple[str, str]]()
+        builtins._reached = hits.add  # type: ignore[attr-defined]
+        for path in {change.path for change in self.left}:
+            tree = ast.parse(path.read_bytes())
+            for name, function in functions(tree):
+                function.body[:0] = ast.parse(f"_reached(({str(path)!r}, {name!r}))").body
+            replace_code(path, ast.fix_missing_locations(tree))
+        for number, seconds in enumerate(self.run_tests(items)):
+            pipe.send((number, seconds, set() if self.failed else hits))
+            hits.clear()
+            self.failed = False
+
+    def is_noticed(self, change: Change, items: list[pytest.Item], seconds: float) -> bool:
+        with forked(self.try_change, change, items) as process:
+            process.join(min(seconds, self.ends - time.monotonic()))
+            return process.exitcode != 0  # an endless loop is noticed
+
+    def try_change(self, change: Change, items: list[pytest.Item]) -> None:
+        replace_code(change.path, change.source())
+        for _ in self.run_tests(items):
+            if self.failed:
+                os._exit(1)
+
+    def run_tests(self, items: list[pytest.Item]) -> Iterator[float]:
+        os.environ["PYTEST_XDIST_WORKER"] = f"mutate{os.getpid()}"
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for each in range(3):
+            os.dup2(nowhere, each)
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            began = time.monotonic()
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            yield time.monotonic() - began
 
 
 # -- the run ---------------------------------------------------------------------------
 
 
-def find_reaching(files: list[Path], tests: list[str], ends: float) -> list[tuple[str, float, set[tuple[str, str]]]]:
-    here, there = fork.Pipe(duplex=False)
-    process = fork.Process(target=learn, args=(there, files, tests, ends))
+@contextmanager
+def forked(target: Callable[..., None], *arguments: Any) -> Iterator[Any]:
+    """Run a function in a fork of this process, and stop it in the end with all that it started."""
+
+    def in_a_group() -> None:
+        os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        target(*arguments)
+
+    process = fork.Process(target=in_a_group)
     process.start()
-    there.close()
-    found = []
     try:
-        while (each := here.recv()) is not None:
-            found.append(each)
-    except EOFError:
-        sys.exit("The tests did not end.")
-    process.join()
-    return found
-
-
-def is_noticed(change: Change, tests: list[str]) -> bool:
-    process = fork.Process(target=try_change, args=(change, tests))
-    process.start()
-    process.join(SECONDS_A_CHANGE)
-    if process.exitcode is None:
-        process.kill()  # an endless loop is noticed
+        yield process
+    finally:
+        process.kill()
         process.join()
-    return process.exitcode != 0
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextmanager
+def test_server() -> Iterator[None]:
+    """Keep the database server of the tests running, which each fork would start."""
+    memory = Path("/dev/shm")
+    run = os.environ["PYTEST_XDIST_TESTRUNUID"] = f"mutate-{os.getpid()}"
+    folder = (memory if memory.is_dir() else Path(tempfile.gettempdir())) / f"billfold-test-{run}"
+    server = embedded.start(folder / "state", settings={**embedded.THROWAWAY_SETTINGS, "max_connections": "200"})
+    try:
+        yield
+    finally:
+        embedded.stop(server)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def tests_of(part: Path) -> list[str]:
+    """Return the folder of tests that mirrors a part most closely, and the files in the folders above it."""
+    folder = TESTS / part.relative_to(SRC)
+    while not folder.is_dir():
+        folder = folder.parent
+    above = [path for path in folder.parents if path.is_relative_to(TESTS) and path != TESTS]
+    return [str(folder), *(str(file) for path in above for file in sorted(path.glob("test_*.py")))]
 
 
 def run(options: argparse.Namespace) -> int:
-    ends = time.monotonic() + options.minutes * 60
     part = SRC / options.part
     files = [part] if part.is_file() else [p for p in sorted(part.rglob("*.py")) if DECIDING & {p.stem, *p.parts}]
-    tests = options.tests or [str((TESTS / options.part).with_suffix(""))]
-    if options.listed:
-        drawn = [change for _, change in listed() if change.path.is_relative_to(part)]
-    else:
-        drawn = [change for path in files for change in changes(path)]
-        drawn = random.Random(options.seed).sample(drawn, min(options.changes, len(drawn)))
-    run_id = os.environ["PYTEST_XDIST_TESTRUNUID"] = f"mutate-{os.getpid()}"
-    state = (
-        next(path for path in (Path("/dev/shm"), Path(tempfile.gettempdir())) if path.is_dir())
-        / f"billfold-test-{run_id}"
-    )
-    pytest.main(["-q", "--collect-only", "-p", "no:cacheprovider", "--no-summary", "--no-header", "-qq", *tests])
-    settings = {**embedded.THROWAWAY_SETTINGS, "max_connections": "200"}
-    server = embedded.start(state / "state", settings=settings)
-    survivors = tried = 0
-    try:
-        reaching = find_reaching(sorted({each.path for each in drawn}), tests, ends)
-        for change in drawn:
-            if time.monotonic() > ends:
-                break
-            near = [t for t in reaching if (str(change.path), change.function) in t[2]]
-            near.sort(key=lambda t: (change.path.stem not in Path(t[0].split("::")[0]).stem, t[1]))
-            tried += 1
-            if not near or not is_noticed(change, [t[0] for t in near]):
-                survivors += 1
-                print(f"{change}  ({len(near)} tests reach it)", flush=True)
-    finally:
-        embedded.stop(server)
-        shutil.rmtree(state, ignore_errors=True)
-    print(f"{options.part}, seed {options.seed}: {tried} changes tried, {survivors} noticed by no test")
-    return int(survivors * 20 > tried)
+    drawn = [change for path in files for change in changes(path)]
+    drawn = random.Random(options.seed).sample(drawn, min(options.changes, len(drawn)))
+    tries = Tries(drawn, time.monotonic() + options.minutes * 60)
+    plain = ["-qq", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header", "--no-summary"]
+    if (status := pytest.main([*plain, *(options.tests or tests_of(part))], plugins=[tries])) > 1:
+        return int(status)
+    for change in tries.left:
+        print(f"not noticed: {change}")
+    if tries.untried:
+        print(f"The time was over before {len(tries.untried)} changes were tried on all tests.")
+    tried = len(drawn) - len(tries.untried)
+    print(f"{options.part}, seed {options.seed}: {tried} changes tried, {len(tries.left)} noticed by no test")
+    return int(len(tries.left) * 20 > tried)
 
 
 def plant(options: argparse.Namespace) -> int:
-    known = dict(listed())
-    if options.plant not in known:
+    known = dict(planted())
+    if options.plant not in {"all", *known}:
         sys.exit("There is no such change. They are: " + ", ".join(known))
-    change = known[options.plant]
-    kept, after = change.path.read_bytes(), change.source()
-    change.path.write_bytes(after)
-    try:
-        return int(subprocess.run(options.command, check=False).returncode == 0)
-    finally:
-        change.path.write_bytes(kept)
+    passed = []
+    for name in known if options.plant == "all" else [options.plant]:
+        change, tests = known[name]
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(shutil.copytree(ROOT / "src", Path(folder) / "src"))
+            (copy / change.path.relative_to(ROOT / "src")).write_bytes(change.source())
+            command = options.command or [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", *tests]
+            status = subprocess.run(command, check=False, env={**os.environ, "PYTHONPATH": str(copy)}).returncode
+        print(f"{name}: {'NOT noticed' if status == 0 else 'noticed'}", flush=True)
+        passed += [name] if status == 0 else []
+    return int(bool(passed))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", help="change this file or folder below src/billfold, and run its tests")
+    parser.add_argument("--seed", type=int, default=1, help="draw the changes from this number (1)")
+    parser.add_argument("--changes", type=int, default=40, help="draw at most so many (40)")
+    parser.add_argument("--minutes", type=float, default=30, help="end after this time, whatever runs (30)")
+    parser.add_argument("--tests", nargs="+", metavar="PATH", help="use these tests instead of those near the part")
+    parser.add_argument("--plant", metavar="NAME", help='make a listed change, or "all" in turn, in a copy')
+    parser.add_argument("command", nargs="*", help="what runs with the copy instead of the tests of the list")
+    options = parser.parse_args()
+    if bool(options.part) == bool(options.plant):
+        parser.error("give --part or --plant")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that all that was started is stopped
+    return run(options) if options.part else plant(options)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--changes", type=int, default=40)
-    parser.add_argument("--minutes", type=float, default=30)
-    parser.add_argument("--tests", nargs="+")
-    parser.add_argument("--listed", action="store_true")
-    parser.add_argument("--plant")
-    parser.add_argument("command", nargs="*")
-    chosen = parser.parse_args()
-    if bool(chosen.part) == bool(chosen.plant):
-        parser.error("give --part or --plant")
-    sys.exit(run(chosen) if chosen.part else plant(chosen))
+    sys.exit(main())
