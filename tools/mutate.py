@@ -207,7 +207,7 @@ class Tries:
         here, there = fork.Pipe(duplex=False)
         with forked(self.learn, there, items):
             there.close()
-            found, name = [], "none"
+            found, name = [], items[0].nodeid
             with suppress(EOFError):
                 while here.poll(max(0, min(SECONDS_OF_SILENCE, ends - time.monotonic()))):
                     number, seconds, hits = here.recv()
@@ -216,7 +216,7 @@ class Tries:
                     if number + 1 == len(items):
                         return found
                     name = items[number + 1].nodeid
-        print(f"Stopped at {name}: only the tests before it are used.", flush=True)
+        print(f"Stopped in {name}: only the tests before it are used.", flush=True)
         return found
 
     def learn(self, pipe: Any, items: list[pytest.Item]) -> None:
@@ -347,7 +347,7 @@ def main() -> int:
     options = parser.parse_args()
     if bool(options.part) == bool(options.plant):
         parser.error("give --part or --plant")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that all that was started is stopped
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that all that was started is stopped
     return run(options) if options.part else plant(options)
 
 

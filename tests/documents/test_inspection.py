@@ -200,7 +200,6 @@ def stream_of(content: bytes) -> Callable[[pikepdf.Pdf], object]:
     [
         (a_pdf(), PDF),
         (a_pdf(12), PDF),
-        (typeset(AGREEMENT, {"text": "<script> & /JavaScript " * 900}, made_on=date(2025, 6, 2)), PDF),
         (
             by_pypdf(
                 lambda made: made.add_annotation(0, Link(rect=(0, 0, 9, 9), url="https://bank.example/JavaScript"))
@@ -218,6 +217,10 @@ def stream_of(content: bytes) -> Callable[[pikepdf.Pdf], object]:
 )
 def test_a_harmless_file_passes_inspection(content, kind):
     INSPECTORS[kind.name](content)
+
+
+def test_a_typeset_agreement_passes_inspection():
+    INSPECTORS[PDF.name](typeset(AGREEMENT, {"text": "<script> & /JavaScript " * 900}, made_on=date(2025, 6, 2)))
 
 
 UNC = r"\\192.0.2.1\share\x.pdf"

@@ -16,12 +16,14 @@ from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.transactions.settlement import BankBooking
 from billfold.bills.types import BillSettlement
 from billfold.ledger.book.book import Book
+from billfold.ledger.book.draft import PocketColumns, PocketCounters
 from billfold.ledger.book.postings import (
     RESERVED,
     AccountEntry,
     ChainEntry,
     CommandEntry,
     JournalEntry,
+    PocketSnapshot,
     Posting,
     TradeEntry,
     TransactionEntry,
@@ -46,6 +48,7 @@ load_rules()  # also in processes that pytest does not start
 
 BlockKey = tuple[date, str, int, str]
 """settles_on, cusip, price_micros, side."""
+FLOWS = {"inflow", "outflow", "fees", "realised"}
 CUSTOMERS_OWN = frozenset({"cash", "lot"})
 
 
@@ -184,6 +187,22 @@ def carried_of(deposits):
     return {portal_id: CarriedUnits(dict(by_token)) for portal_id, by_token in carried.items()}
 
 
+def columns_of(pocket):
+    return {name: getattr(pocket, name) for name in PocketColumns.__struct_fields__}
+
+
+def unwritten(book, before):
+    """Yield the columns of pockets that changed and that the draft does not write, and a day that does not move."""
+    ended = {row.pocket_id for row in book.draft.rows_of(PocketSnapshot)}
+    for key in book.pockets.keys() & before.keys():
+        pocket = book.pockets[key]
+        changed = {name for name, _ in columns_of(pocket).items() - before[key].items()}
+        if changed & FLOWS and pocket.last_activity_date is None and key not in ended:
+            yield "last_activity_date"
+        if key not in book.draft.changed_pockets:
+            yield from changed - set(PocketCounters.__struct_fields__ if key in book.draft.touched_pockets else ())
+
+
 class MemoryBank:
     """Books and tables of one bank in memory. `submit` responds like the engine."""
 
@@ -234,8 +253,12 @@ class MemoryBank:
             books = {c: self.books[c] for c in sorted(job.customers) if c in self.books}
             earlier = self.commands.get((job.customers[0], job.command_id))
             known = {} if earlier is None else {job.command_id: earlier}
+            before = {key: columns_of(pocket) for book in books.values() for key, pocket in book.pockets.items()}
             planned = self._engine._plan(job, books, known, ctx=ctx)
             changed = [book for book in books.values() if book.is_changed()]
+            for book in books.values():
+                assert not book.draft.banks, "a journal entry is open"
+                assert not list(unwritten(book, before))
             for book in changed:
                 self._write(book)
             reset_drafts(changed)

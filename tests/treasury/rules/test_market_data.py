@@ -29,15 +29,16 @@ def pocket_with_bills(teller):
 
 
 def test_deposits_with_stale_prices_remain_cash_until_market_data_arrive(teller, pocket_with_bills):
-    empty = teller.pocket()
+    empty, small = teller.pocket(), teller.pocket()
     teller.deposit(empty, 20_000_00)
+    teller.deposit(small, 50_00)
     assert (empty.cash.balance, empty.lots) == (20_000_00, [])
     teller.until(date(2025, 6, 5))
     assert empty.cash.balance == 20_000_00
     assert empty.invest_at == et_instant(date(2025, 6, 6), 8)
     know_through(teller.bank, date(2025, 6, 4))
     teller.do(InvestWaitingCash)
-    assert empty.invest_at is None
+    assert empty.invest_at is small.invest_at is None
     assert empty.cash.balance < 100_00
     bought = teller.bank.tables[TradeEntry][-1]
     assert (bought.activity, bought.pocket_id, bought.book_date) == ("BUY", empty.pocket_id, date(2025, 6, 5))

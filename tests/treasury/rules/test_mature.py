@@ -2,7 +2,7 @@
 
 from datetime import date, timedelta
 
-from billfold.ledger.book.postings import JournalEntry, TradeEntry
+from billfold.ledger.book.postings import JournalEntry, PocketSnapshot, TradeEntry
 from billfold.ledger.types import JournalKind, TradeActivity
 from billfold.platform.dates import et_instant
 from billfold.platform.money import PRICE_PAR_MICROS, cents_for
@@ -47,3 +47,6 @@ def test_repeated_maturities_without_reinvestment_remain_uninvested(teller):
     teller.bank.advance(teller.bank.calendars.matures_at(second.maturity))
 
     assert (pocket.lots, pocket.uninvested) == ([], (100 + 70) * 100_00)
+    teller.until(second.maturity, 18)
+    day = teller.bank.tables[PocketSnapshot][-1]
+    assert (day.business_date, day.cash) == (second.maturity, pocket.cash.balance)

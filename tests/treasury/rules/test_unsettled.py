@@ -17,6 +17,7 @@ from billfold.ledger.book.postings import TransactionEntry
 from billfold.payments.ach.commands import IncomingEntry, ReceiveAch, ReturnAchEntry
 from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.dates import et_instant
+from billfold.treasury.rules.unsettled import pay_from_cash
 from billfold.treasury.rules.withdraw import payable_cents
 
 THURSDAY, FRIDAY, MONDAY = date(2025, 6, 5), date(2025, 6, 6), date(2025, 6, 9)
@@ -28,9 +29,9 @@ def same_day(teller, pocket):
 
 
 @pytest.fixture
-def teller():
+def teller(request):
     """A million in bills on Thursday morning, and Thursday after the close."""
-    teller = Teller()
+    teller = Teller(haircut_bps=getattr(request, "param", 0))
     teller.bank.advance(et_instant(THURSDAY, 10))
     return teller
 
@@ -91,6 +92,18 @@ def test_settled_cash_is_used_first_and_without_a_fee(teller, funded_pocket):
     assert len(fees_of(teller, there)) == 1
 
 
+def test_settled_cash_that_is_reserved_leaves_unsettled_cash_to_pay_from(teller, funded_pocket):
+    there = teller.pocket()
+    teller.deposit(there, 5_000_00)
+    teller.move(funded_pocket, there, 10_000_00)
+    book, ctx = teller.book, teller.bank._moment()
+    book.begin("payment", ctx, settles_on=FRIDAY)
+    book.reserve(there.cash, book.internal_account("rail:card"), 1_000_00)
+    assert pay_from_cash(book, there, ctx, 4_000_00) is None
+    pay_from_cash(book, there, ctx, 500_00)
+    assert there.unsettled == 9_500_00
+
+
 def test_unsettled_cash_invested_in_bills_loses_its_same_day_fee(teller, funded_pocket):
     there = teller.pocket()
     teller.move(funded_pocket, there, None)
@@ -138,6 +151,7 @@ def test_a_transfer_that_repays_an_overdraft_is_priced_for_today(teller, funded_
     assert owing.owed.balance == payable - MILLION
 
 
+@pytest.mark.parametrize("teller", [0, 3], indirect=True)
 def test_an_ach_debit_returned_before_its_bill_sales_settle_restores_unsettled_cash(teller, funded_pocket):
     """Bills are sold for Monday; what its return brings on the same evening is cash of Monday."""
     payable = same_day(teller, funded_pocket)
