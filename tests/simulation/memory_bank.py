@@ -147,7 +147,9 @@ class Seen:
         if book.draft.rows_of(CryptoDepositRow) or any(
             update.row is CryptoDepositRow for update in book.draft.rows_of(Update)
         ):
-            known |= carried_of([row for row in known.values() if isinstance(row, CryptoDepositRow)])
+            carried = carried_of([row for row in known.values() if isinstance(row, CryptoDepositRow)])
+            assert all(book.referenced.get(portal, units) == units for portal, units in carried.items())
+            known |= carried
         kinds = {row.entry_no: row.kind for row in book.draft.rows_of(JournalEntry)}
         for row in book.draft.rows_of(TransactionEntry):
             if row.type in {"FEE", "CREDIT", "GENERIC"}:
