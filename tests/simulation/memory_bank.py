@@ -144,6 +144,7 @@ class Seen:
         for table, key, columns in book.draft.rows_of(Update):
             if table in {WithdrawalRow, CryptoDepositRow}:
                 known[key] = msgspec.structs.replace(known[key], **columns)
+                assert known[key] == book.referenced[key], "what later commands of a batch see"
         if book.draft.rows_of(CryptoDepositRow) or any(
             update.row is CryptoDepositRow for update in book.draft.rows_of(Update)
         ):
@@ -203,6 +204,16 @@ def unwritten(book, before):
             yield "last_activity_date"
         if key not in book.draft.changed_pockets:
             yield from changed - set(PocketCounters.__struct_fields__ if key in book.draft.touched_pockets else ())
+
+
+def fingerprinted(book):
+    """Yield the keys of the rows whose new state the outcome of a command has to prove."""
+    for kind, made in book.draft:
+        if getattr(kind, "fingerprinted", False):
+            yield from (getattr(row, kind.key_column or "customer_id") for row in made)
+    for row, key, columns in book.draft.rows_of(Update):
+        if row.fingerprinted and row.changing and not columns.keys() <= row.changing:
+            yield key
 
 
 class MemoryBank:
@@ -301,6 +312,8 @@ class MemoryBank:
         for kind, made in book.draft:
             self.tables[kind] += made
         for row in book.draft.rows_of(CommandEntry):
+            proved = msgspec.json.decode(row.outcome).get("proves", {}).values()
+            assert {str(key) for key in fingerprinted(book)} <= {key for rows in proved for key in rows}
             self.commands[row.customer_id, row.command_id] = {
                 "command_id": row.command_id,
                 "request_hash": row.request_hash,

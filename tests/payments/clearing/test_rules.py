@@ -1,30 +1,68 @@
-"""The bank settles what came in by a rail and what went out by it, each in full."""
+"""The bank settles bills by block, and what came in by a rail and what went out by it, each in full."""
+
+from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from tests.fixtures.teller import Customers
 
-from billfold.ledger.book.postings import Posting
+from billfold.bills.types import BillSettlement
+from billfold.ledger.book.postings import EventEntry, JournalEntry, Posting
 from billfold.ledger.scheduler import bank_customer_id
-from billfold.payments.clearing.rules import CloseBankDay, RailSettlement, RailTotals
+from billfold.ledger.types import ScheduledJob
+from billfold.payments.clearing.rules import (
+    CloseBankDay,
+    MovedPocket,
+    RailSettlement,
+    RailTotals,
+    ReportMoves,
+    SettlementBlock,
+)
 from billfold.platform.errors import InvariantError
 
 
-def test_a_rail_is_settled_gross_and_days_are_closed_in_order():
+def test_bills_and_rails_are_settled_gross_and_days_are_closed_in_order():
     customers = Customers()
     house = bank_customer_id(customers.bank.seed)
     customers.enrol(house, "Bank", role="house")
-    book = customers.bank.books[house]
+    book, tables = customers.bank.books[house], customers.bank.tables
     day = book.business_date
-    totals = RailTotals(day, "WIRE", 500, outflow=300)
-    fields = {"blocks": (), "clearings": (totals,)}
-    customers.submit(CloseBankDay, house, day=day, **fields)
-    rail, reserve = (book.internal_account(kind).no for kind in ("rail:wire", "reserve"))
-    assert [(p.debit, p.credit, p.amount) for p in customers.bank.tables[Posting]] == [
-        (reserve, rail, 500),
-        (rail, reserve, 300),
+    before = day - timedelta(1)
+    blocks = (
+        SettlementBlock(day, "A", 99_500_000, "BUY", 2, customers_cents=199_03),
+        SettlementBlock(before, "C", 100_000_000, "MATURITY", 1, customers_cents=100_00),
+        SettlementBlock(day, "B", 99_500_000, "SELL", 1, customers_cents=99_49),
+    )
+    fields = {"blocks": blocks, "clearings": (RailTotals(day, "WIRE", 500, outflow=300),)}
+    closed = customers.submit(CloseBankDay, house, day=day, apart_since=before, **fields)
+    assert closed == {"settled": 3, "cleared": 1, "apart_since": before}
+    names = {account.no: kind.removesuffix("USD") for kind, account in book.house.items()}
+    assert [(names[p.debit], names[p.credit], p.amount) for p in tables[Posting]] == [
+        ("reserve", "treasury", 100_00),
+        ("treasuryC", "custodianC", 1),
+        ("street", "reserve", 199_00),
+        ("street", "rounding", 3),
+        ("custodianA", "streetA", 2),
+        ("reserve", "street", 99_50),
+        ("street", "rounding", 1),
+        ("streetB", "custodianB", 1),
+        ("reserve", "rail:wire", 500),
+        ("rail:wire", "reserve", 300),
     ]
-    (row,) = customers.bank.tables[RailSettlement]
+    assert [row.settles_on for row in tables[JournalEntry]] == [before, day, day]
+    assert [(row.cusip, row.block_cents) for row in tables[BillSettlement]] == [
+        ("C", 100_00),
+        ("A", 199_00),
+        ("B", 99_50),
+    ]
+    (row,) = tables[RailSettlement]
     assert (row.inflow, row.outflow, row.closed_on) == (500, 300, day)
+    assert [(job.kind, job.customer_id) for job in tables[ScheduledJob]] == [("daily-root", None)]
     assert book.business_date == customers.bank.calendars.next_settlement_day(day) > day
     with pytest.raises(InvariantError):
         customers.submit(CloseBankDay, house, day=day, **fields)
+    quiet = {"blocks": (), "clearings": (RailTotals(day, "ACH", 0, outflow=0),)}
+    assert customers.submit(CloseBankDay, house, day=book.business_date, **quiet) == {"settled": 0, "cleared": 1}
+    assert len(tables[JournalEntry]) == 3, "an entry without postings is dropped"
+    customers.submit(ReportMoves, house, day=day, pockets=(MovedPocket(UUID(int=1), before),))
+    assert [event.kind for event in tables[EventEntry]] == ["settlements.moved"]

@@ -10,7 +10,7 @@ from tests.fixtures.teller import Customers
 
 from billfold.accounts.pockets.commands import SetPocketState
 from billfold.accounts.portals.commands import OpenPortal, Wallet
-from billfold.ledger.book.postings import EventEntry, Posting, TransactionEntry, Update
+from billfold.ledger.book.postings import EventEntry, JournalEntry, TransactionEntry, Update
 from billfold.ledger.customers import DirectoryEntry
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Agreements, AgreementTerms
@@ -86,11 +86,11 @@ def test_a_refused_withdrawal_moves_no_money(withdrawals, code, day, payee, fiel
     anna, seen = withdrawals.anna, withdrawals.bank.seen
     seen.put(anna, withdrawals.payee, msgspec.structs.replace(seen.of(anna)[withdrawals.payee], **payee))
     withdrawals.until(date(2025, 6, day))
-    before, raised = withdrawals.rows(Posting), withdrawals.rows(EventEntry)
+    before, raised = withdrawals.rows(JournalEntry), withdrawals.rows(EventEntry)
     with pytest.raises(Refused, match=code):
         withdrawals.send(1, **fields)
     assert withdrawals.send(1, approved=True, **fields) == "REJECTED"
-    assert withdrawals.rows(Posting) == before
+    assert withdrawals.rows(JournalEntry) == before
     (told,) = withdrawals.rows(EventEntry)[len(raised) :]
     assert told.kind == "transfers.crypto.withdrawal.rejected"
 
@@ -111,8 +111,9 @@ def test_a_completed_withdrawal_is_not_rejected_nor_a_rejected_one_completed(wit
     assert [each.columns["status"] for each in withdrawals.rows(Update)[-3:]] == ["PROCESSING", "COMPLETED", "REJECTED"]
     told = [row.kind.rpartition(".")[2] for row in withdrawals.rows(EventEntry) if "withdrawal" in row.kind]
     assert told == ["processing", "processing", "success", "rejected"]
-    shown = [(row.title, row.direction) for row in withdrawals.rows(TransactionEntry) if row.type == "GENERIC"]
-    assert shown == [("USDC sent", "DEBIT")] * 2 + [("USDC returned", "CREDIT")]
+    shown = [row for row in withdrawals.rows(TransactionEntry) if row.type == "GENERIC"]
+    assert [(row.title, row.direction) for row in shown] == [("USDC sent", "DEBIT")] * 2 + [("USDC returned", "CREDIT")]
+    assert [row.description.endswith("rejected") for row in shown] == [False, False, True]
     with pytest.raises(NotFound):
         withdrawals.end(SubmitWithdrawal, 3)
 
@@ -167,8 +168,8 @@ def test_a_held_deposit_that_is_written_off_is_a_loss_only_if_it_was_released(de
 
 def test_units_that_are_not_booked_are_carried_to_the_next_deposit(deposits):
     for _ in range(2):
-        assert deposits.arrive(CreditDeposit, 1, DOLLAR - 4_000) == ("CARRIED", 0)
-    assert deposits.arrive(CreditDeposit, 2, 14_000) == ("CREDITED", 1_01)
+        assert deposits.arrive(CreditDeposit, 1, DOLLAR - 1) == ("CARRIED", 0)
+    assert deposits.arrive(CreditDeposit, 2, 10_001) == ("CREDITED", 1_01)
     assert deposits.change(WriteOffDeposit, 1) == "REORGED"
     assert deposits.arrive(CreditDeposit, 3, 2 * DOLLAR) == ("CREDITED", 1_00)
     assert deposits.change(RestoreDeposit, 1, **PLACE) == "CARRIED"
@@ -177,6 +178,7 @@ def test_units_that_are_not_booked_are_carried_to_the_next_deposit(deposits):
     assert deposits.arrive(CreditDeposit, 4, DOLLAR, is_released=True) == ("CREDITED", 1_00)
     with pytest.raises(Refused, match="suspense-item-settled"):
         deposits.arrive(CreditDeposit, 4, DOLLAR, is_released=True)
+    assert [row.deposit_id.int for row in deposits.bank.tables[CryptoDepositRow]] == [1, 2, 3, 4, 5]
     assert deposits.arrive(CreditDeposit, 6, (CENTS_MAX + 1) * 10_000) == ("UNAVAILABLE", None)
     assert deposits.arrive(CreditDeposit, 6, CENTS_MAX * 10_000) == ("CREDITED", CENTS_MAX)
     assert deposits.losses == 0
