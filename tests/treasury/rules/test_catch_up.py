@@ -44,6 +44,14 @@ def test_a_night_deposit_is_invested_when_the_market_opens(teller):
     assert [lot.acquired_on for lot in pocket.lots] == [MONDAY]
 
 
+def test_reserved_cash_is_not_invested(teller):
+    pocket = at_night(teller)
+    teller.book.begin("payment", teller.bank._moment(), settles_on=MONDAY)
+    teller.book.reserve(pocket.cash, teller.book.internal_account("rail:card"), 9_950_00)
+    teller.bank.advance(et_instant(MONDAY, 8))
+    assert (pocket.lots, pocket.invest_at) == ([], None)
+
+
 def test_investment_of_waiting_cash_is_postponed_by_a_declared_closure(teller):
     pocket = at_night(teller)
     closed = closed_on(MONDAY)
