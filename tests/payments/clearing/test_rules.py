@@ -34,8 +34,8 @@ def test_bills_and_rails_are_settled_gross_and_days_are_closed_in_order():
         SettlementBlock(day, "B", 99_500_000, "SELL", 1, customers_cents=99_49),
     )
     fields = {"blocks": blocks, "clearings": (RailTotals(day, "WIRE", 500, outflow=300),)}
-    closed = customers.submit(CloseBankDay, house, day=day, apart_since=before, **fields)
-    assert closed == {"settled": 3, "cleared": 1, "apart_since": before}
+    done = customers.submit(CloseBankDay, house, day=day, apart_since=before, **fields)
+    assert done == {"settled": 3, "cleared": 1, "apart_since": before}
     names = {account.no: kind.removesuffix("USD") for kind, account in book.house.items()}
     assert [(names[p.debit], names[p.credit], p.amount) for p in tables[Posting]] == [
         ("reserve", "treasury", 100_00),
@@ -59,8 +59,9 @@ def test_bills_and_rails_are_settled_gross_and_days_are_closed_in_order():
     assert (row.inflow, row.outflow, row.closed_on) == (500, 300, day)
     assert [(job.kind, job.customer_id) for job in tables[ScheduledJob]] == [("daily-root", None)]
     assert book.business_date == customers.bank.calendars.next_settlement_day(day) > day
-    with pytest.raises(InvariantError):
-        customers.submit(CloseBankDay, house, day=day, **fields)
+    for closed in (day, book.business_date + timedelta(1)):
+        with pytest.raises(InvariantError):
+            customers.submit(CloseBankDay, house, day=closed, **fields)
     quiet = {"blocks": (), "clearings": (RailTotals(day, "ACH", 0, outflow=0),)}
     assert customers.submit(CloseBankDay, house, day=book.business_date, **quiet) == {"settled": 0, "cleared": 1}
     assert len(tables[JournalEntry]) == 3, "an entry without postings is dropped"

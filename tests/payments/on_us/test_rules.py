@@ -14,7 +14,8 @@ from tests.support.whole_bank import BETA
 
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.commands import SetPocketState
-from billfold.ledger.book.postings import TransactionEntry
+from billfold.ledger.book.postings import EventEntry, JournalEntry, TradeEntry, TransactionEntry, Update
+from billfold.ledger.types import Agreements, AgreementTerms
 from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import Refused
@@ -89,18 +90,42 @@ def pay(teller, pocket, place, cents, **fields):
 
 
 def test_an_on_us_payment_shows_both_parties_the_address_of_the_other(teller, pocket, bert):
-    assert pay(teller, pocket, bert, 100_00)["status"] == "COMPLETED"
-    details = [msgspec.json.decode(row.details) for row in teller.bank.tables[TransactionEntry][-2:]]
+    order = TransferOrder(counterparty_id=LINK, end_to_end_identification="E-1")
+    assert pay(teller, pocket, bert, 100_00, order=order)["status"] == "COMPLETED"
+    sides = teller.bank.tables[TransactionEntry][-2:]
+    details = [msgspec.json.decode(row.details) for row in sides]
     assert [each["counterparty"]["network_address"] for each in details] == ["of Bert", "of Anna"]
+    told = msgspec.json.decode(sides[1].remittance)
+    assert told == {"unstructured": [], "structured": {"end_to_end_identification": "E-1"}}
+    received = msgspec.json.decode(teller.bank.tables[EventEntry][-1].payload)
+    assert received["transaction_activity_id"] == str(sides[1].activity_id) != str(sides[0].activity_id)
+    assert [row.kind for row in teller.bank.tables[JournalEntry] if row.customer_id == bert.customer] == ["on_us"]
 
 
-@pytest.mark.parametrize("changes", [{"status": "UNLINKED"}, {"target_pocket_id": UUID(int=1)}])
-def test_a_payment_to_an_unlinked_or_redirected_counterparty_is_refused(teller, pocket, bert, changes):
+def test_only_a_payment_to_another_customer_needs_accepted_agreements():
+    teller = Teller(agreements=Agreements([AgreementTerms("2025-05-01", date(2025, 6, 3))]))
+    pocket, there = teller.pocket(), teller.pocket()
+    teller.deposit(pocket, 1_000_00)
+    teller.until(date(2025, 6, 3))
+    assert teller.move(pocket, there, 100_00)["status"] == "COMPLETED"
+    with pytest.raises(Refused, match="agreement-not-accepted"):
+        pay(teller, pocket, teller.new_pocket(teller.new_customer("Bert")), 100_00)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "reason"),
+    [
+        ({"status": "UNLINKED"}, "counterparty-not-verified", "ACCOUNT_UNAVAILABLE"),
+        ({"target_pocket_id": UUID(int=1)}, "counterparty-not-verified", "ACCOUNT_UNAVAILABLE"),
+        ({"verification": {"sanctions": "OPEN"}}, "sanction-screen-failed", "SANCTION_SCREEN_FAILED"),
+    ],
+)
+def test_a_payment_to_an_unlinked_or_redirected_counterparty_is_refused(teller, pocket, bert, changes, code, reason):
     teller.bank.seen.put(teller.customer, LINK, linked(bert, **changes))
-    with pytest.raises(Refused, match="counterparty-not-verified"):
+    with pytest.raises(Refused, match=code):
         pay(teller, pocket, bert, 100_00)
     rejected = pay(teller, pocket, bert, 100_00, approved=True)
-    assert (rejected["status"], rejected["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
+    assert (rejected["status"], rejected["reason"]) == ("REJECTED", reason)
     assert pocket.outflow == 0
 
 
@@ -109,14 +134,16 @@ def test_a_payment_to_a_counterparty_with_a_closed_address_is_rejected(teller, p
     assert (rejected["status"], rejected["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
 
 
-def test_a_full_transfer_over_the_approved_amount_is_refused(teller, pocket):
+def test_a_full_transfer_over_the_approved_amount_is_refused(teller, pocket, bert):
     teller.bank.advance(et_instant(date(2025, 6, 4), 9))
-    there = teller.pocket()
+    booked = list(teller.bank.tables[JournalEntry])
     with pytest.raises(Refused, match="amount-not-allowed"):
-        teller.move(pocket, there, None, at_most=1_000_00)
-    rejected = teller.move(pocket, there, None, at_most=1_000_00, approved=True)
+        pay(teller, pocket, bert, None, at_most=1_000_00)
+    rejected = pay(teller, pocket, bert, None, at_most=1_000_00, approved=True)
     assert (rejected["status"], rejected["reason"]) == ("REJECTED", "INVALID_TRANSFER")
-    assert (pocket.outflow, there.inflow) == (0, 0)
+    assert teller.bank.tables[JournalEntry] == booked
+    told = [row.kind.rpartition(".")[2] for row in teller.bank.tables[EventEntry][-2:]]
+    assert told == ["processing", "rejected"], "it was accepted before"
 
 
 def test_a_deferred_transfer_is_refused_for_a_frozen_pocket_and_pending_until_executed(teller, pocket):
@@ -129,6 +156,8 @@ def test_a_deferred_transfer_is_refused_for_a_frozen_pocket_and_pending_until_ex
     assert list(teller.book.pending) == [transfer_id]
     assert teller.move(pocket, there, 1_00, transfer_id=transfer_id, accepted=True)["status"] == "COMPLETED"
     assert teller.book.pending == {}
+    (update,) = (each for each in teller.bank.tables[Update] if each.key == transfer_id)
+    assert (update.columns["status"], update.columns["amount"]) == ("COMPLETED", 1_00)
     assert teller.bank.tables[TransactionEntry][-1].settles_at == et_instant(date(2025, 6, 3), 0)
 
 
@@ -144,3 +173,8 @@ def test_bills_of_three_lots_are_transferred_at_exact_value_and_keep_their_tax_b
     assert [lot.units for lot in pocket.lots + there.lots] == [3, 7, 7, 4]
     assert (there.earnings_basis(), there.inflow, pocket.outflow) == (moved, moved, moved)
     assert sum(lot.tax_basis for lot in pocket.lots + there.lots) == tax
+    trades = [row for row in teller.bank.tables[TradeEntry] if row.activity == "SAME_ENTITY_SECURITY_TRANSFER"]
+    assert [row.incoming for row in trades] == [False, True]
+    assert trades[0].tax_basis == trades[1].tax_basis == sum(lot.tax_basis for lot in there.lots)
+    assert pocket.realised == moved - trades[0].earnings_basis > 0
+    assert teller.move(teller.pocket(), there, None, order=IN_KIND)["reason"] == "INSUFFICIENT_FUNDS"

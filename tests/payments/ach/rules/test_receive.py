@@ -8,7 +8,7 @@ from tests.payments.ach.rules.entries import Entries
 
 from billfold.accounts.customers.commands import SetCustomerState
 from billfold.accounts.pockets.commands import SetPocketState
-from billfold.ledger.book.postings import EventEntry, TransactionEntry
+from billfold.ledger.book.postings import EventEntry, JournalEntry, TransactionEntry
 from billfold.payments.ach.commands import ReturnAchEntry
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused
@@ -34,9 +34,10 @@ def test_a_covered_ach_debit_is_paid(entries):
 
 
 def test_an_uncovered_ach_debit_is_returned(entries):
+    booked = list(entries.bank.tables[JournalEntry])
     outcome = entries.receive(code="27", amount=900_000_00)
     assert (outcome["status"], outcome["code"], outcome["ach_id"]) == ("REJECTED", "R01", str(entries.ach_id))
-    assert entries.posted() == 0
+    assert entries.bank.tables[JournalEntry] == booked
     back = entries.answer
     assert (back.reason, back.code, back.routing_number) == ("R01", "26", "091000019")
     assert (back.original_trace, back.original_bank) == ("091000010000007", "09100001")
@@ -59,6 +60,9 @@ def test_a_duplicate_entry_and_an_entry_for_a_wire_only_portal_are_returned(entr
     portal = entries.book.portals[entries.pocket.portal]
     entries.book.portals[portal.portal_id] = msgspec.structs.replace(portal, payment_rails=("WIRE",))
     assert entries.receive()["code"] == "R20"
+    assert entries.receive(code="23", amount=0)["code"] == entries.answer.reason == "R20"
+    entries.book.portals[portal.portal_id] = msgspec.structs.replace(portal, status="CLOSED")
+    assert entries.receive()["code"] == "R02"
 
 
 def test_an_incoming_ach_credit_is_held_for_the_configured_days():
@@ -77,6 +81,8 @@ def test_returning_an_entry_that_was_not_received_is_refused(entries):
 
 def test_a_prenote_moves_no_money(entries):
     assert entries.receive(code="23", amount=0)["status"] == "COMPLETED"
+    assert entries.receive(code="23", amount=0, entry_class="DNE")["status"] == "COMPLETED"
+    assert entries.last(EventEntry).kind == "transfers.ach.in.success"
     assert entries.posted() == 0
 
 

@@ -11,6 +11,7 @@ from billfold.platform.errors import Refused
 
 def test_reversing_an_ach_payment_creates_a_reversal_entry():
     entries = sent("CREDIT")
+    entries.customers.until(date(2025, 6, 12))
     entries.move(ReverseAch)
     made = entries.made
     assert (made.direction, made.description, made.reverses_id) == ("DEBIT", "REVERSAL", entries.ach_id)
@@ -37,7 +38,7 @@ def test_a_debit_returned_for_insufficient_funds_is_reinitiated_at_most_twice():
     entries.see(return_code="R01")
     entries.move(ReinitiateAch)
     again = entries.made
-    assert (again.description, again.times) == ("RETRY PYMT", 1)
+    assert (again.description, again.times, entries.entry.times) == ("RETRY PYMT", 1, 2)
     with pytest.raises(Refused, match="ach-origination-not-returned"):
         entries.move(ReinitiateAch)
     entries.ach_id = again.ach_id

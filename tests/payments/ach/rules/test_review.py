@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from tests.payments.ach.rules.entries import FILE_ID, Entries
 
-from billfold.ledger.book.postings import JournalEntry
+from billfold.ledger.book.postings import JournalEntry, TransactionEntry
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.commands import OriginationHistory, ReviewAch
 from billfold.payments.ach.rules.review import review_reason
@@ -33,7 +33,12 @@ def test_a_rejected_ach_entry_is_refunded(entries_in_review, decision):
     entries_in_review.move(ReviewAch, decision=decision)
     assert entries_in_review.owed_by_rail == 0
     assert entries_in_review.last(JournalEntry).reverses == entries_in_review.entry.entry_no
+    assert entries_in_review.last(TransactionEntry).direction == "CREDIT"
     assert entries_in_review.entry.status == decision
+    posted = entries_in_review.posted()
+    entries_in_review.originate("DEBIT")
+    entries_in_review.move(ReviewAch, decision=decision)
+    assert (entries_in_review.entry.status, entries_in_review.posted()) == (decision, posted)
 
 
 def test_an_entry_can_be_cancelled_only_before_it_is_in_a_file():
