@@ -109,6 +109,7 @@ def test_the_fee_is_charged_on_the_first_business_day_of_the_month(teller):
     pocket, small = teller.pocket(weeks=26), teller.pocket()
     teller.deposit(pocket, 1_000_000_00)
     teller.deposit(small, 51_00)
+    assert small.accrued_through == date(2025, 6, 1), "this day costs as well"
     teller.bank.advance(et_instant(date(2025, 7, 1), 9))
     # 29 days of June at 25 bps a year on about a million dollars.
     assert 197_00 < pocket.fees < 200_00
