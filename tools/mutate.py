@@ -348,7 +348,10 @@ def main() -> int:
     if bool(options.part) == bool(options.plant):
         parser.error("give --part or --plant")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that all that was started is stopped
-    return run(options) if options.part else plant(options)
+    try:
+        return run(options) if options.part else plant(options)
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":

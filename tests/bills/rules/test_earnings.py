@@ -5,9 +5,17 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from billfold.bills.rules.earnings import EarningsEntry, PocketState, compute_earnings, period_bounds, sum_earnings
+from billfold.bills.rules.earnings import (
+    EarningsEntry,
+    PocketState,
+    compute_earnings,
+    period_bounds,
+    shown_dates,
+    sum_earnings,
+)
 from billfold.bills.rules.market import Market
 from billfold.bills.rules.valuation import value_positions
+from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import InvalidInput, InvariantError
 from billfold.platform.money import cents_for
@@ -137,7 +145,9 @@ def test_the_week_of_an_early_utc_monday_is_the_previous_new_york_week():
 def test_a_date_range_covers_whole_days_and_ends_at_the_latest_now(date_from, date_to, bounds):
     period = period_bounds("range", NOW, CREATED, date_from=date_from, date_to=date_to)
     assert period[:3] == bounds
-    assert period.by_instants == (isinstance(date_from, datetime), isinstance(date_to, datetime))
+    instants = isinstance(date_from, datetime), isinstance(date_to, datetime)
+    shown = shown_dates("range", period, Calendars())
+    assert period.by_instants == tuple(isinstance(each, datetime) for each in shown) == instants
 
 
 @pytest.mark.parametrize(
