@@ -11,6 +11,7 @@ from billfold.ledger.book.postings import EventEntry, JournalEntry, Posting
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.clearing.rules import (
+    ClearingTotals,
     CloseBankDay,
     MovedPocket,
     RailSettlement,
@@ -67,3 +68,5 @@ def test_bills_and_rails_are_settled_gross_and_days_are_closed_in_order():
     assert len(tables[JournalEntry]) == 3, "an entry without postings is dropped"
     customers.submit(ReportMoves, house, day=day, pockets=(MovedPocket(UUID(int=1), before),))
     assert [event.kind for event in tables[EventEntry]] == ["settlements.moved"]
+    left = ClearingTotals("ACH", day, payments=2, inflow=5, outflow=4, settled_in=2, settled_out=3)
+    assert (left.unsettled_in, left.unsettled_out) == (3, 1)
