@@ -6,17 +6,15 @@ import pytest
 from tests.fixtures.deposits import DOLLAR
 from tests.support.whole_bank import expect_clean
 
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.monitoring import health
 from billfold.payments.crypto import cli
 from billfold.payments.crypto.chains import Chains, TokenTransfer
 from billfold.payments.crypto.deposits import store
 from billfold.payments.crypto.deposits.reorgs import write_off_above
-from billfold.payments.crypto.deposits.rules import CreditDeposit, WriteOffDeposit
+from billfold.payments.crypto.deposits.rules import CreditDeposit
 from billfold.payments.crypto.deposits.store import TransferStatus
 from billfold.payments.crypto.deposits.watcher import DepositBooking
 from billfold.payments.crypto.nodes import Nodes
-from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.sandbox.chain.faucet import TEST_DOLLAR, address_of
 
@@ -109,31 +107,3 @@ async def test_a_failed_crypto_deposit_is_reported_and_retried_without_blocking_
     await deposit_portal.book(3)
     assert await depositor.credits() == [4_00, 3_00]
     assert await bank.pool.fetchval("SELECT count(*) FROM failed_work") == 0
-
-
-async def test_reorged_units_are_not_booked_with_a_deposit_of_the_same_batch(deposit_portal):
-    await deposit_portal.book(1, 0.6)
-    (carried,) = await store.list_deposits(deposit_portal.pool)
-    async with deposit_portal.pool.acquire() as conn:
-        await store.orphan_transfers(conn, carried.chain, 0)
-    (transfer,) = await deposit_portal.arrive(2, 0.5, first=1)
-    customer, deposit_id = carried.customer_id, ids.new()
-    gone = WriteOffDeposit(
-        caller="test",
-        key=ids.new(),
-        customers=(customer, bank_customer_id(deposit_portal.depositor.bank.seed)),
-        references=(carried.deposit_id,),
-        deposit_id=carried.deposit_id,
-    )
-    arrived = CreditDeposit(
-        caller="test",
-        key=ids.new(),
-        customers=(customer,),
-        references=(deposit_id, carried.portal_id),
-        deposit_id=deposit_id,
-        portal_id=carried.portal_id,
-        pocket_id=carried.pocket_id,
-        deposit=deposit_portal.booking._deposit(transfer),
-    )
-    answers = await deposit_portal.depositor.bank.engine.submit_all([gone, arrived])
-    assert [each.outcome["status"] for each in answers] == ["REORGED", "CARRIED"]

@@ -1,6 +1,5 @@
 """USDC is requested, approved, signed, sent and final; or it is not, and the money comes back once."""
 
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -16,9 +15,7 @@ from billfold.payments.crypto import cli
 from billfold.payments.crypto.chains import units_of
 from billfold.payments.crypto.withdrawals import nonces
 from billfold.payments.crypto.withdrawals import wallet as withdrawal_wallet
-from billfold.payments.crypto.withdrawals.rules import CompleteWithdrawal, RejectWithdrawal
 from billfold.payments.crypto.withdrawals.signing import Signer
-from billfold.platform import ids
 from billfold.sandbox.chain.faucet import FAUCET_KEY, PAUSE, TEST_DOLLAR, call_data
 
 ELSEWHERE = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
@@ -96,22 +93,6 @@ async def test_a_failed_withdrawal_is_reported_without_blocking_others(usdc, mon
     await usdc.work()
     await usdc.mine(3)
     assert (await usdc.status(failing), await usdc.problem()) == (("COMPLETED", None), None)
-
-
-async def test_the_first_of_two_final_states_of_a_withdrawal_in_one_batch_counts(usdc, bank):
-    withdrawal_id = await usdc.send(1_00)
-    await cli.cancel(bank, withdrawal_id)
-    about: dict[str, Any] = {"references": (withdrawal_id,), "withdrawal_id": withdrawal_id}
-    ends = [
-        kind(caller="test", key=ids.new(), customers=(usdc.customer,), **about | fields)
-        for kind, fields in (
-            (RejectWithdrawal, {"reason": "CANCELED"}),
-            (RejectWithdrawal, {"reason": "CANCELED"}),
-            (CompleteWithdrawal, {"transaction_hash": "0x"}),
-        )
-    ]
-    assert {each.outcome["status"] for each in await bank.engine.submit_all(ends)} == {"REJECTED"}
-    assert (await usdc.moved(), await usdc.events()) == (0, ["processing", "rejected"])
 
 
 async def test_a_reverted_withdrawal_is_refunded_once(usdc):
