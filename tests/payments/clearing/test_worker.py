@@ -78,16 +78,6 @@ async def test_the_treasury_account_is_zero_after_a_bill_matures(bank, customers
     assert await street(bank) == {}
 
 
-async def test_block_trades_differ_from_their_allocations_only_by_rounding(bank, customers_with_trades):
-    await ClockStepper(bank).set_to(et_instant(TUESDAY, 17))
-    rows = await bank.pool.fetch("SELECT * FROM settlement")
-    assert rows
-    assert all(abs(row["customers_cents"] - row["block_cents"]) <= 5 for row in rows)
-    signed = {"BUY": 1, "SELL": -1, "MATURITY": -1}
-    differences = sum(signed[row["side"]] * (row["customers_cents"] - row["block_cents"]) for row in rows)
-    assert (await street(bank, "rounding")).get("USD", 0) == differences
-
-
 async def test_two_workers_close_a_bank_day_once(bank, customers_with_trades):
     await ClockStepper(bank).set_to(et_instant(MONDAY, 16, 59))
     await set_clock(bank, et_instant(MONDAY, 17))
