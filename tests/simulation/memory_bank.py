@@ -11,19 +11,18 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+from tests.simulation.drafts import columns_of, fingerprinted, unwritten
 
 from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.transactions.settlement import BankBooking
 from billfold.bills.types import BillSettlement
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.draft import PocketColumns, PocketCounters
 from billfold.ledger.book.postings import (
     RESERVED,
     AccountEntry,
     ChainEntry,
     CommandEntry,
     JournalEntry,
-    PocketSnapshot,
     Posting,
     TradeEntry,
     TransactionEntry,
@@ -48,7 +47,6 @@ load_rules()  # also in processes that pytest does not start
 
 BlockKey = tuple[date, str, int, str]
 """settles_on, cusip, price_micros, side."""
-FLOWS = {"inflow", "outflow", "fees", "realised"}
 CUSTOMERS_OWN = frozenset({"cash", "lot"})
 
 
@@ -188,32 +186,6 @@ def carried_of(deposits):
         counted = {DepositStatus.QUESTIONED: 0, DepositStatus.REORGED: min(unbooked, 0)}.get(row.status, unbooked)
         carried[row.portal_id][row.token] += counted
     return {portal_id: CarriedUnits(dict(by_token)) for portal_id, by_token in carried.items()}
-
-
-def columns_of(pocket):
-    return {name: getattr(pocket, name) for name in PocketColumns.__struct_fields__}
-
-
-def unwritten(book, before):
-    """Yield the columns of pockets that changed and that the draft does not write, and a day that does not move."""
-    ended = {row.pocket_id for row in book.draft.rows_of(PocketSnapshot)}
-    for key in book.pockets.keys() & before.keys():
-        pocket = book.pockets[key]
-        changed = {name for name, _ in columns_of(pocket).items() - before[key].items()}
-        if changed & FLOWS and pocket.last_activity_date is None and key not in ended:
-            yield "last_activity_date"
-        if key not in book.draft.changed_pockets:
-            yield from changed - set(PocketCounters.__struct_fields__ if key in book.draft.touched_pockets else ())
-
-
-def fingerprinted(book):
-    """Yield the keys of the rows whose new state the outcome of a command has to prove."""
-    for kind, made in book.draft:
-        if getattr(kind, "fingerprinted", False):
-            yield from (getattr(row, kind.key_column or "customer_id") for row in made)
-    for row, key, columns in book.draft.rows_of(Update):
-        if row.fingerprinted and row.changing and not columns.keys() <= row.changing:
-            yield key
 
 
 class MemoryBank:
