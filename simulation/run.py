@@ -8,17 +8,13 @@ import traceback
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import asyncpg
-import msgspec
 
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.kms import FileMasterKey
 from billfold.events.kinds import PARTNER_KINDS
-from billfold.events.webhooks.http_client import WebhookResponse
 from billfold.migrations import runner
-from billfold.payments.files.exchange import ExchangeFolders
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
 from billfold.platform.database.business_clock import read_clock
@@ -28,12 +24,13 @@ from billfold.platform.database.pool import APP_ROLE
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.routes.operations import build_sandbox_app
 from billfold.verify.runner import verify_bank
-from billfold.wiring import scheduled_jobs
 from simulation import oracles
 from simulation.boundary import control
+from simulation.counterparties.rails import Carrier
+from simulation.counterparties.webhooks import Hooks
 from simulation.customers import Client, Life
 from simulation.faults import Faults, Plan
-from simulation.loop import OUTSIDE, SimulationLoop
+from simulation.loop import SimulationLoop
 from simulation.postgres import Postgres
 from simulation.processes import Server, WorkServer, World, found
 
@@ -43,8 +40,6 @@ ANSWER_SECONDS = 60.0
 """Virtual time within which a request is answered on average, under whatever faults."""
 HARM_SECONDS = 8.0
 """At most this virtual time passes between two deaths, sleeps or spells of an unavailable database."""
-RECEIVER_SECONDS = 8.0
-"""The longest that a receiver of webhooks takes; mostly it is quick."""
 DEATHS, SLEEPS = 0.75, 0.15
 """How many of these are deaths, and how many sleeps."""
 LINES = 6
@@ -137,41 +132,12 @@ class Simulation:
         self.world = World(self.loop, self.postgres, self.faults, ground.settings(name), ground.market)
         self.serving = [Server(self.world, f"serve{n}") for n in (1, 2)]
         self.processes = [*self.serving, *(WorkServer(self.world, f"worker{n}") for n in (1, 2))]
-        self.receiver = oracles.Receiver()
+        self.hooks = Hooks(self.random, self.faults)
+        self.carrier = Carrier(self.loop, self.random, self.faults)
         self.model = oracles.Model()
         self.client = Client(self.serving, ground.credentials, self.faults, self.random)
         self.life = Life(self.client, self.model, self.random)
         self.advance_each = max(1, int(plans.commands / max(1.0, plans.years * 252)))
-        self.files_under_way = 0
-        self._connect_counterparties()
-
-    def _connect_counterparties(self) -> None:
-        wiring: Any = scheduled_jobs
-        wiring.webhook_client_of = lambda _: _Hooks(self)
-        transmit = ExchangeFolders.transmit
-        random, faults, loop = self.random, self.faults, self.loop
-
-        async def later(exchange: ExchangeFolders, name: str, content: bytes, seconds: float) -> None:
-            await asyncio.sleep(seconds)
-            await transmit(exchange, name, content)
-            self.files_under_way -= 1
-
-        async def carry(exchange: ExchangeFolders, name: str, content: bytes) -> None:
-            """Carry a file; one to the bank may come late, twice under other names, or first in half."""
-            to_bank = exchange._outbox.name == "inbox"
-            for kind in ("late", "doubled", "truncated") if to_bank else ():
-                if random.random() < 10 * faults.rate:
-                    faults.happened[f"file {kind}"] += 1
-                    if kind == "late":
-                        self.files_under_way += 1
-                        loop.start(OUTSIDE, later(exchange, name, content, random.random() * 600))
-                        return
-                    copy = content if kind == "doubled" else content[: random.randrange(len(content))]
-                    await transmit(exchange, f"{kind}-{name}", copy)
-            await transmit(exchange, name, content)
-
-        exchanges: Any = ExchangeFolders
-        exchanges.transmit = carry
 
     def run(self) -> Outcome:
         """Live through it and judge it."""
@@ -256,7 +222,7 @@ class Simulation:
             await asyncio.sleep(5)
             left = self.postgres.call(self._late())
             inboxes = (self.world.settings.state_dir / "rails").glob("*/inbox/[!.]*")
-            if files := self.files_under_way + len(list(inboxes)):
+            if files := self.carrier.under_way + len(list(inboxes)):
                 left["files to the bank"] = files
             if not left:
                 return
@@ -276,7 +242,7 @@ class Simulation:
         monitor = self.postgres.monitor
         call(oracles.check_money(monitor, self.model))
         call(oracles.check_nothing_for_free(monitor))
-        call(self.receiver.check(monitor))
+        call(self.hooks.receiver.check(monitor))
         vault = Vault(_KEY)
         keys = DataKeys(FileMasterKey(vault))
         report = call(verify_bank(monitor, market=self.world.market, vault=vault, data_keys=keys))
@@ -285,32 +251,3 @@ class Simulation:
         self.loop.drop_done()
         if self.loop.errors:
             raise oracles.WrongBank(f"unhandled: {self.loop.errors[0]}")
-
-
-class _Hooks:
-    """The receiver of webhooks, as the dispatcher's HTTP client."""
-
-    def __init__(self, simulation: Simulation) -> None:
-        self._simulation = simulation
-
-    def connection(self, _: str) -> _Hooks:
-        """Return a connection to the only url."""
-        return self
-
-    async def disconnect(self) -> None:
-        """Nothing is open."""
-
-    async def post(self, headers: Any, body: bytes) -> WebhookResponse:
-        """Receive an event; the receiver may be slow, refuse it, or take it and not be heard."""
-        mine = self._simulation
-        await asyncio.sleep(mine.random.random() ** 4 * RECEIVER_SECONDS)
-        luck, event = mine.random.random() / 3, msgspec.json.decode(body)
-        if luck < mine.faults.rate:
-            mine.faults.happened["webhook refused"] += 1
-            mine.receiver.refuse(event)
-            return WebhookResponse(code=500, message="Internal Server Error")
-        mine.receiver.receive(event)
-        if luck < 2 * mine.faults.rate:
-            mine.faults.happened["webhook answer lost"] += 1
-            return WebhookResponse(code=0, message="no answer in time")
-        return WebhookResponse(code=204, message="No Content")
