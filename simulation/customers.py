@@ -17,9 +17,10 @@ from simulation.faults import Faults
 from simulation.oracles import Model
 from simulation.processes import Credentials, Server
 
-PATIENCE_SECONDS = 45.0
+PATIENCE_SECONDS = 8.0
 """How long a client waits for an answer before it asks again."""
-PAUSE_SECONDS = 0.3
+PAUSE_SECONDS, PAUSE_MAX_SECONDS = 0.3, 4.0
+"""The longest pause before the first repetition, doubled each time, and before any."""
 REPEATED = frozenset({429, 500, 502, 503, 504})
 """Answers after which the same request is sent again; also a 409 which says that it still runs."""
 WEEKS = (4, 13, 26, 52)
@@ -55,7 +56,7 @@ class Client:
         """Return the final answer to a request."""
         key = str(UUID(bytes=self.random.randbytes(16), version=4))
         content = b"" if body is None else json.dumps(body).encode()
-        self.waiting[key] = f"{method} {path}"
+        self.waiting[key], pause = f"{method} {path}", PAUSE_SECONDS
         while True:
             try:
                 async with asyncio.timeout(PATIENCE_SECONDS):
@@ -64,7 +65,8 @@ class Client:
                 answer = None
             if answer is not None and not _is_repeated(answer):
                 break
-            await asyncio.sleep(self.random.random() * PAUSE_SECONDS)
+            await asyncio.sleep(self.random.random() * pause)
+            pause = min(2 * pause, PAUSE_MAX_SECONDS)
         del self.waiting[key]
         self.acknowledged[method] += 1
         return answer
@@ -133,8 +135,8 @@ def _is_repeated(answer: Answer) -> bool:
 class Life:
     """The steps of customers, one after the other. `model` is told what was acknowledged."""
 
-    def __init__(self, client: Client, model: Model, random: Random) -> None:
-        self.client, self.model, self.random = client, model, random
+    def __init__(self, client: Client, model: Model, random: Random, *, places_max: int) -> None:
+        self.client, self.model, self.random, self.places_max = client, model, random, places_max
         self.places: list[Place] = []
         self.payees: dict[str, str] = {}
         self.refused: Counter[str] = Counter()
@@ -142,7 +144,7 @@ class Life:
 
     async def step(self) -> None:
         """Do one thing."""
-        if not self.places or (len(self.places) < PLACES_MAX and self.chance(0.1)):
+        if not self.places or (len(self.places) < self.places_max and self.chance(0.1)):
             return await self._join()
         kinds, weights = zip(*STEPS.items(), strict=True)
         (kind,) = self.random.choices(kinds, weights)
@@ -270,6 +272,5 @@ class Life:
         return self.random.choice((self.random.randint(1, 20_000), self.random.randint(10_000, 5_000_000)))
 
 
-PLACES_MAX = 12
 STEPS = {"wire_in": 10, "ach_in": 6, "pay": 40, "wire_out": 6, "ach_out": 6, "read": 20}
 """Each step with its weight."""

@@ -12,7 +12,8 @@ import hashlib
 import os
 import re
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from typing import Any
 
 import asyncpg
@@ -55,6 +56,8 @@ class Postgres:
 
     def close(self) -> None:
         """End every session."""
+        for each in self._pending:
+            os.kill(each.pid, signal.SIGCONT)
         self.call(self._close())
         self._loop.close()
 
@@ -97,6 +100,7 @@ class Postgres:
             self.call(real.execute(_NEW_SESSION))
             self._idle.append(real)
         else:
+            os.kill(waiting[0].pid, signal.SIGCONT)
             self.call(self.monitor.execute(_TERMINATE, real.get_server_pid()))
             self._wait(waiting[0])
             self.call(self._pool.release(real))
@@ -106,34 +110,44 @@ class Postgres:
         """Run one statement until it is answered or waits for a lock."""
         statement = Statement(real, self._loop.create_task(_awaited(work)))
         statement.future.add_done_callback(lambda _: self._waited_for is statement and self._loop.stop())
-        stopped = [each.pid for each in self._pending[1:]]
-        for pid in stopped:  # if one lock sets several free, they go on in their order
-            os.kill(pid, signal.SIGSTOP)
-        try:
-            self._wait(statement)
-        finally:
-            self.settle(stopped)
+        self._wait(statement)
         if not statement.is_done:
-            self._pending.append(statement)
-            if self.call(self.monitor.fetchval(_CHAIN, statement.pid)):
-                self._pending.remove(statement)
-                self._interrupt(statement, asyncpg.DeadlockDetectedError("deadlock detected"))
+            self._hold(statement)
+        elif statement.future.exception() or not real.is_in_transaction():
+            self.settle()
         return statement
 
+    def _hold(self, statement: Statement) -> None:
+        """Stop a statement that waits for a lock: if one lock sets several free, they go in their order."""
+        os.kill(statement.pid, signal.SIGSTOP)
+        if statement not in self._pending:
+            self._pending.append(statement)
+        if self.call(self.monitor.fetchval(_CHAIN, statement.pid)):
+            self._pending.remove(statement)
+            self._interrupt(statement, asyncpg.DeadlockDetectedError("deadlock detected"))
+            statement.tell()
+
     def _interrupt(self, statement: Statement, error: Exception) -> None:
+        os.kill(statement.pid, signal.SIGCONT)
         self.call(self.monitor.execute("SELECT pg_cancel_backend($1)", statement.pid))
         self._wait(statement)
         statement.error = error
 
-    def settle(self, stopped: Sequence[int] = ()) -> None:
-        """Look at the pending statements, oldest first: a lock that one waited for may be free."""
-        for statement in list(self._pending):
-            if statement.pid in stopped:
-                os.kill(statement.pid, signal.SIGCONT)
-            self._wait(statement)
-            if statement.is_done:
-                self._pending.remove(statement)
-                statement.tell()
+    def settle(self) -> None:
+        """Let the pending statements run whose lock is free, oldest first."""
+        while self._pending:
+            blocked = self.call(self.monitor.fetch(_BLOCKED, [each.pid for each in self._pending]))
+            held = {row["pid"] for row in blocked}
+            free = next((each for each in self._pending if each.pid not in held), None)
+            if free is None:
+                return
+            os.kill(free.pid, signal.SIGCONT)
+            self._wait(free)
+            if free.is_done:
+                self._pending.remove(free)
+                free.tell()
+            else:
+                self._hold(free)
 
     def give_up(self, statement: Statement) -> None:
         """Cancel a statement that waits for a lock: the task that asked has gone."""
@@ -161,12 +175,17 @@ class Postgres:
     def record(self, process: Process, query: str, answer: object) -> None:
         """Add a statement and its answer to the trace."""
         self.statements += 1
-        if _BY_DRIVER.match(query) or _OF_SERVER.search(query):
+        if _is_unlike(query):
             answer = type(answer).__name__  # it differs from run to run, and decides nothing
         line = f"{process.name}|{query}|{answer!r}"
         self.trace.update(line.encode())
         if self.log is not None:
             self.log(f"{self.statements} {process.name} {' '.join(query.split())} -> {answer!r}"[:2000])
+
+
+@lru_cache(1000)
+def _is_unlike(query: str) -> bool:
+    return bool(_BY_DRIVER.match(query) or _OF_SERVER.search(query))
 
 
 async def _awaited(work: Callable[[], Awaitable[Any]]) -> Any:

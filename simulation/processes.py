@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from typing_extensions import override
 
 from billfold.accounts.customers.partner_customers import make_partner
 from billfold.bills.rules.market import Market
-from billfold.events.webhooks.worker import WebhookDispatcher
+from billfold.events.webhooks import worker as webhooks
 from billfold.identity.partners import credentials
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
@@ -24,8 +24,8 @@ from simulation.loop import Process, SimulationLoop, current_process
 from simulation.postgres import Postgres
 
 START_SECONDS = 1.0
-POLL_SECONDS = 3.0
-"""Workers look for work less often than real ones: most statements would be theirs, and find nothing."""
+POLL_SECONDS, QUIET_POLL_SECONDS = 3.0, 10.0
+"""Workers look for work less often than real ones, and seldom in the end: most statements would find nothing."""
 
 
 @dataclass
@@ -61,9 +61,10 @@ class World:
         wiring: Any = open_bank
         wiring.create_pool = self._create_pool
         wiring.load_market = self._load_market
-        for polling in (Worker, WebhookDispatcher):
-            defaults: Any = polling.__init__.__kwdefaults__
-            defaults["pause_seconds"] = POLL_SECONDS
+        self.poll_seconds = POLL_SECONDS
+        worker, dispatcher, wait = cast("Any", Worker), cast("Any", webhooks), webhooks.wait_or_stop
+        worker._pause = lambda _, stop, seconds: wait(stop, max(seconds, self.poll_seconds))
+        dispatcher.wait_or_stop = lambda stop, _: wait(stop, self.poll_seconds)
         self.market = market
 
     async def _create_pool(self, dsn: str, *, max_size: int, **_: Any) -> SimulatedPool:

@@ -32,18 +32,22 @@ from simulation.customers import Client, Life
 from simulation.faults import Faults, Plan
 from simulation.loop import SimulationLoop
 from simulation.postgres import Postgres
-from simulation.processes import Server, WorkServer, World, found
+from simulation.processes import QUIET_POLL_SECONDS, Server, WorkServer, World, found
 
 QUIET_SECONDS = 1800.0
 """Virtual time within which everything due must be done once faults have stopped."""
 ANSWER_SECONDS = 60.0
 """Virtual time within which a request is answered on average, under whatever faults."""
-HARM_SECONDS = 8.0
+HARM_SECONDS = 12.0
 """At most this virtual time passes between two deaths, sleeps or spells of an unavailable database."""
-DEATHS, SLEEPS = 0.75, 0.15
+DEATHS, SLEEPS = 0.82, 0.06
 """How many of these are deaths, and how many sleeps."""
-LINES = 6
-"""Clients that send requests at the same time."""
+SLEEP_SECONDS = (2, 12, 40)
+"""No claim lasts longer than the longest: a key's 10 seconds, a dispatcher's 20. Its locks hold up others as long."""
+LINES, LINES_MAX, REQUESTS_PER_LINE = 6, 120, 25
+"""Clients that send requests at the same time: at least, at most, and one more for so many requests."""
+PLACES, LINES_PER_PLACE = 12, 3
+"""Pockets at least, and one more for so many clients."""
 _KEY = bytes(range(32))
 _HOOK = "https://receiver.example/hook"
 SERVER_SETTINGS = {"max_connections": "120", "deadlock_timeout": "1h", "synchronize_seqscans": "off"}
@@ -136,7 +140,9 @@ class Simulation:
         self.carrier = Carrier(self.loop, self.random, self.faults)
         self.model = oracles.Model()
         self.client = Client(self.serving, ground.credentials, self.faults, self.random)
-        self.life = Life(self.client, self.model, self.random)
+        self.lines = min(max(LINES, plans.commands // REQUESTS_PER_LINE), LINES_MAX)
+        places_max = max(PLACES, self.lines // LINES_PER_PLACE)
+        self.life = Life(self.client, self.model, self.random, places_max=places_max)
         self.advance_each = max(1, int(plans.commands / max(1.0, plans.years * 252)))
 
     def run(self) -> Outcome:
@@ -174,7 +180,7 @@ class Simulation:
         adversary = self.loop.create_task(self._harm())
         try:
             async with asyncio.timeout(self.plans.commands * ANSWER_SECONDS):
-                await asyncio.gather(*(self._line() for _ in range(LINES)))
+                await asyncio.gather(*(self._line() for _ in range(self.lines)))
         except TimeoutError:
             raise oracles.WrongBank(f"not answered: {self.client.waiting}") from None
         adversary.cancel()
@@ -201,8 +207,9 @@ class Simulation:
 
     async def _harm(self) -> None:
         """Kill processes, put them to sleep, and let the database be unavailable, at random instants."""
+        soon = 1.0
         while self.plans.rate:
-            await asyncio.sleep(self.random.random() * HARM_SECONDS)
+            await asyncio.sleep(self.random.random() * soon)
             victim = self.random.choice(self.processes)
             luck = self.random.random()
             if luck < DEATHS:
@@ -210,14 +217,15 @@ class Simulation:
                 await asyncio.sleep(self.random.random() * 2)
                 victim.start()
             elif luck < DEATHS + SLEEPS and victim.process is not None:
-                victim.process.sleeps_until = self.loop.now + self.random.choice((2, 20, 90))
+                victim.process.sleeps_until = self.loop.now + self.random.choice(SLEEP_SECONDS)
                 self.faults.happened["process sleeps"] += 1
             else:
                 self.faults.begin_spell()
+            soon = HARM_SECONDS
 
     async def _settle_down(self) -> None:
         """Wait until nothing is due. Raises WrongBank if it takes too long."""
-        until = self.loop.now + QUIET_SECONDS
+        until, self.world.poll_seconds = self.loop.now + QUIET_SECONDS, QUIET_POLL_SECONDS
         while True:
             await asyncio.sleep(5)
             left = self.postgres.call(self._late())

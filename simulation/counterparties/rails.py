@@ -10,7 +10,7 @@ from billfold.payments.files.exchange import ExchangeFolders
 from simulation.faults import Faults
 from simulation.loop import OUTSIDE, SimulationLoop
 
-LATE_SECONDS = 600.0
+LATE_SECONDS = 120.0
 
 
 class Carrier:

@@ -13,8 +13,8 @@ from billfold.wiring import scheduled_jobs
 from simulation.faults import Faults
 from simulation.oracles import Receiver
 
-SLOW_SECONDS = 8.0
-"""The longest that it takes; mostly it is quick."""
+QUICK_SECONDS, SLOW_SECONDS = 0.02, 30.0
+"""The longest that it takes mostly, and when it is slow: longer than a dispatcher waits."""
 
 
 class Hooks:
@@ -35,7 +35,9 @@ class Hooks:
 
     async def post(self, headers: Any, body: bytes) -> WebhookResponse:
         """Receive an event; the receiver may be slow, refuse it, or take it and not be heard."""
-        await asyncio.sleep(self._random.random() ** 4 * SLOW_SECONDS)
+        is_slow = self._random.random() < self._faults.rate
+        self._faults.happened["webhook slow"] += is_slow
+        await asyncio.sleep(self._random.random() * (SLOW_SECONDS if is_slow else QUICK_SECONDS))
         luck, event = self._random.random() / 3, msgspec.json.decode(body)
         if luck < self._faults.rate:
             self._faults.happened["webhook refused"] += 1
