@@ -15,17 +15,25 @@ from uuid import UUID
 
 from simulation.faults import Faults
 from simulation.oracles import Model
-from simulation.processes import Credentials, Server
+from simulation.processes import PARTNER_HOST, Credentials, Server
 
 PATIENCE_SECONDS = 8.0
 """How long a client waits for an answer before it asks again."""
 PAUSE_SECONDS, PAUSE_MAX_SECONDS = 0.3, 4.0
 """The longest pause before the first repetition, doubled each time, and before any."""
 REPEATED = frozenset({429, 500, 502, 503, 504})
-"""Answers after which the same request is sent again; also a 409 which says that it still runs."""
+"""Answers after which the same request is sent again; also a 409 that says that it still runs, and a 401 that says
+that its proof was seen before or is old."""
 WEEKS = (4, 13, 26, 52)
 BETA = {"type": "business", "business_name": "Beta LLC"}
 ADDRESS = {"street_address": "1 Main St", "city": "Reno", "postal_code": "89501", "state": "NV", "country": "US"}
+WIRE_PAYEE = {
+    "type": "wire",
+    "routing_number": "021000021",
+    "identifier": "000123456789",
+    "address": ADDRESS,
+    "verification": {"type": "incoming_wire"},
+}
 
 
 class Place(NamedTuple):
@@ -46,6 +54,8 @@ class Answer(NamedTuple):
 
 class Client:
     """Sends requests to any server of the bank; on the way there and back they are lost, late or doubled."""
+
+    host = PARTNER_HOST
 
     def __init__(self, servers: Sequence[Server], credentials: Credentials, faults: Faults, random: Random) -> None:
         self.servers, self.credentials, self.faults, self.random = servers, credentials, faults, random
@@ -92,16 +102,22 @@ class Client:
         self.faults.happened[fault] += struck
         return struck
 
-    def _scope(self, method: str, path: str, content: bytes, key: str) -> dict[str, Any]:
+    def headers(self, method: str, path: str, content: bytes, key: str) -> dict[str, str]:
+        """Return the headers that prove who sends a request."""
         mine = self.credentials
         signature = base64.b64encode(hmac.digest(mine.secret.encode(), f"{key}{path}".encode() + content, "sha256"))
-        headers = {
-            "host": f"{mine.slug}.localhost",
+        return {
             "authorization": f"Bearer {mine.token}",
             "x-service-idempotency": key,
             "x-service-signature": signature.decode(),
+        }
+
+    def _scope(self, method: str, path: str, content: bytes, key: str) -> dict[str, Any]:
+        headers = {
+            "host": f"{self.credentials.slug}.localhost" if self.host == PARTNER_HOST else self.host,
             "content-type": "application/json",
             "content-length": str(len(content)),
+            **self.headers(method, path, content, key),
         }
         return {
             "type": "http",
@@ -113,7 +129,7 @@ class Client:
             "root_path": "",
             "query_string": b"",
             "scheme": "https",
-            "server": ("localhost", 443),
+            "server": (self.host, 443),
             "client": ("127.0.0.1", 1),
             "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
             "state": {},
@@ -129,31 +145,39 @@ async def _forget(server: Server, scope: dict[str, Any], content: bytes) -> None
 
 def _is_repeated(answer: Answer) -> bool:
     code = answer.body.get("code") if isinstance(answer.body, dict) else None
-    return answer.status in REPEATED or code == "idempotency-in-progress"
+    return answer.status in REPEATED or code in {"idempotency-in-progress", "invalid-dpop-proof"}
 
 
 class Life:
     """The steps of customers, one after the other. `model` is told what was acknowledged."""
 
-    def __init__(self, client: Client, model: Model, random: Random, *, places_max: int) -> None:
-        self.client, self.model, self.random, self.places_max = client, model, random, places_max
+    def __init__(self, client: Client, model: Model, random: Random, *, lines: int, places_max: int) -> None:
+        self.client, self.model, self.random = client, model, random
+        self.lines, self.places_max = lines, places_max
         self.places: list[Place] = []
         self.payees: dict[str, str] = {}
         self.refused: Counter[str] = Counter()
+        self.busy: Counter[str] = Counter()
         self.advanced = 0
 
     async def step(self) -> None:
-        """Do one thing."""
-        if not self.places or (len(self.places) < self.places_max and self.chance(0.1)):
-            return await self._join()
-        kinds, weights = zip(*STEPS.items(), strict=True)
-        (kind,) = self.random.choices(kinds, weights)
-        await getattr(self, f"_{kind}")(self.random.choice(self.places))
-        return None
+        """Do one thing, of a kind at which few others are: a rail that stands still holds up only its share."""
+        total = sum(STEPS.values())
+        free = {kind: each for kind, each in STEPS.items() if self.busy[kind] <= CROWD * each * self.lines / total}
+        if not self.places or (self.chance(0.1) and len(self.places) + self.busy["join"] < self.places_max):
+            free = {"join": 1} if self.busy["join"] < JOINING_MAX else {}
+        if not free:
+            return await asyncio.sleep(PAUSE_SECONDS)
+        (kind,) = self.random.choices(*zip(*free.items(), strict=True))
+        self.busy[kind] += 1
+        try:
+            await (self._join() if kind == "join" else getattr(self, f"_{kind}")(self.random.choice(self.places)))
+        finally:
+            self.busy[kind] -= 1
 
-    async def _ask(self, method: str, path: str, body: object = None) -> Any:
+    async def _ask(self, method: str, path: str, body: object = None, *, by: Client | None = None) -> Any:
         """Return the body of a success, None for a refusal."""
-        answer = await self.client.ask(method, path, body)
+        answer = await (by or self.client).ask(method, path, body)
         if answer.status // 100 == HTTPStatus.OK // 100:
             return answer.body if answer.body is not None else {}
         self.refused[f"{answer.status} {answer.body.get('code') or answer.body.get('detail')}"] += 1
@@ -163,14 +187,17 @@ class Life:
         if self.places and self.chance(0.5):
             customer = self.random.choice(self.places).customer
         else:
-            made = await self._ask("POST", "/api/v1/sandbox/customers/", {"name": "Beta LLC", "type": "BUSINESS"})
-            customer = made["id"]
+            customer = await self._new_customer()
         body = {"pocket_name": "Reserve", "deposit_strategy_id": f"UST-{self.random.choice(WEEKS)}W"}
         pocket = await self._ask("POST", f"/api/v2/customers/{customer}/pockets/", body)
         portals = await self._ask("GET", f"/api/v2/pockets/{pocket['id']}/portals/")
         portal = portals["items"][0]
         self.places.append(Place(customer, pocket["id"], portal["id"], portal["network_address"]))
         await self._wire_in(self.places[-1])
+
+    async def _new_customer(self) -> str:
+        made = await self._ask("POST", "/api/v1/sandbox/customers/", {"name": "Beta LLC", "type": "BUSINESS"})
+        return str(made["id"])
 
     async def _wire_in(self, place: Place) -> None:
         cents = self._cents()
@@ -202,17 +229,7 @@ class Life:
             self.model.transfers[made["id"]] = (place.id, there.id, cents)
 
     async def _wire_out(self, place: Place) -> None:
-        linked = await self._linked(
-            place,
-            "wire",
-            {
-                "type": "wire",
-                "routing_number": "021000021",
-                "identifier": "000123456789",
-                "address": ADDRESS,
-                "verification": {"type": "incoming_wire"},
-            },
-        )
+        linked = await self._linked(place, "wire", WIRE_PAYEE)
         if linked is None:
             return
         cents = self._cents() // 10 + 1
@@ -273,4 +290,7 @@ class Life:
 
 
 STEPS = {"wire_in": 10, "ach_in": 6, "pay": 40, "wire_out": 6, "ach_out": 6, "read": 20}
+STEPS |= {"member_pay": 6, "member_read": 10, "member_report": 2}
 """Each step with its weight."""
+CROWD, JOINING_MAX = 1.5, 4
+"""How many times its share of the clients may be at one kind of step, and how many may join."""

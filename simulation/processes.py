@@ -9,6 +9,7 @@ from typing import Any, cast
 from typing_extensions import override
 
 from billfold.accounts.customers.partner_customers import make_partner
+from billfold.apis.customer_api import CustomerApi
 from billfold.bills.rules.market import Market
 from billfold.events.webhooks import worker as webhooks
 from billfold.identity.partners import credentials
@@ -24,6 +25,7 @@ from simulation.loop import Process, SimulationLoop, current_process
 from simulation.postgres import Postgres
 
 START_SECONDS = 1.0
+PARTNER_HOST, CUSTOMER_HOST = "localhost", "api.localhost"
 POLL_SECONDS, QUIET_POLL_SECONDS = 3.0, 10.0
 """Workers look for work less often than real ones, and seldom in the end: most statements would find nothing."""
 
@@ -87,8 +89,9 @@ class Server:
         self.world, self.name = world, name
         self.deaths = 0
         self.process: Process | None = None
-        self.app: Any = None
+        self.apps: dict[str, Any] = {}
         self._api = build_sandbox_app() if self.is_api else None
+        self._customer_api = CustomerApi() if self.is_api else None
         """Built once, which takes as long as a whole life; opening the bank behind it leaves nothing of the former."""
         self._asked: list[asyncio.Future[tuple[int, bytes]]] = []
 
@@ -100,7 +103,7 @@ class Server:
     def kill(self) -> None:
         """End it at once: none of its callbacks runs again, and the server ends its sessions."""
         assert self.process is not None
-        self.process.is_dead, self.app = True, None
+        self.process.is_dead, self.apps = True, {}
         self.deaths += 1
         for told in self._asked:
             if not told.done():
@@ -121,16 +124,18 @@ class Server:
     async def serve(self, bank: Bank) -> None:
         """Answer requests until the process ends."""
         assert self._api is not None
+        assert self._customer_api is not None
         open_sandbox(self._api, bank)
-        self.app = self._api
+        self._customer_api.open_bank(bank)
+        self.apps = {PARTNER_HOST: self._api, CUSTOMER_HOST: self._customer_api}
         await asyncio.Event().wait()
 
     async def answer(self, scope: dict[str, Any], body: bytes) -> tuple[int, bytes]:
         """Answer one request inside the process. Raises ConnectionError if nobody listens."""
-        if self.app is None or self.process is None:
+        if not self.apps or self.process is None:
             raise ConnectionRefusedError
         told: asyncio.Future[tuple[int, bytes]] = self.world.loop.create_future()
-        self.world.loop.start(self.process, _call(self.app, scope, body, told))
+        self.world.loop.start(self.process, _call(self.apps[scope["server"][0]], scope, body, told))
         self._asked.append(told)
         return await told
 

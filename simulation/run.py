@@ -24,13 +24,16 @@ from billfold.platform.database.pool import APP_ROLE
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.routes.operations import build_sandbox_app
 from billfold.verify.runner import verify_bank
+from billfold.wiring.open_bank import open_bank
 from simulation import oracles
 from simulation.boundary import control
+from simulation.counterparties.mail import MailServer
 from simulation.counterparties.rails import Carrier
 from simulation.counterparties.webhooks import Hooks
-from simulation.customers import Client, Life
+from simulation.customers import Client
 from simulation.faults import Faults, Plan
 from simulation.loop import SimulationLoop
+from simulation.members import MembersLife, found_teams
 from simulation.postgres import Postgres
 from simulation.processes import QUIET_POLL_SECONDS, Server, WorkServer, World, found
 
@@ -38,7 +41,7 @@ QUIET_SECONDS = 1800.0
 """Virtual time within which everything due must be done once faults have stopped."""
 ANSWER_SECONDS = 60.0
 """Virtual time within which a request is answered on average, under whatever faults."""
-HARM_SECONDS = 12.0
+HARM_SECONDS = 4.0
 """At most this virtual time passes between two deaths, sleeps or spells of an unavailable database."""
 DEATHS, SLEEPS = 0.82, 0.06
 """How many of these are deaths, and how many sleeps."""
@@ -100,11 +103,18 @@ class Ground:
         await runner.up(conn)
         await conn.close()
         self.credentials, self.market = await found(self.settings("founded"), dsn)
+        async with open_bank(self.settings("founded"), dsn) as bank:
+            partner_id = await bank.pool.fetchval("SELECT partner_id FROM partner")
+            self.teams = await found_teams(bank, partner_id)
 
     def settings(self, name: str) -> Settings:
         """Return the settings of a bank whose files are in a folder of this name."""
         return replace(
-            Settings(), state_dir=self.folder / name, seed=b"the seed of a simulated bank", encryption_key=_KEY
+            Settings(),
+            state_dir=self.folder / name,
+            seed=b"the seed of a simulated bank",
+            encryption_key=_KEY,
+            usage_limits=(("emails.recipient", 1_000_000),),
         )
 
     def copy(self, name: str) -> str:
@@ -137,12 +147,14 @@ class Simulation:
         self.serving = [Server(self.world, f"serve{n}") for n in (1, 2)]
         self.processes = [*self.serving, *(WorkServer(self.world, f"worker{n}") for n in (1, 2))]
         self.hooks = Hooks(self.random, self.faults)
+        self.mail = MailServer(self.random, self.faults)
         self.carrier = Carrier(self.loop, self.random, self.faults)
         self.model = oracles.Model()
         self.client = Client(self.serving, ground.credentials, self.faults, self.random)
         self.lines = min(max(LINES, plans.commands // REQUESTS_PER_LINE), LINES_MAX)
         places_max = max(PLACES, self.lines // LINES_PER_PLACE)
-        self.life = Life(self.client, self.model, self.random, places_max=places_max)
+        self.teams = ground.teams
+        self.life = MembersLife(self.client, self.model, self.random, lines=self.lines, places_max=places_max)
         self.advance_each = max(1, int(plans.commands / max(1.0, plans.years * 252)))
 
     def run(self) -> Outcome:
@@ -173,6 +185,8 @@ class Simulation:
         )
 
     async def _live(self) -> None:
+        origin = self.world.settings.customer_origin
+        self.postgres.call(self.life.sign_in(self.postgres.monitor, self.teams, origin))
         for each in self.processes:
             each.start()
         await self._subscribe()
@@ -251,6 +265,8 @@ class Simulation:
         call(oracles.check_money(monitor, self.model))
         call(oracles.check_nothing_for_free(monitor))
         call(self.hooks.receiver.check(monitor))
+        call(self.mail.check(monitor))
+        call(oracles.check_reports(monitor, self.model))
         vault = Vault(_KEY)
         keys = DataKeys(FileMasterKey(vault))
         report = call(verify_bank(monitor, market=self.world.market, vault=vault, data_keys=keys))
