@@ -181,6 +181,7 @@ class Life:
         if answer.status // 100 == HTTPStatus.OK // 100:
             return answer.body if answer.body is not None else {}
         self.refused[f"{answer.status} {answer.body.get('code') or answer.body.get('detail')}"] += 1
+        await asyncio.sleep(self.random.random() * PAUSE_MAX_SECONDS)
         return None
 
     async def _join(self) -> None:
