@@ -54,16 +54,10 @@ class Postgres:
         self.monitor = self.call(asyncpg.connect(self._dsn))
         self._pool = self.call(create_pool(self._dsn, min_size=1, max_size=SESSIONS_MAX, role=self._role))
 
-    def close(self) -> None:
-        """End every session."""
+    def let_go(self) -> None:
+        """Let stopped sessions hear that they are to end: a failed simulation leaves some."""
         for each in self._pending:
             os.kill(each.pid, signal.SIGCONT)
-        self.call(self._close())
-        self._loop.close()
-
-    async def _close(self) -> None:
-        self._pool.terminate()
-        await self.monitor.close()
 
     def call(self, work: Any) -> Any:
         """Run a coroutine on the loop of the sessions; the simulation stands still meanwhile."""

@@ -171,6 +171,7 @@ class Simulation:
                 failure = f"{type(error).__name__}: {error}"
                 if not isinstance(error, oracles.WrongBank):
                     failure += "\n" + traceback.format_exc(limit=-3)
+        self.postgres.let_go()
         return Outcome(
             self.plans.seed,
             self.postgres.trace.hexdigest(),
