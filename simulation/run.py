@@ -41,7 +41,7 @@ QUIET_SECONDS = 1800.0
 """Virtual time within which everything due must be done once faults have stopped."""
 ANSWER_SECONDS = 60.0
 """Virtual time within which a request is answered on average, under whatever faults."""
-HARM_SECONDS = 4.0
+HARM_SECONDS = 8.0
 """At most this virtual time passes between two deaths, sleeps or spells of an unavailable database."""
 DEATHS, SLEEPS = 0.82, 0.06
 """How many of these are deaths, and how many sleeps."""
