@@ -165,7 +165,10 @@ class Period(NamedTuple):
 
 
 class BillSettlement(Row, frozen=True, kw_only=True):
-    """All trades of one bill at one price on one side, as settled by the bank."""
+    """All trades of one bill at one price on one side, as settled by the bank.
+
+    `from_inventory`: met from the bank's own bills on the day of the trades, else settled with a dealer at their price.
+    """
 
     table = "settlement"
 
@@ -177,3 +180,4 @@ class BillSettlement(Row, frozen=True, kw_only=True):
     units: int
     customers_cents: int
     block_cents: int
+    from_inventory: bool = False

@@ -32,6 +32,8 @@ class Power(Enum):
     """Propose actions that another operator has to confirm."""
     MOVE_MONEY = auto()
     """Propose to move money, such as out of suspense, and reprocess files of the rails."""
+    TRADE = auto()
+    """Work the trading desk: place, cancel and report orders, keep quotes, pause and resume."""
 
 
 _ALL = frozenset(Power)

@@ -65,6 +65,11 @@ class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Merchant categories at which no card of the bank pays."""
     delivers_bills: bool = True
     """True if the bank has a custodian that delivers bills to other institutions."""
+    dealers: tuple[str, ...] = ()
+    """The dealers with whom the bank covers its trades. Without any, every trade is assumed to be filled."""
+    max_slippage_bps: int = 5
+    quotes_wanted: int = 0
+    quote_seconds: int = 60
     agreements: Agreements = msgspec.field(default_factory=Agreements)
     """Published by an operator while the bank runs."""
 

@@ -7,6 +7,7 @@ from typing import Generic, Literal, NamedTuple, Self, TypeVar
 from uuid import UUID
 
 import msgspec
+from typing_extensions import override
 
 
 class Direction(StrEnum):
@@ -27,6 +28,9 @@ class Rail(StrEnum):
     CRYPTO = "CRYPTO"
 
 
+_DEALER = "dealer:"
+
+
 class AccountKind(StrEnum):
     """The contents of an account. The kinds of a pocket come first, then the bank's side of a customer."""
 
@@ -38,6 +42,7 @@ class AccountKind(StrEnum):
     CARD_FEES = "card_fees"
     FEES = "fees"
     INTERCHANGE = "interchange"
+    INVENTORY = "inventory"
     LOSSES = "losses"
     ON_US = "on_us"
     PROMOTIONS = "promotions"
@@ -49,7 +54,23 @@ class AccountKind(StrEnum):
     ROUNDING = "rounding"
     STREET = "street"
     SUSPENSE = "suspense"
+    TRADING_GAINS = "trading_gains"
     TREASURY = "treasury"
+
+    @classmethod
+    @override
+    def _missing_(cls, value: object) -> "AccountKind | None":
+        """Return the kind of a dealer's accounts: dealers are named in the settings."""
+        if not (isinstance(value, str) and value.startswith(_DEALER)):
+            return None
+        kind = str.__new__(cls, value)
+        kind._name_, kind._value_ = value.upper(), value
+        return cls._value2member_map_.setdefault(value, kind)  # type: ignore[return-value]  # as `Flag` does
+
+    @classmethod
+    def of_dealer(cls, dealer: str) -> "AccountKind":
+        """Return the accounts of a dealer."""
+        return cls(f"{_DEALER}{dealer}")
 
     @classmethod
     def of_rail(cls, rail: str) -> "AccountKind":
@@ -69,7 +90,9 @@ class JournalKind(StrEnum):
     CARD = "card"
     CLEARING = "clearing"
     CUSTODY = "custody"
+    DEALER_SETTLEMENT = "dealer_settlement"
     DEPOSIT = "deposit"
+    EXECUTION = "execution"
     FEE = "fee"
     INVEST = "invest"
     MATURITY = "maturity"
@@ -78,6 +101,7 @@ class JournalKind(StrEnum):
     RETURN = "return"
     SETTLEMENT = "settlement"
     SUSPENSE = "suspense"
+    TRADING_RESULT = "trading_result"
 
 
 class TransactionType(StrEnum):

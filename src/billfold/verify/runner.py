@@ -134,9 +134,12 @@ def _wrong_totals(
     if total:
         yield {}, f"all accounts together hold {total}"
     custodied = totals["lot", asset] + unsettled["street", asset] + unsettled["treasury", asset]
+    custodied += totals["inventory", asset]
+    to_receive = -sum(held for (kind, other), held in totals.items() if other == asset and kind.startswith("dealer:"))
     has = -totals["custodian", asset]
-    if asset != USD and has != custodied:
-        yield {"kind": "custodian"}, f"the custodian has {has}, customers' settled bills are {custodied}"
+    if asset != USD and has + to_receive != custodied:
+        due = f"the custodian has {has}, dealers deliver {to_receive}"
+        yield {"kind": "custodian"}, f"{due}, customers' settled bills and the inventory are {custodied}"
 
 
 async def _check_rounding(conn: Connection, findings: Findings, rounding: int) -> None:

@@ -61,6 +61,7 @@ from billfold.platform.errors import InvariantError
 from billfold.platform.settings.kinds import NO_ADAPTER
 from billfold.platform.settings.settings import Settings
 from billfold.screening import hits
+from billfold.trading import store as trading_store
 from billfold.treasury.market_log import run_market_refresher
 from billfold.treasury.rules.catch_up import catch_up
 from billfold.wiring import initialize, providers
@@ -87,13 +88,16 @@ def reference_readers() -> ReferenceReaders:
         Reference.CUSTOMER_PROFILE: customer_store.find_profiles,
         Reference.CRYPTO_WITHDRAWAL: load_withdrawals,
         Reference.CRYPTO_DEPOSIT: deposit_store.load_references,
+        Reference.DEALER_ORDER: trading_store.load_orders,
         Reference.DOCUMENT: document_store.find_referenced,
+        Reference.EXECUTION: trading_store.load_executions,
         Reference.OPEN_ACH_ENTRIES: ach_store.load_open_entries,
         Reference.OPEN_WIRES: load_open_wires,
         Reference.OPEN_WITHDRAWALS: load_open_withdrawals,
         Reference.SANCTIONS_HIT: hits.find_standing_of_customers,
         Reference.SECURITY_TRANSFER: worker.load_references,
         Reference.SUSPENSE_ITEM: suspense_store.load_references,
+        Reference.TRADING_DESK: trading_store.load_desks,
         Reference.TRANSACTION: find_bank_bookings,
         Reference.WIRE: look_up_wires,
     }
@@ -317,6 +321,10 @@ def policy_of(settings: Settings, screening: Screening) -> BankPolicy:
         correspondent=settings.correspondent_routing_number,
         card_blocked_categories=frozenset(settings.card_blocked_categories),
         delivers_bills=settings.custodian != NO_ADAPTER,
+        dealers=settings.dealers,
+        max_slippage_bps=settings.desk_max_slippage_bps,
+        quotes_wanted=settings.desk_quotes_wanted,
+        quote_seconds=settings.desk_quote_seconds,
     )
 
 

@@ -53,6 +53,7 @@ from billfold.platform.settings.kinds import NO_ADAPTER, PLAID
 from billfold.platform.settings.settings import Settings
 from billfold.platform.settings.validation import variable_name
 from billfold.screening.screening import CurrentList
+from billfold.trading.commands import AmendExecution, RecordExecutions
 
 
 def movements() -> Movements:
@@ -77,6 +78,8 @@ def movements() -> Movements:
                 AssignFromSuspense,
                 WriteOffFromSuspense,
                 CloseRailFile,
+                RecordExecutions,
+                AmendExecution,
             }
         ),
         carriers={ReturnWire: _return_wire, CardRecord: _assign_card_record},

@@ -36,8 +36,8 @@ SELECT customer_id, entry_no, c.rail IS NULL AS is_missing, d.rail IS NULL AS is
 SETTLEMENT = "settlement"
 KEY = ("settles_on", "cusip", "price_micros", "side", "closed_on")
 
-# A block ends with the posting of its bills. The cash before it moves between the dealer, or the Treasury at
-# maturity, and the bank's reserve; its rounding is the rest of the customers' trades. Zero cents are not posted.
+# A block ends with the posting of its bills. The cash before it moves between the dealer, or the Treasury at maturity,
+# and the bank's reserve or inventory; its rounding is the rest of the customers' trades. Zero cents are not posted.
 _POSTINGS = """
 SELECT j.customer_id, j.entry_no, j.business_date AS closed_on, j.settles_on, l.asset, l.amount,
        CASE WHEN d.kind IN ('street', 'treasury') THEN d.kind ELSE c.kind END AS contra,
@@ -51,18 +51,18 @@ SELECT j.customer_id, j.entry_no, j.business_date AS closed_on, j.settles_on, l.
  WHERE j.kind = 'settlement'
 """
 _POSTED = f"""
-SELECT closed_on, settles_on, cusip, units, side, sign * coalesce(cash, 0) AS block_cents,
+SELECT closed_on, settles_on, cusip, units, side, from_inventory, sign * coalesce(cash, 0) AS block_cents,
        sign * coalesce(cash + rounding, cash, rounding, 0) AS customers_cents
-  FROM (SELECT closed_on, settles_on, max(asset) FILTER (WHERE own = 'custodian') AS cusip,
-               max(amount) FILTER (WHERE own = 'custodian') AS units,
+  FROM (SELECT closed_on, settles_on, max(asset) FILTER (WHERE asset <> 'USD') AS cusip,
+               max(amount) FILTER (WHERE asset <> 'USD') AS units, bool_or(own = 'inventory') AS from_inventory,
                CASE WHEN min(contra) <> max(contra) THEN NULL WHEN min(contra) = 'treasury' THEN 'MATURITY'
-                    WHEN sum(moved) FILTER (WHERE own = 'custodian') < 0 THEN 'BUY' ELSE 'SELL' END AS side,
-               sum(moved) FILTER (WHERE own = 'reserve') AS cash,
+                    WHEN sum(moved) FILTER (WHERE asset <> 'USD') < 0 THEN 'BUY' ELSE 'SELL' END AS side,
+               sum(moved) FILTER (WHERE asset = 'USD' AND own <> 'rounding') AS cash,
                sum(moved) FILTER (WHERE own = 'rounding') AS rounding,
-               CASE WHEN sum(moved) FILTER (WHERE own = 'custodian') < 0 THEN 1 ELSE -1 END AS sign
+               CASE WHEN sum(moved) FILTER (WHERE asset <> 'USD') < 0 THEN 1 ELSE -1 END AS sign
           FROM ({_POSTINGS}) p GROUP BY customer_id, entry_no, block, closed_on, settles_on) b
 """
-_BLOCK = "closed_on, settles_on, cusip, units, side, block_cents, customers_cents"
+_BLOCK = "closed_on, settles_on, cusip, units, side, block_cents, customers_cents, from_inventory"
 # Equal blocks are counted, so that each row has its own block.
 _COMPARED = f"""
 SELECT {", ".join(KEY)}, is_row, is_posted

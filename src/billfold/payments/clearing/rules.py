@@ -4,6 +4,10 @@ Every customer's trades were posted in full against `street` (dealer clearing) a
 customer's own book. Per settlement date and bill the bank settles one block; the difference between
 the block and the sum of its trades is posted to `rounding`. Per date and rail it settles incoming and
 outgoing payments, so that a rail's accounts hold only payments in transit.
+
+A bank with dealers meets customers' trades from its inventory on the day of the trades, and settles with the dealers
+what they executed (`trading`). A bank without dealers has no inventory: on the settlement date a dealer is assumed to
+have filled every block at its price, against `reserve` and `custodian`.
 """
 
 from datetime import date, datetime
@@ -16,7 +20,6 @@ from billfold.bills.types import BillSettlement
 from billfold.events import kinds
 from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.draft import Account
 from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
@@ -24,6 +27,9 @@ from billfold.platform.database.rows import Row
 from billfold.platform.errors import InvariantError
 from billfold.platform.ids import command_id
 from billfold.platform.money import cents_for
+from billfold.trading.rules.day_end import settle_dealers, value_inventory
+from billfold.trading.rules.executions import post_signed
+from billfold.trading.types import DealerDelivery
 
 RAILS = ("ACH", "WIRE", "CARD", "CRYPTO")
 
@@ -107,7 +113,8 @@ class CloseBankDay(Command, frozen=True, kw_only=True):
     """Settle these blocks and rails, which are everything due by `day` and not yet settled.
 
     Customers with work due by the end of `day` have been brought up to date before, except those that are set
-    apart: `apart_since` is the earliest day on which work of these was due.
+    apart: `apart_since` is the earliest day on which work of these was due. With `from_inventory` purchases and sales
+    are those booked by `day`, met from the bank's inventory; `deliveries` are due from dealers.
     """
 
     needs_identifiers = False
@@ -117,6 +124,8 @@ class CloseBankDay(Command, frozen=True, kw_only=True):
     blocks: tuple[SettlementBlock, ...]
     clearings: tuple[RailTotals, ...] = ()
     apart_since: date | None = None
+    from_inventory: bool = False
+    deliveries: tuple[DealerDelivery, ...] = ()
 
 
 class ReportMoves(Command, frozen=True, kw_only=True):
@@ -155,8 +164,10 @@ def close_bank_day(books: Books, cmd: CloseBankDay, ctx: Context) -> Outcome:
         book.begin(JournalKind.SETTLEMENT, ctx, settles_on=settles_on, business_date=cmd.day)
         for block in cmd.blocks:
             if block.settles_on == settles_on:
-                _settle_block(book, block, cmd.day)
+                _settle_block(book, block, cmd.day, from_inventory=cmd.from_inventory)
         book.close()
+    settle_dealers(book, ctx, cmd.deliveries, cmd.day)
+    value_inventory(book, ctx, cmd.day)
     for clearing in cmd.clearings:
         _settle_rail(book, ctx, clearing, day=cmd.day)
     book.business_date = ctx.calendars.next_settlement_day(cmd.day)
@@ -172,31 +183,28 @@ def _settle_rail(book: Book, ctx: Context, clearing: RailTotals, day: date) -> N
         book.internal_account(AccountKind.of_rail(clearing.rail)),
         book.internal_account(AccountKind.RESERVE),
     )
-    _post_signed(book, reserve, rail, amount=clearing.inflow)
-    _post_signed(book, rail, reserve, amount=clearing.outflow)
+    post_signed(book, reserve, rail, amount=clearing.inflow)
+    post_signed(book, rail, reserve, amount=clearing.outflow)
     book.close()
     totals = msgspec.structs.asdict(clearing)
     book.draft.add(RailSettlement(customer_id=book.customer_id, entry_no=entry_no, closed_on=day, **totals))
 
 
-def _settle_block(book: Book, block: SettlementBlock, day: date) -> None:
-    """Return the postings of a block: the sum of the customers' trades against the block's own amount."""
-    other = AccountKind.TREASURY if block.side == TradeActivity.MATURITY else AccountKind.STREET
-    cash_there, cash_here = book.internal_account(other), book.internal_account(AccountKind.RESERVE)
-    bills_there = book.internal_account(other, block.cusip)
-    bills_here = book.internal_account(AccountKind.CUSTODIAN, block.cusip)
+def _settle_block(book: Book, block: SettlementBlock, day: date, *, from_inventory: bool) -> None:
+    """Post a block: the sum of the customers' trades against the block's own amount."""
+    matured = block.side == TradeActivity.MATURITY
+    from_inventory = from_inventory and not matured
+    other = AccountKind.TREASURY if matured else AccountKind.STREET
+    cash_kind = AccountKind.INVENTORY if from_inventory else AccountKind.RESERVE
+    bills_kind = AccountKind.INVENTORY if from_inventory else AccountKind.CUSTODIAN
+    cash_there, cash_here = book.internal_account(other), book.internal_account(cash_kind)
+    bills_there, bills_here = (book.internal_account(kind, block.cusip) for kind in (other, bills_kind))
     cents = cents_for(block.units, block.price_micros)
     difference = block.customers_cents - cents
     rounding = book.internal_account(AccountKind.ROUNDING)
     bought = 1 if block.side == TradeActivity.BUY else -1
-    _post_signed(book, cash_there, cash_here, amount=bought * cents)
-    _post_signed(book, cash_there, rounding, amount=bought * difference)
-    _post_signed(book, bills_here, bills_there, amount=bought * block.units)
-    book.draft.add(BillSettlement(closed_on=day, block_cents=cents, **msgspec.structs.asdict(block)))
-
-
-def _post_signed(book: Book, debit: Account, credit: Account, amount: int) -> None:
-    if amount > 0:
-        book.post(debit, credit, amount)
-    elif amount < 0:
-        book.post(credit, debit, -amount)
+    post_signed(book, cash_there, cash_here, amount=bought * cents)
+    post_signed(book, cash_there, rounding, amount=bought * difference)
+    post_signed(book, bills_here, bills_there, amount=bought * block.units)
+    settled = msgspec.structs.asdict(block)
+    book.draft.add(BillSettlement(closed_on=day, block_cents=cents, from_inventory=from_inventory, **settled))

@@ -28,6 +28,8 @@ from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import MarketDataStale
 from billfold.platform.ids import command_id
+from billfold.trading.rules.executions import SETTLES_WITHIN
+from billfold.trading.store import list_deliveries
 from billfold.treasury.market_log import MARKET_LOG, RECORDED, record_closing_prices
 from billfold.treasury.rules.catch_up import RescheduleDueWork
 
@@ -164,19 +166,22 @@ SELECT t.settles_on, t.cusip, t.price_micros, t.side,
   FROM (SELECT settles_on, cusip, price_micros, activity AS side,
                sum(units) AS units, sum(notional) AS cents
           FROM trade
-         WHERE settles_on BETWEEN $1 AND $2 AND activity IN ('BUY', 'SELL', 'MATURITY')
+         WHERE settles_on BETWEEN $1 AND $3 AND activity IN ('BUY', 'SELL', 'MATURITY')
+           AND (settles_on <= $2 OR activity <> 'MATURITY' AND book_date <= $4)
          GROUP BY settles_on, cusip, price_micros, activity) t
   LEFT JOIN
        (SELECT settles_on, cusip, price_micros, side,
                sum(units) AS units, sum(customers_cents) AS cents
-          FROM settlement WHERE settles_on BETWEEN $1 AND $2
+          FROM settlement WHERE settles_on BETWEEN $1 AND $3
          GROUP BY settles_on, cusip, price_micros, side) s
        USING (settles_on, cusip, price_micros, side)
  WHERE t.units > coalesce(s.units, 0)
  ORDER BY settles_on, cusip, price_micros, side
 """
 _CALLER = "house"
-_HELD_CUSIPS = "SELECT DISTINCT asset FROM account WHERE live AND kind = 'lot' ORDER BY asset"
+_HELD_CUSIPS = """
+SELECT DISTINCT asset FROM account WHERE live AND (kind = 'lot' OR kind = 'inventory' AND asset <> 'USD') ORDER BY asset
+"""
 _INSERT_CLOSING_PRICES = """
 INSERT INTO closing_price (business_date, cusip, bid_micros, ask_micros, mark_micros)
 SELECT $1, * FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::bigint[])
@@ -200,7 +205,10 @@ async def close_bank_days(bank: Bank, now: datetime) -> int:
             apart_since = open_day["apart_since"] and et_date(open_day["apart_since"])
             since = min(filter(None, (apart_since, await _find_apart_since(conn, bank_id, day))), default=None)
             # A day that was declared closed while it was open settles nothing.
-            blocks = await find_unsettled(conn, bank.calendars.settlement_on_or_before(day), since)
+            settled_by = bank.calendars.settlement_on_or_before(day)
+            has_dealers = bool(bank.terms.dealers)
+            blocks = await find_unsettled(conn, settled_by, since, booked_by=day if has_dealers else None)
+            deliveries = await list_deliveries(conn, bank_id, settled_by)
             clearings = await find_uncleared(conn, bank, day)
             await _store_closing_prices(conn, bank, day)
         await bank.engine.submit(
@@ -212,6 +220,8 @@ async def close_bank_days(bank: Bank, now: datetime) -> int:
                 blocks=blocks,
                 clearings=clearings,
                 apart_since=apart_since,
+                from_inventory=has_dealers,
+                deliveries=deliveries,
             )
         )
         closed += 1
@@ -230,13 +240,17 @@ async def _find_apart_since(conn: Connection, bank_id: UUID, day: date) -> date 
     return since
 
 
-async def find_unsettled(conn: Connection, day: date, since: date | None = None) -> tuple[SettlementBlock, ...]:
+async def find_unsettled(
+    conn: Connection, day: date, since: date | None = None, *, booked_by: date | None = None
+) -> tuple[SettlementBlock, ...]:
     """Return the unsettled blocks of trades that settle by `day`, one per price and side.
 
-    `since` is the date from which on trades may have been booked late, if that is longer ago than usual.
+    `since` is the date from which on trades may have been booked late, if that is longer ago than usual. With
+    `booked_by` purchases and sales booked by that date are included, whenever they settle.
     """
     first = day - SETTLEMENT_LOOKBACK
-    rows = await conn.fetch(_UNSETTLED, min(first, since or first), day)
+    last = day if booked_by is None else booked_by + SETTLES_WITHIN
+    rows = await conn.fetch(_UNSETTLED, min(first, since or first), day, last, booked_by or day)
     return tuple(SettlementBlock(**row) for row in rows)
 
 

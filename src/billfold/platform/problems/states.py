@@ -281,6 +281,27 @@ STATES = (
         remedy="See it with `billfold proposals list`. Use another key for another movement.",
     ),
     Problem(
+        "desk-paused",
+        409,
+        "The trading desk is paused or running already",
+        meaning="A paused desk places no orders. It is paused once, and resumed once.",
+        remedy="See it with `billfold desk show`. Resume it with `billfold desk resume`.",
+    ),
+    Problem(
+        "order-state",
+        409,
+        "The order cannot change like that",
+        meaning="An order to a dealer has ended, or was never sent, or another round of orders was placed first.",
+        remedy="See the orders with `billfold desk orders`.",
+    ),
+    Problem(
+        "execution-refused",
+        409,
+        "The execution does not fit",
+        meaning="A dealer's execution contradicts its order or itself, or is booked already. Nothing was booked.",
+        remedy="Compare it with the dealer's confirmation, correct it as `detail` says, and enter it again.",
+    ),
+    Problem(
         "same-operator",
         409,
         "Another operator decides too",

@@ -31,6 +31,7 @@ NO_ADAPTER = "none"
 """The value of an adapter that the bank does not have: its operations are refused."""
 PLAID = "plaid"
 """The linking provider that comes with Billfold."""
+_DEALER = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 _MASTER_KEY = re.compile(r"file|(aws-kms|vault-transit):[A-Za-z0-9/_.:=@-]{1,2000}")
 _BIC = re.compile(r"[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
@@ -189,6 +190,10 @@ def _domain(raw: str) -> str:
     return _require(name, name.isascii() and all(map(is_dns_label, name.split("."))))
 
 
+def _dealer(raw: str) -> str:
+    return _require(raw, _DEALER.fullmatch(raw) is not None)
+
+
 def _instant(raw: str) -> datetime:
     return require_aware(datetime.fromisoformat(raw))
 
@@ -264,6 +269,7 @@ BUCKET = SettingType("the name of a bucket: 3 to 63 lower-case letters, digits, 
 OBJECT_PREFIX = SettingType(
     "names between slashes, of letters, digits, points, hyphens and underscores", _object_prefix
 )
+DEALER = SettingType("a name of up to 32 lower-case letters, digits and hyphens", _dealer)
 PATH = SettingType("a path", Path)
 INSTANT = SettingType("a date and time with its offset, like 2025-06-02T09:00:00-04:00", _instant)
 TIME_OF_DAY = SettingType("a time of day in New York, like 16:00", _time_of_day)

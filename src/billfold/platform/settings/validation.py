@@ -103,6 +103,9 @@ def find_conflicts(
         found.append(SettingMistake(variable_name("clock_start"), format_setting(start), expected))
     if values.get("port", 8443) == values.get("http_port", 8080):
         found.append(SettingMistake(variable_name("http_port"), str(values.get("http_port", 8080)), "another port"))
+    largest = values.get("desk_max_face", 50_000_000)
+    if largest < 2 * values.get("desk_min_face", 100_000):
+        found.append(SettingMistake(variable_name("desk_max_face"), str(largest), "at least twice the smallest order"))
     return [mistake for mistake in found if not {mistake.name, mistake.name + FILE_SUFFIX} & reported]
 
 

@@ -61,7 +61,11 @@ SELECT cusip, sum(units)::bigint AS units FROM (
    WHERE settles_on >= $1 AND book_date <= $2 AND activity IN ('BUY', 'SELL', 'MATURITY')
   UNION ALL
   SELECT cusip, CASE side WHEN 'BUY' THEN -units ELSE units END FROM settlement
-   WHERE settles_on >= $1 AND closed_on <= $2) each
+   WHERE settles_on >= $1 AND closed_on <= $2
+  UNION ALL
+  SELECT cusip, units FROM execution_movement WHERE settles_on >= $1 AND business_date BETWEEN $1 - 10 AND $2
+  UNION ALL
+  SELECT cusip, -units FROM dealer_settlement WHERE settles_on >= $1 AND closed_on <= $2) each
  GROUP BY cusip
 """
 _BALANCES_IN_ORDER = f"{_BALANCES} ORDER BY customer_id, asset"

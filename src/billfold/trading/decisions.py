@@ -1,0 +1,237 @@
+"""Actions of operators on the desk: authority is checked here, for the console and the command line alike.
+
+Executions, corrections and busts change money and positions: one operator proposes them, and another confirms.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.dual_control.decisions import propose_movement
+from billfold.dual_control.store import FreezeProposal
+from billfold.identity.operators import Operator, Power
+from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Command, Outcome
+from billfold.ledger.dry_run import dry_run
+from billfold.ledger.scheduler import bank_customer_id
+from billfold.platform import ids
+from billfold.platform.database.connection import Connection
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.money import format_usd
+from billfold.trading.commands import (
+    AmendExecution,
+    ChangeOrder,
+    NewExecution,
+    PauseDesk,
+    RecordExecutions,
+    RecordQuote,
+    execution_id_of,
+)
+from billfold.trading.rules.executions import flags_of
+from billfold.trading.store import get_execution, load_orders
+from billfold.trading.types import ExecutionKind, OrderStatus
+from billfold.trading.worker import place_round
+
+_REASON_CHARS_MAX = 200
+_WORDS_MAX = 3
+_PRICE_DECIMALS = 6
+
+
+async def pause(bank: Bank, *, paused: bool, reason: str, by: Operator) -> Outcome:
+    """Pause the desk, or resume it. Raises InvalidInput, Refused `desk-paused`."""
+    by.require(Power.TRADE)
+    _check_reason(reason)
+    references = (bank_customer_id(bank.seed),)
+    return await _submit(bank, PauseDesk, by, references, paused=paused, reason=reason.strip())
+
+
+async def cover_now(bank: Bank, *, cusip: str | None, by: Operator) -> list[str]:
+    """Place a round as at the hour by which everything is covered, of one bill or of all; return the orders' ids.
+
+    Raises Refused `desk-paused`, `order-state` if another round was placed at the same time.
+    """
+    by.require(Power.TRADE)
+    return await place_round(bank, is_due=True, cusip=cusip, origin=by.origin)
+
+
+async def change_order(bank: Bank, order_id: UUID, status: OrderStatus, *, reason: str, by: Operator) -> Outcome:
+    """Cancel an order, or record what its dealer says. Raises InvalidInput, NotFound, Refused `order-state`."""
+    by.require(Power.TRADE)
+    _check_reason(reason)
+    return await _submit(
+        bank, ChangeOrder, by, (order_id,), order_id=order_id, status=status, reason=reason.strip() or None
+    )
+
+
+async def record_quote(
+    bank: Bank, order_id: UUID, *, dealer: str, price_micros: int, units: int, by: Operator
+) -> Outcome:
+    """Keep a dealer's price for an order. Raises NotFound, Refused `order-state`, `execution-refused`."""
+    by.require(Power.TRADE)
+    quoted = {"dealer": dealer, "price_micros": price_micros, "units": units}
+    return await _submit(bank, RecordQuote, by, (order_id,), order_id=order_id, **quoted)
+
+
+async def _submit(
+    bank: Bank, kind: type[Command], by: Operator, references: tuple[UUID, ...], **fields: Any
+) -> Outcome:
+    customers = (bank_customer_id(bank.seed),)
+    who: dict[str, Any] = {"caller": "operator", "key": ids.new(), "customers": customers, "origin": by.origin}
+    return (await bank.engine.submit(kind(**who, references=references, **fields))).outcome
+
+
+class RefusedExecution(NamedTuple):
+    """An execution that was not proposed, and the reason."""
+
+    execution: NewExecution
+    reason: str
+
+
+class ProposedExecutions(NamedTuple):
+    """The proposal of the executions that fit, if there are any, and the others."""
+
+    proposal: FreezeProposal | None
+    refused: list[RefusedExecution]
+
+
+async def propose_executions(
+    bank: Bank, executions: Sequence[NewExecution], *, source: str, by: Operator
+) -> ProposedExecutions:
+    """Propose to book fills: those that the rules accept in one proposal, each of the others refused by itself.
+
+    `source` says where they come from. Raises Refused `proposal-open` if the same ones are proposed already.
+    """
+    by.require(Power.MOVE_MONEY)
+    refused: list[RefusedExecution] = []
+    fitting: list[NewExecution] = []
+    async with bank.pool.acquire() as conn:
+        proposed = await _proposed(conn)
+        for each in executions:
+            reason = await _problem_of(conn, bank, fitting, each, proposed)
+            if reason is None:
+                fitting.append(each)
+            else:
+                refused.append(RefusedExecution(each, reason))
+        if not fitting:
+            return ProposedExecutions(None, refused)
+        words = await _words_of(conn, bank, fitting)
+    command = _recording(bank, fitting, by)
+    about = fitting[0].execution_id
+    made = await propose_movement(bank, command, about=about, words=words, reason=source, by=by)
+    return ProposedExecutions(made, refused)
+
+
+# An execution whose proposal is open is proposed once, in whichever proposal it is.
+_PROPOSED = """
+SELECT movement FROM freeze_proposal
+ WHERE status IN ('PROPOSED', 'CONFIRMED') AND movement::json->>'kind' = 'RecordExecutions'
+"""
+
+
+async def _proposed(conn: Connection) -> set[UUID]:
+    """Return the executions in open proposals."""
+    found: set[UUID] = set()
+    for (movement,) in await conn.fetch(_PROPOSED):
+        command = msgspec.json.decode(movement)["command"]
+        found |= {each.execution_id for each in msgspec.convert(command["executions"], list[NewExecution])}
+    return found
+
+
+async def _problem_of(
+    conn: Connection, bank: Bank, fitting: Sequence[NewExecution], new: NewExecution, proposed: set[UUID]
+) -> str | None:
+    """Return why an execution cannot be booked after those that fit, or None."""
+    if new.execution_id in proposed or any(new.execution_id == each.execution_id for each in fitting):
+        return f"{new.dealer} {new.reference} is proposed already."
+    try:
+        tried = await dry_run(conn, bank, _recording(bank, [*fitting, new], None))
+    except (NotFound, Refused) as refusal:
+        return refusal.detail
+    reason: str | None = tried.outcome["refused"].get(str(new.execution_id))
+    return reason
+
+
+def _recording(bank: Bank, executions: Sequence[NewExecution], by: Operator | None) -> RecordExecutions:
+    orders = dict.fromkeys(each.order_id for each in executions)
+    return RecordExecutions(
+        caller="operator",
+        key=ids.new(),
+        customers=(bank_customer_id(bank.seed),),
+        origin=by and by.origin,
+        references=(*orders, *(each.execution_id for each in executions)),
+        executions=tuple(executions),
+    )
+
+
+async def _words_of(conn: Connection, bank: Bank, executions: Sequence[NewExecution]) -> str:
+    """Describe executions, the first ones with their warnings, for whoever confirms them."""
+    bank_id, ctx = bank_customer_id(bank.seed), bank.engine.context(await bank.now(conn))
+    orders = {order_id: order for _, order_id, order in await load_orders(conn, [bank_id], _order_ids(executions))}
+    flags = {each.execution_id: flags_of(each, orders[each.order_id], ctx) for each in executions}
+    # Those with warnings come first, so that none is left out.
+    in_order = sorted(executions, key=lambda each: not flags[each.execution_id])
+    shown = [_describe(each, flags[each.execution_id]) for each in in_order[:_WORDS_MAX]]
+    more, money = len(executions) - len(shown), sum(each.side.sign * each.money for each in executions)
+    warned = sum(bool(each) for each in flags.values())
+    rest = [f"{more} more; {format_usd(money)} to pay in all, {warned} with warnings"] if more else []
+    return "Book " + "; ".join([*shown, *rest])
+
+
+def _order_ids(executions: Iterable[NewExecution]) -> list[UUID]:
+    return [each.order_id for each in executions]
+
+
+def _describe(each: NewExecution, flags: Sequence[str]) -> str:
+    warning = f" ({', '.join(flags)})" if flags else ""
+    price = f"{each.price_micros // 10**_PRICE_DECIMALS}.{each.price_micros % 10**_PRICE_DECIMALS:06}"
+    return (
+        f"{each.side} {each.units:,} {each.cusip} at {price}, {format_usd(each.money)}, from {each.dealer}"
+        f" {each.reference}{warning}"
+    )
+
+
+class Amendment(NamedTuple):
+    """The values of a correction: units, price and money, and the settlement date."""
+
+    units: int
+    price_micros: int
+    money: int
+    settles_on: date
+
+
+async def propose_amendment(
+    bank: Bank, execution_id: UUID, *, reference: str, values: Amendment | None, reason: str, by: Operator
+) -> FreezeProposal:
+    """Propose a dealer's correction of an execution, or without `values` its bust. `reference` is that of the new row.
+
+    Raises NotFound, Refused `execution-refused`, `proposal-open`.
+    """
+    by.require(Power.MOVE_MONEY)
+    bank_id = bank_customer_id(bank.seed)
+    old = await get_execution(bank.pool, bank_id, execution_id)
+    if not reference.strip():
+        raise InvalidInput.at("reference", msg="must be the dealer's reference of the correction or bust")
+    new = values or Amendment(old.units, old.price_micros, old.money, old.settles_on)
+    command = AmendExecution(
+        caller="operator",
+        key=ids.new(),
+        customers=(bank_id,),
+        origin=by.origin,
+        references=(old.order_id, execution_id, execution_id_of(old.dealer, reference.strip())),
+        execution_id=execution_id,
+        order_id=old.order_id,
+        kind=ExecutionKind.BUST if values is None else ExecutionKind.CORRECTION,
+        reference=reference.strip(),
+        **new._asdict(),
+    )
+    changed = "Bust" if values is None else f"Correct to {new.units:,} units for {format_usd(new.money)}"
+    words = f"{changed}: {old.side} {old.units:,} {old.cusip}, {format_usd(old.money)}, {old.dealer} {old.reference}"
+    return await propose_movement(bank, command, about=execution_id, words=words, reason=reason, by=by)
+
+
+def _check_reason(reason: str) -> None:
+    if not (1 <= len(reason.strip()) <= _REASON_CHARS_MAX and reason.isprintable()):
+        raise InvalidInput.at("reason", msg=f"must be 1 to {_REASON_CHARS_MAX} printable characters")

@@ -1,0 +1,1 @@
+"""Decisions of the trading desk: policy, orders, executions, the end of the day."""

@@ -1,0 +1,258 @@
+"""Queries of the trading desk: exposure, orders, executions, deliveries, and the result of a day."""
+
+from collections.abc import Collection, Sequence
+from datetime import date
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from billfold.platform.database.connection import Connection, Db
+from billfold.platform.database.rows import Table
+from billfold.trading.types import (
+    LIVE,
+    DealerDelivery,
+    DealerOrder,
+    Execution,
+    Quote,
+    ReferencedExecution,
+    ReferencedOrder,
+    TradingDesk,
+)
+
+_desks, _orders = Table(TradingDesk), Table(DealerOrder)
+_quotes, _executions = Table(Quote), Table(Execution)
+find_desk = _desks.find
+get_order = _orders.get
+get_execution = _executions.get
+
+# The orders that count as covered, by CUSIP; of those whose fate is unknown each side by itself.
+_LIVE = f"({', '.join(f'{each.value!r}' for each in sorted(LIVE))})"
+# $1 the bank, $2 the first settlement date of trades that may not be met. An execution is booked ten days before it
+# settles at the earliest.
+_EXPOSURE = f"""
+WITH moved AS (
+  SELECT cusip, settles_on, 0 AS kind, CASE activity WHEN 'BUY' THEN units ELSE -units END AS units FROM trade
+   WHERE settles_on >= $2 AND activity IN ('BUY', 'SELL')
+  UNION ALL
+  SELECT cusip, settles_on, CASE WHEN from_inventory THEN 1 ELSE 0 END,
+         CASE WHEN (side = 'BUY') = from_inventory THEN units ELSE -units END FROM settlement
+   WHERE settles_on >= $2 AND side IN ('BUY', 'SELL')
+  UNION ALL
+  SELECT cusip, settles_on, 2, units FROM execution_movement
+   WHERE customer_id = $1 AND settles_on >= $2 AND business_date >= $2::date - 10
+), dated AS (
+  SELECT cusip, settles_on, coalesce(sum(units) FILTER (WHERE kind = 0), 0)::bigint AS customers,
+         coalesce(sum(units) FILTER (WHERE kind = 1), 0)::bigint AS met,
+         coalesce(sum(units) FILTER (WHERE kind = 2), 0)::bigint AS dealers
+    FROM moved GROUP BY cusip, settles_on
+), held AS (
+  SELECT asset AS cusip, (credits - debits)::bigint AS units FROM account
+   WHERE customer_id = $1 AND kind = 'inventory' AND asset <> 'USD' AND credits <> debits
+), ordered AS (
+  SELECT cusip, coalesce(sum(open * sign) FILTER (WHERE status <> 'UNKNOWN'), 0)::bigint AS live,
+         coalesce(sum(open) FILTER (WHERE status = 'UNKNOWN' AND sign > 0), 0)::bigint AS unknown_buys,
+         coalesce(sum(open) FILTER (WHERE status = 'UNKNOWN' AND sign < 0), 0)::bigint AS unknown_sells
+    FROM (SELECT cusip, status, units - filled_units AS open, CASE side WHEN 'BUY' THEN 1 ELSE -1 END AS sign
+            FROM dealer_order WHERE customer_id = $1 AND status IN {_LIVE}) o GROUP BY cusip
+)
+SELECT cusip, d.settles_on, coalesce(d.customers, 0) AS customers, coalesce(d.met, 0) AS met,
+       coalesce(d.dealers, 0) AS dealers, coalesce(h.units, 0) AS inventory, coalesce(o.live, 0) AS live,
+       coalesce(o.unknown_buys, 0) AS unknown_buys, coalesce(o.unknown_sells, 0) AS unknown_sells
+  FROM dated d FULL JOIN held h USING (cusip) FULL JOIN ordered o USING (cusip)
+ ORDER BY cusip, d.settles_on
+"""
+
+
+class DatedExposure(NamedTuple):
+    """One settlement date of a bill: units that customers bought net, and units that dealers sold to the bank net."""
+
+    settles_on: date
+    customers: int
+    dealers: int
+
+    @property
+    def units(self) -> int:
+        """Units that are not covered for this date, negative if more than needed."""
+        return self.customers - self.dealers
+
+
+class Exposure(NamedTuple):
+    """A bill: the dates that are not settled, the bank's inventory, and the orders that cover it.
+
+    `unmet` are units that customers bought net and the bank has not met from its inventory. `carried` are the bank's
+    own units from earlier dates.
+    """
+
+    cusip: str
+    dates: list[DatedExposure]
+    unmet: int
+    inventory: int
+    carried: int
+    live: int
+    unknown_buys: int
+    unknown_sells: int
+
+    @property
+    def units(self) -> int:
+        """Units that customers hold and no dealer has sold to the bank, negative for the bank's own."""
+        return self.unmet - self.inventory
+
+
+async def list_exposure(conn: Db, bank_id: UUID, since: date) -> list[Exposure]:
+    """Return the exposure by CUSIP, of trades that settle `since` a date."""
+    by_cusip: dict[str, list[Any]] = {}
+    for row in await conn.fetch(_EXPOSURE, bank_id, since):
+        by_cusip.setdefault(row["cusip"], []).append(row)
+    return [_exposure(cusip, rows) for cusip, rows in by_cusip.items()]
+
+
+def _exposure(cusip: str, rows: list[Any]) -> Exposure:
+    first = rows[0]
+    dates = [
+        DatedExposure(row["settles_on"], row["customers"], row["dealers"])
+        for row in rows
+        if row["settles_on"] is not None
+    ]
+    return Exposure(
+        cusip,
+        dates,
+        unmet=sum(row["customers"] - row["met"] for row in rows),
+        inventory=first["inventory"],
+        carried=first["inventory"] - sum(row["dealers"] - row["met"] for row in rows),
+        live=first["live"],
+        unknown_buys=first["unknown_buys"],
+        unknown_sells=first["unknown_sells"],
+    )
+
+
+_DUE = """
+SELECT settles_on, dealer, cusip, sum(units)::bigint AS units, sum(money)::bigint AS money FROM (
+  SELECT settles_on, dealer, cusip, units, money FROM execution_movement WHERE customer_id = $1
+  UNION ALL
+  SELECT settles_on, dealer, cusip, -units, -money FROM dealer_settlement WHERE customer_id = $1) m
+ WHERE settles_on <= $2
+ GROUP BY settles_on, dealer, cusip HAVING sum(units) <> 0 OR sum(money) <> 0
+ ORDER BY settles_on, dealer, cusip
+"""
+_ORDERS = f"{_orders.select} WHERE customer_id = $1"
+_LIST_LIVE = f"{_ORDERS} AND status IN {_LIVE} ORDER BY decided_at, order_id"
+_LIST_ENDED = f"{_ORDERS} AND status NOT IN {_LIVE} ORDER BY decided_at DESC, order_id LIMIT $2"
+_QUOTES = f"{_quotes.select} WHERE customer_id = ANY($1::uuid[]) AND order_id = ANY($2::uuid[]) ORDER BY quoted_at"
+_ANY_ORDERS = f"{_orders.select} WHERE customer_id = ANY($1::uuid[]) AND order_id = ANY($2::uuid[])"
+_IS_REPLACED = """
+EXISTS (SELECT FROM execution c WHERE c.customer_id = e.customer_id AND c.corrects = e.execution_id) AS is_replaced
+"""
+_ANY_EXECUTIONS = f"""
+SELECT {_executions.columns("e")}, {_IS_REPLACED} FROM execution e
+ WHERE customer_id = ANY($1::uuid[]) AND execution_id = ANY($2::uuid[])
+"""
+_NEWEST = f"""
+SELECT {_executions.columns("e")}, {_IS_REPLACED} FROM execution e
+ WHERE customer_id = $1 ORDER BY business_date DESC, recorded_at DESC, execution_id LIMIT $2
+"""
+_DESKS = f"{_desks.select} WHERE customer_id = ANY($1::uuid[]) AND customer_id = ANY($2::uuid[])"
+
+
+async def list_deliveries(conn: Db, bank_id: UUID, by: date) -> tuple[DealerDelivery, ...]:
+    """Return what is due from dealers by a date and not settled; of a bust after its settlement the way back."""
+    return tuple(DealerDelivery(*row) for row in await conn.fetch(_DUE, bank_id, by))
+
+
+async def list_live_orders(conn: Db, bank_id: UUID) -> list[DealerOrder]:
+    """Return the orders that have not ended, oldest first."""
+    return await _orders.all(conn, _LIST_LIVE, bank_id)
+
+
+async def list_ended_orders(conn: Db, bank_id: UUID, limit: int) -> list[DealerOrder]:
+    """Return the newest orders that have ended."""
+    return await _orders.all(conn, _LIST_ENDED, bank_id, limit)
+
+
+async def list_executions(conn: Db, bank_id: UUID, limit: int) -> list[ReferencedExecution]:
+    """Return the newest executions."""
+    return [_referenced(row) for row in await conn.fetch(_NEWEST, bank_id, limit)]
+
+
+async def list_quotes(conn: Db, bank_id: UUID, order_ids: Collection[UUID]) -> dict[UUID, list[Quote]]:
+    """Return the quotes of these orders, by order."""
+    found: dict[UUID, list[Quote]] = {each: [] for each in order_ids}
+    for quote in await _quotes.all(conn, _QUOTES, [bank_id], list(order_ids)):
+        found[quote.order_id].append(quote)
+    return found
+
+
+async def load_orders(
+    conn: Connection, customer_ids: Sequence[object], ids: Sequence[object]
+) -> list[tuple[UUID, UUID, ReferencedOrder]]:
+    """Return the orders that commands reference, with their quotes."""
+    orders = await _orders.all(conn, _ANY_ORDERS, customer_ids, ids)
+    quotes = await _quotes.all(conn, _QUOTES, customer_ids, ids) if orders else []
+    return [
+        (
+            each.customer_id,
+            each.order_id,
+            ReferencedOrder(each, tuple(quote for quote in quotes if quote.order_id == each.order_id)),
+        )
+        for each in orders
+    ]
+
+
+async def load_executions(
+    conn: Connection, customer_ids: Sequence[object], ids: Sequence[object]
+) -> list[tuple[UUID, UUID, ReferencedExecution]]:
+    """Return the executions that commands reference."""
+    rows = await conn.fetch(_ANY_EXECUTIONS, customer_ids, ids)
+    return [(row["customer_id"], row["execution_id"], _referenced(row)) for row in rows]
+
+
+async def load_desks(
+    conn: Connection, customer_ids: Sequence[object], ids: Sequence[object]
+) -> list[tuple[UUID, UUID, TradingDesk]]:
+    """Return the desk that commands reference by the bank's id."""
+    return [(each.customer_id, each.customer_id, each) for each in await _desks.all(conn, _DESKS, customer_ids, ids)]
+
+
+def _referenced(row: Any) -> ReferencedExecution:  # noqa: ANN401 - a record
+    return ReferencedExecution(_executions.read(row), row["is_replaced"])
+
+
+class BillResult(NamedTuple):
+    """The trading result of a day in one bill, in cents; positive amounts are received.
+
+    `customers` is what customers paid net for what was met, `dealers` what dealers were paid net as a negative amount,
+    `revaluation` the change of the inventory's value at the mark, redemptions included.
+    """
+
+    cusip: str
+    customers: int
+    dealers: int
+    revaluation: int
+
+    @property
+    def total(self) -> int:
+        """The result of the bill."""
+        return self.customers + self.dealers + self.revaluation
+
+
+VALUE_IN_CENTS = "floor((units * mark_micros + 5000) / 10000.0)::bigint"
+"""The value of a house position, as `cents_for` rounds it."""
+_RESULT = f"""
+SELECT cusip, sum(customers)::bigint, sum(dealers)::bigint, sum(revaluation)::bigint FROM (
+  SELECT cusip, CASE side WHEN 'BUY' THEN block_cents ELSE -block_cents END AS customers, 0 AS dealers, 0 AS revaluation
+    FROM settlement WHERE closed_on = $2 AND from_inventory
+  UNION ALL
+  SELECT cusip, 0, -money, 0 FROM execution_movement WHERE customer_id = $1 AND business_date = $2
+  UNION ALL
+  SELECT cusip, 0, 0, {VALUE_IN_CENTS} + 10000 * redeemed FROM house_position WHERE customer_id = $1 AND closed_on = $2
+  UNION ALL
+  SELECT cusip, 0, 0, -{VALUE_IN_CENTS} FROM house_position
+   WHERE customer_id = $1 AND closed_on = (SELECT max(closed_on) FROM house_position
+                                            WHERE customer_id = $1 AND closed_on < $2)
+     AND closed_on = (SELECT max(business_date) FROM journal_entry
+                       WHERE customer_id = $1 AND kind = 'trading_result' AND business_date < $2)) r
+ GROUP BY cusip ORDER BY cusip
+"""
+
+
+async def list_results(conn: Db, bank_id: UUID, closed_on: date) -> list[BillResult]:
+    """Return the trading result of a day that is closed, by CUSIP."""
+    return [BillResult(*row) for row in await conn.fetch(_RESULT, bank_id, closed_on)]

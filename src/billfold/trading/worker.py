@@ -1,0 +1,167 @@
+"""Rounds of the desk: exposure is read, the policy decides, orders are placed, sent, and expired after their day.
+
+A round is submitted under the next number; of two processes with the same number one is refused. Dealers are worked by
+hand: to send an order is to put it on the list that people work from.
+"""
+
+from datetime import date, datetime, timedelta
+from uuid import UUID
+
+import structlog
+
+from billfold.ledger.bank import Bank
+from billfold.ledger.scheduler import bank_customer_id
+from billfold.ledger.types import Origin
+from billfold.platform import ids
+from billfold.platform.calendars import Calendars
+from billfold.platform.clock import monotonic
+from billfold.platform.database.connection import Connection
+from billfold.platform.dates import et_date, et_instant
+from billfold.platform.errors import Refused
+from billfold.platform.ids import command_id
+from billfold.platform.settings.settings import Settings
+from billfold.trading.commands import ChangeOrder, PlaceOrders
+from billfold.trading.rules.policy import DeskLimits, Position, decide
+from billfold.trading.store import Exposure, find_desk, list_exposure, list_live_orders
+from billfold.trading.types import DealerOrder, OrderStatus
+
+log = structlog.get_logger(__name__)
+
+_BEFORE_CLOSE = timedelta(hours=1)
+_ONE_DAY = timedelta(days=1)
+_DOLLARS_OF_A_UNIT = 100
+_OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
+
+
+def limits_of(settings: Settings) -> DeskLimits:
+    """Return the limits of the policy; the largest order is rounded down to units, the smallest one up."""
+    return DeskLimits(
+        min_units=-(-settings.desk_min_face // _DOLLARS_OF_A_UNIT),
+        max_units=settings.desk_max_face // _DOLLARS_OF_A_UNIT,
+        max_house_units=settings.desk_max_house_face // _DOLLARS_OF_A_UNIT,
+        max_house_dv01=settings.desk_max_house_dv01,
+        max_slippage_bps=settings.desk_max_slippage_bps,
+    )
+
+
+def cover_by(settings: Settings, calendars: Calendars, day: date) -> datetime:
+    """Return the instant by which everything is covered: the hour of the settings, or an hour before an early close."""
+    return min(et_instant(day, settings.desk_cover_by), calendars.closes_at(day) - _BEFORE_CLOSE)
+
+
+async def read_exposure(conn: Connection, bank: Bank) -> list[Exposure]:
+    """Return the exposure by CUSIP now.
+
+    Trades that settle before the previous settlement day are met, except those of a customer who was set apart and has
+    been repaired since the last close: they appear with the next one.
+    """
+    bank_id = bank_customer_id(bank.seed)
+    open_day = await conn.fetchval(_OPEN_DAY, bank_id)
+    return await list_exposure(conn, bank_id, bank.calendars.settlement_on_or_before(open_day - _ONE_DAY))
+
+
+def positions_of(bank: Bank, exposure: list[Exposure], now: datetime) -> list[Position]:
+    """Return the positions that the policy decides about: bills that have not matured, at their marks."""
+    found = []
+    for each in exposure:
+        bill = bank.market.bill(each.cusip)
+        if now < bank.market.matures_at(bill):
+            mark = bank.market.mark(bill, now)
+            orders = {"live": each.live, "unknown_buys": each.unknown_buys, "unknown_sells": each.unknown_sells}
+            found.append(Position(each.cusip, bill.maturity, mark, each.unmet, each.inventory, **orders))
+    return found
+
+
+async def place_round(bank: Bank, *, is_due: bool, cusip: str | None = None, origin: Origin) -> list[str]:
+    """Decide and place a round of orders; return their ids. Raises Refused `desk-paused`, `order-state`."""
+    bank_id = bank_customer_id(bank.seed)
+    async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
+        now = await bank.now(conn)
+        desk = await find_desk(conn, bank_id)
+        if desk is not None and desk.paused:
+            raise Refused("desk-paused", f"The trading desk is paused: {desk.reason}")
+        exposure = await read_exposure(conn, bank)
+    positions = [each for each in positions_of(bank, exposure, now) if cusip in {None, each.cusip}]
+    settles_on = bank.market.settles_on(now)
+    decisions = decide(
+        positions, limits_of(bank.settings), today=et_date(now), settles_on=settles_on, is_due=is_due
+    )
+    if not decisions:
+        return []
+    placed = await bank.engine.submit(
+        PlaceOrders(
+            caller="desk",
+            key=ids.new(),
+            customers=(bank_id,),
+            origin=origin,
+            references=(bank_id,),
+            round_no=(desk.round_no if desk else 0) + 1,
+            decisions=tuple(decisions),
+            settles_on=settles_on,
+        )
+    )
+    orders: list[str] = placed.outcome["orders"]
+    return orders
+
+
+class DeskRounds:
+    """A task of the worker: a round per interval while the market trades. Without dealers it does nothing."""
+
+    def __init__(self) -> None:
+        self._next_at = 0.0
+
+    async def run(self, bank: Bank) -> int:
+        """Send what is placed, expire what is over, and place a round if it is time; return how many orders moved."""
+        if not bank.settings.dealers:
+            return 0
+        now = await bank.now()
+        placed: list[str] = []
+        if bank.calendars.is_trading(now) and monotonic() >= self._next_at:
+            self._next_at = monotonic() + bank.settings.desk_interval
+            placed = await _place_scheduled(bank, now)
+        orders = await list_live_orders(bank.pool, bank_customer_id(bank.seed))
+        return len(placed) + await _send(bank, orders) + await _expire(bank, orders, bank.calendars.business_date(now))
+
+
+async def _place_scheduled(bank: Bank, now: datetime) -> list[str]:
+    is_due = now >= cover_by(bank.settings, bank.calendars, et_date(now))
+    try:
+        placed = await place_round(bank, is_due=is_due, origin=Origin.system())
+    except Refused as refusal:  # paused, or another process has placed this round
+        log.info("desk_round_refused", reason=refusal.detail)
+        return []
+    if placed:
+        log.info("desk_orders_placed", orders=len(placed))
+    return placed
+
+
+async def _send(bank: Bank, orders: list[DealerOrder]) -> int:
+    new = [each for each in orders if each.status == OrderStatus.NEW]
+    for each in new:
+        await _change(bank, each.order_id, OrderStatus.SENT, reason="on the list of the desk")
+    return len(new)
+
+
+async def _expire(bank: Bank, orders: list[DealerOrder], today: date) -> int:
+    """Expire orders of earlier days; one whose fate is unknown stays until a person has asked its dealer."""
+    over = [each for each in orders if each.business_date < today and each.status != OrderStatus.UNKNOWN]
+    for each in over:
+        await _change(bank, each.order_id, OrderStatus.EXPIRED, reason="its day is over")
+    return len(over)
+
+
+async def _change(bank: Bank, order_id: UUID, status: OrderStatus, reason: str) -> None:
+    command = ChangeOrder(
+        caller="desk",
+        key=command_id(f"order-{status.lower()}", order_id),
+        customers=(bank_customer_id(bank.seed),),
+        origin=Origin.system(),
+        references=(order_id,),
+        order_id=order_id,
+        status=status,
+        reason=reason,
+    )
+    try:
+        await bank.engine.submit(command)
+    except Refused as refusal:  # a person was faster
+        log.info("order_not_changed", order_id=str(order_id), reason=refusal.detail)

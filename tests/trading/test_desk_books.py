@@ -1,0 +1,217 @@
+"""The desk's books under any sequence of trades, orders, fills, corrections, busts and days: all is explained."""
+
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.simulation.life import Life
+from tests.support.whole_bank import Commands, opened
+from tests.trading.memory_desk import DEALERS, MemoryDesk
+from typing_extensions import override
+
+from billfold.ledger.book.postings import TradeEntry
+from billfold.platform.dates import et_date, et_instant
+from billfold.platform.errors import Refused
+from billfold.platform.ids import command_id, derive
+from billfold.platform.money import PRICE_PAR_MICROS, cents_for
+from billfold.trading.commands import (
+    AmendExecution,
+    ChangeOrder,
+    NewExecution,
+    PlaceOrders,
+    RecordExecutions,
+    execution_id_of,
+)
+from billfold.trading.types import ALLOWED, Execution, HousePosition, OrderStatus
+
+CUSTOMER = derive(b"desk", command_id("desk", "customer"), 0)
+nth = st.integers(0, 1_000)
+
+
+class DeskBooks(RuleBasedStateMachine, Commands):
+    """A customer trades, the desk covers, and every cent and unit is explained after each step."""
+
+    @initialize(weeks=st.sampled_from((4, 13, 26)))
+    def found(self, weeks):
+        self.bank, self.count, self.closed_on = MemoryDesk(), 0, None
+        self.bank.submit(Life(self.bank, 0).found())
+        self.enrol(CUSTOMER)
+        self.place = opened(CUSTOMER, self.open_pocket(CUSTOMER, weeks=weeks, reinvest=None))
+        self.receive_money(self.place, 400_000_00)
+
+    @override
+    def submit(self, kind, *customers, **fields):
+        self.count += 1
+        key = command_id("desk", str(self.count))
+        return self.bank.submit(kind(caller="desk", key=key, customers=customers, **fields)).outcome
+
+    def desk(self, kind, *references, **fields):
+        return self.submit(kind, self.bank.house, references=references, **fields)
+
+    @rule(cents=st.integers(100_00, 5_000_000_00))
+    def customers_buy(self, cents):
+        self.receive_money(self.place, cents)
+
+    @rule(cents=st.integers(100_00, 3_000_000_00))
+    def customers_sell(self, cents):
+        book = self.bank.books[CUSTOMER]
+        pocket = book.pockets[self.place.id]
+        if pocket.lots:
+            other = opened(CUSTOMER, self.open_pocket(CUSTOMER, weeks=13, reinvest=None))
+            try:
+                self.transfer(self.place, other, cents)
+            except Refused:
+                self.refused = True
+
+    @rule(is_due=st.booleans())
+    def place_a_round(self, is_due):
+        decisions = self.bank.decisions(is_due=is_due)
+        if decisions:
+            round_no = getattr(self.bank.seen.of(self.bank.house).get(self.bank.house), "round_no", 0) + 1
+            settles_on = self.bank._moment().settles_on
+            self.desk(
+                PlaceOrders, self.bank.house, round_no=round_no, decisions=tuple(decisions), settles_on=settles_on
+            )
+            again = self.bank.decisions(is_due=is_due)
+            assert not again, "what was ordered counts as covered"
+
+    @precondition(lambda self: self.bank.orders())
+    @rule(which=nth, status=st.sampled_from(OrderStatus))
+    def an_order_changes(self, which, status):
+        order = self.bank.orders()[which % len(self.bank.orders())]
+        by_execution = {OrderStatus.PARTIALLY_FILLED, OrderStatus.FILLED}
+        allowed = status in ALLOWED[order.status] and status not in by_execution
+        try:
+            self.desk(ChangeOrder, order.order_id, order_id=order.order_id, status=status)
+            assert allowed
+        except Refused as refusal:
+            assert refusal.code == "order-state"
+            assert not allowed or order.filled_units
+
+    @precondition(lambda self: self.bank.orders(*OrderStatus))
+    @rule(which=nth, part=st.integers(1, 4), off=st.integers(-30_000, 30_000), dealer=st.sampled_from(DEALERS))
+    def a_dealer_fills(self, which, part, off, dealer):
+        orders = self.bank.orders(*OrderStatus)
+        order = orders[which % len(orders)]
+        units, price = max(1, order.open_units // part), order.mark_micros + off
+        ctx = self.bank._moment()
+        maturity = self.bank.market.bill(order.cusip).maturity
+        new = NewExecution(
+            order_id=order.order_id,
+            dealer=dealer,
+            reference=f"E{self.count}",
+            side=order.side,
+            cusip=order.cusip,
+            units=units,
+            price_micros=price,
+            money=cents_for(units, price),
+            settles_on=min(ctx.settles_on, maturity),
+            executed_at=self.bank.now,
+        )
+        fits = order.status != OrderStatus.NEW and order.open_units and ctx.settles_on <= maturity
+        try:
+            self.desk(RecordExecutions, order.order_id, new.execution_id, executions=(new,))
+            assert fits
+            self.bank.effective[new.execution_id] = self.row(new.execution_id)
+        except Refused as refusal:
+            assert refusal.code == "execution-refused"
+            assert not fits
+        if fits:
+            with pytest.raises(Refused, match="booked already|only"):
+                self.desk(RecordExecutions, order.order_id, new.execution_id, executions=(new,))
+
+    @precondition(lambda self: self.bank.effective)
+    @rule(which=nth, kind=st.sampled_from(("CORRECTION", "BUST")), less=st.integers(0, 50), off=st.integers(-99, 99))
+    def a_dealer_amends(self, which, kind, less, off):
+        old = sorted(self.bank.effective.values(), key=lambda each: each.reference)[which % len(self.bank.effective)]
+        units, price = max(1, old.units - less), old.price_micros + off
+        reference, new_id = f"A{self.count}", execution_id_of(old.dealer, f"A{self.count}")
+        fields = {"units": units, "price_micros": price, "money": cents_for(units, price), "settles_on": old.settles_on}
+        ids = (old.order_id, old.execution_id, new_id)
+        names = {"execution_id": old.execution_id, "order_id": old.order_id, "reference": reference}
+        self.desk(AmendExecution, *ids, kind=kind, **names, **fields)
+        del self.bank.effective[old.execution_id]
+        if kind == "CORRECTION":
+            self.bank.effective[new_id] = self.row(new_id)
+        with pytest.raises(Refused, match="corrected or busted"):
+            self.desk(AmendExecution, *ids, kind=kind, **names, **fields)
+
+    def row(self, execution_id):
+        return next(each for each in self.bank.tables[Execution] if each.execution_id == execution_id)
+
+    @rule(days=st.sampled_from((0, 1, 1, 1, 3, 30)), hour=st.integers(9, 16))
+    def time_passes(self, days, hour):
+        before = self.bank.books[self.bank.house].business_date
+        to = et_instant(et_date(self.bank.now) + timedelta(days=days), hour)
+        self.bank.advance(max(to, self.bank.now))
+        after = self.bank.books[self.bank.house].business_date
+        if after != before:
+            self.check_result()
+
+    def check_result(self):
+        """After a close the result is what customers paid less what dealers were paid, and the rest at the mark."""
+        totals = self.bank.totals
+        sign = {"BUY": 1, "SELL": -1}
+        customers = sum(
+            sign[row.activity] * row.notional for row in self.bank.tables[TradeEntry] if row.activity in sign
+        ) - sum(self.unmet_cents())
+        dealers = sum(each.side.sign * each.money for each in self.bank.effective.values())
+        redeemed = sum(cents_for(row.redeemed, PRICE_PAR_MICROS) for row in self.bank.tables[HousePosition])
+        day = max((row.closed_on for row in self.bank.tables[HousePosition]), default=None)
+        held = [row for row in self.bank.tables[HousePosition] if row.closed_on == day]
+        is_flat = not any(total for (kind, asset), total in totals.items() if kind == "inventory" and asset != "USD")
+        value = 0 if is_flat else sum(cents_for(row.units, row.mark_micros) for row in held)
+        assert totals["inventory", "USD"] == -value
+        result = totals["trading_gains", "USD"] + totals["rounding", "USD"]
+        assert result == customers - dealers + redeemed + value
+
+    def unmet_cents(self):
+        for (block, what), count in self.bank.unsettled.items():
+            if what == "cents" and block[3] in {"BUY", "SELL"}:
+                yield count if block[3] == "BUY" else -count
+
+    @invariant()
+    def everything_is_explained(self):
+        if not hasattr(self, "bank"):
+            return
+        totals, sums = self.bank.totals, Counter()
+        for (_, asset), total in totals.items():
+            sums[asset] += total
+        assert not any(sums.values())
+        bought, owed = Counter(), Counter()
+        for each in self.bank.effective.values():
+            bought[each.cusip] += each.side.sign * each.units
+        for row in self.bank.tables[TradeEntry]:
+            if row.activity in {"BUY", "SELL"}:
+                bought[row.cusip] -= row.units if row.activity == "BUY" else -row.units
+        for row in self.bank.tables[HousePosition]:
+            bought[row.cusip] -= row.redeemed
+        unmet = self.bank.unmet()
+        for cusip in {asset for _, asset in totals} - {"USD"}:
+            assert totals["inventory", cusip] - unmet[cusip] == bought[cusip], cusip
+            at_dealers = sum(totals[f"dealer:{each}", cusip] for each in DEALERS)
+            there = totals["street", cusip] + totals["treasury", cusip] + totals["inventory", cusip] + at_dealers
+            assert -totals["custodian", cusip] == totals["lot", cusip] + there
+        for each in self.bank.deliveries(self.bank._moment().today + timedelta(days=90)):
+            owed[each.dealer, "USD"] += each.money
+            owed[each.dealer, each.cusip] -= each.units
+        for dealer in DEALERS:
+            held = {a: t for (kind, a), t in totals.items() if kind == f"dealer:{dealer}" and t}
+            assert held == {asset: count for (name, asset), count in owed.items() if name == dealer and count}
+        for order in self.bank.orders(*OrderStatus):
+            filled = sum(e.units for e in self.bank.effective.values() if e.order_id == order.order_id)
+            assert order.filled_units == filled
+            assert (order.status == OrderStatus.FILLED) <= (filled == order.units)
+
+
+DeskBooks.TestCase.settings = settings(
+    max_examples=60,
+    stateful_step_count=30,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+test_desk_books_explain_every_cent_and_unit_after_any_sequence = DeskBooks.TestCase
