@@ -35,7 +35,8 @@ class MemoryDesk(MemoryBank):
         """Return the orders in these states, or the live ones, oldest first."""
         found = [each.row for each in self.seen.of(self.house).values() if isinstance(each, ReferencedOrder)]
         return sorted(
-            (each for each in found if each.status in (statuses or LIVE)), key=lambda each: (each.decided_at, each.order_id)
+            (each for each in found if each.status in (statuses or LIVE)),
+            key=lambda each: (each.decided_at, each.order_id),
         )
 
     def positions(self):

@@ -48,8 +48,10 @@ class DeskBooks(RuleBasedStateMachine, Commands):
         key = command_id("desk", str(self.count))
         return self.bank.submit(kind(caller="desk", key=key, customers=customers, **fields)).outcome
 
-    def desk(self, kind, *references, **fields):
-        return self.submit(kind, self.bank.house, references=references, **fields)
+    def desk(self, command, *references, **fields):
+        self.count += 1
+        key, who = command_id("desk", str(self.count)), (self.bank.house,)
+        return self.bank.submit(command(caller="desk", key=key, customers=who, references=references, **fields)).outcome
 
     @rule(cents=st.integers(100_00, 5_000_000_00))
     def customers_buy(self, cents):

@@ -105,22 +105,15 @@ async def propose_executions(
     `source` says where they come from. Raises Refused `proposal-open` if the same ones are proposed already.
     """
     by.require(Power.MOVE_MONEY)
-    refused: list[RefusedExecution] = []
-    fitting: list[NewExecution] = []
     async with bank.pool.acquire() as conn:
-        proposed = await _proposed(conn)
-        for each in executions:
-            reason = await _problem_of(conn, bank, fitting, each, proposed)
-            if reason is None:
-                fitting.append(each)
-            else:
-                refused.append(RefusedExecution(each, reason))
+        reasons = await _problems_of(conn, bank, executions)
+        fitting = [each for nth, each in enumerate(executions) if nth not in reasons]
+        refused = [RefusedExecution(executions[nth], reason) for nth, reason in sorted(reasons.items())]
         if not fitting:
             return ProposedExecutions(None, refused)
         words = await _words_of(conn, bank, fitting)
-    command = _recording(bank, fitting, by)
     about = fitting[0].execution_id
-    made = await propose_movement(bank, command, about=about, words=words, reason=source, by=by)
+    made = await propose_movement(bank, _recording(bank, fitting, by), about=about, words=words, reason=source, by=by)
     return ProposedExecutions(made, refused)
 
 
@@ -140,18 +133,28 @@ async def _proposed(conn: Connection) -> set[UUID]:
     return found
 
 
-async def _problem_of(
-    conn: Connection, bank: Bank, fitting: Sequence[NewExecution], new: NewExecution, proposed: set[UUID]
-) -> str | None:
-    """Return why an execution cannot be booked after those that fit, or None."""
-    if new.execution_id in proposed or any(new.execution_id == each.execution_id for each in fitting):
-        return f"{new.dealer} {new.reference} is proposed already."
+async def _problems_of(conn: Connection, bank: Bank, executions: Sequence[NewExecution]) -> dict[int, str]:
+    """Return the executions that cannot be booked after those before them, by their place, and the reasons."""
+    seen, reasons = await _proposed(conn), dict[int, str]()
+    tried: list[int] = []
+    for nth, each in enumerate(executions):
+        if each.execution_id in seen:
+            reasons[nth] = f"{each.dealer} {each.reference} is proposed already."
+        else:
+            seen.add(each.execution_id)
+            tried.append(nth)
+    if not tried:
+        return reasons
     try:
-        tried = await dry_run(conn, bank, _recording(bank, [*fitting, new], None))
-    except (NotFound, Refused) as refusal:
-        return refusal.detail
-    reason: str | None = tried.outcome["refused"].get(str(new.execution_id))
-    return reason
+        outcome = (await dry_run(conn, bank, _recording(bank, [executions[nth] for nth in tried], None))).outcome
+    except (NotFound, Refused) as refusal:  # none fits
+        if tried[1:]:
+            for nth in tried:
+                reasons[nth] = (await _problems_of(conn, bank, [executions[nth]]))[0]
+            return reasons
+        return reasons | {tried[0]: refusal.detail}
+    ids_of = {str(executions[nth].execution_id): nth for nth in tried}
+    return reasons | {ids_of[name]: reason for name, reason in outcome["refused"].items()}
 
 
 def _recording(bank: Bank, executions: Sequence[NewExecution], by: Operator | None) -> RecordExecutions:

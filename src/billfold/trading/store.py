@@ -245,10 +245,8 @@ SELECT cusip, sum(customers)::bigint, sum(dealers)::bigint, sum(revaluation)::bi
   SELECT cusip, 0, 0, {VALUE_IN_CENTS} + 10000 * redeemed FROM house_position WHERE customer_id = $1 AND closed_on = $2
   UNION ALL
   SELECT cusip, 0, 0, -{VALUE_IN_CENTS} FROM house_position
-   WHERE customer_id = $1 AND closed_on = (SELECT max(closed_on) FROM house_position
-                                            WHERE customer_id = $1 AND closed_on < $2)
-     AND closed_on = (SELECT max(business_date) FROM journal_entry
-                       WHERE customer_id = $1 AND kind = 'trading_result' AND business_date < $2)) r
+   WHERE customer_id = $1
+     AND closed_on = (SELECT max(business_date) FROM closing_price WHERE business_date < $2)) r
  GROUP BY cusip ORDER BY cusip
 """
 

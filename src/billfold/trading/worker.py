@@ -83,9 +83,7 @@ async def place_round(bank: Bank, *, is_due: bool, cusip: str | None = None, ori
         exposure = await read_exposure(conn, bank)
     positions = [each for each in positions_of(bank, exposure, now) if cusip in {None, each.cusip}]
     settles_on = bank.market.settles_on(now)
-    decisions = decide(
-        positions, limits_of(bank.settings), today=et_date(now), settles_on=settles_on, is_due=is_due
-    )
+    decisions = decide(positions, limits_of(bank.settings), today=et_date(now), settles_on=settles_on, is_due=is_due)
     if not decisions:
         return []
     placed = await bank.engine.submit(
