@@ -168,7 +168,10 @@ SEED = b"a seed for tests of the engine"
 VAULT = Vault(bytes(range(32)))
 
 
-_SAME_IN_POLICY = ("wire_fee_cents", "usdc_minimum_cents", "ach_review_above_cents", "ach_cutoff")
+_SAME_IN_POLICY = (
+    *("wire_fee_cents", "usdc_minimum_cents", "ach_review_above_cents", "ach_cutoff"),
+    *("dealers", "desk_max_slippage_bps", "desk_quotes_wanted", "desk_quote_seconds"),
+)
 
 
 async def open_bank(dsn, **changes):

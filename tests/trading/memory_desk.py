@@ -13,7 +13,7 @@ from billfold.payments.clearing.rules import CloseBankDay, SettlementBlock
 from billfold.platform.calendars import Calendars
 from billfold.platform.ids import command_id
 from billfold.trading.rules.policy import DeskLimits, Position, decide
-from billfold.trading.types import LIVE, DealerDelivery, DealerSettlement, OrderStatus, ReferencedOrder
+from billfold.trading.types import LIVE, DealerDelivery, DealerSettlement, OrderStatus, ReferencedOrder, sign_of
 
 CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)
@@ -53,7 +53,7 @@ class MemoryDesk(MemoryBank):
             unknown = Counter({order.side: 0 for order in orders[cusip]})
             for order in orders[cusip]:
                 unknown[order.side] += order.open_units * (order.status == OrderStatus.UNKNOWN)
-            live = sum(o.side.sign * o.open_units for o in orders[cusip] if o.status != OrderStatus.UNKNOWN)
+            live = sum(sign_of(o.side) * o.open_units for o in orders[cusip] if o.status != OrderStatus.UNKNOWN)
             mark = self.market.mark(bill, self.now)
             yield Position(
                 cusip, bill.maturity, mark, unmet[cusip], held.get(cusip, 0), live, unknown["BUY"], unknown["SELL"]
@@ -77,8 +77,8 @@ class MemoryDesk(MemoryBank):
         due = Counter()
         for each in self.effective.values():
             key = each.settles_on, each.dealer, each.cusip
-            due[key, "units"] += each.side.sign * each.units
-            due[key, "money"] += each.side.sign * each.money
+            due[key, "units"] += sign_of(each.side) * each.units
+            due[key, "money"] += sign_of(each.side) * each.money
         for row in self.tables[DealerSettlement]:
             key = row.settles_on, row.dealer, row.cusip
             due[key, "units"] -= row.units

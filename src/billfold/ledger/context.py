@@ -67,9 +67,9 @@ class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """True if the bank has a custodian that delivers bills to other institutions."""
     dealers: tuple[str, ...] = ()
     """The dealers with whom the bank covers its trades. Without any, every trade is assumed to be filled."""
-    max_slippage_bps: int = 5
-    quotes_wanted: int = 0
-    quote_seconds: int = 60
+    desk_max_slippage_bps: int = 5
+    desk_quotes_wanted: int = 0
+    desk_quote_seconds: int = 60
     agreements: Agreements = msgspec.field(default_factory=Agreements)
     """Published by an operator while the bank runs."""
 

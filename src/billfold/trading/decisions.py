@@ -32,7 +32,7 @@ from billfold.trading.commands import (
 )
 from billfold.trading.rules.executions import flags_of
 from billfold.trading.store import get_execution, load_orders
-from billfold.trading.types import ExecutionKind, OrderStatus
+from billfold.trading.types import ExecutionKind, OrderStatus, sign_of
 from billfold.trading.worker import place_round
 
 _REASON_CHARS_MAX = 200
@@ -177,7 +177,7 @@ async def _words_of(conn: Connection, bank: Bank, executions: Sequence[NewExecut
     # Those with warnings come first, so that none is left out.
     in_order = sorted(executions, key=lambda each: not flags[each.execution_id])
     shown = [_describe(each, flags[each.execution_id]) for each in in_order[:_WORDS_MAX]]
-    more, money = len(executions) - len(shown), sum(each.side.sign * each.money for each in executions)
+    more, money = len(executions) - len(shown), sum(sign_of(each.side) * each.money for each in executions)
     warned = sum(bool(each) for each in flags.values())
     rest = [f"{more} more; {format_usd(money)} to pay in all, {warned} with warnings"] if more else []
     return "Book " + "; ".join([*shown, *rest])

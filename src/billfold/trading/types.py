@@ -21,10 +21,10 @@ class Side(StrEnum):
     BUY = "BUY"
     SELL = "SELL"
 
-    @property
-    def sign(self) -> int:
-        """1 if the bank receives bills, -1 if it delivers them."""
-        return 1 if self == Side.BUY else -1
+
+def sign_of(side: str) -> int:
+    """Return 1 if the bank receives bills, -1 if it delivers them. A row has the side as text."""
+    return 1 if side == Side.BUY else -1
 
 
 class OrderStatus(StrEnum):

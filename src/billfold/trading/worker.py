@@ -73,8 +73,12 @@ def positions_of(bank: Bank, exposure: list[Exposure], now: datetime) -> list[Po
 
 
 async def place_round(bank: Bank, *, is_due: bool, cusip: str | None = None, origin: Origin) -> list[str]:
-    """Decide and place a round of orders; return their ids. Raises Refused `desk-paused`, `order-state`."""
+    """Decide and place a round of orders; return their ids. Raises Refused `desk-paused`, `order-state`.
+
+    Orders whose day is over are expired first: they cover nothing any more.
+    """
     bank_id = bank_customer_id(bank.seed)
+    await expire_orders(bank)
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         now = await bank.now(conn)
         desk = await find_desk(conn, bank_id)
@@ -109,43 +113,48 @@ class DeskRounds:
         self._next_at = 0.0
 
     async def run(self, bank: Bank) -> int:
-        """Send what is placed, expire what is over, and place a round if it is time; return how many orders moved."""
+        """Expire what is over, place a round if it is time, and send what is placed; return how many orders moved."""
         if not bank.settings.dealers:
             return 0
         now = await bank.now()
-        placed: list[str] = []
+        expired = await expire_orders(bank)
         if bank.calendars.is_trading(now) and monotonic() >= self._next_at:
             self._next_at = monotonic() + bank.settings.desk_interval
-            placed = await _place_scheduled(bank, now)
-        orders = await list_live_orders(bank.pool, bank_customer_id(bank.seed))
-        return len(placed) + await _send(bank, orders) + await _expire(bank, orders, bank.calendars.business_date(now))
+            await _place_scheduled(bank, now)
+        return expired + await _send_orders(bank)
 
 
-async def _place_scheduled(bank: Bank, now: datetime) -> list[str]:
+async def _place_scheduled(bank: Bank, now: datetime) -> None:
     is_due = now >= cover_by(bank.settings, bank.calendars, et_date(now))
     try:
         placed = await place_round(bank, is_due=is_due, origin=Origin.system())
     except Refused as refusal:  # paused, or another process has placed this round
         log.info("desk_round_refused", reason=refusal.detail)
-        return []
-    if placed:
-        log.info("desk_orders_placed", orders=len(placed))
-    return placed
+    else:
+        if placed:
+            log.info("desk_orders_placed", orders=len(placed))
 
 
-async def _send(bank: Bank, orders: list[DealerOrder]) -> int:
-    new = [each for each in orders if each.status == OrderStatus.NEW]
+async def _send_orders(bank: Bank) -> int:
+    new = [each for each in await _live_orders(bank) if each.status == OrderStatus.NEW]
     for each in new:
         await _change(bank, each.order_id, OrderStatus.SENT, reason="on the list of the desk")
     return len(new)
 
 
-async def _expire(bank: Bank, orders: list[DealerOrder], today: date) -> int:
+async def expire_orders(bank: Bank) -> int:
     """Expire orders of earlier days; one whose fate is unknown stays until a person has asked its dealer."""
-    over = [each for each in orders if each.business_date < today and each.status != OrderStatus.UNKNOWN]
+    today = bank.calendars.business_date(await bank.now())
+    over = [
+        each for each in await _live_orders(bank) if each.business_date < today and each.status != OrderStatus.UNKNOWN
+    ]
     for each in over:
         await _change(bank, each.order_id, OrderStatus.EXPIRED, reason="its day is over")
     return len(over)
+
+
+async def _live_orders(bank: Bank) -> list[DealerOrder]:
+    return await list_live_orders(bank.pool, bank_customer_id(bank.seed))
 
 
 async def _change(bank: Bank, order_id: UUID, status: OrderStatus, reason: str) -> None:

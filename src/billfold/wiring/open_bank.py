@@ -322,9 +322,9 @@ def policy_of(settings: Settings, screening: Screening) -> BankPolicy:
         card_blocked_categories=frozenset(settings.card_blocked_categories),
         delivers_bills=settings.custodian != NO_ADAPTER,
         dealers=settings.dealers,
-        max_slippage_bps=settings.desk_max_slippage_bps,
-        quotes_wanted=settings.desk_quotes_wanted,
-        quote_seconds=settings.desk_quote_seconds,
+        desk_max_slippage_bps=settings.desk_max_slippage_bps,
+        desk_quotes_wanted=settings.desk_quotes_wanted,
+        desk_quote_seconds=settings.desk_quote_seconds,
     )
 
 

@@ -27,6 +27,7 @@ from billfold.trading.types import (
     OrderStatus,
     ReferencedExecution,
     ReferencedOrder,
+    sign_of,
 )
 
 REFUSED: Final = "execution-refused"
@@ -173,11 +174,11 @@ def flags_of(new: NewExecution | Execution, order: ReferencedOrder, ctx: Context
     worse = slippage_bps(new.price_micros, at.mark(new.cusip) or row.mark_micros, new.side)
     ranked = rank_quotes(order.quotes, row.side, new.units, limit_micros=row.limit_micros, at=new.executed_at)
     usable = [quote for quote, verdict in ranked if verdict in {Verdict.BEST, Verdict.WORSE}]
-    has_better = bool(usable) and new.side.sign * (new.price_micros - usable[0].price_micros) > 0
+    has_better = bool(usable) and sign_of(new.side) * (new.price_micros - usable[0].price_micros) > 0
     warnings = {
-        "PRICE": worse > ctx.terms.max_slippage_bps,
+        "PRICE": worse > ctx.terms.desk_max_slippage_bps,
         "BEST_QUOTE": has_better,
-        "FEW_QUOTES": len({quote.dealer for quote in order.quotes}) < ctx.terms.quotes_wanted,
+        "FEW_QUOTES": len({quote.dealer for quote in order.quotes}) < ctx.terms.desk_quotes_wanted,
         "AFTER_END": row.status in {OrderStatus.CANCELLED, OrderStatus.REJECTED, OrderStatus.EXPIRED},
     }
     return [name for name, raised in warnings.items() if raised]
@@ -200,7 +201,7 @@ def _record(book: Book, ctx: Context, row: Execution) -> None:
 
 def _post(book: Book, row: Execution, sign: int) -> None:
     """Post an execution, or take it back: bills from the dealer to the inventory, money the other way."""
-    dealer, sign = AccountKind.of_dealer(row.dealer), sign * row.side.sign
+    dealer, sign = AccountKind.of_dealer(row.dealer), sign * sign_of(row.side)
     inventory = AccountKind.INVENTORY
     bills = book.internal_account(dealer, row.cusip), book.internal_account(inventory, row.cusip)
     post_signed(book, *bills, amount=sign * row.units)

@@ -93,7 +93,7 @@ def record_quote(books: Books, cmd: RecordQuote, ctx: Context) -> Outcome:
         price_micros=cmd.price_micros,
         units=cmd.units,
         quoted_at=ctx.now,
-        expires_at=ctx.now + timedelta(seconds=ctx.terms.quote_seconds),
+        expires_at=ctx.now + timedelta(seconds=ctx.terms.desk_quote_seconds),
     )
     book.draft.add(quote)
     book.put(book.referenced, cmd.order_id, order._replace(quotes=(*order.quotes, quote)))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from billfold.bills.rules.pricing import subtract_spread
 from billfold.platform.money import PRICE_PAR_MICROS
-from billfold.trading.types import Decision, OrderCause, Quote, Side
+from billfold.trading.types import Decision, OrderCause, Quote, Side, sign_of
 
 _DISCOUNT_YEAR_DAYS = 360
 
@@ -60,7 +60,8 @@ def decide(
     """Return the orders of a round, by CUSIP. `is_due` from the hour on by which everything is covered.
 
     Rests below the smallest order stay with the house within its limits: per CUSIP at any time, and for all of them
-    together once everything is due. A bill that matures before an order would settle is not traded any more.
+    together once everything is due. Units that customers hold are due without exception, whatever the smallest order.
+    A bill that matures before an order would settle is not traded any more.
     """
     decisions: list[Decision] = []
     rests: list[tuple[int, Position]] = []
@@ -71,6 +72,8 @@ def decide(
             decisions += _orders(each, limits, OrderCause.COVER_BY if is_due else OrderCause.INTERVAL)
         elif abs(each.need) > limits.max_house_units:
             decisions += _orders(each, limits, OrderCause.HOUSE_LIMIT)
+        elif is_due and each.need > 0:
+            decisions += _orders(each, limits, OrderCause.COVER_BY)
         else:
             rests.append((dv01(abs(each.need), each.maturity, today), each))
     if is_due:
@@ -106,12 +109,12 @@ def dv01(units: int, maturity: date, today: date) -> int:
 
 def limit_price(mark_micros: int, side: Side, slippage_bps: int) -> int:
     """Return the worst acceptable price; nothing is bought above par."""
-    return min(subtract_spread(mark_micros, -side.sign * slippage_bps), PRICE_PAR_MICROS)
+    return min(subtract_spread(mark_micros, -sign_of(side) * slippage_bps), PRICE_PAR_MICROS)
 
 
 def slippage_bps(price_micros: int, mark_micros: int, side: Side) -> int:
     """Return how much worse than the mark a price is, in hundredths of a percent of it, rounded away from zero."""
-    worse = side.sign * (price_micros - mark_micros) * 10_000
+    worse = sign_of(side) * (price_micros - mark_micros) * 10_000
     return -(-worse // mark_micros) if worse > 0 else worse // mark_micros
 
 
@@ -131,8 +134,8 @@ def rank_quotes(
     """Return the quotes with their verdicts, the best price first. Of equal prices the earlier one is the best."""
     ranked: list[tuple[Quote, Verdict]] = []
     found = False
-    for each in sorted(quotes, key=lambda each: (side.sign * each.price_micros, each.quoted_at)):
-        if side.sign * (each.price_micros - limit_micros) > 0:
+    for each in sorted(quotes, key=lambda each: (sign_of(side) * each.price_micros, each.quoted_at)):
+        if sign_of(side) * (each.price_micros - limit_micros) > 0:
             verdict = Verdict.OUTSIDE_GUARD
         elif each.units < units:
             verdict = Verdict.TOO_SMALL
