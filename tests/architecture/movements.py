@@ -10,6 +10,7 @@ from tests.architecture.movements_of_cards import (
     play_cards,
 )
 from tests.architecture.movements_of_crypto import play_crypto
+from tests.architecture.movements_of_desk import play_desk
 from tests.architecture.movements_of_rails import (
     play_ach,
     play_incoming_ach,
@@ -347,6 +348,7 @@ PLAYS = (
     play_corrections,
     play_suspense,
     play_settlement,
+    play_desk,
     play_cards,
     play_crypto,
     play_card_holds,

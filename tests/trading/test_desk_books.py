@@ -129,20 +129,20 @@ class DeskBooks(RuleBasedStateMachine, Commands):
                 self.desk(RecordExecutions, order.order_id, new.execution_id, executions=(new,))
 
     @precondition(lambda self: self.bank.effective)
-    @rule(which=nth, kind=st.sampled_from(("CORRECTION", "BUST")), less=st.integers(0, 50), off=st.integers(-99, 99))
-    def a_dealer_amends(self, which, kind, less, off):
+    @rule(which=nth, is_bust=st.booleans(), less=st.integers(0, 50), off=st.integers(-99, 99))
+    def a_dealer_amends(self, which, is_bust, less, off):
         old = sorted(self.bank.effective.values(), key=lambda each: each.reference)[which % len(self.bank.effective)]
         units, price = max(1, old.units - less), old.price_micros + off
         reference, new_id = f"A{self.count}", execution_id_of(old.dealer, f"A{self.count}")
         fields = {"units": units, "price_micros": price, "money": cents_for(units, price), "settles_on": old.settles_on}
         ids = (old.order_id, old.execution_id, new_id)
         names = {"execution_id": old.execution_id, "order_id": old.order_id, "reference": reference}
-        self.desk(AmendExecution, *ids, kind=kind, **names, **fields)
+        self.desk(AmendExecution, *ids, is_bust=is_bust, **names, **fields)
         del self.bank.effective[old.execution_id]
-        if kind == "CORRECTION":
+        if not is_bust:
             self.bank.effective[new_id] = self.row(new_id)
         with pytest.raises(Refused, match="corrected or busted"):
-            self.desk(AmendExecution, *ids, kind=kind, **names, **fields)
+            self.desk(AmendExecution, *ids, is_bust=is_bust, **names, **fields)
 
     def row(self, execution_id):
         return next(each for each in self.bank.tables[Execution] if each.execution_id == execution_id)

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 from zoneinfo import ZoneInfo
 
-from billfold.platform.money import format_usd
+from billfold.platform.money import format_price, format_usd
 
 COOKIE = "__Host-session"
 _KNOWN_CHARS = 4
@@ -47,6 +47,7 @@ class Theme:
         self._templates.filters["ending"] = format_ending
         self._templates.filters["moment"] = local_time
         self._templates.filters["cents"] = format_usd
+        self._templates.filters["price"] = format_price
         self._templates.filters["ago"] = format_duration
         self._templates.filters["with_query"] = with_query
         self._templates.filters.update(filters)

@@ -34,3 +34,9 @@ def format_usd(cents: int) -> str:
     """Return cents as people read them: "$1,000.00", "-$1.00"."""
     dollars, rest = divmod(abs(cents), 100)
     return f"{'-' if cents < 0 else ''}${dollars:,}.{rest:02d}"
+
+
+def format_price(price_micros: int) -> str:
+    """Return a price per $100 as people read it: "99.691250"."""
+    dollars, micros = divmod(price_micros, 1_000_000)
+    return f"{dollars}.{micros:06}"

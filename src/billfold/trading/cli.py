@@ -14,7 +14,7 @@ from billfold.dual_control.cli import said_of
 from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
-from billfold.platform.money import format_usd
+from billfold.platform.money import format_price, format_usd
 from billfold.trading import decisions, store
 from billfold.trading.blotter import COLUMNS, OpenOrders, number_of, read_blotter, read_execution
 from billfold.trading.overview import read_overview
@@ -78,7 +78,7 @@ async def orders(
     return [
         (
             *(each.order_id, each.side, each.cusip, _face(each.units), _face(each.filled_units)),
-            *(_price(each.limit_micros), each.status, each.settles_on, each.decided_at, each.cause),
+            *(format_price(each.limit_micros), each.status, each.settles_on, each.decided_at, each.cause),
         )
         for each in found
     ]
@@ -95,7 +95,7 @@ async def executions(bank: Bank) -> Iterable[Row]:
     return [
         (
             *(row.execution_id, f"{row.kind}, replaced" if is_replaced else row.kind, row.dealer, row.reference),
-            *(row.side, row.cusip, _face(row.units), _price(row.price_micros), format_usd(row.money), row.flags),
+            *(row.side, row.cusip, _face(row.units), format_price(row.price_micros), format_usd(row.money), row.flags),
         )
         for row, is_replaced in found
     ]
@@ -267,7 +267,3 @@ def _operator(bank: Bank) -> Operator:
 
 def _face(units: int) -> str:
     return f"{units * _FACE:,}"
-
-
-def _price(micros: int) -> str:
-    return f"{micros // _MICROS}.{micros % _MICROS:06}"

@@ -8,7 +8,7 @@ import msgspec
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.platform.ids import command_id
 from billfold.platform.money import format_usd
-from billfold.trading.types import Decision, ExecutionKind, OrderStatus, Side
+from billfold.trading.types import Decision, OrderStatus, Side
 
 
 class PlaceOrders(Command, frozen=True, kw_only=True):
@@ -125,14 +125,12 @@ class AmendExecution(Command, frozen=True, kw_only=True):
     """
 
     reference_kinds = (Reference.DEALER_ORDER, Reference.EXECUTION)
-    audit = AuditedAction(
-        "execution", lambda command: "busted" if command.kind == ExecutionKind.BUST else "corrected", ("reference",)
-    )
+    audit = AuditedAction("execution", lambda command: "busted" if command.is_bust else "corrected", ("reference",))
     needs_identifiers = False
 
     execution_id: UUID
     order_id: UUID
-    kind: ExecutionKind
+    is_bust: bool
     reference: str
     units: int
     price_micros: int

@@ -20,7 +20,7 @@ from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform import ids
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvalidInput, NotFound, Refused
-from billfold.platform.money import format_usd
+from billfold.platform.money import format_price, format_usd
 from billfold.trading.commands import (
     AmendExecution,
     ChangeOrder,
@@ -32,12 +32,11 @@ from billfold.trading.commands import (
 )
 from billfold.trading.rules.executions import flags_of
 from billfold.trading.store import get_execution, load_orders
-from billfold.trading.types import ExecutionKind, OrderStatus, sign_of
+from billfold.trading.types import OrderStatus, sign_of
 from billfold.trading.worker import place_round
 
 _REASON_CHARS_MAX = 200
 _WORDS_MAX = 3
-_PRICE_DECIMALS = 6
 
 
 async def pause(bank: Bank, *, paused: bool, reason: str, by: Operator) -> Outcome:
@@ -189,11 +188,8 @@ def _order_ids(executions: Iterable[NewExecution]) -> list[UUID]:
 
 def _describe(each: NewExecution, flags: Sequence[str]) -> str:
     warning = f" ({', '.join(flags)})" if flags else ""
-    price = f"{each.price_micros // 10**_PRICE_DECIMALS}.{each.price_micros % 10**_PRICE_DECIMALS:06}"
-    return (
-        f"{each.side} {each.units:,} {each.cusip} at {price}, {format_usd(each.money)}, from {each.dealer}"
-        f" {each.reference}{warning}"
-    )
+    traded = f"{each.side} {each.units:,} {each.cusip} at {format_price(each.price_micros)}"
+    return f"{traded}, {format_usd(each.money)}, from {each.dealer} {each.reference}{warning}"
 
 
 class Amendment(NamedTuple):
@@ -226,7 +222,7 @@ async def propose_amendment(
         references=(old.order_id, execution_id, execution_id_of(old.dealer, reference.strip())),
         execution_id=execution_id,
         order_id=old.order_id,
-        kind=ExecutionKind.BUST if values is None else ExecutionKind.CORRECTION,
+        is_bust=values is None,
         reference=reference.strip(),
         **new._asdict(),
     )

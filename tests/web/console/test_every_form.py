@@ -39,6 +39,10 @@ def forms_below(*packages):
 FORMS = sorted(forms_below(*PACKAGES))
 CONSOLE_FORMS = forms_below("billfold.web.company", "billfold.web.console", "billfold.web.operators")
 TRIED_ELSEWHERE = {
+    "/bank/desk": "test_desk.py",
+    "/bank/desk/blotter": "test_desk.py",
+    "/bank/desk/executions/{execution_id:str}": "test_desk.py",
+    "/bank/desk/orders/{order_id:str}": "test_desk.py",
     "/companies/{customer_id:str}/approvals/changes/{request_id:str}": "decided as transfers are",
     "/companies/{customer_id:str}/approvals/{request_id:str}/passkey-options": "changes nothing",
     "/companies/{customer_id:str}/counterparties/documents": "test_moving_money.py",

@@ -112,8 +112,7 @@ def amend_execution(books: Books, cmd: AmendExecution, ctx: Context) -> Outcome:
     if new_id in book.referenced:
         raise Refused(REFUSED, f"{before.row.dealer} {cmd.reference} is booked already.")
     old = before.row
-    is_bust = cmd.kind == ExecutionKind.BUST
-    if not is_bust:
+    if not cmd.is_bust:
         values = cmd.units, cmd.price_micros, cmd.money
         _check_values(ctx, old.cusip, values, et_date(old.executed_at), cmd.settles_on)
         if cmd.units > order.row.open_units + old.units:
@@ -123,23 +122,23 @@ def amend_execution(books: Books, cmd: AmendExecution, ctx: Context) -> Outcome:
     row = msgspec.structs.replace(
         old,
         execution_id=new_id,
-        kind=cmd.kind,
+        kind=ExecutionKind.BUST if cmd.is_bust else ExecutionKind.CORRECTION,
         corrects=old.execution_id,
         reference=cmd.reference,
         business_date=book.business_date,
         recorded_at=ctx.now,
         entry_no=entry_no,
         flags=None,
-        **({} if is_bust else fields),
+        **({} if cmd.is_bust else fields),
     )
     _post(book, old, -1)
-    if not is_bust:
+    if not cmd.is_bust:
         row = msgspec.structs.replace(row, flags=",".join(flags_of(row, order, ctx)) or None)
         _post(book, row, 1)
     book.close()
     book.put(book.referenced, old.execution_id, before._replace(is_replaced=True))
     _record(book, ctx, row)
-    count_fill(book, ctx, order, (0 if is_bust else row.units) - old.units)
+    count_fill(book, ctx, order, (0 if cmd.is_bust else row.units) - old.units)
     return {"execution_id": str(new_id), "order_id": str(cmd.order_id)}
 
 

@@ -1,0 +1,121 @@
+"""Movements of the trading desk: orders, executions, and the day end of a bank with dealers."""
+
+from datetime import date
+
+from tests.architecture.stage import LATER
+
+from billfold.payments.clearing.rules import CloseBankDay, SettlementBlock
+from billfold.platform.money import cents_for
+from billfold.trading.commands import (
+    AmendExecution,
+    ChangeOrder,
+    NewExecution,
+    PauseDesk,
+    PlaceOrders,
+    RecordExecutions,
+    RecordQuote,
+    execution_id_of,
+    order_id_of,
+)
+from billfold.trading.types import DealerDelivery, Decision, OrderCause, OrderStatus, Side
+
+BILL = "912797PT8"
+MARK, PRICE = 99_720_000, 99_700_000
+
+
+class Desk:
+    """The bank's own customer on a stage, with one dealer."""
+
+    def __init__(self, stage, units):
+        self.stage, self.units, self.house = stage, units, stage.house()
+        self.order_id = order_id_of(1, 0)
+
+    def do(self, command, *references, **fields):
+        return self.stage.submit(command, self.house, references=references, **fields)
+
+    def place(self):
+        decision = Decision(BILL, Side.BUY, self.units, MARK, MARK, OrderCause.INTERVAL)
+        self.do(PlaceOrders, self.house, round_no=1, decisions=(decision,), settles_on=date(2025, 5, 30))
+
+    def send(self):
+        self.do(ChangeOrder, self.order_id, order_id=self.order_id, status=OrderStatus.SENT)
+
+    def fill(self):
+        new = NewExecution(
+            order_id=self.order_id,
+            dealer="citadel",
+            reference="T-1",
+            side=Side.BUY,
+            cusip=BILL,
+            units=self.units,
+            price_micros=PRICE,
+            money=cents_for(self.units, PRICE),
+            settles_on=date(2025, 5, 30),
+            executed_at=self.stage.bank.now,
+        )
+        self.do(RecordExecutions, self.order_id, new.execution_id, executions=(new,))
+
+    def amend(self, of, reference, *, is_bust):
+        self.do(
+            AmendExecution,
+            *(self.order_id, execution_id_of("citadel", of), execution_id_of("citadel", reference)),
+            execution_id=execution_id_of("citadel", of),
+            order_id=self.order_id,
+            is_bust=is_bust,
+            reference=reference,
+            units=self.units - 1,
+            price_micros=PRICE,
+            money=cents_for(self.units - 1, PRICE),
+            settles_on=date(2025, 5, 30),
+        )
+
+    def close(self, day, *blocks, deliveries=()):
+        self.do(CloseBankDay, day=day, blocks=blocks, from_inventory=True, deliveries=deliveries)
+
+
+def play_desk(new_stage):
+    stage = new_stage(dealers=("citadel",))
+    desk = Desk(stage, 2506)
+    with stage.row("Orders to dealers placed"):
+        desk.place()
+    with stage.row("Order to a dealer changed"):
+        desk.send()
+    with stage.row("Quote of a dealer kept"):
+        desk.do(RecordQuote, desk.order_id, order_id=desk.order_id, dealer="citadel", price_micros=PRICE, units=1)
+    with stage.row("Trading desk paused"):
+        desk.do(PauseDesk, desk.house, paused=True, reason="a test")
+    with stage.row("Purchase executed by a dealer"):
+        desk.fill()
+    with stage.row("Execution corrected"):
+        desk.amend("T-1", "C-1", is_bust=False)
+    with stage.row("Execution busted"):
+        desk.amend("C-1", "B-1", is_bust=True)
+    _play_closes(new_stage)
+
+
+def _play_closes(new_stage):
+    thursday, friday, matured = date(2025, 5, 29), date(2025, 5, 30), date(2025, 6, 24)
+    for title, side, cents in (
+        ("Purchases met from the inventory", "BUY", 2506 * 9975 + 1050),
+        ("Sales met from the inventory", "SELL", 2506 * 9975 + 1050),
+    ):
+        stage = new_stage(dealers=("citadel",))
+        desk = Desk(stage, 2506)
+        block = SettlementBlock(friday, BILL, 99_754_125, side=side, units=2506, customers_cents=cents)
+        with stage.row(title):
+            desk.close(thursday, block)
+    stage = new_stage(dealers=("citadel",))
+    desk = Desk(stage, 2506)
+    for step in (desk.place, desk.send, desk.fill):
+        step()
+    desk.close(thursday)
+    due = DealerDelivery(friday, "citadel", BILL, units=2506, money=cents_for(2506, PRICE))
+    with stage.row("Settlement with a dealer"):
+        desk.close(friday, deliveries=(due,))
+    day = stage.bank.books[desk.house].business_date
+    while day < matured:
+        desk.close(day)
+        day = stage.bank.books[desk.house].business_date
+    with stage.row("Inventory redeemed at maturity"):
+        desk.close(day)
+    assert day >= LATER
