@@ -69,6 +69,7 @@ async def check_bank(conn: Connection, settings: Settings, market: Market | None
         "daily roots": _daily_roots,
         "wallets": _wallets,
         "chains": _chains,
+        **({"trading desk": _trading_desk} if settings.dealers else {}),
     }
     checks = [await _run_check(what, look(conn)) for what, look in looks.items()]
     return [*checks, await _run_check("market data", _market_data(conn, settings, market))]
@@ -140,6 +141,21 @@ def _refused_files(refused: Sequence[RailFile]) -> HealthCheck:
     found = f"{first.rail} file {first.name} is refused since {format_eastern(first.created_at)}{more}"
     step = f"See why: `billfold files show {first.file_id}`. Nothing of it was booked: have it corrected and resent."
     return HealthCheck("rail files", found, step)
+
+
+_DESK = """
+SELECT (SELECT count(*) FROM dealer_order WHERE status = 'UNKNOWN'), (SELECT reason FROM trading_desk WHERE paused)
+"""
+
+
+async def _trading_desk(conn: Connection) -> HealthCheck:
+    """Check for orders that need a person, and for a paused desk."""
+    unknown, paused = await conn.fetchrow(_DESK) or (0, None)
+    if unknown:
+        step = "Ask the dealers, then `billfold desk report` or `billfold desk enter`."
+        return HealthCheck("trading desk", f"{unknown} orders whose dealer does not answer", step)
+    step = "Resume it: `billfold desk resume`." if paused else ""
+    return HealthCheck("trading desk", f"paused: {paused}" if paused else "running", step)
 
 
 async def _market_data(conn: Connection, settings: Settings, market: Market | None) -> HealthCheck:

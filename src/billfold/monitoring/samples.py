@@ -15,6 +15,8 @@ from billfold.platform.database.connection import Connection
 from billfold.platform.dates import ET, et_instant
 from billfold.platform.telemetry import metrics
 from billfold.platform.telemetry.tracing import start_tracing, tracing
+from billfold.trading.store import LIVE_IN_SQL
+from billfold.trading.types import OrderStatus
 
 NO_TRACES = "none"
 SAMPLE_SECONDS = 2.0
@@ -82,6 +84,7 @@ def _seconds_since(instant: str, now: str) -> str:
     return f"greatest(0, coalesce(extract(epoch FROM {now} - {instant}), 0))::float8"
 
 
+_ORDER_STATUSES = ", ".join(f"'{each}'" for each in OrderStatus)
 GAUGES = (
     DatabaseGauge(
         "billfold_due_work_lag_seconds",
@@ -141,6 +144,22 @@ GAUGES = (
         ("rail",),
         f"""SELECT rail, count(*)::float8 FROM (
               SELECT rail FROM suspense_item WHERE status = 'HELD' LIMIT {COUNT_MAX}) held GROUP BY rail""",
+    ),
+    DatabaseGauge(
+        "billfold_desk_orders",
+        "Orders to dealers that are live or were decided within a day, by status; UNKNOWN needs a person.",
+        ("status",),
+        f"""SELECT s.status, count(o.order_id)::float8 FROM unnest(ARRAY[{_ORDER_STATUSES}]) s(status)
+              LEFT JOIN dealer_order o
+                ON o.status = s.status
+               AND (o.status IN {LIVE_IN_SQL} OR o.decided_at > $1::timestamptz - interval '1 day')
+             GROUP BY s.status""",
+    ),
+    DatabaseGauge(
+        "billfold_desk_paused",
+        "1 while the trading desk is paused.",
+        (),
+        "SELECT count(*)::float8 FROM trading_desk WHERE paused",
     ),
     DatabaseGauge(
         "billfold_work_put_aside",

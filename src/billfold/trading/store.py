@@ -24,8 +24,8 @@ find_desk = _desks.find
 get_order = _orders.get
 get_execution = _executions.get
 
-# The orders that count as covered, by CUSIP; of those whose fate is unknown each side by itself.
-_LIVE = f"({', '.join(f'{each.value!r}' for each in sorted(LIVE))})"
+LIVE_IN_SQL = f"({', '.join(f'{each.value!r}' for each in sorted(LIVE))})"
+"""The states of live orders, for an IN."""
 # $1 the bank, $2 the first settlement date of trades that may not be met. An execution is booked ten days before it
 # settles at the earliest.
 _EXPOSURE = f"""
@@ -52,7 +52,7 @@ WITH moved AS (
          coalesce(sum(open) FILTER (WHERE status = 'UNKNOWN' AND sign > 0), 0)::bigint AS unknown_buys,
          coalesce(sum(open) FILTER (WHERE status = 'UNKNOWN' AND sign < 0), 0)::bigint AS unknown_sells
     FROM (SELECT cusip, status, units - filled_units AS open, CASE side WHEN 'BUY' THEN 1 ELSE -1 END AS sign
-            FROM dealer_order WHERE customer_id = $1 AND status IN {_LIVE}) o GROUP BY cusip
+            FROM dealer_order WHERE customer_id = $1 AND status IN {LIVE_IN_SQL}) o GROUP BY cusip
 )
 SELECT cusip, d.settles_on, coalesce(d.customers, 0) AS customers, coalesce(d.met, 0) AS met,
        coalesce(d.dealers, 0) AS dealers, coalesce(h.units, 0) AS inventory, coalesce(o.live, 0) AS live,
@@ -134,8 +134,8 @@ SELECT settles_on, dealer, cusip, sum(units)::bigint AS units, sum(money)::bigin
  ORDER BY settles_on, dealer, cusip
 """
 _ORDERS = f"{_orders.select} WHERE customer_id = $1"
-_LIST_LIVE = f"{_ORDERS} AND status IN {_LIVE} ORDER BY decided_at, order_id"
-_LIST_ENDED = f"{_ORDERS} AND status NOT IN {_LIVE} ORDER BY decided_at DESC, order_id LIMIT $2"
+_LIST_LIVE = f"{_ORDERS} AND status IN {LIVE_IN_SQL} ORDER BY decided_at, order_id"
+_LIST_ENDED = f"{_ORDERS} AND status NOT IN {LIVE_IN_SQL} ORDER BY decided_at DESC, order_id LIMIT $2"
 _QUOTES = f"{_quotes.select} WHERE customer_id = ANY($1::uuid[]) AND order_id = ANY($2::uuid[]) ORDER BY quoted_at"
 _ANY_ORDERS = f"{_orders.select} WHERE customer_id = ANY($1::uuid[]) AND order_id = ANY($2::uuid[])"
 _IS_REPLACED = """

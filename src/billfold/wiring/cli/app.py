@@ -56,6 +56,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "ach": "billfold.payments.ach.cli",
         "wires": "billfold.payments.wires.cli",
         "files": "billfold.payments.files.cli",
+        "desk": "billfold.trading.cli",
         "card-settlement": "billfold.payments.cards.settlement.cli",
         "cash-back": "billfold.payments.cards.cash_back.cli",
         "suspense": "billfold.payments.suspense.cli",
