@@ -169,7 +169,7 @@ def _recording(bank: Bank, executions: Sequence[NewExecution], by: Operator | No
 
 
 async def _words_of(conn: Connection, bank: Bank, executions: Sequence[NewExecution]) -> str:
-    """Describe executions, the first ones with their warnings, for whoever confirms them."""
+    """Describe executions for the second operator: those with warnings first."""
     bank_id, ctx = bank_customer_id(bank.seed), bank.engine.context(await bank.now(conn))
     orders = {order_id: order for _, order_id, order in await load_orders(conn, [bank_id], _order_ids(executions))}
     flags = {each.execution_id: flags_of(each, orders[each.order_id], ctx) for each in executions}

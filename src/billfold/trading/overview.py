@@ -66,7 +66,7 @@ class DeskOverview(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What is not covered, in words."""
+        """The uncovered face value in words."""
         bills = sum(bool(line.uncovered) for line in self.lines)
         return f"${self.uncovered_cents // 100:,} of {bills} bills is not covered."
 

@@ -192,7 +192,7 @@ class ReferencedExecution(NamedTuple):
 
 
 class DealerSettlement(Row, frozen=True, kw_only=True):
-    """What was settled with a dealer: bills received and cents paid, negative for sales."""
+    """A settlement with a dealer: bills received and cents paid, negative for sales."""
 
     table = "dealer_settlement"
 
@@ -220,7 +220,7 @@ class HousePosition(Row, frozen=True, kw_only=True):
 
 
 class DealerDelivery(msgspec.Struct, frozen=True):
-    """What is due from a dealer and not settled: bills to receive and cents to pay, negative for sales."""
+    """Unsettled executions of a dealer: bills to receive and cents to pay, negative for sales."""
 
     settles_on: date
     dealer: str

@@ -15,6 +15,8 @@ from billfold.payments.clearing.store import DATE_MAX, EVER, SettlementPeriod, b
 from billfold.payments.clearing.worker import find_unsettled
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_instant
+from billfold.trading.store import list_deliveries
+from billfold.trading.types import DealerDelivery
 
 HORIZON = timedelta(days=7)
 FACE_CENTS = 100_00
@@ -53,9 +55,20 @@ async def list_settled(conn: Connection, limit: int) -> list[SettledBlock]:
     return [SettledBlock(*row) for row in await conn.fetch(_NEWEST, limit)]
 
 
-async def list_coming(conn: Connection, today: date) -> list[SettlementBlock]:
-    """Return the unsettled blocks that settle by the end of the horizon."""
-    return list(await find_unsettled(conn, today + HORIZON))
+async def list_coming(bank: Bank, conn: Connection, today: date) -> list[SettlementBlock]:
+    """Return the unsettled blocks that settle by the end of the horizon; with dealers, what is due from them."""
+    blocks = await find_unsettled(conn, today + HORIZON)
+    deliveries = await list_deliveries(conn, bank_customer_id(bank.seed), today + HORIZON)
+    due = [
+        SettlementBlock(each.settles_on, each.cusip, 0, _side_of(each), abs(each.units), abs(each.money))
+        for each in deliveries
+    ]
+    # Customers' trades are met from the inventory, which moves no money of the reserve.
+    return [each for each in blocks if not bank.terms.dealers or each.side == TradeActivity.MATURITY] + due
+
+
+def _side_of(delivery: DealerDelivery) -> str:
+    return TradeActivity.BUY if (delivery.units or delivery.money) > 0 else TradeActivity.SELL
 
 
 def liquidity(

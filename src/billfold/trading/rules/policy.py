@@ -119,7 +119,7 @@ def slippage_bps(price_micros: int, mark_micros: int, side: Side) -> int:
 
 
 class Verdict(StrEnum):
-    """What a quote is worth next to the others of its order."""
+    """The rank of a quote among those of its order."""
 
     BEST = "BEST"
     WORSE = "WORSE"

@@ -51,7 +51,7 @@ async def show_desk(operator: InBank) -> PageResponse:
     transit = await read_in_transit(bank, limit=1)
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         root = await find_root(conn)
-        coming = await list_coming(conn, transit.open_day)
+        coming = await list_coming(bank, conn, transit.open_day)
         settled = await list_settled(conn, _SETTLED)
     lines = {} if root is None else payload_of(root.jws, DailyRoot).bills
     held = {cusip: line for cusip, line in lines.items() if line.length}
