@@ -139,6 +139,7 @@ class Quote(Row, frozen=True, kw_only=True):
     table = "dealer_quote"
     key_column = "quote_id"
     noun = "quote"
+    fingerprinted = True
 
     customer_id: UUID
     quote_id: UUID

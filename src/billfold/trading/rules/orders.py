@@ -96,6 +96,7 @@ def record_quote(books: Books, cmd: RecordQuote, ctx: Context) -> Outcome:
         expires_at=ctx.now + timedelta(seconds=ctx.terms.desk_quote_seconds),
     )
     book.draft.add(quote)
+    book.keep_fingerprint(quote)
     book.put(book.referenced, cmd.order_id, order._replace(quotes=(*order.quotes, quote)))
     return {"quote_id": str(quote.quote_id)}
 
