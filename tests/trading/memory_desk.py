@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
+from typing import Any
 
 from tests.simulation.memory_bank import MemoryBank
 from typing_extensions import override
@@ -62,7 +63,7 @@ class MemoryDesk(MemoryBank):
 
     def unmet(self):
         """Return the units that customers bought net and the bank has not met."""
-        units = Counter()
+        units: Counter[str] = Counter()
         for (block, what), count in self.unsettled.items():
             if what == "units" and block[3] != "MATURITY":
                 units[block[1]] += count if block[3] == "BUY" else -count
@@ -74,7 +75,7 @@ class MemoryDesk(MemoryBank):
 
     def deliveries(self, day):
         """Return what is due from dealers by a day, from the effective executions and what was settled."""
-        due = Counter()
+        due: Counter[Any] = Counter()
         for each in self.effective.values():
             key = each.settles_on, each.dealer, each.cusip
             due[key, "units"] += sign_of(each.side) * each.units
@@ -84,7 +85,7 @@ class MemoryDesk(MemoryBank):
             due[key, "units"] -= row.units
             due[key, "money"] -= row.money
         keys = sorted({key for (key, _), count in due.items() if count and key[0] <= day})
-        return tuple(DealerDelivery(*key, units=due[key, "units"], money=due[key, "money"]) for key in keys)
+        return tuple(DealerDelivery(*key, due[key, "units"], due[key, "money"]) for key in keys)
 
     @override
     def _close_bank_days(self):

@@ -1,6 +1,7 @@
 """The desk on a real database: customers trade, people cover, days close, and the bank verifies."""
 
 from datetime import date
+from typing import Any
 
 import pytest
 from tests.support.whole_bank import expect_clean
@@ -120,7 +121,7 @@ async def filled_by_two(bank, desk, new_holder):
 
 async def test_a_bust_the_next_morning_takes_the_execution_back(bank, desk, filled_by_two):
     order, fills = filled_by_two
-    bust = {"reference": "B-1", "values": None, "reason": "busted", "by": OLGA}
+    bust: dict[str, Any] = {"reference": "B-1", "values": None, "reason": "busted", "by": OLGA}
     await desk.confirm(await propose_amendment(bank, fills[0].execution_id, **bust))
     after = await desk.order(order.order_id)
     assert (after.status, after.filled_units) == ("EXPIRED", fills[1].units)
@@ -136,7 +137,7 @@ async def test_a_correction_replaces_units_and_money_and_a_bust_after_settlement
     bank, desk, filled_by_two
 ):
     order, fills = filled_by_two
-    named = {"reference": "C-1", "reason": "one less", "by": OLGA}
+    named: dict[str, Any] = {"reference": "C-1", "reason": "one less", "by": OLGA}
     wrong = Amendment(fills[1].units - 1, fills[1].price_micros, 0, fills[1].settles_on)
     with pytest.raises(Refused, match=r"must be positive"):
         await propose_amendment(bank, fills[1].execution_id, values=wrong, **named)
@@ -145,7 +146,7 @@ async def test_a_correction_replaces_units_and_money_and_a_bust_after_settlement
     assert (await held(bank))["dealer:jpm", "USD"] == right.money
     await ClockStepper(bank).set_to(et_instant(WEDNESDAY, 9))
     assert ("dealer:jpm", "USD") not in await held(bank)
-    bust = {"reference": "B-2", "values": None, "reason": "after settlement", "by": OLGA}
+    bust: dict[str, Any] = {"reference": "B-2", "values": None, "reason": "after settlement", "by": OLGA}
     await desk.confirm(await propose_amendment(bank, execution_id_of("jpm", "C-1"), **bust))
     await ClockStepper(bank).set_to(et_instant(WEDNESDAY, 17))
     balances = await held(bank)
@@ -201,6 +202,7 @@ async def test_an_unknown_order_counts_in_the_worse_direction_and_calls_a_person
         await change_order(bank, order.order_id, OrderStatus.WORKING, reason="x", by=OLGA)
     late = await desk.fill_of(order, units=5)
     made = await propose_executions(bank, [late], source="fill after we cancelled", by=OLGA)
+    assert made.proposal is not None
     assert "AFTER_END" in made.proposal.words
     await desk.confirm(made.proposal)
     after = await desk.order(order.order_id)
@@ -222,6 +224,7 @@ async def test_a_paused_desk_places_nothing_and_quotes_are_kept(bank, desk, new_
         await record_quote(bank, order.order_id, dealer=dealer, price_micros=price, units=order.units, by=OLGA)
     taken = await desk.fill_of(order, off=1_000)
     made = await propose_executions(bank, [taken], source="by phone", by=OLGA)
+    assert made.proposal is not None
     assert "BEST_QUOTE" in made.proposal.words
     actions = [row["action"] for row in await bank.pool.fetch(_AUDIT, desk.bank_id)]
     assert actions[1:] == [

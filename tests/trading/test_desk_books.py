@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import date, timedelta
+from uuid import UUID
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -178,14 +179,15 @@ class DeskBooks(RuleBasedStateMachine, Commands):
 
     @invariant()
     def every_asset_sums_to_zero(self):
-        sums = Counter()
+        sums: Counter[str] = Counter()
         for (_, asset), total in self.totals().items():
             sums[asset] += total
         assert not any(sums.values())
 
     @invariant()
     def inventory_is_what_dealers_sold_less_what_customers_bought(self):
-        totals, bought = self.totals(), Counter()
+        bought: Counter[str] = Counter()
+        totals = self.totals()
         for each in self.effective():
             bought[each.cusip] += sign_of(each.side) * each.units
         for row in self.rows(TradeEntry):
@@ -200,7 +202,8 @@ class DeskBooks(RuleBasedStateMachine, Commands):
 
     @invariant()
     def accounts_of_dealers_are_what_is_not_settled(self):
-        totals, owed = self.totals(), Counter()
+        owed: Counter[tuple[str, str]] = Counter()
+        totals = self.totals()
         due = self.bank.deliveries(date.max) if totals else ()
         for each in due:
             owed[f"dealer:{each.dealer}", "USD"] += each.money
@@ -210,7 +213,7 @@ class DeskBooks(RuleBasedStateMachine, Commands):
 
     @invariant()
     def orders_are_filled_by_their_executions(self):
-        filled = Counter()
+        filled: Counter[UUID] = Counter()
         for each in self.effective():
             filled[each.order_id] += each.units
         for order in self.bank.orders(*OrderStatus) if hasattr(self, "bank") else ():

@@ -51,7 +51,7 @@ async def show(bank: Bank) -> str:
     rows = [
         (each.cusip, day, *map(_face, (customers, dealers, each.inventory, each.live, each.units)))
         for each in (line.exposure for line in overview.lines)
-        for day, customers, dealers in each.dates or [(None, 0, 0)]
+        for day, customers, dealers in [*each.dates, *([] if each.dates else [(None, 0, 0)])]
     ]
     if rows:
         columns = ("Bill", "Settles on", "Customers>", "Dealers>", "Inventory>", "Live orders>", "Exposure>")

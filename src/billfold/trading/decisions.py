@@ -162,7 +162,7 @@ def _recording(bank: Bank, executions: Sequence[NewExecution], by: Operator | No
         caller="operator",
         key=ids.new(),
         customers=(bank_customer_id(bank.seed),),
-        origin=by and by.origin,
+        origin=None if by is None else by.origin,
         references=(*orders, *(each.execution_id for each in executions)),
         executions=tuple(executions),
     )
