@@ -85,7 +85,11 @@ class MemoryDesk(MemoryBank):
             due[key, "units"] -= row.units
             due[key, "money"] -= row.money
         keys = sorted({key for (key, _), count in due.items() if count and key[0] <= day})
-        return tuple(DealerDelivery(*key, due[key, "units"], due[key, "money"]) for key in keys)
+        return tuple(
+            DealerDelivery(settles_on, dealer, cusip, due[key, "units"], due[key, "money"])
+            for key in keys
+            for settles_on, dealer, cusip in (key,)
+        )
 
     @override
     def _close_bank_days(self):
