@@ -14,6 +14,7 @@ from billfold.dual_control.cli import said_of
 from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
+from billfold.platform.dates import format_eastern
 from billfold.platform.money import format_price, format_usd
 from billfold.trading import decisions, store
 from billfold.trading.blotter import COLUMNS, OpenOrders, number_of, read_blotter, read_execution
@@ -40,7 +41,7 @@ async def show(bank: Bank) -> str:
     summary: list[tuple[str, object]] = [
         ("Desk", overview.state),
         ("Dealers", ", ".join(bank.settings.dealers) or "none: trades settle at their price"),
-        ("Everything is covered by", overview.cover_by),
+        ("Everything is covered by", format_eastern(overview.cover_by)),
         ("Live orders", len(overview.orders)),
         (
             "Result",

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
-from billfold.platform.dates import et_date, format_eastern
+from billfold.platform.dates import et_date
 from billfold.trading.rules.policy import Position
 from billfold.trading.store import BillResult, Exposure, find_desk, list_live_orders, list_results
 from billfold.trading.types import DealerOrder, OrderStatus, TradingDesk
@@ -37,7 +37,7 @@ class DeskOverview(NamedTuple):
 
     desk: TradingDesk | None
     now: datetime
-    cover_by: str
+    cover_by: datetime
     is_late: bool
     lines: list[DeskLine]
     orders: list[DealerOrder]
@@ -86,7 +86,7 @@ async def read_overview(bank: Bank) -> DeskOverview:
     return DeskOverview(
         desk,
         now,
-        cover_by=format_eastern(due),
+        cover_by=due,
         is_late=now >= due and bank.calendars.is_trading(now),
         lines=[DeskLine(each, positions.get(each.cusip)) for each in exposure],
         orders=orders,
