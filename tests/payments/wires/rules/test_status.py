@@ -3,10 +3,20 @@
 from uuid import UUID
 
 import msgspec
+import pytest
 from tests.payments.wires.rules.test_send import funded, send
 
 from billfold.ledger.book.postings import EventEntry, JournalEntry, TransactionEntry
-from billfold.payments.wires.commands import CompleteWire, ReferencedWire, RejectWire, SubmitWire, WireRow
+from billfold.payments.wires.commands import (
+    CompleteWire,
+    ReceiveWireReturn,
+    ReferencedWire,
+    RejectWire,
+    SubmitWire,
+    WireRow,
+)
+from billfold.platform import ids
+from billfold.platform.errors import Refused
 
 IMAD = "20250602BLFDQGV1000001"
 
@@ -63,3 +73,17 @@ def test_a_settled_wire_cannot_be_rejected():
 
     assert late["status"] == "COMPLETED"
     assert pocket.inflow == before
+
+
+def test_no_more_of_a_settled_wire_is_received_back_than_is_outstanding():
+    teller, pocket = funded()
+    send(teller, pocket, 1_000_00)
+    wire_id = seen(teller, status="COMPLETED", settled_at=teller.bank.now)
+    shown = teller.book.referenced[wire_id]._replace(outstanding=600_00)
+    back = {"original_id": wire_id, "code": "AC04", "information": None, "imad": IMAD, "omad": None, "message": "{}"}
+
+    teller.book.referenced[wire_id] = shown
+    with pytest.raises(Refused, match="wire-already-returned"):
+        teller.do(ReceiveWireReturn, wire_id=ids.new(), amount=600_01, **back)
+    teller.book.referenced[wire_id] = shown
+    assert teller.do(ReceiveWireReturn, wire_id=ids.new(), amount=600_00, **back)["status"] == "COMPLETED"
