@@ -33,13 +33,15 @@ async def claim_purchases(cardholder, meal, fuel, hotel):
     await cardholder.simulate("refund", amount_usdc=12_35)
     disputed = {"record_id": eaten["record_id"]}
     await cardholder.simulate("chargeback", **disputed)
-    for operation, cents in (("chargeback", 1), ("representment", 96_01)):
-        body, path = (
-            {"card_id": cardholder.card, **disputed, "amount_usdc": cents},
-            f"/api/v1/sandbox/card-{operation}/",
-        )
-        await cardholder.desk.refused("POST", path, body, status=409, code=f"{operation}-not-possible")
+    await refuse_dispute(cardholder, "chargeback", **disputed, amount_usdc=1)
+    await refuse_dispute(cardholder, "representment", **disputed, amount_usdc=96_01)
     await cardholder.simulate("representment", **disputed, amount_usdc=90_00)
+    await refuse_dispute(cardholder, "representment", **disputed, amount_usdc=6_01)
+
+
+async def refuse_dispute(cardholder, operation, **fields):
+    path, body = f"/api/v1/sandbox/card-{operation}/", {"card_id": cardholder.card, **fields}
+    await cardholder.desk.refused("POST", path, body, status=409, code=f"{operation}-not-possible")
 
 
 async def test_a_card_statement_equals_the_ledger_after_a_week_of_use(cardholder):
