@@ -3,6 +3,7 @@
 import asyncio
 import errno
 
+import asyncpg
 import pytest
 from tests.reports.requests.test_routes import ALL, TRADES, content, report_request
 
@@ -87,13 +88,16 @@ async def test_a_failed_renderer_fails_only_its_own_report(customer_desk, render
     assert sorted(await kinds_of(customer_desk)) == ["reports.completed", "reports.failed"]
 
 
-async def test_a_report_on_a_full_disk_is_retried_and_then_fails(customer_desk, rendering):
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "No space left on device"), asyncpg.SerializationError("could not serialize")]
+)
+async def test_a_report_that_meets_a_temporary_error_is_retried_and_then_fails(customer_desk, rendering, error):
     bank, attempts = customer_desk.bank, 0
 
     async def full(source, output):
         nonlocal attempts
         attempts += 1
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise error
 
     rendering(full)
     shown = await customer_desk.post(ALL, report_request(**TRADES), status=202)

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import BinaryIO, Final
 
+import asyncpg
 import structlog
 
 from billfold.events.notifications.notify import notify
@@ -126,7 +127,8 @@ async def _write_source(bank: Bank, claim: Claim, source: types.ReportSource) ->
 async def _fail_format(bank: Bank, claim: Claim, error: Exception) -> None:
     """Schedule another attempt after a temporary error, or fail the format."""
     facts = {"report_id": str(claim.report_id), "output_format": claim.output_format, "attempt": claim.attempts}
-    passes = is_shortage(error)
+    # A deadlock or a serialization failure (class 40) says nothing about the data.
+    passes = is_shortage(error) or isinstance(error, asyncpg.TransactionRollbackError)
     if passes and claim.attempts < ATTEMPTS_MAX:
         log.warning("report_delayed", error=error_summary(error), **facts)
         await store.retry_later(bank.pool, claim, wall_now() + _PAUSE * 2 ** (claim.attempts - 1))
