@@ -26,7 +26,7 @@ from billfold.trading.commands import (
     RecordExecutions,
     execution_id_of,
 )
-from billfold.trading.types import ALLOWED, Execution, HousePosition, OrderStatus, sign_of
+from billfold.trading.types import ALLOWED, Execution, InventoryPosition, OrderStatus, sign_of
 
 CUSTOMER = derive(b"desk", command_id("desk", "customer"), 0)
 SIGN = {"BUY": 1, "SELL": -1}
@@ -163,9 +163,9 @@ class DeskBooks(RuleBasedStateMachine, Commands):
         traded = sum(SIGN.get(row.activity, 0) * row.notional for row in self.bank.tables[TradeEntry])
         customers = traded - sum(self.unmet_cents())
         dealers = sum(sign_of(each.side) * each.money for each in self.bank.effective.values())
-        redeemed = sum(cents_for(row.redeemed, PRICE_PAR_MICROS) for row in self.bank.tables[HousePosition])
-        day = max((row.closed_on for row in self.bank.tables[HousePosition]), default=None)
-        held = [row for row in self.bank.tables[HousePosition] if row.closed_on == day]
+        redeemed = sum(cents_for(row.redeemed, PRICE_PAR_MICROS) for row in self.bank.tables[InventoryPosition])
+        day = max((row.closed_on for row in self.bank.tables[InventoryPosition]), default=None)
+        held = [row for row in self.bank.tables[InventoryPosition] if row.closed_on == day]
         is_flat = not any(total for (kind, asset), total in totals.items() if kind == "inventory" and asset != "USD")
         value = 0 if is_flat else sum(cents_for(row.units, row.mark_micros) for row in held)
         assert totals["inventory", "USD"] == -value
@@ -192,7 +192,7 @@ class DeskBooks(RuleBasedStateMachine, Commands):
             bought[each.cusip] += sign_of(each.side) * each.units
         for row in self.rows(TradeEntry):
             bought[row.cusip] -= SIGN.get(row.activity, 0) * row.units
-        for row in self.rows(HousePosition):
+        for row in self.rows(InventoryPosition):
             bought[row.cusip] -= row.redeemed
         for cusip in {asset for _, asset in totals} - {"USD"}:
             assert totals["inventory", cusip] - self.bank.unmet()[cusip] == bought[cusip], cusip

@@ -73,7 +73,7 @@ def test_policy_states_the_cause_and_goes_by_cusip():
     ]
 
 
-def test_rests_of_the_house_are_covered_from_the_largest_risk_until_the_others_fit():
+def test_small_positions_are_covered_from_the_largest_risk_until_the_others_fit():
     rests = [a_bill(-60, cusip="A"), a_bill(-40, cusip="B"), a_bill(-30, cusip="C")]
     assert [dv01(-each.exposure, HALF_YEAR, TODAY) for each in rests] == [31, 21, 16]
     assert orders(*rests, is_due=True) == [("A", -60, "COVER_BY")]

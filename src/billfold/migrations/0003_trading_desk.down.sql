@@ -1,5 +1,5 @@
 -- The orders and executions are lost; a bank that has booked any keeps its accounts, and cannot go back.
-DROP TABLE house_position, dealer_settlement;
+DROP TABLE inventory_position, dealer_settlement;
 DROP VIEW execution_movement;
 DROP TABLE execution, dealer_quote, dealer_order, trading_desk;
 ALTER TABLE settlement DROP COLUMN from_inventory;

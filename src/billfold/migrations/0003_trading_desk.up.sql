@@ -122,7 +122,7 @@ CREATE TABLE dealer_settlement (
 CREATE INDEX dealer_settlement_date ON dealer_settlement (customer_id, settles_on);
 
 -- The inventory at each close at its mark, and what of it was redeemed; below zero it is what customers hold uncovered.
-CREATE TABLE house_position (
+CREATE TABLE inventory_position (
   customer_id  uuid NOT NULL,
   closed_on    date NOT NULL,
   cusip        text NOT NULL,

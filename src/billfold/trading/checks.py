@@ -46,9 +46,9 @@ SELECT p.customer_id, p.closed_on, p.cusip, p.units,
        (SELECT coalesce(sum(m.units), 0) FROM execution_movement m
          WHERE m.customer_id = p.customer_id AND m.cusip = p.cusip AND m.business_date <= p.closed_on)
        - (SELECT coalesce(sum(b.units), 0) FROM ({_BLOCKS}) b WHERE b.cusip = p.cusip AND b.closed_on <= p.closed_on)
-       - (SELECT coalesce(sum(h.redeemed), 0) FROM house_position h
+       - (SELECT coalesce(sum(h.redeemed), 0) FROM inventory_position h
            WHERE h.customer_id = p.customer_id AND h.cusip = p.cusip AND h.closed_on <= p.closed_on) AS expected
-  FROM house_position p
+  FROM inventory_position p
 """
 _HELD = """
 SELECT kind, asset, sum(credits - debits) AS balance FROM account WHERE {kinds} GROUP BY kind, asset
@@ -59,7 +59,7 @@ SELECT asset, coalesce(h.balance, 0) AS balance, coalesce(e.units, 0) AS expecte
   FULL JOIN (SELECT cusip AS asset, sum(units) AS units FROM (
                SELECT cusip, units FROM execution_movement
                UNION ALL SELECT cusip, -units FROM ({_BLOCKS}) b
-               UNION ALL SELECT cusip, -redeemed FROM house_position) m GROUP BY cusip) e USING (asset)
+               UNION ALL SELECT cusip, -redeemed FROM inventory_position) m GROUP BY cusip) e USING (asset)
  WHERE coalesce(h.balance, 0) <> coalesce(e.units, 0)
 """
 _DEALERS = f"""
@@ -74,7 +74,7 @@ SELECT kind, asset, coalesce(h.balance, 0) AS balance, coalesce(e.owed, 0) AS ex
  WHERE coalesce(h.balance, 0) <> coalesce(e.owed, 0)
 """
 _LAST_CLOSE = "(SELECT coalesce(max(business_date), 'epoch') FROM closing_price)"
-_VALUE = f"SELECT coalesce(sum({VALUE_IN_CENTS}), 0) FROM house_position WHERE closed_on = {_LAST_CLOSE}"
+_VALUE = f"SELECT coalesce(sum({VALUE_IN_CENTS}), 0) FROM inventory_position WHERE closed_on = {_LAST_CLOSE}"
 # The value of the inventory at the last close, and what was executed since.
 _AT_THE_MARK = f"""
 SELECT 'inventory' AS kind, 'USD' AS asset, balance, expected FROM (
@@ -89,7 +89,7 @@ SELECT 'trading_gains' AS kind, 'USD' AS asset, balance, expected FROM (
   SELECT (SELECT coalesce(sum(balance), 0) FROM ({_HELD.format(kinds="kind = 'trading_gains'")}) h) AS balance,
          (SELECT coalesce(sum(cents), 0) FROM ({_BLOCKS}) b)
          - (SELECT coalesce(sum(money), 0) FROM execution_movement WHERE business_date <= {_LAST_CLOSE})
-         + (SELECT coalesce(sum(10000 * redeemed), 0) FROM house_position) + ({_VALUE}) AS expected) e
+         + (SELECT coalesce(sum(10000 * redeemed), 0) FROM inventory_position) + ({_VALUE}) AS expected) e
  WHERE balance <> expected
 """
 _OF_THE_ORDER = """
@@ -111,12 +111,12 @@ _QUERIES = {
                                 WHERE e.customer_id = d.customer_id AND e.entry_no = d.entry_no)""",
     },
     ("dealer_settlement", Certainty.DERIVED): {"its postings differ": _SETTLEMENTS},
-    ("house_position", Certainty.DERIVED): {
+    ("inventory_position", Certainty.DERIVED): {
         "units are {units}, executions and trades say {expected}": f"""
             SELECT * FROM ({_POSITIONS}) p WHERE units <> expected""",
         "the mark is {mark_micros}, the closing price is {closing}": """
             SELECT p.customer_id, p.closed_on, p.cusip, p.mark_micros, c.mark_micros AS closing
-              FROM house_position p LEFT JOIN closing_price c ON c.business_date = p.closed_on AND c.cusip = p.cusip
+              FROM inventory_position p LEFT JOIN closing_price c ON c.business_date = p.closed_on AND c.cusip = p.cusip
              WHERE p.redeemed = 0 AND p.mark_micros IS DISTINCT FROM c.mark_micros""",
     },
     ("dealer_order", Certainty.DERIVED): {
@@ -136,4 +136,4 @@ _QUERIES = {
     },
 }
 CHECKS = tuple(declared(_QUERIES))
-COUNTED = ("dealer_order", "dealer_quote", "execution", "dealer_settlement", "house_position")
+COUNTED = ("dealer_order", "dealer_quote", "execution", "dealer_settlement", "inventory_position")

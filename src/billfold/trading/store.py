@@ -253,9 +253,10 @@ SELECT cusip, sum(customers)::bigint, sum(dealers)::bigint, sum(revaluation)::bi
   UNION ALL
   SELECT cusip, 0, -money, 0 FROM execution_movement WHERE customer_id = $1 AND business_date = $2
   UNION ALL
-  SELECT cusip, 0, 0, {VALUE_IN_CENTS} + 10000 * redeemed FROM house_position WHERE customer_id = $1 AND closed_on = $2
+  SELECT cusip, 0, 0, {VALUE_IN_CENTS} + 10000 * redeemed FROM inventory_position
+   WHERE customer_id = $1 AND closed_on = $2
   UNION ALL
-  SELECT cusip, 0, 0, -{VALUE_IN_CENTS} FROM house_position
+  SELECT cusip, 0, 0, -{VALUE_IN_CENTS} FROM inventory_position
    WHERE customer_id = $1
      AND closed_on = (SELECT max(business_date) FROM closing_price WHERE business_date < $2)) r
  GROUP BY cusip ORDER BY cusip

@@ -207,10 +207,10 @@ class DealerSettlement(Row, frozen=True, kw_only=True):
     money: int
 
 
-class HousePosition(Row, frozen=True, kw_only=True):
+class InventoryPosition(Row, frozen=True, kw_only=True):
     """The bank's own bills of a CUSIP at a close; `redeemed` of them at maturity."""
 
-    table = "house_position"
+    table = "inventory_position"
 
     customer_id: UUID
     closed_on: date

@@ -24,8 +24,6 @@ from billfold.platform.database.connection import CONNECT_SECONDS, Connection, C
 from billfold.platform.database.shortage import Patience, error_summary, is_shortage
 
 log = structlog.get_logger(__name__)
-
-log = structlog.get_logger(__name__)
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _INSTANT_CACHE_SIZE = 4096

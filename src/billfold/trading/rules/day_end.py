@@ -11,7 +11,7 @@ from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind
 from billfold.platform.money import PRICE_PAR_MICROS, cents_for
 from billfold.trading.rules.executions import post_signed
-from billfold.trading.types import DealerDelivery, DealerSettlement, HousePosition
+from billfold.trading.types import DealerDelivery, DealerSettlement, InventoryPosition
 
 
 def settle_dealers(book: Book, ctx: Context, due: Iterable[DealerDelivery], day: date) -> None:
@@ -50,7 +50,7 @@ def value_inventory(book: Book, ctx: Context, day: date) -> None:
             post_signed(book, account, book.internal_account(AccountKind.CUSTODIAN, account.asset), amount=units)
             par = cents_for(units, PRICE_PAR_MICROS)
             post_signed(book, book.internal_account(AccountKind.RESERVE), inventory, amount=par)
-            position = HousePosition(
+            position = InventoryPosition(
                 customer_id=book.customer_id,
                 closed_on=day,
                 cusip=bill.cusip,
@@ -61,7 +61,7 @@ def value_inventory(book: Book, ctx: Context, day: date) -> None:
         else:
             mark = ctx.market.mark(bill, at)
             value += cents_for(units, mark)
-            position = HousePosition(
+            position = InventoryPosition(
                 customer_id=book.customer_id, closed_on=day, cusip=bill.cusip, units=units, mark_micros=mark
             )
         book.draft.add(position)

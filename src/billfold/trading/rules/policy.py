@@ -77,12 +77,12 @@ def decide(
         else:
             rests.append((dv01(abs(each.need), each.maturity, today), each))
     if is_due:
-        for each in _above_house_dv01(rests, limits.max_house_dv01):
+        for each in _riskiest_above(rests, limits.max_house_dv01):
             decisions += _orders(each, limits, OrderCause.COVER_BY)
     return decisions
 
 
-def _above_house_dv01(rests: list[tuple[int, Position]], limit: int) -> Iterator[Position]:
+def _riskiest_above(rests: list[tuple[int, Position]], limit: int) -> Iterator[Position]:
     """Yield rests to cover, the largest risk first, until the others are within the limit."""
     total = sum(risk for risk, _ in rests)
     for risk, each in sorted(rests, key=lambda rest: (-rest[0], rest[1].cusip)):
