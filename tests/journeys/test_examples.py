@@ -162,8 +162,16 @@ def test_no_bank_process_holds_a_card_number_or_its_decryption_key(sandbox):
     assert len(bank) >= 4
     assert [pid for pid in bank if traces(memory_of(pid), secrets)] == []
     files = [path for path in sandbox.state.rglob("*") if path.is_file() and path.suffix not in {".key", ".pem"}]
-    assert [path for path in files if traces([path.read_bytes()], secrets)] == []
+    assert [path for path in files if traces([content_of(path)], secrets)] == []
     assert traces(asyncio.run(dump_of(sandbox)), secrets) == set()
+
+
+def content_of(path):
+    """Return what a file of the running sandbox holds; PostgreSQL removes some between listing and reading."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
 
 
 def read_physical_card(http):
