@@ -48,15 +48,21 @@ class PauseDesk(Command, frozen=True, kw_only=True):
 
 
 class ChangeOrder(Command, frozen=True, kw_only=True):
-    """Record that an order was sent, is worked, or has ended without being filled completely."""
+    """Record that an order was sent, is worked, or has ended without being filled completely.
+
+    `dealer` is the one to whom it goes over a session. What such a dealer says is `by_dealer`: without it, CANCELLED
+    only asks the dealer to cancel.
+    """
 
     reference_kinds = (Reference.DEALER_ORDER,)
-    audit = AuditedAction("order", lambda command: command.status.lower(), fields=("reason",))
+    audit = AuditedAction("order", lambda command: command.status.lower(), fields=("dealer", "reason"))
     needs_identifiers = False
 
     order_id: UUID
     status: OrderStatus
     reason: str | None = None
+    dealer: str | None = None
+    by_dealer: bool = False
 
 
 class RecordQuote(Command, frozen=True, kw_only=True):
@@ -70,6 +76,8 @@ class RecordQuote(Command, frozen=True, kw_only=True):
     dealer: str
     price_micros: int
     units: int
+    reference: str | None = None
+    valid_until: datetime | None = None
 
 
 class NewExecution(msgspec.Struct, frozen=True, kw_only=True):

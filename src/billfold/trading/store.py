@@ -22,7 +22,9 @@ _desks, _orders = Table(TradingDesk), Table(DealerOrder)
 _quotes, _executions = Table(Quote), Table(Execution)
 find_desk = _desks.find
 get_order = _orders.get
+find_order = _orders.find
 get_execution = _executions.get
+find_execution = _executions.find
 
 LIVE_IN_SQL = f"({', '.join(f'{each.value!r}' for each in sorted(LIVE))})"
 """The states of live orders, for an IN."""
@@ -181,6 +183,23 @@ async def list_ended_orders(conn: Db, bank_id: UUID, limit: int) -> list[DealerO
 async def list_executions(conn: Db, bank_id: UUID, limit: int) -> list[ReferencedExecution]:
     """Return the newest executions."""
     return [_referenced(row) for row in await conn.fetch(_NEWEST, bank_id, limit)]
+
+
+_NEWEST_OF = f"""
+WITH RECURSIVE line AS (
+  SELECT {_executions.columns()} FROM execution WHERE customer_id = $1 AND execution_id = $2
+  UNION ALL
+  SELECT {_executions.columns("e")} FROM execution e
+    JOIN line l ON e.customer_id = l.customer_id AND e.corrects = l.execution_id
+)
+SELECT {_executions.columns("l")} FROM line l
+ WHERE NOT EXISTS (SELECT FROM line c WHERE c.corrects = l.execution_id)
+"""
+
+
+async def find_newest_execution(conn: Db, bank_id: UUID, execution_id: UUID) -> Execution | None:
+    """Return an execution, or the row that has replaced it last."""
+    return await _executions.first(conn, _NEWEST_OF, bank_id, execution_id)
 
 
 async def list_quotes(conn: Db, bank_id: UUID, order_ids: Collection[UUID]) -> dict[UUID, list[Quote]]:

@@ -103,7 +103,11 @@ class TradingDesk(Row, frozen=True, kw_only=True):
 
 
 class DealerOrder(Row, frozen=True, kw_only=True):
-    """An order as stored. It is good for the business date on which it was decided."""
+    """An order as stored. It is good for the business date on which it was decided.
+
+    `dealer` has it over a session, for the reason in `taken_because`; without one it is worked by hand. `cancel_asked`
+    once the dealer is asked to cancel it.
+    """
 
     table = "dealer_order"
     key_column = "order_id"
@@ -126,6 +130,9 @@ class DealerOrder(Row, frozen=True, kw_only=True):
     business_date: date
     decided_at: datetime
     updated_at: datetime
+    dealer: str | None = None
+    taken_because: str | None = None
+    cancel_asked: bool = False
 
     @property
     def open_units(self) -> int:
@@ -134,7 +141,7 @@ class DealerOrder(Row, frozen=True, kw_only=True):
 
 
 class Quote(Row, frozen=True, kw_only=True):
-    """A dealer's price for an order."""
+    """A dealer's price for an order; `reference` is its id at the dealer, over a session."""
 
     table = "dealer_quote"
     key_column = "quote_id"
@@ -149,6 +156,7 @@ class Quote(Row, frozen=True, kw_only=True):
     units: int
     quoted_at: datetime
     expires_at: datetime
+    reference: str | None = None
 
 
 class Execution(Row, frozen=True, kw_only=True):

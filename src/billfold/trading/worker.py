@@ -1,7 +1,7 @@
 """Rounds of the desk: exposure is read, the policy decides, orders are placed, sent, and expired after their day.
 
-A round is submitted under the next number; of two processes with the same number one is refused. Dealers are worked by
-hand: to send an order is to put it on the list that people work from.
+A round is submitted under the next number; of two processes with the same number one is refused. Where dealers are
+worked by hand, to send an order is to put it on the list that people work from; over sessions `fix` sends it.
 """
 
 from datetime import date, datetime, timedelta
@@ -136,6 +136,9 @@ async def _place_scheduled(bank: Bank, now: datetime) -> None:
 
 
 async def _send_orders(bank: Bank) -> int:
+    """Put new orders on the list; with sessions those who keep them send the orders."""
+    if bank.settings.dealer_sessions:
+        return 0
     new = [each for each in await _live_orders(bank) if each.status == OrderStatus.NEW]
     for each in new:
         await _change(bank, each.order_id, OrderStatus.SENT, reason="on the list of the desk")

@@ -59,6 +59,7 @@ from billfold.reports.tax.worker import TaxFormMaker
 from billfold.screening.screening import run_screening_job
 from billfold.screening.types import DECIDED_JOB
 from billfold.team import approved_changes
+from billfold.trading.fix.worker import DealerSessions
 from billfold.trading.worker import DeskRounds
 from billfold.treasury.worker import WaitingCash
 from billfold.wiring.providers import archive_of, email_transport_of, webhook_client_of
@@ -140,6 +141,7 @@ async def run_worker(bank: Bank, stop: asyncio.Event) -> None:
         WaitingCash().invest,
         MovedSettlements().report,
         DeskRounds().run,
+        DealerSessions(),
         *file_receivers(),
         *withdrawal_senders(bank.ports[Chains]),
         *[make_reports] * PARALLEL,

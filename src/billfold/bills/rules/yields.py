@@ -46,3 +46,14 @@ def _compound_rate(price: Decimal, b: Decimal) -> Decimal:
     """Return the positive root of a*i^2 + b*i + c = 0, the Treasury's formula above 183 days."""
     a, c = b / 2 - Decimal("0.25"), (price - PRICE_PAR_MICROS) / price
     return ((b * b - 4 * a * c).sqrt() - b) / (2 * a)
+
+
+def price_from_investment_rate(rate_percent: Decimal, settles_on: date, maturity: date) -> int:
+    """Return the price in micro-dollars per $100 at an investment rate, half up: the inverse of `investment_rate`."""
+    days = (maturity - settles_on).days
+    if days <= 0:
+        return PRICE_PAR_MICROS
+    with localcontext(_CONTEXT):
+        b, rate = Decimal(days) / (year_after(settles_on) - settles_on).days, rate_percent / 100
+        a = b / 2 - Decimal("0.25") if days > SIMPLE_DAYS_MAX else Decimal(0)
+        return int((PRICE_PAR_MICROS / (1 + b * rate + a * rate * rate)).quantize(Decimal(1)))

@@ -1,12 +1,72 @@
 """The settings of the trading desk: its dealers and the limits of its policy."""
 
+import re
 from dataclasses import dataclass
 from datetime import time
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from billfold.platform.settings import kinds
-from billfold.platform.settings.kinds import setting
+from billfold.platform.settings.kinds import SettingType, setting
 
 _FACE = kinds.integer(100, 1_000_000_000_000, "dollars")
+_COMP_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+
+
+class PriceType(StrEnum):
+    """How a dealer quotes, tag 423 of FIX: price per $100, discount rate, or yield, both in percent."""
+
+    PRICE = "1"
+    DISCOUNT = "4"
+    YIELD = "9"
+
+
+_PRICE_TYPES = {"": PriceType.PRICE, **{f"/{each.name.lower()}": each for each in PriceType}}
+
+
+class DealerSession(NamedTuple):
+    """A dealer's session over FIX: the names of both sides, and the address. Over TLS unless `is_plain`."""
+
+    dealer: str
+    sender: str
+    target: str
+    host: str
+    port: int
+    price_type: PriceType
+    is_plain: bool
+
+    def __str__(self) -> str:
+        """Return it as it is written in the settings."""
+        scheme = "fix" if self.is_plain else "fixs"
+        own = f"{self.sender}:{self.target}"
+        return f"{self.dealer}={scheme}://{own}@{self.host}:{self.port}/{self.price_type.name.lower()}"
+
+
+def _session(raw: str) -> DealerSession:
+    dealer, _, address = raw.partition("=")
+    parts = urlsplit(address)
+    names = parts.username or "", parts.password or ""
+    if parts.scheme not in {"fix", "fixs"} or not all(map(_COMP_ID.fullmatch, names)) or parts.query or parts.fragment:
+        raise ValueError(raw)
+    price_type = _PRICE_TYPES.get(parts.path)
+    if price_type is None or not parts.hostname or not parts.port:
+        raise ValueError(raw)
+    return DealerSession(
+        kinds.DEALER.read(dealer),
+        *names,
+        kinds.HOST.read(parts.hostname),
+        parts.port,
+        price_type,
+        is_plain=parts.scheme == "fix",
+    )
+
+
+SESSION = SettingType(
+    "like citadel=fixs://OURS:THEIRS@fix.dealer.example:9876/price, with fixs (TLS) or fix and price, discount or yield",
+    _session,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +77,12 @@ class TradingDeskSettings:
         kinds.list_of(kinds.DEALER),
         "The dealers with whom the bank covers its trades. If unset, they are assumed to be filled at their price.",
         (),
+    )
+    dealer_sessions: tuple[DealerSession, ...] = setting(
+        kinds.list_of(SESSION), "The sessions over FIX with those dealers. People work the others by hand.", ()
+    )
+    dealer_trusted_ca: Path | None = setting(
+        kinds.PATH, "The certificates that sign those of dealers, if not those of the system.", None
     )
     desk_interval: int = setting(
         kinds.integer(1, 3600, "seconds"), "The time between two rounds of orders while the market trades.", 60

@@ -106,7 +106,17 @@ def find_conflicts(
     largest = values.get("desk_max_face", 50_000_000)
     if largest < 2 * values.get("desk_min_face", 100_000):
         found.append(SettingMistake(variable_name("desk_max_face"), str(largest), "at least twice the smallest order"))
+    found += _session_mistakes(values)
     return [mistake for mistake in found if not {mistake.name, mistake.name + FILE_SUFFIX} & reported]
+
+
+def _session_mistakes(values: Mapping[str, Any]) -> list[SettingMistake]:
+    names = [each.dealer for each in values.get("dealer_sessions", ())]
+    dealers = values.get("dealers", ())
+    if len(set(names)) == len(names) and set(names) <= set(dealers):
+        return []
+    expected = f"one session at most for each of {variable_name('dealers')}"
+    return [SettingMistake(variable_name("dealer_sessions"), format_setting(tuple(names)), expected)]
 
 
 def _tls_mistakes(values: Mapping[str, Any]) -> list[SettingMistake]:

@@ -71,10 +71,24 @@ def change_order(books: Books, cmd: ChangeOrder, ctx: Context) -> Outcome:
     order = find_order(book, cmd.order_id)
     if cmd.status in {OrderStatus.PARTIALLY_FILLED, OrderStatus.FILLED}:
         raise Refused("order-state", "Enter the execution: it changes the order.")
-    if cmd.status == OrderStatus.WORKING and order.row.filled_units:
-        raise Refused("order-state", "The order is filled in part.")
-    move(book, ctx, order, cmd.status, reason=cmd.reason)
-    return {"order_id": str(cmd.order_id), "status": cmd.status}
+    row, status = order.row, cmd.status
+    if status == OrderStatus.WORKING and row.filled_units:
+        if row.status != OrderStatus.UNKNOWN:
+            raise Refused("order-state", "The order is filled in part.")
+        status = OrderStatus.PARTIALLY_FILLED
+    if status == OrderStatus.CANCELLED and row.dealer and not cmd.by_dealer and row.status in LIVE:
+        book.change(DealerOrder, row.order_id, cancel_asked=True, updated_at=ctx.now)
+        asked = msgspec.structs.replace(row, cancel_asked=True, updated_at=ctx.now)
+        book.keep_fingerprint(asked)
+        book.put(book.referenced, row.order_id, order._replace(row=asked))
+        return {"order_id": str(cmd.order_id), "status": row.status}
+    if cmd.dealer:
+        require_dealer(ctx, cmd.dealer)
+        taken = {"dealer": cmd.dealer, "taken_because": cmd.reason}
+        book.change(DealerOrder, row.order_id, **taken)
+        order = order._replace(row=msgspec.structs.replace(row, **taken))
+    move(book, ctx, order, status, reason=cmd.reason)
+    return {"order_id": str(cmd.order_id), "status": status}
 
 
 @decides(RecordQuote)
@@ -85,6 +99,7 @@ def record_quote(books: Books, cmd: RecordQuote, ctx: Context) -> Outcome:
     if order.row.status not in LIVE:
         raise Refused("order-state", f"The order is {order.row.status}.")
     require_dealer(ctx, cmd.dealer)
+    expires_at = ctx.now + timedelta(seconds=ctx.terms.desk_quote_seconds)
     quote = Quote(
         customer_id=book.customer_id,
         quote_id=ctx.ids.next(),
@@ -93,7 +108,8 @@ def record_quote(books: Books, cmd: RecordQuote, ctx: Context) -> Outcome:
         price_micros=cmd.price_micros,
         units=cmd.units,
         quoted_at=ctx.now,
-        expires_at=ctx.now + timedelta(seconds=ctx.terms.desk_quote_seconds),
+        expires_at=min(expires_at, cmd.valid_until or expires_at),
+        reference=cmd.reference,
     )
     book.draft.add(quote)
     book.keep_fingerprint(quote)

@@ -1,0 +1,192 @@
+"""Sessions and messages in the database: a number moves only for the process that has the session."""
+
+from collections.abc import Collection, Sequence
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.platform.database.connection import Db, Pool
+from billfold.trading.fix.codec import Message
+from billfold.trading.fix.session import SESSION_TYPES, SentMessage
+
+
+class MessageStatus(StrEnum):
+    """HELD and REFUSED need a person. A HELD one is closed when its execution is booked, or like the others."""
+
+    SENT = "SENT"
+    NEW = "NEW"
+    DONE = "DONE"
+    HELD = "HELD"
+    REFUSED = "REFUSED"
+    CLOSED = "CLOSED"
+
+
+class StoredMessage(NamedTuple):
+    """A message as received or sent, its fields separated by `|`."""
+
+    message_id: UUID
+    dealer: str
+    seq: int
+    type: str
+    order_id: UUID | None
+    content: str
+    received_at: datetime
+    status: str
+    reason: str | None
+
+
+class SessionState(NamedTuple):
+    """A session for operators."""
+
+    dealer: str
+    session_day: date
+    next_in: int
+    next_out: int
+    is_on: bool
+    problem: str | None
+    changed_at: datetime
+
+
+class SessionLost(Exception):
+    """Another process has taken the session, or its numbers have moved: nothing was kept."""
+
+
+_TAKE = """
+INSERT INTO dealer_session AS s (dealer, owner_id, session_day, next_in, next_out, is_on, changed_at)
+VALUES ($1, $2, $3, 1, 1, false, $4)
+ON CONFLICT (dealer) DO UPDATE
+   SET owner_id = $2, is_on = false, changed_at = $4, session_day = $3,
+       next_in = CASE s.session_day WHEN $3 THEN s.next_in ELSE 1 END,
+       next_out = CASE s.session_day WHEN $3 THEN s.next_out ELSE 1 END
+RETURNING next_in, next_out
+"""
+_MOVE_IN = "UPDATE dealer_session SET next_in = $4 WHERE dealer = $1 AND owner_id = $2 AND next_in = $3 RETURNING 1"
+_MOVE_OUT = (
+    "UPDATE dealer_session SET next_out = $3 + 1 WHERE dealer = $1 AND owner_id = $2 AND next_out = $3 RETURNING 1"
+)
+_RESET = "UPDATE dealer_session SET next_in = 1, next_out = 1 WHERE dealer = $1 AND owner_id = $2 RETURNING 1"
+_KEEP = """
+WITH moved AS ({move})
+INSERT INTO dealer_message
+  (message_id, dealer, session_day, is_inbound, seq, type, order_id, content, received_at, status)
+SELECT {values} FROM moved RETURNING 1
+"""
+_KEEP_IN = _KEEP.format(move=_MOVE_IN, values="$5, $1, $6, true, $3, $7, NULL::uuid, $8, $9, 'NEW'")
+_KEEP_OUT = _KEEP.format(move=_MOVE_OUT, values="$4, $1, $5, false, $3, $6, $7::uuid, $8, $9, 'SENT'")
+_NOTE = "UPDATE dealer_session SET is_on = $3, problem = $4, changed_at = $5 WHERE dealer = $1 AND owner_id = $2"
+_SENT = """
+SELECT seq, type, content FROM dealer_message
+ WHERE dealer = $1 AND session_day = $2 AND NOT is_inbound AND seq BETWEEN $3 AND $4 ORDER BY received_at, seq
+"""
+_COLUMNS = "message_id, dealer, seq, type, order_id, content, received_at, status, reason"
+_NEW = f"SELECT {_COLUMNS} FROM dealer_message WHERE dealer = $1 AND status = 'NEW' ORDER BY received_at, seq"
+_OF_NUMBER = f"""
+SELECT {_COLUMNS} FROM dealer_message
+ WHERE dealer = $1 AND seq = $2 AND NOT is_inbound ORDER BY received_at DESC LIMIT 1
+"""
+_SETTLE = "UPDATE dealer_message SET status = $2, reason = $3, order_id = $4, reference = $5 WHERE message_id = $1"
+# What a person books under the reference of a held message closes it.
+OPEN_IN_SQL: Final = """
+status IN ('HELD', 'REFUSED') AND NOT (status = 'HELD' AND reference IS NOT NULL AND EXISTS (
+  SELECT FROM execution e WHERE e.dealer = dealer_message.dealer AND e.reference = dealer_message.reference))
+"""
+_OPEN = f"SELECT {_COLUMNS} FROM dealer_message WHERE {OPEN_IN_SQL} ORDER BY received_at LIMIT $1"
+_OF_ORDER = f"SELECT {_COLUMNS} FROM dealer_message WHERE order_id = $1 ORDER BY received_at, seq LIMIT $2"
+_CANCELS = "SELECT order_id FROM dealer_message WHERE type = 'F' AND order_id = ANY($1::uuid[])"
+_SESSIONS = """
+SELECT dealer, session_day, next_in, next_out, is_on, problem, changed_at FROM dealer_session ORDER BY dealer
+"""
+
+
+class DatabaseJournal:
+    """The journal of a session of a day that this process has taken."""
+
+    def __init__(self, pool: Pool, dealer: str, day: date, *, owner_id: UUID, numbers: tuple[int, int]) -> None:
+        self._pool, self._dealer, self._day, self._owner_id = pool, dealer, day, owner_id
+        self.next_in, self.next_out = numbers
+
+    @classmethod
+    async def take(cls, pool: Pool, dealer: str, day: date, owner_id: UUID) -> "DatabaseJournal":
+        """Take a session from whoever had it; on another day its numbers begin again."""
+        row = await pool.fetchrow(_TAKE, dealer, owner_id, day, wall_now())
+        assert row is not None
+        return cls(pool, dealer, day, owner_id=owner_id, numbers=(row["next_in"], row["next_out"]))
+
+    async def keep_out(self, kind: str, frame: bytes, *, about: str | None) -> None:
+        """Keep what is sent next. Raises SessionLost."""
+        named = self._dealer, self._owner_id, self.next_out
+        if kind in SESSION_TYPES:
+            await self._require(_MOVE_OUT, *named)
+        else:
+            text = frame.decode().replace("\x01", "|")
+            kept = ids.new(), self._day, kind, None if about is None else UUID(about), text, wall_now()
+            await self._require(_KEEP_OUT, *named, *kept)
+        self.next_out += 1
+
+    async def keep_in(self, message: Message, *, until: int) -> None:
+        """Keep a message that was received. Raises SessionLost."""
+        named = self._dealer, self._owner_id, self.next_in, until
+        if message.type in SESSION_TYPES:
+            await self._require(_MOVE_IN, *named)
+        else:
+            kept = ids.new(), self._day, message.type[:8], message.text.replace("\0", ""), wall_now()
+            await self._require(_KEEP_IN, *named, *kept)
+        self.next_in = until
+
+    async def reset(self) -> None:
+        """Begin both numbers at 1 again. Raises SessionLost."""
+        await self._require(_RESET, self._dealer, self._owner_id)
+        self.next_in = self.next_out = 1
+
+    async def list_sent(self, first: int, last: int) -> Sequence[SentMessage]:
+        """Return what was sent on this day, without messages about the session itself."""
+        return [SentMessage(*row) for row in await self._pool.fetch(_SENT, self._dealer, self._day, first, last)]
+
+    async def note(self, *, is_on: bool, problem: str | None = None) -> None:
+        """Note the state of the session for operators."""
+        await self._pool.execute(_NOTE, self._dealer, self._owner_id, is_on, problem, wall_now())
+
+    async def _require(self, sql: str, *values: object) -> None:
+        if await self._pool.fetchval(sql, *values) is None:
+            raise SessionLost(self._dealer)
+
+
+async def list_new(conn: Db, dealer: str) -> list[StoredMessage]:
+    """Return the messages of a dealer that are not booked, in their order."""
+    return [StoredMessage(*row) for row in await conn.fetch(_NEW, dealer)]
+
+
+async def find_sent(conn: Db, dealer: str, seq: int) -> StoredMessage | None:
+    """Return the newest message that was sent under a number."""
+    row = await conn.fetchrow(_OF_NUMBER, dealer, seq)
+    return row and StoredMessage(*row)
+
+
+async def settle(
+    conn: Db, message_id: UUID, status: MessageStatus, reason: str, *, order_id: UUID | None, reference: str | None
+) -> None:
+    """Note what became of a message, and what it is about."""
+    await conn.execute(_SETTLE, message_id, status, reason[:500] or None, order_id, reference)
+
+
+async def list_open(conn: Db, limit: int) -> list[StoredMessage]:
+    """Return the messages that a person has to see, oldest first."""
+    return [StoredMessage(*row) for row in await conn.fetch(_OPEN, limit)]
+
+
+async def list_of_order(conn: Db, order_id: UUID, limit: int) -> list[StoredMessage]:
+    """Return the messages about an order, oldest first."""
+    return [StoredMessage(*row) for row in await conn.fetch(_OF_ORDER, order_id, limit)]
+
+
+async def list_cancels(conn: Db, order_ids: Collection[UUID]) -> set[UUID]:
+    """Return those of the orders for which a cancel request was sent."""
+    return {row["order_id"] for row in await conn.fetch(_CANCELS, list(order_ids))}
+
+
+async def list_sessions(conn: Db) -> list[SessionState]:
+    """Return the sessions that there have been, by dealer."""
+    return [SessionState(*row) for row in await conn.fetch(_SESSIONS)]
