@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from itertools import zip_longest
 from pathlib import Path
@@ -47,9 +47,18 @@ _CREDENTIALS = ("username", "password", "shared_secret", "private_key", "kid")
 
 
 async def prepare_sandbox(
-    ground: CliContext, settings: Settings, dsn: str, *, card_port: int, report: StepReporter
+    ground: CliContext,
+    settings: Settings,
+    dsn: str,
+    *,
+    card_port: int,
+    shared: Mapping[str, str],
+    report: StepReporter,
 ) -> SandboxFile:
-    """Create the sandbox's partner, or find it; write `sandbox.json` and return it."""
+    """Create the sandbox's partner, or find it; write `sandbox.json` and return it.
+
+    `shared` are settings of this start that every process uses.
+    """
     async with ground.bank(settings, dsn) as bank:
         report("Making certificates")
         partners = {PARTNER, *(row.slug for row in await partner_store.list_partners(bank.pool))}
@@ -58,13 +67,15 @@ async def prepare_sandbox(
             raise CliError("A sandbox serves https itself.", "Unset BILLFOLD_BEHIND_PROXY.")
         report("Making a partner")
         previous = running_sandbox.read_sandbox_file(settings.state_dir)
-        saved_sandbox = await _new_sandbox_file(bank, previous, authority=tls.authority.resolve(), card_port=card_port)
+        saved_sandbox = await _new_sandbox_file(
+            bank, previous, authority=tls.authority.resolve(), card_port=card_port, shared=shared
+        )
     running_sandbox.write_sandbox_file(settings.state_dir, saved_sandbox)
     return saved_sandbox
 
 
 async def _new_sandbox_file(
-    bank: Bank, previous: SandboxFile | None, *, authority: Path, card_port: int
+    bank: Bank, previous: SandboxFile | None, *, authority: Path, card_port: int, shared: Mapping[str, str]
 ) -> SandboxFile:
     settings, known_ids = bank.settings, partner_ids(bank.seed, PARTNER)
     customer_id = known_ids.sandbox_customer_id
@@ -89,6 +100,7 @@ async def _new_sandbox_file(
         card_network=prepare_card_host(
             settings, processor_key(settings, bank.seed), trusted_ca=authority, port=card_port
         ),
+        settings=dict(shared),
         story=previous.story if previous else "none",
         pocket_ids=previous.pocket_ids if previous else (),
     )

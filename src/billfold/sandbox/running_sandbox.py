@@ -78,6 +78,8 @@ class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
     """Clients of the authorization server: one of each profile, and a service user."""
     card_network: CardNetwork | None = None
     """The ISO 8583 endpoint of the card processor; None in a file of an earlier release."""
+    settings: dict[str, str] = {}
+    """Settings of this start that every process of the sandbox uses, unless the environment has others."""
     story: StoryStage = "none"
     pocket_ids: tuple[UUID, ...] = ()
     """The Pockets of the story, the 4-week one first."""

@@ -33,7 +33,7 @@ from billfold.platform.database import embedded as database_embedded
 from billfold.platform.database.connection import connect, ensure_login
 from billfold.platform.database.embedded_programs import EmbeddedPostgresError
 from billfold.platform.database.pool import APP_ROLE
-from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings, declared_settings
 from billfold.platform.settings.validation import FILE_SUFFIX, variable_name
 from billfold.platform.telemetry.logs import log_as_configured
 from billfold.wiring import providers
@@ -124,19 +124,27 @@ class ExternalDatabase:
 
 
 class _Addresses(msgspec.Struct, frozen=True):
-    """The part of `sandbox.json` with the ports of the sandbox of a folder."""
+    """The part of `sandbox.json` with the ports and other settings of the sandbox of a folder."""
 
     base_url: str
     http_url: str
+    settings: dict[str, str] = {}
 
 
-def _ports_of(state_dir: Path) -> dict[str, Any]:
+def _settings_of(state_dir: Path) -> dict[str, Any]:
+    """Return the settings with which the sandbox of a folder was started."""
     try:
         found = msgspec.json.decode((state_dir / SANDBOX).read_bytes(), type=_Addresses)
         ports = {"port": urlsplit(found.base_url).port, "http_port": urlsplit(found.http_url).port}
+        shared = read_settings(found.settings)
     except (OSError, ValueError):  # missing or unreadable
         return {}
-    return {name: port for name, port in ports.items() if port}
+    return {**{name: port for name, port in ports.items() if port}, **shared}
+
+
+def read_settings(raw: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of settings as a person writes them. Raises ValueError."""
+    return {name: declared_settings()[name].kind.read_line(text) for name, text in raw.items()}
 
 
 class Wiring:
@@ -184,12 +192,24 @@ class Wiring:
         except KeyError:  # in a container a user may have no name
             return f"user {os.getuid()}"
 
+    def simulated_dealers(self, port: int) -> dict[str, str]:
+        """Return the settings of simulated dealers that listen on a port; none where BILLFOLD_DEALERS is in use."""
+        if variable_name("dealers") in self._environ:
+            return {}
+        from billfold.sandbox.dealers.launch import dealer_sessions  # noqa: PLC0415 - production does not import it
+
+        sessions = dealer_sessions(port)
+        return {
+            "dealers": ",".join(each.dealer for each in sessions),
+            "dealer_sessions": ",".join(map(str, sessions)),
+        }
+
     def settings(self) -> Settings:
         """Return the settings of the environment, in a sandbox with the ports that it was started with."""
         settings = self.configured()
         if settings.is_production:
             return settings
-        started = _ports_of(settings.state_dir)
+        started = _settings_of(settings.state_dir)
         return replace(settings, **{name: n for name, n in started.items() if variable_name(name) not in self._environ})
 
     @contextmanager
@@ -305,7 +325,16 @@ class Wiring:
             shutil.rmtree(folder)
         for name in (SANDBOX, "story.jsonl", "encryption.key", providers.SEALS):
             (state_dir / name).unlink(missing_ok=True)
-        for name in ("forks", "rails", "files", "mail", "card_processor", "crypto_signer", LOCAL_CHAINS.parent.name):
+        for name in (
+            "forks",
+            "rails",
+            "files",
+            "mail",
+            "card_processor",
+            "crypto_signer",
+            "dealers",
+            LOCAL_CHAINS.parent.name,
+        ):
             shutil.rmtree(state_dir / name, ignore_errors=True)
 
 

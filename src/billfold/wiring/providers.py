@@ -243,6 +243,7 @@ def copies_of(settings: Settings, dsn: str) -> BankCopies:
             "rails": rail_files_folder(settings),
             "files": settings.files_dir or state_dir / "files",
             "mail": state_dir / "mail",
+            "dealers": state_dir / "dealers",
         },
         files={
             "audit-seals.txt": settings.audit_seals or state_dir / SEALS,

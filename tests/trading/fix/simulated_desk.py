@@ -1,16 +1,15 @@
 """A bank whose dealers are the sandbox's, over sessions of FIX on this machine."""
 
 import asyncio
-import socket
 from contextlib import asynccontextmanager
 
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
-from billfold.platform.settings.trading_desk import DealerSession, PriceType
-from billfold.sandbox.dealers.books import ask_behavior, read_executions
-from billfold.sandbox.dealers.server import BANK, DEALERS, serve_dealers
+from billfold.sandbox.dealers.books import DEALERS, ask_behavior, read_executions
+from billfold.sandbox.dealers.launch import dealer_sessions, listen_to_bank
+from billfold.sandbox.dealers.server import serve_dealers
 from billfold.trading import store
 from billfold.trading.fix.store import list_open
 from billfold.trading.fix.worker import OrderRouter
@@ -74,12 +73,6 @@ class SimulatedDesk:
         return [each for name in DEALERS for each in read_executions(self.folder / name)]
 
 
-def sessions_at(port, price_type=PriceType.PRICE):
-    return tuple(
-        DealerSession(name, BANK, name.upper(), "127.0.0.1", port, price_type, is_plain=True) for name in DEALERS
-    )
-
-
 @asynccontextmanager
 async def running_dealers(folder, listener):
     """Serve the dealers on a socket for the duration of the block."""
@@ -92,18 +85,10 @@ async def running_dealers(folder, listener):
         await serving
 
 
-def listen():
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", 0))
-    listener.listen()
-    return listener
-
-
 @asynccontextmanager
 async def simulated_desk(dsn, folder, **settings):
-    listener = listen()
-    sessions = sessions_at(listener.getsockname()[1])
+    listener = listen_to_bank()
+    sessions = dealer_sessions(listener.getsockname()[1])
     bank = await open_bank(dsn, dealers=tuple(DEALERS), dealer_sessions=sessions, **settings)
     try:
         async with running_dealers(folder, listener):

@@ -2,9 +2,7 @@
 
 import pytest
 from tests.support.whole_bank import expect_clean
-from tests.trading.fix.simulated_desk import simulated_desk, until
-
-from billfold.sandbox.dealers.books import Behavior
+from tests.trading.fix.simulated_desk import simulated_desk
 
 
 @pytest.fixture

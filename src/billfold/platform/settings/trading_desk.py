@@ -64,7 +64,7 @@ def _session(raw: str) -> DealerSession:
 
 
 SESSION = SettingType(
-    "like citadel=fixs://OURS:THEIRS@fix.dealer.example:9876/price, with fixs (TLS) or fix and price, discount or yield",
+    "like citadel=fixs://OURS:THEIRS@fix.dealer.example:9876/price, or fix:// without TLS, discount or yield",
     _session,
 )
 

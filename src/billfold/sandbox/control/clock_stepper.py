@@ -23,6 +23,7 @@ from billfold.platform.clock import LATEST, ClockState, ClockTooFar, wall_now
 from billfold.platform.database.business_clock import read_clock, write_clock
 from billfold.platform.dates import ET, et_date, et_instant, iso_z
 from billfold.platform.errors import InvariantError, Refused, Unavailable
+from billfold.sandbox.dealers.launch import cover_and_wait
 
 _HELD_BILLS = "SELECT DISTINCT asset FROM account WHERE live AND kind = 'lot' AND credits > debits"
 _NEXT_TRADE = "SELECT min(settles_on) FROM trade WHERE settles_on > $1"
@@ -81,6 +82,7 @@ BANK_DAY = "house-day"
 
 _LOCK_TIMEOUT_SECONDS = 50.0
 _STOP_LOCK = 0x73746F70  # "stop": held shared by processes that want the walk to end
+_COVERED_BEFORE = timedelta(minutes=1)
 _REPEATS_MAX = 100  # at one instant; more means that due work is never completed
 
 
@@ -182,12 +184,21 @@ class ClockStepper:
             if repeats > _REPEATS_MAX:
                 raise InvariantError("Due work stays due although it was done repeatedly.", due=due)
             at = instant
+            await self._cover_before(instant)
             await self._set(instant)
             happened += await self._run_due_at(instant)
             if await self._is_stopped(instant):
                 raise ClockStopped(await self._now(), to)
         await self._set(to)
         return await self._status(happened)
+
+    async def _cover_before(self, instant: datetime) -> None:
+        """Cover the day's trades a minute before a close on the way, which the clock would jump over."""
+        now = await self._now()
+        closes = self._bank.calendars.closes_at(self._bank.calendars.business_date(now))
+        if self._bank.settings.dealer_sessions and now < closes <= instant:
+            await self._set(max(now, closes - _COVERED_BEFORE))
+            await cover_and_wait(self._bank)
 
     async def _run_due_at(self, instant: datetime) -> Counter[str]:
         """Do the work due by `instant`: customers first, then scheduled jobs, then the bank's day end."""

@@ -190,7 +190,7 @@ _SHIFT = """
 UPDATE bill_rate SET discount_milli = greatest(discount_milli + $2, 1), coupon_milli = greatest(coupon_milli + $2, 1)
  WHERE day > $1 AND day <= $1 + $3::int
 """
-CARD_PROCESSOR, LOCAL_CHAIN = "card processor", "local chain"
+CARD_PROCESSOR, LOCAL_CHAIN, DEALERS = "card processor", "local chain", "dealers"
 _ADDRESSES = (
     "base_url",
     "partner_url",
@@ -202,6 +202,7 @@ _ADDRESSES = (
     "auth_url",
     "customer_url",
     "card_network",
+    "settings",
 )
 
 
@@ -226,8 +227,8 @@ class RunningSandbox:
         self._saved = saved
 
     def without_counterparts(self) -> AbstractAsyncContextManager[None]:
-        """Stop the card processor and the local chain for the duration of the block."""
-        return self._supervisor.stopped_children(CARD_PROCESSOR, LOCAL_CHAIN)
+        """Stop the card processor, the local chain and the dealers for the duration of the block."""
+        return self._supervisor.stopped_children(CARD_PROCESSOR, LOCAL_CHAIN, DEALERS)
 
     async def upgrade(self, dsn: str) -> None:
         """Migrate a database of an earlier release to this one."""

@@ -1,15 +1,19 @@
 """The books of one simulated dealer, in a file of its own: sequence numbers, messages, orders and executions."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
 
 from billfold.trading.fix.codec import Message
 from billfold.trading.fix.session import SESSION_TYPES, SentMessage
+
+DEALERS: Final[Mapping[str, int]] = MappingProxyType({"harbor": 1, "northgate": 2})
+"""The dealers, and the spread of each in hundredths of a percent of the price."""
 
 
 class Behavior(StrEnum):

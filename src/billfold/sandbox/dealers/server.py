@@ -24,16 +24,14 @@ from billfold.platform.calendars import Calendars
 from billfold.platform.clock import wall_now
 from billfold.platform.money import PRICE_PAR_MICROS, cents_for
 from billfold.platform.telemetry.logs import configure_logging, logger
-from billfold.sandbox.dealers.books import Behavior, BookedOrder, DealerBooks, DealerExecution
+from billfold.sandbox.dealers.books import DEALERS, Behavior, BookedOrder, DealerBooks, DealerExecution
+from billfold.sandbox.dealers.launch import BANK_NAME
 from billfold.trading.fix.codec import LENGTH_MAX, Fields, Message, NotFix, decode, format_time, read_frame, read_time
 from billfold.trading.fix.messages import CANCEL, ExecType
 from billfold.trading.fix.session import Session, SessionEnded
 
 log = logger(__name__)
 
-BANK: Final = "BILLFOLD"
-DEALERS: Final[Mapping[str, int]] = {"harbor": 1, "northgate": 2}
-"""The dealers, and the spread of each in hundredths of a percent of the price."""
 SLOW_SECONDS: Final = 3.0
 _FAR_BPS: Final = 50
 _POLL_SECONDS: Final = 0.2
@@ -67,7 +65,7 @@ class SimulatedDealer:
             self._session.abort()
         self._see(first)
         session = Session(
-            (self.name.upper(), BANK),
+            (self.name.upper(), BANK_NAME),
             self.books,
             streams,
             now=self._clock,

@@ -21,6 +21,7 @@ _AREAS = {
     "counterparty-verification/": "counterparties",
     "crypto/": "crypto",
     "customers/": "customers",
+    "dealers/": "dealers",
     "fund/": "payments",
     "generate-card/": "cards",
     "pockets/": "customers",

@@ -213,6 +213,18 @@ class Story:
             {"portal_id": portals.at("items.0.id"), "amount_usdc": DEPOSIT_CENTS, "sender_name": SENDER},
         )
         self._payments(pocket)
+        self._cover()
+
+    def _cover(self) -> None:
+        """Let the bank buy what it has sold to its customer from its simulated dealers."""
+        response = self.client.post("/api/v1/sandbox/dealers/cover/")
+        for n in range(len(response.body["executions"])):
+            bought = {name: self._show(response, f"executions.{n}.{name}") for name in ("dealer", "cusip", "face")}
+            price, paid = (self._show(response, f"executions.{n}.{name}") for name in ("price", "amount.formatted"))
+            self._line(
+                f"The bank buys the bills from {bought['dealer']}, a simulated dealer, over FIX 4.4:"
+                f" ${bought['face']} of {bought['cusip']} at {price} for {paid}."
+            )
 
     def _ach(self, pocket: str) -> None:
         self.client.post(

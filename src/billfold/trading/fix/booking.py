@@ -151,9 +151,9 @@ class Booking:
             order_id=order.order_id,
             dealer=self._session.dealer,
             price_micros=self._read.price(price, self._session.price_type, bill, order.settles_on),
-            units=self._read.units(size) if size in self._fields else order.open_units,
+            units=self._read.units(size) if self._read.has(size) else order.open_units,
             reference=self._read.text(117),
-            valid_until=self._read.instant(62) if 62 in self._fields else None,
+            valid_until=self._read.instant(62) if self._read.has(62) else None,
         )
         return ""
 
@@ -240,7 +240,7 @@ class Booking:
 
     async def _status(self, order: DealerOrder) -> str:
         """Compare the dealer's answer to a status request with ours; fills that are missing come by themselves."""
-        said, filled = self._read.text(39), self._read.units(14) if 14 in self._fields else 0
+        said, filled = self._read.text(39), self._read.units(14) if self._read.has(14) else 0
         if filled > order.filled_units:
             raise Held(f"the dealer has filled {filled} units, {order.filled_units} are booked")
         status = _STATUSES.get(said)

@@ -79,24 +79,38 @@ class DealerLink:
             if day is None:
                 await asyncio.sleep(_WATCH_SECONDS)
                 continue
-            if await self._run_day(day):
-                delay = _RETRY_SECONDS
-            else:
-                delay = min(2 * delay, _RETRY_MAX_SECONDS)
-            await asyncio.sleep(delay)
+            delay = _RETRY_SECONDS if await self._run_day(day) else min(2 * delay, _RETRY_MAX_SECONDS)
+            if session_day(self._bank, await self._bank.now()) == day:
+                await asyncio.sleep(delay)
 
     async def _run_day(self, day: date) -> bool:
         """Run one connection; return whether it was logged on."""
         journal = await DatabaseJournal.take(self._bank.pool, self.dealer, day, self._owner_id)
         await self._book_all()
-        was_on, problem = False, None
+        problem = None
         try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                streams = await self._connect()
-            session = self._make(journal, streams)
+            await self._serve(journal, day)
+        except SessionEnded as ended:
+            problem = str(ended) if ended.needs_person or self._session is None else None
+        except (OSError, TimeoutError, EOFError, NotFix) as error:
+            problem = error_summary(error)
+        finally:
+            was_on, self._session = self._session is not None, None
+            if was_on:
+                self.off_since = monotonic()
+            await asyncio.shield(journal.note(is_on=False, problem=problem))
+        log.warning("dealer_session_off", dealer=self.dealer, reason=problem or "logged out")
+        return was_on
+
+    async def _serve(self, journal: DatabaseJournal, day: date) -> None:
+        """Connect, log on, and serve until the session ends."""
+        async with asyncio.timeout(CONNECT_SECONDS):
+            streams = await self._connect()
+        session = self._make(journal, streams)
+        try:
             async with asyncio.timeout(_LOGON_SECONDS):
                 await session.log_on()
-            self._session, was_on = session, True
+            self._session = session
             await journal.note(is_on=True)
             log.info("dealer_session_on", dealer=self.dealer, day=day)
             watching = asyncio.create_task(self._watch(session, day))
@@ -105,19 +119,8 @@ class DealerLink:
                 await session.run()
             finally:
                 watching.cancel()
-        except SessionEnded as ended:
-            problem = str(ended) if ended.needs_person or not was_on else None
-        except (OSError, TimeoutError, EOFError, NotFix, ssl.SSLError) as error:
-            problem = error_summary(error)
         finally:
-            if was_on:
-                self.off_since = monotonic()
-            if self._session:
-                self._session.abort()
-            self._session = None
-            await asyncio.shield(journal.note(is_on=False, problem=problem))
-        log.warning("dealer_session_off", dealer=self.dealer, reason=problem or "logged out")
-        return was_on
+            session.abort()
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         context = None

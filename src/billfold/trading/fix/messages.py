@@ -47,6 +47,10 @@ class Unreadable(Exception):
 class FieldReader:
     """Reads fields of a message. Raises Unreadable."""
 
+    def has(self, tag: int) -> bool:
+        """Tell whether a field is there."""
+        return tag in self._fields
+
     def __init__(self, fields: Mapping[int, str]) -> None:
         self._fields = fields
 

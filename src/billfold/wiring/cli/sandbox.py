@@ -35,7 +35,8 @@ from billfold.platform.telemetry.logs import configure_logging
 from billfold.sandbox.card_processor.launch import card_host_command, listen_to_network
 from billfold.sandbox.chain.launch import start_local_chain
 from billfold.sandbox.cli.control import group, run_task
-from billfold.sandbox.control.tasks import CARD_PROCESSOR, RunningSandbox, perform_tasks
+from billfold.sandbox.control.tasks import CARD_PROCESSOR, DEALERS, RunningSandbox, perform_tasks
+from billfold.sandbox.dealers.launch import dealers_command, listen_to_bank
 from billfold.sandbox.forks.copies import OPENING, BankCopies
 from billfold.sandbox.forks.lease import SANDBOX_LOCK
 from billfold.sandbox.line_process import environment_of_others
@@ -52,7 +53,7 @@ from billfold.sandbox.scenarios.player import SCENARIOS
 from billfold.sandbox.scenarios.story import RecordingClient, Story
 from billfold.wiring.cli.serve import check_ports, child_command_line, find_silent_port, start_https
 from billfold.wiring.cli.verify import print_report, verify_with_progress
-from billfold.wiring.cli_context import Wiring
+from billfold.wiring.cli_context import Wiring, read_settings
 
 UP_SECONDS = 60.0
 _POLL_SECONDS = 0.1
@@ -66,13 +67,14 @@ Port = Annotated[int | None, typer.Option(min=1, max=65_535)]
 
 
 class _Start(NamedTuple):
-    """One start of the sandbox. `changes` are the settings that the command line overrides."""
+    """One start of the sandbox. `changes` are the settings that the command line and the simulated dealers override."""
 
     context: Wiring
     settings: Settings
     database: Database
     step: _StepTimer
     changes: Mapping[str, object]
+    dealers: socket.socket | None
     play_story: bool
     exit_after_story: bool
 
@@ -117,7 +119,8 @@ class _Start(NamedTuple):
         await with_connection(database.owner_dsn, lambda conn: runner.up(conn, step))
         step("Initializing the bank")
         await context.initialize_database(settings, database.owner_dsn)
-        return await prepare_sandbox(context, settings, database.dsn, card_port=card_port, report=step)
+        shared = {name: str(self.changes[name]) for name in ("dealers", "dealer_sessions") if name in self.changes}
+        return await prepare_sandbox(context, settings, database.dsn, card_port=card_port, shared=shared, report=step)
 
     async def _start_processes(self, supervisor: Supervisor, listener: socket.socket) -> str:
         """Start every process of the sandbox; write the address of its chain."""
@@ -133,6 +136,9 @@ class _Start(NamedTuple):
         await supervisor.start(
             CARD_PROCESSOR, host, logs / "card_processor.log", environment=outside, listener=listener
         )
+        if self.dealers is not None:
+            command = dealers_command(self.settings)
+            await supervisor.start(DEALERS, command, logs / "dealers.log", environment=outside, listener=self.dealers)
         return chain
 
     async def _play_story_once(self, copies: BankCopies, saved: SandboxFile) -> SandboxFile:
@@ -185,8 +191,15 @@ def sandbox(
             _reset(context, settings)
         try:
             step("Starting the database")
-            with context.database(settings, step) as database, listen_to_network(settings) as listener:
-                start = _Start(context, settings, database, step, changes, not no_story, exit_after_story)
+            with (
+                context.database(settings, step) as database,
+                listen_to_network(settings) as listener,
+                listen_to_bank() as to_dealers,
+            ):
+                simulated = context.simulated_dealers(to_dealers.getsockname()[1])
+                settings, changes = replace(settings, **read_settings(simulated)), {**changes, **simulated}
+                dealers = to_dealers if simulated else None
+                start = _Start(context, settings, database, step, changes, dealers, not no_story, exit_after_story)
                 asyncio.run(start.run(listener))
         finally:
             step.end()
