@@ -25,6 +25,7 @@ from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import format_eastern
 from billfold.platform.settings.settings import Settings
 from billfold.reports.proofs.roots.store import find_root, list_refusals
+from billfold.trading.fix.store import OPEN_IN_SQL
 
 
 class HealthCheck(NamedTuple):
@@ -143,17 +144,24 @@ def _refused_files(refused: Sequence[RailFile]) -> HealthCheck:
     return HealthCheck("rail files", found, step)
 
 
-_DESK = """
-SELECT (SELECT count(*) FROM dealer_order WHERE status = 'UNKNOWN'), (SELECT reason FROM trading_desk WHERE paused)
+_DESK = f"""
+SELECT (SELECT count(*) FROM dealer_order WHERE status = 'UNKNOWN'), (SELECT reason FROM trading_desk WHERE paused),
+       (SELECT count(*) FROM dealer_message WHERE {OPEN_IN_SQL}),
+       (SELECT string_agg(dealer || ': ' || problem, '; ' ORDER BY dealer) FROM dealer_session WHERE problem IS NOT NULL)
 """
 
 
 async def _trading_desk(conn: Connection) -> HealthCheck:
-    """Check for orders that need a person, and for a paused desk."""
-    unknown, paused = await conn.fetchrow(_DESK) or (0, None)
+    """Check for orders and messages that need a person, for sessions that fail, and for a paused desk."""
+    unknown, paused, messages, failing = await conn.fetchrow(_DESK) or (0, None, 0, None)
     if unknown:
         step = "Ask the dealers, then `billfold desk report` or `billfold desk enter`."
         return HealthCheck("trading desk", f"{unknown} orders whose dealer does not answer", step)
+    if messages:
+        found = f"{messages} messages of dealers were held or refused"
+        return HealthCheck("trading desk", found, "See why: `billfold desk messages`.")
+    if failing:
+        return HealthCheck("trading desk", f"a session fails: {failing}", "Call the dealer; work its orders by hand.")
     step = "Resume it: `billfold desk resume`." if paused else ""
     return HealthCheck("trading desk", f"paused: {paused}" if paused else "running", step)
 

@@ -15,6 +15,7 @@ from billfold.platform.database.connection import Connection
 from billfold.platform.dates import ET, et_instant
 from billfold.platform.telemetry import metrics
 from billfold.platform.telemetry.tracing import start_tracing, tracing
+from billfold.trading.fix.store import OPEN_IN_SQL
 from billfold.trading.store import LIVE_IN_SQL
 from billfold.trading.types import OrderStatus
 

@@ -18,6 +18,7 @@ from billfold.platform.dates import format_eastern
 from billfold.platform.money import format_price, format_usd
 from billfold.trading import decisions, store
 from billfold.trading.blotter import COLUMNS, OpenOrders, number_of, read_blotter, read_execution
+from billfold.trading.fix.store import list_of_order, list_open, list_sessions
 from billfold.trading.overview import read_overview
 from billfold.trading.types import OrderStatus
 
@@ -122,7 +123,54 @@ async def pause(bank: Bank, *, reason: Reason) -> str:
     return "The trading desk is paused."
 
 
-@group.command("resume --reason 'Dealers answer again'")
+@group.table(
+    "sessions",
+    columns=("dealer", "state", "since", "session day", "next in>", "next out>", "problem"),
+    empty="No dealer has had a session.",
+)
+async def sessions(bank: Bank) -> Iterable[Row]:
+    """List the sessions with dealers over FIX: whether each is on, its sequence numbers and its last problem."""
+    return [
+        (
+            *(each.dealer, "on" if each.is_on else "off", each.changed_at, each.session_day),
+            *(each.next_in, each.next_out, each.problem),
+        )
+        for each in await list_sessions(bank.pool)
+    ]
+
+
+@group.table(
+    "messages",
+    "messages --order " + EXAMPLE_ID,
+    columns=("message", "received", "dealer", "type", "status", "reason", "content"),
+    empty="No message waits for a person.",
+)
+async def messages(
+    bank: Bank,
+    *,
+    order_id: Annotated[UUID | None, typer.Option("--order", help="All messages about this order.")] = None,
+) -> Iterable[Row]:
+    """List the messages of dealers that a person has to see: held, because they contradict the books, or refused."""
+    found = await (list_of_order(bank.pool, order_id, _SHOWN) if order_id else list_open(bank.pool, _SHOWN))
+    return [
+        (each.message_id, each.received_at, each.dealer, each.type, each.status, each.reason, each.content)
+        for each in found
+    ]
+
+
+@group.command(f"close-message {EXAMPLE_ID} --reason 'Booked by hand as T-1041'")
+async def close_message(
+    bank: Bank,
+    message_id: Annotated[UUID, typer.Argument(help="The message's id, from `billfold desk messages`.")],
+    *,
+    reason: Reason,
+) -> str:
+    """Note that a message was seen and what was done about it. It books nothing: enter the execution for that."""
+    await decisions.close_message(bank, message_id, reason=reason, by=_operator(bank))
+    return "The message is CLOSED."
+
+
+@group.command("cover" --reason 'Dealers answer again'")
 async def resume(bank: Bank, *, reason: Reason) -> str:
     """Resume the desk."""
     await decisions.pause(bank, paused=False, reason=reason, by=_operator(bank))
@@ -138,9 +186,11 @@ async def cover(bank: Bank, *, cusip: Annotated[str | None, typer.Option(help="O
 
 @group.command(f"cancel {EXAMPLE_ID} --reason 'Price moved away'")
 async def cancel(bank: Bank, order_id: OrderId, *, reason: Reason) -> str:
-    """Cancel an order. What of it is filled stays."""
-    await decisions.change_order(bank, order_id, OrderStatus.CANCELLED, reason=reason, by=_operator(bank))
-    return "The order is CANCELLED."
+    """Cancel an order, or ask the dealer who has it over a session to. What of it is filled stays."""
+    by = _operator(bank)
+    outcome = await decisions.change_order(bank, order_id, OrderStatus.CANCELLED, reason=reason, by=by)
+    is_over = outcome["status"] == OrderStatus.CANCELLED
+    return "The order is CANCELLED." if is_over else "Its dealer is asked to cancel the order."
 
 
 @group.command(f"report {EXAMPLE_ID} WORKING --reason 'Called, 10:31'")

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.audit.record import audited
 from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.store import FreezeProposal
 from billfold.identity.operators import Operator, Power
@@ -18,6 +19,7 @@ from billfold.ledger.commands import Command, Outcome
 from billfold.ledger.dry_run import dry_run
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform import ids
+from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.money import format_price, format_usd
@@ -30,6 +32,7 @@ from billfold.trading.commands import (
     RecordQuote,
     execution_id_of,
 )
+from billfold.trading.fix.store import close_open_message
 from billfold.trading.rules.executions import flags_of
 from billfold.trading.store import get_execution, load_orders
 from billfold.trading.types import OrderStatus, sign_of
@@ -80,6 +83,18 @@ async def _submit(
     customers = (bank_customer_id(bank.seed),)
     who: dict[str, Any] = {"caller": "operator", "key": ids.new(), "customers": customers, "origin": by.origin}
     return (await bank.engine.submit(kind(**who, references=references, **fields))).outcome
+
+
+async def close_message(bank: Bank, message_id: UUID, *, reason: str, by: Operator) -> None:
+    """Note that a person has seen a message that is held or refused; nothing is booked. Raises NotFound, InvalidInput."""
+    by.require(Power.MOVE_MONEY)
+    _check_reason(reason)
+    named: dict[str, Any] = {"resource": ("dealer_message", message_id), "details": {"reason": reason.strip()}}
+    bank_id, now = bank_customer_id(bank.seed), wall_now()
+    async with audited(
+        bank.pool, bank.vault, bank_id, by.origin, "dealer_message.closed", **named, now=now
+    ) as audited_action:
+        await close_open_message(audited_action.conn, message_id)
 
 
 class RefusedExecution(NamedTuple):

@@ -32,9 +32,9 @@ class SimulatedDesk:
         self.bank_id = bank_customer_id(bank.seed)
 
     @asynccontextmanager
-    async def routing(self):
+    async def routing(self, **seconds):
         """Keep the sessions for the duration of the block."""
-        task = asyncio.create_task(OrderRouter(self.bank).run())
+        task = asyncio.create_task(OrderRouter(self.bank, **seconds).run())
         try:
             yield task
         finally:

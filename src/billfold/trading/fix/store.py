@@ -9,6 +9,7 @@ from uuid import UUID
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Db, Pool
+from billfold.platform.errors import NotFound
 from billfold.trading.fix.codec import Message
 from billfold.trading.fix.session import SESSION_TYPES, SentMessage
 
@@ -94,6 +95,9 @@ status IN ('HELD', 'REFUSED') AND NOT (status = 'HELD' AND reference IS NOT NULL
   SELECT FROM execution e WHERE e.dealer = dealer_message.dealer AND e.reference = dealer_message.reference))
 """
 _OPEN = f"SELECT {_COLUMNS} FROM dealer_message WHERE {OPEN_IN_SQL} ORDER BY received_at LIMIT $1"
+_CLOSE = """
+UPDATE dealer_message SET status = 'CLOSED' WHERE message_id = $1 AND status IN ('HELD', 'REFUSED') RETURNING 1
+"""
 _OF_ORDER = f"SELECT {_COLUMNS} FROM dealer_message WHERE order_id = $1 ORDER BY received_at, seq LIMIT $2"
 _CANCELS = "SELECT order_id FROM dealer_message WHERE type = 'F' AND order_id = ANY($1::uuid[])"
 _SESSIONS = """
@@ -175,6 +179,12 @@ async def settle(
 async def list_open(conn: Db, limit: int) -> list[StoredMessage]:
     """Return the messages that a person has to see, oldest first."""
     return [StoredMessage(*row) for row in await conn.fetch(_OPEN, limit)]
+
+
+async def close_open_message(conn: Db, message_id: UUID) -> None:
+    """Close a message that a person has seen. Raises NotFound unless it is held or refused."""
+    if await conn.fetchval(_CLOSE, message_id) is None:
+        raise NotFound(f"No message {message_id} waits for a person.")
 
 
 async def list_of_order(conn: Db, order_id: UUID, limit: int) -> list[StoredMessage]:

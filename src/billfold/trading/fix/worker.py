@@ -51,8 +51,11 @@ class _Inquiry:
 class OrderRouter:
     """Sends the orders of a bank to its dealers, and asks about those that nobody answers."""
 
-    def __init__(self, bank: Bank) -> None:
+    def __init__(
+        self, bank: Bank, *, answer_seconds: float = ANSWER_SECONDS, tick_seconds: float = _TICK_SECONDS
+    ) -> None:
         self._bank, self._bank_id = bank, bank_customer_id(bank.seed)
+        self._answer_seconds, self._tick_seconds = answer_seconds, tick_seconds
         owner_id = ids.new()
         hooks = {"on_booked": self._booked, "on_open": self._opened}
         self._links = {
@@ -80,7 +83,7 @@ class OrderRouter:
     async def _route_all(self) -> None:
         while True:
             await self.route()
-            await asyncio.sleep(_TICK_SECONDS)
+            await asyncio.sleep(self._tick_seconds)
 
     async def route(self) -> None:
         """Do what is due for each live order."""
@@ -107,7 +110,7 @@ class OrderRouter:
         links = [each for each in self._links.values() if each.is_on]
         wanted = self._bank.settings.desk_quotes_wanted
         if not links:
-            if monotonic() - since > ANSWER_SECONDS:
+            if monotonic() - since > self._answer_seconds:
                 reason = "on the list of the desk: no dealer's session is on"
                 await self._change(order, OrderStatus.SENT, reason)
             return
@@ -150,7 +153,7 @@ class OrderRouter:
         """Commit the order as sent, then send it: once."""
         if not link.is_on or not await self._change(order, OrderStatus.SENT, reason[:500], dealer=link.dealer):
             return
-        self._answer_by[order.order_id] = monotonic() + ANSWER_SECONDS
+        self._answer_by[order.order_id] = monotonic() + self._answer_seconds
         body = messages.new_order(
             order,
             self._bank.market.bill(order.cusip),
@@ -170,13 +173,13 @@ class OrderRouter:
         """Ask about an order that is not answered; it becomes UNKNOWN if that is not answered either."""
         order_id, bill = order.order_id, self._bank.market.bill(order.cusip)
         if not link.is_on:
-            if order.status in _WITH_A_DEALER and monotonic() - link.off_since > ANSWER_SECONDS:
+            if order.status in _WITH_A_DEALER and monotonic() - link.off_since > self._answer_seconds:
                 await self._change(order, OrderStatus.UNKNOWN, "the session with the dealer is lost")
             return
         if needs_cancel:
             await link.send("F", messages.cancel_request(order, bill, await self._bank.now()), about=order_id)
         if order.status == OrderStatus.SENT:
-            self._answer_by.setdefault(order_id, monotonic() + ANSWER_SECONDS)
+            self._answer_by.setdefault(order_id, monotonic() + self._answer_seconds)
         if monotonic() < self._answer_by.get(order_id, float("inf")):
             return
         if order_id not in self._asked:
@@ -187,7 +190,7 @@ class OrderRouter:
 
     async def _ask_status(self, order: DealerOrder, link: DealerLink) -> None:
         self._asked.add(order.order_id)
-        self._answer_by[order.order_id] = monotonic() + ANSWER_SECONDS
+        self._answer_by[order.order_id] = monotonic() + self._answer_seconds
         body = messages.status_request(order, self._bank.market.bill(order.cusip))
         await link.send("H", body, about=order.order_id)
 

@@ -6,6 +6,7 @@ from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.trading import decisions, store
 from billfold.trading.blotter import OpenOrders, number_of, read_blotter, read_execution
+from billfold.trading.fix.store import list_of_order, list_open, list_sessions
 from billfold.trading.overview import read_overview
 from billfold.trading.rules.policy import rank_quotes
 from billfold.trading.types import LIVE, OrderStatus
@@ -19,7 +20,7 @@ from billfold.web.page_context import (
     shown_again,
 )
 
-_EXECUTIONS_MAX, _ENDED_MAX = 50, 20
+_EXECUTIONS_MAX, _ENDED_MAX, _MESSAGES_MAX = 50, 20, 50
 _CENTS_OF_A_UNIT, _MICROS = 100_00, 1_000_000
 _REPORTS = tuple(
     map(
@@ -39,6 +40,8 @@ async def _show_desk(operator: BankPage, wrong: FormError = "", **more: object) 
         dealers=bank.settings.dealers,
         ended=await store.list_ended_orders(bank.pool, bank_id, _ENDED_MAX),
         executions=await store.list_executions(bank.pool, bank_id, _EXECUTIONS_MAX),
+        sessions=await list_sessions(bank.pool),
+        messages=await list_open(bank.pool, _MESSAGES_MAX),
         given=operator.page.form if wrong else {},
         **{"refused": [], **more},
     )
@@ -53,13 +56,16 @@ async def show_desk(operator: InBank) -> PageResponse:
 @post("/bank/desk", opt=RECENT_AUTHENTICATION)
 @shown_again(_show_desk)
 async def work_desk(operator: InBank) -> PageResponse:
-    """Pause or resume the desk, or place orders now for everything that is not covered."""
+    """Pause or resume the desk, place orders now for everything that is not covered, or close a message."""
     form, bank = operator.page.form, operator.bank
     verb = form.get("decision", "")
     if verb == "cover":
         await decisions.cover_now(bank, cusip=form.get("cusip") or None, by=operator.by)
     elif verb in {"pause", "resume"}:
         await decisions.pause(bank, paused=verb == "pause", reason=form.get("reason", ""), by=operator.by)
+    elif verb == "close-message":
+        wanted = path_id(form.get("message", ""))
+        await decisions.close_message(bank, wanted, reason=form.get("reason", ""), by=operator.by)
     else:
         raise InvalidInput.at("decision", msg="must be chosen")
     return redirect("/bank/desk", done="saved")
@@ -92,6 +98,7 @@ async def _show_order(operator: BankPage, order_id: str, wrong: FormError = "") 
         wrong=wrong,
         order=order,
         is_live=order.status in LIVE,
+        messages=await list_of_order(bank.pool, order.order_id, _MESSAGES_MAX),
         quotes=rank_quotes(quotes, order.side, order.open_units, limit_micros=order.limit_micros, at=now),
         dealers=bank.settings.dealers,
         reports=_REPORTS,

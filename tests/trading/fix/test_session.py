@@ -1,0 +1,326 @@
+"""Messages and sessions against a dealer whose every byte a test chooses."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from uuid import uuid4
+
+import pytest
+from tests.support.whole_bank import close_bank, expect_clean, open_bank
+from tests.trading.fix.simulated_desk import SimulatedDesk, until
+from tests.trading.memory_desk import MARKET
+
+from billfold.bills.rules.yields import investment_rate, price_from_investment_rate
+from billfold.platform.money import cents_for
+from billfold.platform.settings.trading_desk import SESSION, DealerSession, PriceType
+from billfold.trading.fix.codec import Garbled, NotFix, decode, encode, read_frame
+from billfold.trading.fix.messages import price_text
+from billfold.trading.fix.store import list_of_order, list_sessions
+from billfold.trading.types import Side
+
+HEADER = [(49, "DEALER"), (56, "BANK"), (34, 7), (52, "20250602-13:00:00.000")]
+
+
+def test_a_message_is_read_as_it_was_written_and_a_damaged_one_is_not():
+    frame = encode("0", HEADER, [(112, "a=b"), (58, None)])
+    message = decode(frame)
+    assert (message.type, message.seq, message.fields[112], 58 in message.fields) == ("0", 7, "a=b", False)
+    with pytest.raises(Garbled):
+        decode(frame.replace(b"a=b", b"a=c"))
+    assert decode(encode("0", HEADER, [(112, "")])).fault == "'112=' is no field"
+
+
+@pytest.mark.parametrize("content", [b"GET / HTTP/1.1\x01\x01", b"8=FIX.4.2\x019=5\x01", b"8=FIX.4.4\x019=999999\x01"])
+async def test_bytes_that_are_no_message_end_the_connection(content):
+    reader = asyncio.StreamReader()
+    reader.feed_data(content)
+    with pytest.raises(NotFix):
+        await read_frame(reader)
+
+
+@pytest.mark.parametrize("kind", PriceType)
+@pytest.mark.parametrize("side", Side)
+def test_a_limit_in_the_dealers_price_type_is_never_worse_than_ours(kind, side):
+    bill, settles_on = MARKET.on_the_run(26, date(2025, 6, 2)), date(2025, 6, 3)
+    sign = 1 if side == Side.BUY else -1
+    for micros in range(97_900_000, 97_910_000, 731):
+        raw = price_text(micros, kind, bill, settles_on, side)
+        if kind == PriceType.PRICE:
+            assert Decimal(raw) * 1_000_000 == micros
+            continue
+        days = (bill.maturity - settles_on).days
+        back = (
+            round(100_000_000 - Decimal(raw) * 1_000_000 * days / 360)
+            if kind == PriceType.DISCOUNT
+            else price_from_investment_rate(Decimal(raw), settles_on, bill.maturity)
+        )
+        assert 0 <= sign * (micros - back) <= 12 * days
+
+
+def test_a_price_is_that_of_its_own_yield():
+    for days in (date(2025, 7, 1), date(2025, 12, 2), date(2025, 12, 30), date(2026, 5, 28)):
+        rate = investment_rate(97_000_000, date(2025, 6, 3), days)
+        assert investment_rate(price_from_investment_rate(rate, date(2025, 6, 3), days), date(2025, 6, 3), days) == rate
+
+
+def test_a_session_is_written_as_it_is_read():
+    text = "citadel=fixs://BANKUS33:CITADEL@fix.citadel.example:9876/discount"
+    session = SESSION.read(text)
+    assert str(session) == text
+    assert (session.price_type, session.is_plain, session.sender) == (PriceType.DISCOUNT, False, "BANKUS33")
+
+
+class ScriptedDealer:
+    """Answers logons, status requests and logouts; everything else is what a test sends."""
+
+    def __init__(self):
+        self.received, self.next_out, self.writer = [], 1, None
+        self.says_to_logon = None
+
+    async def accept(self, reader, writer):
+        self.writer = writer
+        try:
+            while True:
+                message = decode(await read_frame(reader))
+                self.received.append(message)
+                if message.type == "A":
+                    if message.fields.get(141) == "Y":
+                        self.next_out = 1
+                    await self.send("A", [(98, 0), (108, 30)])
+                elif message.type == "5":
+                    await self.send("5", [])
+                    return
+        except (EOFError, OSError):
+            return
+        finally:
+            writer.transport.abort()
+
+    async def send(self, kind, body, *, seq=None, extra=(), sender="DEALER"):
+        number = seq or self.next_out
+        self.next_out = self.next_out if seq else number + 1
+        header = [(49, sender), (56, "BANK"), (34, number), *extra, (52, "20250602-13:00:00.000")]
+        self.writer.write(encode(kind, header, body))
+        await self.writer.drain()
+
+    def of_type(self, kind):
+        return [each for each in self.received if each.type == kind]
+
+
+@asynccontextmanager
+async def scripted_desk(dsn, **settings):
+    dealer = ScriptedDealer()
+    server = await asyncio.start_server(dealer.accept, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    session = DealerSession("citadel", "BANK", "DEALER", "127.0.0.1", port, PriceType.PRICE, is_plain=True)
+    bank = await open_bank(dsn, dealers=("citadel",), dealer_sessions=(session,), **settings)
+    desk = SimulatedDesk(bank, None)
+    try:
+        async with desk.routing():
+
+            async def is_on():
+                return any(each.is_on for each in await list_sessions(bank.pool))
+
+            await until(is_on)
+            yield desk, dealer
+    finally:
+        server.close()
+        await close_bank(bank)
+
+
+@pytest.fixture
+async def scripted(bank_dsn):
+    async with scripted_desk(bank_dsn) as opened:
+        yield opened
+
+
+@pytest.fixture
+def bank(scripted):
+    return scripted[0].bank
+
+
+@pytest.fixture
+async def order(scripted, new_holder):
+    """An order that the dealer has received."""
+    desk, dealer = scripted
+    await (await new_holder()).deposit(250_000_00)
+    [order] = await desk.place()
+
+    async def arrived():
+        return dealer.of_type("D")
+
+    await until(arrived)
+    return await desk.order(order.order_id)
+
+
+def fill_of(order, *, reference="T-1", units=None, **changes):
+    """Return the report of a fill; `changes` are tags like t118."""
+    units, price = units or order.units, order.mark_micros
+    money = cents_for(units, price)
+    amount = f"{money // 100}.{money % 100:02}"
+    fields = {11: order.order_id, 17: reference, 150: "F", 39: "2", 48: order.cusip, 54: "1", 32: units * 100}
+    fields |= {31: f"{price / 1e6:.6f}", 118: amount, 381: amount, 60: "20250602-13:00:00.000", 151: 0, 14: units * 100}
+    return list((fields | {int(name[1:]): value for name, value in changes.items()}).items())
+
+
+async def seen(desk, count):
+    """Wait for a number of messages that a person has to see; return them."""
+
+    async def enough():
+        found = await desk.open_messages()
+        return found if len(found) >= count else None
+
+    return await until(enough)
+
+
+async def test_the_next_message_goes_on_after_those_that_make_no_sense(scripted, order):
+    desk, dealer = scripted
+    await dealer.send("8", [(11, uuid4()), *fill_of(order)[1:]])
+    await dealer.send("8", fill_of(order, t150="H", t19="T-404", t17="B-1"))
+    await dealer.send("8", [(11, "12"), (150, "F")])
+    await dealer.send("UZZ", [(58, "a type of their own")])
+    await dealer.send("j", [(45, 4711), (372, "D"), (380, 0)])
+    await dealer.send("8", fill_of(order))
+    await desk.reaches(order, "FILLED")
+    found = await seen(desk, 5)
+    assert [(each.type, each.status) for each in found] == [
+        *[("8", "REFUSED")] * 3,
+        ("UZZ", "REFUSED"),
+        ("j", "REFUSED"),
+    ]
+    assert "no such order" in found[0].reason
+    assert "T-404" in found[1].reason
+    rejected = [(each.fields[372], each.fields[380]) for each in dealer.of_type("j")]
+    assert rejected == [("8", "0"), ("8", "0"), ("8", "0"), ("UZZ", "3")]
+    await expect_clean(desk.bank)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"t118": "1.00", "t381": "1.00"},
+        {"t381": "1.00"},
+        {"t118": "NaN"},
+        {"t32": "250050"},
+        {"t48": "912797XX1"},
+        {"t54": "2"},
+        {"t64": "20250607"},
+        {"t60": "20250602-14:00:00"},
+    ],
+)
+async def test_a_fill_that_contradicts_its_order_is_held_and_the_order_unknown(scripted, order, changes):
+    desk, dealer = scripted
+    await dealer.send("8", fill_of(order, **changes))
+    [held] = await seen(desk, 1)
+    assert held.status == "HELD"
+    await desk.reaches(order, "UNKNOWN")
+    await dealer.send("8", fill_of(order, reference="T-2"))
+    await desk.reaches(order, "FILLED")
+    assert [each.message_id for each in await desk.open_messages()] == [held.message_id]
+    await expect_clean(desk.bank)
+
+
+async def test_the_same_reference_with_other_values_is_held(scripted, order):
+    desk, dealer = scripted
+    await dealer.send("8", fill_of(order, units=100, t39="1"))
+    await dealer.send("8", fill_of(order, units=200, t39="1"))
+    [held] = await seen(desk, 1)
+    assert (held.status, "other values" in held.reason) == ("HELD", True)
+    assert (await desk.order(order.order_id)).filled_units == 100
+
+
+async def test_what_is_missing_is_asked_for_and_a_possible_duplicate_changes_nothing(scripted, order):
+    desk, dealer = scripted
+    first = dealer.next_out
+    dealer.next_out += 1
+    await dealer.send("0", [])  # the fill before it was lost
+
+    async def asked():
+        return dealer.of_type("2")
+
+    [request] = await until(asked)
+    assert (request.fields[7], request.fields[16]) == (str(first), "0")
+    again = [(43, "Y"), (122, "20250602-13:00:00.000")]
+    for _ in range(2):
+        await dealer.send("8", fill_of(order), seq=first, extra=again)
+    await dealer.send("4", [(123, "Y"), (36, first + 2)], seq=first + 1, extra=again)
+    await dealer.send("1", [(112, "ALIVE")])
+    await desk.reaches(order, "FILLED")
+
+    async def beaten():
+        return [each for each in dealer.of_type("0") if each.fields.get(112) == "ALIVE"]
+
+    await until(beaten)
+    assert len(await desk.executions()) == 1
+    assert len(dealer.of_type("2")) == 1
+
+
+async def test_an_order_is_never_sent_again_when_the_dealer_asks_for_a_resend(scripted, order):
+    desk, dealer = scripted
+    sent = dealer.of_type("D")[0]
+    await dealer.send("2", [(7, 1), (16, 0)])
+
+    async def filled():
+        return dealer.of_type("4") and dealer.of_type("H")
+
+    await until(filled)
+    [gap] = dealer.of_type("4")
+    assert (gap.seq, gap.fields[123], gap.fields[43], int(gap.fields[36]) > sent.seq) == (1, "Y", "Y", True)
+    status = [(11, order.order_id), (17, "0"), (150, "I"), (39, "8"), (14, 0), (58, "unknown order")]
+    await dealer.send("8", status)
+    await desk.reaches(order, "REJECTED")
+    [again] = await desk.place()
+
+    async def second():
+        return len(dealer.of_type("D")) == 2
+
+    await until(second)
+    assert dealer.of_type("D")[1].fields[11] == str(again.order_id) != sent.fields[11]
+
+
+async def test_the_dealer_is_asked_about_its_orders_when_the_session_is_on_again(scripted, order):
+    desk, dealer = scripted
+    await dealer.send("5", [(58, "back in a minute")])
+
+    async def asked():
+        return dealer.of_type("H")
+
+    [request] = await until(asked)
+    assert request.fields[11] == str(order.order_id)
+    assert len(dealer.of_type("D")) == 1
+    await dealer.send("8", [(11, order.order_id), (17, "0"), (150, "I"), (39, "2"), (14, order.units * 100)])
+    [held] = await seen(desk, 1)
+    assert f"the dealer has filled {order.units} units, 0 are booked" in held.reason
+
+
+@pytest.mark.parametrize("damage", ["number", "name", "bytes"])
+async def test_a_session_that_cannot_go_on_is_seen_by_people(scripted, order, damage):
+    desk, dealer = scripted
+    if damage == "number":
+        await dealer.send("0", [], seq=1)
+    elif damage == "name":
+        await dealer.send("0", [], sender="SOMEBODY")
+    else:
+        dealer.writer.write(b"HTTP/1.1 400 Bad Request\x01\x01")
+
+    async def noted():
+        return [each.problem for each in await list_sessions(desk.bank.pool) if each.problem]
+
+    [problem] = await until(noted)
+    assert {"number": "MsgSeqNum too low", "name": "from SOMEBODY", "bytes": "HTTP/1.1"}[damage] in problem
+
+    async def on_again():
+        return all(each.is_on for each in await list_sessions(desk.bank.pool))
+
+    if damage == "bytes":
+        await until(on_again)
+
+
+async def test_an_order_is_on_the_wire_within_a_second_of_its_round(scripted, order):
+    desk, dealer = scripted
+    messages = await list_of_order(desk.bank.pool, order.order_id, 9)
+    sent = dealer.of_type("D")[0]
+    assert [each.type for each in messages] == ["D"]
+    assert (sent.fields[40], sent.fields[38], sent.fields[460]) == ("2", str(order.units * 100), "6")
+    assert (sent.fields[64], sent.fields[59]) == (order.settles_on.strftime("%Y%m%d"), "0")
+    assert datetime.strptime(sent.fields[60], "%Y%m%d-%H:%M:%S.%f").replace(tzinfo=UTC) == order.decided_at
