@@ -147,7 +147,8 @@ def _refused_files(refused: Sequence[RailFile]) -> HealthCheck:
 _DESK = f"""
 SELECT (SELECT count(*) FROM dealer_order WHERE status = 'UNKNOWN'), (SELECT reason FROM trading_desk WHERE paused),
        (SELECT count(*) FROM dealer_message WHERE {OPEN_IN_SQL}),
-       (SELECT string_agg(dealer || ': ' || problem, '; ' ORDER BY dealer) FROM dealer_session WHERE problem IS NOT NULL)
+       (SELECT string_agg(dealer || ': ' || problem, '; ' ORDER BY dealer) FROM dealer_session
+         WHERE problem IS NOT NULL)
 """
 
 

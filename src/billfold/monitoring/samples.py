@@ -157,6 +157,20 @@ GAUGES = (
              GROUP BY s.status""",
     ),
     DatabaseGauge(
+        "billfold_desk_messages",
+        "Messages of dealers that a person has to see, by status: HELD or REFUSED.",
+        ("status",),
+        f"""SELECT s.status, count(m.message_id)::float8 FROM unnest(ARRAY['HELD', 'REFUSED']) s(status)
+              LEFT JOIN (SELECT message_id, status FROM dealer_message WHERE {OPEN_IN_SQL}) m ON m.status = s.status
+             GROUP BY s.status""",
+    ),
+    DatabaseGauge(
+        "billfold_desk_session_on",
+        "1 while the session with a dealer over FIX is logged on, by dealer.",
+        ("dealer",),
+        "SELECT dealer, is_on::int::float8 FROM dealer_session",
+    ),
+    DatabaseGauge(
         "billfold_desk_paused",
         "1 while the trading desk is paused.",
         (),

@@ -170,7 +170,7 @@ async def close_message(
     return "The message is CLOSED."
 
 
-@group.command("cover" --reason 'Dealers answer again'")
+@group.command("resume --reason 'Dealers answer again'")
 async def resume(bank: Bank, *, reason: Reason) -> str:
     """Resume the desk."""
     await decisions.pause(bank, paused=False, reason=reason, by=_operator(bank))

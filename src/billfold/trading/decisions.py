@@ -86,7 +86,7 @@ async def _submit(
 
 
 async def close_message(bank: Bank, message_id: UUID, *, reason: str, by: Operator) -> None:
-    """Note that a person has seen a message that is held or refused; nothing is booked. Raises NotFound, InvalidInput."""
+    """Close a held or refused message that a person has seen; nothing is booked. Raises NotFound, InvalidInput."""
     by.require(Power.MOVE_MONEY)
     _check_reason(reason)
     named: dict[str, Any] = {"resource": ("dealer_message", message_id), "details": {"reason": reason.strip()}}
