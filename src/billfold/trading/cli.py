@@ -153,7 +153,7 @@ async def messages(
     """List the messages of dealers that a person has to see: held, because they contradict the books, or refused."""
     found = await (list_of_order(bank.pool, order_id, _SHOWN) if order_id else list_open(bank.pool, _SHOWN))
     return [
-        (each.message_id, each.received_at, each.dealer, each.type, each.status, each.reason, each.content)
+        (each.message_id, each.received_at, each.dealer, each.type, each.status, each.reason, each.shown)
         for each in found
     ]
 

@@ -141,7 +141,7 @@ async def _send_orders(bank: Bank) -> int:
         return 0
     new = [each for each in await _live_orders(bank) if each.status == OrderStatus.NEW]
     for each in new:
-        await _change(bank, each.order_id, OrderStatus.SENT, reason="on the list of the desk")
+        await change_order(bank, each.order_id, OrderStatus.SENT, reason="on the list of the desk")
     return len(new)
 
 
@@ -152,7 +152,7 @@ async def expire_orders(bank: Bank) -> int:
         each for each in await _live_orders(bank) if each.business_date < today and each.status != OrderStatus.UNKNOWN
     ]
     for each in over:
-        await _change(bank, each.order_id, OrderStatus.EXPIRED, reason="its day is over")
+        await change_order(bank, each.order_id, OrderStatus.EXPIRED, reason="its day is over")
     return len(over)
 
 
@@ -160,18 +160,25 @@ async def _live_orders(bank: Bank) -> list[DealerOrder]:
     return await list_live_orders(bank.pool, bank_customer_id(bank.seed))
 
 
-async def _change(bank: Bank, order_id: UUID, status: OrderStatus, reason: str) -> None:
+async def change_order(
+    bank: Bank, order_id: UUID, status: OrderStatus, reason: str, *, dealer: str | None = None, again: str = ""
+) -> bool:
+    """Change the state of an order; return False if somebody else did. `again` tells changes to one state apart."""
     command = ChangeOrder(
         caller="desk",
-        key=command_id(f"order-{status.lower()}", order_id),
+        key=command_id(f"order-{status.lower()}{again}", order_id),
         customers=(bank_customer_id(bank.seed),),
         origin=Origin.system(),
         references=(order_id,),
         order_id=order_id,
         status=status,
         reason=reason,
+        dealer=dealer,
+        by_dealer=True,
     )
     try:
         await bank.engine.submit(command)
     except Refused as refusal:  # a person was faster
         log.info("order_not_changed", order_id=str(order_id), reason=refusal.detail)
+        return False
+    return True

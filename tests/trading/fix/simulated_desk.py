@@ -69,6 +69,20 @@ class SimulatedDesk:
         for each in [dealer] if dealer else DEALERS:
             ask_behavior(self.folder / each, behavior)
 
+    def calm(self):
+        """Let the dealers forget what they were asked for."""
+        for each in DEALERS:
+            (self.folder / each / "next").unlink(missing_ok=True)
+
+    async def seen(self, count):
+        """Wait for a number of messages that a person has to see; return them."""
+
+        async def enough():
+            found = await self.open_messages()
+            return found if len(found) >= count else None
+
+        return await until(enough)
+
     def dealers_executions(self):
         return [each for name in DEALERS for each in read_executions(self.folder / name)]
 

@@ -78,7 +78,7 @@ def port():
 
 @pytest.fixture
 async def bank(bank_dsn, port):
-    session = DealerSession("quick", "BANK", "DEALER", "127.0.0.1", port, PriceType.DISCOUNT, is_plain=True)
+    session = DealerSession("quick", "BANK", "DEALER", "127.0.0.1", port, PriceType.PRICE, is_plain=True)
     opened = await open_bank(bank_dsn, dealers=("quick",), dealer_sessions=(session,))
     yield opened
     await close_bank(opened)
@@ -98,29 +98,13 @@ async def test_a_foreign_engine_and_the_bank_agree_through_gaps_resends_duplicat
 
     async def traded():
         await holder.deposit(250_000_00)
-        [order] = await desk.place()
-        return order
+        return await placed(desk)
 
     async with desk.routing():
         await on(bank)
         await desk.reaches(await traded(), "FILLED")
-        assert "|141=Y|" in dealer.seen("in", "A")[0]
-
-        await dealer.do("gap")  # numbers of the dealer's that the bank never sees: it asks, and they are filled
-        await desk.reaches(await traded(), "FILLED")
-        assert dealer.seen("in", "2")
-
-        await dealer.do("forget")  # the dealer asks for what it has had: the bank fills the gap and sends nothing again
-        await desk.reaches(await traded(), "FILLED")
-        assert any("|43=Y|" in line and "|123=Y|" in line for line in dealer.seen("in", "4"))
-
-        await dealer.do("hold")
-        waiting = await desk.reaches(await traded(), "WORKING")
-        await dealer.do("logout")
-        await dealer.do("logon")
-        await on(bank)
-        await dealer.do("fill")
-        await desk.reaches(waiting, "FILLED")
+        await through_gaps(desk, dealer, traded)
+        await through_a_logout(desk, dealer, traded)
     await bank.pool.execute("UPDATE dealer_session SET next_in = next_in - 3")  # the last three are repeated
     async with desk.routing():
         await on(bank)
@@ -133,13 +117,45 @@ async def test_a_foreign_engine_and_the_bank_agree_through_gaps_resends_duplicat
         await desk.reaches(await traded(), "FILLED", 20)
     [state] = await list_sessions(bank.pool)
     assert (state.session_day, state.next_out < 9) == (TUESDAY, True)
-    orders = [line.split("|11=")[1][:36] for line in dealer.seen("in", "D")]
-    filled = [
-        line.split("|11=")[1][:36] for line in dealer.seen("out", "8") if "|150=F|" in line and "|43=Y|" not in line
-    ]
-    booked = [str(each.order_id) for each in await desk.executions()]
-    assert sorted(orders) == sorted(filled) == sorted(booked)
-    assert len(set(orders)) == len(orders) == 5
+    await expect_agreement(desk, dealer, 5)
+
+
+async def placed(desk):
+    [order] = await desk.place()
+    return order
+
+
+async def through_gaps(desk, dealer, traded):
+    """Numbers are missing on the bank's side, then on the dealer's."""
+    assert "|141=Y|" in dealer.seen("in", "A")[0]
+    await dealer.do("gap")
+    await desk.reaches(await traded(), "FILLED")
+    assert dealer.seen("in", "2")
+    await dealer.do("forget")  # nothing is sent again: the order that the gap took along is decided again
+    await desk.reaches(await traded(), "REJECTED")
+    await desk.reaches(await placed(desk), "FILLED")
+    assert any("|43=Y|" in line and "|123=Y|" in line for line in dealer.seen("in", "4"))
+
+
+async def through_a_logout(desk, dealer, traded):
+    """The dealer logs out while it works an order, and fills it after the next logon."""
+    await dealer.do("hold")
+    waiting = await desk.reaches(await traded(), "WORKING")
+    await dealer.do("logout")
+    await dealer.do("logon")
+    await on(desk.bank)
+    await dealer.do("fill")
+    await desk.reaches(waiting, "FILLED")
+
+
+async def expect_agreement(desk, dealer, count):
+    """Compare the dealer's log with the bank's books."""
+    first_time = [line for line in dealer.seen("out", "8") if "|150=F|" in line and "|43=Y|" not in line]
+    orders, filled = (
+        sorted(line.split("|11=")[1][:36] for line in each) for each in (dealer.seen("in", "D"), first_time)
+    )
+    assert orders == filled == sorted(str(each.order_id) for each in await desk.executions())
+    assert len(set(orders)) == len(orders) == count
     assert not dealer.seen("out", "3")
     assert not await desk.open_messages()
-    await expect_clean(bank)
+    await expect_clean(desk.bank)

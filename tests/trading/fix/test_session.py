@@ -163,16 +163,6 @@ def fill_of(order, *, reference="T-1", units=None, **changes):
     return list((fields | {int(name[1:]): value for name, value in changes.items()}).items())
 
 
-async def seen(desk, count):
-    """Wait for a number of messages that a person has to see; return them."""
-
-    async def enough():
-        found = await desk.open_messages()
-        return found if len(found) >= count else None
-
-    return await until(enough)
-
-
 async def test_the_next_message_goes_on_after_those_that_make_no_sense(scripted, order):
     desk, dealer = scripted
     await dealer.send("8", [(11, uuid4()), *fill_of(order)[1:]])
@@ -182,7 +172,7 @@ async def test_the_next_message_goes_on_after_those_that_make_no_sense(scripted,
     await dealer.send("j", [(45, 4711), (372, "D"), (380, 0)])
     await dealer.send("8", fill_of(order))
     await desk.reaches(order, "FILLED")
-    found = await seen(desk, 5)
+    found = await desk.seen(5)
     assert [(each.type, each.status) for each in found] == [
         *[("8", "REFUSED")] * 3,
         ("UZZ", "REFUSED"),
@@ -211,7 +201,7 @@ async def test_the_next_message_goes_on_after_those_that_make_no_sense(scripted,
 async def test_a_fill_that_contradicts_its_order_is_held_and_the_order_unknown(scripted, order, changes):
     desk, dealer = scripted
     await dealer.send("8", fill_of(order, **changes))
-    [held] = await seen(desk, 1)
+    [held] = await desk.seen(1)
     assert held.status == "HELD"
     await desk.reaches(order, "UNKNOWN")
     await dealer.send("8", fill_of(order, reference="T-2"))
@@ -224,7 +214,7 @@ async def test_the_same_reference_with_other_values_is_held(scripted, order):
     desk, dealer = scripted
     await dealer.send("8", fill_of(order, units=100, t39="1"))
     await dealer.send("8", fill_of(order, units=200, t39="1"))
-    [held] = await seen(desk, 1)
+    [held] = await desk.seen(1)
     assert (held.status, "other values" in held.reason) == ("HELD", True)
     assert (await desk.order(order.order_id)).filled_units == 100
 
@@ -289,7 +279,7 @@ async def test_the_dealer_is_asked_about_its_orders_when_the_session_is_on_again
     assert request.fields[11] == str(order.order_id)
     assert len(dealer.of_type("D")) == 1
     await dealer.send("8", [(11, order.order_id), (17, "0"), (150, "I"), (39, "2"), (14, order.units * 100)])
-    [held] = await seen(desk, 1)
+    [held] = await desk.seen(1)
     assert f"the dealer has filled {order.units} units, 0 are booked" in held.reason
 
 

@@ -33,8 +33,9 @@ class Behavior(StrEnum):
 
 
 class DealerExecution(msgspec.Struct, frozen=True, kw_only=True):
-    """An execution of a dealer: FILL, CORRECTION or BUST of `corrects`. Face in dollars, money in cents."""
+    """An execution of a dealer: FILL, CORRECTION or BUST of `corrects`. Face in dollars, money in cents and as text."""
 
+    dealer: str
     reference: str
     kind: str
     order_id: str
@@ -42,7 +43,9 @@ class DealerExecution(msgspec.Struct, frozen=True, kw_only=True):
     cusip: str
     face: int
     price_micros: int
+    price: str
     money: int
+    amount: str
     settles_on: str
     corrects: str | None = None
 
@@ -111,7 +114,7 @@ class DealerBooks:
         """Keep what is sent next."""
         del about
         is_kept = kind not in SESSION_TYPES
-        sent = (self.next_out, kind, frame.decode().replace("\x01", "|")) if is_kept else None
+        sent = (self.next_out, kind, frame.decode()) if is_kept else None
         self._keep(next_out=self.next_out + 1, sent=sent)
 
     async def keep_in(self, message: Message, *, until: int) -> None:

@@ -22,7 +22,7 @@ from billfold.bills.rules.pricing import subtract_spread
 from billfold.cli.process_supervisor import exit_with_parent
 from billfold.platform.calendars import Calendars
 from billfold.platform.clock import wall_now
-from billfold.platform.money import PRICE_PAR_MICROS, cents_for
+from billfold.platform.money import PRICE_PAR_MICROS, cents_for, format_price, format_usd
 from billfold.platform.telemetry.logs import configure_logging, logger
 from billfold.sandbox.dealers.books import DEALERS, Behavior, BookedOrder, DealerBooks, DealerExecution
 from billfold.sandbox.dealers.launch import BANK_NAME
@@ -37,16 +37,8 @@ _FAR_BPS: Final = 50
 _POLL_SECONDS: Final = 0.2
 _MICROS, _UNIT_FACE = 1_000_000, 100
 _REPEATED: Final = ("54", "48", "22", "55", "460", "167", "541", "64")
-_ON_ORDER: Final = (
-    Behavior.PARTIAL_FILL,
-    Behavior.SLOW,
-    Behavior.SILENT,
-    Behavior.REJECT,
-    Behavior.DISCONNECT,
-    Behavior.WRONG_MONEY,
-    Behavior.FAR_PRICE,
-    Behavior.FILL_TWICE,
-)
+_AT_ONCE: Final = frozenset({Behavior.CORRECT, Behavior.BUST})
+_ON_ORDER: Final = frozenset(Behavior) - _AT_ONCE - {Behavior.QUOTE_EXPIRES}
 
 
 class SimulatedDealer:
@@ -126,7 +118,7 @@ class SimulatedDealer:
         ends = self._now if behavior == Behavior.QUOTE_EXPIRES else self._now + timedelta(minutes=1)
         price_tag, size_tag = (133, 135) if sign > 0 else (132, 134)
         named = [(131, fields[131]), (117, f"Q-{self.books.next_out}"), *_repeated(fields)]
-        size = [(price_tag, _price(price)), (size_tag, fields[38]), (62, format_time(ends)), (423, 1)]
+        size = [(price_tag, format_price(price)), (size_tag, fields[38]), (62, format_time(ends)), (423, 1)]
         await self._send("S", [*named, *size, (60, format_time(self._now))])
 
     # -- orders -----------------------------------------------------------------------
@@ -161,9 +153,8 @@ class SimulatedDealer:
             order.filled += part * _UNIT_FACE
             order.status = "2" if order.filled == order.face else "1"
             self.books.keep(order, execution)
-            shown = execution
-            if behavior == Behavior.WRONG_MONEY:
-                shown = _with_money(execution, execution.money + 1)
+            wrong = int(behavior == Behavior.WRONG_MONEY)
+            shown = msgspec.structs.replace(execution, money=execution.money + wrong)
             await self._report_execution(order, shown, ExecType.TRADE)
             if behavior == Behavior.FILL_TWICE:
                 await self._report_execution(order, shown, ExecType.TRADE)
@@ -186,7 +177,9 @@ class SimulatedDealer:
         self, order: BookedOrder, units: int, price: int, *, kind: str = "FILL", corrects: str | None = None
     ) -> DealerExecution:
         nth = len(self.books.executions) + 1
+        money = cents_for(units, price)
         return DealerExecution(
+            dealer=self.name,
             reference=f"{self.name[0].upper()}{nth}-{order.order_id[:8]}",
             kind=kind,
             order_id=order.order_id,
@@ -194,7 +187,9 @@ class SimulatedDealer:
             cusip=order.fields[48],
             face=units * _UNIT_FACE,
             price_micros=price,
-            money=cents_for(units, price),
+            price=format_price(price),
+            money=money,
+            amount=format_usd(money),
             settles_on=order.fields[64],
             corrects=corrects,
         )
@@ -214,7 +209,7 @@ class SimulatedDealer:
 
     async def _report_execution(self, order: BookedOrder, execution: DealerExecution, kind: ExecType) -> None:
         money = f"{execution.money // 100}.{execution.money % 100:02}"
-        traded = [(32, execution.face), (31, _price(execution.price_micros)), (423, 1), (381, money), (118, money)]
+        traded = [(32, execution.face), (31, execution.price), (423, 1), (381, money), (118, money)]
         more = [*traded, *([(19, execution.corrects)] if execution.corrects else [])]
         await self._report(order, kind, more, execution.reference)
 
@@ -254,7 +249,7 @@ class SimulatedDealer:
             last = next((e for e in reversed(self.books.executions) if e.reference not in replaced), None)
             if last is None or last.kind == "BUST" or not session.is_on:
                 continue
-            behavior = self.books.take_behavior(Behavior.CORRECT, Behavior.BUST)
+            behavior = self.books.take_behavior(*_AT_ONCE)
             if behavior is not None:
                 with suppress(OSError, TimeoutError):
                     await self._replace(last, is_bust=behavior == Behavior.BUST)
@@ -275,14 +270,6 @@ class SimulatedDealer:
 
 def _repeated(fields: Mapping[int, str]) -> list[tuple[int, object]]:
     return [(int(tag), fields[int(tag)]) for tag in _REPEATED if int(tag) in fields]
-
-
-def _price(micros: int) -> str:
-    return f"{micros // _MICROS}.{micros % _MICROS:06}"
-
-
-def _with_money(execution: DealerExecution, money: int) -> DealerExecution:
-    return msgspec.structs.replace(execution, money=money)
 
 
 async def serve_dealers(folder: Path, slippage_bps: int, *, listener: socket.socket, stop: asyncio.Event) -> None:

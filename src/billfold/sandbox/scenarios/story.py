@@ -220,7 +220,7 @@ class Story:
         response = self.client.post("/api/v1/sandbox/dealers/cover/")
         for n in range(len(response.body["executions"])):
             bought = {name: self._show(response, f"executions.{n}.{name}") for name in ("dealer", "cusip", "face")}
-            price, paid = (self._show(response, f"executions.{n}.{name}") for name in ("price", "amount.formatted"))
+            price, paid = (self._show(response, f"executions.{n}.{name}") for name in ("price", "amount"))
             self._line(
                 f"The bank buys the bills from {bought['dealer']}, a simulated dealer, over FIX 4.4:"
                 f" ${bought['face']} of {bought['cusip']} at {price} for {paid}."

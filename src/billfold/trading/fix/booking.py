@@ -27,6 +27,7 @@ from billfold.trading.commands import (
     RecordQuote,
     execution_id_of,
 )
+from billfold.trading.fix.codec import read_fields
 from billfold.trading.fix.messages import ExecType, FieldReader, Trade, Unreadable, read_trade
 from billfold.trading.fix.store import MessageStatus, StoredMessage, find_sent, settle
 from billfold.trading.store import find_execution, find_newest_execution, find_order
@@ -48,12 +49,11 @@ _STATUSES |= {"1": OrderStatus.WORKING}
 
 
 class Booked(NamedTuple):
-    """What became of a message: its order and the reference of its execution, and what to answer if it is refused."""
+    """What became of a message, why, and its order."""
 
     status: MessageStatus
-    reason: str = ""
-    order_id: UUID | None = None
-    reference: str | None = None
+    reason: str
+    order_id: UUID | None
 
 
 class Held(Exception):
@@ -70,12 +70,8 @@ class Booking:
     def __init__(self, bank: Bank, session: DealerSession, message: StoredMessage) -> None:
         self._bank, self._session, self._message = bank, session, message
         self._bank_id = bank_customer_id(bank.seed)
-        pairs = (each.partition("=") for each in message.content.split("|"))
-        fields: dict[int, str] = {}
-        for tag, _, value in pairs:
-            if tag.isascii() and tag.isdigit() and value:
-                fields.setdefault(int(tag), value)
-        self._fields, self._read = fields, FieldReader(fields)
+        self._fields = read_fields(message.content).fields
+        self._read = FieldReader(self._fields)
         self._order: DealerOrder | None = None
         self._reference: str | None = None
 
@@ -97,15 +93,9 @@ class Booking:
             shown = {"dealer": self._session.dealer, "type": self._message.type, "seq": self._message.seq}
             log.error("dealer_message_not_booked", status=status, reason=reason, **shown)
         order_id = self._order.order_id if self._order else None
-        await settle(
-            self._bank.pool,
-            self._message.message_id,
-            status,
-            reason,
-            order_id=order_id,
-            reference=self._reference,
-        )
-        return Booked(status, reason, order_id, self._reference)
+        about = {"order_id": order_id, "reference": self._reference}
+        await settle(self._bank.pool, self._message.message_id, status, reason, **about)
+        return Booked(status, reason, order_id)
 
     async def _book(self) -> str:
         match self._message.type:
@@ -180,19 +170,15 @@ class Booking:
         new = NewExecution(
             order_id=order.order_id, dealer=self._session.dealer, reference=self._reference, **trade._asdict()
         )
-        if await find_execution(self._bank.pool, self._bank_id, new.execution_id) is not None:
-            return await self._same_again(new)
-        outcome = await self._submit(RecordExecutions, (order.order_id, new.execution_id), executions=(new,))
-        return f"booked as {outcome['executions'][0]}"
-
-    async def _same_again(self, new: NewExecution) -> str:
         before = await find_execution(self._bank.pool, self._bank_id, new.execution_id)
-        assert before is not None
-        known = before.order_id, before.units, before.price_micros, before.money, before.settles_on
-        if known != (new.order_id, new.units, new.price_micros, new.money, new.settles_on):
+        if before is not None:
+            known = before.order_id, before.units, before.price_micros, before.money, before.settles_on
+            if known == (new.order_id, new.units, new.price_micros, new.money, new.settles_on):
+                return "booked already"
             self._reference = None  # what is booked under it does not close this message
             raise Held(f"{new.reference} is booked already, with other values")
-        return "booked already"
+        outcome = await self._submit(RecordExecutions, (order.order_id, new.execution_id), executions=(new,))
+        return f"booked as {outcome['executions'][0]}"
 
     async def _trade(self, order: DealerOrder) -> Trade:
         """Return the trade. A clock that differs a little from ours is taken for ours. Raises Held for other money."""

@@ -27,7 +27,7 @@ class Garbled(Exception):
 
 
 class Message(NamedTuple):
-    """A message: its fields by tag, the first of each, and its text with `|` between them.
+    """A message: its fields by tag, the first of each, and its text.
 
     `fault` names what is no field; its number counts all the same.
     """
@@ -79,9 +79,13 @@ def decode(frame: bytes) -> Message:
     if trailer != f"10={sum(body) % 256:03}\x01".encode():
         raise Garbled("its checksum or length is wrong")
     try:
-        text = frame.decode().removesuffix("\x01")
+        return read_fields(frame.decode().removesuffix("\x01"))
     except UnicodeDecodeError:
         raise Garbled("it is not text") from None
+
+
+def read_fields(text: str) -> Message:
+    """Return the message of a text."""
     fields: dict[int, str] = {}
     fault = ""
     for each in text.split("\x01"):
@@ -90,7 +94,7 @@ def decode(frame: bytes) -> Message:
             fault = fault or f"{each[:40]!r} is no field"
         else:
             fields.setdefault(int(found[1]), found[2])
-    return Message(fields, text.replace("\x01", "|"), fault)
+    return Message(fields, text, fault)
 
 
 def format_time(at: datetime) -> str:

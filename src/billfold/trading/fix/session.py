@@ -81,7 +81,7 @@ class Session:
         self._sending = asyncio.Lock()
         self._heard_at = self._wrote_at = monotonic()
         self._asked = (0, 0.0)
-        self._is_leaving = False
+        self._is_leaving = self._is_cut = False
         self.is_on = False
 
     async def log_on(self) -> None:
@@ -101,6 +101,8 @@ class Session:
         try:
             while True:
                 message = await self._read()
+                if self._is_cut:
+                    raise SessionEnded("The connection was cut.")
                 if message is not None:
                     await self._receive(message)
         finally:
@@ -122,7 +124,8 @@ class Session:
             await self.send("5", [(58, reason)])
 
     def abort(self) -> None:
-        """Cut the connection."""
+        """Cut the connection; what has arrived already is not read any more."""
+        self._is_cut = True
         self._writer.transport.abort()
 
     async def _header(self, seq: int, *, first_sent: str | None = None) -> Fields:
@@ -258,7 +261,7 @@ class Session:
             await self._write(encode("4", header, [(123, "Y"), (36, until)]))
 
     async def _repeat(self, sent: SentMessage) -> None:
-        pairs = [each.partition("=") for each in sent.text.rstrip("|").split("|")]
+        pairs = [each.partition("=") for each in sent.text.rstrip("\x01").split("\x01")]
         first_sent = next(value for tag, _, value in pairs if tag == "52")
         body = [(int(tag), value) for tag, _, value in pairs if tag not in _HEADER]
         await self._write(encode(sent.type, await self._header(sent.seq, first_sent=first_sent), body))

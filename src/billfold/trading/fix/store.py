@@ -26,7 +26,7 @@ class MessageStatus(StrEnum):
 
 
 class StoredMessage(NamedTuple):
-    """A message as received or sent, its fields separated by `|`."""
+    """A message as received or sent."""
 
     message_id: UUID
     dealer: str
@@ -37,6 +37,11 @@ class StoredMessage(NamedTuple):
     received_at: datetime
     status: str
     reason: str | None
+
+    @property
+    def shown(self) -> str:
+        """The content as people read it."""
+        return self.content.replace("\x01", "|")
 
 
 class SessionState(NamedTuple):
@@ -125,7 +130,7 @@ class DatabaseJournal:
         if kind in SESSION_TYPES:
             await self._require(_MOVE_OUT, *named)
         else:
-            text = frame.decode().replace("\x01", "|")
+            text = frame.decode()
             kept = ids.new(), self._day, kind, None if about is None else UUID(about), text, wall_now()
             await self._require(_KEEP_OUT, *named, *kept)
         self.next_out += 1
@@ -169,11 +174,9 @@ async def find_sent(conn: Db, dealer: str, seq: int) -> StoredMessage | None:
     return row and StoredMessage(*row)
 
 
-async def settle(
-    conn: Db, message_id: UUID, status: MessageStatus, reason: str, *, order_id: UUID | None, reference: str | None
-) -> None:
-    """Note what became of a message, and what it is about."""
-    await conn.execute(_SETTLE, message_id, status, reason[:500] or None, order_id, reference)
+async def settle(conn: Db, message_id: UUID, status: MessageStatus, reason: str, **about: UUID | str | None) -> None:
+    """Note what became of a message, and the `order_id` and `reference` that it is about."""
+    await conn.execute(_SETTLE, message_id, status, reason[:500] or None, about["order_id"], about["reference"])
 
 
 async def list_open(conn: Db, limit: int) -> list[StoredMessage]:

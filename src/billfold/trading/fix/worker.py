@@ -7,21 +7,17 @@ message is. After each logon the dealer is asked about its orders, and nothing i
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import structlog
 
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
-from billfold.ledger.types import Origin
 from billfold.platform import ids
 from billfold.platform.clock import monotonic
 from billfold.platform.database.background_work import claimed
-from billfold.platform.errors import Refused
-from billfold.platform.ids import command_id
 from billfold.platform.money import format_price
-from billfold.trading.commands import ChangeOrder
 from billfold.trading.fix import messages
 from billfold.trading.fix.booking import Booked
 from billfold.trading.fix.link import DealerLink
@@ -29,6 +25,7 @@ from billfold.trading.fix.store import SessionLost, StoredMessage, list_cancels
 from billfold.trading.rules.policy import Verdict, rank_quotes
 from billfold.trading.store import list_live_orders, list_quotes
 from billfold.trading.types import DealerOrder, OrderStatus, Quote
+from billfold.trading.worker import change_order
 
 log = structlog.get_logger(__name__)
 
@@ -40,12 +37,11 @@ _LOST = (OSError, TimeoutError, EOFError)
 _WITH_A_DEALER = frozenset({OrderStatus.SENT, OrderStatus.WORKING, OrderStatus.PARTIALLY_FILLED})
 
 
-class _Inquiry:
+class _Inquiry(NamedTuple):
     """A request for quotes that is under way: the dealers that were asked and have not answered."""
 
-    def __init__(self, seconds: float) -> None:
-        self.until = monotonic() + seconds
-        self.waiting: set[str] = set()
+    until: float
+    waiting: set[str]
 
 
 class OrderRouter:
@@ -129,7 +125,9 @@ class OrderRouter:
         await self._send(order, link, quote, reason)
 
     async def _ask(self, order: DealerOrder, links: Sequence[DealerLink]) -> None:
-        inquiry = self._inquiries[order.order_id] = _Inquiry(self._bank.settings.desk_quote_seconds)
+        inquiry = self._inquiries[order.order_id] = _Inquiry(
+            monotonic() + self._bank.settings.desk_quote_seconds, set()
+        )
         bill, now = self._bank.market.bill(order.cusip), await self._bank.now()
         for each in links:
             inquiry.waiting.add(each.dealer)
@@ -151,7 +149,7 @@ class OrderRouter:
 
     async def _send(self, order: DealerOrder, link: DealerLink, quote: Quote | None, reason: str) -> None:
         """Commit the order as sent, then send it: once."""
-        if not link.is_on or not await self._change(order, OrderStatus.SENT, reason[:500], dealer=link.dealer):
+        if not link.is_on or not await self._change(order, OrderStatus.SENT, reason[:500], link.dealer):
             return
         self._answer_by[order.order_id] = monotonic() + self._answer_seconds
         body = messages.new_order(
@@ -213,27 +211,9 @@ class OrderRouter:
         if inquiry is not None and message.type in {"S", "AG", "3", "j"}:
             inquiry.waiting.discard(message.dealer)
 
-    async def _change(self, order: DealerOrder, status: OrderStatus, reason: str, *, dealer: str | None = None) -> bool:
-        """Change the state of an order; return False if somebody else did."""
-        again = f":{order.updated_at:%Y%m%d%H%M%S%f}:{ids.new()}" if status == OrderStatus.UNKNOWN else ""
-        command = ChangeOrder(
-            caller="desk",
-            key=command_id(f"order-{status.lower()}{again}", order.order_id),
-            customers=(self._bank_id,),
-            origin=Origin.system(),
-            references=(order.order_id,),
-            order_id=order.order_id,
-            status=status,
-            reason=reason,
-            dealer=dealer,
-            by_dealer=True,
-        )
-        try:
-            await self._bank.engine.submit(command)
-        except Refused as refusal:
-            log.info("order_not_changed", order_id=str(order.order_id), reason=refusal.detail)
-            return False
-        return True
+    async def _change(self, order: DealerOrder, status: OrderStatus, reason: str, dealer: str | None = None) -> bool:
+        again = str(ids.new()) if status == OrderStatus.UNKNOWN else ""
+        return await change_order(self._bank, order.order_id, status, reason, dealer=dealer, again=again)
 
 
 class DealerSessions:
