@@ -1,6 +1,7 @@
 """Messages and sessions against a dealer whose every byte a test chooses."""
 
 import asyncio
+import ssl
 from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -12,11 +13,13 @@ from tests.trading.fix.simulated_desk import SimulatedDesk, until
 from tests.trading.memory_desk import MARKET
 
 from billfold.bills.rules.yields import investment_rate, price_from_investment_rate
+from billfold.cli.tls import ensure_certificates
+from billfold.platform.clock import wall_now
 from billfold.platform.money import cents_for
 from billfold.platform.settings.trading_desk import SESSION, DealerSession, PriceType
 from billfold.trading.fix.codec import Garbled, NotFix, decode, encode, read_frame
 from billfold.trading.fix.messages import price_text
-from billfold.trading.fix.store import list_of_order, list_sessions
+from billfold.trading.fix.store import DatabaseJournal, list_of_order, list_sessions
 from billfold.trading.types import Side
 
 HEADER = [(49, "DEALER"), (56, "BANK"), (34, 7), (52, "20250602-13:00:00.000")]
@@ -108,11 +111,12 @@ class ScriptedDealer:
 
 
 @asynccontextmanager
-async def scripted_desk(dsn, **settings):
+async def scripted_desk(dsn, *, tls=None, **settings):
     dealer = ScriptedDealer()
-    server = await asyncio.start_server(dealer.accept, "127.0.0.1", 0)
+    server = await asyncio.start_server(dealer.accept, "127.0.0.1", 0, ssl=tls)
     port = server.sockets[0].getsockname()[1]
-    session = DealerSession("citadel", "BANK", "DEALER", "127.0.0.1", port, PriceType.PRICE, is_plain=True)
+    host, is_plain = ("localhost", False) if tls else ("127.0.0.1", True)
+    session = DealerSession("citadel", "BANK", "DEALER", host, port, PriceType.PRICE, is_plain=is_plain)
     bank = await open_bank(dsn, dealers=("citadel",), dealer_sessions=(session,), **settings)
     desk = SimulatedDesk(bank, None)
     try:
@@ -281,6 +285,32 @@ async def test_the_dealer_is_asked_about_its_orders_when_the_session_is_on_again
     await dealer.send("8", [(11, order.order_id), (17, "0"), (150, "I"), (39, "2"), (14, order.units * 100)])
     [held] = await desk.seen(1)
     assert f"the dealer has filled {order.units} units, 0 are booked" in held.reason
+
+
+async def test_a_session_over_tls_is_on_only_with_a_dealer_whose_certificate_is_trusted(bank_dsn, tmp_path):
+    files = ensure_certificates(tmp_path, wall_now(), partners=[])
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(files.certificate, files.key)
+    async with scripted_desk(bank_dsn, tls=tls, dealer_trusted_ca=files.authority) as (_, dealer):
+        assert dealer.of_type("A")
+    with pytest.raises(TimeoutError):
+        async with scripted_desk(bank_dsn, tls=tls):
+            pytest.fail("it is not trusted")
+
+
+async def test_one_worker_has_the_sessions_and_the_next_takes_them_when_it_lets_them_go(scripted, order):
+    desk, dealer = scripted
+    journal = await DatabaseJournal.take(desk.bank.pool, "citadel", date(2025, 6, 2), uuid4())
+    await dealer.send("1", [(112, "WHO")])  # whoever had it before may not even answer
+
+    async def logged_on_again():
+        return len(dealer.of_type("A")) >= 2
+
+    before = journal.next_out
+    with pytest.raises(TimeoutError):
+        await until(logged_on_again, 1)
+    assert not [each for each in dealer.of_type("0") if each.fields.get(112) == "WHO"]
+    assert journal.next_out == before
 
 
 @pytest.mark.parametrize("damage", ["number", "name", "bytes"])
