@@ -273,6 +273,7 @@ def test_the_story_is_byte_equal_for_the_same_seed(recorded_story, sandbox, fini
     second = (again.state / "story.jsonl").read_bytes()
     assert first == second
     assert all(figure.shown in said for figure in story.figures)
+    assert "a simulated dealer, over FIX 4.4" in said
 
 
 def test_a_story_starting_on_a_holiday_begins_when_the_bank_opens(recorded_story, sandbox):

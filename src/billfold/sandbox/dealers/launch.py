@@ -59,22 +59,20 @@ def folder_of(state_dir: Path, dealer: str) -> Path:
     return state_dir / DEALER_FOLDER / dealer
 
 
-async def cover_and_wait(bank: Bank) -> list[str]:
-    """Place orders for everything that is not covered, and wait until dealers have ended them; return their ids.
+async def cover_and_wait(bank: Bank) -> None:
+    """Place orders for everything that is not covered, and wait until dealers have ended them.
 
     A bank without sessions places none. What a dealer leaves open after a while stays open.
     """
     if not bank.settings.dealer_sessions:
-        return []
+        return
     try:
-        placed = await place_round(bank, is_due=True, origin=Origin.system())
+        await place_round(bank, is_due=True, origin=Origin.system())
     except Refused as refusal:  # paused, or a round at the same time
         log.info("desk_round_refused", reason=refusal.detail)
-        placed = []
     ends = monotonic() + COVER_SECONDS
     while monotonic() < ends:
         live = await list_live_orders(bank.pool, bank_customer_id(bank.seed))
         if all(each.status == OrderStatus.UNKNOWN for each in live):
-            break
+            return
         await asyncio.sleep(_POLL_SECONDS)
-    return placed

@@ -8,6 +8,7 @@ import msgspec
 from billfold.http.operations import TOKEN, get
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.errors import NotFound
 from billfold.sandbox.dealers.books import (
     DEALERS,
@@ -21,6 +22,7 @@ from billfold.sandbox.dealers.launch import cover_and_wait, folder_of
 from billfold.sandbox.routes.operations import require_first_partner, sandbox_post
 
 _SHOWN = 100
+_ORDERS = "SELECT order_id FROM dealer_order WHERE customer_id = $1 AND business_date = $2"
 
 
 class BehaviorRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -45,7 +47,7 @@ class SandboxDealers(msgspec.Struct, kw_only=True):
 
 
 class SandboxCover(msgspec.Struct, kw_only=True):
-    """A round: what the dealers executed of its orders."""
+    """What the dealers have executed of the orders of the business date, after a round."""
 
     executions: list[DealerExecution]
     object_type: Literal["SandboxCover"] = "SandboxCover"
@@ -81,7 +83,8 @@ async def set_behavior(caller: Caller, bank: Bank, dealer: str, data: BehaviorRe
 async def cover(caller: Caller, bank: Bank) -> SandboxCover:
     """Buy or sell now what the bank's customers bought or sold, and wait a few seconds for the dealers."""
     await require_first_partner(bank, caller)
-    orders = await cover_and_wait(bank)
+    await cover_and_wait(bank)
+    today = bank.calendars.business_date(await bank.now())
+    orders = {str(row["order_id"]) for row in await bank.pool.fetch(_ORDERS, bank_customer_id(bank.seed), today)}
     dealers = await asyncio.to_thread(_read_dealers, bank)
-    found = [each for dealer in dealers for each in dealer.executions if each.order_id in orders]
-    return SandboxCover(executions=found)
+    return SandboxCover(executions=[e for dealer in dealers for e in dealer.executions if e.order_id in orders])

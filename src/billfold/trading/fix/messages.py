@@ -62,7 +62,7 @@ class FieldReader:
         return found
 
     def number(self, tag: int, scale: int = 1) -> int:
-        """Return a positive number times `scale`, without a rest."""
+        """Return a number from zero on times `scale`, without a rest."""
         try:
             scaled = Decimal(self.text(tag)) * scale
         except InvalidOperation:
@@ -102,15 +102,18 @@ class FieldReader:
     def price(self, tag: int, usual: PriceType, bill: Bill, settles_on: date) -> int:
         """Return a price in micros, in the price type of the message or the dealer's."""
         kind = self._fields.get(423, usual)
-        days = (bill.maturity - settles_on).days
         if kind == PriceType.PRICE:
-            return self.number(tag, _MICROS)
-        if kind == PriceType.DISCOUNT:
-            return pricing.price_from_rate(self.number(tag, _MILLI), days)
-        if kind == PriceType.YIELD:
+            price = self.number(tag, _MICROS)
+        elif kind == PriceType.DISCOUNT:
+            price = pricing.price_from_rate(self.number(tag, _MILLI), (bill.maturity - settles_on).days)
+        elif kind == PriceType.YIELD:
             rate = Decimal(self.number(tag, _MICROS)) / _MICROS
-            return yields.price_from_investment_rate(rate, settles_on, bill.maturity)
-        raise Unreadable(f"tag 423 is {kind!r}")
+            price = yields.price_from_investment_rate(rate, settles_on, bill.maturity)
+        else:
+            raise Unreadable(f"tag 423 is {kind!r}")
+        if price <= 0:
+            raise Unreadable(f"tag {tag} is no price")
+        return price
 
     def money(self) -> int:
         """Return the cents of 118 and 381; both must be equal where both are there."""

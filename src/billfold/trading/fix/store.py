@@ -171,7 +171,7 @@ async def list_new(conn: Db, dealer: str) -> list[StoredMessage]:
 async def find_sent(conn: Db, dealer: str, seq: int) -> StoredMessage | None:
     """Return the newest message that was sent under a number."""
     row = await conn.fetchrow(_OF_NUMBER, dealer, seq)
-    return row and StoredMessage(*row)
+    return StoredMessage(*row) if row else None
 
 
 async def settle(conn: Db, message_id: UUID, status: MessageStatus, reason: str, **about: UUID | str | None) -> None:

@@ -112,7 +112,7 @@ class OrderRouter:
             return
         inquiry = self._inquiries.get(order.order_id)
         if wanted and inquiry is None:
-            await self._ask(order, links[:wanted] if wanted < len(links) else links)
+            await self._ask(order, links[:wanted])
             return
         quote, reason = None, "the next dealer in turn, at the limit"
         if inquiry is not None:
