@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import uvloop
@@ -26,7 +26,17 @@ from billfold.platform.money import PRICE_PAR_MICROS, cents_for, format_price, f
 from billfold.platform.telemetry.logs import configure_logging, logger
 from billfold.sandbox.dealers.books import DEALERS, Behavior, BookedOrder, DealerBooks, DealerExecution
 from billfold.sandbox.dealers.launch import BANK_NAME
-from billfold.trading.fix.codec import LENGTH_MAX, Fields, Message, NotFix, decode, format_time, read_frame, read_time
+from billfold.trading.fix.codec import (
+    LENGTH_MAX,
+    Fields,
+    Garbled,
+    Message,
+    NotFix,
+    decode,
+    format_time,
+    read_frame,
+    read_time,
+)
 from billfold.trading.fix.messages import CANCEL, ExecType
 from billfold.trading.fix.session import Session, SessionEnded
 
@@ -56,14 +66,8 @@ class SimulatedDealer:
         if self._session is not None:
             self._session.abort()
         self._see(first)
-        session = Session(
-            (self.name.upper(), BANK_NAME),
-            self.books,
-            streams,
-            now=self._clock,
-            on_message=self._receive,
-            repeated={"8", "9", "S", "AG"},
-        )
+        hooks: dict[str, Any] = {"now": self._clock, "on_message": self._receive, "repeated": {"8", "9", "S", "AG"}}
+        session = Session((self.name.upper(), BANK_NAME), self.books, streams, **hooks)
         await session.accept(first)
         self._session = session
         acting = asyncio.create_task(self._act_when_asked(session))
@@ -71,8 +75,6 @@ class SimulatedDealer:
             await session.run()
         finally:
             acting.cancel()
-            if self._session is session:
-                self._session = None
 
     async def _clock(self) -> datetime:
         return self._now
@@ -82,7 +84,9 @@ class SimulatedDealer:
             self._now = read_time(message.fields.get(52, ""))
 
     async def _send(self, kind: str, body: Fields) -> None:
-        if self._session is not None:
+        """Send a message; one that a lost session does not take is repeated in the next one."""
+        assert self._session is not None
+        with suppress(OSError, TimeoutError):
             await self._session.send(kind, body)
 
     async def _receive(self, message: Message) -> None:
@@ -216,15 +220,8 @@ class SimulatedDealer:
     async def _cancel(self, fields: Mapping[int, str]) -> None:
         order = self.books.orders.get(fields[41])
         if order is None or order.status not in {"0", "1"}:
-            status, known = (order.status, order.order_id) if order else ("8", "NONE")
-            refusal = [
-                (37, known),
-                (11, fields[11]),
-                (41, fields[41]),
-                (39, status),
-                (434, 1),
-                (102, 0 if order else 1),
-            ]
+            status, cause = (order.status, 0) if order else ("8", 1)
+            refusal = [(37, fields[41]), (11, fields[11]), (41, fields[41]), (39, status), (434, 1), (102, cause)]
             await self._send("9", [*refusal, (58, "nothing is open")])
             return
         order.status = "4"
@@ -251,8 +248,7 @@ class SimulatedDealer:
                 continue
             behavior = self.books.take_behavior(*_AT_ONCE)
             if behavior is not None:
-                with suppress(OSError, TimeoutError):
-                    await self._replace(last, is_bust=behavior == Behavior.BUST)
+                await self._replace(last, is_bust=behavior == Behavior.BUST)
 
     async def _replace(self, last: DealerExecution, *, is_bust: bool) -> None:
         """Bust an execution, or correct its price by a hundredth of a percent in the bank's favor."""
@@ -281,7 +277,16 @@ async def serve_dealers(folder: Path, slippage_bps: int, *, listener: socket.soc
             first = decode(await read_frame(reader))
             dealer = dealers[first.fields.get(56, "")]
             await dealer.serve(first, (reader, writer))
-        except (KeyError, NotFix, SessionEnded, OSError, EOFError, TimeoutError, asyncio.CancelledError) as error:
+        except (
+            KeyError,
+            NotFix,
+            Garbled,
+            SessionEnded,
+            OSError,
+            EOFError,
+            TimeoutError,
+            asyncio.CancelledError,
+        ) as error:
             log.info("dealer_session_ended", reason=repr(error))
         finally:
             writer.transport.abort()

@@ -7,7 +7,7 @@ message is. After each logon the dealer is asked about its orders, and nothing i
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import structlog
@@ -53,11 +53,9 @@ class OrderRouter:
         self._bank, self._bank_id = bank, bank_customer_id(bank.seed)
         self._answer_seconds, self._tick_seconds = answer_seconds, tick_seconds
         owner_id = ids.new()
-        hooks = {"on_booked": self._booked, "on_open": self._opened}
-        self._links = {
-            each.dealer: DealerLink(bank, each, owner_id, **hooks)  # type: ignore[arg-type]
-            for each in bank.settings.dealer_sessions
-        }
+        hooks: dict[str, Any] = {"on_booked": self._booked, "on_open": self._opened}
+        sessions = bank.settings.dealer_sessions
+        self._links = {each.dealer: DealerLink(bank, each, owner_id, **hooks) for each in sessions}
         self._inquiries: dict[UUID, _Inquiry] = {}
         self._new_since: dict[UUID, float] = {}
         self._answer_by: dict[UUID, float] = {}
