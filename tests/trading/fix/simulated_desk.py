@@ -11,7 +11,7 @@ from billfold.sandbox.dealers.books import DEALERS, ask_behavior, read_execution
 from billfold.sandbox.dealers.launch import dealer_sessions, listen_to_bank
 from billfold.sandbox.dealers.server import serve_dealers
 from billfold.trading import store
-from billfold.trading.fix.store import list_open
+from billfold.trading.fix.store import list_open, list_sessions
 from billfold.trading.fix.worker import OrderRouter
 from billfold.trading.worker import place_round
 
@@ -40,6 +40,15 @@ class SimulatedDesk:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+    async def is_on(self, day):
+        """Wait until every session of a day is on."""
+
+        async def all_on():
+            found = await list_sessions(self.bank.pool)
+            return found and all(each.is_on and each.session_day == day for each in found)
+
+        await until(all_on, 15)
 
     async def place(self):
         """Place a round for everything; return the new orders."""

@@ -174,6 +174,7 @@ async def test_numbers_begin_again_on_the_next_day(desk, exposed):
         await desk.reaches(await placed(desk), "FILLED")
         before = {each.dealer: each for each in await list_sessions(desk.bank.pool)}
         await ClockStepper(desk.bank).set_to(et_instant(TUESDAY, 9))
+        await desk.is_on(TUESDAY)
         await exposed.deposit(250_000_00)
         await desk.reaches(await placed(desk), "FILLED")
         after = {each.dealer: each for each in await list_sessions(desk.bank.pool)}

@@ -16,7 +16,7 @@ from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.trading.fix.store import list_sessions
 
 SOURCE = Path(__file__).with_name("QuickFixDealer.java")
-TUESDAY = date(2025, 6, 3)
+MONDAY, TUESDAY = date(2025, 6, 2), date(2025, 6, 3)
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +84,6 @@ async def bank(bank_dsn, port):
     await close_bank(opened)
 
 
-async def on(bank):
-    async def is_on():
-        return any(each.is_on for each in await list_sessions(bank.pool))
-
-    await until(is_on, 15)
-
-
 async def test_a_foreign_engine_and_the_bank_agree_through_gaps_resends_duplicates_logouts_and_days(
     dealer, bank, new_holder
 ):
@@ -101,19 +94,20 @@ async def test_a_foreign_engine_and_the_bank_agree_through_gaps_resends_duplicat
         return await placed(desk)
 
     async with desk.routing():
-        await on(bank)
+        await desk.is_on(MONDAY)
         await desk.reaches(await traded(), "FILLED")
         await through_gaps(desk, dealer, traded)
         await through_a_logout(desk, dealer, traded)
     await bank.pool.execute("UPDATE dealer_session SET next_in = next_in - 3")  # the last three are repeated
     async with desk.routing():
-        await on(bank)
+        await desk.is_on(MONDAY)
 
         async def repeated():
             return [line for line in dealer.seen("out", "8") if "|43=Y|" in line]
 
         await until(repeated)
         await ClockStepper(bank).set_to(et_instant(TUESDAY, 9))
+        await desk.is_on(TUESDAY)
         await desk.reaches(await traded(), "FILLED", 20)
     [state] = await list_sessions(bank.pool)
     assert (state.session_day, state.next_out < 9) == (TUESDAY, True)
@@ -143,7 +137,7 @@ async def through_a_logout(desk, dealer, traded):
     waiting = await desk.reaches(await traded(), "WORKING")
     await dealer.do("logout")
     await dealer.do("logon")
-    await on(desk.bank)
+    await desk.is_on(MONDAY)
     await dealer.do("fill")
     await desk.reaches(waiting, "FILLED")
 

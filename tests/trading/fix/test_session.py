@@ -79,7 +79,7 @@ class ScriptedDealer:
 
     def __init__(self):
         self.received, self.next_out, self.writer = [], 1, None
-        self.says_to_logon = None
+        self.has_left = False
 
     async def accept(self, reader, writer):
         self.writer = writer
@@ -92,7 +92,9 @@ class ScriptedDealer:
                         self.next_out = 1
                     await self.send("A", [(98, 0), (108, 30)])
                 elif message.type == "5":
-                    await self.send("5", [])
+                    if not self.has_left:
+                        await self.send("5", [])
+                    self.has_left = False
                     return
         except (EOFError, OSError):
             return
@@ -100,7 +102,7 @@ class ScriptedDealer:
             writer.transport.abort()
 
     async def send(self, kind, body, *, seq=None, extra=(), sender="DEALER"):
-        number = seq or self.next_out
+        number, self.has_left = seq or self.next_out, kind == "5"
         self.next_out = self.next_out if seq else number + 1
         header = [(49, sender), (56, "BANK"), (34, number), *extra, (52, "20250602-13:00:00.000")]
         self.writer.write(encode(kind, header, body))

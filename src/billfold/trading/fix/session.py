@@ -119,7 +119,7 @@ class Session:
 
     async def log_out(self, reason: str) -> None:
         """Say that the session ends; the other side answers and closes."""
-        self._is_leaving = True
+        self._is_leaving, self.is_on = True, False
         with suppress(OSError, TimeoutError):
             await self.send("5", [(58, reason)])
 

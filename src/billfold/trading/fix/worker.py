@@ -60,6 +60,7 @@ class OrderRouter:
         self._new_since: dict[UUID, float] = {}
         self._answer_by: dict[UUID, float] = {}
         self._asked: set[UUID] = set()
+        self._leaving: set[UUID] = set()
 
     async def run(self) -> None:
         """Keep the sessions and route orders until another process has taken them."""
@@ -147,8 +148,14 @@ class OrderRouter:
 
     async def _send(self, order: DealerOrder, link: DealerLink, quote: Quote | None, reason: str) -> None:
         """Commit the order as sent, then send it: once."""
-        if not link.is_on or not await self._change(order, OrderStatus.SENT, reason[:500], link.dealer):
-            return
+        self._leaving.add(order.order_id)
+        try:
+            if link.is_on and await self._change(order, OrderStatus.SENT, reason[:500], link.dealer):
+                await self._send_message(order, link, quote)
+        finally:
+            self._leaving.discard(order.order_id)
+
+    async def _send_message(self, order: DealerOrder, link: DealerLink, quote: Quote | None) -> None:
         self._answer_by[order.order_id] = monotonic() + self._answer_seconds
         body = messages.new_order(
             order,
@@ -195,9 +202,9 @@ class OrderRouter:
         self._asked.discard(order_id)
 
     async def _opened(self, link: DealerLink) -> None:
-        """Ask about every order of a dealer: what was sent last may not have arrived."""
+        """Ask about every order of a dealer: what was sent last may not have arrived. Not about one that leaves now."""
         for each in await list_live_orders(self._bank.pool, self._bank_id):
-            if each.dealer == link.dealer:
+            if each.dealer == link.dealer and each.order_id not in self._leaving:
                 await self._ask_status(each, link)
 
     async def _booked(self, message: StoredMessage, booked: Booked) -> None:
