@@ -117,6 +117,7 @@ async def test_a_fill_with_wrong_money_is_held_until_a_second_person_confirms_th
         )
         made = await propose_executions(desk.bank, [fill], source="by phone", by=OLGA)
         assert await desk.open_messages()
+        assert made.proposal is not None
         await confirm(desk.bank, made.proposal.proposal_id, by=OTTO)
     assert not await desk.open_messages()
     assert (await desk.order(order.order_id)).status == "FILLED"

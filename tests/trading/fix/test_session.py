@@ -5,6 +5,7 @@ import ssl
 from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -78,7 +79,8 @@ class ScriptedDealer:
     """Answers logons, status requests and logouts; everything else is what a test sends."""
 
     def __init__(self):
-        self.received, self.next_out, self.writer = [], 1, None
+        self.received, self.next_out = [], 1
+        self.writer: Any = None
         self.has_left = False
 
     async def accept(self, reader, writer):
@@ -303,7 +305,7 @@ async def test_a_session_over_tls_is_on_only_with_a_dealer_whose_certificate_is_
 async def test_one_worker_has_the_sessions_and_the_next_takes_them_when_it_lets_them_go(scripted, order):
     desk, dealer = scripted
     journal = await DatabaseJournal.take(desk.bank.pool, "citadel", date(2025, 6, 2), uuid4())
-    await dealer.send("1", [(112, "WHO")])  # whoever had it before may not even answer
+    await dealer.send("1", [(112, "WHO")])  # the process that had it before may not even answer
 
     async def logged_on_again():
         return len(dealer.of_type("A")) >= 2

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from typing_extensions import override
+
 from billfold.platform.settings import kinds
 from billfold.platform.settings.kinds import SettingType, setting
 
@@ -16,7 +18,7 @@ _COMP_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
 class PriceType(StrEnum):
-    """How a dealer quotes, tag 423 of FIX: price per $100, discount rate, or yield, both in percent."""
+    """The price type of a dealer, tag 423 of FIX: price per $100, discount rate, or yield, both in percent."""
 
     PRICE = "1"
     DISCOUNT = "4"
@@ -37,6 +39,7 @@ class DealerSession(NamedTuple):
     price_type: PriceType
     is_plain: bool
 
+    @override
     def __str__(self) -> str:
         """Return it as it is written in the settings."""
         scheme = "fix" if self.is_plain else "fixs"

@@ -17,7 +17,7 @@ DEALERS: Final[Mapping[str, int]] = MappingProxyType({"harbor": 1, "northgate": 
 
 
 class Behavior(StrEnum):
-    """What a dealer does with the next request or order; CORRECT and BUST are done to its last execution at once."""
+    """A misbehavior with the next request or order; CORRECT and BUST are done to the last execution at once."""
 
     PARTIAL_FILL = "PARTIAL_FILL"
     SLOW = "SLOW"

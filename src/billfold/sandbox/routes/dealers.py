@@ -26,7 +26,7 @@ _ORDERS = "SELECT order_id FROM dealer_order WHERE customer_id = $1 AND business
 
 
 class BehaviorRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What the dealer does with the next request or order; CORRECT and BUST are done to its last execution at once."""
+    """A misbehavior with the next request or order; CORRECT and BUST are done to the last execution at once."""
 
     behavior: Behavior
 
@@ -47,7 +47,7 @@ class SandboxDealers(msgspec.Struct, kw_only=True):
 
 
 class SandboxCover(msgspec.Struct, kw_only=True):
-    """What the dealers have executed of the orders of the business date, after a round."""
+    """The executions of the orders of the business date, after a round."""
 
     executions: list[DealerExecution]
     object_type: Literal["SandboxCover"] = "SandboxCover"

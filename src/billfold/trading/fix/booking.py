@@ -49,7 +49,7 @@ _STATUSES |= {"1": OrderStatus.WORKING}
 
 
 class Booked(NamedTuple):
-    """What became of a message, why, and its order."""
+    """The new status of a message, the reason, and its order."""
 
     status: MessageStatus
     reason: str

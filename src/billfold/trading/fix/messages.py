@@ -1,4 +1,4 @@
-"""What the bank and its dealers say about quotes and orders, as fields of FIX 4.4. Pure.
+"""Messages about quotes and orders between the bank and its dealers, as fields of FIX 4.4. Pure.
 
 Face is in dollars (38), prices in the dealer's price type (423), money in dollars (381, 118).
 """

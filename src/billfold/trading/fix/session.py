@@ -42,7 +42,7 @@ class SentMessage(NamedTuple):
 
 
 class Journal(Protocol):
-    """Where a session keeps its numbers, and messages that are not about the session itself."""
+    """The place of a session's numbers, and of messages that are not about the session itself."""
 
     next_in: int
     next_out: int

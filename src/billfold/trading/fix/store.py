@@ -119,7 +119,7 @@ class DatabaseJournal:
 
     @classmethod
     async def take(cls, pool: Pool, dealer: str, day: date, owner_id: UUID) -> "DatabaseJournal":
-        """Take a session from whoever had it; on another day its numbers begin again."""
+        """Take a session from another process; on another day its numbers begin again."""
         row = await pool.fetchrow(_TAKE, dealer, owner_id, day, wall_now())
         assert row is not None
         return cls(pool, dealer, day, owner_id=owner_id, numbers=(row["next_in"], row["next_out"]))

@@ -71,7 +71,8 @@ def change_order(books: Books, cmd: ChangeOrder, ctx: Context) -> Outcome:
     order = find_order(book, cmd.order_id)
     if cmd.status in {OrderStatus.PARTIALLY_FILLED, OrderStatus.FILLED}:
         raise Refused("order-state", "Enter the execution: it changes the order.")
-    row, status = order.row, cmd.status
+    row = order.row
+    status: OrderStatus = cmd.status
     if status == OrderStatus.WORKING and row.filled_units:
         if row.status != OrderStatus.UNKNOWN:
             raise Refused("order-state", "The order is filled in part.")
