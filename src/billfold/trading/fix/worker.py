@@ -81,21 +81,24 @@ class OrderRouter:
             await asyncio.sleep(self._tick_seconds)
 
     async def route(self) -> None:
-        """Do what is due for each live order."""
+        """Do what is due for each live order, for all at once: their commands are one batch."""
         live = await list_live_orders(self._bank.pool, self._bank_id)
         for known in (self._inquiries, self._new_since, self._answer_by):
             for gone in known.keys() - {each.order_id for each in live}:
                 del known[gone]
-        cancels = [each.order_id for each in live if each.cancel_asked]
-        sent = await list_cancels(self._bank.pool, cancels) if cancels else set()
-        for each in live:
-            try:
-                if each.status == OrderStatus.NEW:
-                    await self._route(each)
-                elif each.dealer in self._links:
-                    await self._follow(each, self._links[each.dealer], needs_cancel=each.order_id in {*cancels} - sent)
-            except _LOST as error:
-                log.warning("order_not_sent", order_id=str(each.order_id), error=repr(error))
+        self._asked &= {each.order_id for each in live}
+        cancels = {each.order_id for each in live if each.cancel_asked}
+        cancels -= await list_cancels(self._bank.pool, cancels) if cancels else set()
+        await asyncio.gather(*(self._attend(each, needs_cancel=each.order_id in cancels) for each in live))
+
+    async def _attend(self, order: DealerOrder, *, needs_cancel: bool) -> None:
+        try:
+            if order.status == OrderStatus.NEW:
+                await self._route(order)
+            elif order.dealer in self._links:
+                await self._follow(order, self._links[order.dealer], needs_cancel=needs_cancel)
+        except _LOST as error:
+            log.warning("order_not_sent", order_id=str(order.order_id), error=repr(error))
 
     # -- to a dealer --------------------------------------------------------------------
 
@@ -174,13 +177,13 @@ class OrderRouter:
 
     async def _follow(self, order: DealerOrder, link: DealerLink, *, needs_cancel: bool) -> None:
         """Ask about an order that is not answered; it becomes UNKNOWN if that is not answered either."""
-        order_id, bill = order.order_id, self._bank.market.bill(order.cusip)
+        order_id = order.order_id
         if not link.is_on:
             if order.status in _WITH_A_DEALER and monotonic() - link.off_since > self._answer_seconds:
                 await self._change(order, OrderStatus.UNKNOWN, "the session with the dealer is lost")
             return
         if needs_cancel:
-            await link.send("F", messages.cancel_request(order, bill, await self._bank.now()), about=order_id)
+            await self._ask_cancel(order, link)
         if order.status == OrderStatus.SENT:
             self._answer_by.setdefault(order_id, monotonic() + self._answer_seconds)
         if monotonic() < self._answer_by.get(order_id, float("inf")):
@@ -190,6 +193,10 @@ class OrderRouter:
         elif order.status in _WITH_A_DEALER:
             self._answered(order_id)
             await self._change(order, OrderStatus.UNKNOWN, "the dealer does not answer")
+
+    async def _ask_cancel(self, order: DealerOrder, link: DealerLink) -> None:
+        body = messages.cancel_request(order, self._bank.market.bill(order.cusip), await self._bank.now())
+        await link.send("F", body, about=order.order_id)
 
     async def _ask_status(self, order: DealerOrder, link: DealerLink) -> None:
         self._asked.add(order.order_id)
@@ -206,6 +213,8 @@ class OrderRouter:
         for each in await list_live_orders(self._bank.pool, self._bank_id):
             if each.dealer == link.dealer and each.order_id not in self._leaving:
                 await self._ask_status(each, link)
+                if each.cancel_asked:  # what was sent last is not repeated
+                    await self._ask_cancel(each, link)
 
     async def _booked(self, message: StoredMessage, booked: Booked) -> None:
         if booked.order_id is None:
