@@ -53,10 +53,9 @@ class SandboxCover(msgspec.Struct, kw_only=True):
     object_type: Literal["SandboxCover"] = "SandboxCover"
 
 
-@get("/api/v1/sandbox/dealers/", TOKEN, name="sandbox_dealers", tag="sandbox", refuses=("sandbox-of-another-partner",))
-async def list_dealers(caller: Caller, bank: Bank) -> SandboxDealers:
+@get("/api/v1/sandbox/dealers/", TOKEN, name="sandbox_dealers", tag="sandbox")
+async def list_dealers(bank: Bank) -> SandboxDealers:
     """List the simulated dealers."""
-    await require_first_partner(bank, caller)
     return SandboxDealers(items=await asyncio.to_thread(_read_dealers, bank))
 
 
