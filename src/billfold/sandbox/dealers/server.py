@@ -289,7 +289,7 @@ async def serve_dealers(folder: Path, slippage_bps: int, *, listener: socket.soc
         ) as error:
             log.info("dealer_session_ended", reason=repr(error))
         finally:
-            writer.transport.abort()
+            writer.close()
 
     server = await asyncio.start_server(accept, sock=listener, limit=LENGTH_MAX)
     log.info("dealers_served", address=listener.getsockname())

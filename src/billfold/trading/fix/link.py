@@ -120,7 +120,7 @@ class DealerLink:
             finally:
                 watching.cancel()
         finally:
-            session.abort()
+            session.close()
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         context = None

@@ -108,7 +108,7 @@ class Session:
         finally:
             self.is_on = False
             beating.cancel()
-            self._writer.transport.abort()
+            self.close()
 
     async def send(self, kind: str, body: Fields, *, about: str | None = None) -> None:
         """Keep a message under its number, then write it. Raises OSError, TimeoutError."""
@@ -122,6 +122,10 @@ class Session:
         self._is_leaving, self.is_on = True, False
         with suppress(OSError, TimeoutError):
             await self.send("5", [(58, reason)])
+
+    def close(self) -> None:
+        """Close the connection once everything is written."""
+        self._writer.close()
 
     def abort(self) -> None:
         """Cut the connection; what has arrived already is not read any more."""
