@@ -77,15 +77,8 @@ async def _let_arrive(r, portal, other, inbox):
     await r.get("sandbox_dealers", f"{BOX}/dealers/")
     await r.post("sandbox_cover", f"{BOX}/dealers/cover/")
     await r.post("sandbox_fund", f"{BOX}/fund/", {"account_id": other, "amount_usdc": 1_500_000, "count": 1})
-    bills = {
-        "account_id": inbox,
-        "direction": "IN",
-        "cusip": "912797PT8",
-        "quantity": 100,
-        "counterparty_name": "Harbor Custody",
-        "acquired_on": "2025-05-29",
-        "cost_usdc": 995_000,
-    }
+    bills = {"account_id": inbox, "direction": "IN", "cusip": "912797PT8", "quantity": 100}
+    bills |= {"counterparty_name": "Harbor Custody", "acquired_on": "2025-05-29", "cost_usdc": 995_000}
     await r.post("sandbox_security_transfer", f"{BOX}/security-transfer/", bills)
 
 
