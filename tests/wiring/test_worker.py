@@ -49,22 +49,6 @@ async def test_a_worker_executes_due_work_after_the_clock_advances(bank, new_hol
     assert await Worker(bank).work_once() == 0
 
 
-async def test_concurrent_workers_execute_due_work_once(bank, new_holder):
-    for _ in range(8):
-        await (await new_holder()).deposit(10_000_00)
-    await set_clock(bank, et_instant(date(2025, 6, 24), 9))
-    stop = asyncio.Event()
-    workers = [asyncio.create_task(Worker(bank, pause_seconds=0.01).run(stop)) for _ in range(3)]
-    for _ in range(200):
-        await asyncio.sleep(0.05)
-        due = await bank.pool.fetchval("SELECT min(due_at) FROM ledger_head")
-        if due > et_instant(date(2025, 6, 24), 9):
-            break
-    stop.set()
-    await asyncio.gather(*workers)
-    assert await bank.pool.fetchval("SELECT count(*) FROM trade WHERE activity = 'MATURITY'") == 8
-
-
 async def test_a_worker_pauses_while_the_clock_is_advanced(bank, new_holder):
     await (await new_holder()).deposit(10_000_00)
     await set_clock(bank, et_instant(date(2025, 6, 3), 9))
