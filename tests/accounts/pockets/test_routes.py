@@ -192,15 +192,6 @@ async def test_a_pocket_list_filters_by_status(world):
         await world.ask("GET", path, status=422, filters={"filter[status]": "SOLD"})
 
 
-async def test_a_pocket_cursor_from_a_different_list_or_partner_is_refused(world, other_partner):
-    pocket = await world.pocket()
-    await world.pocket(pocket.customer)
-    path = "/api/v2/pockets/"
-    cursor = (await world.get(path, {"limit": 1}))["next_page"]
-    await world.invalid("GET", path, filters={"cursor": cursor, "filter[status]": "OPEN"}, loc="query.cursor")
-    await other_partner.invalid("GET", path, filters={"cursor": cursor}, loc="query.cursor")
-
-
 async def test_a_pocket_name_and_its_strategies_can_be_changed(world):
     pocket = await world.pocket()
     path = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"

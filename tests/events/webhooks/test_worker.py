@@ -11,7 +11,6 @@ from tests.node.runtime import node_command
 from tests.support.events import (
     BOTH,
     LOOPBACK,
-    NOW,
     OWNER,
     PARTNER,
     SECRET,
@@ -28,10 +27,9 @@ from billfold.events import sequencer
 from billfold.events.schemas import Subscriber
 from billfold.events.webhooks import attempts, http_client, redelivery, store, subscriptions
 from billfold.events.webhooks.http_client import GuardedWebhookClient
-from billfold.events.webhooks.store import EventSimulation, RetryPolicy
+from billfold.events.webhooks.store import RetryPolicy
 from billfold.events.webhooks.subscriptions import ChangedSubscription
 from billfold.events.webhooks.worker import WebhookDispatcher
-from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.background_work import list_failed
 from billfold.platform.database.pool import create_pool
@@ -287,17 +285,6 @@ async def test_a_resent_event_is_delivered_again(scenario):
         await scenario.work()
         assert [each.id for each in receiver.requests] == [event_id] * 2
     assert await scenario.attempts(wants) == [(200, "OK")] * 2
-
-
-async def test_a_simulated_event_is_delivered_like_a_real_one(scenario):
-    async with receiving() as receiver:
-        await scenario.subscribe(receiver)
-        event = EventSimulation(event_id=ids.new(), kind=BOTH, raised_at=NOW, payload='{"b": [2]}')
-        assert await redelivery.simulate_event(scenario.pool, OWNER, event, now=scenario.now) == 1
-        await scenario.work()
-        told = receiver.requests[0].event
-    assert told["payload"] == {"b": [2]}
-    assert (told["event_id"], told["sequence"]) == (str(event.event_id), None)
 
 
 class Stumbling(GuardedWebhookClient):
