@@ -57,26 +57,6 @@ async def test_a_bank_day_is_not_closed_early_or_while_a_customer_has_due_work(b
     assert await open_day(bank) == MONDAY
 
 
-async def test_the_street_account_is_zero_after_settlement(bank, customers_with_trades):
-    stepping = ClockStepper(bank)
-    await stepping.set_to(et_instant(MONDAY, 17))
-    unsettled = await street(bank)
-    assert unsettled  # purchases of Monday settle on Tuesday
-    await stepping.set_to(et_instant(TUESDAY, 17))
-    assert await street(bank) == {}
-    held = await bank.pool.fetch(
-        "SELECT asset, sum(credits - debits)::bigint AS units FROM account WHERE kind = 'lot'"
-        " GROUP BY asset HAVING sum(credits - debits) <> 0"
-    )
-    assert await street(bank, "custodian") == {row["asset"]: -row["units"] for row in held}
-
-
-async def test_the_treasury_account_is_zero_after_a_bill_matures(bank, customers_with_trades):
-    await ClockStepper(bank).set_to(et_instant(date(2025, 6, 25), 17))
-    assert await street(bank, "treasury") == {}
-    assert await street(bank) == {}
-
-
 async def test_a_trade_that_missed_its_settlement_day_is_settled_with_the_next(bank, customers_with_trades):
     first, second = customers_with_trades
     await set_clock(bank, et_instant(MONDAY, 16))

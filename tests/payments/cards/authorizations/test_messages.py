@@ -155,16 +155,3 @@ async def test_a_late_card_decision_is_reversed_and_an_advice_may_still_hold_it(
     assert await processor.decide(message=more) == ("DECLINED", 0, "TIMED_OUT")
     assert await processor.decide(message=message) == ("DECLINED", 0, "TIMED_OUT")
     assert await cardholder.reserved() == 40_00
-
-
-async def test_a_card_advice_is_held_for_any_pocket_balance(processor, cardholder):
-    assert (await processor.decide())[0] == "APPROVED"
-    assert await processor.decide("ADVICE", FUNDED, reference="2") == ("APPROVED", FUNDED, None)
-    owing = (await cardholder.portfolio())["owed"]["value"]
-    assert 40_00 <= owing <= 41_00
-    assert (await processor.decide("REVERSAL", None, reference="2"))[1] == FUNDED
-    assert (await cardholder.portfolio())["owed"]["value"] == 0
-    await cardholder.simulate("clearing", amount_usdc=FUNDED)
-    assert await cardholder.reserved() == 40_00
-    assert 40_00 <= (await cardholder.portfolio())["owed"]["value"] <= 45_00
-    assert await processor.decide(reference="3") == ("DECLINED", 0, "INSUFFICIENT_FUNDS")
