@@ -10,6 +10,7 @@ from tests.fixtures.teller import Teller
 from billfold.accounts.customers.commands import SetCustomerState
 from billfold.accounts.pockets import commands
 from billfold.accounts.pockets.rules import require_usable
+from billfold.bills.rules.fees import ACCRUED_UNITS_PER_CENT
 from billfold.ledger.book.postings import JournalEntry, TransactionEntry
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.errors import NotFound, Refused
@@ -80,15 +81,13 @@ def test_only_what_is_given_is_changed_and_a_network_pocket_keeps_its_strategy(o
         owner.refused("pocket-strategy-locked", owner.update, owner.second, **fields)
 
 
-@pytest.mark.parametrize(("weeks", "left"), [(None, 50_00), (26, 0)])
-def test_a_new_strategy_invests_what_was_left_uninvested(owner, weeks, left):
+@pytest.mark.parametrize(("weeks", "uninvested", "left"), [(None, 50, 50), (26, 50, 0), (26, 0, 0)])
+def test_a_new_strategy_invests_what_was_left_uninvested(owner, weeks, uninvested, left):
     pocket = owner.first
-    pocket.cash.balance += 0
-    pocket.uninvested = min(5000, pocket.cash.balance)
-    left = min(left, pocket.uninvested)
+    pocket.uninvested = uninvested
     owner.update(pocket, reinvestment_weeks=weeks, keep_reinvestment=False)
-    assert pocket.uninvested == left
-    assert (pocket.invest_at is None) == (weeks is None)
+    due = owner.bank.calendars.next_open(owner.bank.now) if uninvested > left else None
+    assert (pocket.uninvested, pocket.invest_at) == (left, due)
 
 
 @pytest.mark.parametrize(
@@ -162,11 +161,13 @@ def test_what_is_left_of_a_closed_pocket_is_paid_into_the_oldest_other_one(owner
     owner.deposit(owner.first, 50_00)
     owner.until(date(2025, 6, 9))
     cents, before = owner.first.cash.balance, (owner.second.inflow, third.inflow)
-    paid_out = owner.first.outflow
+    owner.first.fee_accrued += 3 * ACCRUED_UNITS_PER_CENT
+    paid_out, fee = owner.first.outflow, owner.first.fees
     owner.close(owner.first)
-    fee = owner.first.fees
+    fee = owner.first.fees - fee
     assert (owner.first.cash.balance, owner.first.outflow) == (0, paid_out + cents - fee)
     assert (owner.second.inflow, third.inflow) == (before[0] + cents - fee, before[1])
+    assert fee == 3
     debit, credit = [row for row in owner.bank.tables[TransactionEntry] if row.title == "Pocket closed"]
     assert (debit.direction, debit.pocket_id, credit.direction, credit.pocket_id) == (
         "DEBIT",
@@ -180,15 +181,3 @@ def test_what_is_left_of_a_closed_pocket_is_paid_into_the_oldest_other_one(owner
     other = [msgspec.json.decode(row.details)["pocket_id"] for row in (debit, credit)]
     assert other == [str(owner.second.pocket_id), str(owner.first.pocket_id)]
     assert owner.bank.tables[JournalEntry][-1].kind == "on_us"
-
-
-def test_the_last_fee_is_charged_only_to_cash_without_bills(owner):
-    pocket = owner.first
-    fees = pocket.fees
-    owner.until(date(2025, 6, 20))
-    assert pocket.fees == fees
-    owner.deposit(owner.second, 90_00)
-    owner.until(date(2025, 6, 30))
-    owner.close(owner.second)
-    assert owner.second.fees >= 0
-    assert pocket.inflow + owner.second.fees == 1_000_00 + 90_00

@@ -162,7 +162,7 @@ def test_a_hold_is_raised_renewed_and_released_in_parts(holder):
     holder.until(date(2025, 6, 5))
     raised = holder.about(commands.IncrementAuthorization, amount=50_00)
     assert (raised["decision"], holder.row.remaining, holder.row.spent_before) == ("APPROVED", 150_00, 100_00)
-    assert holder.row.expires_at == expires + timedelta(days=1, hours=1)
+    assert holder.row.expires_at == expires + timedelta(days=1)
     refused = holder.about(commands.IncrementAuthorization, amount=MORE)
     assert (refused["reason"], holder.row.remaining) == ("INSUFFICIENT_FUNDS", 150_00)
     assert holder.about(commands.ReverseAuthorization, amount=0)["approved_amount"] == 0
