@@ -3,25 +3,7 @@
 from datetime import date
 from uuid import uuid4
 
-from tests.treasury.test_market_refresh import NEW, forget_todays_rates, import_both
-
 from billfold.bills.rules.market import Market
-from billfold.treasury.market_log import MarketRefresher
-
-
-async def test_a_running_bank_sees_an_import_of_market_data(bank, partner_desk):
-    await forget_todays_rates(bank)
-    pocket = await partner_desk.funded(1_000_000_00)
-    before = await partner_desk.value(pocket)
-
-    await import_both(bank)
-    assert await partner_desk.value(pocket) == before
-    await MarketRefresher(bank.pool, bank.market, activation_delay=0).refresh()
-
-    assert await partner_desk.value(pocket) > before, "rates have fallen"
-    await partner_desk.wire(pocket, 1_000_000_00)
-    shown = await partner_desk.get(pocket.path)
-    assert NEW.cusip in {each["cusip"] for each in shown["portfolio"]["securities"]}
 
 
 async def test_a_sale_with_stale_prices_returns_503_and_its_retry_succeeds_with_current_ones(bank, partner_desk):

@@ -1,4 +1,4 @@
-"""What a Pocket needs to be opened, changed and closed: decided in memory."""
+"""Rules of Pockets in memory: opened, changed, frozen, closed."""
 
 from datetime import date, timedelta
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""What a card may pay, what is held for it, and what its records move: decided in memory."""
+"""Rules of card payments in memory: decisions, holds, records, disputes and refunds."""
 
 from datetime import date, timedelta
 from uuid import UUID

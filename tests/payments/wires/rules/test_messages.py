@@ -1,4 +1,4 @@
-"""What a message says of a payee: its account, its address, and texts cut to the lengths of Fedwire."""
+"""Payees in messages: account, address, and texts cut to the lengths of Fedwire."""
 
 import pytest
 
