@@ -10,6 +10,7 @@ from ipaddress import ip_network
 
 import aiodns
 import pytest
+from tests.events.webhooks.test_ssrf import resolving
 from tests.support.events import LOOPBACK, LastWords, always, answer, receiving
 
 from billfold.cli.tls import ensure_certificates
@@ -255,13 +256,6 @@ async def test_a_webhook_certificate_is_verified_against_the_host_name(tmp_path)
 
 
 LOCAL = replace(Settings(), webhook_allowed_networks=(ip_network("127.0.0.0/8"),))
-
-
-def resolving(*addresses):
-    async def resolve(_host, _port):
-        return addresses
-
-    return resolve
 
 
 async def refused(url, settings=LOCAL, *addresses):
