@@ -8,7 +8,8 @@ import pytest
 from tests.fixtures.teller import Teller
 
 from billfold.accounts.pockets.commands import SetPocketState
-from billfold.ledger.book.postings import EventEntry, TransactionEntry
+from billfold.ledger.book.postings import EventEntry, JournalEntry, TransactionEntry, Update
+from billfold.ledger.types import ScheduledJob
 from billfold.payments.cards.authorizations import commands
 from billfold.payments.cards.commands import CreateVirtualCard
 from billfold.platform.errors import NotFound, Refused
@@ -115,6 +116,11 @@ def test_an_unusable_card_pays_nothing_and_shows_no_balance(holder, changes, rea
     shown = holder.do(commands.InquireBalance, card_id=holder.card_id, references=(holder.card_id,))
     assert (shown["reason"], shown["approved_amount"]) == (reason, 0 if reason else holder.payable)
     assert holder.authorize(1_00)["reason"] == reason
+    if reason == "CARD_CLOSED":
+        with pytest.raises(Refused, match="already-closed"):
+            holder.do(
+                commands.SetCardLimits, card_id=holder.card_id, daily=1, categories={}, references=(holder.card_id,)
+            )
 
 
 def test_a_frozen_pocket_pays_no_purchase_and_another_card_is_not_found(holder):
@@ -134,6 +140,7 @@ def test_a_frozen_pocket_pays_no_purchase_and_another_card_is_not_found(holder):
         (0, {}, 1, "CARD_LIMIT"),
         (None, {"5411": 30_00}, 20_00, None),
         (None, {"5411": 30_00}, 20_01, "CATEGORY_LIMIT"),
+        (None, {"5411": 30_00}, 30_00, "CATEGORY_LIMIT"),
         (None, {"5411": 0}, 1, "CATEGORY_BLOCKED"),
         (None, {"7011": 0}, 500_00, None),
     ],
@@ -145,6 +152,8 @@ def test_limits_count_what_was_spent_today(holder, daily, categories, cents, rea
     for limit in (1, daily):
         fields = {"card_id": holder.card_id, "daily": limit, "categories": categories}
         holder.do(commands.SetCardLimits, references=(holder.card_id, key), **fields)
+    changed = holder.bank.tables[Update][-1]
+    assert (changed.row, changed.columns["daily"]) == (commands.CardLimitsRow, daily)
     holder.see(key, day=day, spent={"5411": 10_00, "7011": 30_00})
     if day < date(2025, 6, 4) and 0 not in {daily, *categories.values()}:
         reason = None
@@ -158,6 +167,7 @@ def test_a_hold_is_raised_renewed_and_released_in_parts(holder):
     holder.authorize(100_00)
     expires = holder.row.expires_at
     assert expires == holder.bank.now + timedelta(days=7)
+    assert holder.row.hold_entry_no == holder.bank.tables[JournalEntry][-1].entry_no
     assert holder.authorize(5_00)["reason"] == "DUPLICATE"
     holder.until(date(2025, 6, 5))
     raised = holder.about(commands.IncrementAuthorization, amount=50_00)
@@ -171,7 +181,10 @@ def test_a_hold_is_raised_renewed_and_released_in_parts(holder):
     holder.about(commands.ExpireAuthorization, due=expires)
     assert holder.held.cash.reserved == 120_00
     assert holder.about(commands.ReverseAuthorization)["approved_amount"] == 120_00
-    assert (holder.row.status, holder.held.cash.reserved) == ("REVERSED", 0)
+    assert (holder.row.status, holder.held.cash.reserved, holder.row.hold_entry_no) == ("REVERSED", 0, None)
+    assert holder.events().count("reversed") == 2
+    jobs = [job.at for job in holder.bank.tables[ScheduledJob] if job.kind == commands.EXPIRY_JOB]
+    assert jobs == [expires, expires + timedelta(days=1)]
     assert holder.about(commands.IncrementAuthorization, amount=1_00)["reason"] == "NO_AUTHORIZATION"
     assert holder.about(commands.ReverseAuthorization)["approved_amount"] == 0
 
@@ -181,7 +194,8 @@ def test_a_hold_is_raised_renewed_and_released_in_parts(holder):
 )
 def test_a_hold_expires_after_the_days_of_its_merchant(holder, merchant, days, ended):
     holder.authorize(100_00, merchant=merchant)
-    holder.about(commands.ExpireAuthorization, due=holder.bank.now + timedelta(days=days), merchant=merchant)
+    due = holder.bank.now + timedelta(days=days)
+    assert holder.about(commands.ExpireAuthorization, due=due, merchant=merchant)["approved_amount"] == 0
     assert (holder.row.status, holder.held.cash.reserved) == (("EXPIRED", 0) if ended else ("PENDING", 100_00))
     assert ("reversed" in holder.events()) == ended
 
@@ -220,7 +234,10 @@ def test_a_record_debits_its_hold_and_releases_the_rest_of_a_final_one(holder, c
 
 @pytest.mark.parametrize("reference", [None, "one"])
 def test_a_record_without_a_hold_is_debited_and_told_as_approved(holder, reference):
-    done = holder.record(commands.ClearCard, 40_00, reference=reference)
+    merchant = commands.Merchant(name="Shop", category_code="5411", city="Reno")
+    done = holder.record(commands.ClearCard, 40_00, reference=reference, merchant=merchant)
+    told = msgspec.json.decode(holder.bank.tables[TransactionEntry][-1].details)
+    assert (told["location"], told["merchant_type"]) == ({"city": "Reno"}, None)
     assert holder.events() == ["approved"]
     assert (done["authorization_id"] is None) == (reference is None)
 
