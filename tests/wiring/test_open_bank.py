@@ -56,13 +56,6 @@ async def test_all_processes_of_a_sandbox_share_its_stored_encryption_key(settin
     assert mode == 0o600
 
 
-async def test_cursors_are_deterministic_for_a_seed(settings, database_dsn):
-    await initialize_database(replace(settings, seed=b"7"), database_dsn)
-    async with open_bank(settings, database_dsn) as one, open_bank(settings, database_dsn) as two:
-        cursors = {each.pager.seal("a list", {}, "next", place=(1,)) for each in (one, two)}
-    assert len(cursors) == 1
-
-
 def test_a_bank_uses_the_hours_and_limits_of_its_settings():
     settings = replace(Settings(), wires_open=time(10), wire_cutoff=time(11), ach_review_above_cents=5)
     terms, calendars = policy_of(settings, NoScreening()), Calendars()
