@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from tests.fixtures.teller import Teller
+from tests.treasury.rules.test_overdraft import give_credit, take_back
 
 from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
 from billfold.bills.rules import fees
@@ -14,6 +15,7 @@ from billfold.ledger.types import ScheduledJob
 from billfold.payments.custody.rules import DeliverBills, EndDelivery, ReceiveBills
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.liquidate import liquidation_value
+from billfold.treasury.rules.overdraft import overdraft_of
 
 TRANSFER = UUID("7b111000-0000-4000-8000-000000000001")
 MAY = date(2025, 5, 29)
@@ -217,3 +219,13 @@ def test_ending_an_unknown_delivery_raises_not_found(holder):
     holder.pocket()
     with pytest.raises(NotFound):
         holder.end()
+
+
+def test_received_bills_are_sold_to_repay_an_overdraft(holder):
+    pocket = holder.pocket()
+    given = give_credit(holder, pocket, 500_00)
+    holder.move(pocket, holder.pocket(), 400_00)
+    take_back(holder, given)
+    owed = overdraft_of(pocket)
+    holder.receive(pocket, holder.bank.market.on_the_run(4, date(2025, 6, 2)).cusip, 10)
+    assert (owed > 0, overdraft_of(pocket)) == (True, 0)
