@@ -1,6 +1,7 @@
 """Rules of Pockets in memory: opened, changed, frozen, closed."""
 
 from datetime import date, timedelta
+from types import SimpleNamespace
 from uuid import UUID
 
 import msgspec
@@ -12,7 +13,8 @@ from billfold.accounts.pockets import commands
 from billfold.accounts.pockets.rules import require_usable
 from billfold.bills.rules.fees import ACCRUED_UNITS_PER_CENT
 from billfold.ledger.book.postings import JournalEntry, TransactionEntry
-from billfold.ledger.types import ScheduledJob
+from billfold.ledger.customers import DirectoryEntry
+from billfold.ledger.types import Agreements, AgreementTerms, ScheduledJob
 from billfold.platform.errors import NotFound, Refused
 
 
@@ -51,6 +53,8 @@ def test_a_new_pocket_is_open_charged_next_month_and_opens_its_customer():
     assert (pocket.opened_at, pocket.accrued_through) == (teller.bank.now, date(2025, 6, 1))
     assert pocket.next_fee_date == date(2025, 7, 1)
     assert teller.book.account_status == "OPEN"
+    found = [(row[0], row[-1]) for row in map(msgspec.structs.astuple, teller.bank.tables[DirectoryEntry])]
+    assert ("pocket", pocket.pocket_id) in found
     for weeks, again in ((5, 4), (4, 5)):
         with pytest.raises(NotFound):
             teller.pocket(weeks, again)
@@ -121,6 +125,8 @@ def test_a_frozen_pocket_is_changed_and_not_closed_and_a_closed_one_neither(owne
     owner.refused("pocket-not-open", owner.do, commands.SetPocketState, pocket_id=pocket.pocket_id, status="OPEN")
     with pytest.raises(NotFound):
         owner.do(commands.SetPocketState, pocket_id=UUID(int=1), status="OPEN")
+    owner.do(SetCustomerState, status="FROZEN", reason="an order", references=(owner.customer,))
+    owner.refused("customer-not-open", owner.update, owner.first, name="Rent")
 
 
 def test_a_closed_pocket_has_no_portal_fee_or_investment_left(owner):
@@ -144,6 +150,13 @@ def test_what_a_pocket_holds_owes_or_has_in_process_keeps_it_open(owner):
     second.unsettled_until = owner.bank.now.date() + timedelta(days=1)
     assert "settle on 2025-06-05" in owner.refused("pocket-not-empty", owner.close, second)
     second.unsettled_until = owner.bank.now.date()
+    second.cash.balance = 100_00
+    owner.refused("pocket-not-empty", owner.close, second)
+    second.cash.balance = 0
+    payment = SimpleNamespace(pocket_id=second.pocket_id, is_open=True)
+    owner.book.referenced = {UUID(int=1): payment}
+    assert "still in process" in owner.refused("pocket-not-empty", owner.close, second)
+    payment.is_open = False
     waiting = owner.move(owner.first, second, 1_00, later=True)
     assert "still pending" in owner.refused("pocket-not-empty", owner.close, second)
     owner.book.pending.pop(UUID(waiting["transfer_id"]))
@@ -181,3 +194,11 @@ def test_what_is_left_of_a_closed_pocket_is_paid_into_the_oldest_other_one(owner
     other = [msgspec.json.decode(row.details)["pocket_id"] for row in (debit, credit)]
     assert other == [str(owner.second.pocket_id), str(owner.first.pocket_id)]
     assert owner.bank.tables[JournalEntry][-1].kind == "on_us"
+
+
+def test_a_pocket_is_opened_only_after_the_agreements_are_accepted():
+    teller = Teller(agreements=Agreements([AgreementTerms("2025-05-01", date(2025, 6, 3))]))
+    teller.pocket()
+    teller.until(date(2025, 6, 3))
+    with pytest.raises(Refused, match="agreement-not-accepted"):
+        teller.pocket()
