@@ -19,12 +19,15 @@ from billfold.reports.tax.rules import (
     TaxForm,
     TaxStatus,
     boxes_of,
+    due_at,
     filing_of,
     first_purchase,
     is_relevant,
     tax_line,
     tax_years,
     withheld_of,
+    year_bounds,
+    years_due,
 )
 
 POCKET, TRADE, CUSTOMER = (UUID(int=n) for n in (1, 2, 3))
@@ -170,6 +173,15 @@ def test_more_bills_than_a_lot_holds_are_not_disposed_of():
     disposed = replay.play(sold)
     assert disposed is not None
     assert (disposed.cost, disposed.proceeds, disposed.disposed_on) == (990_00, 991_00, date(2025, 2, 4))
+    assert (disposed.redeemed, disposed._replace(maturity=disposed.acquired_on).term_days) == (False, 1)
     for units in (1, 11):
         with pytest.raises(InvariantError, match="More bills leave"):
             replay.play(sold._replace(units=units, trade_id=CUSTOMER))
+
+
+def test_a_year_is_of_new_york_and_its_forms_are_due_in_the_middle_of_january():
+    assert year_bounds(2025) == (et_instant(date(2025, 1, 1), time()), et_instant(date(2026, 1, 1), time()))
+    due = due_at(2024)
+    assert due == et_instant(date(2025, 1, 15), time(6))
+    assert years_due(2023, {2023}, due) == [2024]
+    assert years_due(2023, {2023}, due - timedelta(seconds=1)) == []
