@@ -42,15 +42,6 @@ def test_a_seed_that_found_a_defect_holds(options):
     assert status == 0, told
 
 
-@pytest.mark.parametrize(
-    "plan", ["3:answer lost:ledger_book", "4:answer lost:COMMIT", "4:connection lost before:COMMIT"]
-)
-def test_a_command_whose_commit_has_no_answer_runs_once_and_is_answered(plan):
-    status, told = simulate("--seed", 1, "--faults", 0, "--plan", plan, *SMALL)
-    assert status == 0, told
-    assert plan.split(":")[1] in told
-
-
 def test_a_bank_that_books_a_cent_too_much_fails_with_one_command_that_replays_it():
     status, told = simulate("--seed", 1, "--faults", 0, *SMALL, planted=GENEROUS)
     assert status == 1, told
