@@ -83,8 +83,10 @@ def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.Functi
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes of a body; what a message says and how it is logged decides nothing."""
+    if ast.unparse(node).startswith(("log.", '"""')):
+        return
     yield node
-    if isinstance(node, ast.JoinedStr | ast.Raise) or ast.unparse(node).startswith(("log.", '"""')):
+    if isinstance(node, ast.JoinedStr | ast.Raise):
         return
     for child in ast.iter_child_nodes(node):
         yield from walk(child)

@@ -1,6 +1,5 @@
 """Approved transfers are executed once, also when a process is killed meanwhile."""
 
-import asyncio
 from contextlib import contextmanager
 from dataclasses import replace
 from uuid import UUID
@@ -131,22 +130,3 @@ async def test_a_wire_to_an_unverified_payee_is_not_sent_after_the_partner_loses
     await execute_request(customer_desk.bank, UUID(customer_desk.team.customer), UUID(made["id"]))
     assert await status_of(customer_desk, made) == ("APPROVED", "REJECTED")
     assert await pool.fetchval("SELECT count(*) FROM wire_message") == 0
-
-
-async def test_concurrently_executed_requests_each_complete_once(customer_desk, manager, world, funded, payroll_pocket):
-    linked = await wire_counterparty(customer_desk)
-    bodies = [wire(funded, cents, linked) for cents in (1_00, 2_00, 3_00)]
-    asked = []
-    for body in (*bodies, on_us(funded, 4_00, to=payroll_pocket)):
-        await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
-        asked.append(await customer_desk.post(REQUESTS, body))
-    with not_executed(customer_desk.bank):
-        for made in asked:
-            await decide(manager, made)
-    names = [(UUID(customer_desk.team.customer), UUID(made["id"])) for made in asked]
-    await asyncio.gather(*(execute_request(customer_desk.bank, *name) for name in names * 2))
-    assert [await status_of(customer_desk, made) for made in asked] == [
-        *[("APPROVED", "PROCESSING")] * 3,
-        ("APPROVED", "COMPLETED"),
-    ]
-    assert await customer_desk.bank.pool.fetchval("SELECT count(*) FROM wire_message") == 3

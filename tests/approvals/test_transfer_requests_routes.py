@@ -299,25 +299,6 @@ async def test_a_transfer_request_with_foreign_pockets_or_the_same_pocket_is_ref
     await customer_desk.refused("POST", REQUESTS, on_us(funded, 1_00, to=funded), status=422, code="same-pocket")
 
 
-WRONG = (
-    ({"amount": {"type": "EVERYTHING"}}, "body.transfer.amount.type"),
-    ({"amount": {"type": "FULL_WITHDRAWAL", "amount_usdc": 1}}, "body.transfer.amount.amount_usdc"),
-    ({"amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 0}}, "body.transfer.amount.amount_usdc"),
-    ({"type": "ACH"}, "body.transfer.type"),
-    ({"details": {"type": "GIFT"}}, "body.transfer.details.type"),
-    ({"description": "x" * 101}, "body.transfer.description"),
-    ({"status": "APPROVED"}, "body.transfer.status"),
-)
-
-
-async def test_a_malformed_transfer_request_is_refused_at_its_field(customer_desk):
-    pocket = await customer_desk.pocket()
-    for change, loc in WRONG:
-        body = on_us(pocket, 1_00, to=pocket)
-        body["transfer"] |= change
-        await customer_desk.invalid("POST", REQUESTS, body, loc=loc)
-
-
 async def test_transfer_requests_are_filtered_by_status_type_reviewer_and_requester(
     customer_desk, customer_desks, manager, funded, payroll_pocket
 ):

@@ -6,9 +6,7 @@ from typer.testing import CliRunner
 
 from benchmarks import cli
 from benchmarks.measurements import Result, figure
-from benchmarks.reads import shared_out
 from benchmarks.report import as_markdown
-from benchmarks.sizes import sizes_at
 
 TINY = 0.001
 
@@ -86,17 +84,3 @@ def test_markdown_holds_every_figure():
     assert "Setting: customers 2." in text
     assert "Peak memory: engine 100 MiB." in text
     assert "busy" not in text
-
-
-def test_report_warns_when_the_machine_was_busy():
-    result = Result(name="cards", setting={}, figures=[], peak_memory_mib={}, busy_before_percent=80.0)
-    assert "80 % busy" in as_markdown(result)
-
-
-def test_the_scaled_number_of_customers_is_always_even():
-    assert all(sizes_at(n / 997).customers % 2 == 0 for n in range(1, 100))
-
-
-def test_history_is_distributed_evenly():
-    assert shared_out(10, 4) == [2, 3, 2, 3]
-    assert sum(shared_out(1_000_000, 240)) == 1_000_000

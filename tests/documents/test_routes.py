@@ -79,6 +79,7 @@ async def test_an_upload_to_a_full_file_store_is_answered_503_and_may_be_repeate
         refused = await upload(customer_desk, key=key)
         assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
         assert "retry-after" in refused.headers
+        assert await customer_desk.bank.pool.fetchval("SELECT count(*) FROM document") == 0
         await customer_desk.get("/api/v2/pockets/")
     assert (await upload(customer_desk, key=key)).status_code == 201
 

@@ -1,7 +1,5 @@
 """Event sequences without gaps for partners and customers, and deliveries for subscriptions."""
 
-import asyncio
-
 import asyncpg
 import pytest
 from tests.support.events import (
@@ -21,7 +19,6 @@ from billfold.events.schemas import Subscriber
 from billfold.events.sequencer import sequence_events
 from billfold.events.webhooks.subscriptions import ChangedSubscription, create_subscription, update_subscription
 from billfold.platform.crypto import Vault
-from billfold.platform.database.pool import create_pool
 
 VAULT = Vault(bytes(range(32)))
 EVERYTHING = (BOTH, PARTNERS, CUSTOMERS)
@@ -80,35 +77,6 @@ async def test_events_of_the_bank_are_not_sequenced_for_partners(conn):
     await raise_event(conn, await add_customer(conn, None))
     assert await sequence_events(conn, now=NOW) == 1
     assert await conn.fetchval("SELECT count(*) FROM event_sequence") == 0
-
-
-async def test_concurrent_sequencers_number_every_event_once(database_dsn):
-    """Four processes raise events and four others sequence them concurrently."""
-    pool = await create_pool(database_dsn, max_size=10)
-    customers = [await add_customer(pool) for _ in range(4)]
-
-    async def raise_some(customer_id):
-        for _ in range(15):
-            async with pool.acquire() as conn, conn.transaction():
-                await raise_event(conn, customer_id)
-                await raise_event(conn, customer_id)
-
-    async def number():
-        while not done.is_set():
-            await sequence_events(pool, now=NOW, wait=False)
-
-    done = asyncio.Event()
-    numbering = [asyncio.create_task(number()) for _ in range(4)]
-    await asyncio.gather(*map(raise_some, customers))
-    done.set()
-    await asyncio.gather(*numbering)
-    await sequence_events(pool, now=NOW)
-    rows = await pool.fetch("SELECT * FROM event_sequence ORDER BY partner_sequence")
-    assert [row["partner_sequence"] for row in rows] == list(range(1, 121))
-    for customer_id in customers:
-        numbers = [row["event_no"] for row in rows if row["customer_id"] == customer_id]
-        assert numbers == list(range(1, 31))
-    await pool.close()
 
 
 async def test_a_subscription_receives_its_kinds_with_the_previous_sequence(conn):
@@ -184,24 +152,6 @@ async def test_a_clock_set_back_does_not_change_the_event_order(conn):
         ids.append(await raise_event(conn, anna))
         await sequence_events(conn, now=NOW.replace(hour=hour))
     assert [row[0] for row in await delivered(conn, wants)] == ids
-
-
-async def test_sequences_are_rolled_back_with_their_transaction(conn):
-    await raise_event(conn, await add_customer(conn))
-    taken = conn.transaction()
-    await taken.start()
-    assert await sequence_events(conn, now=NOW) == 1
-    await taken.rollback()
-    assert await sequence_events(conn, now=NOW) == 1
-
-
-async def test_sequencing_without_waiting_skips_when_a_second_process_holds_the_lock(conn, database_dsn):
-    await raise_event(conn, await add_customer(conn))
-    other = await asyncpg.connect(database_dsn)
-    async with conn.transaction():
-        assert await sequence_events(conn, now=NOW) == 1
-        assert await sequence_events(other, now=NOW, wait=False) == 0
-    await other.close()
 
 
 @pytest.fixture

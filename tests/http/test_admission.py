@@ -238,16 +238,6 @@ async def test_all_keys_of_a_large_batch_are_claimed(two_stores, pools):
     assert await pools[0].fetchval("SELECT count(*) FROM idempotency_key") == 1200
 
 
-async def test_a_broken_idempotency_store_connection_is_replaced(two_stores, pools):
-    request = asked(caller())
-    await two_stores[0].admit(request)
-    await pools[1].execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-        "WHERE pid <> pg_backend_pid() AND datname = current_database()"
-    )
-    assert (await two_stores[0].admit(asked(caller()))).verdict == "run"
-
-
 @pytest.fixture
 def servers(tmp_path_factory):
     """A primary and an asynchronous replica."""

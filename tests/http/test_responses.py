@@ -47,33 +47,6 @@ async def test_an_unknown_path_or_method_returns_a_problem_document(sample_clien
     assert answer.headers["allow"] == "DELETE, GET"
 
 
-async def test_every_error_of_a_malformed_body_is_reported(sample_client):
-    for body, mistakes in [
-        (b"{}", [("name", "missing"), ("amount_usdc", "missing")]),
-        (
-            b'{"name":1,"amount_usdc":"1","x":2}',
-            [("name", "type_error"), ("amount_usdc", "type_error"), ("x", "extra_forbidden")],
-        ),
-        (b'{"name":"a","amount_usdc":0}', [("amount_usdc", "value_error")]),
-        (b'{"name":"a","amount_usdc":1.5}', [("amount_usdc", "type_error")]),
-        (b'{"name":"a","amount_usdc":1,"size":{"width":0}}', [("size", "width", "value_error")]),
-        (b'{"name":"a","amount_usdc":1,"size":{"y":1,"width":1}}', [("size", "y", "extra_forbidden")]),
-        (b"[]", [("type_error",)]),
-    ]:
-        answer = await sample_client.post(THING, body)
-        assert answer.status_code == 422
-        found = [(*each["loc"][1:], each["type"]) for each in answer.json()["detail"]]
-        assert found == mistakes
-        assert all(each["loc"][0] == "body" and each["msg"] for each in answer.json()["detail"])
-        assert RUNS["make"] == 0
-
-
-async def test_a_body_that_is_not_json_is_refused_as_malformed(sample_client):
-    for body in [b"{", b'{"name":"a","name":"b"}', b"[" * 33 + b"]" * 33, b'{"a":' * 5000 + b"1" + b"}" * 5000]:
-        answer = await sample_client.post(THING, body)
-        assert (answer.status_code, answer.json()["code"]) == (400, "malformed-json")
-
-
 @pytest.mark.parametrize(
     ("body", "kind", "loc"),
     [(b'{"name":[' + b"1," * 1000 + b"1]}", "too_long", ["body", "name"]), (b"", "missing", ["body"])],
@@ -110,26 +83,6 @@ async def test_a_body_without_content_length_is_refused_over_the_size_limit(samp
     answer = await sample_client.http.post(THING, content=endless(), headers=headers)
     assert answer.status_code == 413
     assert sent < 20 * 1024 * 1024
-
-
-@pytest.mark.parametrize(
-    ("query", "places"),
-    [
-        ("limit=2&limt=3&x%5B%5D=1", ["limt", "x[]"]),
-        ("limit=2&omit[]=A&%6Cimit=3&omit[]=B", ["limit"]),
-        ("limit=many", ["limit"]),
-    ],
-    ids=["unknown", "repeated", "of another type"],
-)
-async def test_an_invalid_query_is_refused_at_its_parameters(sample_client, query, places):
-    answer = await sample_client.get(ONE, query=query)
-    assert answer.status_code == 422
-    assert [each["loc"] for each in answer.json()["detail"]] == [["query", each] for each in places]
-
-
-async def test_a_query_parameter_may_be_a_list(sample_client):
-    answer = await sample_client.get(ONE, query="limit=2&omit%5B%5D=A&omit[]=B")
-    assert (answer.json()["limit"], answer.json()["omit"]) == (2, ["A", "B"])
 
 
 async def test_plain_http_is_refused_before_any_processing(sample_app, sample_partner):
@@ -186,10 +139,3 @@ async def test_production_responses_have_no_service_clock_header(bank_dsn):
     await caller.close()
     await close_app(sample_app)
     await close_bank(bank)
-
-
-async def test_product_pages_need_no_token(sample_client):
-    for path, kind in (("/health", "text/plain"), ("/openapi.json", "application/json")):
-        answer = await sample_client.http.get(path)
-        assert answer.status_code == 200, path
-        assert answer.headers["content-type"].startswith(kind)

@@ -9,7 +9,6 @@ from tests.support.world import UNKNOWN
 
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.nacha.records import ReturnAddenda
-from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.clearing.report import clearing_report
 from billfold.payments.clearing.rules import RAILS
 from billfold.platform.clock import ClockState, wall_now
@@ -290,20 +289,6 @@ async def test_a_pocket_shows_the_amount_owed_for_a_collection_returned_after_wi
     assert 499_00 < after["total_value"]["value"] <= 500_00
 
 
-async def test_a_debit_on_a_portal_is_paid_when_covered(partner_desk, books):
-    before = await partner_desk.value(books.pocket)
-    debit = {"portal_id": books.pocket.portal, "direction": "DEBIT", "company_name": "Power & Light"}
-    for cents in (1_000_00, 900_000_00):
-        await books.sandbox("ach/entries/", **debit, amount_usdc=cents)
-    assert await books.titles() == ["ACH debit"]
-    assert abs(before - await partner_desk.value(books.pocket) - 1_000_00) < 100
-    events = await partner_desk.bank.pool.fetch("SELECT kind FROM event WHERE kind LIKE '%ach%' ORDER BY event_no")
-    assert [row[0] for row in events] == ["transfers.ach.in.success", "transfers.ach.in.rejected"]
-    await partner_desk.days(1)
-    back = books.batches()[0].entries[0]
-    assert (back.transaction_code, back.amount, back.addenda[0].return_reason_code) == ("26", 900_000_00, "R01")
-
-
 async def test_an_invalid_ach_entry_is_refused_at_its_field(partner_desk, books):
     good = entry("CREDIT", await books.payee(), 1_00)
     ccd = good | {"sec_code": "CCD", "company_entry_description": "RENT"}
@@ -322,23 +307,6 @@ async def test_an_invalid_ach_entry_is_refused_at_its_field(partner_desk, books)
     waiting = entry("CREDIT", (await partner_desk.post(path, payees.ach(account_number="4711")))["id"], 1_00)
     await partner_desk.refused("POST", books.path, waiting, status=422, code="counterparty-not-verified")
     await partner_desk.ask("POST", books.path, entry("CREDIT", UNKNOWN, 1_00), status=404)
-
-
-async def test_a_truncated_ach_file_changes_nothing(partner_desk, books):
-    made = await books.collect(await books.payee(), 100_00)
-    await books.sandbox("ach/submit/")
-    raw = write_file(read_file((books.folder / "outbox" / "ACH-20250602-001.ach").read_bytes()))
-    assert (await books.put("half.ach", raw[: 3 * 95]))["mistakes"][0]["reason"].startswith("ends without")
-    assert (await books.put("ours.ach", raw))["mistakes"][0]["line"] == 1
-    assert await books.statuses(made) == ["IN_TRANSIT"]
-    await partner_desk.ask("POST", f"{SANDBOX}ach/{made['id']}/", {"move": "cancel"}, status=409)
-    await books.move(made, "reverse")
-    await partner_desk.days(3)
-    listed = (await partner_desk.get(books.path))["items"]
-    assert {each["direction"]: each["company_entry_description"] for each in listed} == {
-        "CREDIT": "REVERSAL",
-        "DEBIT": "Funding TX",
-    }
 
 
 async def test_an_entry_delayed_by_an_outage_is_sent_in_the_next_window_and_can_be_returned(partner_desk, books):

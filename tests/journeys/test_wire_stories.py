@@ -109,17 +109,6 @@ async def test_concurrent_requests_with_one_wire_id_create_one_wire_and_return_t
     await desk.refused("POST", path, another, status=409, code="duplicate-id")
 
 
-async def test_a_returned_wire_is_reduced_by_the_charges_of_an_intermediary_bank(sender):
-    _, path = await sender.send(payees.abroad(), 1_000_00)
-    await sender.desk.later(minutes=1)
-    too_much = {"charges_usdc": 1_000_00}
-    await sender.desk.invalid("POST", f"{SANDBOX}{path}return/", too_much, loc="body.charges_usdc")
-    await sender.sandbox(f"{path}return/", reason="AC04", charges_usdc=25_00)
-    back = (await sender.incoming())[0]
-    assert (back["wire_type"], back["amount"]["value"]) == ("RETURN", 975_00)
-    assert back["description"].endswith(", less $25.00 in charges")
-
-
 async def test_an_international_wire_is_rejected_by_the_correspondent(sender):
     desk = sender.desk
     wire_id, path = await sender.send(payees.abroad(), 1_000_00)

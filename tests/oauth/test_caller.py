@@ -2,16 +2,14 @@
 
 import asyncio
 import logging
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from tests.support.oauth import member, new_key
-from tests.support.world import EVERYTHING, Team, Token, token_for
+from tests.support.world import Team, Token, token_for
 from tests.support.world import new_key as idempotency_key
 
-from billfold.identity.members import store
-from billfold.oauth import clients, grants, signing_keys
+from billfold.oauth import grants, signing_keys
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
@@ -154,33 +152,6 @@ async def test_a_token_in_the_query_is_refused_and_never_logged(customer_desk, c
     assert token.text not in "".join(ours) + out + err
 
 
-async def test_an_access_token_ends_after_900_seconds_or_when_revoked(customer_desk):
-    for age in (timedelta(seconds=901), timedelta(seconds=900)):
-        await refused(
-            customer_desk, "invalid_token", token=await token_for(customer_desk.bank, customer_desk.team, age=age)
-        )
-    late = await token_for(customer_desk.bank, customer_desk.team, age=timedelta(seconds=880))
-    await customer_desk.ask("GET", PATH, status=200, token=late)
-    async with customer_desk.bank.pool.acquire() as conn:
-        await grants.revoke_user_tokens(conn, customer_desk.team.user_id)
-    await refused(customer_desk, "invalid_token", token=late)
-
-
-async def test_deactivating_a_member_invalidates_its_tokens_immediately(customer_desk):
-    await customer_desk.get(PATH)
-    await store.deactivate_member(
-        customer_desk.bank.pool, UUID(customer_desk.team.customer), customer_desk.team.user_id, now=wall_now()
-    )
-    await refused(customer_desk, "invalid_token")
-
-
-async def test_revoking_a_client_invalidates_its_tokens_immediately(customer_desk):
-    await customer_desk.get(PATH)
-    async with customer_desk.bank.pool.acquire() as conn:
-        await clients.revoke_client(conn, customer_desk.team.client_id, now=wall_now())
-    await refused(customer_desk, "invalid_token")
-
-
 async def test_a_fapi2_client_must_use_the_server_dpop_nonce(customer_desks):
     customer_desk = await customer_desks(client_id="strict", profile="fapi2")
     answer = await refused(customer_desk, "use_dpop_nonce")
@@ -188,29 +159,6 @@ async def test_a_fapi2_client_must_use_the_server_dpop_nonce(customer_desks):
     await customer_desk.ask("GET", PATH, status=200, token=None, headers=sent)
     stale = customer_desk.headers("GET", PATH, customer_desk.token, nonce="x")
     await refused(customer_desk, "use_dpop_nonce", token=None, headers=stale)
-
-
-async def test_a_missing_scope_is_named_in_the_refusal(customer_desk):
-    others = tuple(each for each in EVERYTHING if each != "pockets.write")
-    token = await token_for(customer_desk.bank, customer_desk.team, scopes=others)
-    answer = await refused(
-        customer_desk, "insufficient_scope", status=403, method="POST", path=POCKETS, body=NEW, token=token
-    )
-    assert 'scope="pockets.write"' in answer.headers["www-authenticate"]
-    assert "pockets.write" in answer.json()["detail"]
-    assert (await customer_desk.get(POCKETS))["count"] == 0
-
-
-async def test_the_member_role_limits_the_permissions_of_a_token(customer_desks):
-    for role, status in [("ADMIN", 201), ("MANAGER", 201), ("APPROVER", 403), ("INITIATOR", 403), ("VIEWER", 403)]:
-        customer_desk = await customer_desks(role=role)
-        await customer_desk.get(POCKETS)
-        answer = await customer_desk.ask("POST", POCKETS, NEW, status=status)
-        if status == 403:
-            assert answer.json()["code"] == "forbidden"
-            assert role in answer.json()["detail"]
-            assert "www-authenticate" not in answer.headers
-        assert (await customer_desk.get(POCKETS))["count"] == (status == 201)
 
 
 async def test_a_client_without_a_user_is_limited_by_its_scopes(customer_desk):

@@ -1,10 +1,20 @@
-"""The checker of histories accepts a good one, and refuses each that no order of its requests explains."""
+"""Real processes under `kill -9` and pauses: the server, the worker, Postgres; and the checker of their history.
 
+The checker accepts a good history, and refuses each that no order of its requests explains.
+"""
+
+import os
+import shutil
 import subprocess
+from pathlib import Path
 
 import msgspec
 import pytest
+from tools.linearizability.__main__ import run
 from tools.linearizability.checker import FOLDER, check, find_go
+
+SEED = os.environ.get("BILLFOLD_KILLS_SEED", "7")
+MINUTES = float(os.environ.get("BILLFOLD_KILLS_MINUTES", "0.4"))
 
 ONE, TWO, THREE = "transfer-1", "transfer-2", "transfer-3"
 
@@ -58,7 +68,23 @@ BAD = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture
+def folder(tmp_path):
+    memory = Path("/dev/shm")
+    place = memory / f"billfold-kills-{os.getpid()}" if memory.is_dir() else tmp_path
+    place.mkdir(exist_ok=True)
+    place.chmod(0o755)  # Postgres may run as another user
+    yield place
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def test_killed_processes_neither_lose_nor_duplicate_acknowledged_commands(folder):
+    print(f"BILLFOLD_KILLS_SEED={SEED}")
+    history = run(folder, seed=SEED, minutes=MINUTES)
+    assert find_go() is None or check(history) == 0
+
+
+@pytest.fixture(scope="module")
 def _go():
     go = find_go()
     if go is None:
@@ -67,11 +93,13 @@ def _go():
         pytest.skip("porcupine cannot be downloaded")
 
 
+@pytest.mark.usefixtures("_go")
 @pytest.mark.parametrize("name", GOOD)
 def test_history_that_an_order_explains_is_linearizable(name, tmp_path):
     assert check(written(tmp_path, GOOD[name])) == 0
 
 
+@pytest.mark.usefixtures("_go")
 @pytest.mark.parametrize("name", BAD)
 def test_history_that_no_order_explains_is_refused_and_drawn(name, tmp_path):
     path = written(tmp_path, [*BAD[name], {"do": "fault", "kind": "kill serve", "call": 1, "return": 2}])

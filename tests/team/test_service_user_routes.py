@@ -1,11 +1,8 @@
 """Service users: creation, scopes they can never have, and revocation of keys."""
 
 import asyncio
-from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from tests.identity.partners.test_jwt_login_routes import of_an_unknown_curve, pem_of, private_pem
 from tests.support.approvals import member_id_of
 from tests.support.oauth import KEYS, new_key
 from tests.support.world import token_for
@@ -40,28 +37,6 @@ async def test_a_service_user_is_a_member_with_its_key_and_scopes(customer_desk)
         other = await create_service_user(customer_desk, public_key=key.pem)
         [kept] = (await customer_desk.get(f"{PATH}{other['member_id']}/keys/"))["items"]
         assert (kept["key_id"], kept["algorithm"]) == (other["key_id"], algorithm)
-
-
-async def test_an_invalid_service_user_is_refused_with_every_error(customer_desk):
-    weak, other = rsa.generate_private_key(65537, 1024), ec.generate_private_key(ec.SECP384R1())
-    good = new_key()
-    for changed, place in (
-        ({"name": " "}, "name"),
-        ({"description": "x" * 501}, "description"),
-        ({"scopes": ["transfers.approve"]}, "scopes"),
-        ({"scopes": ["openid"]}, "scopes"),
-        ({"scopes": "pockets.read"}, "scopes"),
-        ({"public_key": "x"}, "public_key"),
-        ({"public_key": private_pem(good.private).decode()}, "public_key"),
-        ({"public_key": None}, "public_key"),
-        ({"profile": "loose"}, "profile"),
-    ):
-        body: dict[str, Any] = NEW | {"public_key": good.pem} | changed
-        await customer_desk.invalid("POST", PATH, body, loc=f"body.{place}")
-    for pem in (pem_of(weak), pem_of(other), of_an_unknown_curve(good.private)):
-        await customer_desk.invalid("POST", PATH, NEW | {"public_key": pem}, loc="body.public_key")
-    told = await customer_desk.get("/api/v1/team/")
-    assert [len(each["members"]) for each in told["groups"]] == [1, 0, 0, 0]
 
 
 SCOPES_OF_WEAK = (*(scope for scope in SCOPES if scope.endswith(".read")), "notifications.write", "team.write")

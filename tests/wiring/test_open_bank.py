@@ -1,23 +1,16 @@
 """Opening a bank in a database according to its settings."""
 
-import asyncio
 import stat
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 
-import asyncpg
 import pytest
-from tests.treasury.test_market_refresh import NEW
 
-from billfold.bills.imports import import_auctions
 from billfold.cli.context import CliError
 from billfold.ledger.context import NoScreening
 from billfold.payments.wires.rules.cut_offs import send_time
 from billfold.platform.calendars import Calendars
-from billfold.platform.errors import NotFound
 from billfold.platform.settings.settings import Settings
-from billfold.treasury import market_log
 from billfold.wiring.initialize import BankConfigMismatch
 from billfold.wiring.open_bank import (
     MIN_BATCH_FOR_EXTRA_LANE,
@@ -31,14 +24,6 @@ from billfold.wiring.open_bank import (
 @pytest.fixture
 def settings(tmp_path):
     return replace(Settings(), state_dir=tmp_path)
-
-
-async def test_an_initialized_bank_opens(settings, database_dsn):
-    await initialize_database(settings, database_dsn)
-    async with open_bank(settings, database_dsn) as bank:
-        assert await bank.now() == settings.clock_start
-        assert bank.terms.routing_number == settings.bank_routing_number
-        assert len(bank.seed) == 32
 
 
 @pytest.mark.parametrize(("workers", "crowd"), [(1, 1), (2, MIN_BATCH_FOR_EXTRA_LANE), (8, MIN_BATCH_FOR_EXTRA_LANE)])
@@ -69,39 +54,6 @@ async def test_all_processes_of_a_sandbox_share_its_stored_encryption_key(settin
         assert two.vault.open(one.vault.seal(b"secret", b"here"), b"here") == b"secret"
     mode = stat.S_IMODE((settings.state_dir / "encryption.key").stat().st_mode)
     assert mode == 0o600
-
-
-async def test_cursors_are_deterministic_for_a_seed(settings, database_dsn):
-    await initialize_database(replace(settings, seed=b"7"), database_dsn)
-    async with open_bank(settings, database_dsn) as one, open_bank(settings, database_dsn) as two:
-        cursors = {each.pager.seal("a list", {}, "next", place=(1,)) for each in (one, two)}
-    assert len(cursors) == 1
-
-
-async def test_a_bank_opens_with_its_imported_market(settings, database_dsn):
-    await initialize_database(settings, database_dsn)
-    conn = await asyncpg.connect(database_dsn)
-    await conn.execute("UPDATE bill_rate SET discount_milli = 1000 WHERE day = '2025-06-02'")
-    await conn.close()
-    async with open_bank(settings, database_dsn) as bank:
-        bill = bank.market.on_the_run(26, settings.clock_start.date())
-        assert bank.market.bid_rate(bill, settings.clock_start.date()) == 1000
-
-
-async def test_a_running_bank_picks_up_imported_market_data(settings, database_dsn, monkeypatch):
-    monkeypatch.setattr(market_log, "REFRESH_SECONDS", 0.01)
-    await initialize_database(settings, database_dsn)
-    async with open_bank(settings, database_dsn) as bank:
-        with pytest.raises(NotFound):
-            bank.market.bill(NEW.cusip)
-        async with bank.pool.acquire() as conn:
-            await import_auctions(conn, [NEW])
-        for _ in range(500):
-            await asyncio.sleep(0.01)
-            with suppress(NotFound):
-                bank.market.bill(NEW.cusip)
-                break
-        assert bank.market.bill(NEW.cusip).maturity == NEW.maturity
 
 
 def test_a_bank_uses_the_hours_and_limits_of_its_settings():

@@ -1,7 +1,6 @@
 """The worker does the due work, also when a process dies in the meantime."""
 
 import asyncio
-from dataclasses import replace
 from datetime import date, timedelta
 
 import asyncpg
@@ -35,10 +34,6 @@ async def count(bank, table):
     return await bank.pool.fetchval(f"SELECT count(*) FROM {table}")
 
 
-async def test_a_worker_does_nothing_when_nothing_is_due(bank):
-    assert await Worker(bank).work_once() == 0
-
-
 async def test_a_worker_executes_due_work_after_the_clock_advances(bank, new_holder):
     for _ in range(3):
         await (await new_holder()).deposit(10_000_00)
@@ -47,22 +42,6 @@ async def test_a_worker_executes_due_work_after_the_clock_advances(bank, new_hol
     assert await Worker(bank).work_once() == 3 + 3 + 15
     assert await Worker(bank).work_once() == 15, "each of them has a root"
     assert await Worker(bank).work_once() == 0
-
-
-async def test_concurrent_workers_execute_due_work_once(bank, new_holder):
-    for _ in range(8):
-        await (await new_holder()).deposit(10_000_00)
-    await set_clock(bank, et_instant(date(2025, 6, 24), 9))
-    stop = asyncio.Event()
-    workers = [asyncio.create_task(Worker(bank, pause_seconds=0.01).run(stop)) for _ in range(3)]
-    for _ in range(200):
-        await asyncio.sleep(0.05)
-        due = await bank.pool.fetchval("SELECT min(due_at) FROM ledger_head")
-        if due > et_instant(date(2025, 6, 24), 9):
-            break
-    stop.set()
-    await asyncio.gather(*workers)
-    assert await bank.pool.fetchval("SELECT count(*) FROM trade WHERE activity = 'MATURITY'") == 8
 
 
 async def test_a_worker_pauses_while_the_clock_is_advanced(bank, new_holder):
@@ -242,39 +221,3 @@ async def test_expired_assertions_and_rate_limit_windows_are_purged(bank):
     await Worker(bank).work_once()
     assert await count(bank, "consumed_assertion") == 1
     assert await count(bank, "rate_limit_window") == 1
-
-
-async def test_delivery_attempts_are_purged_after_the_configured_days(bank):
-    bank.settings = replace(bank.settings, webhook_attempts_days=2)
-    wall, subscription_id, event_id = wall_now(), ids.new(), ids.new()
-    await bank.pool.execute(
-        "INSERT INTO subscription (subscription_id, partner_id, url, events, status, created_at,"
-        " updated_at) VALUES ($1, $1, 'x', '{x}', 'enabled', $2, $2)",
-        subscription_id,
-        wall,
-    )
-    simulated = await bank.pool.fetchval(
-        "INSERT INTO simulated_event (event_id, partner_id, kind, payload, raised_at, queued_at)"
-        " VALUES ($1, $2, 'x', '{}', $3, $3) RETURNING serial",
-        event_id,
-        subscription_id,
-        wall,
-    )
-    await bank.pool.execute(
-        "INSERT INTO delivery (subscription_id, event_id, simulated, state, attempts, queued_at)"
-        " VALUES ($1, $2, $3, 'failed', 1, $4)",
-        subscription_id,
-        event_id,
-        simulated,
-        wall,
-    )
-    for days, left in ((1, 1), (3, 0)):
-        await bank.pool.execute("DELETE FROM delivery_attempt")
-        await bank.pool.execute(
-            "INSERT INTO delivery_attempt VALUES ($1, $2, $1, false, 0, '', $3, 1)",
-            event_id,
-            subscription_id,
-            wall - timedelta(days=days),
-        )
-        await Worker(bank).work_once()
-        assert await count(bank, "delivery_attempt") == left

@@ -129,20 +129,22 @@ def run(folder: Path, *, seed: str, minutes: float) -> Path:
         processes.terminate()
         say(f"faults: {dict(sorted(faults.counts.items()))}, {faults.counts.total()} in all")
         say(f"requests: {dict(history.counts.most_common())}, transfers acknowledged: {len(history.acknowledged)}")
-        say(f"verify: {asyncio.run(_verify(processes.dsn))}")
+        say(f"verify: {asyncio.run(_verify(processes.dsn, history))}")
     finally:
         processes.close()
         history.close()
     return path
 
 
-async def _verify(dsn: str) -> str:
+async def _verify(dsn: str, history: History) -> str:
     conn = await asyncpg.connect(dsn)
     try:
         report = await verify_bank(conn)
+        rows = await conn.fetch("SELECT transfer_id::text FROM transfer WHERE status = 'COMPLETED'")
     finally:
         await conn.close()
     assert report.is_clean, report.findings
+    assert history.acknowledged.keys() <= {row[0] for row in rows}, "an acknowledged transfer is lost"
     return f"{sum(report.checked.values())} rows, clean"
 
 

@@ -110,6 +110,10 @@ class Client:
         self._http.timeout = httpx.Timeout(ANSWER_SECONDS)
         self._calls = _Calls(self._http)
 
+    def close(self) -> None:
+        """End the connection."""
+        self._http.close()
+
     def run(self, pair: Pair, ended: Callable[[], bool]) -> None:
         """Transfer and read, until it has ended."""
         reads = (self.totals, self.newest, self._look_at_recent)
@@ -215,3 +219,4 @@ def settle(client: Client, pairs: Sequence[Pair], history: History, processes: P
         client.totals(each)
         client.newest(each)
     look_at_open()
+    client.close()

@@ -6,21 +6,10 @@ from fractions import Fraction
 from math import isqrt
 
 import pytest
+from tests.accounts.pockets.test_earnings_routes import FIGURES
 
 CENTS = ("total_value", "cash", "liquidation_value_t0", "liquidation_value_t1", "owed")
 OF_ONE_BILL = ("market_value", "mark_price", "yield_to_maturity")
-FIGURES = (
-    "earnings",
-    "earnings_net",
-    "fees",
-    "realised",
-    "unrealised_change",
-    "contributions",
-    "withdrawals",
-    "start_value",
-    "end_value",
-)
-
 
 # -- a reader with fractions, who knows nothing but the answer --------------------------------
 

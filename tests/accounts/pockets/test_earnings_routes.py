@@ -93,12 +93,6 @@ async def test_all_time_earnings_equal_those_of_the_portfolio(world, pockets_of_
     assert fee > 0
 
 
-async def test_internal_transfers_cancel_out_in_aggregate_earnings(world, pockets_of_three_months):
-    both = await world.get(PATH, {"customer_id": pockets_of_three_months[0].customer})
-    found = cents(both["aggregate"])
-    assert found["contributions"] - found["withdrawals"] == 500_000_00 + 7_777_77 + 33_333_33
-
-
 async def test_earnings_of_adjacent_periods_add_up_to_the_total(world, pockets_of_three_months):
     pocket, _ = pockets_of_three_months
     whole = proven(await world.get(earnings_path(pocket), between("2025-06-02", "2025-08-21")))
@@ -225,17 +219,6 @@ async def test_an_earnings_list_of_more_than_thirty_pockets_is_refused(world):
     assert len((await world.get(PATH, names))["items"]) == 30
 
 
-async def test_an_invalid_earnings_period_is_refused(world):
-    pocket = await world.pocket()
-    for filters, loc in [
-        ({"period": "range"}, "query.date_from"),
-        ({"date_to": "2025-06-02"}, "query.date_to"),
-        (between("2025-06-02T09:00:00", "2025-06-02T10:00:00"), "query.date_from"),
-    ]:
-        for path in (earnings_path(pocket), PATH):
-            await world.invalid("GET", path, filters=filters, loc=loc)
-
-
 async def test_a_period_before_the_pocket_was_opened_is_empty(world):
     pocket = await world.funded(10_000_00)
     found = proven(await world.get(earnings_path(pocket), between("2024-01-01", "2024-12-31")))
@@ -269,30 +252,6 @@ async def test_an_idle_pocket_earns_nothing_while_the_market_is_closed(world):
             assert (await world.get(earnings_path(pocket), {"period": period}))["earnings"]["value"] >= 0
         shown = await world.value(pocket)
         assert (await world.get(earnings_path(pocket), between(first_day, first_day)))["end_value"]["value"] == shown
-
-
-async def test_earnings_equal_the_difference_between_two_portfolio_readings(world):
-    pocket = await world.funded(1_000_000_00)
-    instants = [f"2025-06-{day}T{at}-04:00" for day, at in (("06", "16:59:59"), ("08", "03:00:00"), ("09", "09:30:10"))]
-    shown = []
-    for instant in instants:
-        await world.until(instant)
-        shown.append(await world.value(pocket))
-    for (start, before), (end, after) in pairwise(zip(instants, shown, strict=True)):
-        earned = await world.get(earnings_path(pocket), {"period": "range", "date_from": start, "date_to": end})
-        assert earned["earnings"]["value"] == after - before >= 0
-
-
-async def test_an_earnings_period_at_midnight_ends_the_previous_day(world):
-    pocket = await world.funded(100_000_00)
-    await world.until("2025-06-04T00:00:00-04:00")
-    await world.wire(pocket, 5_000_00)
-    yesterday, today, both = [
-        proven(await world.get(earnings_path(pocket), between(*days)))
-        for days in (("2025-06-02", "2025-06-03"), ("2025-06-04", "2025-06-04"), ("2025-06-02", "2025-06-04"))
-    ]
-    assert (yesterday["contributions"], today["contributions"]) == (100_000_00, 5_000_00)
-    assert {name: yesterday[name] + today[name] for name in FLOWS} == {name: both[name] for name in FLOWS}
 
 
 async def test_a_named_period_on_a_closed_day_ends_on_the_previous_business_day(world, pockets_of_three_months):

@@ -192,15 +192,6 @@ async def test_a_pocket_list_filters_by_status(world):
         await world.ask("GET", path, status=422, filters={"filter[status]": "SOLD"})
 
 
-async def test_a_pocket_cursor_from_a_different_list_or_partner_is_refused(world, other_partner):
-    pocket = await world.pocket()
-    await world.pocket(pocket.customer)
-    path = "/api/v2/pockets/"
-    cursor = (await world.get(path, {"limit": 1}))["next_page"]
-    await world.invalid("GET", path, filters={"cursor": cursor, "filter[status]": "OPEN"}, loc="query.cursor")
-    await other_partner.invalid("GET", path, filters={"cursor": cursor}, loc="query.cursor")
-
-
 async def test_a_pocket_name_and_its_strategies_can_be_changed(world):
     pocket = await world.pocket()
     path = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
@@ -239,66 +230,6 @@ async def test_a_malformed_pocket_change_changes_nothing(world):
 async def _close(world, pocket, reason="USER_INSTIGATED"):
     path = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
     return await world.patch(path, {"status": "CLOSED", "closure_reason": reason})
-
-
-async def test_closing_an_empty_pocket_closes_its_portals_and_is_final(world):
-    pocket = await world.pocket()
-    await world.pocket(pocket.customer)
-    assert (await _close(world, pocket))["status"] == "CLOSED"
-    shown = await world.get(pocket.path)
-    assert shown["status"] == "CLOSED"
-    portal = await world.get(f"{pocket.path}portals/{pocket.portal}/")
-    assert portal["status"] == "CLOSED"
-    path = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
-    for body in ({"status": "CLOSED", "closure_reason": "INACTIVITY"}, {"name": "again"}):
-        await world.refused("PATCH", path, body, status=409, code="pocket-not-open")
-    await world.refused("POST", f"{pocket.path}portals/", {"name": "one more"}, status=409, code="pocket-not-open")
-
-
-async def test_closing_a_pocket_that_is_funded_unsettled_or_the_last_is_refused(world):
-    pocket = await world.funded(1_000_00)
-    path = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
-    closing = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
-    await world.refused("PATCH", path, closing, status=422, code="pocket-not-empty")
-    other = await world.pocket(pocket.customer)
-    await world.refused("PATCH", path, closing, status=422, code="pocket-not-empty")
-    await world.transfer(pocket, other, None)
-    # Bought and sold today: its trades settle tomorrow.
-    await world.refused("PATCH", path, closing, status=422, code="pocket-not-empty")
-    await world.days(1)
-    assert (await _close(world, pocket))["status"] == "CLOSED"
-    last = f"/api/v2/customers/{other.customer}/pockets/{other.id}/"
-    await world.later(days=2)
-    await world.refused("PATCH", last, closing, status=422, code="pocket-not-empty")
-    # What the request left for the fee of nine days, and what remained after it.
-    back = await world.pocket(pocket.customer)
-    whole = (await world.get(other.path))["portfolio"]["liquidation_value_t1"]["value"]
-    await world.transfer(other, back, whole - 3)
-    await world.days(9)
-    before = await world.value(back)
-    assert (await _close(world, other))["status"] == "CLOSED"
-    closed = (await world.get(f"{other.path}transactions/"))["items"]
-    assert {each["type"] for each in closed[:2]} <= {"GENERIC", "FEE"}
-    assert (await world.get(other.path))["portfolio"]["total_value"]["value"] == 0
-    paid = sum(each["amount"]["value"] for each in closed if each["title"] == "Pocket closed")
-    assert await world.value(back) == before + paid
-    alone = await world.pocket()
-    lonely = f"/api/v2/customers/{alone.customer}/pockets/{alone.id}/"
-    await world.refused("PATCH", lonely, closing, status=422, code="last-open-pocket")
-
-
-async def test_a_frozen_pocket_can_be_read_and_funded_but_not_closed(world):
-    pocket = await world.pocket()
-    await world.pocket(pocket.customer)
-    await world.post(f"/api/v1/sandbox/pockets/{pocket.id}/", {"status": "FROZEN"}, 200)
-    await world.wire(pocket, 5_000_00)
-    shown = await world.get(pocket.path)
-    assert shown["status"] == "FROZEN"
-    assert shown["portfolio"]["total_value"]["value"] > 4_999_00
-    path = f"/api/v2/customers/{pocket.customer}/pockets/{pocket.id}/"
-    closing = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
-    answer = await world.ask("PATCH", path, closing, status=409)
-    assert answer.json()["code"] in {"pocket-frozen", "pocket-not-open"}
 
 
 POCKETS = "/api/v2/pockets/"

@@ -42,29 +42,6 @@ async def test_a_pocket_is_read_with_its_cash_and_lots(bank, new_holder):
         await store.get_pocket(bank.pool, ids.new(), holder.pocket_id)
 
 
-async def test_pocket_pages_go_forward_and_backward_from_any_cursor(bank, opened_pockets):
-    placed = await POCKETS_OF_PARTNER.placed_rows(bank.pool, PARTNER, None, limit=10)
-    down, places = [row for row, _ in placed], [POCKETS_OF_PARTNER.place_of(key) for _, key in placed]
-    assert keys(down) == opened_pockets[::-1]
-    below = await POCKETS_OF_PARTNER.rows(bank.pool, PARTNER, None, after=places[1], limit=10)
-    above = await POCKETS_OF_PARTNER.rows(bank.pool, PARTNER, None, after=places[2], descending=False, limit=10)
-    assert keys(below) == keys(down[2:])
-    assert keys(above) == keys(down[1::-1])
-    assert await POCKETS_OF_PARTNER.rows(bank.pool, ids.new(), None, limit=10) == []
-
-
-async def test_pockets_of_several_customers_are_listed_in_one_order(bank, opened_pockets):
-    named = [opened_pockets[0][0], opened_pockets[2][0]]
-    placed = await POCKETS_OF_CUSTOMERS.placed_rows(bank.pool, named, None, limit=10)
-    found, places = [row for row, _ in placed], [POCKETS_OF_CUSTOMERS.place_of(key) for _, key in placed]
-    assert keys(found) == [opened_pockets[3], opened_pockets[2], opened_pockets[0]]
-    assert keys(await POCKETS_OF_CUSTOMERS.rows(bank.pool, named, None, limit=1)) == keys(found[:1])
-    only = await POCKETS_OF_CUSTOMERS.rows(bank.pool, named, ["CLOSED"], limit=10)
-    assert keys(only) == [opened_pockets[3]]
-    up = await POCKETS_OF_CUSTOMERS.rows(bank.pool, named, None, after=places[2], descending=False, limit=10)
-    assert keys(up) == keys(found[1::-1])
-
-
 async def test_closed_pockets_are_excluded_from_the_list_of_open_pockets(bank, opened_pockets):
     everyone = await store.list_open(bank.pool, PARTNER, None, limit=10)
     assert sorted(keys(everyone)) == sorted(opened_pockets[:3])

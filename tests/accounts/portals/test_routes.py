@@ -142,17 +142,6 @@ async def test_a_closed_portal_accepts_no_change_and_no_payment(world):
     await world.refused("POST", "/api/v1/sandbox/wire/", body, status=409, code="no-open-portal")
 
 
-async def test_a_malformed_portal_request_opens_nothing(world):
-    pocket = await world.pocket()
-    for body, loc in [
-        ({"name": "a", "payment_rails": ["BOAT"]}, "body.payment_rails.0"),
-        ({"name": "a", "payment_rails": []}, "body.payment_rails"),
-        ({"name": "a", "chain": "BASE"}, "body.chain"),
-    ]:
-        await world.invalid("POST", v2(pocket), body, loc=loc)
-        assert (await world.counts())["portal"] == 1
-
-
 async def test_portal_names_have_a_length_limit_and_crypto_portals_are_unavailable(world):
     pocket = await world.pocket()
     assert (await world.post(v2(pocket), {"name": "x" * 128}))["name"] == "x" * 128

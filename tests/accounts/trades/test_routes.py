@@ -143,17 +143,6 @@ async def test_a_trade_date_filter_includes_its_first_and_last_day(world):
         assert (await world.get(path, filters))["items"] == found, filters
 
 
-async def test_a_repeated_pocket_filter_lists_each_trade_once(world):
-    pocket = await world.funded(100_000_00)
-    second, foreign = (await world.funded(50_000_00, pocket.customer), await world.funded(10_000_00))
-    for path, name in ((newer(pocket)[0], "pocket_id[]"), (older(pocket)[0], "account[]")):
-        assert len((await world.get(path))["items"]) == 2
-        (shown,) = (await world.get(path, {name: [second.id, second.id]}))["items"]
-        assert shown.get("pocket_id", shown.get("service_account_id")) == second.id
-        filters = {name: foreign.id}
-        await world.refused("GET", path, filters=filters, status=404, code="not-found")
-
-
 async def test_a_trade_cursor_remains_valid_after_a_new_pocket_is_opened(world):
     pocket = await world.funded(100_000_00)
     await world.ach(pocket, 5_000_00)

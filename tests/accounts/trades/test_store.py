@@ -27,31 +27,10 @@ async def book(conn, trade_id, place, *, pocket, kind="BUY", day=date(2025, 6, 1
     await conn.execute(_INSERT, CUSTOMER, *values)
 
 
-@pytest.fixture
-async def trade_ids(conn):
-    """Insert one trade per day, the last two in one journal entry; return their ids in order."""
-    await conn.execute(_HEAD, CUSTOMER, 3, AT + timedelta(days=2))
-    made = [ids.new() for _ in range(4)]
-    rows = ((1, 1, HERE, "BUY"), (2, 1, THERE, "BUY"), (3, 1, HERE, "SELL"), (3, 2, THERE, "BUY"))
-    for trade_id, (entry_no, trade_no, pocket, kind) in zip(made, rows, strict=True):
-        day = date(2025, 6, 1) + timedelta(days=entry_no)
-        await book(conn, trade_id, (entry_no, trade_no), pocket=pocket, kind=kind, day=day)
-    return made
-
-
 async def listed(conn, pockets, *, after=None, descending=False, limit=9, **filters):
     values = TradeFilters(**filters).values()
     rows = await TRADES.rows(conn, CUSTOMER, pockets, *values, after=after, descending=descending, limit=limit)
     return [row.trade_id for row in rows]
-
-
-async def test_the_pockets_of_a_customer_are_merged_in_booking_order(conn, trade_ids):
-    assert await listed(conn, [HERE, THERE]) == trade_ids
-    assert await listed(conn, [THERE, HERE], descending=True) == trade_ids[::-1]
-    assert await listed(conn, [HERE, THERE], after=(3, 1)) == [trade_ids[3]]
-    assert await listed(conn, [HERE, THERE], after=(3, 2), descending=True, limit=2) == [trade_ids[2], trade_ids[1]]
-    assert await listed(conn, [HERE]) == [trade_ids[0], trade_ids[2]]
-    assert await listed(conn, []) == []
 
 
 @pytest.mark.parametrize(

@@ -85,13 +85,6 @@ async def test_the_transactions_csv_contains_all_pages_and_no_formulas(customer_
         assert not row["title"].startswith(("=", "+", "-", "@"))
 
 
-async def test_a_transaction_cursor_of_a_different_customer_is_refused(
-    customer_desk, other_customer, pockets_with_payments
-):
-    cursor = (await customer_desk.get(PATH, {"limit": 1}))["next_page"]
-    await other_customer.invalid("GET", PATH, filters={"limit": 1, "cursor": cursor}, loc="query.cursor")
-
-
 async def test_a_filtered_transaction_list_is_searched_in_batches(
     customer_desk, world, pockets_with_payments, monkeypatch
 ):

@@ -158,21 +158,6 @@ async def test_a_transaction_date_filter_includes_the_whole_last_day(world):
         assert len((await world.get(path, exact))["items"]) == 1
 
 
-async def test_a_repeated_pocket_filter_lists_each_transaction_once(world):
-    pocket, elsewhere = await world.funded(50_000_00), await world.funded(60_000_00)
-    second = await world.funded(70_000_00, pocket.customer)
-    twice = {"pocket[]": [pocket.id, pocket.id]}
-    for path in lists_of(pocket):
-        assert [i["pocket_id"] for i in (await world.get(path, twice))["items"]] == [pocket.id]
-    of_customer, of_pocket = lists_of(pocket)[1:]
-    assert len((await world.get(of_customer))["items"]) == 2
-    assert (await world.get(of_pocket, {"pocket[]": second.id}))["items"] == []
-    both = (await world.get(PARTNERS, {"pocket[]": [pocket.id, elsewhere.id]}))["items"]
-    assert {i["pocket_id"] for i in both} == {pocket.id, elsewhere.id}
-    filters = {"pocket[]": elsewhere.id}
-    await world.refused("GET", of_customer, filters=filters, status=404, code="not-found")
-
-
 async def test_a_transaction_date_range_that_ends_before_it_begins_is_refused(world):
     pocket = await world.pocket()
     for path in lists_of(pocket):

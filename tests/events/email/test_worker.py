@@ -141,19 +141,6 @@ async def test_a_retried_email_counts_once_toward_the_mailbox_limit(bank, queued
     assert len(carrier.carried) == 1
 
 
-async def test_a_timeout_while_recording_a_sent_email_does_not_mark_it_failed(bank, queued_email, monkeypatch):
-    record = outbox.mark_email_sent
-
-    async def too_slowly(*arguments):
-        await record(*arguments)
-        raise TimeoutError
-
-    monkeypatch.setattr(outbox, "mark_email_sent", too_slowly)
-    with pytest.raises(TimeoutError):
-        await EmailSender(Carrier(), lambda: NOW)(bank)
-    assert await list_failed(bank.pool) == []
-
-
 async def test_a_newline_in_an_email_subject_becomes_a_space(bank, tmp_path):
     notice = EmailContent("Ann\r\nBcc: everybody@b.example\u2028invites\x85you", "text")
     await outbox.queue_email(bank.pool, bank.vault, "anna@b.example", notice=notice, now=NOW)

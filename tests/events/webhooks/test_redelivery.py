@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.events.test_sequencer import EVERYTHING, VAULT, delivered, subscribe
+from tests.events.test_sequencer import VAULT, delivered, subscribe
 from tests.support.events import BOTH, CUSTOMERS, NOW, OTHER_PARTNER, PARTNER, RAISED, add_customer, raise_event
 
 from billfold.events import sequencer
@@ -13,7 +13,7 @@ from billfold.events.webhooks import redelivery, subscriptions
 from billfold.events.webhooks.store import EventSimulation
 from billfold.events.webhooks.subscriptions import ChangedSubscription
 from billfold.platform import ids
-from billfold.platform.errors import NotFound, Refused
+from billfold.platform.errors import Refused
 
 OWNER = Subscriber(PARTNER)
 
@@ -33,31 +33,6 @@ async def fail(conn, *, tries=3):
 def simulated(**fields):
     usual: dict[str, Any] = {"event_id": ids.new(), "kind": BOTH, "raised_at": RAISED, "payload": "{}"}
     return EventSimulation(**usual | fields)
-
-
-async def test_a_resent_event_is_queued_again_with_its_attempts_reset(conn):
-    wants, anna = await subscribe(conn, OWNER), await add_customer(conn)
-    first, _ = await raise_event(conn, anna), await raise_event(conn, anna)
-    await sequencer.sequence_events(conn, now=NOW)
-    await fail(conn)
-    await redelivery.resend(conn, OWNER, wants, event_id=first, now=NOW)
-    assert await queue(conn, wants) == [first]
-    assert await conn.fetchval("SELECT attempts FROM delivery WHERE event_id = $1", first) == 0
-    with pytest.raises(NotFound):
-        await redelivery.resend(conn, OWNER, wants, event_id=ids.new(), now=NOW)
-
-
-async def test_failed_deliveries_since_a_time_are_queued_again_in_order(conn):
-    wants, anna = await subscribe(conn, OWNER), await add_customer(conn)
-    events = []
-    for minute in range(4):
-        events.append(await raise_event(conn, anna))
-        await sequencer.sequence_events(conn, now=NOW + timedelta(minutes=minute))
-    await fail(conn)
-    since = NOW + timedelta(minutes=1)
-    assert await redelivery.redeliver_failed(conn, OWNER, wants, since=since, now=NOW) == 3
-    assert await queue(conn, wants) == events[1:]
-    assert await redelivery.redeliver_failed(conn, OWNER, wants, since=NOW, now=NOW) == 1
 
 
 async def test_missing_deliveries_since_a_time_are_queued_with_their_previous_sequence(conn):
@@ -127,12 +102,3 @@ async def test_a_repeated_simulated_event_is_queued_once(conn):
         other = simulated(event_id=event.event_id, payload='{"a": 1}')
         await redelivery.simulate_event(conn, OWNER, other, now=NOW)
     assert refused.value.code == "duplicate-id"
-
-
-async def test_an_example_event_is_queued_for_one_subscription_of_any_kinds(conn):
-    wants = await subscribe(conn, OWNER, [CUSTOMERS])
-    other = await subscribe(conn, OWNER, EVERYTHING)
-    event = simulated()
-    await redelivery.send_example(conn, OWNER, wants, event=event, now=NOW)
-    assert await queue(conn, wants) == [event.event_id]
-    assert await queue(conn, other) == []

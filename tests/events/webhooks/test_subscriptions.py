@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from tests.events.test_sequencer import EVERYTHING, VAULT, subscribe
+from tests.events.test_sequencer import VAULT, subscribe
 from tests.support.events import NOW, OTHER_PARTNER, PARTNER, SECRET, add_customer, raise_event
 
 from billfold.events import sequencer
@@ -40,23 +40,6 @@ async def secrets_of(conn, subscription_id, now):
     return lane.secrets
 
 
-async def test_a_created_subscription_has_the_requested_fields(conn):
-    made = await subscriptions.create_subscription(
-        conn,
-        VAULT,
-        OWNER,
-        url="https://a.example/",
-        events=[*EVERYTHING, EVERYTHING[0]],
-        shared_secret=SECRET,
-        description="d",
-        retry_policy=POLICY,
-        now=NOW,
-    )
-    assert (made.status, made.events, made.retry_policy) == ("enabled", list(EVERYTHING), POLICY)
-    assert made.time_created == made.updated_at == NOW
-    assert await store.get_subscription(conn, OWNER, made.id) == made
-
-
 async def test_a_subscription_secret_is_stored_encrypted(conn):
     await subscribe(conn, OWNER)
     assert SECRET.encode() not in await conn.fetchval("SELECT sealed FROM subscription_secret")
@@ -84,38 +67,6 @@ async def test_operations_on_a_foreign_subscription_raise_not_found(conn):
         ):
             with pytest.raises(NotFound):
                 await attempt
-
-
-async def test_subscriptions_are_listed_newest_first_and_back(conn):
-    made = []
-    for minute in range(5):
-        row = await subscriptions.create_subscription(
-            conn,
-            VAULT,
-            OWNER,
-            url="https://a.example/",
-            events=EVERYTHING,
-            shared_secret=SECRET,
-            now=NOW + timedelta(minutes=minute // 2),
-        )
-        made.append(row)
-    await subscribe(conn, Subscriber(PARTNER, await add_customer(conn)))
-    newest = sorted(made, key=lambda row: (row.time_created, row.id), reverse=True)
-    assert await LISTED.rows(conn, OWNER.key, limit=30) == newest
-    assert await LISTED.rows(conn, OWNER.key, limit=3) == newest[:3]
-    place = newest[2].time_created, newest[2].id
-    for descending, expected in ((True, newest[3:]), (False, newest[1::-1])):
-        assert await LISTED.rows(conn, OWNER.key, after=place, descending=descending, limit=3) == expected
-
-
-async def test_updating_a_subscription_changes_only_the_given_fields(conn):
-    wants = await subscribe(conn, OWNER)
-    was = await store.get_subscription(conn, OWNER, wants)
-    later = NOW + timedelta(hours=1)
-    now = await update(conn, wants, now=later, description="new", retry_policy=POLICY)
-    assert (now.description, now.retry_policy, now.updated_at) == ("new", POLICY, later)
-    assert (now.url, now.events, now.status, now.time_created) == (was.url, was.events, was.status, was.time_created)
-    assert (await update(conn, wants, retry_policy=None)).retry_policy is None
 
 
 async def test_the_previous_subscription_secret_stays_valid_for_a_day(conn):

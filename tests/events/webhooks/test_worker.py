@@ -11,7 +11,6 @@ from tests.node.runtime import node_command
 from tests.support.events import (
     BOTH,
     LOOPBACK,
-    NOW,
     OWNER,
     PARTNER,
     SECRET,
@@ -28,10 +27,9 @@ from billfold.events import sequencer
 from billfold.events.schemas import Subscriber
 from billfold.events.webhooks import attempts, http_client, redelivery, store, subscriptions
 from billfold.events.webhooks.http_client import GuardedWebhookClient
-from billfold.events.webhooks.store import EventSimulation, RetryPolicy
+from billfold.events.webhooks.store import RetryPolicy
 from billfold.events.webhooks.subscriptions import ChangedSubscription
 from billfold.events.webhooks.worker import WebhookDispatcher
-from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.background_work import list_failed
 from billfold.platform.database.pool import create_pool
@@ -263,51 +261,6 @@ async def test_a_disabled_or_deleted_subscription_receives_no_further_deliveries
             assert len(receiver.requests) == 1
 
 
-async def test_concurrent_dispatchers_never_call_one_receiver_at_the_same_time(scenario):
-    busy = 0
-
-    async def script(_):
-        nonlocal busy
-        busy += 1
-        assert busy == 1
-        await asyncio.sleep(0.001)
-        busy -= 1
-        return answer()
-
-    async with receiving(script) as receiver:
-        wants = await scenario.subscribe(receiver)
-        async with scenario.dispatcher(), scenario.dispatcher(), scenario.dispatcher():
-            happened = []
-            for _ in range(20):
-                happened += await scenario.happen(3)
-                await asyncio.sleep(0.005)
-            await receiver.count(60)
-            await scenario.quiet()
-        assert [each.id for each in receiver.requests] == happened
-    assert await scenario.states(wants) == ["delivered"] * 60
-
-
-async def test_deliveries_of_a_dead_dispatcher_are_taken_over_by_a_live_one(scenario, database_dsn):
-    async with receiving() as receiver:
-        wants = await scenario.subscribe(receiver)
-        happened = await scenario.happen(3)
-        await sequencer.sequence_events(scenario.pool, now=scenario.now)
-        lost = await create_pool(database_dsn, min_size=1)
-        async with lost.acquire() as conn:
-            dead = await attempts.register_worker(conn, scenario.now)
-            assert await attempts.claim_queues(conn, dead, scenario.now, failing=False, limit=1, per_subscriber=1) == [
-                wants
-            ]
-            async with scenario.dispatcher():
-                await asyncio.sleep(0.1)
-                assert receiver.requests == [], "it is alive"
-            conn.terminate()
-        await lost.close()
-        async with scenario.dispatcher():
-            await receiver.count(3)
-        assert [each.id for each in receiver.requests] == happened
-
-
 async def test_a_dispatcher_expires_when_its_heartbeat_stops(scenario):
     async with receiving() as receiver, scenario.pool.acquire() as conn:
         wants = await scenario.subscribe(receiver)
@@ -323,19 +276,6 @@ async def test_a_dispatcher_expires_when_its_heartbeat_stops(scenario):
         assert not await attempts.record_heartbeat(conn, silent, scenario.now)
 
 
-async def test_an_expired_dispatcher_registers_again(scenario):
-    async with receiving() as receiver:
-        await scenario.subscribe(receiver)
-        async with scenario.dispatcher():
-            while not await scenario.pool.fetchval("SELECT count(*) FROM webhook_worker"):
-                await asyncio.sleep(0.01)
-            await scenario.pool.execute("DELETE FROM webhook_worker")
-            await scenario.happen()
-            await receiver.count(1)
-            await scenario.quiet()
-    assert await scenario.pool.fetchval("SELECT count(*) FROM webhook_worker") == 0
-
-
 async def test_a_resent_event_is_delivered_again(scenario):
     async with receiving() as receiver:
         wants = await scenario.subscribe(receiver)
@@ -345,17 +285,6 @@ async def test_a_resent_event_is_delivered_again(scenario):
         await scenario.work()
         assert [each.id for each in receiver.requests] == [event_id] * 2
     assert await scenario.attempts(wants) == [(200, "OK")] * 2
-
-
-async def test_a_simulated_event_is_delivered_like_a_real_one(scenario):
-    async with receiving() as receiver:
-        await scenario.subscribe(receiver)
-        event = EventSimulation(event_id=ids.new(), kind=BOTH, raised_at=NOW, payload='{"b": [2]}')
-        assert await redelivery.simulate_event(scenario.pool, OWNER, event, now=scenario.now) == 1
-        await scenario.work()
-        told = receiver.requests[0].event
-    assert told["payload"] == {"b": [2]}
-    assert (told["event_id"], told["sequence"]) == (str(event.event_id), None)
 
 
 class Stumbling(GuardedWebhookClient):

@@ -1,9 +1,7 @@
 """Operations of the book: an entry can be rolled back as a whole at any point."""
 
-import gc
 from datetime import date
 
-import msgspec
 import pytest
 from tests.simulation.invariants import picture
 
@@ -131,14 +129,3 @@ def test_an_entry_without_postings_is_dropped(teller):
     teller.book.close()
     assert teller.book.entry_no == before
     assert not teller.book.draft.rows_of(JournalEntry)
-
-
-def test_an_idle_book_has_no_objects_tracked_by_the_garbage_collector(teller):
-    pocket = teller.pocket()
-    teller.deposit(pocket, 10_000_00)
-    book = teller.book
-    book.savepoint()
-    book.touch(pocket)
-    book.reset_draft()
-    assert not any(map(gc.is_tracked, (book, book.draft, pocket, pocket.bank, *pocket.lots, book.house)))
-    assert not any(gc.is_tracked(each) for each in msgspec.structs.astuple(book.draft))

@@ -21,7 +21,6 @@ from billfold.accounts.pockets.commands import OpenPocket, SetPocketState
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal, Wallet
 from billfold.events.kinds import KINDS
 from billfold.ledger.book.postings import EventEntry, TradeEntry, TransactionEntry
-from billfold.ledger.types import Rail
 from billfold.onboarding.applications.rules.status import EVENTS, ReportApplication
 from billfold.payments.ach.commands import MarkAchTransmitted, OriginateAch, ReceiveAchReturn, SettleAch
 from billfold.payments.cards.authorizations.commands import AuthorizeCard, Merchant, ReverseAuthorization, references_of
@@ -29,7 +28,6 @@ from billfold.payments.cards.commands import CardStatus, CloseCard, CreateVirtua
 from billfold.payments.clearing.rules import MovedPocket, ReportMoves
 from billfold.payments.crypto.deposits.rules import CreditDeposit
 from billfold.payments.crypto.withdrawals.rules import CompleteWithdrawal, RejectWithdrawal, SendUsdc
-from billfold.payments.deposits.rules import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
 from billfold.platform.ids import command_id, derive
@@ -291,21 +289,3 @@ def test_a_simulated_life_raises_every_event_kind_not_listed_as_unraised(teller)
     assert {kind for _, kind, _ in told} == set(KINDS) - unraised
     for _, kind, payload in told:
         msgspec.convert(payload, KINDS[kind].payload, str_keys=True)
-
-
-def test_a_duplicate_payment_raises_one_event(teller):
-    pocket = teller.pocket()
-    command = ReceiveMoney(
-        caller="rail",
-        key=LATER,
-        customers=(teller.customer,),
-        rail=Rail.WIRE,
-        portal_id=teller.portals[pocket.pocket_id],
-        pocket_id=pocket.pocket_id,
-        amount=1_00,
-        description="a wire",
-        details={},
-    )
-    for _ in range(2):
-        teller.bank.submit(command)
-    assert len(teller.told()) == 1

@@ -203,42 +203,6 @@ async def test_a_failing_command_does_not_fail_the_rest_of_its_batch(bank, two_h
 # -- several engines ------------------------------------------------------------------------
 
 
-@pytest.fixture
-async def second_engine(bank):
-    """Another process on the same database, with a cache of its own."""
-    engine = engine_beside(bank)
-    await engine.start()
-    yield engine
-    await engine.stop()
-
-
-async def test_competing_engines_never_spend_the_money_of_a_pocket_twice(bank, second_engine, two_holders):
-    payer, payee = two_holders
-    wanted = [payment(payer, payee, 3_333_00) for _ in range(30)]
-    answers = await asyncio.gather(*(engine.submit(each) for each in wanted for engine in (bank.engine, second_engine)))
-    paid = {a.outcome["transfer_id"] for a in answers if a.outcome["status"] == "COMPLETED"}
-    assert len(paid) == 14  # the spread leaves too little of 50,000.00 for a fifteenth
-    for one, other in zip(answers[::2], answers[1::2], strict=True):
-        assert one.outcome == other.outcome
-        assert one.replayed != other.replayed
-    await expect_clean(bank)
-
-
-async def test_payments_in_both_directions_on_two_engines_lose_no_money(bank, second_engine, two_holders):
-    one, other = two_holders
-    pairs = [(one, other), (other, one)]
-    await asyncio.gather(
-        *((bank.engine, second_engine)[n % 2].submit(payment(*pairs[(n // 3) % 2], 100_00 + n)) for n in range(120))
-    )
-    assert await bank.pool.fetchval("SELECT count(*) FROM command WHERE kind = 'TransferOnUs'") == 120
-    on_us = "SELECT customer_id, account_no FROM account WHERE kind = 'on_us'"
-    credited, debited = f"(customer_id, credit) IN ({on_us})", f"(customer_id, debit) IN ({on_us})"
-    assert await bank.pool.fetchval(f"SELECT sum(amount) FROM posting WHERE {credited}") == await bank.pool.fetchval(
-        f"SELECT sum(amount) FROM posting WHERE {debited}"
-    )
-    await expect_clean(bank)
-
-
 # -- stopping ---------------------------------------------------------------------------------
 
 

@@ -4,9 +4,8 @@ import asyncio
 from contextlib import suppress
 from urllib.parse import parse_qs, urlsplit
 
-import asyncpg
 import pytest
-from tests.support.whole_bank import close_bank, expect_clean, open_bank
+from tests.support.whole_bank import close_bank, open_bank
 
 BEGIN, COMMIT = b"BEGIN;", b"COMMIT;"
 COMMAND = b"ReceiveMoney"
@@ -107,44 +106,3 @@ async def test_a_command_is_executed_once_when_the_connection_breaks_at_commit(f
     assert answer.outcome["status"] == "COMPLETED"
     assert answer.replayed == (when == "cut_after")
     assert await far_bank.pool.fetchval("SELECT count(*) FROM transaction") == 1
-
-
-async def test_commands_are_executed_once_when_the_connection_keeps_breaking(far_bank, new_holder, line):
-    holders = [await new_holder(at=far_bank) for _ in range(4)]
-    line.cut_before = line.cut_after = 4
-    commands = [holders[n % 4].receipt(1_000_00 + n) for n in range(80)]
-
-    async def send(share):
-        return [await far_bank.engine.submit(each) for each in share]
-
-    answers = await asyncio.gather(*(send(commands[n::8]) for n in range(8)))
-    assert line.cuts >= 4
-    assert all(a.outcome["status"] == "COMPLETED" for share in answers for a in share)
-    amounts = [row[0] for row in await far_bank.pool.fetch("SELECT amount FROM transaction ORDER BY 1")]
-    assert amounts == [1_000_00 + n for n in range(80)]
-    await expect_clean(far_bank)
-
-
-async def test_commands_are_executed_once_when_postgres_backends_are_terminated(bank, new_holder, bank_dsn):
-    conn = await asyncpg.connect(bank_dsn)
-    holders = [await new_holder() for _ in range(4)]
-    commands = [holders[n % 4].receipt(1_000_00 + n) for n in range(120)]
-
-    async def send(share):
-        return [await bank.engine.submit(each) for each in share]
-
-    async def terminate():
-        for _ in range(12):
-            await asyncio.sleep(0.03)
-            await conn.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE application_name = 'billfold' AND datname = current_database()"
-            )
-
-    load = asyncio.gather(*(send(commands[n::8]) for n in range(8)))
-    await terminate()
-    await load
-    amounts = [row[0] for row in await conn.fetch("SELECT amount FROM transaction ORDER BY 1")]
-    assert amounts == [1_000_00 + n for n in range(120)]
-    await conn.close()
-    await expect_clean(bank)

@@ -300,6 +300,8 @@ async def test_the_submitter_of_a_second_company_becomes_administrator_of_its_te
     seat = "SELECT user_id, role FROM membership WHERE customer_id = $1"
     member = await customer_desk.bank.pool.fetchrow(seat, approved["customer_id"])
     assert tuple(member) == (customer_desk.team.user_id, "ADMIN")
+    added = "SELECT count(*) FROM audit_entry WHERE action = 'member.added' AND customer_id = $1"
+    assert await customer_desk.bank.pool.fetchval(added, approved["customer_id"]) == 1
     team = applicant.path(made, "team")
     clerk = {"first_name": "Dee", "last_name": "Fox", "email": "dee@northwind.example", "role": "VIEWER"}
     invited = await customer_desk.post(team, [clerk])

@@ -1,6 +1,5 @@
 """Files of the ACH network: a malformed one is refused, and the report gives the reason."""
 
-import asyncio
 import json
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,7 +10,6 @@ from tests.payments.ach.nacha.files import a_batch, a_change, a_file, a_return, 
 
 from billfold.accounts.portals.commands import UpdatePortal
 from billfold.ledger.scheduler import run_scheduled_jobs
-from billfold.payments.ach import booking as ach_booking
 from billfold.payments.ach.inbound_files import AchFileProcessor
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.nacha.records import ReturnAddenda
@@ -19,7 +17,6 @@ from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files import store
 from billfold.payments.files.exchange import RailExchanges
 from billfold.platform import ids
-from billfold.platform.database.background_work import claimed
 from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.verify.runner import verify_bank
 
@@ -165,63 +162,6 @@ async def test_a_duplicate_ach_file_is_refused_under_any_name(bank, new_holder, 
         told = room.report(name, refused=True)["mistakes"][0]["reason"]
         assert told == "The same content arrived as one.ach on 2025-06-02."
     assert await room.legs() == legs
-
-
-async def test_an_ach_file_is_completed_by_a_second_process_after_a_crash_and_booked_once(
-    bank, new_holder, room, monkeypatch
-):
-    holder = await new_holder()
-    account = await account_of(bank, holder)
-    strangers = [entry(n, "999999999999") for n in range(6, 10)]
-    content = file_of(*(entry(n, account) for n in range(1, 6)), *strangers, entry(10, account))
-    monkeypatch.setattr(ach_booking, "COMMANDS_PER_BATCH", 2)
-    ends = ach_booking.AchFileBooking._flush_chunk
-    lots = []
-
-    async def die_in_the_fourth(booking):
-        lots.append(booking)
-        if len(lots) == 4:
-            raise ConnectionResetError("killed")
-        await ends(booking)
-
-    monkeypatch.setattr(ach_booking.AchFileBooking, "_flush_chunk", die_in_the_fourth)
-    with pytest.raises(ConnectionResetError):
-        await room.put("long.ach", content)
-    assert await room.booked() == (5, 1)
-    assert await room.gate.process_all(bank) == 1
-    told = room.report("long.ach")
-    assert (told["taken"], told["held"]) == (6, 4)
-    assert [each["line"] for each in told["lines"]] == [8, 9, 10, 11]
-    assert await room.booked() == (6, 4)
-    await room.prove()
-
-
-async def test_an_ach_file_claimed_by_a_different_process_is_skipped(bank, new_holder, room):
-    holder = await new_holder()
-    raw = write_file(file_of(entry(1, await account_of(bank, holder))))
-    await room.other.transmit("one.ach", raw)
-    kept = await room.gate.store_file(bank, "one.ach")
-    async with claimed(bank.pool, f"ach file {kept.file_id}") as is_ours:
-        assert is_ours
-        other = AchFileProcessor()
-        assert await other.process_all(bank) == 0
-        waiting = asyncio.create_task(other.process_file(bank, "one.ach"))
-        await asyncio.sleep(0)
-        assert not waiting.done()
-    await waiting
-    assert room.report("one.ach")["taken"] == 1
-    assert await room.booked() == (1, 0)
-
-
-async def test_two_processes_on_one_ach_file_book_and_report_it_once(bank, new_holder, room):
-    holder = await new_holder()
-    account = await account_of(bank, holder)
-    raw = write_file(file_of(*(entry(n, account) for n in range(1, 4))))
-    await room.other.transmit("one.ach", raw)
-    other = AchFileProcessor()
-    await asyncio.gather(room.gate.process_file(bank, "one.ach"), other.process_file(bank, "one.ach"))
-    assert await room.booked() == (3, 0)
-    assert not (room.folder / "refused").exists()
 
 
 async def test_entries_for_closed_portals_and_uncovered_debits_are_returned_in_the_next_window(bank, new_holder, room):

@@ -1,13 +1,12 @@
 """The bank's end of day: customers' trades are settled once, and dealer clearing is explained."""
 
-import asyncio
 from datetime import date, timedelta
 
 import pytest
 from tests.support.databases import as_owner
 from tests.support.whole_bank import expect_clean
 
-from billfold.ledger.scheduler import bank_customer_id, catch_up_due
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.clearing.store import EVER, list_open
 from billfold.payments.clearing.worker import close_bank_days, find_unsettled
 from billfold.platform.clock import ClockState, wall_now
@@ -56,38 +55,6 @@ async def test_a_bank_day_is_not_closed_early_or_while_a_customer_has_due_work(b
     await set_clock(bank, et_instant(MONDAY, 17))
     assert await close_bank_days(bank, et_instant(MONDAY, 17)) == 0
     assert await open_day(bank) == MONDAY
-
-
-async def test_the_street_account_is_zero_after_settlement(bank, customers_with_trades):
-    stepping = ClockStepper(bank)
-    await stepping.set_to(et_instant(MONDAY, 17))
-    unsettled = await street(bank)
-    assert unsettled  # purchases of Monday settle on Tuesday
-    await stepping.set_to(et_instant(TUESDAY, 17))
-    assert await street(bank) == {}
-    held = await bank.pool.fetch(
-        "SELECT asset, sum(credits - debits)::bigint AS units FROM account WHERE kind = 'lot'"
-        " GROUP BY asset HAVING sum(credits - debits) <> 0"
-    )
-    assert await street(bank, "custodian") == {row["asset"]: -row["units"] for row in held}
-
-
-async def test_the_treasury_account_is_zero_after_a_bill_matures(bank, customers_with_trades):
-    await ClockStepper(bank).set_to(et_instant(date(2025, 6, 25), 17))
-    assert await street(bank, "treasury") == {}
-    assert await street(bank) == {}
-
-
-async def test_two_workers_close_a_bank_day_once(bank, customers_with_trades):
-    await ClockStepper(bank).set_to(et_instant(MONDAY, 16, 59))
-    await set_clock(bank, et_instant(MONDAY, 17))
-    await catch_up_due(bank, et_instant(MONDAY, 17))
-    await asyncio.gather(*(close_bank_days(bank, et_instant(MONDAY, 17)) for _ in range(3)))
-    assert await open_day(bank) == TUESDAY
-    per_group = await bank.pool.fetchval(
-        "SELECT max(n) FROM (SELECT count(*) AS n FROM settlement GROUP BY settles_on, cusip, price_micros, side) g"
-    )
-    assert per_group == 1
 
 
 async def test_a_trade_that_missed_its_settlement_day_is_settled_with_the_next(bank, customers_with_trades):

@@ -6,11 +6,16 @@ from uuid import UUID
 import msgspec
 import pytest
 from tests.fixtures.teller import Teller
+from tests.treasury.rules.test_overdraft import give_credit, take_back
 
 from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
+from billfold.bills.rules import fees
 from billfold.ledger.book.postings import JournalEntry, TradeEntry
+from billfold.ledger.types import ScheduledJob
 from billfold.payments.custody.rules import DeliverBills, EndDelivery, ReceiveBills
 from billfold.platform.errors import NotFound, Refused
+from billfold.treasury.rules.liquidate import liquidation_value
+from billfold.treasury.rules.overdraft import overdraft_of
 
 TRANSFER = UUID("7b111000-0000-4000-8000-000000000001")
 MAY = date(2025, 5, 29)
@@ -78,7 +83,12 @@ def test_bills_received_on_a_weekend_are_acquired_that_day(holder, two_lots):
 def test_the_oldest_lots_are_delivered_first(holder, two_lots):
     pocket, bill = two_lots
     asked = holder.deliver(pocket, bill, 15)
-    assert asked["status"] == "PENDING"
+    assert (asked["status"], asked["direction"]) == ("PENDING", "OUT")
+    assert [(job.kind, job.object_id) for job in holder.bank.tables[ScheduledJob]] == [("custody.deliver", TRANSFER)]
+    told = holder.bank.tables[TradeEntry][-2:]
+    assert [(row.incoming, row.units, row.tax_basis) for row in told] == [(False, 10, 990_00), (False, 5, 498_77)]
+    assert pocket.outflow == sum(row.notional for row in told) == asked["market_value"]
+    assert pocket.realised == sum(row.notional - row.earnings_basis for row in told)
     assert lots(pocket) == [(date(2025, 6, 2), 5, 498_77)]
     assert holder.end()["status"] == "COMPLETED"
     assert holder.bank.totals["custodian", bill] == 5
@@ -133,12 +143,39 @@ def test_closing_a_pocket_with_bills_in_delivery_is_refused(holder, two_lots):
     assert closed["status"] == "CLOSED"
 
 
-def test_delivering_more_bills_than_held_is_refused(holder, two_lots):
+def test_only_held_bills_that_are_free_are_delivered(holder, two_lots):
     pocket, bill = two_lots
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refused, match="holds 20 of"):
         holder.deliver(pocket, bill, 21)
-    assert refused.value.code == "insufficient-funds"
+    worth = liquidation_value(pocket, holder.bank._moment().same_day)
+    pocket.liens.append((worth - 1_500_00, holder.bank.now + timedelta(days=9)))
+    pocket.fee_accrued = fees.ACCRUED_UNITS_PER_CENT - 1  # nothing is due of it yet
+    with pytest.raises(Refused, match="on hold or due"):
+        holder.deliver(pocket, bill, 16)
     assert pocket.outflow == 0
+    assert holder.deliver(pocket, bill, 15)["status"] == "PENDING"
+
+
+def test_a_bill_that_matures_on_the_business_date_stays(holder, two_lots):
+    pocket, bill = two_lots
+    holder.until(holder.bank.market.bill(bill).maturity - timedelta(days=1), 18)
+    with pytest.raises(Refused, match="matured on"):
+        holder.deliver(pocket, bill, 1)
+
+
+@pytest.mark.parametrize(("simulated", "age_max_days"), [(True, None), (False, 5), (True, 5)])
+def test_simulated_bills_move_only_where_prices_are_simulated(holder, simulated, age_max_days):
+    pocket, market = holder.pocket(), holder.bank.market
+    day = date(2026, 9, 14) if simulated else date(2025, 6, 3)
+    bill = market.on_the_run(52, day)
+    assert bill.simulated == simulated
+    holder.until(day)
+    market.age_max_days = age_max_days
+    if simulated and age_max_days:
+        with pytest.raises(Refused, match="is a simulated bill"):
+            holder.receive(pocket, bill.cusip, 1)
+    else:
+        assert (holder.receive(pocket, bill.cusip, 1)["status"], lots(pocket)[0][1]) == ("COMPLETED", 1)
 
 
 def test_delivering_unsettled_bills_is_refused(holder):
@@ -148,13 +185,16 @@ def test_delivering_unsettled_bills_is_refused(holder):
         holder.deliver(pocket, pocket.lots[0].asset, 1)
 
 
-def test_a_frozen_pocket_receives_bills_but_does_not_deliver_them(holder, two_lots):
+def test_a_frozen_pocket_receives_bills_but_does_not_deliver_them_and_a_closed_one_neither(holder, two_lots):
     pocket, bill = two_lots
     holder.do(SetPocketState, pocket_id=pocket.pocket_id, status="FROZEN")
     with pytest.raises(Refused) as refused:
         holder.deliver(pocket, bill, 1)
     assert refused.value.code == "pocket-frozen"
-    assert holder.receive(pocket, bill, 1)["status"] == "COMPLETED"
+    assert holder.receive(pocket, bill, 1)["direction"] == "IN"
+    pocket.status = "CLOSED"
+    with pytest.raises(Refused, match="pocket-not-open"):
+        holder.receive(pocket, bill, 1, UUID(int=7))
 
 
 @pytest.mark.parametrize(
@@ -179,3 +219,13 @@ def test_ending_an_unknown_delivery_raises_not_found(holder):
     holder.pocket()
     with pytest.raises(NotFound):
         holder.end()
+
+
+def test_received_bills_are_sold_to_repay_an_overdraft(holder):
+    pocket = holder.pocket()
+    given = give_credit(holder, pocket, 500_00)
+    holder.move(pocket, holder.pocket(), 400_00)
+    take_back(holder, given)
+    owed = overdraft_of(pocket)
+    holder.receive(pocket, holder.bank.market.on_the_run(4, date(2025, 6, 2)).cusip, 10)
+    assert (owed > 0, overdraft_of(pocket)) == (True, 0)

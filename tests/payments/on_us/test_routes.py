@@ -75,27 +75,6 @@ async def test_a_partner_funds_and_defunds_a_customer(world):
     assert await world.value(pocket) == 0
 
 
-async def test_a_reallocation_after_the_close_does_not_increase_same_day_payouts(world):
-    """Thursday 17:01: the sale settles on Monday. To pay its proceeds out on Thursday costs the interest until then."""
-    own = await world.facilitation(1_000_00)
-    await world.until("2025-06-05T10:00:00-04:00")
-    pocket = await world.funded(1_000_000_00)
-    same = await world.funded(1_000_000_00)
-    other = await world.pocket(pocket.customer)
-    await world.until("2025-06-05T17:01:00-04:00")
-    body = {"type": "PARTNER_CUSTOMER_DEFUNDING", "to_account": account(own), "target": "Refund"}
-    body |= {"amount": {"type": "FULL_WITHDRAWAL"}}
-    paid = await world.post(PATH, body | {"from_account": account(same)})
-    moved = await world.transfer(pocket, other, None)
-    hopped = await world.post(PATH, body | {"from_account": account(other)})
-    assert hopped["transfer"]["amount"] == paid["transfer"]["amount"]
-    shown = await world.get(f"{other.path}transactions/")
-    fees = [each for each in shown["items"] if each["type"] == "FEE"]
-    assert [(each["fee_type"], each["title"]) for each in fees] == [("SAME_DAY_FEE", "Same-day fee")]
-    rest = moved["transfer"]["amount"]["value"] - fees[0]["amount"]["value"]
-    assert rest == hopped["transfer"]["amount"]["value"]
-
-
 async def test_the_deprecated_amount_field_and_the_default_transfer_type_are_accepted(world):
     pocket = await world.funded(10_000_00)
     other = await world.pocket(pocket.customer)
@@ -103,25 +82,6 @@ async def test_the_deprecated_amount_field_and_the_default_transfer_type_are_acc
     told = (await world.post(PATH, body))["transfer"]
     assert (told["amount"]["value"], told["transfer_type"]) == (4_000_00, "BANK_TRANSFER")
     assert "amount_usdc" not in told
-
-
-async def test_a_security_transfer_moves_bills_in_kind(world):
-    pocket = await world.funded(100_000_00)
-    other = await world.pocket(pocket.customer, weeks=26)
-    before = (await world.get(pocket.path))["portfolio"]["securities"][0]
-    value = await world.value(pocket)
-    made = await world.transfer(pocket, other, 40_000_00, transfer_type="SECURITY_TRANSFER")
-    moved = (await world.get(other.path))["portfolio"]["securities"]
-    assert [each["cusip"] for each in moved] == [before["cusip"]]
-    assert moved[0]["market_value"]["value"] == made["transfer"]["amount"]["value"] >= 40_000_00
-    assert abs(await world.value(pocket) + await world.value(other) - value) <= 1
-    (there,) = (await world.get(f"{other.path}trades/"))["items"]
-    (_, here) = (await world.get(f"{pocket.path}trades/", {"order": "asc"}))["items"]
-    for trade, direction, counter in ((there, "IN", pocket), (here, "OUT", other)):
-        assert trade["activity"] == "SAME_ENTITY_SECURITY_TRANSFER"
-        assert (trade["direction"], trade["counter_pocket_id"]) == (direction, counter.id)
-        assert trade["on_us_transfer_id"] == made["id"]
-        assert trade["quantity"] == moved[0]["quantity"]
 
 
 async def test_a_customer_pays_a_customer_of_a_different_partner_through_a_counterparty(world, other_partner):

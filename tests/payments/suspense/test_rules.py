@@ -11,7 +11,6 @@ from billfold.accounts.portals.commands import UpdatePortal
 from billfold.ledger.book.postings import TransactionEntry
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.clearing.rules import RailSettlement
 from billfold.payments.suspense.rules import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused
@@ -129,19 +128,6 @@ def test_assigning_a_suspense_item_to_a_closed_portal_is_refused(house):
     assert refused.value.code == "no-open-portal"
     assert house.total("suspense") == 1_000_00
     assert house.give_back()["status"] == "RETURNED"
-
-
-def test_a_rail_settles_with_the_bank_on_its_settlement_date(house):
-    """Held on Monday for Wednesday; settled at the close of Wednesday, not before."""
-    house.hold(rail="ACH", settles_on=date(2025, 6, 4))
-    house.bank.advance(et_instant(date(2025, 6, 3), 17))
-    assert house.total("rail:ach") == -1_000_00
-    house.bank.advance(et_instant(date(2025, 6, 4), 17))
-    assert (house.total("rail:ach"), house.total("reserve")) == (0, -1_000_00)
-    rows = house.bank.tables[RailSettlement]
-    assert [(row.rail, row.settles_on, row.closed_on, row.inflow, row.outflow) for row in rows] == [
-        ("ACH", date(2025, 6, 4), date(2025, 6, 4), 1_000_00, 0)
-    ]
 
 
 def test_the_bank_closes_its_day_with_an_item_held_in_the_evening(house):

@@ -1,6 +1,6 @@
 """Interest and gain of a disposal, as the page on tax works them out; and the identities that always hold."""
 
-from datetime import date, timedelta
+from datetime import date, time, timedelta
 from uuid import UUID
 
 import pytest
@@ -8,17 +8,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.architecture.pages import section, table_rows
 
+from billfold.platform.dates import et_instant
+from billfold.platform.errors import InvariantError
 from billfold.platform.money import PRICE_PAR_MICROS, cents_for, round_half_up
 from billfold.reports.tax.rules import (
     Disposal,
     Filing,
+    LotMovement,
+    LotReplay,
     TaxForm,
     TaxStatus,
     boxes_of,
+    due_at,
     filing_of,
+    first_purchase,
+    is_relevant,
     tax_line,
     tax_years,
     withheld_of,
+    year_bounds,
+    years_due,
 )
 
 POCKET, TRADE, CUSTOMER = (UUID(int=n) for n in (1, 2, 3))
@@ -107,7 +116,14 @@ def test_backup_withholding_of_a_sale_applies_once_to_its_gross_proceeds():
     at_a_loss = disposal(10, "2025-02-03", "2025-06-03", "2025-06-03", 1_001_00, 1_000_00)
     (year,) = tax_years(2025, [*sold, redeemed, at_a_loss], status)
     assert [line.withheld for line in year.lines] == [0, 238_80, 0, 0, 240_00]
-    assert dict(boxes_of(year, TaxForm.BROKER))["4 Federal income tax withheld"] == 478_80
+    assert [cents for _, cents in boxes_of(year, TaxForm.BROKER)] == [
+        year.proceeds,
+        year.basis,
+        0,
+        0,
+        478_80,
+        year.proceeds - year.basis,
+    ]
     assert dict(boxes_of(year, TaxForm.INTEREST))["4 Federal income tax withheld"] == 2_40
     assert year.interest > 10_00, "the interest of sales is reported, and withheld of with their proceeds"
 
@@ -128,3 +144,44 @@ def test_a_disposal_counts_only_in_the_year_of_its_date():
     new = disposal(1, "2025-12-04", "2026-01-02", "2026-01-02", 99_50, 100_00)
     found = {year: tax_years(year, [old, new], TaxStatus(CUSTOMER)) for year in (2024, 2025, 2026)}
     assert [[each.interest for each in years] for years in found.values()] == [[], [1_00], [50]]
+
+
+@pytest.mark.parametrize(
+    ("matures", "relevant"), [("2024-12-16", False), ("2024-12-18", True), ("2025-01-02", True), ("2026-12-31", True)]
+)
+def test_only_bills_that_may_be_held_in_a_year_are_relevant_for_it(matures, relevant):
+    assert is_relevant(date.fromisoformat(matures), 2025) == relevant
+    # A bill of 52 weeks that is redeemed on 2 January may have been bought in the first days of the year before.
+    assert first_purchase(2025) <= et_instant(date(2024, 1, 2), time()) - timedelta(days=15)
+
+
+def test_more_bills_than_a_lot_holds_are_not_disposed_of():
+    bought = LotMovement(1, 10, "A", None, None, None, 1, TRADE, "BUY", None, 10, 990_00, 990_00)
+    sold = bought._replace(
+        entry_no=2,
+        from_lot=1,
+        from_pocket=POCKET,
+        acquired_on=date(2025, 2, 3),
+        into_lot=None,
+        trade_id=POCKET,
+        activity="SELL",
+        traded_at=et_instant(date(2025, 2, 4), time(10)),
+        notional=991_00,
+    )
+    replay = LotReplay(lambda _: date(2025, 6, 3))
+    assert replay.play(bought) is None
+    disposed = replay.play(sold)
+    assert disposed is not None
+    assert (disposed.cost, disposed.proceeds, disposed.disposed_on) == (990_00, 991_00, date(2025, 2, 4))
+    assert (disposed.redeemed, disposed._replace(maturity=disposed.acquired_on).term_days) == (False, 1)
+    for units in (1, 11):
+        with pytest.raises(InvariantError, match="More bills leave"):
+            replay.play(sold._replace(units=units, trade_id=CUSTOMER))
+
+
+def test_a_year_is_of_new_york_and_its_forms_are_due_in_the_middle_of_january():
+    assert year_bounds(2025) == (et_instant(date(2025, 1, 1), time()), et_instant(date(2026, 1, 1), time()))
+    due = due_at(2024)
+    assert due == et_instant(date(2025, 1, 15), time(6))
+    assert years_due(2023, {2023}, due) == [2024]
+    assert years_due(2023, {2023}, due - timedelta(seconds=1)) == []

@@ -1,6 +1,7 @@
 """The tax figures of a bank with a year of history agree with its trades, to the cent."""
 
 import io
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -9,6 +10,7 @@ import pytest
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.monitoring.health import failed_work
+from billfold.platform.errors import InvalidInput
 from billfold.reports.tax.rules import Filing, TaxStatus, TinType
 from billfold.reports.tax.store import _filing_of, _Number, read_tax_years
 from billfold.reports.tax.worker import make_year, write_irs_file
@@ -75,6 +77,7 @@ async def test_a_customer_with_inconsistent_trades_is_reported_and_the_others_ge
 ):
     """A trade of the first does not add up any more."""
     broken, other = [await partner_desk.funded(100_000_00) for _ in range(2)]
+    idle = await partner_desk.customer()
     await partner_desk.until("2024-01-20T10:00:00-05:00")
     owner = await asyncpg.connect(database_dsn)
     damage = "UPDATE trade SET tax_basis = tax_basis + $2 WHERE customer_id = $1 AND activity = 'MATURITY'"
@@ -82,8 +85,11 @@ async def test_a_customer_with_inconsistent_trades_is_reported_and_the_others_ge
     made, failed = await make_year(bank, 2023)
     assert made > 0
     assert failed == 1
-    written = await write_irs_file(bank, 2023, io.BytesIO())
+    written = await write_irs_file(bank, 2023, last_year := io.BytesIO())
     assert [*written.failed] == [broken.key[0]]
+    assert UUID(idle) not in written.without_number
+    await write_irs_file(bank, 2022, earlier := io.BytesIO())
+    assert (last_year.getvalue()[5:6], earlier.getvalue()[5:6]) == (b" ", b"P")
     async with bank.pool.acquire() as conn:
         assert f"tax forms 2023 {broken.key[0]}" in (await failed_work(conn)).found
         await owner.execute(damage, broken.key[0], -1)
@@ -93,6 +99,9 @@ async def test_a_customer_with_inconsistent_trades_is_reported_and_the_others_ge
     assert other.key[0] != broken.key[0]
     only = await write_irs_file(bank, 2023, io.BytesIO(), only=[broken.key[0]])
     assert only.returns == written.returns
+    bank.settings = replace(bank.settings, bank_address="Nowhere")
+    with pytest.raises(InvalidInput, match="bank_address"):
+        await write_irs_file(bank, 2023, io.BytesIO())
     await owner.close()
 
 

@@ -40,33 +40,6 @@ async def test_business_days_skip_weekends_and_holidays(stepper):
     assert face.now == et_instant(date(2025, 6, 23), 9)  # over Juneteenth and the weekend
 
 
-async def test_a_bill_matures_and_is_reinvested_at_half_past_eight(bank, stepper, new_holder):
-    holder = await new_holder()
-    await holder.deposit(250_000_00)
-    face = await stepper.set_to(et_instant(date(2025, 6, 24), 9))
-    assert face.happened["mature"] == 1
-    rows = await bank.pool.fetch(
-        "SELECT activity, cusip, traded_at FROM trade WHERE customer_id = $1 ORDER BY entry_no, trade_no",
-        holder.customer_id,
-    )
-    assert [row["activity"] for row in rows] == ["BUY", "MATURITY", "BUY"]
-    assert rows[1]["traded_at"] == et_instant(date(2025, 6, 24), 8, 30)
-    assert rows[2]["cusip"] != rows[0]["cusip"]
-
-
-async def test_the_monthly_fee_is_charged_when_the_next_month_opens(bank, stepper, new_holder):
-    holder = await new_holder(weeks=26)
-    await holder.deposit(1_000_000_00)
-    face = await stepper.set_to(et_instant(date(2025, 7, 1), 9))
-    assert face.happened["charge"] == 1
-    fee = await bank.pool.fetchrow(
-        "SELECT amount, booked_at FROM transaction WHERE customer_id = $1 AND type = 'FEE'", holder.customer_id
-    )
-    assert fee["booked_at"] == et_instant(date(2025, 7, 1), 8)
-    # 25 basis points a year of about a million dollars for 29 days
-    assert 19_500 < fee["amount"] < 20_000
-
-
 async def test_running_to_the_next_event_executes_events_one_by_one_in_order(stepper, new_holder):
     await (await new_holder()).deposit(10_000_00)
     seen = [await stepper.advance_to_next_event() for _ in range(3)]

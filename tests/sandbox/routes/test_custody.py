@@ -1,6 +1,5 @@
 """Bills are received from and delivered to another custodian over HTTP."""
 
-import json
 from datetime import date
 from uuid import UUID
 
@@ -66,25 +65,3 @@ async def test_a_refused_sandbox_delivery_returns_the_bills(bank, client, pocket
         ("REJECTED", "ACCOUNT_UNAVAILABLE"),
     ]
     await expect_clean(bank)
-
-
-@pytest.mark.parametrize(
-    ("change", "status", "what"),
-    [
-        ({"quantity": 0}, 422, "quantity"),
-        ({"cusip": "912797"}, 422, "cusip"),
-        ({"cusip": "912797XX0"}, 422, "bill-not-deliverable"),
-        ({"acquired_on": "2025-06-03"}, 422, "bill-not-deliverable"),
-        ({"direction": "OUT"}, 422, "insufficient-funds"),
-        ({"direction": "OUT", "cost_usdc": 1}, 422, "cost_usdc"),
-        ({"direction": "SIDEWAYS"}, 422, "direction"),
-        ({"account_id": "01234567-89ab-8def-8123-456789abcdef"}, 404, "not-found"),
-    ],
-)
-async def test_an_invalid_sandbox_security_transfer_is_refused_and_moves_nothing(
-    bank, client, pocket, body, change, status, what
-):
-    answer = await client.post(PATH, body | change)
-    assert answer.status_code == status
-    assert what in json.dumps(answer.json())
-    assert await trades(bank, pocket) == []

@@ -141,14 +141,6 @@ async def test_an_invitation_for_a_different_address_is_refused_to_the_signed_in
     assert (await browser.go(path)).status_code == 200
 
 
-async def test_an_invitation_link_expires_after_seven_days(browser, pages_clock, invite_ben):
-    path, _ = await invite_ben()
-    pages_clock.forward(days=7, seconds=-1)
-    assert (await browser.go(path)).status_code == 200
-    pages_clock.forward(seconds=1)
-    assert (await browser.go(path)).status_code == 404
-
-
 @pytest.fixture
 async def two_invitation_links(team_administrator, invite_ben, emails):
     """Two links of one invitation, the first one first, and its member."""
@@ -167,16 +159,6 @@ async def test_several_invitation_links_are_valid_until_the_invitation_is_withdr
     await invitations.cancel_invitation(team_administrator, made.member_id)
     for each in links:
         assert (await browser.go(each)).status_code == 404
-
-
-async def test_concurrently_mailed_invitation_links_are_all_valid(browser, team_administrator, emails, invite_ben):
-    path, made = await invite_ben()
-    await asyncio.gather(*(invitations.resend_invitation(team_administrator, made.member_id) for _ in range(2)))
-    mailed = [first_match(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text) for _, text in await emails()]
-    assert len(mailed) == 2
-    for each in (path, *mailed):
-        await browser.go(each)
-        assert "is invited as Manager." in browser.text
 
 
 @pytest.mark.parametrize("used", [0, 1])

@@ -129,16 +129,16 @@ class Entries:
         )
 
 
-def sent(direction, status="IN_TRANSIT"):
+def sent(direction, status="IN_TRANSIT", **fields):
     """Return entries with one that is in a file."""
-    entries = Entries()
+    entries = Entries(**fields)
     entries.originate(direction)
     entries.see(status=status, file_id=FILE_ID)
     return entries
 
 
-def collected():
+def collected(**fields):
     """Return entries with a debit that has settled and is held."""
-    entries = sent("DEBIT")
+    entries = sent("DEBIT", **fields)
     entries.move(CollectAch)
     return entries

@@ -61,6 +61,7 @@ def test_a_duplicate_entry_and_an_entry_for_a_wire_only_portal_are_returned(entr
     entries.book.portals[portal.portal_id] = msgspec.structs.replace(portal, payment_rails=("WIRE",))
     assert entries.receive()["code"] == "R20"
     assert entries.receive(code="23", amount=0)["code"] == entries.answer.reason == "R20"
+    assert entries.answer.amount == 0
     entries.book.portals[portal.portal_id] = msgspec.structs.replace(portal, status="CLOSED")
     assert entries.receive()["code"] == "R02"
 

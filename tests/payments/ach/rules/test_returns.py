@@ -8,6 +8,7 @@ from tests.payments.ach.rules.entries import collected, sent
 from billfold.accounts.pockets.commands import Hold
 from billfold.ledger.book.postings import EventEntry, JournalEntry, Update
 from billfold.payments.ach.commands import MarkAchTransmitted, RecordNoc
+from billfold.platform.calendars import Calendars, DayOverride
 from billfold.platform.dates import et_instant
 
 
@@ -84,6 +85,15 @@ def test_a_returned_collection_is_debited_from_its_hold():
     lien = next(change for row, _, change in entries.bank.tables[Update] if row is Hold)
     assert lien["until"] == entries.book.booked_at
     assert entries.owed_by_rail == 0
+
+
+def test_a_hold_released_on_a_declared_closure_ends_on_the_banking_day_before():
+    closed = date(2025, 6, 5)
+    entries = collected(calendars=Calendars({closed: DayOverride(fed_open=False)}))
+    entries.customers.until(closed, 9)
+    entries.come_back("R01")
+    lien = next(change for row, _, change in entries.bank.tables[Update] if row is Hold)
+    assert lien["until"] == et_instant(date(2025, 6, 4), 23, 59)
 
 
 def test_a_returned_collection_that_was_spent_becomes_an_overdraft():

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billfold.payments.ach.rules.windows import NEXT_DAY, SAME_DAY, next_deadline, schedule
+from billfold.payments.ach.rules.windows import (
+    NEXT_DAY,
+    SAME_DAY,
+    next_deadline,
+    same_day_descriptive_date,
+    schedule,
+)
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant
 
@@ -90,3 +96,18 @@ def test_the_next_ach_deadline_is_the_first_in_the_future(calendars):
     assert next_deadline(last - timedelta(microseconds=1), calendars) == last
     for over in (last, last + timedelta(hours=1), et_instant(friday + timedelta(days=1), 9)):
         assert next_deadline(over, calendars) == et_instant(monday, NEXT_DAY.deadline)
+
+
+@pytest.mark.parametrize(
+    ("due", "effective_on", "told"),
+    [
+        ("2025-06-03 10:30", date(2025, 6, 3), "SD1300"),
+        ("2025-06-03 14:45", date(2025, 6, 3), "SD1700"),
+        ("2025-06-03 02:15", date(2025, 6, 3), ""),
+        ("2025-06-03 10:30", date(2025, 6, 4), ""),
+        ("2025-06-03 10:30", None, ""),
+        (None, date(2025, 6, 3), ""),
+    ],
+)
+def test_only_an_entry_of_a_same_day_window_is_marked(due, effective_on, told):
+    assert same_day_descriptive_date(due and et_time(due), effective_on) == told

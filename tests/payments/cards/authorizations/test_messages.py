@@ -8,7 +8,6 @@ import httpx
 import msgspec
 import pytest
 from tests.support.applications import run_jobs
-from tests.support.cards import FUNDED
 from tests.support.damage import report_of
 
 from billfold.ledger.scheduler import schedule
@@ -95,35 +94,6 @@ async def test_a_card_message_with_a_wrong_or_stale_signature_is_refused(process
         assert (await processor.client.get(path)).status_code == 404
 
 
-async def test_duplicate_and_out_of_order_card_messages_are_handled(processor, cardholder):
-    first = processor.message()
-    assert await processor.decide(message=first) == ("APPROVED", 40_00, None)
-    assert await processor.decide(message=first) == ("APPROVED", 40_00, None)
-    reused = await processor.post(first | {"amount": 41_00})
-    assert (reused.status_code, reused.json()["code"]) == (422, "idempotency-key-reused")
-    assert await processor.decide() == ("DECLINED", 0, "DUPLICATE")
-    assert await processor.decide("INCREMENT", 5_00) == ("APPROVED", 5_00, None)
-    for reference in ("1", "6"):  # what was and what will be approved
-        assert await processor.decide("REVERSAL", 0, reference=reference) == ("APPROVED", 0, None)
-    assert (await processor.decide(amount=1_00, reference="6"))[0] == "APPROVED"
-    assert await processor.decide("REVERSAL", None, reference="6") == ("APPROVED", 1_00, None)
-    assert [cents for kind, cents in await cardholder.money() if kind == "reversed"] == [1_00]
-    assert await processor.decide("REVERSAL", 15_00) == ("APPROVED", 15_00, None)
-    assert await cardholder.reserved() == 30_00
-    decision, payable, _ = await processor.decide("BALANCE_INQUIRY", 0)
-    assert decision == "APPROVED"
-    assert FUNDED - 31_00 <= payable <= FUNDED - 30_00
-    assert await processor.decide("REFUND", 1_00) == ("APPROVED", 1_00, None)
-
-    assert await processor.decide("REVERSAL", None, reference="2") == ("APPROVED", 0, None)
-    assert await processor.decide(reference="2") == ("DECLINED", 0, "DUPLICATE")
-    assert await processor.decide("INCREMENT", reference="3") == ("DECLINED", 0, "NO_AUTHORIZATION")
-    assert await processor.decide(card_id=str(uuid4())) == ("DECLINED", 0, "CARD_NOT_FOUND")
-    assert await processor.decide(amount=0, reference="4") == ("APPROVED", 0, None)
-    assert await processor.decide("ADVICE", 35_00) == ("APPROVED", 35_00, None)
-    assert await cardholder.reserved() == 35_00
-
-
 async def test_a_late_card_decision_is_reversed_and_an_advice_may_still_hold_it(processor, cardholder, monkeypatch):
     message = processor.message()
     monkeypatch.setattr(messages, "DEADLINE_SECONDS", 0)
@@ -155,16 +125,3 @@ async def test_a_late_card_decision_is_reversed_and_an_advice_may_still_hold_it(
     assert await processor.decide(message=more) == ("DECLINED", 0, "TIMED_OUT")
     assert await processor.decide(message=message) == ("DECLINED", 0, "TIMED_OUT")
     assert await cardholder.reserved() == 40_00
-
-
-async def test_a_card_advice_is_held_for_any_pocket_balance(processor, cardholder):
-    assert (await processor.decide())[0] == "APPROVED"
-    assert await processor.decide("ADVICE", FUNDED, reference="2") == ("APPROVED", FUNDED, None)
-    owing = (await cardholder.portfolio())["owed"]["value"]
-    assert 40_00 <= owing <= 41_00
-    assert (await processor.decide("REVERSAL", None, reference="2"))[1] == FUNDED
-    assert (await cardholder.portfolio())["owed"]["value"] == 0
-    await cardholder.simulate("clearing", amount_usdc=FUNDED)
-    assert await cardholder.reserved() == 40_00
-    assert 40_00 <= (await cardholder.portfolio())["owed"]["value"] <= 45_00
-    assert await processor.decide(reference="3") == ("DECLINED", 0, "INSUFFICIENT_FUNDS")

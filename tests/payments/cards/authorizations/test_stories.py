@@ -80,39 +80,6 @@ async def test_a_card_statement_equals_the_ledger_after_a_week_of_use(cardholder
     assert earned["end_value"]["value"] == FUNDED - spent + earned["earnings_net"]["value"]
 
 
-async def test_a_declined_authorization_has_a_reason_and_holds_nothing(cardholder):
-    desk, bank = cardholder.desk, cardholder.desk.bank
-    await cardholder.declined("INSUFFICIENT_FUNDS", FUNDED + 1)
-    await cardholder.declined("SUSPECTED_FRAUD", 10_04)
-    await cardholder.declined("MAGSTRIPE_OFF", entry_mode="MAGSTRIPE")
-    await cardholder.declined("CATEGORY_BLOCKED", merchant={"name": "Dice", "category_code": "7995"})
-    partial = await cardholder.authorize(FUNDED + 1_00, is_partial_allowed=True)
-    assert partial["decision"] == "PARTIALLY_APPROVED"
-    assert FUNDED - 50_00 < partial["approved_amount"] <= FUNDED
-    await cardholder.declined("DUPLICATE", network_reference=partial["network_reference"])
-    await cardholder.declined("INSUFFICIENT_FUNDS")
-    await cardholder.simulate("reversal", network_reference=partial["network_reference"])
-    for status, reason in (("OFFLINE", "CARD_OFFLINE"), ("CLOSED", "CARD_CLOSED")):
-        await cardholder.set_status(cardholder.card, status)
-        await cardholder.declined(reason)
-    cardholder.card = (await cardholder.virtual_card())["card_id"]
-    await desk.post(f"/api/v1/sandbox/pockets/{cardholder.pocket.id}/", {"status": "FROZEN"}, status=200)
-    await desk.post("/api/v1/sandbox/card-swipe/", {"card_id": cardholder.card, "amount_usdc": 1_00}, status=202)
-    assert await cardholder.listed() == []
-    assert [kind for kind, _ in await cardholder.money()] == [
-        *["rejected"] * 4,
-        "approved",
-        "on_hold",
-        "rejected",
-        "rejected",
-        "reversed",
-        "rejected",
-        "rejected",
-        "rejected",
-    ]
-    assert await bank.pool.fetchval("SELECT sum(reserved) FROM account") == 0
-
-
 DAMAGE = {
     "UPDATE card_authorization SET remaining = remaining + 1, approved = approved + 1 WHERE remaining > 0": None,
     "UPDATE card_authorization SET hold_entry_no = hold_entry_no - 1 WHERE remaining > 0": None,
@@ -180,12 +147,7 @@ async def test_card_spending_over_a_daily_or_category_limit_is_declined(cardhold
     await desk.refused("PUT", limits, {"daily": 1}, status=412, code="already-closed")
 
 
-async def test_an_incremented_hold_lasts_its_full_time_from_the_increment(cardholder):
-    held = await cardholder.held(20_00)
-    for _ in range(2):
-        await cardholder.desk.clock.advance(timedelta(days=4))
-        await cardholder.simulate("increment", network_reference=held, amount_usdc=5_00)
-    await cardholder.desk.clock.advance(timedelta(days=6))
-    assert await cardholder.reserved() == 30_00
-    await cardholder.desk.clock.advance(timedelta(days=1))
-    assert await cardholder.reserved() == 0
+async def test_a_cash_amount_over_the_total_amount_is_an_invalid_card_message(cardholder):
+    body = {"card_id": cardholder.card, "amount_usdc": 10_00, "cash_usdc": 10_01}
+    refused = await cardholder.desk.post("/api/v1/sandbox/card-authorization/", body, status=422)
+    assert "cash" in str(refused)

@@ -67,6 +67,41 @@ def test_a_wire_is_booked_immediately_and_its_message_queued():
     assert (message.kind, message.send_at) == ("pacs.008", teller.bank.now)
     assert (terms["amount"], terms["receiver"]) == (40_000_00, "121182904")
     assert terms["payee"]["address"]["city"] == "Reno"
+    assert (terms["debtor"], terms["end_to_end_id"]) == ({"name": "customer"}, "NOTPROVIDED")
+    details = msgspec.json.decode(teller.bank.tables[TransactionEntry][-1].details)
+    assert (details["counterparty_id"], details["portal_id"], details["original_wire_id"]) == (str(PAYEE), None, None)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({}, None),
+        ({"description": "Rent"}, {"unstructured": ["Rent"], "structured": None}),
+        (
+            {"end_to_end_identification": "INV7"},
+            {"unstructured": [], "structured": {"end_to_end_identification": "INV7"}},
+        ),
+    ],
+)
+def test_a_wire_shows_the_remittance_that_it_was_given(fields, said):
+    teller, pocket = funded()
+    send(teller, pocket, 1_00, **fields)
+    shown = teller.bank.tables[TransactionEntry][-1].remittance
+    assert (shown and msgspec.json.decode(shown)) == said
+
+
+@pytest.mark.parametrize(("approved", "wire_id"), [(False, None), (True, None), (False, PAYEE), (True, PAYEE)])
+def test_only_the_refusal_of_an_approved_wire_with_an_id_is_an_outcome(approved, wire_id):
+    teller, pocket = funded()
+    fields = {"approved": approved, "wire_id": wire_id}
+    if approved and wire_id:
+        refused = send(teller, pocket, 200_000_00, **fields)
+        assert (refused["status"], refused["code"]) == ("REJECTED", "insufficient-funds")
+        assert teller.bank.tables[EventEntry][-1].kind == "transfers.wire.out.rejected"
+    else:
+        with pytest.raises(Refused, match="insufficient-funds"):
+            send(teller, pocket, 200_000_00, **fields)
+    assert pocket.outflow == 0
 
 
 def test_a_wire_of_a_friday_evening_is_sent_after_the_holiday():
