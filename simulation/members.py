@@ -21,6 +21,7 @@ from billfold.oauth.rules.public_keys import base64url, from_jwk, to_jwk
 from billfold.oauth.types import NewClient, TokenSubject
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
+from simulation.counterparties.cards import CardNetwork, public_key
 from simulation.customers import PAUSE_SECONDS, WIRE_PAYEE, Client, Life, Place
 from simulation.processes import CUSTOMER_HOST
 
@@ -98,10 +99,12 @@ class MemberClient(Client):
 
 
 class MembersLife(Life):
-    """The steps of members as well, once their companies have Pockets."""
+    """The steps of members and of holders of cards as well, once there are Pockets."""
 
     members: dict[str, list[MemberClient]]
     new: list[str]
+    network: CardNetwork
+    cards: dict[str, str]
 
     async def sign_in(self, conn: Any, teams: list[Team], origin: str) -> None:
         """Let every member in."""
@@ -150,6 +153,27 @@ class MembersLife(Life):
             self.model.unsure.discard(order["id"])
         elif shown["transfer"]["execution_status"] == "REJECTED":
             self.model.forget(order["id"])
+
+    async def _card_pay(self, place: Place) -> None:
+        """Pay with the card of a Pocket, which gets one, with a limit a day or without."""
+        card = self.cards.get(place.id)
+        if card is None:
+            path = f"/api/v1/service-accounts/{place.id}"
+            body = {"public_key": public_key(self.random)}
+            if (made := await self._ask("POST", f"{path}/virtual-cards/", body)) is None:
+                return
+            card = self.cards[place.id] = str(made["card_id"])
+            limit = self.random.choice((None, self._cents()))
+            put = await self._ask("PUT", f"{path}/cards/{card}/limits/", {"daily": limit, "categories": {}})
+            if put is not None and limit is not None:
+                self.network.limits[card] = limit
+        for _ in range(self.random.randint(1, 3)):
+            await self.network.go_on(await self.network.authorize(card, place.id, self._cents() // 20 + 1))
+
+    @override
+    async def advance(self) -> None:
+        await self.network.settle()
+        await super().advance()
 
     async def _order(self, place: Place) -> dict[str, Any] | None:
         """Return a transfer that the model expects if it is executed."""

@@ -11,8 +11,10 @@ MICROS = 1_000_000
 YIELD_MAX = 0.20
 _MOVED = """
 SELECT pocket_id::text, type, CASE direction WHEN 'CREDIT' THEN amount ELSE -amount END AS cents,
-       customer_id::text, entry_no FROM transaction ORDER BY customer_id, entry_no, posting_no
+       customer_id::text, entry_no FROM transaction
+ WHERE settles_at < '2999-01-01' AND title NOT LIKE 'Shortfall %' ORDER BY customer_id, entry_no, posting_no
 """
+"""Without holds of cards, and what the bank advances: that is in the account `owed`."""
 _TRADED = """
 SELECT pocket_id::text, activity, incoming, cusip, units, price_micros, notional, traded_at
   FROM trade ORDER BY customer_id, entry_no, trade_no
@@ -164,6 +166,25 @@ async def check_nothing_for_free(conn: Any) -> None:
             cheapest[at] = min(row["price_micros"], cheapest.get(at, 100 * MICROS))
     for at in dearest.keys() & cheapest.keys():
         require(dearest[at] <= cheapest[at], f"{at} is sold at {dearest[at]} and bought at {cheapest[at]}")
+
+
+async def check_holds(conn: Any, held: dict[tuple[str, str], int], now: Any) -> None:
+    """The bank holds for each purchase, by card and reference, what the network counts on, until that expires."""
+    rows = await conn.fetch("SELECT card_id::text, network_reference, remaining, expires_at FROM card_authorization")
+    found = {(row["card_id"], row["network_reference"]): row for row in rows}
+    require(found.keys() <= held.keys(), f"purchases that nobody made: {sorted(found.keys() - held.keys())[:3]}")
+    for purchase, cents in held.items():
+        row = found.get(purchase)
+        has = 0 if row is None else row["remaining"]
+        is_over = row is not None and not has and row["expires_at"] <= now
+        require(has == cents or is_over, f"for the purchase {purchase} {has} is held, not {cents}")
+
+
+async def check_overdrafts(conn: Any, forced: Counter[str]) -> None:
+    """A Pocket owes at most what was taken from it without the bank's approval."""
+    for row in await conn.fetch(_HELD):
+        owed = -row["amount"] if row["kind"] == "owed" else 0
+        require(owed <= forced[row["pocket_id"]], f"Pocket {row['pocket_id']} owes {owed} after approvals by the bank")
 
 
 async def late(conn: Any, now: Any) -> dict[str, int]:

@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import traceback
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from random import Random
 
@@ -27,6 +28,7 @@ from billfold.verify.runner import verify_bank
 from billfold.wiring.open_bank import open_bank
 from simulation import oracles
 from simulation.boundary import control
+from simulation.counterparties.cards import CardNetwork
 from simulation.counterparties.mail import MailServer
 from simulation.counterparties.rails import Carrier
 from simulation.counterparties.webhooks import Hooks
@@ -35,7 +37,7 @@ from simulation.faults import Faults, Plan
 from simulation.loop import SimulationLoop
 from simulation.members import MembersLife, found_teams
 from simulation.postgres import Postgres
-from simulation.processes import QUIET_POLL_SECONDS, Server, WorkServer, World, found
+from simulation.processes import CARD_KEY, QUIET_POLL_SECONDS, Server, WorkServer, World, found
 
 QUIET_SECONDS = 1800.0
 """Virtual time within which everything due must be done once faults have stopped."""
@@ -115,6 +117,7 @@ class Ground:
             seed=b"the seed of a simulated bank",
             encryption_key=_KEY,
             usage_limits=(("emails.recipient", 1_000_000),),
+            card_processor_key=CARD_KEY,
         )
 
     def copy(self, name: str) -> str:
@@ -155,6 +158,8 @@ class Simulation:
         places_max = max(PLACES, self.lines // LINES_PER_PLACE)
         self.teams = ground.teams
         self.life = MembersLife(self.client, self.model, self.random, lines=self.lines, places_max=places_max)
+        self.life.cards = {}
+        self.life.network = CardNetwork(self.client, self.model, ground.folder / name / "rails", self._now)
         self.advance_each = max(1, int(plans.commands / max(1.0, plans.years * 252)))
 
     def run(self) -> Outcome:
@@ -200,6 +205,7 @@ class Simulation:
             raise oracles.WrongBank(f"not answered: {self.client.waiting}") from None
         adversary.cancel()
         self.faults.end()
+        await self.life.network.settle()
         await self._settle_down()
 
     async def _subscribe(self) -> None:
@@ -243,7 +249,7 @@ class Simulation:
         until, self.world.poll_seconds = self.loop.now + QUIET_SECONDS, QUIET_POLL_SECONDS
         while True:
             await asyncio.sleep(5)
-            left = self.postgres.call(self._late())
+            left = self.postgres.call(oracles.late(self.postgres.monitor, self._now()))
             inboxes = (self.world.settings.state_dir / "rails").glob("*/inbox/[!.]*")
             if files := self.carrier.under_way + len(list(inboxes)):
                 left["files to the bank"] = files
@@ -252,10 +258,10 @@ class Simulation:
             if self.loop.now > until:
                 raise oracles.WrongBank(f"{QUIET_SECONDS:.0f} seconds after the last fault there are still {left}")
 
-    async def _late(self) -> dict[str, int]:
-        clock = await read_clock(self.postgres.monitor)
+    def _now(self) -> datetime:
+        clock = self.postgres.call(read_clock(self.postgres.monitor))
         assert clock is not None
-        return await oracles.late(self.postgres.monitor, clock.at(wall_now()))
+        return clock.at(wall_now())
 
     def _judge(self) -> None:
         call = self.postgres.call
@@ -267,6 +273,7 @@ class Simulation:
         call(oracles.check_nothing_for_free(monitor))
         call(self.hooks.receiver.check(monitor))
         call(self.mail.check(monitor))
+        call(self.life.network.check(monitor, self._now()))
         call(oracles.check_reports(monitor, self.model))
         vault = Vault(_KEY)
         keys = DataKeys(FileMasterKey(vault))
