@@ -295,7 +295,7 @@ class Life:
 
 
 STEPS = {"wire_in": 10, "ach_in": 6, "pay": 40, "wire_out": 6, "ach_out": 6, "read": 20}
-STEPS |= {"member_pay": 6, "member_read": 10, "member_report": 2, "card_pay": 12}
+STEPS |= {"member_pay": 6, "member_read": 10, "member_report": 2, "card_pay": 12, "usdc_in": 6}
 """Each step with its weight."""
 CROWD, JOINING_MAX = 1.5, 4
 """How many times its share of the clients may be at one kind of step, and how many may join."""

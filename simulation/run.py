@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import traceback
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.kms import FileMasterKey
 from billfold.events.kinds import PARTNER_KINDS
 from billfold.migrations import runner
-from billfold.platform.clock import wall_now
+from billfold.platform.clock import ClockState, wall_now
 from billfold.platform.crypto import Vault
 from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import ensure_login
@@ -29,6 +30,7 @@ from billfold.wiring.open_bank import open_bank
 from simulation import oracles
 from simulation.boundary import control
 from simulation.counterparties.cards import CardNetwork
+from simulation.counterparties.chain import WALLET, SimulatedChain
 from simulation.counterparties.mail import MailServer
 from simulation.counterparties.rails import Carrier
 from simulation.counterparties.webhooks import Hooks
@@ -158,7 +160,8 @@ class Simulation:
         places_max = max(PLACES, self.lines // LINES_PER_PLACE)
         self.teams = ground.teams
         self.life = MembersLife(self.client, self.model, self.random, lines=self.lines, places_max=places_max)
-        self.life.cards = {}
+        self.life.cards, self.life.wallets = {}, {}
+        self.life.chain = SimulatedChain(self.random, self.faults)
         self.life.network = CardNetwork(self.client, self.model, ground.folder / name / "rails", self._now)
         self.advance_each = max(1, int(plans.commands / max(1.0, plans.years * 252)))
 
@@ -193,6 +196,7 @@ class Simulation:
     async def _live(self) -> None:
         origin = self.world.settings.customer_origin
         self.postgres.call(self.life.sign_in(self.postgres.monitor, self.teams, origin))
+        chain = self.loop.create_task(self.life.chain.run())
         for each in self.processes:
             each.start()
         await self._subscribe()
@@ -207,6 +211,7 @@ class Simulation:
         self.faults.end()
         await self.life.network.settle()
         await self._settle_down()
+        chain.cancel()
 
     async def _subscribe(self) -> None:
         policy = {
@@ -253,6 +258,8 @@ class Simulation:
             inboxes = (self.world.settings.state_dir / "rails").glob("*/inbox/[!.]*")
             if files := self.carrier.under_way + len(list(inboxes)):
                 left["files to the bank"] = files
+            if unfinished := self.life.chain.unfinished:
+                left["transactions of the chain"] = unfinished
             if not left:
                 return
             if self.loop.now > until:
@@ -260,8 +267,19 @@ class Simulation:
 
     def _now(self) -> datetime:
         clock = self.postgres.call(read_clock(self.postgres.monitor))
-        assert clock is not None
+        assert isinstance(clock, ClockState)
         return clock.at(wall_now())
+
+    async def _check_chain(self) -> None:
+        addresses = {address.lower(): pocket for pocket, address in self.life.wallets.items()}
+        arrived, paid = Counter[str](), Counter[tuple[str, int]]()
+        for _, each in self.life.chain.transfers:
+            if each.sender == WALLET.lower():
+                paid[each.recipient, each.units] += bool(each.units)
+            else:
+                arrived[addresses[each.recipient]] += each.units
+        payees = {str(team.customer): team.address for team in self.teams}
+        await oracles.check_chain(self.postgres.monitor, arrived, paid, payees)
 
     def _judge(self) -> None:
         call = self.postgres.call
@@ -274,6 +292,7 @@ class Simulation:
         call(self.hooks.receiver.check(monitor))
         call(self.mail.check(monitor))
         call(self.life.network.check(monitor, self._now()))
+        call(self._check_chain())
         call(oracles.check_reports(monitor, self.model))
         vault = Vault(_KEY)
         keys = DataKeys(FileMasterKey(vault))

@@ -302,8 +302,8 @@ class CardNetwork(Client):
             require(file.report is not None, f"{name} is not processed")
             held = Counter(each["reason"].split(":")[0] for each in (file.report or {})["held"])
             require(held == file.odd, f"of {name} {held} are held, not {file.odd}")
-        held = {(each.card, each.reference): each.open for each in self.purchases}
-        await check_holds(conn, held, now)
+        counted_on = {(each.card, each.reference): each.open for each in self.purchases}
+        await check_holds(conn, counted_on, now)
         await check_overdrafts(conn, await self._forced(conn))
 
     async def _forced(self, conn: Any) -> Counter[str]:
