@@ -151,6 +151,13 @@ class MembersLife(Life):
     async def _new_customer(self) -> str:
         return self.new.pop() if self.new else await super()._new_customer()
 
+    async def join_apart(self) -> UUID:
+        """Return a customer with money who does nothing more."""
+        teams, self.new = self.new, []
+        await self._join()
+        self.new = teams
+        return UUID(self.places.pop().customer)
+
     async def _place(self) -> Place | None:
         """Return a Pocket of a company that has members."""
         ours = [each for each in self.places if each.customer in self.members]

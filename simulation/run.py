@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from random import Random
+from uuid import UUID
 
 import asyncpg
 
@@ -32,7 +33,9 @@ from simulation.boundary import control
 from simulation.counterparties.cards import CardNetwork
 from simulation.counterparties.chain import WALLET, SimulatedChain
 from simulation.counterparties.mail import MailServer
+from simulation.counterparties.poison import DEAF_HOOK, Poison
 from simulation.counterparties.rails import Carrier
+from simulation.counterparties.stores import Stores
 from simulation.counterparties.webhooks import Hooks
 from simulation.customers import Client
 from simulation.faults import Faults, Plan
@@ -152,7 +155,9 @@ class Simulation:
         self.serving = [Server(self.world, f"serve{n}") for n in (1, 2)]
         self.processes = [*self.serving, *(WorkServer(self.world, f"worker{n}") for n in (1, 2))]
         self.hooks = Hooks(self.random, self.faults)
-        self.mail = MailServer(self.random, self.faults)
+        self.poison = Poison(ground.folder / name / "rails")
+        self.stores = Stores(self.loop, self.random, self.faults, ground.folder / name / "files")
+        self.mail = MailServer(self.random, self.faults, self.poison.apart)
         self.carrier = Carrier(self.loop, self.random, self.faults)
         self.model = oracles.Model()
         self.client = Client(self.serving, ground.credentials, self.faults, self.random)
@@ -199,7 +204,9 @@ class Simulation:
         chain = self.loop.create_task(self.life.chain.run())
         for each in self.processes:
             each.start()
-        await self._subscribe()
+        await self._subscribe(_HOOK)
+        self.poison.apart |= {await self._subscribe(DEAF_HOOK), await self.life.join_apart()}
+        self.poison.put_files()
         self.faults.rate = self.plans.rate
         adversary = self.loop.create_task(self._harm())
         try:
@@ -213,7 +220,7 @@ class Simulation:
         await self._settle_down()
         chain.cancel()
 
-    async def _subscribe(self) -> None:
+    async def _subscribe(self, url: str) -> UUID:
         policy = {
             "retry_on_status_codes": [],
             "backoff_coefficient": 1,
@@ -221,8 +228,9 @@ class Simulation:
             "initial_interval_seconds": 30,
             "maximum_interval_seconds": 30,
         }
-        body = {"url": _HOOK, "events": list(PARTNER_KINDS), "shared_secret": "s" * 32, "retry_policy": policy}
-        await self.client.ask("POST", "/api/v1/subscriptions/", body)
+        kinds = list(PARTNER_KINDS) if url == _HOOK else [each for each in PARTNER_KINDS if each.startswith("wires.")]
+        body = {"url": url, "events": kinds, "shared_secret": "s" * 32, "retry_policy": policy}
+        return UUID((await self.client.ask("POST", "/api/v1/subscriptions/", body)).body["id"])
 
     async def _line(self) -> None:
         while (done := self.client.acknowledged.total()) < self.plans.commands:
@@ -254,9 +262,8 @@ class Simulation:
         until, self.world.poll_seconds = self.loop.now + QUIET_SECONDS, QUIET_POLL_SECONDS
         while True:
             await asyncio.sleep(5)
-            left = self.postgres.call(oracles.late(self.postgres.monitor, self._now()))
-            inboxes = (self.world.settings.state_dir / "rails").glob("*/inbox/[!.]*")
-            if files := self.carrier.under_way + len(list(inboxes)):
+            left = self.postgres.call(oracles.late(self.postgres.monitor, self._now(), self.poison.apart))
+            if files := self.carrier.under_way + self.poison.files_left():
                 left["files to the bank"] = files
             if unfinished := self.life.chain.unfinished:
                 left["transactions of the chain"] = unfinished
@@ -293,6 +300,8 @@ class Simulation:
         call(self.mail.check(monitor))
         call(self.life.network.check(monitor, self._now()))
         call(self._check_chain())
+        call(self.stores.check(monitor))
+        self.poison.check()
         call(oracles.check_reports(monitor, self.model))
         vault = Vault(_KEY)
         keys = DataKeys(FileMasterKey(vault))
