@@ -21,11 +21,14 @@ DEAF_HOOK, LOST_MAILBOX = "https://deaf.example/hook", "ben@team0.example"
 
 
 class Poison:
-    """`apart` has the ids of what fails: customers, subscriptions and e-mails."""
+    """`apart` has the ids of what fails: customers, subscriptions and e-mails.
+
+    Due work fails once `is_active`: the sandbox's walk of the clock stops at the first customer whose work fails.
+    """
 
     def __init__(self, rails: Path) -> None:
         self.apart: set[UUID] = set()
-        self.failed = 0
+        self.is_active, self.failed = False, 0
         self._folders = [rails / rail for rail in ("ach", "wire", "card")]
         wiring: Any = open_bank
         folders: Any = ExchangeFolders
@@ -33,7 +36,7 @@ class Poison:
 
         def catch_up_or_fail(book: Any, ctx: Any) -> int:
             done: int = catch_up(book, ctx)
-            if done and book.customer_id in self.apart:
+            if done and self.is_active and book.customer_id in self.apart:
                 self.failed += 1
                 raise ValueError("the due work of this customer always fails")
             return done
@@ -61,6 +64,7 @@ class Poison:
 
     def check(self) -> None:
         """Check that what cannot be read is still there, and what is nonsense was refused."""
+        require(self.failed > 0, "nobody's due work has failed")
         require(
             len([each for each in self._files("inbox") if each.name == UNREADABLE]) == len(self._folders),
             "a file that cannot be read is gone",
