@@ -60,7 +60,7 @@ PLACES, LINES_PER_PLACE = 12, 3
 """Pockets at least, and one more for so many clients."""
 LAST_DAY_SECONDS = 20.0
 """Virtual time for which faults go on after the clock has jumped a last time, and a customer's due work fails."""
-_NEXT_DAY = "UPDATE clock SET business_anchor = business_anchor + interval '1 day'"
+_LAST_JUMP = "UPDATE clock SET business_anchor = business_anchor + interval '4 days'"
 _KEY = bytes(range(32))
 _HOOK = "https://receiver.example/hook"
 SERVER_SETTINGS = {"max_connections": "120", "deadlock_timeout": "1h", "synchronize_seqscans": "off"}
@@ -217,12 +217,12 @@ class Simulation:
                 await asyncio.gather(*(self._line() for _ in range(self.lines)))
         except TimeoutError:
             raise oracles.WrongBank(f"not answered: {self.client.waiting}") from None
+        await self.life.network.settle()
         self.poison.is_active = True
-        self.postgres.call(self.postgres.monitor.execute(_NEXT_DAY))
+        self.postgres.call(self.postgres.monitor.execute(_LAST_JUMP))
         await asyncio.sleep(LAST_DAY_SECONDS)
         adversary.cancel()
         self.faults.end()
-        await self.life.network.settle()
         await self._settle_down()
         chain.cancel()
 

@@ -157,6 +157,17 @@ async def test_a_late_card_decision_is_reversed_and_an_advice_may_still_hold_it(
     assert await cardholder.reserved() == 40_00
 
 
+async def test_an_advice_holds_a_purchase_that_was_approved_too_late_and_is_not_reversed_yet(
+    processor, cardholder, monkeypatch
+):
+    monkeypatch.setattr(messages, "DEADLINE_SECONDS", 0)
+    assert await processor.decide() == ("DECLINED", 0, "TIMED_OUT")
+    monkeypatch.undo()
+    assert await processor.decide("ADVICE") == ("APPROVED", 40_00, None)
+    await run_jobs(cardholder.desk.bank)
+    assert await cardholder.reserved() == 40_00
+
+
 async def test_a_card_advice_is_held_for_any_pocket_balance(processor, cardholder):
     assert (await processor.decide())[0] == "APPROVED"
     assert await processor.decide("ADVICE", FUNDED, reference="2") == ("APPROVED", FUNDED, None)
