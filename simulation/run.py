@@ -234,7 +234,11 @@ class Simulation:
             "initial_interval_seconds": 30,
             "maximum_interval_seconds": 30,
         }
-        kinds = list(PARTNER_KINDS) if url == _HOOK else [each for each in PARTNER_KINDS if each.startswith("wires.")]
+        kinds = (
+            list(PARTNER_KINDS)
+            if url == _HOOK
+            else [each for each in PARTNER_KINDS if each.startswith("transfers.wire.")]
+        )
         body = {"url": url, "events": kinds, "shared_secret": "s" * 32, "retry_policy": policy}
         return UUID((await self.client.ask("POST", "/api/v1/subscriptions/", body)).body["id"])
 
