@@ -44,10 +44,10 @@ def simulate(
 ) -> None:
     """Run the whole bank on a seeded loop with faults at every step; print what breaks and how to replay it."""
     run_again_with_fixed_hashes()
-    first, last = (seed, seed) if seed is not None else map(int, (seeds or "1-1000000").split("-"))
+    begin, last = (seed, seed) if seed is not None else map(int, (seeds or "1-1000000").split("-"))
     began, total, broken = time.monotonic(), Counter[str](), 0
     with ground() as founded:
-        for number in count(first):
+        for number in count(begin):
             if number > last or (first and broken) or (minutes is not None and time.monotonic() - began > 60 * minutes):
                 break
             planned = tuple(map(Plan.parse, plan or ()))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any, NamedTuple
 
@@ -194,7 +194,7 @@ class Node:
     def __init__(self, chain: SimulatedChain, url: str) -> None:
         self._chain, self._url = chain, url
         self.host = url.removeprefix("https://")
-        self._methods = {
+        self._methods: dict[str, Callable[..., Any]] = {
             "eth_chainId": lambda _: hex(CHAIN_ID),
             "eth_getBlockByNumber": lambda top, tag, full: self._block(self._number(top, tag), top, full=full),
             "eth_getLogs": self._logs,

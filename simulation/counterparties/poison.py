@@ -44,7 +44,8 @@ class Poison:
         async def read_or_fail(exchange: ExchangeFolders, name: str) -> bytes | None:
             if name.startswith(UNREADABLE):
                 raise OSError(errno.EIO, "Input/output error")
-            return await read(exchange, name)
+            content: bytes | None = await read(exchange, name)
+            return content
 
         wiring.catch_up, folders.read = catch_up_or_fail, read_or_fail
 
