@@ -37,17 +37,18 @@ def simulate(
     commands: Annotated[int, typer.Option(help="Requests that each seed's customers have answered.")] = 200,
     years: Annotated[float, typer.Option(help="How far the bank's clock advances, about.")] = 0.02,
     faults: Annotated[float, typer.Option(help="The chance of a fault per statement and message.")] = 0.01,
+    first: Annotated[bool, typer.Option(help="End with the first seed that fails.")] = False,
     twice: Annotated[bool, typer.Option(help="Run each seed twice and compare.")] = False,
     plan: Annotated[list[str] | None, typer.Option(help="A fault: NTH:FATE:SQL, as 3:answer lost:COMMIT.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Write every statement to this file.")] = None,
 ) -> None:
     """Run the whole bank on a seeded loop with faults at every step; print what breaks and how to replay it."""
     run_again_with_fixed_hashes()
-    first, last = (seed, seed) if seed is not None else map(int, (seeds or "1-1000000").split("-"))
+    begin, last = (seed, seed) if seed is not None else map(int, (seeds or "1-1000000").split("-"))
     began, total, broken = time.monotonic(), Counter[str](), 0
     with ground() as founded:
-        for number in count(first):
-            if number > last or (minutes is not None and time.monotonic() - began > 60 * minutes):
+        for number in count(begin):
+            if number > last or (first and broken) or (minutes is not None and time.monotonic() - began > 60 * minutes):
                 break
             planned = tuple(map(Plan.parse, plan or ()))
             plans = Plans(number, commands, years, faults, planned, log=None if trace is None else str(trace))

@@ -97,8 +97,12 @@ class Client:
             await asyncio.sleep(self.random.random() * 60)
         return Answer(status, json.loads(raw) if raw else None)
 
+    def chance(self, of: float) -> bool:
+        """Tell whether something that happens this often happens now."""
+        return self.random.random() < of
+
     def _strikes(self, fault: str) -> bool:
-        struck = self.random.random() < self.faults.rate
+        struck = self.chance(self.faults.rate)
         self.faults.happened[fault] += struck
         return struck
 
@@ -278,7 +282,7 @@ class Life:
         await self._ask("GET", f"/api/v2/pockets/{place.id}/")
 
     async def advance(self) -> None:
-        """Let the clock jump."""
+        """Let the clock jump. Rails settle before it does."""
         body = self.random.choice(({"seconds": self.random.randint(60, 20_000)}, {"business_days": 1}))
         await self._ask("POST", "/api/v1/sandbox/clock/advance/", body)
 
@@ -291,7 +295,7 @@ class Life:
 
 
 STEPS = {"wire_in": 10, "ach_in": 6, "pay": 40, "wire_out": 6, "ach_out": 6, "read": 20}
-STEPS |= {"member_pay": 6, "member_read": 10, "member_report": 2}
+STEPS |= {"member_pay": 6, "member_read": 10, "member_report": 2, "card_pay": 12, "usdc_in": 6}
 """Each step with its weight."""
 CROWD, JOINING_MAX = 1.5, 4
 """How many times its share of the clients may be at one kind of step, and how many may join."""

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection
 from typing import Any
 
 FACE_CENTS = 100_00
 MICROS = 1_000_000
 """Prices are millionths of a dollar per $100 of face."""
 YIELD_MAX = 0.20
+UNITS_PER_CENT, MINIMUM_CENTS = 10_000, 100
+"""Of a token, and of a deposit that is credited at once."""
 _MOVED = """
-SELECT pocket_id::text, type, CASE direction WHEN 'CREDIT' THEN amount ELSE -amount END AS cents,
-       customer_id::text, entry_no FROM transaction ORDER BY customer_id, entry_no, posting_no
+SELECT pocket_id::text, type, title, CASE direction WHEN 'CREDIT' THEN amount ELSE -amount END AS cents,
+       customer_id::text, entry_no FROM transaction
+ WHERE settles_at < '2999-01-01' AND title NOT LIKE 'Shortfall %' ORDER BY customer_id, entry_no, posting_no
 """
+"""Without holds of cards, and what the bank advances: that is in the account `owed`."""
 _TRADED = """
 SELECT pocket_id::text, activity, incoming, cusip, units, price_micros, notional, traded_at
   FROM trade ORDER BY customer_id, entry_no, trade_no
@@ -22,13 +27,15 @@ SELECT pocket_id::text, kind, asset, sum(credits - debits)::bigint AS amount FRO
  WHERE kind IN ('cash', 'lot', 'owed') GROUP BY 1, 2, 3
 """
 _LATE = """
-SELECT (SELECT count(*) FROM ledger_head WHERE due_at <= $1) AS customers,
-       (SELECT count(*) FROM scheduled_job WHERE due_at <= $1) AS jobs,
+SELECT (SELECT count(*) FROM ledger_head WHERE due_at <= $1 AND customer_id <> ALL($2)) AS customers,
+       (SELECT count(*) FROM scheduled_job WHERE due_at <= $1 AND coalesce(customer_id, object_id) <> ALL($2)) AS jobs,
        (SELECT count(*) FROM transfer WHERE status = 'PENDING') AS transfers,
        (SELECT count(*) FROM rail_file WHERE done_at IS NULL) AS files,
-       (SELECT count(*) FROM delivery WHERE state = 'pending') AS deliveries,
+       (SELECT count(*) FROM crypto_withdrawal WHERE status IN ('PENDING', 'PROCESSING')) AS withdrawals,
+       (SELECT count(*) FROM chain_transfer WHERE status = 'PENDING') AS deposits,
+       (SELECT count(*) FROM delivery WHERE state = 'pending' AND subscription_id <> ALL($2)) AS deliveries,
        (SELECT count(*) FROM report_request WHERE status IN ('PENDING', 'PROCESSING')) AS reports,
-       (SELECT count(*) FROM outbound_email WHERE sent_at IS NULL) AS emails
+       (SELECT count(*) FROM outbound_email WHERE sent_at IS NULL AND email_id <> ALL($2)) AS emails
 """
 
 
@@ -68,8 +75,10 @@ class Model:
         results = {
             str(row["id"]): row["status"]
             for row in await conn.fetch(
-                "SELECT transfer_id AS id, status FROM transfer UNION ALL SELECT wire_id, status FROM wire"
+                "SELECT transfer_id AS id, status FROM transfer"
+                " UNION ALL SELECT wire_id, status FROM wire WHERE entry_no IS NOT NULL OR status <> 'REJECTED'"
                 " UNION ALL SELECT ach_id, status FROM ach_entry"
+                " UNION ALL SELECT withdrawal_id, status FROM crypto_withdrawal"
             )
         }
         for transfer, (origin, there, cents) in self.transfers.items():
@@ -110,7 +119,7 @@ async def check_money(conn: Any, model: Model) -> None:
     moved, expected = await conn.fetch(_MOVED), await model.expected(conn)
     booked: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for row in moved:
-        if row["type"] != "FEE":
+        if row["type"] != "FEE" and row["title"] != "Crypto deposit":
             booked[row["pocket_id"]][row["cents"]] += 1
     on_us = sum(row["cents"] for row in moved if row["type"] == "ON_US")
     require(not on_us, f"between customers {on_us} cents appeared")
@@ -166,9 +175,48 @@ async def check_nothing_for_free(conn: Any) -> None:
         require(dearest[at] <= cheapest[at], f"{at} is sold at {dearest[at]} and bought at {cheapest[at]}")
 
 
-async def late(conn: Any, now: Any) -> dict[str, int]:
-    """Return what is due and not done, counted by kind."""
-    row = await conn.fetchrow(_LATE, now)
+async def check_holds(conn: Any, held: dict[tuple[str, str], int], now: Any) -> None:
+    """The bank holds for each purchase, by card and reference, what the network counts on, until that expires."""
+    rows = await conn.fetch("SELECT card_id::text, network_reference, remaining, expires_at FROM card_authorization")
+    found = {(row["card_id"], row["network_reference"]): row for row in rows}
+    require(found.keys() <= held.keys(), f"purchases that nobody made: {sorted(found.keys() - held.keys())[:3]}")
+    for purchase, cents in held.items():
+        row = found.get(purchase)
+        has = 0 if row is None else row["remaining"]
+        is_over = row is not None and not has and row["expires_at"] <= now
+        require(has == cents or is_over, f"for the purchase {purchase} {has} is held, not {cents}")
+
+
+async def check_chain(conn: Any, arrived: Counter[str], paid: Counter[tuple[str, int]], payees: dict[str, str]) -> None:
+    """Units that arrived for a Pocket are credited but for less than the minimum; the bank paid each withdrawal once.
+
+    `paid` is the transfers of the bank's wallet: to which address how many units.
+    """
+    credited: Counter[str] = Counter()
+    for row in await conn.fetch(_MOVED):
+        if row["title"] == "Crypto deposit":
+            require(row["cents"] >= MINIMUM_CENTS, f"less than the minimum is credited: {dict(row)}")
+            credited[row["pocket_id"]] += row["cents"] * UNITS_PER_CENT
+    for pocket in arrived.keys() | credited.keys():
+        left = arrived[pocket] - credited[pocket]
+        require(0 <= left < MINIMUM_CENTS * UNITS_PER_CENT, f"of the USDC of Pocket {pocket} {left} units are left")
+    done = await conn.fetch("SELECT customer_id::text, amount FROM crypto_withdrawal WHERE status = 'COMPLETED'")
+    asked = Counter((payees[row["customer_id"]], row["amount"] * UNITS_PER_CENT) for row in done)
+    require(asked == paid, f"not paid on the chain {asked - paid}, paid for nothing {paid - asked}")
+    losses = await conn.fetchval("SELECT coalesce(sum(credits - debits), 0) FROM account WHERE kind = 'losses'")
+    require(not losses, f"everything is on the chain again, and {losses} cents are lost")
+
+
+async def check_overdrafts(conn: Any, forced: Counter[str]) -> None:
+    """A Pocket owes at most what was taken from it without the bank's approval."""
+    for row in await conn.fetch(_HELD):
+        owed = -row["amount"] if row["kind"] == "owed" else 0
+        require(owed <= forced[row["pocket_id"]], f"Pocket {row['pocket_id']} owes {owed} after approvals by the bank")
+
+
+async def late(conn: Any, now: Any, apart: Collection[Any]) -> dict[str, int]:
+    """Return what is due and not done, counted by kind; not what always fails, which is set `apart`."""
+    row = await conn.fetchrow(_LATE, now, list(apart))
     return {kind: count for kind, count in row.items() if count}
 
 

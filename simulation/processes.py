@@ -14,6 +14,7 @@ from billfold.bills.rules.market import Market
 from billfold.events.webhooks import worker as webhooks
 from billfold.identity.partners import credentials
 from billfold.ledger.bank import Bank
+from billfold.payments.cards.authorizations.messages import CardProcessorApi
 from billfold.platform.clock import wall_now
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.routes.operations import build_sandbox_app, open_sandbox
@@ -25,7 +26,9 @@ from simulation.loop import Process, SimulationLoop, current_process
 from simulation.postgres import Postgres
 
 START_SECONDS = 1.0
-PARTNER_HOST, CUSTOMER_HOST = "localhost", "api.localhost"
+PARTNER_HOST, CUSTOMER_HOST, CARD_HOST = "localhost", "api.localhost", "cards.localhost"
+CARD_KEY = bytes(range(32, 64))
+"""With which the card processor signs."""
 POLL_SECONDS, QUIET_POLL_SECONDS = 3.0, 10.0
 """Workers look for work less often than real ones, and seldom in the end: most statements would find nothing."""
 
@@ -92,6 +95,7 @@ class Server:
         self.apps: dict[str, Any] = {}
         self._api = build_sandbox_app() if self.is_api else None
         self._customer_api = CustomerApi() if self.is_api else None
+        self._cards = CardProcessorApi() if self.is_api else None
         """Built once, which takes as long as a whole life; opening the bank behind it leaves nothing of the former."""
         self._asked: list[asyncio.Future[tuple[int, bytes]]] = []
 
@@ -126,8 +130,10 @@ class Server:
         assert self._api is not None
         assert self._customer_api is not None
         open_sandbox(self._api, bank)
+        assert self._cards is not None
         self._customer_api.open_bank(bank)
-        self.apps = {PARTNER_HOST: self._api, CUSTOMER_HOST: self._customer_api}
+        self._cards.open(bank, None)
+        self.apps = {PARTNER_HOST: self._api, CUSTOMER_HOST: self._customer_api, CARD_HOST: self._cards}
         await asyncio.Event().wait()
 
     async def answer(self, scope: dict[str, Any], body: bytes) -> tuple[int, bytes]:

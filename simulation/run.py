@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import shutil
 import traceback
+from collections import Counter
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from random import Random
+from uuid import UUID
 
 import asyncpg
 
@@ -15,7 +18,7 @@ from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.kms import FileMasterKey
 from billfold.events.kinds import PARTNER_KINDS
 from billfold.migrations import runner
-from billfold.platform.clock import wall_now
+from billfold.platform.clock import ClockState, wall_now
 from billfold.platform.crypto import Vault
 from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import ensure_login
@@ -27,15 +30,19 @@ from billfold.verify.runner import verify_bank
 from billfold.wiring.open_bank import open_bank
 from simulation import oracles
 from simulation.boundary import control
+from simulation.counterparties.cards import CardNetwork
+from simulation.counterparties.chain import WALLET, SimulatedChain
 from simulation.counterparties.mail import MailServer
+from simulation.counterparties.poison import DEAF_HOOK, Poison
 from simulation.counterparties.rails import Carrier
+from simulation.counterparties.stores import Stores
 from simulation.counterparties.webhooks import Hooks
 from simulation.customers import Client
 from simulation.faults import Faults, Plan
 from simulation.loop import SimulationLoop
 from simulation.members import MembersLife, found_teams
 from simulation.postgres import Postgres
-from simulation.processes import QUIET_POLL_SECONDS, Server, WorkServer, World, found
+from simulation.processes import CARD_KEY, QUIET_POLL_SECONDS, Server, WorkServer, World, found
 
 QUIET_SECONDS = 1800.0
 """Virtual time within which everything due must be done once faults have stopped."""
@@ -51,6 +58,9 @@ LINES, LINES_MAX, REQUESTS_PER_LINE = 6, 120, 25
 """Clients that send requests at the same time: at least, at most, and one more for so many requests."""
 PLACES, LINES_PER_PLACE = 12, 3
 """Pockets at least, and one more for so many clients."""
+LAST_DAY_SECONDS = 20.0
+"""Virtual time for which faults go on after the clock has jumped a last time, and a customer's due work fails."""
+_LAST_JUMP = "UPDATE clock SET business_anchor = business_anchor + interval '4 days'"
 _KEY = bytes(range(32))
 _HOOK = "https://receiver.example/hook"
 SERVER_SETTINGS = {"max_connections": "120", "deadlock_timeout": "1h", "synchronize_seqscans": "off"}
@@ -115,6 +125,7 @@ class Ground:
             seed=b"the seed of a simulated bank",
             encryption_key=_KEY,
             usage_limits=(("emails.recipient", 1_000_000),),
+            card_processor_key=CARD_KEY,
         )
 
     def copy(self, name: str) -> str:
@@ -147,7 +158,9 @@ class Simulation:
         self.serving = [Server(self.world, f"serve{n}") for n in (1, 2)]
         self.processes = [*self.serving, *(WorkServer(self.world, f"worker{n}") for n in (1, 2))]
         self.hooks = Hooks(self.random, self.faults)
-        self.mail = MailServer(self.random, self.faults)
+        self.poison = Poison(ground.folder / name / "rails")
+        self.stores = Stores(self.loop, self.random, self.faults, ground.folder / name / "files")
+        self.mail = MailServer(self.random, self.faults, self.poison.apart)
         self.carrier = Carrier(self.loop, self.random, self.faults)
         self.model = oracles.Model()
         self.client = Client(self.serving, ground.credentials, self.faults, self.random)
@@ -155,6 +168,9 @@ class Simulation:
         places_max = max(PLACES, self.lines // LINES_PER_PLACE)
         self.teams = ground.teams
         self.life = MembersLife(self.client, self.model, self.random, lines=self.lines, places_max=places_max)
+        self.life.cards, self.life.wallets = {}, {}
+        self.life.chain = SimulatedChain(self.random, self.faults)
+        self.life.network = CardNetwork(self.client, self.model, ground.folder / name / "rails", self._now)
         self.advance_each = max(1, int(plans.commands / max(1.0, plans.years * 252)))
 
     def run(self) -> Outcome:
@@ -188,9 +204,12 @@ class Simulation:
     async def _live(self) -> None:
         origin = self.world.settings.customer_origin
         self.postgres.call(self.life.sign_in(self.postgres.monitor, self.teams, origin))
+        chain = self.loop.create_task(self.life.chain.run())
         for each in self.processes:
             each.start()
-        await self._subscribe()
+        await self._subscribe(_HOOK)
+        self.poison.apart |= {await self._subscribe(DEAF_HOOK), await self.life.join_apart()}
+        self.poison.put_files()
         self.faults.rate = self.plans.rate
         adversary = self.loop.create_task(self._harm())
         try:
@@ -198,11 +217,16 @@ class Simulation:
                 await asyncio.gather(*(self._line() for _ in range(self.lines)))
         except TimeoutError:
             raise oracles.WrongBank(f"not answered: {self.client.waiting}") from None
+        await self.life.network.settle()
+        self.poison.is_active = True
+        self.postgres.call(self.postgres.monitor.execute(_LAST_JUMP))
+        await asyncio.sleep(LAST_DAY_SECONDS)
         adversary.cancel()
         self.faults.end()
         await self._settle_down()
+        chain.cancel()
 
-    async def _subscribe(self) -> None:
+    async def _subscribe(self, url: str) -> UUID:
         policy = {
             "retry_on_status_codes": [],
             "backoff_coefficient": 1,
@@ -210,8 +234,13 @@ class Simulation:
             "initial_interval_seconds": 30,
             "maximum_interval_seconds": 30,
         }
-        body = {"url": _HOOK, "events": list(PARTNER_KINDS), "shared_secret": "s" * 32, "retry_policy": policy}
-        await self.client.ask("POST", "/api/v1/subscriptions/", body)
+        kinds = (
+            list(PARTNER_KINDS)
+            if url == _HOOK
+            else [each for each in PARTNER_KINDS if each.startswith("transfers.wire.")]
+        )
+        body = {"url": url, "events": kinds, "shared_secret": "s" * 32, "retry_policy": policy}
+        return UUID((await self.client.ask("POST", "/api/v1/subscriptions/", body)).body["id"])
 
     async def _line(self) -> None:
         while (done := self.client.acknowledged.total()) < self.plans.commands:
@@ -243,19 +272,31 @@ class Simulation:
         until, self.world.poll_seconds = self.loop.now + QUIET_SECONDS, QUIET_POLL_SECONDS
         while True:
             await asyncio.sleep(5)
-            left = self.postgres.call(self._late())
-            inboxes = (self.world.settings.state_dir / "rails").glob("*/inbox/[!.]*")
-            if files := self.carrier.under_way + len(list(inboxes)):
+            left = self.postgres.call(oracles.late(self.postgres.monitor, self._now(), self.poison.apart))
+            if files := self.carrier.under_way + self.poison.files_left():
                 left["files to the bank"] = files
+            if unfinished := self.life.chain.unfinished:
+                left["transactions of the chain"] = unfinished
             if not left:
                 return
             if self.loop.now > until:
                 raise oracles.WrongBank(f"{QUIET_SECONDS:.0f} seconds after the last fault there are still {left}")
 
-    async def _late(self) -> dict[str, int]:
-        clock = await read_clock(self.postgres.monitor)
-        assert clock is not None
-        return await oracles.late(self.postgres.monitor, clock.at(wall_now()))
+    def _now(self) -> datetime:
+        clock = self.postgres.call(read_clock(self.postgres.monitor))
+        assert isinstance(clock, ClockState)
+        return clock.at(wall_now())
+
+    async def _check_chain(self) -> None:
+        addresses = {address.lower(): pocket for pocket, address in self.life.wallets.items()}
+        arrived, paid = Counter[str](), Counter[tuple[str, int]]()
+        for _, each in self.life.chain.transfers:
+            if each.sender == WALLET.lower():
+                paid[each.recipient, each.units] += bool(each.units)
+            else:
+                arrived[addresses[each.recipient]] += each.units
+        payees = {str(team.customer): team.address for team in self.teams}
+        await oracles.check_chain(self.postgres.monitor, arrived, paid, payees)
 
     def _judge(self) -> None:
         call = self.postgres.call
@@ -267,6 +308,10 @@ class Simulation:
         call(oracles.check_nothing_for_free(monitor))
         call(self.hooks.receiver.check(monitor))
         call(self.mail.check(monitor))
+        call(self.life.network.check(monitor, self._now()))
+        call(self._check_chain())
+        call(self.stores.check(monitor))
+        self.poison.check()
         call(oracles.check_reports(monitor, self.model))
         vault = Vault(_KEY)
         keys = DataKeys(FileMasterKey(vault))

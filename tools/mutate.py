@@ -12,8 +12,8 @@ database. Code is replaced in the memory of forked processes: no file changes, a
 own is not changed. The exit status is 0 if at most one change in twenty is noticed by no test.
 
 --plant makes a change listed in simulation/planted.toml in a copy of src, and runs a command with that copy: its tests,
-or any other (".venv/bin/billfold simulate --seed 1"). "all" makes each in turn. The exit status is 0 if every command
-failed.
+or any other (".venv/bin/billfold simulate --seed 1"). "all" makes each in turn. With --seeds 5 the command is the
+simulation, from seed 1 to the first that fails, or to 5. The exit status is 0 if every command failed.
 """
 
 import argparse
@@ -331,9 +331,14 @@ def plant(options: argparse.Namespace) -> int:
             copy = Path(shutil.copytree(ROOT / "src", Path(folder) / "src"))
             (copy / change.path.relative_to(ROOT / "src")).write_bytes(change.source())
             command = options.command or [sys.executable, "-m", "pytest", "-qx", "-p", "no:cacheprovider", *tests]
-            status = subprocess.run(command, check=False, env={**os.environ, "PYTHONPATH": str(copy)}).returncode
-        print(f"{name}: {'NOT noticed' if status == 0 else 'noticed'}", flush=True)
-        passed += [name] if status == 0 else []
+            if options.seeds:
+                command = [sys.executable, "-m", "billfold", "simulate", "--seeds", f"1-{options.seeds}", "--first"]
+            where = {**os.environ, "PYTHONPATH": str(copy)}
+            output = subprocess.PIPE if options.seeds else None
+            told = subprocess.run(command, check=False, env=where, cwd=ROOT, stdout=output, text=True)
+        after = f" after {told.stdout.count(', trace ')} seeds\n{told.stdout}" if options.seeds else ""
+        print(f"{name}: {'NOT noticed' if told.returncode == 0 else 'noticed'}{after}", flush=True)
+        passed += [name] if told.returncode == 0 else []
     return int(bool(passed))
 
 
@@ -345,6 +350,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30, help="end after this time, whatever runs (30)")
     parser.add_argument("--tests", nargs="+", metavar="PATH", help="use these tests instead of those near the part")
     parser.add_argument("--plant", metavar="NAME", help='make a listed change, or "all" in turn, in a copy')
+    parser.add_argument("--seeds", type=int, help="run the simulation with so many seeds at most instead of tests")
     parser.add_argument("command", nargs="*", help="what runs with the copy instead of the tests of the list")
     options = parser.parse_args()
     if bool(options.part) == bool(options.plant):

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from billfold.events.email.transports import EmailRejected, MailServerUnavailable, OutboundEmail
 from billfold.wiring import scheduled_jobs
+from simulation.counterparties.poison import LOST_MAILBOX
 from simulation.faults import Faults
 from simulation.oracles import require
 
@@ -17,10 +18,10 @@ STALL_SECONDS = 20.0
 
 
 class MailServer:
-    """Takes what every worker of this process sends."""
+    """Takes what every worker of this process sends, but for one mailbox: its e-mails are set `apart`."""
 
-    def __init__(self, random: Random, faults: Faults) -> None:
-        self._random, self._faults = random, faults
+    def __init__(self, random: Random, faults: Faults, apart: set[UUID]) -> None:
+        self._random, self._faults, self._apart = random, faults, apart
         self._taken: set[UUID] = set()
         wiring: Any = scheduled_jobs
         wiring.email_transport_of = lambda _: self
@@ -28,6 +29,9 @@ class MailServer:
     async def send(self, outbound_email: OutboundEmail) -> None:
         """Take an e-mail. Raises EmailRejected."""
         await asyncio.sleep(self._random.random() * 0.1)
+        if outbound_email.recipient.lower() == LOST_MAILBOX:
+            self._apart.add(outbound_email.email_id)
+            raise EmailRejected("550 no such mailbox")
         if self._strikes("mail refused"):
             raise EmailRejected("451 try again later")
         if self._strikes("mail stalled"):

@@ -1,8 +1,9 @@
-"""The carrier of files between the bank and its rails: those to the bank come late, doubled or cut off."""
+"""The carrier of files between the bank and its rails: some are not written; those to the bank late, doubled, cut."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 from random import Random
 from typing import Any
 
@@ -30,6 +31,9 @@ class Carrier:
     async def carry(self, exchange: ExchangeFolders, name: str, content: bytes) -> None:
         """Carry a file; one to the bank may come late, twice under other names, or first in half."""
         to_bank, random = exchange._outbox.name == "inbox", self._random
+        if not to_bank and random.random() < self._faults.rate:
+            self._faults.happened["file not written"] += 1
+            raise OSError(errno.ENOSPC, "No space left on device")
         for kind in ("late", "doubled", "truncated") if to_bank else ():
             if random.random() < 10 * self._faults.rate:
                 self._faults.happened[f"file {kind}"] += 1

@@ -10,11 +10,23 @@ import msgspec
 
 from billfold.events.webhooks.http_client import WebhookResponse
 from billfold.wiring import scheduled_jobs
+from simulation.counterparties.poison import DEAF_HOOK
 from simulation.faults import Faults
 from simulation.oracles import Receiver
 
 QUICK_SECONDS, SLOW_SECONDS = 0.02, 30.0
 """The longest that it takes mostly, and when it is slow: longer than a dispatcher waits."""
+
+
+class Deaf:
+    """A receiver that takes nothing."""
+
+    async def disconnect(self) -> None:
+        """Nothing is open."""
+
+    async def post(self, *_: object) -> WebhookResponse:
+        """Refuse an event."""
+        return WebhookResponse(code=500, message="Internal Server Error")
 
 
 class Hooks:
@@ -26,9 +38,9 @@ class Hooks:
         wiring: Any = scheduled_jobs
         wiring.webhook_client_of = lambda _: self
 
-    def connection(self, _: str) -> Hooks:
-        """Return a connection to the only url."""
-        return self
+    def connection(self, url: str) -> Hooks | Deaf:
+        """Return a connection to a url."""
+        return Deaf() if url == DEAF_HOOK else self
 
     async def disconnect(self) -> None:
         """Nothing is open."""

@@ -16,7 +16,7 @@ from billfold.ledger.types import PocketStatus, ScheduledJob
 from billfold.payments.cards import store
 from billfold.payments.cards.authorizations import commands
 from billfold.payments.cards.authorizations import store as authorization_store
-from billfold.payments.cards.authorizations.messages import Message, command_of
+from billfold.payments.cards.authorizations.messages import reverse_late_message
 from billfold.payments.cards.commands import CloseCardsOfPocket, OrderStatus, PlaceCardOrder
 from billfold.payments.cards.processor import processor_of
 
@@ -28,26 +28,9 @@ async def expire_hold(bank: Bank, job: ScheduledJob) -> None:
 
 
 async def reverse_late(bank: Bank, job: ScheduledJob) -> None:
-    """Reverse a message that was approved after it had been declined; an undecided one is decided first."""
+    """Reverse what was approved too late."""
     assert job.customer_id is not None
-    message = msgspec.json.decode((await authorization_store.get_late(bank.pool, job.object_id)).message, type=Message)
-    command = command_of(message, job.customer_id)
-    assert isinstance(command, commands.AuthorizeCard | commands.IncrementAuthorization)
-    cents = (await bank.engine.submit(command)).outcome["approved_amount"]
-    if cents:
-        await bank.engine.submit(
-            commands.ReverseAuthorization(
-                caller=commands.LATE,
-                key=command.key,
-                customers=command.customers,
-                references=command.references,
-                card_id=command.card_id,
-                network_reference=command.network_reference,
-                merchant=command.merchant,
-                amount=cents,
-                is_late=isinstance(command, commands.AuthorizeCard),
-            )
-        )
+    await reverse_late_message(bank, await authorization_store.get_late(bank.pool, job.object_id))
 
 
 async def release_hold(bank: Bank, customer_id: UUID, authorization_id: UUID, *, due: datetime) -> None:

@@ -125,3 +125,14 @@ async def test_a_late_card_decision_is_reversed_and_an_advice_may_still_hold_it(
     assert await processor.decide(message=more) == ("DECLINED", 0, "TIMED_OUT")
     assert await processor.decide(message=message) == ("DECLINED", 0, "TIMED_OUT")
     assert await cardholder.reserved() == 40_00
+
+
+async def test_an_advice_holds_a_purchase_that_was_approved_too_late_and_is_not_reversed_yet(
+    processor, cardholder, monkeypatch
+):
+    monkeypatch.setattr(messages, "DEADLINE_SECONDS", 0)
+    assert await processor.decide() == ("DECLINED", 0, "TIMED_OUT")
+    monkeypatch.undo()
+    assert await processor.decide("ADVICE") == ("APPROVED", 40_00, None)
+    await run_jobs(cardholder.desk.bank)
+    assert await cardholder.reserved() == 40_00

@@ -96,6 +96,11 @@ async def answer_message(bank: Bank, message: Message) -> MessageAnswer:
 
 
 async def _decide_message(bank: Bank, message: Message, command: Command) -> MessageAnswer:
+    if message.type == MessageType.ADVICE:  # else what was approved too late would be taken from the hold advised
+        for late in await store.list_to_reverse(bank.pool, command.customers[0]):
+            earlier = msgspec.json.decode(late.message, type=Message)
+            if (earlier.card_id, earlier.network_reference) == (message.card_id, message.network_reference):
+                await reverse_late_message(bank, late)
     is_repeated = bank.engine.is_running(command)
     decision = asyncio.ensure_future(bank.engine.submit(command))
     try:
@@ -129,6 +134,27 @@ async def _keep_late(bank: Bank, message: Message, customer_id: UUID) -> None:
             await schedule(conn, [job])
     except TimeoutError:
         raise Unavailable("The bank takes too long. Reverse the message.", retry_after_seconds=1) from None
+
+
+async def reverse_late_message(bank: Bank, late: commands.LateMessageRow) -> None:
+    """Reverse a message that was approved after it had been declined; an undecided one is decided first."""
+    command = command_of(msgspec.json.decode(late.message, type=Message), late.customer_id)
+    assert isinstance(command, commands.AuthorizeCard | commands.IncrementAuthorization)
+    cents = (await bank.engine.submit(command)).outcome["approved_amount"]
+    if cents:
+        await bank.engine.submit(
+            commands.ReverseAuthorization(
+                caller=commands.LATE,
+                key=command.key,
+                customers=command.customers,
+                references=command.references,
+                card_id=command.card_id,
+                network_reference=command.network_reference,
+                merchant=command.merchant,
+                amount=cents,
+                is_late=isinstance(command, commands.AuthorizeCard),
+            )
+        )
 
 
 def _ignore_abandoned(decision: asyncio.Future[Answer]) -> None:

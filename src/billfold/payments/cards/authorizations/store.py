@@ -41,6 +41,8 @@ SELECT ARRAY(SELECT c FROM card c
      GROUP BY authorized_on) a ON true
  WHERE l.customer_id = ANY((SELECT customers FROM k)::uuid[]) AND l.card_id = ANY((SELECT ids FROM k)::uuid[])
 """
+_TO_REVERSE = f"""{_late.select} WHERE customer_id = $1
+   AND message_id IN (SELECT object_id FROM scheduled_job WHERE kind = $2)"""
 get_authorization = _authorizations.get
 get_payment = _payments.get
 find_limits = _limits.find
@@ -57,6 +59,11 @@ async def find_authorization(
 async def keep_late(conn: Db, late: commands.LateMessageRow) -> None:
     """Store a message that was not decided in time; an existing one is not changed."""
     await _late.insert(conn, late, "ON CONFLICT (message_id) DO NOTHING")
+
+
+async def list_to_reverse(conn: Db, customer_id: UUID) -> list[commands.LateMessageRow]:
+    """Return the late messages of a customer that may not be reversed yet."""
+    return await _late.all(conn, _TO_REVERSE, customer_id, commands.LATE_JOB)
 
 
 async def is_late(conn: Db, message_id: UUID) -> bool:
