@@ -143,6 +143,11 @@ def _refused_files(refused: Sequence[RailFile]) -> HealthCheck:
     return HealthCheck("rail files", found, step)
 
 
+# Only if nothing came after the refusal.
+_LATE_FETCH = """
+SELECT source, refused_at, refusal FROM market_fetch
+ WHERE refused_at > $1 AND refused_at > coalesce(added_at, '-infinity') ORDER BY refused_at DESC LIMIT 1
+"""
 _DESK = """
 SELECT (SELECT count(*) FROM dealer_order WHERE status = 'UNKNOWN'), (SELECT reason FROM trading_desk WHERE paused)
 """
@@ -160,10 +165,15 @@ async def _trading_desk(conn: Connection) -> HealthCheck:
 
 async def _market_data(conn: Connection, settings: Settings, market: Market | None) -> HealthCheck:
     """Check the market data without which bills cannot be traded; the rates come first."""
-    market = market or await load_market(conn, age_max_days=settings.traded_rates_max_age_days)
+    ages = settings.traded_rates_max_age_days, settings.quotes_age_max
+    market = market or await load_market(conn, age_max_days=ages[0], quotes_age_max=ages[1])
     rates, *bills = market_data_states(market, await _now(conn))
     first = next((each for each in (rates, *bills) if each.problem), None)
     if first is None:
+        late = await conn.fetchrow(_LATE_FETCH, wall_now() - REFUSED_FOR)
+        if late and settings.market_sources:
+            found = f"{late['source']} was refused at {format_eastern(late['refused_at'])}: {late['refusal']}"
+            return HealthCheck("market data", found, "See `billfold market status`; docs/operate/market_data.md.")
         return HealthCheck("market data", f"rates of {rates.newest}")
     found = f"{first.what}: {first.newest}; {first.problem}"
     return HealthCheck("market data", found, "Run `billfold market import` with newer files.")

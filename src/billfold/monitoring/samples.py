@@ -162,6 +162,27 @@ GAUGES = (
         "SELECT count(*)::float8 FROM trading_desk WHERE paused",
     ),
     DatabaseGauge(
+        "billfold_market_rates_days",
+        "Calendar days since the day of the newest rates.",
+        (),
+        "SELECT ($1::timestamptz::date - max(day))::float8 FROM bill_rate",
+    ),
+    DatabaseGauge(
+        "billfold_market_quotes_age_seconds",
+        "Age of the oldest of dealers' quotes that bills are priced by.",
+        (),
+        f"""SELECT {_seconds_since("oldest_at", "$1::timestamptz")}
+              FROM price_strike ORDER BY struck_at DESC LIMIT 1""",
+    ),
+    DatabaseGauge(
+        "billfold_market_fetch_age_seconds",
+        "Time since a source of market data was fetched, and since something of it was refused, by source.",
+        ("source", "state"),
+        f"""SELECT source, 'fetched', {_seconds_since("fetched_at", "$2::timestamptz")} FROM market_fetch
+             UNION ALL SELECT source, 'refused', {_seconds_since("refused_at", "$2::timestamptz")}
+              FROM market_fetch WHERE refused_at IS NOT NULL""",
+    ),
+    DatabaseGauge(
         "billfold_work_put_aside",
         "Items of background work that failed and are tried again later, by kind.",
         ("kind",),
