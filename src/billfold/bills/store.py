@@ -27,8 +27,10 @@ SELECT (SELECT count(*) FROM security), count(*), count(*) FILTER (WHERE basis <
 """
 _RATES = "SELECT day, weeks, discount_milli, coupon_milli FROM bill_rate ORDER BY day, weeks"
 _STRIKES = """
-SELECT DISTINCT ON (day) day, struck_at, oldest_at, points::text FROM price_strike ORDER BY day, struck_at DESC
+SELECT DISTINCT ON (day) day, struck_at, oldest_at, points::text AS points
+  FROM price_strike ORDER BY day, struck_at DESC
 """
+_points = msgspec.json.Decoder(tuple[CurvePoint, ...])
 _OVERRIDES = "SELECT day, bond_market, closes_at, fed, reason FROM calendar_override ORDER BY day"
 _SAVE_OVERRIDE = """
 INSERT INTO calendar_override (day, bond_market, closes_at, fed, reason)
@@ -109,7 +111,7 @@ async def list_daily_rates(conn: Connection) -> list[DailyRates]:
 async def list_strikes(conn: Connection) -> list[PriceStrike]:
     """Return the last composite of each day, oldest first."""
     rows = await conn.fetch(_STRIKES)
-    return [PriceStrike(*given, msgspec.json.decode(points, type=tuple[CurvePoint, ...])) for *given, points in rows]
+    return [PriceStrike(row["day"], row["struck_at"], row["oldest_at"], _points.decode(row["points"])) for row in rows]
 
 
 async def list_overrides(conn: Connection) -> list[CalendarOverride]:

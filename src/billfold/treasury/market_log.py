@@ -205,8 +205,8 @@ class MarketRefresher:
 
     async def _read(self) -> Market:
         async with self._pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
-            ages = {"age_max_days": self._market.age_max_days, "quotes_age_max": self._market.quotes_age_max}
-            newest = await load_market(conn, **ages)
+            now = self._market
+            newest = await load_market(conn, age_max_days=now.age_max_days, quotes_age_max=now.quotes_age_max)
         if newest.calendars.overrides == self._market.calendars.overrides:
             newest.calendars = self._market.calendars  # it has most days in its cache already
         return newest

@@ -6,9 +6,10 @@ looks at a fetched file, so a jump of its rates is refused too; an operator impo
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 
+import asyncpg
 import structlog
 
 from billfold.bills.imports import import_auctions, import_rates, import_strike
@@ -128,7 +129,7 @@ def quote_limits_of(settings: Settings) -> QuoteLimits | None:
     return None if age is None else QuoteLimits(timedelta(seconds=age), *limits)
 
 
-async def list_fetches(bank: Bank) -> Sequence[Mapping[str, object]]:
+async def list_fetches(bank: Bank) -> list[asyncpg.Record]:
     """Return the state of each source: source, fetched_at, added_at, refused_at, refusal."""
     return await bank.pool.fetch("SELECT * FROM market_fetch ORDER BY source")
 

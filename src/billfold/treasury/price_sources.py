@@ -1,7 +1,7 @@
 """Sources of market data that the operator names: a folder, or an address of https.
 
 An address is resolved once and the call goes to the address that was checked. Only redirects within its own scheme,
-host and port are followed. Neither a source nor a redirect leads into a private network that the operator has not named.
+host and port are followed, and none leads into a private network that the operator has not named.
 """
 
 import asyncio

@@ -68,7 +68,8 @@ def value_positions(
     `kept_cents`, which are accrued fees not yet charged and reserved cash, lowers the liquidation values
     but not the total value. Same-day liquidation counts settled units only, at the same-day bid less the
     haircut, minus `discount_cents`, the cost of using cash that settles later; next-day liquidation
-    counts all. Both bids are less `stale_bps`. Neither is below 0. `real_time` values at the second instead of the last tick.
+    counts all. Both bids are less `stale_bps`. Neither is below 0. `real_time` values at the second
+    instead of the last tick.
     Raises NotFound for an unknown CUSIP.
     """
     prices = market.tick_prices(at, real_time=real_time)

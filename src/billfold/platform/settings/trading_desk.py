@@ -5,12 +5,13 @@ from datetime import time
 
 from billfold.platform.settings import kinds
 from billfold.platform.settings.kinds import setting
+from billfold.platform.settings.prices import PriceSettings
 
 _FACE = kinds.integer(100, 1_000_000_000_000, "dollars")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TradingDeskSettings:
+class TradingDeskSettings(PriceSettings):
     """A bank without dealers has no desk."""
 
     dealers: tuple[str, ...] = setting(
