@@ -109,7 +109,6 @@ async def test_purchases_wait_and_payouts_cost_more_when_quotes_stop(desk, new_h
     assert await desk.quotes(bid) == 1
     await holder.deposit(10_000_00)
     assert await bank.pool.fetchval(bought, holder.pocket_id) > 0
-    bank.engine.test_clock and None
     current = bank.market.is_current
     assert current(now + timedelta(minutes=9))
     assert not current(now + timedelta(minutes=11))
