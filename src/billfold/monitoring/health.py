@@ -23,6 +23,7 @@ from billfold.platform.database.connection import CONNECT_SECONDS, Connection, H
 from billfold.platform.database.replica import CAUGHT_UP_SECONDS, FLUSHED, IDENTITY, REPLAYED
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import format_eastern
+from billfold.platform.money import format_usd
 from billfold.platform.settings.settings import Settings
 from billfold.reports.proofs.roots.store import find_root, list_refusals
 
@@ -70,6 +71,7 @@ async def check_bank(conn: Connection, settings: Settings, market: Market | None
         "wallets": _wallets,
         "chains": _chains,
         **({"trading desk": _trading_desk} if settings.dealers else {}),
+        **({"liquidity": _liquidity} if settings.reserve_floor_cents is not None else {}),
     }
     checks = [await _run_check(what, look(conn)) for what, look in looks.items()]
     return [*checks, await _run_check("market data", _market_data(conn, settings, market))]
@@ -141,6 +143,23 @@ def _refused_files(refused: Sequence[RailFile]) -> HealthCheck:
     found = f"{first.rail} file {first.name} is refused since {format_eastern(first.created_at)}{more}"
     step = f"See why: `billfold files show {first.file_id}`. Nothing of it was booked: have it corrected and resent."
     return HealthCheck("rail files", found, step)
+
+
+_WAITS = """
+SELECT count(*), sum(w.amount)::bigint, min(m.send_at) FROM wire_message m JOIN wire w USING (customer_id, wire_id)
+ WHERE m.file_id IS NULL AND w.reason = 'WAITING_FOR_FUNDS'
+"""
+
+
+async def _liquidity(conn: Connection) -> HealthCheck:
+    """Check for wires that wait for funds of the bank."""
+    waiting, cents, since = await conn.fetchrow(_WAITS) or (0, 0, None)
+    if not waiting:
+        return HealthCheck("liquidity", "no wire waits for funds")
+    found = f"{waiting} wires of {format_usd(cents)} wait for funds since {format_eastern(since)}"
+    return HealthCheck(
+        "liquidity", found, "See `billfold liquidity show`: fund the reserve, or release with two people."
+    )
 
 
 # Only if nothing came after the refusal.

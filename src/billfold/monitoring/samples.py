@@ -162,6 +162,23 @@ GAUGES = (
         "SELECT count(*)::float8 FROM trading_desk WHERE paused",
     ),
     DatabaseGauge(
+        "billfold_wires_waiting_cents",
+        "Cents of wires that wait for funds of the bank.",
+        (),
+        """SELECT coalesce(sum(w.amount), 0)::float8 FROM wire_message m JOIN wire w USING (customer_id, wire_id)
+            WHERE m.file_id IS NULL AND w.reason = 'WAITING_FOR_FUNDS'""",
+    ),
+    DatabaseGauge(
+        "billfold_dealer_unsettled_cents",
+        "Unsettled money with each dealer, payments and receipts added up.",
+        ("dealer",),
+        """SELECT dealer, sum(abs(money))::float8 FROM (
+             SELECT dealer, settles_on, sum(money) AS money FROM (
+               SELECT dealer, settles_on, money FROM execution_movement
+               UNION ALL SELECT dealer, settles_on, -money FROM dealer_settlement) m GROUP BY dealer, settles_on) d
+            GROUP BY dealer""",
+    ),
+    DatabaseGauge(
         "billfold_market_rates_days",
         "Calendar days since the day of the newest rates.",
         (),

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from billfold.platform.settings import kinds
 from billfold.platform.settings.kinds import Network, setting
+from billfold.platform.settings.liquidity import LiquiditySettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PriceSettings:
+class PriceSettings(LiquiditySettings):
     """A bank that names no source imports market data by hand."""
 
     market_sources: tuple[str, ...] = setting(
