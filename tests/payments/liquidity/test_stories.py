@@ -8,12 +8,11 @@ from tests.support.fedwire import Fedwire, link, send
 
 from billfold.dual_control.decisions import confirm
 from billfold.identity.operators import Operator
-from billfold.ledger.types import Origin
 from billfold.monitoring.health import check_bank
 from billfold.payments.liquidity.overview import propose_release, read_overview
 from billfold.platform.errors import Refused
 
-OLGA, OTTO = (Operator(name=name, origin=Origin(kind="OPERATOR", name=name)) for name in ("olga", "otto"))
+OLGA, OTTO = Operator.of_command_line("olga"), Operator.of_command_line("otto")
 QUEUED = "SELECT count(*) FROM event WHERE kind = 'transfers.wire.out.queued'"
 
 
