@@ -18,7 +18,6 @@ from importlib.resources import files as resources_of
 from typing import TypeVar
 
 from billfold.bills.types import Auction, Bill, DailyRates, Quote, TwoSidedQuote, is_valid_cusip, isin_of
-from billfold.platform.clock import LATEST
 from billfold.platform.dates import DAY_RANGE, parse_day, require_aware, require_in_range
 from billfold.platform.errors import FieldError, InvalidInput
 
@@ -116,7 +115,7 @@ def _quote(line: _CsvLine) -> TwoSidedQuote:
     return TwoSidedQuote(
         line.required("dealer", _dealer, ""),
         line.required("cusip", _cusip, ""),
-        line.required("quoted_at", _instant, LATEST),
+        line.required("quoted_at", _instant, datetime.min.replace(tzinfo=UTC)),
         line.required("bid", _price_micros, 0),
         line.required("ask", _price_micros, 0),
     )

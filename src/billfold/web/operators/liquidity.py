@@ -15,7 +15,7 @@ async def _show_liquidity(operator: BankPage, wrong: FormError = "") -> PageResp
         "bank_liquidity",
         wrong=wrong,
         overview=overview,
-        chart=hour_chart([hour.balance for hour in overview.hours], None if overview.floor is None else overview.floor),
+        chart=hour_chart([hour.balance for hour in overview.hours], overview.floor),
         dealer_limit=operator.bank.settings.dealer_limit_cents,
         day_limit=operator.bank.settings.wires_day_limit_cents,
         given=operator.page.form if wrong else {},
