@@ -154,7 +154,7 @@ SELECT count(*), sum(w.amount)::bigint, min(m.send_at) FROM wire_message m JOIN 
 async def _liquidity(conn: Connection) -> HealthCheck:
     """Check for wires that wait for funds of the bank."""
     waiting, cents, since = await conn.fetchrow(_WAITS) or (0, 0, None)
-    if not waiting:
+    if since is None:
         return HealthCheck("liquidity", "no wire waits for funds")
     found = f"{waiting} wires of {format_usd(cents)} wait for funds since {format_eastern(since)}"
     return HealthCheck(

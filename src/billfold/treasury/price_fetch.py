@@ -35,7 +35,8 @@ _SHOWN = 5
 _LAST = "SELECT max(fetched_at) FROM market_fetch"
 _SAVE = """
 INSERT INTO market_fetch (source, fetched_at, added_at, refused_at, refusal)
-VALUES ($1, $2, CASE WHEN $3 THEN $2 END, CASE WHEN $4::text IS NOT NULL THEN $2 END, $4)
+VALUES ($1, $2::timestamptz, CASE WHEN $3::boolean THEN $2::timestamptz END,
+        CASE WHEN $4::text IS NOT NULL THEN $2::timestamptz END, $4)
 ON CONFLICT (source) DO UPDATE SET fetched_at = $2, added_at = coalesce(excluded.added_at, market_fetch.added_at),
    refused_at = coalesce(excluded.refused_at, market_fetch.refused_at),
    refusal = coalesce(excluded.refusal, market_fetch.refusal)

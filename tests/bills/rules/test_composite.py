@@ -88,6 +88,7 @@ def test_a_source_cannot_walk_away_in_small_steps_nor_go_back_to_earlier_quotes(
 
 def test_a_quoted_bill_is_bid_and_asked_as_quoted_and_nothing_trades_by_old_quotes():
     made = compose([quote(above=45, spread=20)], MARKET, NOW, LIMITS).strike
+    assert made is not None
     market = market_of(made)
     assert market.t1_bid(BILL, NOW) == pytest.approx(made.points[0].quotes[0].bid_micros, abs=3_000)
     assert market.spread(TODAY) == pytest.approx(20, abs=1)

@@ -52,7 +52,7 @@ def test_a_payout_with_stale_prices_sells_at_a_wider_haircut(teller, pocket_with
     bank.terms = msgspec.structs.replace(bank.terms, stale_haircut_bps=25)
     bank._ctx = None
     cusip = pocket_with_bills.lots[0].cusip
-    full = bank.market.t0_bid(bank.market.bill(cusip), bank.now)
+    full = bank.market.t1_bid(bank.market.bill(cusip), bank.now)
     assert teller.move(pocket_with_bills, other, 1_000_00)["status"] == "COMPLETED"
     sold = bank.tables[TradeEntry][-1]
     assert (sold.activity, sold.price_micros) == ("SELL", subtract_spread(full, 25))
