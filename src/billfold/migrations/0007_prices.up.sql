@@ -6,7 +6,7 @@ CREATE TABLE price_strike (
   struck_at    timestamptz PRIMARY KEY,
   day          date NOT NULL,
   oldest_at    timestamptz NOT NULL,
-  points       jsonb NOT NULL,
+  points       json NOT NULL,
   recorded_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
   CHECK (oldest_at <= struck_at)
 );

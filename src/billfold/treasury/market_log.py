@@ -242,4 +242,5 @@ async def check_market(conn: Connection, findings: Findings) -> None:
 
 def _key(table: str, key: str) -> dict[str, object]:
     named = zip(KEYS[table], key.split("/"), strict=True)
-    return {name: text if name in {"cusip", "struck_at"} else date.fromisoformat(text) for name, text in named}
+    read = {"cusip": str, "struck_at": datetime.fromisoformat}
+    return {name: read.get(name, date.fromisoformat)(text) for name, text in named}
