@@ -17,7 +17,7 @@ _PAR_YIELD: Final = "1 Mo"
 
 
 class Published(NamedTuple):
-    """What a file contains, and the lines of it that are refused."""
+    """The contents of a file, and the lines of it that are refused."""
 
     rates: tuple[DailyRates, ...] = ()
     auctions: tuple[Auction, ...] = ()

@@ -30,7 +30,7 @@ from billfold.treasury.price_sources import FILE_BYTES_MAX
 log = structlog.get_logger(__name__)
 
 QUOTES = "dealers' quotes"
-"""The name under which refusals of the composite are kept, beside those of the sources."""
+"""The name under which refusals of the composite are kept, in addition to those of the sources."""
 _SHOWN = 5
 _LAST = "SELECT max(fetched_at) FROM market_fetch"
 _SAVE = """

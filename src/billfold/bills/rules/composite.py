@@ -20,7 +20,7 @@ _MILLI_PER_BP = 10
 
 
 class QuoteLimits(NamedTuple):
-    """How old a quote may be, and how far from the others and from the published curve, in basis points of rate."""
+    """The maximum age of a quote, and its distance from the others and the published curve in basis points of rate."""
 
     max_age: timedelta
     max_distance_bps: int

@@ -39,7 +39,7 @@ class LiquidityOverview(NamedTuple):
 
     @property
     def available(self) -> int:
-        """What wires may use now; with the line of credit, above the floor."""
+        """The cents that wires may use now: with the line of credit, above the floor."""
         return self.reserve + self.line - (self.floor or 0)
 
     @property

@@ -44,7 +44,7 @@ class Hour(NamedTuple):
 
 
 class Funds(NamedTuple):
-    """What due payments may use now, what the best hour still to come today would add, and what is left of the day."""
+    """The cents due payments may use now, those the best hour to come today would add, and the rest of the day limit."""
 
     available: int
     expected: int = 0
