@@ -44,7 +44,7 @@ class Hour(NamedTuple):
 
 
 class Funds(NamedTuple):
-    """The cents due payments may use now, those that the best hour of today would add, and the rest of the day limit."""
+    """The cents due payments may use now, those the best hour of today would add, and the rest of the day limit."""
 
     available: int
     expected: int = 0
