@@ -138,7 +138,7 @@ class Receiver:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         pairs = (line.split(": ", 1) for line in head[1:] if line)
         headers = {name.lower(): value for name, value in pairs}
-        body = await reader.readexactly(int(headers["content-length"]))
+        body = await reader.readexactly(int(headers.get("content-length", 0)))
         got = Received(head[0].split(" ")[1], headers, body)
         self.requests.append(got)
         self.arrived.set()

@@ -1,16 +1,18 @@
 """Changes of the market's tables outside of the bank's commands: `verify` names the table and the row."""
 
 import asyncio
-from datetime import date
+from datetime import UTC, date, datetime
 
 import pytest
 from tests.fixtures.cli import fetch
 from tests.support.damage import undetected
 from tests.support.whole_bank import VAULT
 
+from billfold.bills.imports import import_strike
 from billfold.bills.store import CalendarOverride, save_override
+from billfold.bills.types import PriceStrike
 from billfold.ledger.types import Origin
-from billfold.treasury.market_log import KEYS, MARKET_LOG, check_market, market_change
+from billfold.treasury.market_log import KEYS, MARKET_LOG, check_market, market_change, record_strike
 
 HEADER = "Date,4 WEEKS BANK DISCOUNT,4 WEEKS COUPON EQUIVALENT\n"
 
@@ -19,6 +21,9 @@ HEADER = "Date,4 WEEKS BANK DISCOUNT,4 WEEKS COUPON EQUIVALENT\n"
 async def test_verify_reports_a_changed_or_deleted_market_row(damaged_conn, table):
     async with market_change(damaged_conn, VAULT, Origin.operator()):
         await save_override(damaged_conn, CalendarOverride(date(2025, 11, 28), "open", None, "closed", "Mourning"))
+    struck_at = datetime(2025, 6, 2, 14, tzinfo=UTC)
+    await import_strike(damaged_conn, PriceStrike(struck_at.date(), struck_at, struck_at, ()))
+    await record_strike(damaged_conn, VAULT, Origin.operator(), struck_at)
     assert await undetected(damaged_conn, table, check_market) == []
 
 

@@ -10,12 +10,20 @@ from datetime import date
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+import msgspec
+
 from billfold.bills import market_data, store
-from billfold.bills.types import Auction, DailyRates
+from billfold.bills.market_data import Refused
+from billfold.bills.types import Auction, DailyRates, PriceStrike
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import FieldError, InvalidInput
 
 _ERRORS_MAX = 50
+_MILLI_PER_BP = 10
+_INSERT_STRIKE = """
+INSERT INTO price_strike (struck_at, day, oldest_at, points) SELECT $1, $2, $3, $4
+ WHERE NOT EXISTS (SELECT FROM price_strike WHERE struck_at >= $1) RETURNING true
+"""
 _UPDATE_RESULT = """
 UPDATE auction SET announced_on = coalesce(announced_on, $3), high_rate_milli = $4,
        price_micros = $5, investment_milli = $6, reopening = coalesce(reopening, $7), basis = $8
@@ -40,21 +48,27 @@ async def load_bundled_market(conn: Connection) -> None:
             await import_rates(conn, market_data.rates(), today=date.max)
 
 
-async def import_auctions(conn: Connection, auctions: Sequence[Auction]) -> ImportCounts:
-    """Add auctions and the bills they sold. Raises InvalidInput for rows that contradict."""
+async def import_auctions(
+    conn: Connection, auctions: Sequence[Auction], *, refused: Refused | None = None
+) -> ImportCounts:
+    """Add auctions and the bills they sold. Raises InvalidInput for rows that contradict, or adds them to `refused`."""
     async with conn.transaction():
         bills = {bill.cusip: bill for bill in await store.list_securities(conn)}
         known = {(row.cusip, row.issue_date): row for row in await store.list_auctions(conn)}
-        new, updated = _split_new_and_updated(auctions, known)
-        new_bills = [bill for bill in market_data.securities_of(new) if bill.cusip not in bills]
         changed_maturities = [
             row for row in auctions if row.cusip in bills and bills[row.cusip].maturity != row.maturity
         ]
-        if changed_maturities:
-            raise InvalidInput(
+        _refuse(
+            (
                 FieldError((row.cusip, "maturity_date"), f"is {bills[row.cusip].maturity} on record", "value_error")
-                for row in changed_maturities[:_ERRORS_MAX]
-            )
+                for row in changed_maturities
+            ),
+            refused,
+        )
+        auctions = [row for row in auctions if row not in changed_maturities]
+        new, updated, contradicting = _split_new_and_updated(auctions, known)
+        _refuse(contradicting, refused)
+        new_bills = [bill for bill in market_data.securities_of(new) if bill.cusip not in bills]
         await _copy(conn, "security", [asdict(bill) for bill in new_bills])
         await _copy(conn, "auction", [_without_maturity(row) for row in new])
         names = ("cusip", "issue_date", "announced_on", "high_rate_milli", "price_micros", "investment_milli")
@@ -63,29 +77,62 @@ async def import_auctions(conn: Connection, auctions: Sequence[Auction]) -> Impo
     return ImportCounts(len(new) + len(updated), len(auctions) - len(new) - len(updated))
 
 
-async def import_rates(conn: Connection, rates: Sequence[DailyRates], *, today: date) -> ImportCounts:
+async def import_rates(
+    conn: Connection, rates: Sequence[DailyRates], *, today: date, refused: Refused | None = None, max_jump_bps: int = 0
+) -> ImportCounts:
     """Add the rates of days not on record. Raises InvalidInput for days that contradict or are yet to come.
 
-    Rates of a later day would be the newest, and so current, until that day.
+    Rates of a later day would be the newest, and so current, until that day. With `refused`, which takes what would
+    be raised, nobody has seen the file: days before the newest one, or more than `max_jump_bps` from it, are refused.
     """
     async with conn.transaction():
         known = {row.day: row for row in await store.list_daily_rates(conn)}
+        wrong = {row.day: "says otherwise than what is on record" for row in rates if known.get(row.day, row) != row}
         new = [row for row in rates if row.day not in known]
-        same = [row for row in rates if row.day in known]
-        wrong = {row.day: "says otherwise than what is on record" for row in same if known[row.day] != row}
         wrong |= {row.day: f"is after today, {today}" for row in new if row.day > today}
-        if wrong:
-            raise InvalidInput(
-                FieldError((day.isoformat(),), msg, "value_error") for day, msg in list(wrong.items())[:_ERRORS_MAX]
-            )
+        if refused is not None and known:
+            latest = known[max(known)]
+            for row in new:
+                if row.day in wrong:
+                    continue
+                if problem := _problem_after(latest, row, max_jump_bps):
+                    wrong[row.day] = f"{problem}: import it by hand if it is right"
+                else:
+                    latest = row
+        _refuse((FieldError((day.isoformat(),), msg, "value_error") for day, msg in wrong.items()), refused)
+        new = [row for row in new if row.day not in wrong]
         await _copy(conn, "bill_rate", [{"day": row.day, **asdict(quote)} for row in new for quote in row.quotes])
-    return ImportCounts(len(new), len(same))
+    return ImportCounts(len(new), sum(row.day in known and row.day not in wrong for row in rates))
+
+
+async def import_strike(conn: Connection, strike: PriceStrike) -> bool:
+    """Add a composite of dealers' quotes; return whether it is newer than those on record."""
+    values = strike.struck_at, strike.day, strike.oldest_at, msgspec.json.encode(strike.points).decode()
+    return await conn.fetchval(_INSERT_STRIKE, *values) is not None
+
+
+def _problem_after(latest: DailyRates, row: DailyRates, max_jump_bps: int) -> str:
+    """Return why rates cannot follow the newest ones unseen, or an empty text."""
+    if row.day < latest.day:
+        return f"is before {latest.day}, the newest day on record"
+    before = {quote.weeks: quote.discount_milli for quote in latest.quotes}
+    jumps = (abs(quote.discount_milli - before.get(quote.weeks, quote.discount_milli)) for quote in row.quotes)
+    return f"is more than {max_jump_bps} bp from {latest.day}" if max(jumps) > max_jump_bps * _MILLI_PER_BP else ""
+
+
+def _refuse(mistakes: Iterable[FieldError], refused: Refused | None) -> None:
+    """Raise the first mistakes as InvalidInput, or add all of them to `refused`."""
+    found = list(mistakes)
+    if refused is not None:
+        refused += found
+    elif found:
+        raise InvalidInput(found[:_ERRORS_MAX])
 
 
 def _split_new_and_updated(
     auctions: Iterable[Auction], known: dict[tuple[str, date], Auction]
-) -> tuple[list[Auction], list[Auction]]:
-    """Return new auctions, and known ones whose result has come. Raises InvalidInput."""
+) -> tuple[list[Auction], list[Auction], list[FieldError]]:
+    """Return new auctions, known ones whose result has come, and what contradicts."""
     new: list[Auction] = []
     updated: list[Auction] = []
     mistakes: list[FieldError] = []
@@ -101,9 +148,7 @@ def _split_new_and_updated(
                     (row.cusip, row.issue_date.isoformat()), "says otherwise than what is on record", "value_error"
                 )
             )
-    if mistakes:
-        raise InvalidInput(mistakes[:_ERRORS_MAX])
-    return new, updated
+    return new, updated, mistakes
 
 
 def _result(row: Auction) -> tuple[object, ...]:

@@ -1,7 +1,8 @@
-"""Reads the files the Treasury publishes, and the market data of the package.
+"""Reads the files the Treasury publishes, dealers' quotes, and the market data of the package.
 
 A file is either understood whole or refused with every mistake named by line and column; line 1
-is the header. Empty, `null` and `N/A` mean not published. Columns not named here are ignored.
+is the header. If the caller passes a list `refused`, lines with mistakes are left out and named there.
+Empty, `null` and `N/A` mean not published. Columns not named here are ignored.
 """
 
 import csv
@@ -10,14 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from importlib.resources import files as resources_of
 from typing import TypeVar
 
-from billfold.bills.types import Auction, Bill, DailyRates, Quote, is_valid_cusip, isin_of
-from billfold.platform.dates import DAY_RANGE, parse_day, require_in_range
+from billfold.bills.types import Auction, Bill, DailyRates, Quote, TwoSidedQuote, is_valid_cusip, isin_of
+from billfold.platform.dates import DAY_RANGE, parse_day, require_aware, require_in_range
 from billfold.platform.errors import FieldError, InvalidInput
 
 _NULL_CELLS = frozenset({"", "null", "n/a"})
@@ -31,6 +32,8 @@ _RATES_MILLI = -5_000, 25_000
 _PRICES_MICROS = 50_000_000, 105_000_000
 _SATURDAY = 5
 _AUCTION_COLUMNS = ("cusip", "security_term", "auction_date", "issue_date", "maturity_date")
+_QUOTE_COLUMNS = ("dealer", "cusip", "quoted_at", "bid", "ask")
+_DEALER_CHARS_MAX = 32
 _BASES = frozenset({"published", "derived"})
 
 Row = TypeVar("Row")
@@ -67,7 +70,10 @@ class _CsvLine:
         return default if cell is None else cell
 
 
-def parse_daily_rates(text: str) -> tuple[DailyRates, ...]:
+Refused = list[FieldError]
+
+
+def parse_daily_rates(text: str, refused: Refused | None = None) -> tuple[DailyRates, ...]:
     """Return the rows of a Daily Treasury Bill Rates file, oldest first.
 
     Columns: `Date` (ISO or MM/DD/YYYY) and pairs of `N WEEKS BANK DISCOUNT` and `N WEEKS COUPON
@@ -78,11 +84,11 @@ def parse_daily_rates(text: str) -> tuple[DailyRates, ...]:
     terms = sorted({int(match[1]) for column in header if (match := _QUOTED_TERM.fullmatch(column))})
     if not terms:
         raise InvalidInput.at("line", 1, msg="no column named like `4 WEEKS BANK DISCOUNT`")
-    rows = _read_all(lines, lambda line: _daily_rates(line, terms), lambda row: row.day, name_column="Date")
+    rows = _read_all(lines, lambda line: _daily_rates(line, terms), lambda row: row.day, "Date", refused=refused)
     return tuple(sorted(rows, key=lambda row: row.day))
 
 
-def parse_auctions(text: str) -> tuple[Auction, ...]:
+def parse_auctions(text: str, refused: Refused | None = None) -> tuple[Auction, ...]:
     """Return the bills among the rows of an auctions_query file, in the order of the file.
 
     Needs cusip, security_term, auction_date, issue_date and maturity_date; reads security_type
@@ -92,7 +98,39 @@ def parse_auctions(text: str) -> tuple[Auction, ...]:
     """
     _, lines = _csv_lines(text, _AUCTION_COLUMNS)
     bills = (line for line in lines if line.cells.get("security_type", "Bill") == "Bill")
-    return tuple(_read_all(bills, _auction, lambda row: (row.cusip, row.issue_date), name_column="cusip"))
+    return tuple(_read_all(bills, _auction, lambda row: (row.cusip, row.issue_date), "cusip", refused=refused))
+
+
+def parse_quotes(text: str, refused: Refused | None = None) -> tuple[TwoSidedQuote, ...]:
+    """Return dealers' quotes in the order of the file.
+
+    Columns: `dealer`, `cusip`, `quoted_at` (ISO with an offset), `bid` and `ask` in dollars per $100.
+    Raises InvalidInput.
+    """
+    _, lines = _csv_lines(text, _QUOTE_COLUMNS)
+    return tuple(_read_all(lines, _quote, lambda row: (row.dealer, row.cusip, row.quoted_at), "cusip", refused=refused))
+
+
+def _quote(line: _CsvLine) -> TwoSidedQuote:
+    return TwoSidedQuote(
+        line.required("dealer", _dealer, ""),
+        line.required("cusip", _cusip, ""),
+        line.required("quoted_at", _instant, datetime.min.replace(tzinfo=UTC)),
+        line.required("bid", _price_micros, 0),
+        line.required("ask", _price_micros, 0),
+    )
+
+
+def _dealer(text: str) -> str:
+    if len(text) > _DEALER_CHARS_MAX or not text.isprintable():
+        raise ValueError(f"`{text[:_DEALER_CHARS_MAX]}` is not a name of at most {_DEALER_CHARS_MAX} characters")
+    return text
+
+
+def _instant(text: str) -> datetime:
+    with suppress(ValueError):
+        return require_aware(datetime.fromisoformat(text)).astimezone(UTC)
+    raise ValueError(f"`{text}` is not a time with its offset like 2025-06-02T10:31:00-04:00")
 
 
 def _csv_lines(text: str, needed: Iterable[str]) -> tuple[list[str], Iterator[_CsvLine]]:
@@ -117,9 +155,14 @@ def _line(number: int, header: list[str], cells: list[str]) -> _CsvLine:
 
 
 def _read_all(
-    lines: Iterable[_CsvLine], read: Callable[[_CsvLine], Row], name_of: Callable[[Row], object], name_column: str
+    lines: Iterable[_CsvLine],
+    read: Callable[[_CsvLine], Row],
+    name_of: Callable[[Row], object],
+    name_column: str,
+    *,
+    refused: Refused | None,
 ) -> list[Row]:
-    """Return all rows; raise InvalidInput with the errors of every line together."""
+    """Return all rows; raise InvalidInput with the errors of every line together, unless they go into `refused`."""
     rows: list[Row] = []
     mistakes: list[FieldError] = []
     first_lines: dict[object, int] = {}
@@ -129,12 +172,15 @@ def _read_all(
             earlier = first_lines.setdefault(name_of(row), line.number)
             if earlier != line.number:
                 line.refuse(name_column, f"repeats line {earlier}")
-        rows.append(row)
+        if not line.mistakes:
+            rows.append(row)
         mistakes += line.mistakes
-        if len(mistakes) >= _ERRORS_MAX:
+        if refused is None and len(mistakes) >= _ERRORS_MAX:
             break
-    if mistakes:
+    if refused is None and mistakes:
         raise InvalidInput(mistakes)
+    if refused is not None:
+        refused += mistakes[:_ERRORS_MAX]
     return rows
 
 

@@ -1,12 +1,12 @@
 """Loads the market from its tables, and the calendars with the operator's overrides of single days."""
 
-from datetime import date, time
+from datetime import date, time, timedelta
 from itertools import groupby
 
 import msgspec
 
 from billfold.bills.rules.market import Market
-from billfold.bills.types import Auction, Bill, DailyRates, Quote
+from billfold.bills.types import Auction, Bill, CurvePoint, DailyRates, PriceStrike, Quote
 from billfold.platform.calendars import Calendars, DayOverride
 from billfold.platform.database.connection import Connection, Db
 
@@ -21,10 +21,16 @@ SELECT a.cusip, a.term, a.auction_date, a.issue_date, s.maturity, a.announced_on
 # An override may change again.
 _VERSION = """
 SELECT (SELECT count(*) FROM security), count(*), count(*) FILTER (WHERE basis <> 'none'),
-       (SELECT count(*) FROM bill_rate), (SELECT json_agg(o ORDER BY day)::text FROM calendar_override o)
+       (SELECT count(*) FROM bill_rate), (SELECT max(struck_at) FROM price_strike),
+       (SELECT json_agg(o ORDER BY day)::text FROM calendar_override o)
   FROM auction
 """
 _RATES = "SELECT day, weeks, discount_milli, coupon_milli FROM bill_rate ORDER BY day, weeks"
+_STRIKES = """
+SELECT DISTINCT ON (day) day, struck_at, oldest_at, points::text AS points
+  FROM price_strike ORDER BY day, struck_at DESC
+"""
+_points = msgspec.json.Decoder(tuple[CurvePoint, ...])
 _OVERRIDES = "SELECT day, bond_market, closes_at, fed, reason FROM calendar_override ORDER BY day"
 _SAVE_OVERRIDE = """
 INSERT INTO calendar_override (day, bond_market, closes_at, fed, reason)
@@ -56,7 +62,9 @@ class CalendarOverride(msgspec.Struct, frozen=True):
         return DayOverride(fed_open=is_open[self.fed], bond_open=is_open[self.bond_market], closes=self.closes_at)
 
 
-async def load_market(conn: Connection, *, age_max_days: int | None = None) -> Market:
+async def load_market(
+    conn: Connection, *, age_max_days: int | None = None, quotes_age_max: timedelta | None = None
+) -> Market:
     """Return the market of everything on record, calendars included. Raises ValueError when no rate is.
 
     Runs in a transaction with one snapshot, so that no import falls in between.
@@ -68,6 +76,8 @@ async def load_market(conn: Connection, *, age_max_days: int | None = None) -> M
         await list_auctions(conn),
         rates=await list_daily_rates(conn),
         age_max_days=age_max_days,
+        strikes=await list_strikes(conn) if quotes_age_max else (),
+        quotes_age_max=quotes_age_max,
     )
     market.version = version
     return market
@@ -96,6 +106,12 @@ async def list_daily_rates(conn: Connection) -> list[DailyRates]:
         DailyRates(day, tuple(Quote(row["weeks"], row["discount_milli"], row["coupon_milli"]) for row in quotes))
         for day, quotes in groupby(rows, key=lambda row: row["day"])
     ]
+
+
+async def list_strikes(conn: Connection) -> list[PriceStrike]:
+    """Return the last composite of each day, oldest first."""
+    rows = await conn.fetch(_STRIKES)
+    return [PriceStrike(row["day"], row["struck_at"], row["oldest_at"], _points.decode(row["points"])) for row in rows]
 
 
 async def list_overrides(conn: Connection) -> list[CalendarOverride]:

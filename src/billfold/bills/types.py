@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 from uuid import NAMESPACE_OID, UUID, uuid5
 
+import msgspec
 from stdnum import cusip as stdnum_cusip
 from stdnum import isin as stdnum_isin
 
@@ -131,6 +132,45 @@ class DailyRates:
 
     day: date
     quotes: tuple[Quote, ...]
+
+
+class PriceFile(NamedTuple):
+    """A file of market data as it was published."""
+
+    name: str
+    content: bytes
+
+
+class TwoSidedQuote(msgspec.Struct, frozen=True):
+    """A dealer's quote of a bill for regular settlement, micro-dollars per $100."""
+
+    dealer: str
+    cusip: str
+    quoted_at: datetime
+    bid_micros: int
+    ask_micros: int
+
+
+class CurvePoint(msgspec.Struct, frozen=True):
+    """A bill in a composite: its days to maturity, its rates (thousandths of a percent), and all of its quotes."""
+
+    cusip: str
+    days: int
+    bid_milli: int
+    ask_milli: int
+    quotes: tuple[TwoSidedQuote, ...]
+
+
+class PriceStrike(msgspec.Struct, frozen=True):
+    """A composite of dealers' quotes of a day, shortest bill first, one point per number of days to maturity.
+
+    `struck_at` is the instant of its newest quote, `oldest_at` that of its oldest one.
+    """
+
+    day: date
+    struck_at: datetime
+    oldest_at: datetime
+    points: tuple[CurvePoint, ...]
 
 
 class BillPrices(NamedTuple):

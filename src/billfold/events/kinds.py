@@ -172,6 +172,7 @@ ACH_IN_REJECTED = _for_partners(
 ACH_OUT_SENT = _for_partners("transfers.ach.out.sent", "An outgoing ACH entry was sent to the network.", _ach)
 ACH_OUT_SUCCESS = _for_partners("transfers.ach.out.success", "An outgoing ACH entry is final.", _ach)
 ACH_OUT_REJECTED = _for_partners("transfers.ach.out.rejected", "An outgoing ACH entry was rejected or came back.", _ach)
+WIRE_OUT_QUEUED = _for_both("transfers.wire.out.queued", "An outgoing wire waits for funds of the bank.", _wire)
 WIRE_OUT_PROCESSING = _for_both("transfers.wire.out.processing", "An outgoing wire is on its way.", _wire)
 WIRE_OUT_SUCCESS = _for_both("transfers.wire.out.success", "An outgoing wire has settled.", _wire)
 WIRE_OUT_REJECTED = _for_both("transfers.wire.out.rejected", "An outgoing wire was rejected and refunded.", _wire)

@@ -116,6 +116,10 @@ class Bank:
         self.export_turn = asyncio.Lock()
         """Held while part of a file of rows is being made; one file at a time."""
 
+    def stale_bps(self, at: datetime) -> int:
+        """Return the further cost of a sale at an instant, for prices that are too old."""
+        return 0 if self.market.is_current(at) else self.terms.stale_haircut_bps
+
     @property
     def calendars(self) -> Calendars:
         """The calendars with the overrides that this process has loaded."""

@@ -52,6 +52,8 @@ class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     aum_fee_bps: int = 25
     haircut_bps: int = 0
+    stale_haircut_bps: int = 0
+    """The further cost of a sale while prices are too old: payments never wait for them."""
     ach_credit_hold_days: int = 0
     screening: Screening = NoScreening()
     routing_number: str = ""
@@ -132,13 +134,12 @@ class Context:
     def t0_bid(self, cusip: str) -> int:
         """Return the bank's own bid for a bill now, micro-dollars per $100, settling today (T+0).
 
-        Zero for a bill that has matured: it waits for its redemption. Raises MarketDataStale, like `t1_bid`.
+        Zero for a bill that has matured: it waits for its redemption.
         """
         price = self._t0.get(cusip)
         if price is None:
-            bill = self._bill_to_sell(cusip)
-            price = subtract_spread(self.market.t0_bid(bill, self.now), self.terms.haircut_bps) if bill else NO_BID
-            self._t0[cusip] = price
+            bill, haircut = self._bill_to_sell(cusip), self.terms.haircut_bps + self._stale_bps
+            price = self._t0[cusip] = subtract_spread(self.market.t0_bid(bill, self.now), haircut) if bill else NO_BID
         return price
 
     def t1_bid(self, cusip: str) -> int:
@@ -146,7 +147,8 @@ class Context:
         price = self._t1.get(cusip)
         if price is None:
             bill = self._bill_to_sell(cusip)
-            price = self._t1[cusip] = self.market.t1_bid(bill, self.now) if bill else NO_BID
+            bid = self.market.t1_bid(bill, self.now) if bill else NO_BID
+            price = self._t1[cusip] = subtract_spread(bid, self._stale_bps)
         return price
 
     @property
@@ -177,7 +179,8 @@ class Context:
 
     def _bill_to_sell(self, cusip: str) -> Bill | None:
         bill = self.market.bill(cusip)
-        if self.now >= self.market.matures_at(bill):
-            return None
-        self.market.require_current(self.now)
-        return bill
+        return None if self.now >= self.market.matures_at(bill) else bill
+
+    @property
+    def _stale_bps(self) -> int:
+        return 0 if self.market.is_current(self.now) else self.terms.stale_haircut_bps

@@ -23,6 +23,7 @@ from billfold.platform.database.connection import CONNECT_SECONDS, Connection, H
 from billfold.platform.database.replica import CAUGHT_UP_SECONDS, FLUSHED, IDENTITY, REPLAYED
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import format_eastern
+from billfold.platform.money import format_usd
 from billfold.platform.settings.settings import Settings
 from billfold.reports.proofs.roots.store import find_root, list_refusals
 from billfold.trading.fix.store import OPEN_IN_SQL
@@ -71,6 +72,7 @@ async def check_bank(conn: Connection, settings: Settings, market: Market | None
         "wallets": _wallets,
         "chains": _chains,
         **({"trading desk": _trading_desk} if settings.dealers else {}),
+        **({"liquidity": _liquidity} if settings.reserve_floor_cents is not None else {}),
     }
     checks = [await _run_check(what, look(conn)) for what, look in looks.items()]
     return [*checks, await _run_check("market data", _market_data(conn, settings, market))]
@@ -144,6 +146,28 @@ def _refused_files(refused: Sequence[RailFile]) -> HealthCheck:
     return HealthCheck("rail files", found, step)
 
 
+_WAITS = """
+SELECT count(*), sum(w.amount)::bigint, min(m.send_at) FROM wire_message m JOIN wire w USING (customer_id, wire_id)
+ WHERE m.file_id IS NULL AND w.reason = 'WAITING_FOR_FUNDS'
+"""
+
+
+async def _liquidity(conn: Connection) -> HealthCheck:
+    """Check for wires that wait for funds of the bank."""
+    waiting, cents, since = await conn.fetchrow(_WAITS) or (0, 0, None)
+    if since is None:
+        return HealthCheck("liquidity", "no wire waits for funds")
+    found = f"{waiting} wires of {format_usd(cents)} wait for funds since {format_eastern(since)}"
+    return HealthCheck(
+        "liquidity", found, "See `billfold liquidity show`: fund the reserve, or release with two people."
+    )
+
+
+# Only if nothing came after the refusal.
+_LATE_FETCH = """
+SELECT source, refused_at, refusal FROM market_fetch
+ WHERE refused_at > $1 AND refused_at > coalesce(added_at, '-infinity') ORDER BY refused_at DESC LIMIT 1
+"""
 _DESK = f"""
 SELECT (SELECT count(*) FROM dealer_order WHERE status = 'UNKNOWN'), (SELECT reason FROM trading_desk WHERE paused),
        (SELECT count(*) FROM dealer_message WHERE {OPEN_IN_SQL}),
@@ -169,10 +193,15 @@ async def _trading_desk(conn: Connection) -> HealthCheck:
 
 async def _market_data(conn: Connection, settings: Settings, market: Market | None) -> HealthCheck:
     """Check the market data without which bills cannot be traded; the rates come first."""
-    market = market or await load_market(conn, age_max_days=settings.traded_rates_max_age_days)
+    ages = settings.traded_rates_max_age_days, settings.quotes_age_max
+    market = market or await load_market(conn, age_max_days=ages[0], quotes_age_max=ages[1])
     rates, *bills = market_data_states(market, await _now(conn))
     first = next((each for each in (rates, *bills) if each.problem), None)
     if first is None:
+        late = await conn.fetchrow(_LATE_FETCH, wall_now() - REFUSED_FOR)
+        if late and settings.market_sources:
+            found = f"{late['source']} was refused at {format_eastern(late['refused_at'])}: {late['refusal']}"
+            return HealthCheck("market data", found, "See `billfold market status`; docs/operate/market_data.md.")
         return HealthCheck("market data", f"rates of {rates.newest}")
     found = f"{first.what}: {first.newest}; {first.problem}"
     return HealthCheck("market data", found, "Run `billfold market import` with newer files.")

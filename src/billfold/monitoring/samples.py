@@ -177,6 +177,44 @@ GAUGES = (
         "SELECT count(*)::float8 FROM trading_desk WHERE paused",
     ),
     DatabaseGauge(
+        "billfold_wires_waiting_cents",
+        "Cents of wires that wait for funds of the bank.",
+        (),
+        """SELECT coalesce(sum(w.amount), 0)::float8 FROM wire_message m JOIN wire w USING (customer_id, wire_id)
+            WHERE m.file_id IS NULL AND w.reason = 'WAITING_FOR_FUNDS'""",
+    ),
+    DatabaseGauge(
+        "billfold_dealer_unsettled_cents",
+        "Unsettled money with each dealer, payments and receipts added up.",
+        ("dealer",),
+        """SELECT dealer, sum(abs(money))::float8 FROM (
+             SELECT dealer, settles_on, sum(money) AS money FROM (
+               SELECT dealer, settles_on, money FROM execution_movement
+               UNION ALL SELECT dealer, settles_on, -money FROM dealer_settlement) m GROUP BY dealer, settles_on) d
+            GROUP BY dealer""",
+    ),
+    DatabaseGauge(
+        "billfold_market_rates_days",
+        "Calendar days since the day of the newest rates.",
+        (),
+        "SELECT ($1::timestamptz::date - max(day))::float8 FROM bill_rate",
+    ),
+    DatabaseGauge(
+        "billfold_market_quotes_age_seconds",
+        "Age of the oldest of dealers' quotes that bills are priced by.",
+        (),
+        f"""SELECT {_seconds_since("oldest_at", "$1::timestamptz")}
+              FROM price_strike ORDER BY struck_at DESC LIMIT 1""",
+    ),
+    DatabaseGauge(
+        "billfold_market_fetch_age_seconds",
+        "Time since a source of market data was fetched, and since something of it was refused, by source.",
+        ("source", "state"),
+        f"""SELECT source, 'fetched', {_seconds_since("fetched_at", "$2::timestamptz")} FROM market_fetch
+             UNION ALL SELECT source, 'refused', {_seconds_since("refused_at", "$2::timestamptz")}
+              FROM market_fetch WHERE refused_at IS NOT NULL""",
+    ),
+    DatabaseGauge(
         "billfold_work_put_aside",
         "Items of background work that failed and are tried again later, by kind.",
         ("kind",),

@@ -1,7 +1,8 @@
 """The audit log of market data, its checks, and the refresh of running processes.
 
 The log is a chain of the audit log, sealed with the chains of customers. An entry holds the fingerprints of the rows
-that a transaction changed: of a bill, of an auction, of all rates or closing prices of a day, of an overridden day.
+that a transaction changed: of a bill, of an auction, of all rates or closing prices of a day, of an overridden day,
+of a composite of quotes.
 
 An import or an override is noticed within `REFRESH_SECONDS`. New bills are known at once; they are bought, and new
 prices used, `IN_USE_AFTER_SECONDS` after the change: by then every process knows every bill that another may buy.
@@ -12,7 +13,7 @@ and sell at the new ones in another.
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from datetime import date
+from datetime import date, datetime
 from itertools import groupby
 from uuid import UUID
 
@@ -38,6 +39,7 @@ KEYS = {
     "bill_rate": ("day",),
     "calendar_override": ("day",),
     "closing_price": ("business_date",),
+    "price_strike": ("struck_at",),
 }
 """Table -> the columns that identify the rows of one fingerprint."""
 RESOURCE = "market"
@@ -77,6 +79,9 @@ SELECT DISTINCT ON (t.key, p.key) t.key AS kind, p.key, p.value AS fingerprint
  WHERE a.customer_id = $1 ORDER BY t.key, p.key, a.entry_no DESC
 """
 """The query of the last fingerprint in the log for each row; null if it was removed."""
+# Composites of dealers' quotes are many, and recorded with each: an import of rates does not read them all.
+_OF_CHANGES = " UNION ALL ".join(_fingerprints_of(table) for table in KEYS if table != "price_strike")
+_STRIKE = _fingerprints_of("price_strike", "struck_at = $1")
 _CLOSING_PRICES = _fingerprints_of("closing_price", "business_date = $1")
 
 
@@ -87,9 +92,9 @@ async def market_change(conn: Connection, vault: Vault, origin: Origin) -> Async
     Rows that already differed from the log keep differing, unless the work writes them.
     """
     await conn.execute(_LOCK)
-    before = await _read_fingerprints(conn, FINGERPRINTS)
+    before = await _read_fingerprints(conn, _OF_CHANGES)
     yield
-    after = await _read_fingerprints(conn, FINGERPRINTS)
+    after = await _read_fingerprints(conn, _OF_CHANGES)
     changed = [each for each in before.keys() | after.keys() if before.get(each) != after.get(each)]
     await _record_audit(conn, vault, origin, _CHANGE, {each: after.get(each) for each in changed})
 
@@ -115,6 +120,11 @@ async def record_closing_prices(conn: Connection, vault: Vault, day: date) -> No
     await _record_audit(
         conn, vault, Origin.system(), "market.close", await _read_fingerprints(conn, _CLOSING_PRICES, day)
     )
+
+
+async def record_strike(conn: Connection, vault: Vault, origin: Origin, struck_at: datetime) -> None:
+    """Record a composite of dealers' quotes, in the transaction that stores it."""
+    await _record_audit(conn, vault, origin, _CHANGE, await _read_fingerprints(conn, _STRIKE, struck_at))
 
 
 async def _read_fingerprints(conn: Connection, query: str, *values: object) -> dict[Place, str]:
@@ -195,7 +205,8 @@ class MarketRefresher:
 
     async def _read(self) -> Market:
         async with self._pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
-            newest = await load_market(conn, age_max_days=self._market.age_max_days)
+            now = self._market
+            newest = await load_market(conn, age_max_days=now.age_max_days, quotes_age_max=now.quotes_age_max)
         if newest.calendars.overrides == self._market.calendars.overrides:
             newest.calendars = self._market.calendars  # it has most days in its cache already
         return newest
@@ -231,4 +242,5 @@ async def check_market(conn: Connection, findings: Findings) -> None:
 
 def _key(table: str, key: str) -> dict[str, object]:
     named = zip(KEYS[table], key.split("/"), strict=True)
-    return {name: text if name == "cusip" else date.fromisoformat(text) for name, text in named}
+    read = {"cusip": str, "struck_at": datetime.fromisoformat}
+    return {name: read.get(name, date.fromisoformat)(text) for name, text in named}

@@ -25,7 +25,8 @@ class WaitingCash:
     async def invest(self, bank: Bank) -> int:
         """Invest waiting cash if the market data is current and the market open; return the number of customers."""
         market, version = bank.market, bank.market.version
-        if market.age_max_days is None or version == self._done_for:
+        is_ever_stale = market.age_max_days is not None or market.quotes_age_max is not None
+        if not is_ever_stale or version == self._done_for:
             return 0
         now = await bank.now()
         if not market.calendars.may_invest(now) or not market.is_current(now):

@@ -262,7 +262,9 @@ async def _replica(settings: Settings, primary: Pool, most: int) -> AsyncIterato
 
 async def _market(conn: Connection, settings: Settings) -> Market:
     async with conn.transaction(isolation="repeatable_read", readonly=True):
-        return await load_market(conn, age_max_days=settings.traded_rates_max_age_days)
+        return await load_market(
+            conn, age_max_days=settings.traded_rates_max_age_days, quotes_age_max=settings.quotes_age_max
+        )
 
 
 async def check_start(settings: Settings, dsn: str) -> None:
@@ -310,6 +312,7 @@ def policy_of(settings: Settings, screening: Screening) -> BankPolicy:
     return BankPolicy(
         aum_fee_bps=settings.aum_fee_bps,
         haircut_bps=settings.same_day_haircut_bps,
+        stale_haircut_bps=settings.stale_haircut_bps,
         ach_credit_hold_days=settings.ach_credit_hold_days,
         screening=screening,
         routing_number=settings.bank_routing_number,

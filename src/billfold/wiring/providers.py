@@ -46,7 +46,7 @@ from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
 from billfold.payments.files.rules import CloseRailFile
 from billfold.payments.suspense.rules import AssignFromSuspense, ReturnFromSuspense, WriteOffFromSuspense
 from billfold.payments.wires.cases import carry_out_return
-from billfold.payments.wires.commands import ReturnWire
+from billfold.payments.wires.commands import ReleaseWire, ReturnWire
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Pool
 from billfold.platform.settings.kinds import NO_ADAPTER, PLAID
@@ -66,6 +66,7 @@ def movements() -> Movements:
                 ReverseTransaction,
                 ReverseAch,
                 ReturnAchEntry,
+                ReleaseWire,
                 ReturnWire,
                 CreditDeposit,
                 ReceiveBills,

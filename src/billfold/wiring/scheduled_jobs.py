@@ -61,6 +61,8 @@ from billfold.screening.types import DECIDED_JOB
 from billfold.team import approved_changes
 from billfold.trading.fix.worker import DealerSessions
 from billfold.trading.worker import DeskRounds
+from billfold.treasury.price_fetch import PriceFetch
+from billfold.treasury.price_sources import price_sources_of
 from billfold.treasury.worker import WaitingCash
 from billfold.wiring.providers import archive_of, email_transport_of, webhook_client_of
 from billfold.wiring.worker import PeriodicTask, Worker
@@ -139,6 +141,7 @@ async def run_worker(bank: Bank, stop: asyncio.Event) -> None:
         execute_all_pending,
         screen_backlog,
         WaitingCash().invest,
+        PriceFetch(price_sources_of(bank.settings)).fetch,
         MovedSettlements().report,
         DeskRounds().run,
         DealerSessions(),

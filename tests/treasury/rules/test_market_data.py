@@ -2,12 +2,14 @@
 
 from datetime import date
 
+import msgspec
 import pytest
 from tests.fixtures.market import know_through
 from tests.fixtures.teller import START
 
 from billfold.accounts.pockets.commands import UpdatePocket
 from billfold.bills.rules.market import Market, market_data_states
+from billfold.bills.rules.pricing import subtract_spread
 from billfold.ledger.book.postings import TradeEntry
 from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.dates import et_instant
@@ -45,15 +47,15 @@ def test_deposits_with_stale_prices_remain_cash_until_market_data_arrive(teller,
     assert pocket_with_bills.lots
 
 
-def test_a_sale_with_stale_prices_is_refused_and_its_key_can_be_retried_with_current_data(teller, pocket_with_bills):
-    other = teller.pocket()
-    rows = {kind: len(made) for kind, made in teller.bank.tables.items()}
-    with pytest.raises(MarketDataStale, match="2025-05-30"):
-        teller.move(pocket_with_bills, other, 1_000_00)
-    assert rows == {kind: len(made) for kind, made in teller.bank.tables.items()}
-    know_through(teller.bank, MONDAY)
-    teller.count -= 1
+def test_a_payout_with_stale_prices_sells_at_a_wider_haircut(teller, pocket_with_bills):
+    bank, other = teller.bank, teller.pocket()
+    bank.terms = msgspec.structs.replace(bank.terms, stale_haircut_bps=25)
+    bank._ctx = None
+    cusip = pocket_with_bills.lots[0].cusip
+    full = bank.market.t1_bid(bank.market.bill(cusip), bank.now)
     assert teller.move(pocket_with_bills, other, 1_000_00)["status"] == "COMPLETED"
+    sold = bank.tables[TradeEntry][-1]
+    assert (sold.activity, sold.price_micros) == ("SELL", subtract_spread(full, 25))
 
 
 def test_cash_can_be_withdrawn_with_stale_prices(teller, pocket_with_bills):

@@ -226,7 +226,8 @@ class ExplainedPocket:
     # -- liquidation -----------------------------------------------------------
 
     def _liquidation_t0(self) -> Explanation:
-        bps, now = self._bank.terms.haircut_bps, self._now
+        now = self._now
+        bps = self._bank.terms.haircut_bps + self._bank.stale_bps(now)
         parts = []
         for cusip, units, settled in positions_of(self._row, self._bank, now):
             struck = self._market.tick_prices(now, real_time=self._real_time)[cusip]
@@ -247,7 +248,7 @@ class ExplainedPocket:
                         "half up to six decimals",
                     ),
                     Formula("W", "round(100 * u * H)", Unit.CENTS, label, TO_CENT),
-                    comes_to=self._t0_proceeds(struck.t0_bid_micros, settled),
+                    comes_to=cents_for(settled, subtract_spread(struck.t0_bid_micros, bps)),
                     inputs=[
                         given("u", f"Bills of {units} that have settled and not matured", settled, Unit.UNITS),
                         given("h", "Spread of the bank", bps, Unit.BASIS_POINTS),
@@ -264,13 +265,12 @@ class ExplainedPocket:
         early = given("D", "Fee for using cash before it settles", discount, Unit.CENTS)
         return self._liquidation(label, words, self.valuation.liquidation_value_t0, parts, early)
 
-    def _t0_proceeds(self, bid_micros: int, units: int) -> int:
-        return cents_for(units, subtract_spread(bid_micros, self._bank.terms.haircut_bps))
-
     def _liquidation_t1(self) -> Explanation:
         tick, calendars = self.valuation.pricing_timestamp, self._market.calendars
         settles_on = self._market.settles_on(self._now)
         struck = self._market.tick_prices(self._now, real_time=self._real_time)
+        stale_bps = self._bank.stale_bps(self._now)
+        less = f"(B - round(B * {stale_bps} / 10000, 6))" if stale_bps else "B"
         parts = []
         for held in self.valuation.positions:
             label, price = f"Proceeds of {held.cusip} tomorrow", struck[held.cusip].t1_bid_micros
@@ -279,8 +279,8 @@ class ExplainedPocket:
                 explain(
                     label,
                     f"Bills times the bid for settlement on {settles_on}.",
-                    Formula("W", "round(100 * u * B)", Unit.CENTS, label, TO_CENT),
-                    comes_to=cents_for(held.units, price),
+                    Formula("W", f"round(100 * u * {less})", Unit.CENTS, label, TO_CENT),
+                    comes_to=cents_for(held.units, subtract_spread(price, stale_bps)),
                     inputs=[given("u", "Bills held", held.units, Unit.UNITS)],
                     parts=[bid],
                     rows=[lot_row(each) for each in self._lots(held.cusip)],

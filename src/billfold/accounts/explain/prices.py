@@ -14,6 +14,7 @@ from billfold.platform.dates import et_date, et_instant
 from billfold.platform.money import PRICE_PAR_MICROS
 
 SOURCE = "Daily Treasury Bill Rates, closing bids, US Department of the Treasury"
+QUOTED = "Dealers' quotes, the median of each bill"
 _SIX = "half up to six decimals"
 _MICROS = 1_000_000
 
@@ -108,10 +109,11 @@ def bid(market: Market, bill: Bill, day: date, settles_on: date, *, comes_to: in
 def ask(market: Market, bill: Bill, at: datetime) -> Explanation:
     """Explain the ask of a bill."""
     day = market.calendars.pricing_day(at)
+    spread = format_rate(market.spread(day))
     return explain(
         "Ask",
-        "As the bid, at a rate one tick of 0.005 percent lower, for settlement on the next settlement day.",
-        Formula("a", "max(0, d - 0.005)", Unit.PERCENT, "Ask rate"),
+        f"As the bid, at a rate {spread} percent lower, for settlement on the next settlement day.",
+        Formula("a", f"max(0, d - {spread})", Unit.PERCENT, "Ask rate"),
         Formula("r", "M - S", Unit.DAYS, "Days from settlement to maturity"),
         Formula("A", "round(100 - a * max(0, r) / 360, 6)", Unit.USD_PER_100, "Ask", _SIX),
         comes_to=_usd(market.ask(bill, at)),
@@ -129,7 +131,9 @@ def bid_rate(market: Market, bill: Bill, day: date) -> Explanation:
     is_negative = pricing.interpolated_rate(nodes, (bill.maturity - day).days) < 0
     step = "max(0, 0.005 * round({} / 0.005))" if is_negative else "0.005 * round({} / 0.005)"
     inputs = [
-        given("f", f"Rate for {left[0]} days", _percent(left[1]), Unit.PERCENT, rows=[_rate_row(published, left)])
+        given(
+            "f", f"Rate for {left[0]} days", _percent(left[1]), Unit.PERCENT, rows=[_rate_row(market, published, left)]
+        )
     ]
     if left == right:
         words = f"The published rate nearest to the days left: that for {left[0]} days."
@@ -138,7 +142,11 @@ def bid_rate(market: Market, bill: Bill, day: date) -> Explanation:
         words = f"On the straight line between the published rates for {left[0]} and {right[0]} days."
         inputs += [
             given(
-                "g", f"Rate for {right[0]} days", _percent(right[1]), Unit.PERCENT, rows=[_rate_row(published, right)]
+                "g",
+                f"Rate for {right[0]} days",
+                _percent(right[1]),
+                Unit.PERCENT,
+                rows=[_rate_row(market, published, right)],
             ),
             given("m", "Days of the shorter rate", left[0], Unit.DAYS),
             given("n", "Days of the longer rate", right[0], Unit.DAYS),
@@ -189,15 +197,17 @@ def _days(bill: Bill, settles_on: date) -> list[Input]:
     return [given("S", "Settlement", settles_on, Unit.DATE), given("M", "Maturity", bill.maturity, Unit.DATE)]
 
 
-def _rate_row(published: date, node: tuple[int, int]) -> Row:
+def _rate_row(market: Market, published: date, node: tuple[int, int]) -> Row:
     days, rate_milli = node
+    is_quoted = market.is_quoted(published)
+    term = f"{days} days" if is_quoted else f"{days // 7} weeks"
     return Row(
         kind=RowKind.RATE,
-        label=f"Rate of {published} for {days // 7} weeks",
-        id=f"{published}/{days // 7}",
+        label=f"Rate of {published} for {term}",
+        id=f"{published}/{days}d" if is_quoted else f"{published}/{days // 7}",
         on=published,
         rate=format_rate(rate_milli),
-        source=SOURCE,
+        source=QUOTED if is_quoted else SOURCE,
     )
 
 

@@ -273,6 +273,7 @@ def valuation(
         at=now,
         discount_cents=row.discount_on(bank.calendars.pricing_day(now)),
         haircut_bps=bank.terms.haircut_bps,
+        stale_bps=bank.stale_bps(now),
         real_time=real_time,
     )
 

@@ -2,23 +2,24 @@
 
 Built from securities, auctions and daily rates, and immutable except that it can be replaced by a
 newer one. Derived values are cached by bill and day. Published rates are bids; the ask is one
-tick lower. Beyond the records, the nearest curve is used and the weekday rule determines the
+tick lower. A composite of dealers' quotes replaces the rates of its day, with its own spread.
+Beyond the records, the nearest curve is used and the weekday rule determines the
 issue: a bill on record that matures on that day, or else a simulated one. In production
-no bills are simulated, and rates that are too old block trading.
+no bills are simulated, and prices that are too old stop purchases.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import NamedTuple, Self, TypeVar
 
 from billfold.bills import market_data
 from billfold.bills.rules import pricing, yields
 from billfold.bills.rules.accretion import MICROSECONDS, AccretionLine, microseconds
 from billfold.bills.rules.issue_calendar import TERMS, Term, latest_maturity, simulated_bill
-from billfold.bills.types import Auction, Bill, BillPrices, DailyRates, simulated_maturity
+from billfold.bills.types import Auction, Bill, BillPrices, DailyRates, PriceStrike, simulated_maturity
 from billfold.platform.calendars import Calendars
-from billfold.platform.dates import et_date, et_instant
+from billfold.platform.dates import et_date, et_instant, format_eastern
 from billfold.platform.errors import MarketDataStale, NotFound
 from billfold.platform.money import PRICE_PAR_MICROS
 
@@ -60,10 +61,18 @@ class Market:
         *,
         rates: Iterable[DailyRates],
         age_max_days: int | None = None,
+        strikes: Iterable[PriceStrike] = (),
+        quotes_age_max: timedelta | None = None,
     ) -> None:
-        """Set `age_max_days`, the maximum age of rates in bond market days for trading; None allows simulation."""
+        """Set `age_max_days`, the maximum age of rates in bond market days for trading; None allows simulation.
+
+        `strikes` are the last composites of each day; with `quotes_age_max`, nothing trades by older ones.
+        """
         self.calendars = calendars
         self.age_max_days = age_max_days
+        self.quotes_age_max = quotes_age_max
+        self._strikes = {} if quotes_age_max is None else {each.day: each for each in strikes}
+        self._last_strike = max(self._strikes.values(), key=lambda each: each.struck_at, default=None)
         self._bills = {bill.cusip: bill for bill in securities}
         self._bills_by_maturity = {bill.maturity: bill for bill in self._bills.values()}
         self._issues = _issues_by_term(auctions, self._bills)
@@ -117,13 +126,24 @@ class Market:
         return self.calendars.count_bond_days(self.last_day, self.calendars.pricing_day(at))
 
     def is_current(self, at: datetime) -> bool:
-        """Return whether the newest rates are recent enough to trade by at an instant."""
+        """Return whether the newest rates, and quotes if there are to be any, are recent enough to trade by."""
+        if self.quotes_age_max is not None:
+            quoted_at = self.last_strike.oldest_at if self.last_strike else self.calendars.opens_at(self.first_day)
+            if self.calendars.last_tick(at) - quoted_at > self.quotes_age_max:
+                return False
         return self.age_max_days is None or self.age_days(at) <= self.age_max_days
+
+    @property
+    def last_strike(self) -> PriceStrike | None:
+        """The newest composite of dealers' quotes."""
+        return self._last_strike
 
     def require_current(self, at: datetime) -> None:
         """Raise MarketDataStale unless the newest rates are recent enough to trade by at an instant."""
         if not self.is_current(at):
-            raise MarketDataStale(f"The newest rates of T-bills are of {self.last_day}. Nothing is bought or sold now.")
+            raise MarketDataStale(
+                f"The prices of T-bills are too old, rates of {self.last_day}. Nothing is bought now."
+            )
 
     def on_the_run(self, weeks: int, day: date) -> Bill:
         """Return the bill of a term most recently issued on or before `day`.
@@ -157,14 +177,34 @@ class Market:
     def curve(self, day: date) -> tuple[date, Sequence[tuple[int, int]]]:
         """Return the curve of a day with its publication date: (days to maturity, thousandths of a percent).
 
-        It is the last one published on or before `day`, or else the first one.
+        It is the composite of the day, or the last one published on or before `day`, or else the first one.
         """
+        strike = self._strikes.get(day)
+        if strike is not None:
+            return day, [(point.days, point.bid_milli) for point in strike.points]
+        return self.published_curve(day)
+
+    def published_curve(self, day: date) -> tuple[date, Sequence[tuple[int, int]]]:
+        """Return the curve that the Treasury published last on or before `day`, like `curve`."""
         index = max(0, bisect_right(self._curve_days, day) - 1)
         return self._curve_days[index], self._curves[index]
 
+    def spread(self, day: date) -> int:
+        """Return the distance of the ask rate under the bid in thousandths of a percent: dealers' widest, or a tick.
+
+        The bank covers itself at dealers' asks: a narrower one would be paid by the house.
+        """
+        strike = self._strikes.get(day)
+        widest = max(point.bid_milli - point.ask_milli for point in strike.points) if strike else 0
+        return max(pricing.RATE_TICK_MILLI, widest)
+
+    def is_quoted(self, day: date) -> bool:
+        """Return whether the prices of a day come from dealers' quotes."""
+        return day in self._strikes
+
     def ask_rate(self, bill: Bill, day: date) -> int:
-        """Return the ask in thousandths of a percent: one tick under the bid, never below 0."""
-        return max(0, self.bid_rate(bill, day) - pricing.RATE_TICK_MILLI)
+        """Return the ask in thousandths of a percent: the spread under the bid, never below 0."""
+        return max(0, self.bid_rate(bill, day) - self.spread(day))
 
     def t0_bid(self, bill: Bill, at: datetime) -> int:
         """Return the price in micros for selling with settlement on the pricing day itself.
@@ -336,9 +376,11 @@ class MarketDataState(NamedTuple):
 
 def market_data_states(market: Market, at: datetime) -> Iterator[MarketDataState]:
     """Yield the state at an instant of the rates, then of the bills of each term."""
-    problem = "" if market.is_current(at) else "too old: nothing is bought or sold"
-    age = market.age_days(at)
+    problem = "" if market.is_current(at) else "too old: nothing is bought, and sales cost more"
+    age, strike = market.age_days(at), market.last_strike
     yield MarketDataState("rates", f"{market.last_day}, {age} bond market {'day' if age == 1 else 'days'} ago", problem)
+    if market.quotes_age_max is not None:
+        yield MarketDataState("dealers' quotes", format_eastern(strike.struck_at) if strike else "none", problem)
     for weeks in TERMS:
         try:
             bill = market.on_the_run(weeks, market.calendars.business_date(at))

@@ -60,6 +60,7 @@ def value_positions(
     *,
     discount_cents: int = 0,
     haircut_bps: int = 0,
+    stale_bps: int = 0,
     real_time: bool = False,
 ) -> Valuation:
     """Return the value of (cusip, units, settled units) and cash at an instant.
@@ -67,7 +68,8 @@ def value_positions(
     `kept_cents`, which are accrued fees not yet charged and reserved cash, lowers the liquidation values
     but not the total value. Same-day liquidation counts settled units only, at the same-day bid less the
     haircut, minus `discount_cents`, the cost of using cash that settles later; next-day liquidation
-    counts all. Neither is below 0. `real_time` values at the second instead of the last tick.
+    counts all. Both bids are less `stale_bps`. Neither is below 0. `real_time` values at the second
+    instead of the last tick.
     Raises NotFound for an unknown CUSIP.
     """
     prices = market.tick_prices(at, real_time=real_time)
@@ -88,9 +90,10 @@ def value_positions(
             )
         )
         total += worth
-        t0_bid = bill_prices.t0_bid_micros
-        t0 += cents_for(settled_units, subtract_spread(t0_bid, haircut_bps) if haircut_bps else t0_bid)
-        t1 += cents_for(units, bill_prices.t1_bid_micros)
+        t0_bid, t1_bid = bill_prices.t0_bid_micros, bill_prices.t1_bid_micros
+        spread = haircut_bps + stale_bps
+        t0 += cents_for(settled_units, subtract_spread(t0_bid, spread) if spread else t0_bid)
+        t1 += cents_for(units, subtract_spread(t1_bid, stale_bps) if stale_bps else t1_bid)
         if bill_prices.seconds_left:
             slope += (FACE_CENTS * units - worth) * _SLOPE_SCALE // bill_prices.seconds_left
     return Valuation(

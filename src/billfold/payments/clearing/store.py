@@ -75,6 +75,11 @@ _OPEN = f"""
 SELECT rail, settles_at, direction, amount, customer_id, entry_no, activity_id
   FROM ({_MOVEMENTS}) each ORDER BY settles_at, rail, customer_id, entry_no LIMIT $6
 """
+_HOURLY = f"""
+SELECT date_trunc('hour', settles_at) + interval '59 minutes' AS at,
+       sum(CASE direction WHEN 'CREDIT' THEN amount ELSE -amount END)::bigint, rail
+  FROM ({_MOVEMENTS}) each WHERE settles_at > $3 GROUP BY 1, direction, rail
+"""
 _BALANCES = """
 SELECT kind, sum(credits - debits)::bigint AS balance FROM account
  WHERE kind LIKE 'rail:%' OR kind = 'suspense' GROUP BY kind
@@ -104,6 +109,11 @@ async def list_cleared(conn: Db, bank_id: UUID, span: SettlementPeriod) -> list[
 async def list_open(conn: Db, bank_id: UUID, span: SettlementPeriod, *, limit: int = 200) -> list[OpenPayment]:
     """Return the payments that settle within the period, earliest first."""
     return [OpenPayment(*row) for row in await conn.fetch(_OPEN, bank_id, *span, limit)]
+
+
+async def list_hourly(conn: Db, bank_id: UUID, span: SettlementPeriod) -> list[tuple[datetime, int, str]]:
+    """Return what moves in each hour after the period begins: the hour, signed cents, the rail."""
+    return [(row[0], row[1], row[2]) for row in await conn.fetch(_HOURLY, bank_id, *span)]
 
 
 async def balances(conn: Db) -> dict[str, int]:

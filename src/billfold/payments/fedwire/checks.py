@@ -5,15 +5,27 @@ from billfold.payments.deposits.rules import ReceiveMoney
 from billfold.payments.suspense.rules import AssignFromSuspense
 from billfold.payments.wires.commands import (
     CompleteWire,
+    HoldWire,
     ReceiveWireReturn,
     RejectWire,
+    ReleaseWire,
     ReturnWire,
     SendWire,
     SubmitWire,
 )
 from billfold.platform.database.checks import Certainty, declared, names_in_sql
 
-WIRE_COMMANDS = (SendWire, SubmitWire, CompleteWire, RejectWire, ReceiveMoney, ReceiveWireReturn, ReturnWire)
+WIRE_COMMANDS = (
+    SendWire,
+    HoldWire,
+    ReleaseWire,
+    SubmitWire,
+    CompleteWire,
+    RejectWire,
+    ReceiveMoney,
+    ReceiveWireReturn,
+    ReturnWire,
+)
 """Commands whose outcome has the new state of a wire."""
 
 WIRE_OUTCOMES = f"""

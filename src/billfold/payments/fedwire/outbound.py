@@ -21,6 +21,7 @@ from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.files.inbound import WAIT
 from billfold.payments.files.store import read_content, seal_content
 from billfold.payments.files.types import RailFile
+from billfold.payments.liquidity.worker import admit_due
 from billfold.payments.wires import store
 from billfold.payments.wires.commands import RejectWire, SubmitWire, WireDirection
 from billfold.payments.wires.iso20022.envelope import write_messages
@@ -73,19 +74,20 @@ class FedwireSender:
                 await self._transmit(bank, file)
                 sent += 1
             await _reject_stopped(bank)
-            while (new_file := await self._compose(bank)) is not None:
+            admitted = await admit_due(bank)
+            while (new_file := await self._compose(bank, admitted)) is not None:
                 await self._transmit(bank, new_file)
                 sent += 1
         return sent
 
-    async def _compose(self, bank: Bank) -> RailFile | None:
-        """Write due messages into a file and store it; None if nothing is due."""
+    async def _compose(self, bank: Bank, admitted: Sequence[UUID] | None) -> RailFile | None:
+        """Write due messages into a file and store it; None if nothing is due that may leave."""
         now, data_key = await bank.now(), await bank_key(bank)
         await bank.ports[DataKeys].load(
             bank.pool, await store.list_pending_customers(bank.pool, now, MESSAGES_PER_FILE)
         )
         async with bank.pool.acquire() as conn, conn.transaction():
-            pending = await store.claim_pending(conn, now, MESSAGES_PER_FILE)
+            pending = await store.claim_pending(conn, now, MESSAGES_PER_FILE, admitted=admitted)
             if not pending:
                 return None
             numbered_messages = await _assign_imads(conn, bank, pending, now=now)

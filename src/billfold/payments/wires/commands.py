@@ -39,6 +39,8 @@ class WireStatus(StrEnum):
 class WireRow(Row, frozen=True, kw_only=True):
     """A wire as stored. `request` and `message` are JSON text; `fee` and `amount` are cents.
 
+    `reason` is that of a rejection, or of a PENDING wire that is due and has not left.
+
     `entry_no` is its journal entry; None if no money moved.
     """
 
@@ -174,6 +176,24 @@ class SubmitWire(WireCommand, frozen=True, kw_only=True):
 
     wire_id: UUID
     imad: str
+
+
+WAITING_FOR_FUNDS, RELEASED = "WAITING_FOR_FUNDS", "RELEASED"
+"""The reasons of a PENDING wire that is due: it waits for money of the bank, or two people let it go without."""
+
+
+class HoldWire(WireCommand, frozen=True, kw_only=True):
+    """Let a due wire wait for funds of the bank."""
+
+    wire_id: UUID
+
+
+class ReleaseWire(WireCommand, frozen=True, kw_only=True):
+    """Let a wire that waits leave, although the reserve falls below its floor."""
+
+    audit = AuditedAction("wire", "released", fields=("wire_id",))
+
+    wire_id: UUID
 
 
 class CompleteWire(WireCommand, frozen=True, kw_only=True):

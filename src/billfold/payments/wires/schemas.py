@@ -46,7 +46,7 @@ class WireFee(msgspec.Struct, kw_only=True):
 
 
 class Wire(msgspec.Struct, kw_only=True):
-    """A wire. `original_wire_id` is set only for a RETURN, `reason` only for a REJECTED wire."""
+    """A wire. `original_wire_id` is set only for a RETURN, `reason` for a REJECTED wire or one WAITING_FOR_FUNDS."""
 
     id: UUID
     pocket_id: UUID

@@ -83,6 +83,7 @@ async def get_open_case(conn: Db, wire_id: UUID, direction: str) -> CaseRow:
 
 _STOPPED = is_stopped("w")
 _IS_PAYMENT = "m.kind = 'pacs.008' AND w.direction = 'OUTGOING'"
+_DRAWS_ON_RESERVE = "m.kind IN ('pacs.008', 'pacs.004') AND w.direction = 'OUTGOING' AND w.status = 'PENDING'"
 _PENDING = f"""
 SELECT m.message_id, m.customer_id, m.wire_id, m.kind, m.send_at, m.terms,
        (SELECT p.account_number FROM portal p
@@ -92,6 +93,7 @@ SELECT m.message_id, m.customer_id, m.wire_id, m.kind, m.send_at, m.terms,
   FROM wire_message m LEFT JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
  WHERE m.file_id IS NULL AND m.send_at <= $1
    AND ({_IS_PAYMENT} AND (w.status = 'REJECTED' OR {_STOPPED})) IS NOT TRUE
+   AND ($3::uuid[] IS NULL OR m.message_id = ANY($3) OR ({_DRAWS_ON_RESERVE}) IS NOT TRUE)
  ORDER BY m.send_at, m.message_id LIMIT $2 FOR UPDATE OF m SKIP LOCKED
 """
 _PENDING_CUSTOMERS = """
@@ -160,9 +162,11 @@ async def list_pending_customers(conn: Db, now: datetime, limit: int) -> list[UU
     return [row["customer_id"] for row in await conn.fetch(_PENDING_CUSTOMERS, now, limit)]
 
 
-async def claim_pending(conn: Connection, now: datetime, limit: int) -> list[PendingMessage]:
-    """Return due messages, locked until the transaction ends."""
-    return [PendingMessage(*row) for row in await conn.fetch(_PENDING, now, limit)]
+async def claim_pending(
+    conn: Connection, now: datetime, limit: int, *, admitted: Sequence[UUID] | None = None
+) -> list[PendingMessage]:
+    """Return due messages, locked until the transaction ends; of customers' wires only those `admitted`, if given."""
+    return [PendingMessage(*row) for row in await conn.fetch(_PENDING, now, limit, admitted)]
 
 
 async def list_stopped(conn: Db, now: datetime) -> list[tuple[UUID, UUID, bool]]:

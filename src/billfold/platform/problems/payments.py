@@ -200,6 +200,13 @@ TRANSFERS = (
         remedy="Read the wire. One that is `PENDING` waits for its hour, others have ended.",
     ),
     Problem(
+        "wire-not-waiting",
+        409,
+        "The wire does not wait for funds",
+        meaning="Only a wire that is due and waits for funds of the bank can be released.",
+        remedy="See `billfold liquidity show` for those that wait.",
+    ),
+    Problem(
         "wire-not-completed",
         409,
         "The wire has not settled",

@@ -194,6 +194,14 @@ def _dealer(raw: str) -> str:
     return _require(raw, _DEALER.fullmatch(raw) is not None)
 
 
+def _market_source(raw: str) -> str:
+    """Return an absolute path, or an address of https without a user, a password or a fragment."""
+    parts = urlsplit(raw)
+    _ = parts.port
+    is_address = parts.scheme == "https" and parts.hostname and "@" not in parts.netloc and not parts.fragment
+    return _require(raw, bool(is_address) or raw.startswith("/"))
+
+
 def _instant(raw: str) -> datetime:
     return require_aware(datetime.fromisoformat(raw))
 
@@ -270,6 +278,7 @@ OBJECT_PREFIX = SettingType(
     "names between slashes, of letters, digits, points, hyphens and underscores", _object_prefix
 )
 DEALER = SettingType("a name of up to 32 lower-case letters, digits and hyphens", _dealer)
+MARKET_SOURCE = SettingType("the path of a folder, or an address like https://home.treasury.gov/...", _market_source)
 PATH = SettingType("a path", Path)
 INSTANT = SettingType("a date and time with its offset, like 2025-06-02T09:00:00-04:00", _instant)
 TIME_OF_DAY = SettingType("a time of day in New York, like 16:00", _time_of_day)

@@ -6,7 +6,7 @@ All errors are collected before any is reported, misspelled names included.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -313,6 +313,11 @@ class Settings(TradingDeskSettings):
     def traded_rates_max_age_days(self) -> int | None:
         """Return the maximum age of tradable rates; None in a sandbox, which simulates them."""
         return self.market_data_max_age_days if self.is_production else None
+
+    @property
+    def quotes_age_max(self) -> timedelta | None:
+        """Return the maximum age of dealers' quotes; None for a bank whose prices follow daily rates alone."""
+        return None if self.max_price_age is None else timedelta(seconds=self.max_price_age)
 
     @property
     def auth_origin(self) -> str:

@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from billfold.platform.settings import kinds
 from billfold.platform.settings.kinds import SettingType, setting
+from billfold.platform.settings.prices import PriceSettings
 
 _FACE = kinds.integer(100, 1_000_000_000_000, "dollars")
 _COMP_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
@@ -73,7 +74,7 @@ SESSION = SettingType(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TradingDeskSettings:
+class TradingDeskSettings(PriceSettings):
     """A bank without dealers has no desk."""
 
     dealers: tuple[str, ...] = setting(

@@ -103,6 +103,7 @@ def find_conflicts(
         found.append(SettingMistake(variable_name("clock_start"), format_setting(start), expected))
     if values.get("port", 8443) == values.get("http_port", 8080):
         found.append(SettingMistake(variable_name("http_port"), str(values.get("http_port", 8080)), "another port"))
+    found += _price_mistakes(values)
     largest = values.get("desk_max_face", 50_000_000)
     if largest < 2 * values.get("desk_min_face", 100_000):
         found.append(SettingMistake(variable_name("desk_max_face"), str(largest), "at least twice the smallest order"))
@@ -117,6 +118,14 @@ def _session_mistakes(values: Mapping[str, Any]) -> list[SettingMistake]:
         return []
     expected = f"one session at most for each of {variable_name('dealers')}"
     return [SettingMistake(variable_name("dealer_sessions"), format_setting(tuple(names)), expected)]
+
+
+def _price_mistakes(values: Mapping[str, Any]) -> list[SettingMistake]:
+    age, interval = values.get("max_price_age"), values.get("market_fetch_seconds", 900)
+    if age is None or not values.get("market_sources") or age >= 2 * interval:
+        return []
+    expected = f"at least twice {variable_name('market_fetch_seconds')}, {interval}"
+    return [SettingMistake(variable_name("max_price_age"), str(age), expected)]
 
 
 def _tls_mistakes(values: Mapping[str, Any]) -> list[SettingMistake]:

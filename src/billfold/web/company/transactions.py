@@ -9,6 +9,8 @@ from billfold.accounts.pockets.routes import get_pocket
 from billfold.accounts.transactions.pages import TYPES
 from billfold.accounts.transactions.routes import get_transaction, get_transactions_csv, list_own_transactions
 from billfold.accounts.transactions.schemas import Shared
+from billfold.payments.wires.commands import WAITING_FOR_FUNDS
+from billfold.payments.wires.store import get_wire
 from billfold.web.console.lists import list_choices, operation_filters, read_listing
 from billfold.web.console.team import InCompany
 from billfold.web.page_context import PageResponse, path_id
@@ -51,11 +53,14 @@ async def show_transaction(company: InCompany, transaction_id: str) -> PageRespo
     """Show one transaction."""
     key = path_id(transaction_id, "There is no such transaction.")
     found = await company.api.get(get_transaction, transaction_id=key)
+    wire_id = getattr(found, "wire_id", None)
+    wire = await get_wire(company.page.pool, found.customer_id, wire_id) if wire_id else None
     return company.render(
         "transaction",
         transaction=found,
         kind=found.__struct_config__.tag,
         facts=_facts(found),
+        waits_for_funds=wire is not None and wire.reason == WAITING_FOR_FUNDS,
         pocket=await company.api.get(get_pocket, pocket_id=found.pocket_id, omit="PORTFOLIO"),
     )
 

@@ -57,6 +57,26 @@ def line_chart(values: Sequence[int]) -> LineChart | None:
     return LineChart(line, f"0,{_HEIGHT} {line} {_WIDTH},{_HEIGHT}", marks)
 
 
+class HourChart(NamedTuple):
+    """The line of a balance by hour, and the height of its floor; None without one."""
+
+    line: LineChart | None
+    floor: float | None
+
+
+def hour_chart(values: Sequence[int], floor: int | None) -> HourChart:
+    """Return the chart of a balance in cents, on a scale that shows its floor too."""
+    low, high = _bounds(min(*values, floor or 0), max(*values, floor or 0))
+    across = _WIDTH / (len(values) - 1)
+    heights = [round(_HEIGHT * (high - cents) / (high - low), 1) for cents in values]
+    line = " ".join(f"{round(n * across, 1):g},{height:g}" for n, height in enumerate(heights))
+    marks = [format_usd(cents).removesuffix(".00") for cents in (high, (high + low) // 2, low)]
+    zero = round(_HEIGHT * high / (high - low), 1)
+    area = f"0,{zero:g} {line} {_WIDTH},{zero:g}"
+    at = None if floor is None else round(_HEIGHT * (high - floor) / (high - low), 1)
+    return HourChart(LineChart(line, area, marks), at)
+
+
 def _bounds(least: int, most: int) -> tuple[int, int]:
     """Return round amounts below and above, whose middle is round as well."""
     step = next(n * 10**k for k in count(2) for n in (1, 2, 5) if 4 * n * 10**k >= most - least)

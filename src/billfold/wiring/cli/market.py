@@ -10,7 +10,7 @@ import asyncpg
 import typer
 
 from billfold.bills.imports import import_auctions, import_rates
-from billfold.bills.market_data import parse_auctions, parse_daily_rates
+from billfold.bills.market_data import parse_auctions, parse_daily_rates, parse_quotes
 from billfold.bills.rules.market import market_data_states
 from billfold.bills.store import CalendarOverride, list_overrides, remove_override, save_override
 from billfold.cli.command import CommandGroup, Row, parse_day_option, print_line, print_success
@@ -23,6 +23,8 @@ from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date
 from billfold.treasury.market_log import IN_USE_AFTER_SECONDS, market_change
+from billfold.treasury.price_fetch import PriceFetch, latest_day, list_fetches, strike_prices
+from billfold.treasury.price_sources import price_sources_of
 
 _REFRESH_NOTE = f"Running processes use it {IN_USE_AFTER_SECONDS:.0f} seconds later."
 market = CommandGroup(
@@ -41,15 +43,17 @@ OpenOrClosed = Literal["open", "closed"] | None
 
 
 @market.command("import --rates rates.csv --auctions auctions.csv")
-async def import_files(bank: Bank, conn: Connection, rates: CsvFile = None, auctions: CsvFile = None) -> None:
-    """Import a Daily Treasury Bill Rates file and an auctions_query file, as the Treasury publishes them.
+async def import_files(
+    bank: Bank, conn: Connection, rates: CsvFile = None, auctions: CsvFile = None, quotes: CsvFile = None
+) -> None:
+    """Import a Daily Treasury Bill Rates file, an auctions_query file, as the Treasury publishes them, or quotes.
 
     Recorded data does not change: a contradicting row rejects the whole file.
 
     Running processes use it some seconds later; nothing has to be restarted.
     """
-    if rates is None and auctions is None:
-        raise CliError("There is nothing to import.", "Give --rates FILE or --auctions FILE.")
+    if rates is None and auctions is None and quotes is None:
+        raise CliError("There is nothing to import.", "Give --rates FILE, --auctions FILE or --quotes FILE.")
     added = 0
     async with _change(bank, conn):
         if auctions is not None:
@@ -57,20 +61,36 @@ async def import_files(bank: Bank, conn: Connection, rates: CsvFile = None, auct
             print_success(f"Auctions: {rows.added} new, {rows.known} known already.")
             added += rows.added
         if rates is not None:
-            # A sandbox may be ahead of the day on which its operator gets a file, or behind.
-            today = et_date(max(await bank.now(), wall_now()))
+            today = await latest_day(bank)
             days = await import_rates(conn, parse_daily_rates(read_text_file(rates)), today=today)
             print_success(f"Days of rates: {days.added} new, {days.known} known already.")
             added += days.added
+    if quotes is not None:
+        origin = Origin(kind="OPERATOR", name=bank.settings.operator)
+        if not await strike_prices(bank, parse_quotes(read_text_file(quotes)), origin):
+            raise CliError("The quotes make no new price.", "See `billfold market status` for the reason.")
+        print_success("The quotes are a new composite.")
+        added += 1
     if added:
         print_line(_REFRESH_NOTE)
 
 
+@market.command("fetch")
+async def fetch(bank: Bank) -> str:
+    """Fetch now from the sources in the settings, as the worker does on its schedule."""
+    added = await PriceFetch(price_sources_of(bank.settings)).fetch(bank, now=True)
+    return f"{added} new rows. {_REFRESH_NOTE}" if added else "Nothing new."
+
+
 @market.table("status", columns=("market data", "newest", "state"))
 async def status(bank: Bank) -> Iterable[Row]:
-    """Show how old the market data is, and whether bills trade on it."""
+    """Show how old the market data is, whether bills trade on it, and what each source brought or had refused."""
     states = market_data_states(bank.market, await bank.now())
-    return [(each.what, each.newest, each.problem or "in use") for each in states]
+    fetches = [
+        (row["source"], row["added_at"] or "nothing yet", f"{row['refused_at']}: {row['refusal']}")
+        for row in await list_fetches(bank)
+    ]
+    return [*((each.what, each.newest, each.problem or "in use") for each in states), *fetches]
 
 
 @calendar.command("override 2025-11-28 --closes 13:00 --reason 'Early close'")

@@ -22,8 +22,12 @@ from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, EventKind, JournalKind, PocketStatus, Rail, TransactionType
 from billfold.payments.wires.commands import (
+    RELEASED,
+    WAITING_FOR_FUNDS,
     CompleteWire,
+    HoldWire,
     RejectWire,
+    ReleaseWire,
     SendWire,
     SubmitWire,
     WireDirection,
@@ -47,7 +51,31 @@ def submit_wire(books: Books, cmd: SubmitWire, ctx: Context) -> Outcome:
     wire = recording.referenced_wire(book, cmd.wire_id).row
     if wire.status != WireStatus.PENDING:
         return _outcome(wire, wire.status)
-    return _set_status(book, ctx, wire, WireStatus.PROCESSING, kind=kinds.WIRE_OUT_PROCESSING, imad=cmd.imad)
+    kind = kinds.WIRE_OUT_PROCESSING
+    return _set_status(book, ctx, wire, WireStatus.PROCESSING, kind=kind, imad=cmd.imad, reason=None)
+
+
+@decides(HoldWire)
+def hold_wire(books: Books, cmd: HoldWire, ctx: Context) -> Outcome:
+    """Say why a due wire has not left. One that has left, or was released, is kept."""
+    book = book_of(books, cmd.customers[0])
+    wire = recording.referenced_wire(book, cmd.wire_id).row
+    if wire.status != WireStatus.PENDING or wire.reason is not None:
+        return _outcome(wire, wire.status)
+    kind = kinds.WIRE_OUT_QUEUED
+    return _set_status(book, ctx, wire, WireStatus.PENDING, kind=kind, reason=WAITING_FOR_FUNDS)
+
+
+@decides(ReleaseWire)
+def release_wire(books: Books, cmd: ReleaseWire, ctx: Context) -> Outcome:
+    """Let a waiting wire leave with the next file. Refuses: wire-not-waiting."""
+    book = book_of(books, cmd.customers[0])
+    wire = recording.referenced_wire(book, cmd.wire_id).row
+    if wire.status != WireStatus.PENDING or wire.reason != WAITING_FOR_FUNDS:
+        raise Refused("wire-not-waiting", f"The wire is {wire.status} and does not wait for funds of the bank.")
+    book.change(WireRow, wire.wire_id, reason=RELEASED, updated_at=ctx.now)
+    book.schedule(recording.WIRE_SEND, wire.wire_id, recording.send_time(ctx))
+    return _outcome(wire, wire.status) | {"reason": RELEASED}
 
 
 @decides(CompleteWire)
@@ -57,7 +85,7 @@ def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
     wire = recording.referenced_wire(book, cmd.wire_id).row
     if wire.status not in _UNDER_WAY:
         return _outcome(wire, wire.status)
-    omad = {} if cmd.omad is None else {"omad": cmd.omad}
+    omad: dict[str, Any] = {"reason": None} | ({} if cmd.omad is None else {"omad": cmd.omad})
     kind = kinds.WIRE_OUT_SUCCESS
     return _set_status(book, ctx, wire, WireStatus.COMPLETED, kind=kind, settled_at=ctx.now, **omad)
 
@@ -78,7 +106,6 @@ def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
     if taken:
         _refund_wire(book, ctx, wire, reason=reason)
     outcome = _set_status(book, ctx, wire, WireStatus.REJECTED, kind=kinds.WIRE_OUT_REJECTED, reason=reason)
-    outcome |= {"reason": reason}
     return outcome if taken else {**outcome, "no_pocket": True}
 
 
@@ -139,7 +166,7 @@ def _set_status(
     """Raise the event of a new status and record it; return the outcome."""
     recording.raise_wire_event(book, ctx, kind, wire_id=wire.wire_id, pocket_id=wire.pocket_id)
     book.change(WireRow, wire.wire_id, status=status, updated_at=ctx.now, **more)
-    return _outcome(wire, status)
+    return _outcome(wire, status) | {name: value for name, value in more.items() if name == "reason"}
 
 
 def _outcome(wire: WireRow, status: WireStatus) -> Outcome:
