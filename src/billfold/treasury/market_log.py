@@ -11,7 +11,7 @@ and sell at the new ones in another.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import date, datetime
 from itertools import groupby
@@ -242,5 +242,5 @@ async def check_market(conn: Connection, findings: Findings) -> None:
 
 def _key(table: str, key: str) -> dict[str, object]:
     named = zip(KEYS[table], key.split("/"), strict=True)
-    read = {"cusip": str, "struck_at": datetime.fromisoformat}
+    read: dict[str, Callable[[str], object]] = {"cusip": str, "struck_at": datetime.fromisoformat}
     return {name: read.get(name, date.fromisoformat)(text) for name, text in named}
