@@ -1,0 +1,275 @@
+"""The simulated custodian of a sandbox: answers instructions from its own books, which it keeps in a file.
+
+`custodian.sqlite` has `holding` (cusip, units), `cash` (cents), `instruction` (what it was told and what it did) and
+`plan` (how it treats the next instructions). It never looks into the bank's ledger.
+"""
+
+import sqlite3
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.ledger import scheduler
+from billfold.ledger.bank import Bank
+from billfold.ledger.types import ScheduledJob
+from billfold.payments.custody import messages
+from billfold.payments.custody.inbound import CustodianFiles
+from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
+from billfold.payments.files.store import read_content
+from billfold.platform.dates import et_date, et_instant
+from billfold.platform.ids import command_id
+
+CUSTODIAN_DAY: Final = "sandbox.custodian"
+"""The scheduled job in which the custodian settles what is due, and redeems what has matured."""
+FOLDER: Final = "custodian"
+_OPENS = time(9)
+_REFUSE_MARK = "REFUSE"
+"""A counterparty with this word in its name refuses bills."""
+_PAR_CENTS = 100_00
+_TABLES = """
+CREATE TABLE IF NOT EXISTS holding (cusip TEXT PRIMARY KEY, matures_on TEXT NOT NULL, units INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS cash (id INTEGER PRIMARY KEY CHECK (id = 1), cents INTEGER NOT NULL);
+INSERT OR IGNORE INTO cash VALUES (1, 0);
+CREATE TABLE IF NOT EXISTS instruction (
+  tx_id TEXT PRIMARY KEY, message TEXT NOT NULL, settles_on TEXT NOT NULL, status TEXT NOT NULL, plan TEXT NOT NULL,
+  settled_units INTEGER NOT NULL DEFAULT 0, settled_cents INTEGER NOT NULL DEFAULT 0, answers INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE IF NOT EXISTS plan (plan_id INTEGER PRIMARY KEY, plan TEXT NOT NULL);
+"""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How the custodian treats an instruction: rejects it, fails for days, settles a part first, or wrong money.
+
+    With `misses_maturity` it says nothing of the next bill that matures.
+    """
+
+    rejects: bool = False
+    fails_days: int = 0
+    settles_units_first: int = 0
+    money_off_cents: int = 0
+    denies_cancellation: bool = False
+    misses_maturity: bool = False
+
+
+class _Answer(NamedTuple):
+    message: messages.Message
+    number: str
+
+
+class SimulatedCustodian:
+    """The custodian of one process. Processes share its file, and take turns."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def _open(self) -> sqlite3.Connection:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        database = sqlite3.connect(self._folder / "custodian.sqlite", timeout=10)
+        database.executescript(_TABLES)
+        return database
+
+    def plan(self, plan: Plan) -> None:
+        """Treat the next instruction like this, after those planned before."""
+        with self._open() as database:
+            database.execute("INSERT INTO plan (plan) VALUES (?)", [msgspec.json.encode(plan).decode()])
+
+    def holdings(self) -> dict[str, int]:
+        """Return the units that the custodian holds for the bank, by CUSIP."""
+        with self._open() as database:
+            return dict(database.execute("SELECT cusip, units FROM holding WHERE units <> 0 ORDER BY cusip"))
+
+    async def receive(self, bank: Bank, cusip: str, units: int) -> None:
+        """Receive bills from another custodian, free of payment."""
+        with self._open() as database:
+            self._hold(database, bank, cusip, units)
+        await self._wake(bank, bank.market.bill(cusip).maturity)
+
+    async def receive_file(self, bank: Bank, file_id: UUID) -> None:
+        """Read a file of the bank: answer what is free of payment or cancelled at once, the rest on its day."""
+        answers: list[_Answer] = []
+        now = await bank.now()
+        for read in messages.read_messages(await read_content(bank, file_id)):
+            message = read.message
+            with self._open() as database:
+                if isinstance(message, messages.CancellationRequest):
+                    answers += self._cancel(database, message)
+                elif isinstance(message, messages.Instruction):
+                    answers += self._accept(database, bank, message, now)
+            if isinstance(message, messages.Instruction):
+                await self._wake(bank, message.settles_on)
+        await self._send(bank, answers, now)
+
+    async def run_day(self, bank: Bank, job: ScheduledJob) -> None:
+        """Settle what is due, and redeem what has matured: a scheduled job."""
+        today = et_date(job.at)
+        with self._open() as database:
+            rows = database.execute(
+                "SELECT message, plan FROM instruction WHERE status = 'MATCHED' AND settles_on <= ? ORDER BY tx_id",
+                [today.isoformat()],
+            ).fetchall()
+            answers = [each for row in rows for each in self._settle(database, bank, *map(str, row), today)]
+            is_open = database.execute("SELECT count(*) FROM instruction WHERE status = 'MATCHED'").fetchone()[0]
+            answers += self._redeem(database, bank, today)
+        for cusip in self.holdings():
+            await self._wake(
+                bank, bank.calendars.settlement_on_or_after(bank.market.bill(cusip).maturity), after=job.at
+            )
+        await self._send(bank, answers, job.at)
+        if is_open:
+            await self._wake(bank, bank.calendars.next_settlement_day(today), after=job.at)
+
+    def _accept(
+        self, database: sqlite3.Connection, bank: Bank, message: messages.Instruction, now: datetime
+    ) -> list[_Answer]:
+        if database.execute("SELECT 1 FROM instruction WHERE tx_id = ?", [message.tx_id]).fetchone():
+            return []
+        is_free = message.payment == "FREE"
+        plan = Plan(rejects=is_free and _REFUSE_MARK in (message.receiving or _NOBODY).name.upper())
+        if not is_free and (next_plan := self._next_plan(database, misses_maturity=False)):
+            plan = next_plan
+        text, plan_text = msgspec.json.encode(message).decode(), msgspec.json.encode(plan).decode()
+        status = "REJECTED" if plan.rejects else "MATCHED"
+        database.execute(
+            "INSERT INTO instruction (tx_id, message, settles_on, status, plan) VALUES (?, ?, ?, ?, ?)",
+            [message.tx_id, text, message.settles_on.isoformat(), status, plan_text],
+        )
+        if plan.rejects:
+            reason = "SAFE ACCOUNT_UNAVAILABLE" if is_free else "LACK"
+            return [self._status(database, message, rejected=reason)]
+        if is_free:
+            return self._settle(database, bank, text, plan_text, et_date(now))
+        return [self._status(database, message, matched="")]
+
+    def _settle(
+        self, database: sqlite3.Connection, bank: Bank, message_text: str, plan_text: str, today: date
+    ) -> list[_Answer]:
+        message = msgspec.json.decode(message_text, type=messages.Instruction)
+        plan = msgspec.json.decode(plan_text, type=Plan)
+        if today < message.settles_on + timedelta(days=plan.fails_days):
+            return [self._status(database, message, failing="LACK")]
+        done, paid = database.execute(
+            "SELECT settled_units, settled_cents FROM instruction WHERE tx_id = ?", [message.tx_id]
+        ).fetchone()
+        units, cents = message.units - done, (message.money or 0) - paid
+        if not done and 0 < plan.settles_units_first < units:
+            units = plan.settles_units_first
+            cents = (2 * (message.money or 0) * units + message.units) // (2 * message.units)
+        is_over = done + units == message.units
+        database.execute(
+            "UPDATE instruction SET settled_units = settled_units + ?, settled_cents = settled_cents + ?, status = ?"
+            " WHERE tx_id = ?",
+            [units, cents, "SETTLED" if is_over else "MATCHED", message.tx_id],
+        )
+        said = None if message.money is None else cents + plan.money_off_cents
+        sign = 1 if message.movement == "RECE" else -1
+        self._hold(database, bank, message.cusip, sign * units)
+        database.execute("UPDATE cash SET cents = cents - ?", [sign * (said or 0)])
+        confirmation = messages.Confirmation(
+            tx_id=message.tx_id,
+            movement=message.movement,
+            payment=message.payment,
+            settled_on=today,
+            cusip=message.cusip,
+            units=units,
+            account=message.account,
+            kind=message.kind,
+            money=said,
+            credit_or_debit=message.credit_or_debit,
+        )
+        return [_Answer(confirmation, self._number(database, message.tx_id))]
+
+    def _redeem(self, database: sqlite3.Connection, bank: Bank, today: date) -> list[_Answer]:
+        rows = database.execute(
+            "SELECT cusip, units FROM holding WHERE units > 0 AND matures_on <= ? ORDER BY cusip", [today.isoformat()]
+        ).fetchall()
+        answers = []
+        for cusip, units in rows:
+            if self._next_plan(database, misses_maturity=True):
+                continue
+            self._hold(database, bank, cusip, -units)
+            database.execute("UPDATE cash SET cents = cents + ?", [units * _PAR_CENTS])
+            paid = messages.Confirmation(
+                custodian_id=f"RED{cusip}{today:%Y%m%d}",
+                movement="DELI",
+                payment="APMT",
+                settled_on=today,
+                cusip=cusip,
+                units=units,
+                account=bank.settings.custody_account,
+                kind="CORP",
+                money=units * _PAR_CENTS,
+                credit_or_debit="CRDT",
+            )
+            answers.append(_Answer(paid, f"RED{cusip}{today:%Y%m%d}"))
+        return answers
+
+    def _cancel(self, database: sqlite3.Connection, message: messages.CancellationRequest) -> list[_Answer]:
+        status, plan = database.execute(
+            "SELECT status, plan FROM instruction WHERE tx_id = ?", [message.tx_id]
+        ).fetchone() or ("UNKNOWN", "{}")
+        denied = status != "MATCHED" or msgspec.json.decode(plan, type=Plan).denies_cancellation
+        if not denied:
+            database.execute("UPDATE instruction SET status = 'CANCELLED' WHERE tx_id = ?", [message.tx_id])
+        answer = messages.CancellationStatus(
+            tx_id=message.tx_id,
+            movement=message.movement,
+            payment=message.payment,
+            denied="DCAN" if denied else None,
+            cancelled=None if denied else "CANI",
+            account=message.account,
+        )
+        return [_Answer(answer, self._number(database, message.tx_id))]
+
+    def _status(self, database: sqlite3.Connection, message: messages.Instruction, **status: str) -> _Answer:
+        advice = messages.StatusAdvice(tx_id=message.tx_id, account=message.account, **status)
+        return _Answer(advice, self._number(database, message.tx_id))
+
+    def _number(self, database: sqlite3.Connection, tx_id: str) -> str:
+        """Return the number of the next answer to an instruction; an unknown one has a single answer."""
+        database.execute("UPDATE instruction SET answers = answers + 1 WHERE tx_id = ?", [tx_id])
+        row = database.execute("SELECT answers FROM instruction WHERE tx_id = ?", [tx_id]).fetchone()
+        return f"{tx_id[:31]}-{row[0] if row else 0:03}"
+
+    def _hold(self, database: sqlite3.Connection, bank: Bank, cusip: str, units: int) -> None:
+        matures_on = bank.calendars.settlement_on_or_after(bank.market.bill(cusip).maturity).isoformat()
+        database.execute(
+            "INSERT INTO holding VALUES (?, ?, ?) ON CONFLICT (cusip) DO UPDATE SET units = units + excluded.units",
+            [cusip, matures_on, units],
+        )
+
+    def _next_plan(self, database: sqlite3.Connection, *, misses_maturity: bool) -> Plan | None:
+        """Return the next plan of instructions, or of maturities, and forget it."""
+        for plan_id, text in database.execute("SELECT plan_id, plan FROM plan ORDER BY plan_id").fetchall():
+            plan = msgspec.json.decode(text, type=Plan)
+            if plan.misses_maturity == misses_maturity:
+                database.execute("DELETE FROM plan WHERE plan_id = ?", [plan_id])
+                return plan
+        return None
+
+    async def _wake(self, bank: Bank, day: date, after: datetime | None = None) -> None:
+        """Have the custodian work on a day, or now if it has begun."""
+        at = et_instant(day, _OPENS)
+        if after is None:
+            at = max(at, await bank.now())
+        elif at <= after:
+            return
+        job = ScheduledJob(CUSTODIAN_DAY, command_id(CUSTODIAN_DAY, et_date(at).isoformat()), None, at=at)
+        await scheduler.schedule(bank.pool, [job])
+
+    async def _send(self, bank: Bank, answers: list[_Answer], now: datetime) -> None:
+        """Put a file into the inbox and process it at once."""
+        if not answers:
+            return
+        ends = messages.MessageEnds(bank.settings.custodian_bic, bank.settings.bank_bic, now)
+        content = messages.write_messages(answers, ends)
+        exchange = bank.ports[RailExchanges].custody
+        assert isinstance(exchange, ExchangeFolders)
+        await exchange.network_side().transmit(f"custodian-{answers[0].number}.xml", content)
+        await CustodianFiles().process_all(bank)
+
+
+_NOBODY = messages.Party(name="")
