@@ -22,9 +22,10 @@ from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import CONNECT_SECONDS, Connection, Host, hosts_of
 from billfold.platform.database.replica import CAUGHT_UP_SECONDS, FLUSHED, IDENTITY, REPLAYED
 from billfold.platform.database.shortage import error_summary
-from billfold.platform.dates import format_eastern
+from billfold.platform.dates import et_date, format_eastern
 from billfold.platform.settings.settings import Settings
 from billfold.reports.proofs.roots.store import find_root, list_refusals
+from billfold.trading.settlement.store import OPEN_IN_SQL
 
 
 class HealthCheck(NamedTuple):
@@ -69,7 +70,7 @@ async def check_bank(conn: Connection, settings: Settings, market: Market | None
         "daily roots": _daily_roots,
         "wallets": _wallets,
         "chains": _chains,
-        **({"trading desk": _trading_desk} if settings.dealers else {}),
+        **({"trading desk": _trading_desk, "settlement": _settlement} if settings.dealers else {}),
     }
     checks = [await _run_check(what, look(conn)) for what, look in looks.items()]
     return [*checks, await _run_check("market data", _market_data(conn, settings, market))]
@@ -156,6 +157,22 @@ async def _trading_desk(conn: Connection) -> HealthCheck:
         return HealthCheck("trading desk", f"{unknown} orders whose dealer does not answer", step)
     step = "Resume it: `billfold desk resume`." if paused else ""
     return HealthCheck("trading desk", f"paused: {paused}" if paused else "running", step)
+
+
+_SETTLEMENT = f"""
+SELECT (SELECT count(*) FROM settlement_difference WHERE status = 'HELD'),
+       count(*) FILTER (WHERE status = 'REJECTED'), count(*) FILTER (WHERE settles_on < $1), min(settles_on)
+  FROM settlement_instruction WHERE {OPEN_IN_SQL} AND units <> settled_units
+"""
+
+
+async def _settlement(conn: Connection) -> HealthCheck:
+    """Check for confirmations and rejections that need a person, and for fails."""
+    held, rejected, fails, since = await conn.fetchrow(_SETTLEMENT, et_date(await _now(conn))) or (0, 0, 0, None)
+    if held or rejected:
+        found = f"{held} confirmations differ, {rejected} instructions are rejected"
+        return HealthCheck("settlement", found, "See them: `billfold settlement show`.")
+    return HealthCheck("settlement", f"{fails} fails since {since}" if fails else "nothing fails")
 
 
 async def _market_data(conn: Connection, settings: Settings, market: Market | None) -> HealthCheck:

@@ -15,6 +15,7 @@ from billfold.platform.database.connection import Connection
 from billfold.platform.dates import ET, et_instant
 from billfold.platform.telemetry import metrics
 from billfold.platform.telemetry.tracing import start_tracing, tracing
+from billfold.trading.settlement.store import OPEN_IN_SQL
 from billfold.trading.store import LIVE_IN_SQL
 from billfold.trading.types import OrderStatus
 
@@ -154,6 +155,25 @@ GAUGES = (
                 ON o.status = s.status
                AND (o.status IN {LIVE_IN_SQL} OR o.decided_at > $1::timestamptz - interval '1 day')
              GROUP BY s.status""",
+    ),
+    DatabaseGauge(
+        "billfold_settlement_instructions",
+        "Instructions to the custodian that are not settled, by status.",
+        ("status",),
+        f"SELECT status, count(*)::float8 FROM settlement_instruction WHERE {OPEN_IN_SQL} GROUP BY status",
+    ),
+    DatabaseGauge(
+        "billfold_settlement_fail_age_days",
+        "Days since the oldest instruction that is not settled was due.",
+        (),
+        f"""SELECT greatest(0, ($1::timestamptz AT TIME ZONE 'America/New_York')::date - min(settles_on))::float8
+              FROM settlement_instruction WHERE {OPEN_IN_SQL} AND units <> settled_units HAVING count(*) > 0""",
+    ),
+    DatabaseGauge(
+        "billfold_settlement_differences",
+        "Confirmations of the custodian that wait for two people.",
+        (),
+        "SELECT count(*)::float8 FROM settlement_difference WHERE status = 'HELD'",
     ),
     DatabaseGauge(
         "billfold_desk_paused",

@@ -57,6 +57,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "wires": "billfold.payments.wires.cli",
         "files": "billfold.payments.files.cli",
         "desk": "billfold.trading.cli",
+        "settlement": "billfold.trading.settlement.cli",
         "card-settlement": "billfold.payments.cards.settlement.cli",
         "cash-back": "billfold.payments.cards.cash_back.cli",
         "suspense": "billfold.payments.suspense.cli",
