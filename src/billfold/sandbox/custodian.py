@@ -39,6 +39,7 @@ CREATE TABLE IF NOT EXISTS instruction (
 );
 CREATE TABLE IF NOT EXISTS plan (plan_id INTEGER PRIMARY KEY, plan TEXT NOT NULL);
 """
+_NEW_INSTRUCTION = "INSERT INTO instruction (tx_id, message, settles_on, status, plan) VALUES (?, ?, ?, ?, ?)"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,10 +83,12 @@ class SimulatedCustodian:
         with self._open() as database:
             return dict(database.execute("SELECT cusip, units FROM holding WHERE units <> 0 ORDER BY cusip"))
 
-    async def receive(self, bank: Bank, cusip: str, units: int) -> None:
-        """Receive bills from another custodian, free of payment."""
+    async def receive(self, bank: Bank, transfer_id: UUID, cusip: str, units: int) -> None:
+        """Receive bills from another custodian, free of payment, once."""
         with self._open() as database:
-            self._hold(database, bank, cusip, units)
+            receipt = [transfer_id.hex, "{}", "", "SETTLED", "{}"]
+            if database.execute(f"{_NEW_INSTRUCTION} ON CONFLICT DO NOTHING", receipt).rowcount:
+                self._hold(database, bank, cusip, units)
         await self._wake(bank, bank.market.bill(cusip).maturity)
 
     async def receive_file(self, bank: Bank, file_id: UUID) -> None:
@@ -134,11 +137,11 @@ class SimulatedCustodian:
         text, plan_text = msgspec.json.encode(message).decode(), msgspec.json.encode(plan).decode()
         status = "REJECTED" if plan.rejects else "MATCHED"
         database.execute(
-            "INSERT INTO instruction (tx_id, message, settles_on, status, plan) VALUES (?, ?, ?, ?, ?)",
+            _NEW_INSTRUCTION,
             [message.tx_id, text, message.settles_on.isoformat(), status, plan_text],
         )
         if plan.rejects:
-            reason = "SAFE ACCOUNT_UNAVAILABLE" if is_free else "LACK"
+            reason = "SAFE Unknown account" if is_free else "DMON Another amount"
             return [self._status(database, message, rejected=reason)]
         if is_free:
             return self._settle(database, bank, text, plan_text, et_date(now))
@@ -218,7 +221,7 @@ class SimulatedCustodian:
             tx_id=message.tx_id,
             movement=message.movement,
             payment=message.payment,
-            denied="DCAN" if denied else None,
+            denied="DSET" if denied else None,
             cancelled=None if denied else "CANI",
             account=message.account,
         )

@@ -98,7 +98,7 @@ async def test_a_trade_that_fails_three_days_settles_in_two_parts(bank, settleme
 async def test_a_rejected_instruction_is_sent_again_by_a_person(bank, settlement):
     await settlement.trade(Plan(rejects=True))
     row = await settlement.one()
-    assert (row.status, row.status_reason) == ("REJECTED", "LACK")
+    assert (row.status, row.status_reason) == ("REJECTED", "DMON Another amount")
     await settlement.until(4)
     await send_again(bank, row.instruction_id, reason="account agreed", by=OLGA)
     await settlement.until(5)

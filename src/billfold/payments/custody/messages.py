@@ -301,9 +301,11 @@ class MessageEnds(NamedTuple):
 def write_messages(messages: Sequence[tuple[Message, str]], ends: MessageEnds) -> bytes:
     """Return a file of messages with their numbers."""
     root = etree.Element("Messages")
+    root.text = "\n"
     for message, number in messages:
         name = str(type(message).__struct_config__.tag)
         each = etree.SubElement(root, "Message")
+        each.tail = "\n"  # one message per line, so that a line identifies a message
         head = _in_namespace(each, _HEADER, "AppHdr")
         for path, text in (
             ("Fr/FIId/FinInstnId/BICFI", ends.sender),

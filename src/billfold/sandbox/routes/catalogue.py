@@ -20,6 +20,7 @@ _AREAS = {
     "clock/": "clock",
     "counterparty-verification/": "counterparties",
     "crypto/": "crypto",
+    "custodian/": "custody",
     "customers/": "customers",
     "fund/": "payments",
     "generate-card/": "cards",
