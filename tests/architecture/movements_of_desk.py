@@ -138,7 +138,7 @@ def _play_closes(new_stage):
     while day < matured:
         desk.close(day)
         day = stage.bank.books[desk.house].business_date
-    with stage.row("Inventory redeemed at maturity"):
+    with stage.row("Maturities of a bank with dealers"):
         desk.close(day, SettlementBlock(day, BILL, 100_000_000, side="MATURITY", units=1, customers_cents=100_00))
     with stage.row("Redemption confirmed"):
         paid = redemption_id_of(BILL)
