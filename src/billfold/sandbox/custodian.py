@@ -43,7 +43,7 @@ _NEW_INSTRUCTION = "INSERT INTO instruction (tx_id, message, settles_on, status,
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the custodian treats an instruction: rejects it, fails for days, settles a part first, or wrong money.
+    """The treatment of an instruction: rejected, failing for days, a part of it first, or wrong money.
 
     With `misses_maturity` it says nothing of the next bill that matures.
     """

@@ -57,7 +57,7 @@ public class ProwideCustodian {
         advice.setTxId(new TransactionIdentifications30().setAcctOwnrTxId(
             new References44Choice().setSctiesSttlmTxId(it.getSctiesSttlmTxId())));
         advice.setPrcgSts(new ProcessingStatus54Choice().setDnd(new DeniedStatus15Choice().addRsn(
-            new DeniedReason10().setCd(new DeniedReason15Choice().setCd(DeniedReason9Code.DSET)))));
+            new DeniedReason10().setCd(new DeniedReason15Choice().setCd(DeniedReason6Code.DSET)))));
         print(new MxSese02700106().setSctiesTxCxlReqStsAdvc(advice));
     }
 

@@ -95,7 +95,7 @@ class StatusAdvice(msgspec.Struct, frozen=True, kw_only=True, tag="sese.024.001.
 
 
 class Confirmation(msgspec.Struct, frozen=True, kw_only=True, tag="sese.025.001.11"):
-    """What has settled. A redemption has no `tx_id`, and the kind CORP or REDM."""
+    """A settlement as it happened. A redemption has no `tx_id`, and the kind CORP or REDM."""
 
     tx_id: str | None = None
     custodian_id: str | None = None

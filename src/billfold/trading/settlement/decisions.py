@@ -36,7 +36,7 @@ class DueInstruction(NamedTuple):
 
 
 class SettlementOverview(NamedTuple):
-    """What is not settled, the fails first, what differs, and what was settled or cancelled last."""
+    """Open instructions, the fails first, differences, and the instructions that were settled or cancelled last."""
 
     today: date
     open: list[DueInstruction]
@@ -45,17 +45,17 @@ class SettlementOverview(NamedTuple):
 
     @property
     def fails(self) -> list[DueInstruction]:
-        """What was due on an earlier day."""
+        """Those that were due on an earlier day."""
         return [each for each in self.open if each.is_fail]
 
     @property
     def due(self) -> list[DueInstruction]:
-        """What is due today."""
+        """Those that are due today."""
         return [each for each in self.open if each.row.settles_on == self.today]
 
     @property
     def coming(self) -> list[DueInstruction]:
-        """What is due on a later day."""
+        """Those that are due on a later day."""
         return [each for each in self.open if each.row.settles_on > self.today]
 
 

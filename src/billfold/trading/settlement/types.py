@@ -92,7 +92,7 @@ def redemption_id_of(cusip: str) -> UUID:
 
 
 class DifferenceStatus(StrEnum):
-    """What two people decided about a confirmation that differs."""
+    """The decision of two people about a confirmation that differs."""
 
     HELD = "HELD"
     ACCEPTED = "ACCEPTED"
