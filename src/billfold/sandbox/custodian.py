@@ -1,13 +1,14 @@
 """The simulated custodian of a sandbox: answers instructions from its own books, which it keeps in a file.
 
-`custodian.sqlite` has `holding` (cusip, units), `cash` (cents), `instruction` (what it was told and what it did) and
-`plan` (how it treats the next instructions). It never looks into the bank's ledger.
+`custodian.sqlite` has `holding` (cusip, units), `cash` (what it received for the bank and paid), `instruction` (what it
+was told and what it did) and `plan` (how it treats the next instructions). It never looks into the bank's ledger.
 """
 
 import sqlite3
 from datetime import date, datetime, time, timedelta
+from hashlib import blake2b
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
 import msgspec
@@ -31,14 +32,14 @@ _REFUSE_MARK = "REFUSE"
 _PAR_CENTS = 100_00
 _TABLES = """
 CREATE TABLE IF NOT EXISTS holding (cusip TEXT PRIMARY KEY, matures_on TEXT NOT NULL, units INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS cash (id INTEGER PRIMARY KEY CHECK (id = 1), cents INTEGER NOT NULL);
-INSERT OR IGNORE INTO cash VALUES (1, 0);
+CREATE TABLE IF NOT EXISTS cash (day TEXT NOT NULL, reference TEXT NOT NULL, cents INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS instruction (
   tx_id TEXT PRIMARY KEY, message TEXT NOT NULL, settles_on TEXT NOT NULL, status TEXT NOT NULL, plan TEXT NOT NULL,
-  settled_units INTEGER NOT NULL DEFAULT 0, settled_cents INTEGER NOT NULL DEFAULT 0, answers INTEGER NOT NULL DEFAULT 0
+  settled_units INTEGER NOT NULL DEFAULT 0, settled_cents INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE IF NOT EXISTS plan (plan_id INTEGER PRIMARY KEY, plan TEXT NOT NULL);
 """
+_PAID = "INSERT INTO cash VALUES (?, ?, ?)"
 _NEW_INSTRUCTION = "INSERT INTO instruction (tx_id, message, settles_on, status, plan) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -54,11 +55,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     money_off_cents: int = 0
     denies_cancellation: bool = False
     misses_maturity: bool = False
-
-
-class _Answer(NamedTuple):
-    message: messages.Message
-    number: str
 
 
 class SimulatedCustodian:
@@ -93,13 +89,13 @@ class SimulatedCustodian:
 
     async def receive_file(self, bank: Bank, file_id: UUID) -> None:
         """Read a file of the bank: answer what is free of payment or cancelled at once, the rest on its day."""
-        answers: list[_Answer] = []
+        answers: list[messages.Message] = []
         now = await bank.now()
         for read in messages.read_messages(await read_content(bank, file_id)):
             message = read.message
             with self._open() as database:
                 if isinstance(message, messages.CancellationRequest):
-                    answers += self._cancel(database, message)
+                    answers.append(self._cancel(database, message))
                 elif isinstance(message, messages.Instruction):
                     answers += self._accept(database, bank, message, now)
             if isinstance(message, messages.Instruction):
@@ -127,7 +123,7 @@ class SimulatedCustodian:
 
     def _accept(
         self, database: sqlite3.Connection, bank: Bank, message: messages.Instruction, now: datetime
-    ) -> list[_Answer]:
+    ) -> list[messages.Message]:
         if database.execute("SELECT 1 FROM instruction WHERE tx_id = ?", [message.tx_id]).fetchone():
             return []
         is_free = message.payment == "FREE"
@@ -142,18 +138,18 @@ class SimulatedCustodian:
         )
         if plan.rejects:
             reason = "SAFE Unknown account" if is_free else "DMON Another amount"
-            return [self._status(database, message, rejected=reason)]
+            return [_status(message, rejected=reason)]
         if is_free:
             return self._settle(database, bank, text, plan_text, et_date(now))
-        return [self._status(database, message, matched="")]
+        return [_status(message, matched="")]
 
     def _settle(
         self, database: sqlite3.Connection, bank: Bank, message_text: str, plan_text: str, today: date
-    ) -> list[_Answer]:
+    ) -> list[messages.Message]:
         message = msgspec.json.decode(message_text, type=messages.Instruction)
         plan = msgspec.json.decode(plan_text, type=Plan)
         if today < message.settles_on + timedelta(days=plan.fails_days):
-            return [self._status(database, message, failing="LACK")]
+            return [_status(message, failing="LACK")]
         done, paid = database.execute(
             "SELECT settled_units, settled_cents FROM instruction WHERE tx_id = ?", [message.tx_id]
         ).fetchone()
@@ -170,9 +166,10 @@ class SimulatedCustodian:
         said = None if message.money is None else cents + plan.money_off_cents
         sign = 1 if message.movement == "RECE" else -1
         self._hold(database, bank, message.cusip, sign * units)
-        database.execute("UPDATE cash SET cents = cents - ?", [sign * (said or 0)])
+        database.execute(_PAID, [today.isoformat(), message.tx_id, -sign * (said or 0)])
         confirmation = messages.Confirmation(
             tx_id=message.tx_id,
+            custodian_id=f"{message.tx_id[:30]}-{done}"[:35],
             movement=message.movement,
             payment=message.payment,
             settled_on=today,
@@ -183,9 +180,9 @@ class SimulatedCustodian:
             money=said,
             credit_or_debit=message.credit_or_debit,
         )
-        return [_Answer(confirmation, self._number(database, message.tx_id))]
+        return [confirmation]
 
-    def _redeem(self, database: sqlite3.Connection, bank: Bank, today: date) -> list[_Answer]:
+    def _redeem(self, database: sqlite3.Connection, bank: Bank, today: date) -> list[messages.Message]:
         rows = database.execute(
             "SELECT cusip, units FROM holding WHERE units > 0 AND matures_on <= ? ORDER BY cusip", [today.isoformat()]
         ).fetchall()
@@ -194,7 +191,7 @@ class SimulatedCustodian:
             if self._next_plan(database, misses_maturity=True):
                 continue
             self._hold(database, bank, cusip, -units)
-            database.execute("UPDATE cash SET cents = cents + ?", [units * _PAR_CENTS])
+            database.execute(_PAID, [today.isoformat(), cusip, units * _PAR_CENTS])
             paid = messages.Confirmation(
                 custodian_id=f"RED{cusip}{today:%Y%m%d}",
                 movement="DELI",
@@ -207,17 +204,17 @@ class SimulatedCustodian:
                 money=units * _PAR_CENTS,
                 credit_or_debit="CRDT",
             )
-            answers.append(_Answer(paid, f"RED{cusip}{today:%Y%m%d}"))
+            answers.append(paid)
         return answers
 
-    def _cancel(self, database: sqlite3.Connection, message: messages.CancellationRequest) -> list[_Answer]:
+    def _cancel(self, database: sqlite3.Connection, message: messages.CancellationRequest) -> messages.Message:
         status, plan = database.execute(
             "SELECT status, plan FROM instruction WHERE tx_id = ?", [message.tx_id]
         ).fetchone() or ("UNKNOWN", "{}")
         denied = status != "MATCHED" or msgspec.json.decode(plan, type=Plan).denies_cancellation
         if not denied:
             database.execute("UPDATE instruction SET status = 'CANCELLED' WHERE tx_id = ?", [message.tx_id])
-        answer = messages.CancellationStatus(
+        return messages.CancellationStatus(
             tx_id=message.tx_id,
             movement=message.movement,
             payment=message.payment,
@@ -225,17 +222,6 @@ class SimulatedCustodian:
             cancelled=None if denied else "CANI",
             account=message.account,
         )
-        return [_Answer(answer, self._number(database, message.tx_id))]
-
-    def _status(self, database: sqlite3.Connection, message: messages.Instruction, **status: str) -> _Answer:
-        advice = messages.StatusAdvice(tx_id=message.tx_id, account=message.account, **status)
-        return _Answer(advice, self._number(database, message.tx_id))
-
-    def _number(self, database: sqlite3.Connection, tx_id: str) -> str:
-        """Return the number of the next answer to an instruction; an unknown one has a single answer."""
-        database.execute("UPDATE instruction SET answers = answers + 1 WHERE tx_id = ?", [tx_id])
-        row = database.execute("SELECT answers FROM instruction WHERE tx_id = ?", [tx_id]).fetchone()
-        return f"{tx_id[:31]}-{row[0] if row else 0:03}"
 
     def _hold(self, database: sqlite3.Connection, bank: Bank, cusip: str, units: int) -> None:
         matures_on = bank.calendars.settlement_on_or_after(bank.market.bill(cusip).maturity).isoformat()
@@ -263,7 +249,7 @@ class SimulatedCustodian:
         job = ScheduledJob(CUSTODIAN_DAY, command_id(CUSTODIAN_DAY, et_date(at).isoformat()), None, at=at)
         await scheduler.schedule(bank.pool, [job])
 
-    async def _send(self, bank: Bank, answers: list[_Answer], now: datetime) -> None:
+    async def _send(self, bank: Bank, answers: list[messages.Message], now: datetime) -> None:
         """Put a file into the inbox and process it at once."""
         if not answers:
             return
@@ -271,8 +257,12 @@ class SimulatedCustodian:
         content = messages.write_messages(answers, ends)
         exchange = bank.ports[RailExchanges].custody
         assert isinstance(exchange, ExchangeFolders)
-        await exchange.network_side().transmit(f"custodian-{answers[0].number}.xml", content)
+        await exchange.network_side().transmit(f"custodian-{blake2b(content, digest_size=16).hexdigest()}.xml", content)
         await CustodianFiles().process_all(bank)
+
+
+def _status(message: messages.Instruction, **status: str) -> messages.Message:
+    return messages.StatusAdvice(tx_id=message.tx_id, account=message.account, **status)
 
 
 _NOBODY = messages.Party(name="")

@@ -1,7 +1,7 @@
 """Files of the custodian: what does not fit is refused or waits for a person, and the next message goes on."""
 
 import json
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
@@ -47,8 +47,8 @@ class Custodian:
     async def send(self, *several, name=None):
         """Send messages in a file; return its state and the outcomes, of stuck ones the errors."""
         self.count += 1
-        numbered = [(each, f"M{self.count}-{nth}") for nth, each in enumerate(several)]
-        return await self.send_file(messages.write_messages(numbered, ENDS), name=name)
+        ends = ENDS._replace(at=ENDS.at + timedelta(minutes=self.count))
+        return await self.send_file(messages.write_messages(several, ends), name=name)
 
     async def send_file(self, content, *, name=None):
         name = name or f"c-{self.count}.xml"
@@ -84,18 +84,16 @@ async def custodian(bank, new_holder):
 
 async def test_a_confirmation_is_booked_once_however_often_it_comes(bank, custodian):
     right = await custodian.trade()
-    assert await custodian.send(right, name="a.xml") == ("PROCESSED", ["SETTLED"])
-    exchange = bank.ports[RailExchanges].custody
-    custodian.count -= 1
-    content = messages.write_messages([(right, "M1-0")], ENDS)
-    await exchange.network_side().transmit("again.xml", content)
-    await CustodianFiles().process_all(bank)
-    assert len(await list_files(bank.pool, rail="CUSTODY", direction="IN")) == 1
-    custodian.count += 1
-    state, [outcome] = await custodian.send(right)
+    assert await custodian.send(right) == ("PROCESSED", ["SETTLED"])
+    assert await custodian.send(right) == ("PROCESSED", ["SETTLED"])
+    assert not await list_held(bank.pool, custodian.desk.bank_id)
+    content = messages.write_messages([right], ENDS)
+    for name in ("a.xml", "b.xml"):
+        await custodian.send_file(content, name=name)
+    assert len(await list_files(bank.pool, rail="CUSTODY", direction="IN")) == 3
+    state, [outcome] = await custodian.send(replace(right, custodian_id="again"))
     assert state == "PROCESSED"
     assert outcome.startswith("HELD: The instruction is SETTLED")
-    assert len(await list_held(bank.pool, custodian.desk.bank_id)) == 1
     await expect_clean(bank)
 
 

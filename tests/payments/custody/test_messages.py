@@ -47,13 +47,13 @@ ALL = (
 
 
 def written(*several):
-    return messages.write_messages([(each, f"N{nth}") for nth, each in enumerate(several)], ENDS)
+    return messages.write_messages(several, ENDS)
 
 
 def test_every_message_is_read_as_it_was_written():
     read = messages.read_messages(written(*ALL))
     assert [each.message for each in read] == list(ALL)
-    assert [each.number for each in read] == [f"N{nth}" for nth in range(len(ALL))]
+    assert [each.number for each in read] == [each.digest.hex() for each in read]
     assert [each.line for each in read] == list(range(3, len(ALL) + 3))
 
 

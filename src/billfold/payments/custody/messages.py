@@ -5,7 +5,7 @@ are not in a layout are not read.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from hashlib import blake2b
 from types import MappingProxyType
@@ -42,18 +42,23 @@ FEDWIRE_SECURITIES: Final = "FRNYUS33"
 """The place of settlement of Treasury bills: the Fedwire Securities Service."""
 
 
-class Instruction(msgspec.Struct, frozen=True, kw_only=True, tag="sese.023.001.11"):
-    """A settlement instruction: deliver (DELI) or receive (RECE), against payment (APMT) or free (FREE)."""
+class CancellationRequest(msgspec.Struct, frozen=True, kw_only=True, tag="sese.020.001.07"):
+    """A request to cancel an instruction: deliver (DELI) or receive (RECE), against payment (APMT) or free (FREE)."""
 
     tx_id: str
     movement: str
     payment: str
+    account: str
+
+
+class Instruction(CancellationRequest, frozen=True, kw_only=True, tag="sese.023.001.11"):
+    """A settlement instruction."""
+
     trade_id: str | None = None
     traded_on: date | None = None
     settles_on: date
     cusip: str
     units: int
-    account: str
     kind: str
     delivering: "Party | None" = None
     receiving: "Party | None" = None
@@ -67,15 +72,6 @@ class Party(msgspec.Struct, frozen=True, kw_only=True):
     depository: str = FEDWIRE_SECURITIES
     name: str
     account: str | None = None
-
-
-class CancellationRequest(msgspec.Struct, frozen=True, kw_only=True, tag="sese.020.001.07"):
-    """A request to cancel an instruction."""
-
-    tx_id: str
-    movement: str
-    payment: str
-    account: str
 
 
 class StatusAdvice(msgspec.Struct, frozen=True, kw_only=True, tag="sese.024.001.12"):
@@ -182,6 +178,13 @@ _PARTY = _rows(
     ("Dpstry/Id/AnyBIC", "depository", TEXT),
     ("Pty1/Id/NmAndAdr/Nm", "name", TEXT),
     ("Pty1/SfkpgAcct/Id", "account", TEXT),
+)
+_HEADER_ROWS = _rows(
+    ("Fr/FIId/FinInstnId/BICFI", "sender", TEXT),
+    ("To/FIId/FinInstnId/BICFI", "receiver", TEXT),
+    ("BizMsgIdr", "number", TEXT),
+    ("MsgDefIdr", "name", TEXT),
+    ("CreDt", "at", INSTANT),
 )
 _OURS = "AcctOwnrTxId/SctiesSttlmTxId"
 _TRANSACTION = (("TxId", "tx_id"), ("SctiesMvmntTp", "movement"), ("Pmt", "payment"))
@@ -291,33 +294,26 @@ class ReadMessage(NamedTuple):
 
 
 class MessageEnds(NamedTuple):
-    """The two ends of a message, by BIC, and the instant at which it was made."""
+    """The two ends of a message, by BIC, the instant at which it was made, and its number and name."""
 
     sender: str
     receiver: str
     at: datetime
+    number: str = ""
+    name: str = ""
 
 
-def write_messages(messages: Sequence[tuple[Message, str]], ends: MessageEnds) -> bytes:
-    """Return a file of messages with their numbers."""
+def write_messages(messages: Iterable[Message], ends: MessageEnds) -> bytes:
+    """Return a file of messages, each with its business application header. Their numbers derive from their content."""
     root = etree.Element("Messages")
     root.text = "\n"
-    for message, number in messages:
-        name = str(type(message).__struct_config__.tag)
+    for message in messages:
+        name, layout = str(type(message).__struct_config__.tag), LAYOUTS[type(message)]
         each = etree.SubElement(root, "Message")
         each.tail = "\n"  # one message per line, so that a line identifies a message
-        head = _in_namespace(each, _HEADER, "AppHdr")
-        for path, text in (
-            ("Fr/FIId/FinInstnId/BICFI", ends.sender),
-            ("To/FIId/FinInstnId/BICFI", ends.receiver),
-            ("BizMsgIdr", number),
-            ("MsgDefIdr", name),
-            ("CreDt", ends.at.isoformat()),
-        ):
-            write_rows(head, [ElementMapping(path, None, constant(text))], None)
-        layout = LAYOUTS[type(message)]
-        document = _in_namespace(each, name, "Document")
+        head, document = _in_namespace(each, _HEADER, "AppHdr"), _in_namespace(each, name, "Document")
         write_rows(etree.SubElement(document, f"{{{_ISO}{name}}}{layout.element}"), layout.rows, message)
+        write_rows(head, _HEADER_ROWS, ends._replace(number=_digest(document).hex(), name=name))
     return etree.tostring(root, xml_declaration=True, encoding="UTF-8")
 
 
@@ -339,7 +335,7 @@ def _read_documents(root: Element) -> Iterator[ReadMessage]:
         if etree.QName(element).localname == "AppHdr":
             number = (element.findtext("{*}BizMsgIdr") or "").strip()
             continue
-        digest = blake2b(etree.tostring(element, method="c14n"), digest_size=16).digest()
+        digest = _digest(element)
         name = (etree.QName(element).namespace or "").removeprefix(_ISO)
         message, mistakes = _read_message(element, name)
         yield ReadMessage(element.sourceline or 0, name, number or digest.hex(), digest, message, tuple(mistakes))
@@ -362,6 +358,10 @@ def _read_message(document: Element, name: str) -> tuple[Message | None, list[Fe
         except msgspec.ValidationError as error:
             mistakes = [mistake_at(body, str(error))]
     return None, mistakes
+
+
+def _digest(document: Element) -> bytes:
+    return blake2b(etree.tostring(document, method="c14n"), digest_size=16).digest()
 
 
 def _in_namespace(parent: Element, name: str, element: str) -> Element:

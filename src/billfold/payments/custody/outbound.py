@@ -101,7 +101,7 @@ class InstructionSender:
         file_id = derive(bank.seed, command_id(f"custody:{name}", tx_id), 0)
         now, key = await bank.now(), await bank_key(bank)
         ends = messages.MessageEnds(bank.settings.bank_bic, bank.settings.custodian_bic, now)
-        content = messages.write_messages([(message, file_id.hex)], ends)
+        content = messages.write_messages([message], ends)
         sealed = await asyncio.to_thread(seal_content, key, file_id, content)
         file = await store.save_outbound(bank.pool, file_id, RAIL, name=f"{name}-{tx_id}.xml", content=sealed, now=now)
         if file.done_at is not None:
