@@ -6,6 +6,7 @@ from uuid import UUID
 from tests.architecture.stage import LATER
 
 from billfold.payments.clearing.rules import CloseBankDay, SettlementBlock
+from billfold.platform.dates import et_instant
 from billfold.platform.money import cents_for
 from billfold.trading.commands import (
     AmendExecution,
@@ -116,11 +117,16 @@ def _play_closes(new_stage):
         block = SettlementBlock(friday, BILL, 99_754_125, side=side, units=2506, customers_cents=cents)
         with stage.row(title):
             desk.close(thursday, block)
+    _play_settlement(new_stage, thursday, matured)
+
+
+def _play_settlement(new_stage, thursday, matured):
     stage = new_stage(dealers=("citadel",))
     desk = Desk(stage, 2506)
     for step in (desk.place, desk.send, desk.fill):
         step()
     desk.close(thursday)
+    stage.bank.now = et_instant(matured, 18)
     with stage.row("Instruction to the custodian changed"):
         desk.report(InstructionStatus.SENT)
     with stage.row("Trade settled with a dealer"):

@@ -26,7 +26,7 @@ from billfold.platform.ids import command_id
 CUSTODIAN_DAY: Final = "sandbox.custodian"
 """The scheduled job in which the custodian settles what is due, and redeems what has matured."""
 FOLDER: Final = "custodian"
-_OPENS = time(9)
+_OPENS = time(10)
 _REFUSE_MARK = "REFUSE"
 """A counterparty with this word in its name refuses bills."""
 _PAR_CENTS = 100_00
@@ -94,10 +94,10 @@ class SimulatedCustodian:
         for read in messages.read_messages(await read_content(bank, file_id)):
             message = read.message
             with self._open() as database:
-                if isinstance(message, messages.CancellationRequest):
-                    answers.append(self._cancel(database, message))
-                elif isinstance(message, messages.Instruction):
+                if isinstance(message, messages.Instruction):
                     answers += self._accept(database, bank, message, now)
+                elif isinstance(message, messages.CancellationRequest):
+                    answers.append(self._cancel(database, message))
             if isinstance(message, messages.Instruction):
                 await self._wake(bank, message.settles_on)
         await self._send(bank, answers, now)

@@ -74,7 +74,6 @@ _EXPIRIES = types.EXPIRE_AUTHORIZATION_REQUEST, types.EXPIRE_TRANSFER_REQUEST
 def job_runners(simulation: Simulation | None) -> JobRunners:
     """Return the function of every kind of job, the same in every process."""
     wires = simulation.wires.sender if simulation else FedwireSender()
-    custody = InstructionSender(simulation.custodian.receive_file if simulation else None)
     return MappingProxyType(
         {
             WIRE_SEND: wires.run,
@@ -108,12 +107,15 @@ def job_runners(simulation: Simulation | None) -> JobRunners:
             LATE_JOB: card_worker.reverse_late,
             POCKET_CLOSED_JOB: card_worker.close_cards,
             FINISHED_JOB: run_finished_job,
-            DELIVERY: custody.deliver,
-            SEND_JOB: custody.send,
-            CANCEL_JOB: custody.cancel,
+            **_custody_jobs(simulation),
             **(simulation.job_runners() if simulation else {}),
         }
     )
+
+
+def _custody_jobs(simulation: Simulation | None) -> JobRunners:
+    custody = InstructionSender(simulation.custodian.receive_file if simulation else None)
+    return {DELIVERY: custody.deliver, SEND_JOB: custody.send, CANCEL_JOB: custody.cancel}
 
 
 def _file_jobs() -> JobRunners:

@@ -153,10 +153,7 @@ class Settings(TradingDeskSettings):
     )
     tax_email: str | None = setting(kinds.text("an address", max_length=50), "The e-mail of that contact.", None)
     custodian: str | None = setting(
-        kinds.CUSTODIAN,
-        "How messages to and from the custodian are carried: in files of the rails, or by an adapter. If unset, a"
-        " sandbox simulates one.",
-        None,
+        kinds.CUSTODIAN, "The carrier of the custodian's messages. If unset, a sandbox simulates a custodian.", None
     )
     custodian_bic: str = setting(kinds.BIC, "The custodian's BIC, in messages to it.", "CUSTUS33")
     custody_account: str = setting(
