@@ -89,6 +89,8 @@ class SimulatedCustodian:
 
     async def receive_file(self, bank: Bank, file_id: UUID) -> None:
         """Read a file of the bank: answer what is free of payment or cancelled at once, the rest on its day."""
+        if bank.settings.custodian is not None:  # somebody else answers
+            return
         answers: list[messages.Message] = []
         now = await bank.now()
         for read in messages.read_messages(await read_content(bank, file_id)):

@@ -64,16 +64,21 @@ class CustodianFiles(InboundFiles):
         for each in read:
             try:
                 outcome = await _book(bank, each)
-            except Refused as refused:
-                outcome = f"REFUSED: {refused.detail}"
             except Exception as error:  # one odd message must not block others
                 if is_shortage(error):
                     raise
+                if isinstance(error, Refused) and not each.carries_money:
+                    items.append(_item(each, f"REFUSED: {error.detail}"))
+                    continue
                 detail = error.detail if isinstance(error, BillfoldError) else error_summary(error)
                 stuck.append(StuckLine(each.line, each.number, f"{each.name}: {detail}"))
                 continue
-            items.append({"line": each.line, "message": each.name, "number": each.number, "outcome": outcome})
+            items.append(_item(each, outcome))
         return {"messages": len(read), "items": items, "stuck": stuck}
+
+
+def _item(read: ReadMessage, outcome: str) -> dict[str, Any]:
+    return {"line": read.line, "message": read.name, "number": read.number, "outcome": outcome}
 
 
 def _mistake(bank: Bank, read: ReadMessage) -> FedwireMistake | None:
