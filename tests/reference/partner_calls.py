@@ -84,6 +84,7 @@ async def _let_arrive(r, portal, other, inbox):
         "cost_usdc": 995_000,
     }
     await r.post("sandbox_security_transfer", f"{BOX}/security-transfer/", bills)
+    await r.post("sandbox_custodian", f"{BOX}/custodian/", {"fails_days": 3, "settles_units_first": 400})
 
 
 async def _play_reads(r, customer, pocket):
