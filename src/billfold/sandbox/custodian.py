@@ -112,7 +112,7 @@ class SimulatedCustodian:
                 "SELECT message, plan FROM instruction WHERE status = 'MATCHED' AND settles_on <= ? ORDER BY tx_id",
                 [today.isoformat()],
             ).fetchall()
-            answers = [each for row in rows for each in self._settle(database, bank, *map(str, row), today)]
+            answers = [each for told, plan in rows for each in self._settle(database, bank, told, plan, today)]
             is_open = database.execute("SELECT count(*) FROM instruction WHERE status = 'MATCHED'").fetchone()[0]
             answers += self._redeem(database, bank, today)
         for cusip in self.holdings():
@@ -188,7 +188,7 @@ class SimulatedCustodian:
         rows = database.execute(
             "SELECT cusip, units FROM holding WHERE units > 0 AND matures_on <= ? ORDER BY cusip", [today.isoformat()]
         ).fetchall()
-        answers = []
+        answers: list[messages.Message] = []
         for cusip, units in rows:
             if self._next_plan(database, misses_maturity=True):
                 continue

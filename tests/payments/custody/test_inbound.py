@@ -55,7 +55,7 @@ class Custodian:
         await self.bank.ports[RailExchanges].custody.network_side().transmit(name, content)
         await CustodianFiles().process_all(self.bank)
         [file, *_] = await list_files(self.bank.pool, rail="CUSTODY", direction="IN")
-        report = json.loads(file.report)
+        report = json.loads(file.report or "{}")
         stuck = [each["error"] for each in report.get("stuck", ())]
         mistakes = [each["reason"] for each in report.get("mistakes", ())]
         return file.state, [each["outcome"] for each in report.get("items", ())] + stuck + mistakes

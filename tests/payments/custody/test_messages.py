@@ -3,6 +3,7 @@
 import subprocess
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -14,8 +15,14 @@ from billfold.payments.files.types import InvalidFile
 SOURCE = Path(__file__).with_name("ProwideCustodian.java")
 ENDS = messages.MessageEnds("BLFDUS33", "CUSTUS33", datetime(2025, 6, 2, 13, tzinfo=UTC))
 TX_ID = "0123456789abcdef0123456789abcdef001"
-_TRADE = {"movement": "RECE", "payment": "APMT", "cusip": "912797PT8", "units": 1000, "account": "BILLFOLD"}
-_MONEY = {"kind": "TRAD", "money": 99_691_25, "credit_or_debit": "DBIT"}
+_TRADE: dict[str, Any] = {
+    "movement": "RECE",
+    "payment": "APMT",
+    "cusip": "912797PT8",
+    "units": 1000,
+    "account": "BILLFOLD",
+}
+_MONEY: dict[str, Any] = {"kind": "TRAD", "money": 99_691_25, "credit_or_debit": "DBIT"}
 INSTRUCTION = messages.Instruction(
     tx_id=TX_ID,
     trade_id="T-1041",

@@ -5,7 +5,7 @@ are not in a layout are not read.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
 from hashlib import blake2b
 from types import MappingProxyType
@@ -197,7 +197,7 @@ class Layout(NamedTuple):
     rows: _Rows
 
 
-LAYOUTS: Final = MappingProxyType(
+LAYOUTS: Final[Mapping[type[msgspec.Struct], Layout]] = MappingProxyType(
     {
         Instruction: Layout(
             "SctiesSttlmTxInstr",

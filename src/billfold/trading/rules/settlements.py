@@ -65,7 +65,7 @@ def withdraw(book: Book, ctx: Context, execution_id: UUID) -> None:
 
 def _send_back(book: Book, ctx: Context, row: SettlementInstruction, moved: tuple[int, int], new_id: UUID) -> None:
     units, money = moved
-    what = {"counterparty": row.counterparty, "cusip": row.cusip, "units": -units, "money": -money}
+    what: dict[str, Any] = {"counterparty": row.counterparty, "cusip": row.cusip, "units": -units, "money": -money}
     _add(book, ctx, new_id, settles_on=ctx.calendars.next_settlement_day(book.business_date), **what)
 
 
@@ -88,7 +88,8 @@ def _find_redemption(book: Book, ctx: Context, cusip: str) -> SettlementInstruct
     """Return the redemption of a bill, expected from now on if it was not."""
     instruction_id = redemption_id_of(cusip)
     if not isinstance(book.referenced.get(instruction_id), SettlementInstruction):
-        what = {"counterparty": REDEMPTIONS, "cusip": cusip, "units": 0, "money": 0, "status": _S.PENDING}
+        what: dict[str, Any] = {"counterparty": REDEMPTIONS, "cusip": cusip, "units": 0, "money": 0}
+        what["status"] = _S.PENDING
         due = ctx.calendars.settlement_on_or_after(ctx.bill(cusip).maturity)
         _add(book, ctx, instruction_id, settles_on=due, **what)
     return find_instruction(book, instruction_id)
