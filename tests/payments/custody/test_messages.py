@@ -22,6 +22,7 @@ _TRADE: dict[str, Any] = {
     "units": 1000,
     "account": "BILLFOLD",
 }
+_TRADE["account"] = "BILLFOLD"
 _MONEY: dict[str, Any] = {"kind": "TRAD", "money": 99_691_25, "credit_or_debit": "DBIT"}
 INSTRUCTION = messages.Instruction(
     tx_id=TX_ID,
