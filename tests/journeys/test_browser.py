@@ -378,6 +378,7 @@ async def test_every_remaining_page_renders_without_errors(sandbox_site):
     assert [*sandbox_site.gallery.left] == [
         "/bank/desk/executions/{execution_id:str}",
         "/bank/desk/orders/{order_id:str}",
+        "/bank/settlement/{instruction_id:str}",
         "/bank/suspense/{item_id:str}",
     ], "there is none; no page links to others here"
 

@@ -80,6 +80,7 @@ async def _let_arrive(r, portal, other, inbox):
     bills = {"account_id": inbox, "direction": "IN", "cusip": "912797PT8", "quantity": 100}
     bills |= {"counterparty_name": "Harbor Custody", "acquired_on": "2025-05-29", "cost_usdc": 995_000}
     await r.post("sandbox_security_transfer", f"{BOX}/security-transfer/", bills)
+    await r.post("sandbox_custodian", f"{BOX}/custodian/", {"fails_days": 3, "settles_units_first": 400})
 
 
 async def _play_reads(r, customer, pocket):

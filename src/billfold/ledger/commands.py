@@ -41,6 +41,8 @@ class Reference(StrEnum):
     OPEN_WITHDRAWALS = "open_withdrawals"
     SANCTIONS_HIT = "sanctions_hit"
     SECURITY_TRANSFER = "security_transfer"
+    SETTLEMENT_DIFFERENCE = "settlement_difference"
+    SETTLEMENT_INSTRUCTION = "settlement_instruction"
     SUSPENSE_ITEM = "suspense_item"
     TRADING_DESK = "trading_desk"
     TRANSACTION = "transaction"

@@ -22,6 +22,7 @@ class Rail(StrEnum):
 
     ACH = "ACH"
     CARD = "CARD"
+    CUSTODY = "CUSTODY"
     WIRE = "WIRE"
     INTERNATIONAL_WIRE = "INTERNATIONAL_WIRE"
     ON_US = "ON_US"
@@ -46,6 +47,7 @@ class AccountKind(StrEnum):
     LOSSES = "losses"
     ON_US = "on_us"
     PROMOTIONS = "promotions"
+    REDEMPTIONS = "redemptions"
     RAIL_ACH = "rail:ach"
     RAIL_CARD = "rail:card"
     RAIL_CRYPTO = "rail:crypto"
@@ -98,6 +100,7 @@ class JournalKind(StrEnum):
     MATURITY = "maturity"
     ON_US = "on_us"
     PAYMENT = "payment"
+    REDEMPTION = "redemption"
     RETURN = "return"
     SETTLEMENT = "settlement"
     SUSPENSE = "suspense"

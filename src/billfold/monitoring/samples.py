@@ -15,7 +15,8 @@ from billfold.platform.database.connection import Connection
 from billfold.platform.dates import ET, et_instant
 from billfold.platform.telemetry import metrics
 from billfold.platform.telemetry.tracing import start_tracing, tracing
-from billfold.trading.fix.store import OPEN_IN_SQL
+from billfold.trading.fix.store import OPEN_IN_SQL as OPEN_MESSAGES
+from billfold.trading.settlement.store import OPEN_IN_SQL as OPEN_INSTRUCTIONS
 from billfold.trading.store import LIVE_IN_SQL
 from billfold.trading.types import OrderStatus
 
@@ -161,7 +162,7 @@ GAUGES = (
         "Messages of dealers that a person has to see, by status: HELD or REFUSED.",
         ("status",),
         f"""SELECT s.status, count(m.message_id)::float8 FROM unnest(ARRAY['HELD', 'REFUSED']) s(status)
-              LEFT JOIN (SELECT message_id, status FROM dealer_message WHERE {OPEN_IN_SQL}) m ON m.status = s.status
+              LEFT JOIN (SELECT message_id, status FROM dealer_message WHERE {OPEN_MESSAGES}) m ON m.status = s.status
              GROUP BY s.status""",
     ),
     DatabaseGauge(
@@ -169,6 +170,25 @@ GAUGES = (
         "1 while the session with a dealer over FIX is logged on, by dealer.",
         ("dealer",),
         "SELECT dealer, is_on::int::float8 FROM dealer_session",
+    ),
+    DatabaseGauge(
+        "billfold_settlement_instructions",
+        "Instructions to the custodian that are not settled, by status.",
+        ("status",),
+        f"SELECT status, count(*)::float8 FROM settlement_instruction WHERE {OPEN_INSTRUCTIONS} GROUP BY status",
+    ),
+    DatabaseGauge(
+        "billfold_settlement_fail_age_days",
+        "Days since the oldest instruction that is not settled was due.",
+        (),
+        f"""SELECT greatest(0, ($1::timestamptz AT TIME ZONE 'America/New_York')::date - min(settles_on))::float8
+              FROM settlement_instruction WHERE {OPEN_INSTRUCTIONS} AND units <> settled_units HAVING count(*) > 0""",
+    ),
+    DatabaseGauge(
+        "billfold_settlement_differences",
+        "Confirmations of the custodian that wait for two people.",
+        (),
+        "SELECT count(*)::float8 FROM settlement_difference WHERE status = 'HELD'",
     ),
     DatabaseGauge(
         "billfold_desk_paused",

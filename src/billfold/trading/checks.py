@@ -14,7 +14,7 @@ SELECT j.customer_id, j.entry_no, substr(CASE WHEN d.kind LIKE 'dealer:%' THEN d
   FROM journal_entry j JOIN posting p USING (customer_id, entry_no)
   JOIN account d ON d.customer_id = p.customer_id AND d.account_no = p.debit
   JOIN account c ON c.customer_id = p.customer_id AND c.account_no = p.credit
- WHERE j.kind = '{kind}'
+ WHERE j.kind = '{kind}' AND (d.kind LIKE 'dealer:%' OR c.kind LIKE 'dealer:%')
 """
 
 
@@ -89,7 +89,8 @@ SELECT 'trading_gains' AS kind, 'USD' AS asset, balance, expected FROM (
   SELECT (SELECT coalesce(sum(balance), 0) FROM ({_HELD.format(kinds="kind = 'trading_gains'")}) h) AS balance,
          (SELECT coalesce(sum(cents), 0) FROM ({_BLOCKS}) b)
          - (SELECT coalesce(sum(money), 0) FROM execution_movement WHERE business_date <= {_LAST_CLOSE})
-         + (SELECT coalesce(sum(10000 * redeemed), 0) FROM inventory_position) + ({_VALUE}) AS expected) e
+         + (SELECT coalesce(sum(10000 * redeemed), 0) FROM inventory_position) + ({_VALUE})
+         - (SELECT coalesce(sum(difference), 0) FROM dealer_settlement) AS expected) e
  WHERE balance <> expected
 """
 _OF_THE_ORDER = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -41,9 +40,9 @@ from billfold.payments.clearing.worker import MovedSettlements
 from billfold.payments.crypto.chains import Chains
 from billfold.payments.crypto.deposits.watcher import ChainWatchers, record_returned
 from billfold.payments.crypto.withdrawals.worker import withdrawal_senders
-from billfold.payments.custody import worker as custody_worker
+from billfold.payments.custody.inbound import CustodianFiles
+from billfold.payments.custody.outbound import InstructionSender
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
-from billfold.payments.custody.worker import Custodian
 from billfold.payments.fedwire.booking import queue_held_return
 from billfold.payments.fedwire.inbound_files import FedwireFileProcessor
 from billfold.payments.fedwire.outbound import FedwireSender
@@ -60,6 +59,7 @@ from billfold.screening.screening import run_screening_job
 from billfold.screening.types import DECIDED_JOB
 from billfold.team import approved_changes
 from billfold.trading.fix.worker import DealerSessions
+from billfold.trading.rules.settlements import CANCEL_JOB, SEND_JOB
 from billfold.trading.worker import DeskRounds
 from billfold.treasury.price_fetch import PriceFetch
 from billfold.treasury.price_sources import price_sources_of
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 _EXPIRIES = types.EXPIRE_AUTHORIZATION_REQUEST, types.EXPIRE_TRANSFER_REQUEST
 
 
-def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> JobRunners:
+def job_runners(simulation: Simulation | None) -> JobRunners:
     """Return the function of every kind of job, the same in every process."""
     wires = simulation.wires.sender if simulation else FedwireSender()
     return MappingProxyType(
@@ -110,20 +110,30 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             LATE_JOB: card_worker.reverse_late,
             POCKET_CLOSED_JOB: card_worker.close_cards,
             FINISHED_JOB: run_finished_job,
-            **({DELIVERY: partial(custody_worker.deliver, custodian)} if custodian else {}),
+            **_custody_jobs(simulation),
             **(simulation.job_runners() if simulation else {}),
         }
     )
 
 
+def _custody_jobs(simulation: Simulation | None) -> JobRunners:
+    custody = InstructionSender(simulation.custodian.receive_file if simulation else None)
+    return {DELIVERY: custody.deliver, SEND_JOB: custody.send, CANCEL_JOB: custody.cancel}
+
+
 def _file_jobs() -> JobRunners:
-    processors = (FedwireFileProcessor(), AchFileProcessor(), CardSettlementFiles())
+    processors = (FedwireFileProcessor(), AchFileProcessor(), CardSettlementFiles(), CustodianFiles())
     return {ACH_FILES_JOB: AchFileProcessor().run, **{close_job(each.rail): each.close for each in processors}}
 
 
 def file_receivers() -> tuple[PeriodicTask, ...]:
     """Return the processor of arrived files per rail; each returns how many files it checked."""
-    return (FedwireFileProcessor(), AchFileProcessor().process_all, CardSettlementFiles().process_all)
+    return (
+        FedwireFileProcessor(),
+        AchFileProcessor().process_all,
+        CardSettlementFiles().process_all,
+        CustodianFiles().process_all,
+    )
 
 
 async def run_worker(bank: Bank, stop: asyncio.Event) -> None:

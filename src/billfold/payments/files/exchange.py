@@ -40,9 +40,10 @@ class RailExchanges(msgspec.Struct, frozen=True, kw_only=True):
     ach: FileExchange
     wire: FileExchange
     card: FileExchange
+    custody: FileExchange
 
     def of(self, rail: str) -> FileExchange:
-        """Return the exchange of ACH, WIRE or CARD."""
+        """Return the exchange of ACH, WIRE, CARD or CUSTODY."""
         exchange: FileExchange = getattr(self, rail.lower())
         return exchange
 

@@ -295,6 +295,13 @@ STATES = (
         remedy="See the orders with `billfold desk orders`.",
     ),
     Problem(
+        "settlement-state",
+        409,
+        "The instruction cannot change like that",
+        meaning="It was settled, cancelled or sent again meanwhile, or the difference was decided.",
+        remedy="Look at the instruction with `billfold settlement show`.",
+    ),
+    Problem(
         "execution-refused",
         409,
         "The execution does not fit",

@@ -20,6 +20,7 @@ _AREAS = {
     "clock/": "clock",
     "counterparty-verification/": "counterparties",
     "crypto/": "crypto",
+    "custodian/": "custody",
     "customers/": "customers",
     "dealers/": "dealers",
     "fund/": "payments",

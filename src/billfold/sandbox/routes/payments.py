@@ -18,6 +18,7 @@ from billfold.payments.custody.rules import DeliverBills, ReceiveBills
 from billfold.payments.deposits.inbound import receive_payment
 from billfold.platform.database.connection import Pool
 from billfold.platform.errors import InvalidInput, Refused
+from billfold.sandbox.custodian import SimulatedCustodian
 from billfold.sandbox.rails.ach_network import ach_credit
 from billfold.sandbox.rails.fedwire import DestinationAccount, Sender, SimulatedFedwire
 from billfold.sandbox.routes.operations import derived_id, sandbox_post
@@ -127,7 +128,9 @@ class SecurityTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_onl
         "insufficient-funds",
     ),
 )
-async def security_transfer(caller: Caller, bank: Bank, data: SecurityTransferRequest) -> None:
+async def security_transfer(
+    caller: Caller, bank: Bank, custodian: SimulatedCustodian, data: SecurityTransferRequest
+) -> None:
     """Receive bills from another custodian, or deliver them to one.
 
     A `counterparty_name` with REFUSE in it refuses the bills: they come back. The result is final when this returns.
@@ -145,6 +148,7 @@ async def security_transfer(caller: Caller, bank: Bank, data: SecurityTransferRe
     }
     if data.direction == "IN":
         await bank.engine.submit(ReceiveBills(**common, acquired_on=data.acquired_on, cost_cents=data.cost_usdc))
+        await custodian.receive(bank, common["transfer_id"], data.cusip, data.quantity)
         return
     for name in ("acquired_on", "cost_usdc"):
         if getattr(data, name) is not None:

@@ -13,6 +13,7 @@ from billfold.identity.operators import recorded_action
 from billfold.payments.ach.nacha.reader import read_lines
 from billfold.payments.cards.settlement.file_format import read_file
 from billfold.payments.cards.settlement.records import Unreadable
+from billfold.payments.custody import messages as custody
 from billfold.payments.files import retries, store
 from billfold.payments.files.retries import propose_close
 from billfold.payments.files.store import read_content
@@ -70,7 +71,18 @@ def _card(content: bytes, _: str) -> Iterator[Message]:
         yield Message(line, dict(fields).get("type", type(record).__name__), fields)
 
 
-_READERS: Mapping[str, Callable[[bytes, str], Iterator[Message]]] = {"ACH": _ach, "WIRE": _wire, "CARD": _card}
+def _custody(content: bytes, _: str) -> Iterator[Message]:
+    for each in custody.read_messages(content):
+        fields = [*_fields(each.message)] if each.message else [("mistake", str(one)) for one in each.mistakes]
+        yield Message(each.line, each.name, fields)
+
+
+_READERS: Mapping[str, Callable[[bytes, str], Iterator[Message]]] = {
+    "ACH": _ach,
+    "WIRE": _wire,
+    "CARD": _card,
+    "CUSTODY": _custody,
+}
 
 
 def _fields(fields: object, skips: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
@@ -91,7 +103,7 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN
         yield re.sub("[._]", " ", name), format_usd(value) if is_money else str(value)
 
 
-RAILS = ("ACH", "WIRE", "CARD")
+RAILS = ("ACH", "WIRE", "CARD", "CUSTODY")
 STATES = ("CREATED", "TRANSMITTED", "ARRIVED", "PROCESSED", "REFUSED")
 DIRECTIONS = {"IN": "In", "OUT": "Out"}
 _FILES_MAX = 50

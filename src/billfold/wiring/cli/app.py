@@ -58,6 +58,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "files": "billfold.payments.files.cli",
         "desk": "billfold.trading.cli",
         "liquidity": "billfold.payments.liquidity.cli",
+        "settlement": "billfold.trading.settlement.cli",
         "card-settlement": "billfold.payments.cards.settlement.cli",
         "cash-back": "billfold.payments.cards.cash_back.cli",
         "suspense": "billfold.payments.suspense.cli",
