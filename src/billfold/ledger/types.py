@@ -98,6 +98,7 @@ class JournalKind(StrEnum):
     MATURITY = "maturity"
     ON_US = "on_us"
     PAYMENT = "payment"
+    RECONCILIATION = "reconciliation"
     RETURN = "return"
     SETTLEMENT = "settlement"
     SUSPENSE = "suspense"

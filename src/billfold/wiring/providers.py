@@ -44,7 +44,12 @@ from billfold.payments.custody.rules import DeliverBills, ReceiveBills
 from billfold.payments.custody.worker import Custodian
 from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
 from billfold.payments.files.rules import CloseRailFile
-from billfold.payments.suspense.rules import AssignFromSuspense, ReturnFromSuspense, WriteOffFromSuspense
+from billfold.payments.suspense.rules import (
+    AssignFromSuspense,
+    HoldInSuspense,
+    ReturnFromSuspense,
+    WriteOffFromSuspense,
+)
 from billfold.payments.wires.cases import carry_out_return
 from billfold.payments.wires.commands import ReturnWire
 from billfold.platform.crypto import Vault
@@ -52,6 +57,7 @@ from billfold.platform.database.connection import Pool
 from billfold.platform.settings.kinds import NO_ADAPTER, PLAID
 from billfold.platform.settings.settings import Settings
 from billfold.platform.settings.validation import variable_name
+from billfold.reconciliation.commands import CloseBreak
 from billfold.screening.screening import CurrentList
 from billfold.trading.commands import AmendExecution, RecordExecutions
 
@@ -78,6 +84,8 @@ def movements() -> Movements:
                 AssignFromSuspense,
                 WriteOffFromSuspense,
                 CloseRailFile,
+                HoldInSuspense,
+                CloseBreak,
                 RecordExecutions,
                 AmendExecution,
             }
@@ -143,7 +151,10 @@ def rail_exchanges_of(settings: Settings) -> RailExchanges:
     """Return the folders through which files of the rails are exchanged."""
     folder = rail_files_folder(settings)
     return RailExchanges(
-        ach=ExchangeFolders(folder / "ach"), wire=fedwire_folders(settings), card=ExchangeFolders(folder / "card")
+        ach=ExchangeFolders(folder / "ach"),
+        wire=fedwire_folders(settings),
+        card=ExchangeFolders(folder / "card"),
+        statement=ExchangeFolders(folder / "statement"),
     )
 
 

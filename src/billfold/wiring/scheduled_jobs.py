@@ -51,6 +51,7 @@ from billfold.payments.files.rules import close_job
 from billfold.payments.on_us.worker import execute_all_pending
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
 from billfold.payments.wires.rules.recording import WIRE_SEND
+from billfold.reconciliation.worker import Mornings, StatementFiles
 from billfold.reports.proofs.roots.worker import DailyRootMaker
 from billfold.reports.requests.types import FINISHED_JOB
 from billfold.reports.requests.worker import PARALLEL, make_reports, run_finished_job
@@ -114,13 +115,14 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
 
 
 def _file_jobs() -> JobRunners:
-    processors = (FedwireFileProcessor(), AchFileProcessor(), CardSettlementFiles())
+    processors = (FedwireFileProcessor(), AchFileProcessor(), CardSettlementFiles(), StatementFiles())
     return {ACH_FILES_JOB: AchFileProcessor().run, **{close_job(each.rail): each.close for each in processors}}
 
 
 def file_receivers() -> tuple[PeriodicTask, ...]:
     """Return the processor of arrived files per rail; each returns how many files it checked."""
-    return (FedwireFileProcessor(), AchFileProcessor().process_all, CardSettlementFiles().process_all)
+    processors = AchFileProcessor(), CardSettlementFiles(), StatementFiles()
+    return (FedwireFileProcessor(), *(each.process_all for each in processors))
 
 
 async def run_worker(bank: Bank, stop: asyncio.Event) -> None:
@@ -140,6 +142,7 @@ async def run_worker(bank: Bank, stop: asyncio.Event) -> None:
         WaitingCash().invest,
         MovedSettlements().report,
         DeskRounds().run,
+        Mornings().run,
         *file_receivers(),
         *withdrawal_senders(bank.ports[Chains]),
         *[make_reports] * PARALLEL,
