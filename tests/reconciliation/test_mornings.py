@@ -178,8 +178,6 @@ async def test_an_unknown_line_is_held_in_suspense_and_the_next_close_closes_its
     await expect_clean(bank)
 
 
-
-
 async def test_two_people_close_a_break_by_a_posting_to_the_losses(bank, morning, fills):
     await morning.arrive(monday(entry(-25_00, MONDAY, "FEE-1")))
     [row] = await morning.rows()
