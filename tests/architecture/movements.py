@@ -11,6 +11,7 @@ from tests.architecture.movements_of_cards import (
 )
 from tests.architecture.movements_of_crypto import play_crypto
 from tests.architecture.movements_of_desk import play_desk
+from tests.architecture.movements_of_reconciliation import play_reconciliation
 from tests.architecture.movements_of_rails import (
     play_ach,
     play_incoming_ach,
@@ -349,6 +350,7 @@ PLAYS = (
     play_suspense,
     play_settlement,
     play_desk,
+    play_reconciliation,
     play_cards,
     play_crypto,
     play_card_holds,

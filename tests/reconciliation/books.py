@@ -43,8 +43,7 @@ class Mornings:
     async def arrive(self, content, name=None, by=OLGA):
         """Import a file; return its state and report."""
         self.count += 1
-        file = await StatementFiles().import_file(self.bank, name or f"file-{self.count}", content, by=by)
-        return file
+        return await StatementFiles().import_file(self.bank, name or f"file-{self.count}", content, by=by)
 
     async def breaks(self, status="OPEN"):
         """Return the breaks: their causes with both sides."""

@@ -15,6 +15,7 @@ from billfold.platform.database.connection import Connection
 from billfold.platform.dates import ET, et_instant
 from billfold.platform.telemetry import metrics
 from billfold.platform.telemetry.tracing import start_tracing, tracing
+from billfold.reconciliation.types import Cause
 from billfold.trading.store import LIVE_IN_SQL
 from billfold.trading.types import OrderStatus
 
@@ -85,6 +86,7 @@ def _seconds_since(instant: str, now: str) -> str:
 
 
 _ORDER_STATUSES = ", ".join(f"'{each}'" for each in OrderStatus)
+_CAUSES = ", ".join(f"'{each}'" for each in Cause)
 GAUGES = (
     DatabaseGauge(
         "billfold_due_work_lag_seconds",
@@ -160,6 +162,19 @@ GAUGES = (
         "1 while the trading desk is paused.",
         (),
         "SELECT count(*)::float8 FROM trading_desk WHERE paused",
+    ),
+    DatabaseGauge(
+        "billfold_breaks_open",
+        "Open breaks between the ledger and the statements of others, by cause.",
+        ("cause",),
+        f"""SELECT c.cause, count(b.break_id)::float8 FROM unnest(ARRAY[{_CAUSES}]) c(cause)
+              LEFT JOIN reconciliation_break b ON b.status = 'OPEN' AND b.cause = c.cause GROUP BY c.cause""",
+    ),
+    DatabaseGauge(
+        "billfold_breaks_age_seconds",
+        "Age of the oldest open break.",
+        (),
+        f"SELECT {_seconds_since('min(seen_at)', '$1::timestamptz')} FROM reconciliation_break WHERE status = 'OPEN'",
     ),
     DatabaseGauge(
         "billfold_work_put_aside",

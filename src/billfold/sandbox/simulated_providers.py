@@ -26,6 +26,7 @@ from billfold.sandbox.card_processor.launch import (
 from billfold.sandbox.chain.crypto_signer import SIGNER_FOLDER, SimulatedSigner
 from billfold.sandbox.rails.ach_network import SIMULATED_ANSWER, SimulatedAchNetwork
 from billfold.sandbox.rails.fedwire import WIRE_ANSWER, SimulatedFedwire
+from billfold.sandbox.rails.statements import SimulatedStatements
 
 log = structlog.get_logger(__name__)
 
@@ -193,6 +194,7 @@ class Simulation:
     def __init__(self, seed: bytes, state_dir: Path, identity_delay: timedelta = timedelta()) -> None:
         self.wires = SimulatedFedwire()
         self.ach = SimulatedAchNetwork()
+        self.statements = SimulatedStatements()
         self.custodian = SimulatedCustodian()
         self.linking = SimulatedLinking(seed)
         self.identity = SimulatedIdentityCheck(identity_delay)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -64,6 +65,8 @@ _LOGIN_ID = Path("/proc/self/loginuid")
 _NO_LOGIN = 2**32 - 1
 _DISK_FULL = "No space left on device"
 _REFUSED = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
+
+_SANDBOX_ACCOUNTS: Final = MappingProxyType({"reserve_account": "RESERVE-1", "custodian_account": "SAFEKEEPING-1"})
 
 
 class EmbeddedDatabase:
@@ -175,6 +178,9 @@ class Wiring:
         operator = settings.operator or self._account()
         if settings.is_production:  # a name can be anything, an account is authenticated
             operator = Operator.of_account(operator, _login_account())
+        else:  # statements come from the simulated banks
+            for name, account in _SANDBOX_ACCOUNTS.items():
+                changes.setdefault(name, getattr(settings, name) or account)
         return replace(settings, **{"operator": operator, **changes})
 
     def _account(self) -> str:

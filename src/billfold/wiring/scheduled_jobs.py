@@ -20,6 +20,7 @@ from billfold.events.email.outbox import EmailSender
 from billfold.events.notifications.payment_notifications import NotificationWorker, failing_notifier
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.ledger.bank import Bank, JobRunners
+from billfold.ledger.types import ScheduledJob
 from billfold.onboarding.applicant_team import run_team_job
 from billfold.onboarding.applications import decisions
 from billfold.onboarding.applications.approval import run_approve_job
@@ -98,7 +99,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             EXPIRE_JOB: decisions.run_expire_job,
             TEAM_JOB: run_team_job,
             APPLICATION_DOCUMENT_JOB: decisions.run_document_job,
-            BANK_DAY_CLOSED_JOB: DailyRootMaker().run,
+            BANK_DAY_CLOSED_JOB: partial(_after_close, simulation, DailyRootMaker()),
             CASH_BACK_JOB: give_month,
             DECIDED_JOB: run_decided_job,
             SCREENING_DUE: run_screening_job,
@@ -112,6 +113,12 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             **(simulation.job_runners() if simulation else {}),
         }
     )
+
+
+async def _after_close(simulation: Simulation | None, maker: DailyRootMaker, bank: Bank, at: ScheduledJob) -> None:
+    if simulation:
+        await simulation.statements.send(bank, at)
+    await maker.run(bank, at)
 
 
 def _file_jobs() -> JobRunners:

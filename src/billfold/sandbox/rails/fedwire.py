@@ -3,7 +3,7 @@
 Every answer goes through the inbox and the gate, like one of the real service.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
@@ -27,6 +27,7 @@ from billfold.payments.wires.messages import message_sent
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.store import find_wire, get_outstanding, get_wire
 from billfold.platform.errors import InvalidInput, InvariantError, Refused
+from billfold.sandbox.rails.correspondent import BookLine, Correspondent
 
 SENDER = "026009593"
 """The routing number of the sending bank, unless another is named."""
@@ -190,6 +191,18 @@ class SimulatedFed:
         return FedwireMessage(header=header, message=message)
 
 
+def moved_by(answers: Sequence[FedwireMessage], sent: Sequence[types.Message]) -> Iterator[BookLine]:
+    """Yield what messages moved on the account of the bank: payments delivered, and payments of ours that settled."""
+    ours = {each.message_id: each for each in sent}
+    for message in (each.message for each in answers):
+        if isinstance(message, CreditTransfer | PaymentReturn):
+            yield BookLine(message.message_id, message.amount, "WIRE", message.message_id)
+        elif isinstance(message, types.PaymentStatus) and message.reason is None:
+            paid = ours.get(message.original.message_id)
+            if isinstance(paid, CreditTransfer | PaymentReturn):
+                yield BookLine(paid.message_id, -paid.amount, "WIRE", paid.message_id)
+
+
 def original_of(message: CreditTransfer | PaymentReturn) -> types.OriginalMessage:
     """Return the reference of an answer to the message it answers."""
     is_payment = isinstance(message, CreditTransfer)
@@ -258,7 +271,7 @@ class SimulatedFedwire:
         unanswered = [wire for wire in sent if await _is_unanswered(bank, wire)]
         fed = SimulatedFed(bank.settings.bank_routing_number)
         answers = fed.answers(unanswered, appointment.at, _day(bank, appointment.at))
-        await self._deliver(bank, f"fed-{appointment.object_id}.xml", answers)
+        await self._deliver(bank, f"fed-{appointment.object_id}.xml", answers, [each.message for each in unanswered])
 
     # -- on request -----------------------------------------------------------------------
 
@@ -282,7 +295,7 @@ class SimulatedFedwire:
         message = await _sent_message(bank, wire)
         now = await bank.now()
         status = SimulatedFed(bank.settings.bank_routing_number).status(message, now, code)
-        await self._deliver(bank, f"fed-status-{wire_id}.xml", [status])
+        await self._deliver(bank, f"fed-status-{wire_id}.xml", [status], [message])
 
     async def give_back(
         self,
@@ -351,9 +364,13 @@ class SimulatedFedwire:
         booked = await find_wire(bank.pool, wire_id)
         return booked is not None and booked.status == "COMPLETED"
 
-    async def _deliver(self, bank: Bank, name: str, answers: Sequence[FedwireMessage]) -> None:
-        """Put a file into the inbox and process it at once."""
+    async def _deliver(
+        self, bank: Bank, name: str, answers: Sequence[FedwireMessage], sent: Sequence[types.Message] = ()
+    ) -> None:
+        """Settle what was `sent` and what is delivered, put a file into the inbox and process it at once."""
         if answers:
+            day = _day(bank, await bank.now())
+            await Correspondent(bank).record(day, moved_by(answers, sent))
             content = write_messages(answers, "incoming")
             exchange = bank.ports[RailExchanges].wire
             assert isinstance(exchange, ExchangeFolders)
