@@ -11,7 +11,6 @@ from tests.architecture.movements_of_cards import (
 )
 from tests.architecture.movements_of_crypto import play_crypto
 from tests.architecture.movements_of_desk import play_desk
-from tests.architecture.movements_of_reconciliation import play_reconciliation
 from tests.architecture.movements_of_rails import (
     play_ach,
     play_incoming_ach,
@@ -19,6 +18,7 @@ from tests.architecture.movements_of_rails import (
     play_wires,
     play_withdrawals,
 )
+from tests.architecture.movements_of_reconciliation import play_reconciliation
 from tests.architecture.stage import LATER, Stage, noted_calls
 from tests.fixtures.market import know_through
 

@@ -25,9 +25,7 @@ def play_reconciliation(new_stage):
 
     with stage.row("Day reconciled with a statement"):
         fee = record(Source.RESERVE, NewBreak(cause=Cause.UNKNOWN_LINE, subject="line 1", stated=-25_00))
-    short = record(
-        Source.CUSTODIAN, NewBreak(cause=Cause.DIFFERENT_UNITS, subject="912797PT8", stated=99, booked=100)
-    )
+    short = record(Source.CUSTODIAN, NewBreak(cause=Cause.DIFFERENT_UNITS, subject="912797PT8", stated=99, booked=100))
     missing = record(Source.DEALER, NewBreak(cause=Cause.NO_STATEMENT, subject="statement"))
     with stage.row("Break assigned"):
         do(AssignBreak, fee, break_id=fee, owner="Olga", note=None)

@@ -27,7 +27,7 @@ from billfold.trading.blotter import OpenOrders, read_blotter
 from billfold.trading.types import Side
 
 LINES_MAX = 50_000
-_MESSAGE = re.compile(r"urn:iso:std:iso:20022:tech:xsd:(camt\.05[23]|semt\.002)\.001\.\d\d")
+_MESSAGE = re.compile(r"urn:iso:std:iso:20022:tech:xsd:(camt\.05[23]|semt\.002)\.00\d\.\d\d")
 _AMOUNT = re.compile(r"\d{1,15}(\.\d{1,5})?", re.ASCII)
 _REFERENCE_CHARS_MAX = 64
 _CENTS, _UNIT_DOLLARS = 100, 100
@@ -57,6 +57,8 @@ def _read_message(content: bytes) -> Iterator[Statement]:
     named = None if document is None else _MESSAGE.fullmatch(etree.QName(document).namespace or "")
     if document is None or named is None:
         raise _refused("Document", "is no camt.053, camt.052 or semt.002")
+    if any((each.text or "").strip() == "false" for each in document.iter("{*}LastPgInd")):
+        raise _refused("LastPgInd", "is false: a statement comes in one file, with all its pages")
     if named[1] == "semt.002":
         yield from map(_read_holdings, document.iterfind("{*}SctiesBalCtdyRpt"))
         return
@@ -150,7 +152,7 @@ def _scaled(text: str | None, scale: int) -> int:
 def _read_holdings(element: _Element) -> Statement:
     general = element.find("{*}StmtGnlDtls")
     day = None if general is None else _day(general, "StmtDtTm")
-    read, odd = _read_each(element.iterfind("{*}BalForAcct"), _read_balance)
+    read, odd = _read_each(element.iter("{*}BalForAcct", "{*}BalForSubAcct"), _read_balance)
     units = defaultdict[str, int](int)
     for cusip, held in read:
         units[cusip] += held

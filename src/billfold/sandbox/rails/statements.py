@@ -86,16 +86,16 @@ def write_semt002(account: str, day: date, units: Mapping[str, int]) -> bytes:
     make = ElementMaker(namespace=f"{_ISO}semt.002.001.11", nsmap={None: f"{_ISO}semt.002.001.11"})
     held = [
         make.BalForAcct(
+            make.FinInstrmId(make.OthrId(make.Id(cusip), make.Tp(make.Cd("CUSP")))),
             make.AggtBal(
                 make.ShrtLngInd("LONG" if count >= 0 else "SHOR"),
                 make.Qty(make.Qty(make.Qty(make.FaceAmt(str(abs(count) * 100))))),
             ),
-            make.FinInstrmId(make.OthrId(make.Id(cusip), make.Tp(make.Cd("CUSP")))),
         )
         for cusip, count in sorted(units.items())
     ]
     general = make.StmtGnlDtls(
-        make.RptNb(make.Long(f"{day:%j}".lstrip("0"))),
+        make.RptNb(make.Lng(f"{day:%j}".lstrip("0"))),
         make.StmtId(f"HOLD-{day}"),
         make.StmtDtTm(make.Dt(day.isoformat())),
         make.Frqcy(make.Cd("DAIL")),
