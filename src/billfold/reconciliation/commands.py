@@ -48,9 +48,12 @@ class AssignBreak(Command, frozen=True, kw_only=True):
 
 
 class CloseBreak(Command, frozen=True, kw_only=True):
-    """Close a break with an explanation, or by a posting of its difference."""
+    """Close a break with an explanation, or by a posting of its difference.
 
-    reference_kinds = (Reference.RECONCILIATION_BREAK,)
+    `references` are the break, and the item in suspense that may hold its difference.
+    """
+
+    reference_kinds = (Reference.RECONCILIATION_BREAK, Reference.SUSPENSE_ITEM)
     audit = AuditedAction("break", "closed", ("break_id", "resolution", "reason"))
     needs_identifiers = False
 

@@ -128,10 +128,10 @@ def _balance_breaks(statement: Statement) -> Iterable[NewBreak]:
 
 
 async def _gaps(conn: Connection, bank: Bank, statement: Statement, entries: store.EntryRange) -> Iterable[NewBreak]:
-    """Compare the balances with those of the days beside it; of the first statement, with the ledger."""
+    """Compare the balances with those of the adjacent days; of the first statement, with the ledger."""
     bank_id = bank_customer_id(bank.seed)
 
-    async def beside(day: date) -> tuple[int | None, int | None]:
+    async def stated_on(day: date) -> tuple[int | None, int | None]:
         found = await store.find_day(conn, bank_id, day_id(Source.RESERVE, statement.account, day))
         return (None, None) if found is None else (found.opening, found.closing)
 
@@ -140,8 +140,8 @@ async def _gaps(conn: Connection, bank: Bank, statement: Statement, entries: sto
         bank.calendars.next_settlement_day(statement.day),
     )
     pairs = [
-        ("opening balance", statement.opening, (await beside(previous))[1], f"closing balance of {previous}"),
-        ("closing balance", statement.closing, (await beside(following))[0], f"opening balance of {following}"),
+        ("opening balance", statement.opening, (await stated_on(previous))[1], f"closing balance of {previous}"),
+        ("closing balance", statement.closing, (await stated_on(following))[0], f"opening balance of {following}"),
     ]
     if await store.find_first_day(conn, bank_id, Source.RESERVE, statement.account) is None:
         booked = await store.find_balance_before(conn, bank_id, entries)

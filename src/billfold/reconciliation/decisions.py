@@ -10,15 +10,18 @@ from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.store import FreezeProposal
 from billfold.identity.operators import Operator, Power
 from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Outcome
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Direction, Rail
+from billfold.payments.files.inbound import WAIT
 from billfold.payments.suspense.rules import NOT_RETURNABLE, HoldInSuspense
 from billfold.platform import ids
+from billfold.platform.database.background_work import claimed
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.money import format_usd
 from billfold.reconciliation.commands import AssignBreak, CloseBreak
 from billfold.reconciliation.store import get_break
-from billfold.reconciliation.types import Break, BreakStatus, Cause, Resolution, Source
+from billfold.reconciliation.types import CLAIM, Break, BreakStatus, Cause, Resolution, Source, held_id
 
 OWNER_CHARS_MAX, NOTE_CHARS_MAX = 100, 500
 _HAND = "It came with a statement of the reserve account, without a message that could be returned."
@@ -48,7 +51,7 @@ async def propose_close(
         raise InvalidInput.at("resolution", msg="must be EXPLAINED, LOSSES or INVENTORY: a match closes itself")
     command = CloseBreak(
         **_who(bank, by),
-        references=(break_id,),
+        references=(break_id, held_id(break_id)),
         break_id=break_id,
         resolution=resolution,
         reason=reason.strip(),
@@ -72,8 +75,8 @@ async def propose_hold(bank: Bank, break_id: UUID, rail: Rail, *, reason: str, b
     if not (fits and row.status == BreakStatus.OPEN):
         raise Refused("break-state", f"A break of the cause {row.cause} that is {row.status} has nothing to hold.")
     command = HoldInSuspense(
-        **_who(bank, by) | {"key": break_id},
-        item_id=break_id,
+        **_who(bank, by) | {"key": held_id(break_id)},
+        item_id=held_id(break_id),
         rail=rail,
         direction=Direction.CREDIT if row.difference > 0 else Direction.DEBIT,
         amount=abs(row.difference),
@@ -83,6 +86,18 @@ async def propose_hold(bank: Bank, break_id: UUID, rail: Rail, *, reason: str, b
     )
     words = f"Hold in suspense: {describe(row)}"
     return await propose_movement(bank, command, about=break_id, words=words, reason=reason, by=by)
+
+
+async def carry_out_hold(bank: Bank, proposal: FreezeProposal, command: HoldInSuspense) -> Outcome:
+    """Hold the difference of a break, unless a statement has closed the break or changed it in the meantime.
+
+    Raises Refused `break-state`.
+    """
+    async with claimed(bank.pool, CLAIM, wait=WAIT):
+        row = await get_break(bank.pool, bank_customer_id(bank.seed), proposal.subject_id)
+        if row.status != BreakStatus.OPEN or abs(row.difference) != command.amount:
+            raise Refused("break-state", "The break has changed since it was proposed.")
+        return (await bank.engine.submit(command)).outcome
 
 
 def describe(row: Break) -> str:

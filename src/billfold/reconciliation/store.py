@@ -6,7 +6,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from billfold.ledger.types import JournalKind
-from billfold.payments.clearing.store import list_settling_on
+from billfold.payments.clearing.store import ReferencedPayment, list_settling_on
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.paging import KeysetList
 from billfold.platform.database.rows import Table
@@ -110,25 +110,28 @@ async def find_entries(conn: Db, bank_id: UUID, day: date) -> EntryRange:
 
 async def list_expected(conn: Connection, bank_id: UUID, entries: EntryRange) -> list[ExpectedLine]:
     """Return what a day moved on the reserve account: each payment of a rail, or a posting that is of no payments."""
-    expected, of_day = list[ExpectedLine](), dict[date, list[ExpectedLine]]()
+    expected, of_date = list[ExpectedLine](), dict[date, list[ReferencedPayment]]()
     for entry_no, posting_no, settles_on, kind, amount in await conn.fetch(_POSTED, bank_id, *entries):
-        whole = ExpectedLine(f"entry {entry_no}/{posting_no}: {kind}", amount, rail=_rail_of(kind), group=str(entry_no))
-        if settles_on not in of_day:
-            of_day[settles_on] = await list_payments(conn, bank_id, settles_on)
-        parts = [each for each in of_day[settles_on] if each.rail == whole.rail and (each.amount > 0) == (amount > 0)]
-        # A posting that settles a late rest has other payments beside it: then it stands for itself.
-        is_whole = kind.startswith("rail:") and sum(each.amount for each in parts) == amount
         group = f"{entry_no}/{posting_no}"
-        expected += [each._replace(group=group) for each in parts] if is_whole else [whole]
+        whole = ExpectedLine(f"entry {group}: {kind}", amount, rail=_rail_of(kind), group=group)
+        if settles_on not in of_date:
+            of_date[settles_on] = await list_settling_on(conn, bank_id, settles_on)
+        parts = [p for p in of_date[settles_on] if p.rail == whole.rail and (p.amount > 0) == (amount > 0)]
+        # Of a date that was settled before, a posting has the rest: what was held in suspense on this day.
+        late = [p for p in parts if p.customer_id == bank_id and p.entry_no > entries.after]
+        paid = next((each for each in (parts, late) if sum(p.amount for p in each) == amount), [])
+        expected += [_expected(each)._replace(group=group) for each in paid] or [whole]
     return expected
 
 
 async def list_payments(conn: Connection, bank_id: UUID, day: date) -> list[ExpectedLine]:
     """Return the payments of the rails that settle on a day, whether they are posted on the reserve account or not."""
-    return [
-        ExpectedLine(f"{each.customer_id} entry {each.entry_no}", each.amount, frozenset(each.names), each.rail)
-        for each in await list_settling_on(conn, bank_id, day)
-    ]
+    return [_expected(each) for each in await list_settling_on(conn, bank_id, day)]
+
+
+def _expected(payment: ReferencedPayment) -> ExpectedLine:
+    subject = f"{payment.customer_id} entry {payment.entry_no}"
+    return ExpectedLine(subject, payment.amount, frozenset(payment.names), payment.rail)
 
 
 def _rail_of(kind: str) -> str | None:

@@ -10,9 +10,12 @@ import msgspec
 from billfold.platform.database.rows import Row
 from billfold.platform.ids import command_id
 
+CLAIM = "reconciliation"
+"""One process at a time compares statements, or holds what they found."""
+
 
 class Source(StrEnum):
-    """Who states it: the bank that keeps the reserve, the custodian, or a dealer."""
+    """The other side: the bank that keeps the reserve, the custodian, or a dealer."""
 
     RESERVE = "RESERVE"
     CUSTODIAN = "CUSTODIAN"
@@ -40,7 +43,7 @@ class BreakStatus(StrEnum):
 
 
 class Resolution(StrEnum):
-    """How a break was closed: by itself, with an explanation, or by a posting to the account of this name."""
+    """The way a break was closed: by itself, with an explanation, or by a posting to the account of this name."""
 
     MATCHED = "MATCHED"
     EXPLAINED = "EXPLAINED"
@@ -63,7 +66,7 @@ class StatedLine(NamedTuple):
 
 
 class ExpectedLine(NamedTuple):
-    """A movement of the account in the ledger. The movements of one posting share its `group`."""
+    """A movement of the account in the ledger. The movements of one posting share its `group`; `place` tells them apart."""
 
     subject: str
     amount: int
@@ -71,6 +74,7 @@ class ExpectedLine(NamedTuple):
     rail: str | None = None
     group: str = ""
     break_id: UUID | None = None
+    place: int = 0
 
 
 class OddLine(NamedTuple):
@@ -111,7 +115,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def length(self) -> int:
-        """How many lines it has."""
+        """The number of its lines."""
         return len(self.lines) + len(self.units) + len(self.trades) + len(self.odd)
 
 
@@ -139,6 +143,11 @@ class ReconciledDay(Row, frozen=True, kw_only=True):
     lines: int = 0
     matched: int = 0
     reconciled_at: datetime
+
+
+def held_id(break_id: UUID) -> UUID:
+    """Return the id of the item in suspense that holds the difference of a break."""
+    return command_id("held-break", break_id)
 
 
 class NewBreak(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,10 +195,10 @@ class Break(Row, frozen=True, kw_only=True):
 
     @property
     def difference(self) -> int:
-        """What the statement has more than the ledger."""
+        """The surplus of the statement over the ledger."""
         return (self.stated or 0) - (self.booked or 0)
 
     @property
     def counts_money(self) -> bool:
-        """Whether the two sides are cents; the custodian's are units."""
+        """Return whether the two sides are cents; the custodian's are units."""
         return self.source != Source.CUSTODIAN

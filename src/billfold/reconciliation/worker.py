@@ -4,7 +4,7 @@ A statement is compared once the bank has closed its day. It is missing if it ha
 business day; if it comes later, its break closes itself.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from typing import Any
 from uuid import UUID
@@ -32,7 +32,7 @@ from billfold.reconciliation import store
 from billfold.reconciliation.commands import ReconcileDay
 from billfold.reconciliation.compare import breaks_of, compare, pair_with
 from billfold.reconciliation.readers import read_statements
-from billfold.reconciliation.types import Cause, NewBreak, Source, Statement, day_id
+from billfold.reconciliation.types import CLAIM, Cause, NewBreak, Source, Statement, day_id
 
 log = structlog.get_logger(__name__)
 
@@ -41,7 +41,6 @@ MORNING = 7
 """The hour in Eastern time by which the statements of the last business day are there."""
 BREAKS_MAX = 1_000
 _LOOKBACK = timedelta(days=7)
-_CLAIM = "reconciliation"
 _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
 
 
@@ -64,7 +63,8 @@ class StatementFiles(InboundFiles):
         statements = read_statements(content, bank.calendars)
         for each in statements:
             _require_own(bank, each)
-        async with claimed(bank.pool, _CLAIM, wait=WAIT):
+        async with claimed(bank.pool, CLAIM, wait=WAIT):
+            await _require_new(bank, statements, file.file_id)
             items = [await _reconcile_statement(bank, each, file.file_id) for each in statements]
         return {"items": items, "stuck": []}
 
@@ -98,6 +98,15 @@ def _require_own(bank: Bank, statement: Statement) -> None:
         raise _refused(f"is of the {name} {statement.account[:35]!r}, which is not the bank's")
 
 
+async def _require_new(bank: Bank, statements: Iterable[Statement], file_id: UUID) -> None:
+    """Refuse a file with a statement that came in another one."""
+    for each in statements:
+        key = day_id(each.source, each.account, each.day)
+        before = await store.find_day(bank.pool, bank_customer_id(bank.seed), key)
+        if each.is_final and before is not None and before.file_id not in {None, file_id}:
+            raise _refused(f"is a second statement of {each.account} for {each.day}")
+
+
 def _refused(reason: str) -> InvalidFile:
     return InvalidFile([FedwireMistake(0, "file", reason)])
 
@@ -111,8 +120,6 @@ async def _reconcile_statement(bank: Bank, statement: Statement, file_id: UUID) 
         if statement.day >= await conn.fetchval(_OPEN_DAY, bank_id):
             raise DayNotClosed(f"The bank has not closed {statement.day}.")
         before = await store.find_day(conn, bank_id, day_id(statement.source, statement.account, statement.day))
-        if before is not None and before.file_id not in {None, file_id}:
-            raise _refused(f"is a second statement of {statement.account} for {statement.day}")
         if before is not None and before.file_id == file_id:
             return told | {"lines": before.lines, "matched": before.matched}
         found = await compare(conn, bank, statement)
@@ -139,7 +146,7 @@ async def _reconcile_statement(bank: Bank, statement: Statement, file_id: UUID) 
 
 
 async def _preview(conn: Connection, bank_id: UUID, statement: Statement) -> dict[str, Any]:
-    """Compare a report within the day with the payments of the day so far. It opens no breaks: the day goes on."""
+    """Compare a report within the day with the payments of the day so far. It opens no breaks: the day is not over."""
     pairing = pair_with(statement, await store.list_payments(conn, bank_id, statement.day), ())
     unknown = [each for each in breaks_of(pairing) if each.cause == Cause.UNKNOWN_LINE]
     lines = [{"line": each.line_no, "amount": each.stated, "reference": each.reference} for each in unknown]
@@ -169,7 +176,7 @@ async def reconcile(bank: Bank) -> int:
         if each.rail == STATEMENT:
             await retries.retry_now(bank.pool, each, wall_now())
     done = await files.process_all(bank)
-    async with claimed(bank.pool, _CLAIM, wait=WAIT):
+    async with claimed(bank.pool, CLAIM, wait=WAIT):
         return done + await _record_missing(bank)
 
 

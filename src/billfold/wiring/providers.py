@@ -58,6 +58,7 @@ from billfold.platform.settings.kinds import NO_ADAPTER, PLAID
 from billfold.platform.settings.settings import Settings
 from billfold.platform.settings.validation import variable_name
 from billfold.reconciliation.commands import CloseBreak
+from billfold.reconciliation.decisions import carry_out_hold
 from billfold.screening.screening import CurrentList
 from billfold.trading.commands import AmendExecution, RecordExecutions
 
@@ -90,7 +91,7 @@ def movements() -> Movements:
                 AmendExecution,
             }
         ),
-        carriers={ReturnWire: _return_wire, CardRecord: _assign_card_record},
+        carriers={ReturnWire: _return_wire, CardRecord: _assign_card_record, HoldInSuspense: _hold_break},
         freeze_card=FreezeCard,
     )
 
@@ -103,6 +104,11 @@ async def _return_wire(bank: Bank, _: FreezeProposal, command: Command) -> Outco
 async def _assign_card_record(bank: Bank, row: FreezeProposal, command: Command) -> Outcome:
     assert isinstance(command, CardRecord)
     return await carry_out_assignment(bank, command, item_id=row.subject_id)
+
+
+async def _hold_break(bank: Bank, row: FreezeProposal, command: Command) -> Outcome:
+    assert isinstance(command, HoldInSuspense)
+    return await carry_out_hold(bank, row, command)
 
 
 if TYPE_CHECKING:

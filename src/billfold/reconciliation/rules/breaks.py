@@ -12,7 +12,7 @@ from billfold.ledger.types import AccountKind, JournalKind
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id
 from billfold.reconciliation.commands import AssignBreak, CloseBreak, ReconcileDay
-from billfold.reconciliation.types import Break, BreakStatus, Cause, ReconciledDay, Resolution, Source, day_id
+from billfold.reconciliation.types import Break, BreakStatus, Cause, ReconciledDay, Resolution, Source, day_id, held_id
 from billfold.trading.rules.executions import post_signed
 
 
@@ -72,6 +72,8 @@ def close_break(books: Books, cmd: CloseBreak, ctx: Context) -> Outcome:
         raise Refused("break-state", "The break has changed since it was proposed. Propose it again.")
     entry_no = None
     if cmd.resolution != Resolution.EXPLAINED:
+        if held_id(cmd.break_id) in book.referenced:
+            raise Refused("break-state", "Its difference is held in suspense. The next statement closes the break.")
         _require_posting(row, cmd.resolution)
         entry_no = book.begin(
             JournalKind.RECONCILIATION, ctx, settles_on=ctx.business_date, business_date=book.business_date

@@ -22,7 +22,7 @@ _K = TypeVar("_K")
 
 
 class Pairing(NamedTuple):
-    """How many lines of this statement match, which earlier breaks do, and what is left."""
+    """The number of lines of this statement that match, the earlier breaks that do, and what is left."""
 
     matched: int
     closed: list[UUID]
@@ -44,10 +44,11 @@ def pair(lines: Iterable[StatedLine], expected: Iterable[ExpectedLine]) -> Pairi
 
 
 class _Table:
-    """What is not matched yet, in order."""
+    """The lines and movements that are not matched yet, in order."""
 
     def __init__(self, lines: Iterable[StatedLine], expected: Iterable[ExpectedLine]) -> None:
-        self._lines, self._expected = dict.fromkeys(lines), dict.fromkeys(expected)
+        self._lines = dict.fromkeys(lines)
+        self._expected = dict.fromkeys(each._replace(place=place) for place, each in enumerate(expected))
         self._matched = 0
         self._closed: list[UUID] = []
         self._differing: list[tuple[StatedLine, ExpectedLine]] = []

@@ -33,7 +33,7 @@ _NOON = 12
 
 
 class StatementBehavior(StrEnum):
-    """What is wrong with the next statements."""
+    """An error of the next statements."""
 
     NO_STATEMENT = "NO_STATEMENT"
     UNKNOWN_LINE = "UNKNOWN_LINE"

@@ -9,7 +9,7 @@ from billfold.sandbox.routes.operations import require_first_partner, sandbox_po
 
 
 class StatementRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What is wrong with the next statements."""
+    """The error of the next statements."""
 
     behavior: StatementBehavior
 
