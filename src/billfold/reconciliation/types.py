@@ -66,7 +66,7 @@ class StatedLine(NamedTuple):
 
 
 class ExpectedLine(NamedTuple):
-    """A movement of the account in the ledger. The movements of one posting share its `group`; `place` tells them apart."""
+    """A movement of the account in the ledger. Those of one posting share its `group`; `place` tells them apart."""
 
     subject: str
     amount: int

@@ -71,18 +71,27 @@ class StatementFiles(InboundFiles):
     async def import_file(self, bank: Bank, name: str, content: bytes, *, by: Operator) -> RailFile:
         """Store a file of an operator and reconcile it. Raises Refused `forbidden`, and InvalidInput at `file`."""
         by.require(Power.RECONCILE)
-        data_key = await bank_key(bank)
-        file_id = self.file_id(bank, name, data_key.digest(content).hex(), attempt=0)
-        sealed = seal_content(data_key, file_id, content)
-        async with recorded_action(bank, by, "statement.imported", ("rail_file", file_id), file=name):
-            try:
-                file = await save_inbound(
-                    bank.pool, file_id, self.rail, name=name, content=sealed, now=await bank.now()
-                )
-            except DuplicateFile as duplicate:
-                raise InvalidInput.at("file", msg=str(duplicate)) from None
+        async with recorded_action(bank, by, "statement.imported", ("rail_file", None), file=name):
+            file = await self._store(bank, name, content)
             await self.process(bank, file, wait=WAIT)
             return await find_file(bank.pool, file.file_id)
+
+    async def _store(self, bank: Bank, name: str, content: bytes) -> RailFile:
+        """Store a file, once more if it was refused before: what it needs may have arrived."""
+        data_key, attempt = await bank_key(bank), 0
+        while True:
+            file_id = self.file_id(bank, name, data_key.digest(content).hex(), attempt=attempt)
+            sealed = seal_content(data_key, file_id, content)
+            try:
+                now = await bank.now()
+                file = await save_inbound(bank.pool, file_id, self.rail, name=name, content=sealed, now=now)
+                if file.state == "PROCESSED":
+                    raise DuplicateFile(file.name, file.created_at)
+            except DuplicateFile as duplicate:
+                raise InvalidInput.at("file", msg=str(duplicate)) from None
+            if file.done_at is None:
+                return file
+            attempt += 1
 
 
 def _require_own(bank: Bank, statement: Statement) -> None:
