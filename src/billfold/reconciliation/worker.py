@@ -85,10 +85,10 @@ class StatementFiles(InboundFiles):
             try:
                 now = await bank.now()
                 file = await save_inbound(bank.pool, file_id, self.rail, name=name, content=sealed, now=now)
-                if file.state == "PROCESSED":
-                    raise DuplicateFile(file.name, file.created_at)
             except DuplicateFile as duplicate:
                 raise InvalidInput.at("file", msg=str(duplicate)) from None
+            if file.state == "PROCESSED":
+                raise InvalidInput.at("file", msg=str(DuplicateFile(file.name, file.created_at)))
             if file.done_at is None:
                 return file
             attempt += 1
