@@ -145,7 +145,7 @@ async def test_files_that_are_no_statement_of_ours_are_refused_and_others_go_on(
         semt002(MONDAY, {}, account="OTHER"): "which is not the bank's",
         recap(recap_line(fills[0], dealer="nobody")): "which is not the bank's",
         BOMB: "document type",
-        b"<Document": "StartTag",
+        b"<Document": "Start Tag",
         b'<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.054.001.08"/>': "is no camt.053",
         monday().replace(b"<Cd>OPBD</Cd>", b"<Cd>INFO</Cd>"): "lacks the opening",
         b"dealer,reference\n": "is missing",

@@ -21,7 +21,7 @@ async def bank(bank_dsn):
 async def wired(bank, new_holder):
     """A customer who receives wires by the simulated Fedwire, and the two of Monday."""
     anna = await new_holder()
-    account = await bank.pool.fetchval("SELECT account_number FROM portal WHERE portal_id = $1", anna.portal)
+    account = await bank.pool.fetchval("SELECT account_number FROM portal WHERE portal_id = $1", anna.portal_id)
 
     async def pay(name, cents):
         to = DestinationAccount(bank.settings.bank_routing_number, account)

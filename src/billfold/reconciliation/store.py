@@ -35,10 +35,11 @@ SELECT p.entry_no, p.posting_no, j.settles_on, o.kind,
  WHERE j.customer_id = $1 AND j.entry_no > $2 AND j.entry_no <= $3 AND j.kind <> '{JournalKind.RECONCILIATION}'
  ORDER BY p.entry_no, p.posting_no
 """
-# $1 the bank, $2 its last entry of the day, $3 the close of the day.
+# $1 the bank, $2 its last entry of the day, $3 the close of the day. Of customers, those with transfers in kind.
 _UNITS = """
 SELECT asset, sum(units)::bigint AS units FROM (
-  SELECT asset, debits - credits AS units FROM account WHERE kind = 'custodian'
+  SELECT asset, debits - credits AS units FROM account
+   WHERE kind = 'custodian' AND customer_id IN (SELECT $1 UNION SELECT customer_id FROM security_transfer)
   UNION ALL
   SELECT p.asset, CASE WHEN p.debit = c.account_no THEN -p.amount ELSE p.amount END
     FROM journal_entry j JOIN posting p USING (customer_id, entry_no)
