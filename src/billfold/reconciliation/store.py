@@ -39,7 +39,7 @@ SELECT p.entry_no, p.posting_no, j.settles_on, o.kind,
 _UNITS = """
 SELECT asset, sum(units)::bigint AS units FROM (
   SELECT asset, debits - credits AS units FROM account
-   WHERE kind = 'custodian' AND customer_id IN (SELECT $1 UNION SELECT customer_id FROM security_transfer)
+   WHERE kind = 'custodian' AND customer_id IN (SELECT $1::uuid UNION SELECT customer_id FROM security_transfer)
   UNION ALL
   SELECT p.asset, CASE WHEN p.debit = c.account_no THEN -p.amount ELSE p.amount END
     FROM journal_entry j JOIN posting p USING (customer_id, entry_no)
