@@ -54,6 +54,8 @@ CASES = {
     "a missing line stays one": ("100", "100 555", 1, [], [], [555]),
     "a cent off differs": ("100001 500", "100000 500", 1, [(100001, 100000)], [], []),
     "two that are near are not told apart": ("1001 999", "1000", 0, [], [1001, 999], [1000]),
+    "a wire that was rejected is on no statement": ("100", "-100#a 100#a 100#b", 1, [], [], []),
+    "one that settled and came back has two lines": ("-100#a 100#b", "-100#a 100#b", 2, [], [], []),
     "a line and its reversal cancel out": ("100#a -100#a", "", 2, [], [], []),
     "without a reference nothing is a reversal": ("100 -100", "", 0, [], [100, -100], []),
 }
@@ -77,6 +79,7 @@ LATER = {
     "two that would fit close nothing": ("100", "100! 100!", 0, []),
     "today's movement comes first": ("100", "100 100!", 1, []),
     "both rests of earlier days cancel out": ("100!", "100!", 0, [1, 101]),
+    "a payment is taken back a day later": ("", "100#a! -100#a", 0, [101]),
     "another rail closes nothing": ("100@ACH", "100@WIRE!", 0, []),
 }
 

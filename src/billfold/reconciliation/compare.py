@@ -61,9 +61,30 @@ async def compare(conn: Connection, bank: Bank, statement: Statement) -> Compari
 async def _compare_reserve(conn: Connection, bank: Bank, statement: Statement, work: Sequence[Break]) -> Comparison:
     bank_id = bank_customer_id(bank.seed)
     entries = await store.find_entries(conn, bank_id, statement.day)
-    pairing = pair_with(statement, await store.list_expected(conn, bank_id, entries), work)
+    pairing = pair_with(statement, await _list_expected(conn, bank, statement, entries), work)
     opened = [*_balance_breaks(statement), *await _gaps(conn, bank, statement, entries), *breaks_of(pairing)]
     return Comparison(pairing.matched, opened, pairing.closed, [])
+
+
+async def _list_expected(
+    conn: Connection, bank: Bank, statement: Statement, entries: store.EntryRange
+) -> list[ExpectedLine]:
+    """Return the payments that settle since the business day before, and the other postings of the day.
+
+    Of an earlier date, only those booked since its statement was reconciled were not expected before.
+    """
+    bank_id = bank_customer_id(bank.seed)
+    previous = bank.calendars.settlement_on_or_before(statement.day - _ONE_DAY)
+    expected = await store.list_postings(conn, bank_id, entries)
+    for nth in range(1, (statement.day - previous).days + 1):
+        expected += await store.list_payments(conn, bank_id, previous + timedelta(days=nth))
+    for settled_on in await store.list_cleared_dates(conn, bank_id, entries):
+        covered_on = bank.calendars.settlement_on_or_after(settled_on)
+        before = await store.find_day(conn, bank_id, day_id(Source.RESERVE, statement.account, covered_on))
+        if settled_on <= previous and before is not None and before.file_id is not None:
+            late = await store.list_payments(conn, bank_id, settled_on, booked_after=before.reconciled_at)
+            expected += late
+    return expected
 
 
 def pair_with(statement: Statement, expected: Iterable[ExpectedLine], work: Iterable[Break]) -> Pairing:

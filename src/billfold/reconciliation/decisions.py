@@ -82,7 +82,6 @@ async def propose_hold(bank: Bank, break_id: UUID, rail: Rail, *, reason: str, b
         amount=abs(row.difference),
         reason="UNKNOWN_LINE",
         details={NOT_RETURNABLE: _HAND, "statement": row.day.isoformat(), "reference": row.reference},
-        settles_on=row.day,
     )
     words = f"Hold in suspense: {describe(row)}"
     return await propose_movement(bank, command, about=break_id, words=words, reason=reason, by=by)

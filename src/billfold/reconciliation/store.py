@@ -6,12 +6,13 @@ from typing import NamedTuple
 from uuid import UUID
 
 from billfold.ledger.types import JournalKind
-from billfold.payments.clearing.store import ReferencedPayment, list_settling_on
+from billfold.payments.clearing.store import list_settling_on
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.paging import KeysetList
 from billfold.platform.database.rows import Table
 from billfold.reconciliation.types import Break, ExpectedLine, ReconciledDay, Source, Trade
 
+_SECURITIES = "SECURITIES"
 _days, _breaks = Table(ReconciledDay), Table(Break)
 find_day = _days.find
 load_days = _days.load_references
@@ -26,14 +27,18 @@ SELECT coalesce((SELECT entry_no FROM journal_entry WHERE customer_id = $1 AND b
                   ORDER BY entry_no DESC LIMIT 1), 0)
 """
 _POSTED = f"""
-SELECT p.entry_no, p.posting_no, j.settles_on, o.kind,
-       CASE WHEN p.debit = r.account_no THEN p.amount ELSE -p.amount END AS amount
+SELECT p.entry_no, p.posting_no, o.kind, CASE WHEN p.debit = r.account_no THEN p.amount ELSE -p.amount END AS amount
   FROM journal_entry j JOIN posting p USING (customer_id, entry_no)
   JOIN account r ON r.customer_id = $1 AND r.kind = 'reserve' AND r.account_no IN (p.debit, p.credit)
   JOIN account o ON o.customer_id = $1
        AND o.account_no = CASE WHEN p.debit = r.account_no THEN p.credit ELSE p.debit END
- WHERE j.customer_id = $1 AND j.entry_no > $2 AND j.entry_no <= $3 AND j.kind <> '{JournalKind.RECONCILIATION}'
+ WHERE j.customer_id = $1 AND j.entry_no > $2 AND j.entry_no <= $3
+   AND j.kind NOT IN ('{JournalKind.CLEARING}', '{JournalKind.RECONCILIATION}')
  ORDER BY p.entry_no, p.posting_no
+"""
+_CLEARED_DATES = f"""
+SELECT DISTINCT settles_on FROM journal_entry
+ WHERE customer_id = $1 AND entry_no > $2 AND entry_no <= $3 AND kind = '{JournalKind.CLEARING}' ORDER BY 1
 """
 # $1 the bank, $2 its last entry of the day, $3 the close of the day. Of customers, those with transfers in kind.
 _UNITS = """
@@ -109,36 +114,34 @@ async def find_entries(conn: Db, bank_id: UUID, day: date) -> EntryRange:
     return EntryRange(*row)
 
 
-async def list_expected(conn: Connection, bank_id: UUID, entries: EntryRange) -> list[ExpectedLine]:
-    """Return what a day moved on the reserve account: each payment of a rail, or a posting that is of no payments."""
-    expected, of_date = list[ExpectedLine](), dict[date, list[ReferencedPayment]]()
-    for entry_no, posting_no, settles_on, kind, amount in await conn.fetch(_POSTED, bank_id, *entries):
-        group = f"{entry_no}/{posting_no}"
-        whole = ExpectedLine(f"entry {group}: {kind}", amount, rail=_rail_of(kind), group=group)
-        if settles_on not in of_date:
-            of_date[settles_on] = await list_settling_on(conn, bank_id, settles_on)
-        parts = [p for p in of_date[settles_on] if p.rail == whole.rail and (p.amount > 0) == (amount > 0)]
-        # Of a date that was settled before, a posting has the rest: what was held in suspense on this day.
-        late = [p for p in parts if p.customer_id == bank_id and p.entry_no > entries.after]
-        paid = next((each for each in (parts, late) if sum(p.amount for p in each) == amount), [])
-        expected += [_expected(each)._replace(group=group) for each in paid] or [whole]
-    return expected
+async def list_postings(conn: Db, bank_id: UUID, entries: EntryRange) -> list[ExpectedLine]:
+    """Return what a day moved on the reserve account but for the rails, whose payments are known one by one."""
+    return [
+        ExpectedLine(f"entry {entry_no}/{posting_no}: {kind}", amount, rail=_SECURITIES, group=str(entry_no))
+        for entry_no, posting_no, kind, amount in await conn.fetch(_POSTED, bank_id, *entries)
+    ]
 
 
-async def list_payments(conn: Connection, bank_id: UUID, day: date) -> list[ExpectedLine]:
-    """Return the payments of the rails that settle on a day, whether they are posted on the reserve account or not."""
-    return [_expected(each) for each in await list_settling_on(conn, bank_id, day)]
+async def list_cleared_dates(conn: Db, bank_id: UUID, entries: EntryRange) -> list[date]:
+    """Return the dates of the rails that a day settled: its own, and earlier ones of which there was a rest."""
+    return [row["settles_on"] for row in await conn.fetch(_CLEARED_DATES, bank_id, *entries)]
 
 
-def _expected(payment: ReferencedPayment) -> ExpectedLine:
-    subject = f"{payment.customer_id} entry {payment.entry_no}"
-    return ExpectedLine(subject, payment.amount, frozenset(payment.names), payment.rail)
-
-
-def _rail_of(kind: str) -> str | None:
-    if kind.startswith("rail:"):
-        return kind.removeprefix("rail:").upper()
-    return "SECURITIES" if kind in {"street", "treasury", "inventory"} or kind.startswith("dealer:") else None
+async def list_payments(
+    conn: Connection, bank_id: UUID, day: date, *, booked_after: datetime | None = None
+) -> list[ExpectedLine]:
+    """Return the payments of the rails that settle on a date; together they are its postings on the reserve account."""
+    return [
+        ExpectedLine(
+            f"{each.customer_id} entry {each.entry_no}",
+            each.amount,
+            frozenset(each.names),
+            each.rail,
+            group=f"{each.rail} {day} {each.amount > 0}",
+        )
+        for each in await list_settling_on(conn, bank_id, day)
+        if booked_after is None or each.booked_at > booked_after
+    ]
 
 
 async def list_units(conn: Db, bank_id: UUID, entries: EntryRange, closed_at: datetime) -> dict[str, int]:

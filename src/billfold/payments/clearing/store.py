@@ -78,8 +78,9 @@ SELECT rail, settles_at, direction, amount, customer_id, entry_no, activity_id
 # Payments of one date with the references that the other bank has: numbers of a wire, the trace number of an ACH entry.
 _REFERENCED = f"""
 SELECT m.rail, CASE m.direction WHEN 'CREDIT' THEN m.amount ELSE -m.amount END AS amount, m.customer_id, m.entry_no,
-       array_remove(ARRAY[w.imad, w.omad, w.uetr, t.details->>'trace_number'], NULL) AS names
-  FROM ({_MOVEMENTS}) m
+       array_remove(ARRAY[w.imad, w.omad, w.uetr, t.details->>'trace_number', t.details->>'ach_id'], NULL) AS names,
+       j.booked_at
+  FROM ({_MOVEMENTS}) m JOIN journal_entry j USING (customer_id, entry_no)
   LEFT JOIN transaction t
     ON t.customer_id = m.customer_id AND t.activity_id = m.activity_id AND t.entry_no = m.entry_no
   LEFT JOIN wire w ON w.customer_id = t.customer_id AND w.wire_id = (t.details->>'wire_id')::uuid
@@ -124,6 +125,7 @@ class ReferencedPayment(NamedTuple):
     customer_id: UUID
     entry_no: int
     names: list[str]
+    booked_at: datetime
 
 
 async def list_settling_on(conn: Db, bank_id: UUID, day: date) -> list[ReferencedPayment]:

@@ -1,8 +1,8 @@
 """Pairs the lines of a statement with what the ledger expects. Only what is unambiguous is a match.
 
-In this order: the reference; the total of a posting; the amount; the net of a rail that settles in batches; a line that
-is taken back; the amount of an earlier break. Of what remains, a line and a movement within one percent of each other,
-and of nothing else, differ in their amount.
+In this order: the reference; a movement that was taken back; the total of a posting; the amount; the net of a rail that
+settles in batches; a line that is taken back; the amount of an earlier break. Of what remains, a line and a movement
+within one percent of each other, and of nothing else, differ in their amount.
 """
 
 from collections import defaultdict
@@ -35,6 +35,7 @@ def pair(lines: Iterable[StatedLine], expected: Iterable[ExpectedLine]) -> Pairi
     """Pair lines with expected movements; both include those of earlier breaks that are open."""
     table = _Table(lines, expected)
     table.match_references()
+    table.drop_reversed()
     table.match_postings()
     table.match_amounts(_is_new)
     table.match_rails()
@@ -65,6 +66,14 @@ class _Table:
                 self._match(lines, left)
             elif len(left) == 1 and _is_new(lines[0]) and _is_new(left[0]):
                 self._differ(lines[0], left[0])
+
+    def drop_reversed(self) -> None:
+        """Movements that were taken back under their reference, and that no line names: a wire that was rejected."""
+        named = _by_reference(self._lines)
+        for reference, movements in _by_reference(self._expected).items():
+            left = [each for each in movements if each in self._expected]
+            if reference not in named and len(left) > 1 and not _total(left):
+                self._match([], left)
 
     def match_postings(self) -> None:
         """One line and a whole posting of several movements, if nothing else has this amount."""

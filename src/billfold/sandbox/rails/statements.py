@@ -175,11 +175,11 @@ async def _assumed_lines(bank: Bank, day: date) -> list[BookLine]:
     """Return what dealers, the Treasury and buyers of stablecoins paid, who have no books in a sandbox."""
     bank_id = bank_customer_id(bank.seed)
     async with bank.pool.acquire() as conn:
-        expected = await store.list_expected(conn, bank_id, await store.find_entries(conn, bank_id, day))
+        expected = await store.list_postings(conn, bank_id, await store.find_entries(conn, bank_id, day))
+        expected += [each for each in await store.list_payments(conn, bank_id, day) if each.rail == "CRYPTO"]
     return [
         BookLine(f"{day}:{nth}", each.amount, each.rail or "", f"{each.rail}-{day:%m%d}-{nth}")
         for nth, each in enumerate(expected)
-        if each.rail not in {"WIRE", "ACH", "CARD"}
     ]
 
 
