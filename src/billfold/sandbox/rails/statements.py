@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 from lxml.builder import ElementMaker
-from lxml.etree import tostring
+from lxml.etree import _Element, tostring
 
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
@@ -51,11 +51,11 @@ def write_camt053(account: str, day: date, opening: int, lines: Sequence[BookLin
     make = ElementMaker(namespace=f"{_ISO}camt.053.001.08", nsmap={None: f"{_ISO}camt.053.001.08"})
     at = f"{day}T23:00:00Z"
 
-    def amount(cents: int) -> list[object]:
+    def amount(cents: int) -> list[_Element]:
         text = f"{abs(cents) // 100}.{abs(cents) % 100:02}"
         return [make.Amt(text, Ccy="USD"), make.CdtDbtInd("CRDT" if cents >= 0 else "DBIT")]
 
-    def on(name: str) -> object:
+    def on(name: str) -> _Element:
         return make(name, make.Dt(day.isoformat()))
 
     balances = [
