@@ -1,9 +1,10 @@
 """Mornings on a real database: statements are matched, breaks are opened, and close themselves or by two people."""
 
 import pytest
-from tests.reconciliation.books import MONDAY, OLGA, OTTO, THURSDAY, TUESDAY, WEDNESDAY, recap_line
+from tests.reconciliation.books import MONDAY, THURSDAY, TUESDAY, WEDNESDAY, recap_line
 from tests.reconciliation.files import BOMB, camt053, entry, recap, semt002
 from tests.support.whole_bank import expect_clean
+from tests.trading.desk_by_hand import OLGA, OTTO
 
 from billfold.dual_control.decisions import confirm
 from billfold.identity.operators import Operator

@@ -1,5 +1,6 @@
 """Lines of a statement and expected movements: what is a match, and what is not."""
 
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -7,17 +8,17 @@ import pytest
 from billfold.reconciliation.rules.pairing import pair
 from billfold.reconciliation.types import ExpectedLine, StatedLine
 
-OLD, OLDER = UUID(int=1), UUID(int=2)
-
 
 def lines_of(text, made):
     """Return lines or movements: an amount, `@rail`, `#reference`, `/group`, `!` for one of an open break."""
-    found = []
+    found: list[Any] = []
     for nth, word in enumerate(text.split(), start=1):
         amount = int("".join(each for each in word.split("@")[0].split("#")[0].split("/")[0] if each in "-0123456789"))
         rail = word.split("@")[1].split("#")[0].split("/")[0].rstrip("!") if "@" in word else None
         names = frozenset({word.split("#")[1].split("/")[0].rstrip("!")} if "#" in word else ())
-        old = {"break_id": UUID(int=nth + (0 if made is StatedLine else 100))} if word.endswith("!") else {}
+        old: dict[str, Any] = (
+            {"break_id": UUID(int=nth + (0 if made is StatedLine else 100))} if word.endswith("!") else {}
+        )
         if made is StatedLine:
             found.append(StatedLine(nth, amount, names, rail, **old))
         else:
