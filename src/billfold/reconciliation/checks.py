@@ -1,6 +1,7 @@
 """Checks of reconciliation: every posting of a break is its difference, and every such entry is of a break."""
 
 from billfold.platform.database.checks import Certainty, declared
+from billfold.reconciliation.types import Break, ReconciledDay
 
 _POSTED = """
 SELECT b.customer_id, b.break_id, b.stated, b.booked, p.entry_no,
@@ -30,4 +31,4 @@ CHECKS = tuple(
         }
     )
 )
-COUNTED = ("reconciled_day", "reconciliation_break")
+COUNTED = tuple(each.table for each in (ReconciledDay, Break))

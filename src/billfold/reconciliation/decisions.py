@@ -10,7 +10,7 @@ from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.store import FreezeProposal
 from billfold.identity.operators import Operator, Power
 from billfold.ledger.bank import Bank
-from billfold.ledger.commands import Outcome
+from billfold.ledger.commands import Command, Outcome
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.files.inbound import WAIT
@@ -87,11 +87,12 @@ async def propose_hold(bank: Bank, break_id: UUID, rail: Rail, *, reason: str, b
     return await propose_movement(bank, command, about=break_id, words=words, reason=reason, by=by)
 
 
-async def carry_out_hold(bank: Bank, proposal: FreezeProposal, command: HoldInSuspense) -> Outcome:
+async def carry_out_hold(bank: Bank, proposal: FreezeProposal, command: Command) -> Outcome:
     """Hold the difference of a break, unless a statement has closed the break or changed it in the meantime.
 
     Raises Refused `break-state`.
     """
+    assert isinstance(command, HoldInSuspense)
     async with claimed(bank.pool, CLAIM, wait=WAIT):
         row = await get_break(bank.pool, bank_customer_id(bank.seed), proposal.subject_id)
         if row.status != BreakStatus.OPEN or abs(row.difference) != command.amount:

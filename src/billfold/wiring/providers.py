@@ -91,7 +91,7 @@ def movements() -> Movements:
                 AmendExecution,
             }
         ),
-        carriers={ReturnWire: _return_wire, CardRecord: _assign_card_record, HoldInSuspense: _hold_break},
+        carriers={ReturnWire: _return_wire, CardRecord: _assign_card_record, HoldInSuspense: carry_out_hold},
         freeze_card=FreezeCard,
     )
 
@@ -104,11 +104,6 @@ async def _return_wire(bank: Bank, _: FreezeProposal, command: Command) -> Outco
 async def _assign_card_record(bank: Bank, row: FreezeProposal, command: Command) -> Outcome:
     assert isinstance(command, CardRecord)
     return await carry_out_assignment(bank, command, item_id=row.subject_id)
-
-
-async def _hold_break(bank: Bank, row: FreezeProposal, command: Command) -> Outcome:
-    assert isinstance(command, HoldInSuspense)
-    return await carry_out_hold(bank, row, command)
 
 
 if TYPE_CHECKING:

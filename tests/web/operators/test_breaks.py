@@ -2,15 +2,22 @@
 
 import re
 
+import pytest
 from tests.reconciliation.books import MONDAY, TUESDAY, Mornings
-from tests.reconciliation.conftest import bank
-from tests.reconciliation.files import camt053, entry, semt002
+from tests.reconciliation.files import RESERVE, SAFE, camt053, entry, semt002
 from tests.support.browser import ORIGIN
-from tests.support.whole_bank import expect_clean
+from tests.support.whole_bank import close_bank, expect_clean, open_bank
 
-__all__ = ["bank"]
 BREAK = re.compile(r'href="(/bank/breaks/[0-9a-f-]{36})"')
 PROPOSAL = re.compile(r'action="(/bank/freezes/[0-9a-f-]{36})"')
+
+
+@pytest.fixture
+async def bank(bank_dsn):
+    """A founded bank at 2025-06-02 09:00 ET whose reserve and custodian are stated."""
+    opened = await open_bank(bank_dsn, reserve_account=RESERVE, custodian_account=SAFE)
+    yield opened
+    await close_bank(opened)
 
 
 async def uploaded(browser, name, content):

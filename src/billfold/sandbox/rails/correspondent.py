@@ -6,13 +6,15 @@ again after a crash, it counts once.
 
 import asyncio
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
 import msgspec
 
 from billfold.ledger.bank import Bank
+from billfold.payments.wires.iso20022 import types
+from billfold.payments.wires.iso20022.types import CreditTransfer, FedwireMessage, PaymentReturn
 
 _FOLDER = "correspondent"
 _LAST = "last.json"
@@ -32,6 +34,18 @@ class LastStatement(msgspec.Struct, frozen=True):
 
     day: date
     closing: int = 0
+
+
+def moved_by_wires(answers: Sequence[FedwireMessage], sent: Sequence[types.Message]) -> Iterator[BookLine]:
+    """Yield what messages moved on the account of the bank: payments delivered, and payments of ours that settled."""
+    ours = {each.message_id: each for each in sent}
+    for message in (each.message for each in answers):
+        if isinstance(message, CreditTransfer | PaymentReturn):
+            yield BookLine(message.message_id, message.amount, "WIRE", message.message_id)
+        elif isinstance(message, types.PaymentStatus) and message.reason is None:
+            paid = ours.get(message.original.message_id)
+            if isinstance(paid, CreditTransfer | PaymentReturn):
+                yield BookLine(paid.message_id, -paid.amount, "WIRE", paid.message_id)
 
 
 class Correspondent:

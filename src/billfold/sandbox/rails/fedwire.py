@@ -3,7 +3,7 @@
 Every answer goes through the inbox and the gate, like one of the real service.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
@@ -27,7 +27,7 @@ from billfold.payments.wires.messages import message_sent
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.store import find_wire, get_outstanding, get_wire
 from billfold.platform.errors import InvalidInput, InvariantError, Refused
-from billfold.sandbox.rails.correspondent import BookLine, Correspondent
+from billfold.sandbox.rails.correspondent import Correspondent, moved_by_wires
 
 SENDER = "026009593"
 """The routing number of the sending bank, unless another is named."""
@@ -189,18 +189,6 @@ class SimulatedFed:
             created_at=now,
         )
         return FedwireMessage(header=header, message=message)
-
-
-def moved_by(answers: Sequence[FedwireMessage], sent: Sequence[types.Message]) -> Iterator[BookLine]:
-    """Yield what messages moved on the account of the bank: payments delivered, and payments of ours that settled."""
-    ours = {each.message_id: each for each in sent}
-    for message in (each.message for each in answers):
-        if isinstance(message, CreditTransfer | PaymentReturn):
-            yield BookLine(message.message_id, message.amount, "WIRE", message.message_id)
-        elif isinstance(message, types.PaymentStatus) and message.reason is None:
-            paid = ours.get(message.original.message_id)
-            if isinstance(paid, CreditTransfer | PaymentReturn):
-                yield BookLine(paid.message_id, -paid.amount, "WIRE", paid.message_id)
 
 
 def original_of(message: CreditTransfer | PaymentReturn) -> types.OriginalMessage:
@@ -370,7 +358,7 @@ class SimulatedFedwire:
         """Settle what was `sent` and what is delivered, put a file into the inbox and process it at once."""
         if answers:
             day = _day(bank, await bank.now())
-            await Correspondent(bank).record(day, moved_by(answers, sent))
+            await Correspondent(bank).record(day, moved_by_wires(answers, sent))
             content = write_messages(answers, "incoming")
             exchange = bank.ports[RailExchanges].wire
             assert isinstance(exchange, ExchangeFolders)

@@ -111,7 +111,7 @@ async def import_statement(operator: InBank) -> PageResponse:
         content = bytes(sent.request.body)
     file = await StatementFiles().import_file(operator.bank, name or f"statement-{new()}", content, by=operator.by)
     if file.state == "PROCESSED":
-        return redirect("/bank/reconciliation", done="statement-reconciled")
+        return redirect("/bank/reconciliation", done="uploaded")
     failure = retry_state_of(file)
     report = msgspec.json.decode(file.report or "{}")
     said = failure.words() if failure else "; ".join(each["reason"] for each in report.get("mistakes", ()))
