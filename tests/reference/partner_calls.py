@@ -70,10 +70,8 @@ async def _play_reports(r, customer):
 
 
 async def _let_arrive(r, portal, other, inbox):
-    """Money and bills from outside."""
-    await r.post(
-        "sandbox_wire", f"{BOX}/wire/", {"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Acme"}
-    )
+    wire = {"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Acme"}
+    await r.post("sandbox_wire", f"{BOX}/wire/", wire)
     await r.post("sandbox_fund", f"{BOX}/fund/", {"account_id": other, "amount_usdc": 1_500_000, "count": 1})
     bills = {
         "account_id": inbox,
