@@ -1,5 +1,6 @@
 """The mornings of a bank: statements arrive, and operators look at the breaks."""
 
+import shutil
 from datetime import date
 
 from tests.trading.desk_by_hand import OLGA, OTTO, DeskByHand
@@ -19,8 +20,8 @@ MONDAY, TUESDAY, WEDNESDAY, THURSDAY = (date(2025, 6, day) for day in (2, 3, 4, 
 class Mornings:
     """Imports statements as an operator and lists breaks."""
 
-    def __init__(self, bank):
-        self.bank, self.count = bank, 0
+    def __init__(self, bank, *, is_simulated=False):
+        self.bank, self.count, self.is_simulated = bank, 0, is_simulated
         self.bank_id = bank_customer_id(bank.seed)
 
     async def buy(self, holder, cents=100_000_00):
@@ -28,7 +29,7 @@ class Mornings:
         await holder.deposit(cents)
         desk = DeskByHand(self.bank)
         [order] = await desk.send_orders()
-        half = order.units // 2
+        half = order.units // 3
         fills = [
             await desk.fill_of(order, units=half),
             await desk.fill_of(order, units=order.units - half, dealer="jpm"),
@@ -38,7 +39,13 @@ class Mornings:
 
     async def close(self, day):
         """Let the day end, and show the morning after it."""
-        await ClockStepper(self.bank).set_to(et_instant(day, 20))
+        await self._be_at(day, 20)
+
+    async def _be_at(self, day, hour):
+        """Set the clock; what the sandbox itself states on the way is taken away."""
+        await ClockStepper(self.bank).set_to(et_instant(day, hour))
+        if not self.is_simulated:
+            shutil.rmtree(self.bank.settings.rails_dir / "statement", ignore_errors=True)
 
     async def arrive(self, content, name=None, by=OLGA):
         """Import a file; return its state and report."""
@@ -57,7 +64,7 @@ class Mornings:
     async def look(self, hour=8, *, after):
         """Look for missing statements at an hour of the business day after a day."""
         day = self.bank.calendars.next_settlement_day(after)
-        await ClockStepper(self.bank).set_to(et_instant(day, hour))
+        await self._be_at(day, hour)
         return await reconcile(self.bank)
 
     async def files(self):

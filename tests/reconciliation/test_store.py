@@ -10,7 +10,6 @@ PLANS = {
     "range": (store._RANGE, ("day",), ["Index Scan Backward using journal_entry_pkey", "Limit"]),
     "postings": (store._POSTED, (1, 9), ["(entry_no > '1'::bigint) AND (entry_no <= '9'::bigint)"]),
     "dates": (store._CLEARED_DATES, (1, 9), ["(entry_no > '1'::bigint) AND (entry_no <= '9'::bigint)"]),
-    "trades": (store._TRADES, ("citadel", "day", ["T-1"]), ["execution_day", "execution_reference_once"]),
     "open breaks": (store._OPEN_OF, ("RESERVE", RESERVE), ["reconciliation_break_open"]),
     "last days": (store._DAYS_SINCE, ("day",), ["reconciled_day_list"]),
     "bills": (store._UNITS, (9, "instant"), ["Index Cond: ((customer_id =", "(entry_no > '9'::bigint)"]),

@@ -33,7 +33,7 @@ async def wired(bank, new_holder):
 
 
 async def test_days_of_the_sandbox_match_to_the_last_line(bank, wired):
-    morning = Mornings(bank)
+    morning = Mornings(bank, is_simulated=True)
     await morning.close(TUESDAY)
     assert await reconcile(bank) == 4
     assert await morning.breaks() == []
@@ -54,7 +54,7 @@ async def test_days_of_the_sandbox_match_to_the_last_line(bank, wired):
     ],
 )
 async def test_a_chosen_behavior_makes_one_statement_wrong(bank, wired, behavior, found):
-    morning = Mornings(bank)
+    morning = Mornings(bank, is_simulated=True)
     await SimulatedStatements().choose(bank, behavior)
     await morning.close(MONDAY)
     await reconcile(bank)
@@ -65,7 +65,7 @@ async def test_a_chosen_behavior_makes_one_statement_wrong(bank, wired, behavior
 
 
 async def test_holdings_short_of_a_bill_and_a_statement_that_never_came_are_breaks(bank, wired):
-    morning = Mornings(bank)
+    morning = Mornings(bank, is_simulated=True)
     await morning.close(MONDAY)
     await SimulatedStatements().choose(bank, StatementBehavior.HOLDINGS_SHORT)
     await morning.close(TUESDAY)
