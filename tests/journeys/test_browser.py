@@ -310,6 +310,16 @@ async def test_an_operator_reviews_an_application(sandbox_site):
     await olga.walk()
 
 
+async def test_an_operator_finds_a_break(sandbox_site):
+    with partner_http(sandbox_site.box) as http:
+        for path, body in (("statements/", {"behavior": "UNKNOWN_LINE"}), ("clock/advance/", {"business_days": 1})):
+            await HttpDesk(http).ask("POST", f"/api/v1/sandbox/{path}", body)
+    olga = await sandbox_site.arrive(sandbox_site.box.operators[0])
+    await olga.sign_in()
+    await olga.read_until("Unknown line", "/bank/reconciliation", "breaks")
+    await olga.follow(re.compile("Unknown line"), "break")
+
+
 async def test_a_sandbox_is_restored_from_its_fork_after_money_is_spent(sandbox_site):
     ada = sandbox_site.ada
     await ada.go(sandbox_site.home, "home")
