@@ -277,8 +277,6 @@ async def test_guests_fill_in_an_application_and_review_it(sandbox_site):
 
 
 class HttpDesk:
-    """The desk of a partner at a running sandbox."""
-
     def __init__(self, http):
         self.http = http
 
