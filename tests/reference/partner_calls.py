@@ -60,6 +60,7 @@ async def play_partner_api(r):
     await _play_clock(r, customer)
     await _play_events(r)
     await _play_statements(r, customer, pocket)
+    await r.post("sandbox_statement", f"{BOX}/statements/", {"behavior": "UNKNOWN_LINE"})
 
 
 async def _play_reports(r, customer):
@@ -329,7 +330,6 @@ async def _play_clock(r, customer):
 
 async def _play_tasks(r):
     """Operations on the sandbox as a whole."""
-    await r.post("sandbox_statement", f"{BOX}/statements/", {"behavior": "UNKNOWN_LINE"})
     found = await r.get("sandbox_simulations", f"{BOX}/simulations/")
     wire = next(each for each in found["items"] if each["name"] == "sandbox_wire")
     r.notes["sandbox_simulations"]["response"] = {"items": [wire], "magic_values": found["magic_values"][:2]}
