@@ -60,7 +60,6 @@ async def play_partner_api(r):
     await _play_clock(r, customer)
     await _play_events(r)
     await _play_statements(r, customer, pocket)
-    await r.post("sandbox_statement", f"{BOX}/statements/", {"behavior": "UNKNOWN_LINE"})
 
 
 async def _play_reports(r, customer):
@@ -368,6 +367,7 @@ async def _play_statements(r, customer, pocket):
     await r.desk.until("2025-07-01T10:05:00-04:00")
     await play_explanations(r, pocket, f"{V2}/customers/{customer}")
     await play_request_log(r)
+    await r.post("sandbox_statement", f"{BOX}/statements/", {"behavior": "UNKNOWN_LINE"})
 
 
 async def _play_events(r):
