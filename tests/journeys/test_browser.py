@@ -314,7 +314,7 @@ async def test_an_operator_finds_a_break(sandbox_site):
             await HttpDesk(http).ask("POST", f"/api/v1/sandbox/{path}", body)
     olga = await sandbox_site.arrive(sandbox_site.box.operators[0])
     await olga.sign_in()
-    await olga.read_until("Unknown line", "/bank/reconciliation", "breaks")
+    await olga.read_until("$123.45", "/bank/reconciliation", "breaks")
     await olga.follow(re.compile("Unknown line"), "break")
 
 
