@@ -291,6 +291,8 @@ class Wiring:
         url = variable_name("database_url")
         is_named = self._environ.get(url) or self._environ.get(url + FILE_SUFFIX)
         own = {} if is_named else {"database_url": dsn}  # a secret in a file stays there
+        stated = {} if settings.is_production else {name: getattr(settings, name) for name in _SANDBOX_ACCOUNTS}
+        own |= {name: account for name, account in stated.items() if account}
         changes = {**changes, "state_dir": settings.state_dir, **own}
         overrides = {variable_name(name): str(value) for name, value in changes.items()}
         dropped = {*overrides, variable_name("database_owner_url")}
