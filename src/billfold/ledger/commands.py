@@ -39,6 +39,8 @@ class Reference(StrEnum):
     OPEN_ACH_ENTRIES = "open_ach_entries"
     OPEN_WIRES = "open_wires"
     OPEN_WITHDRAWALS = "open_withdrawals"
+    RECONCILED_DAY = "reconciled_day"
+    RECONCILIATION_BREAK = "reconciliation_break"
     SANCTIONS_HIT = "sanctions_hit"
     SECURITY_TRANSFER = "security_transfer"
     SETTLEMENT_DIFFERENCE = "settlement_difference"

@@ -101,6 +101,7 @@ class JournalKind(StrEnum):
     ON_US = "on_us"
     PAYMENT = "payment"
     REDEMPTION = "redemption"
+    RECONCILIATION = "reconciliation"
     RETURN = "return"
     SETTLEMENT = "settlement"
     SUSPENSE = "suspense"

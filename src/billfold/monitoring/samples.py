@@ -15,6 +15,7 @@ from billfold.platform.database.connection import Connection
 from billfold.platform.dates import ET, et_instant
 from billfold.platform.telemetry import metrics
 from billfold.platform.telemetry.tracing import start_tracing, tracing
+from billfold.reconciliation.types import Cause
 from billfold.trading.fix.store import OPEN_IN_SQL as OPEN_MESSAGES
 from billfold.trading.settlement.store import OPEN_IN_SQL as OPEN_INSTRUCTIONS
 from billfold.trading.store import LIVE_IN_SQL
@@ -87,6 +88,7 @@ def _seconds_since(instant: str, now: str) -> str:
 
 
 _ORDER_STATUSES = ", ".join(f"'{each}'" for each in OrderStatus)
+_CAUSES = ", ".join(f"'{each}'" for each in Cause)
 GAUGES = (
     DatabaseGauge(
         "billfold_due_work_lag_seconds",
@@ -233,6 +235,19 @@ GAUGES = (
         f"""SELECT source, 'fetched', {_seconds_since("fetched_at", "$2::timestamptz")} FROM market_fetch
              UNION ALL SELECT source, 'refused', {_seconds_since("refused_at", "$2::timestamptz")}
               FROM market_fetch WHERE refused_at IS NOT NULL""",
+    ),
+    DatabaseGauge(
+        "billfold_breaks_open",
+        "Open breaks between the ledger and the statements of others, by cause.",
+        ("cause",),
+        f"""SELECT c.cause, count(b.break_id)::float8 FROM unnest(ARRAY[{_CAUSES}]) c(cause)
+              LEFT JOIN reconciliation_break b ON b.status = 'OPEN' AND b.cause = c.cause GROUP BY c.cause""",
+    ),
+    DatabaseGauge(
+        "billfold_breaks_age_seconds",
+        "Age of the oldest open break.",
+        (),
+        f"SELECT {_seconds_since('min(seen_at)', '$1::timestamptz')} FROM reconciliation_break WHERE status = 'OPEN'",
     ),
     DatabaseGauge(
         "billfold_work_put_aside",

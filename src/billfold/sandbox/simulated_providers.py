@@ -26,6 +26,7 @@ from billfold.sandbox.custodian import CUSTODIAN_DAY, SimulatedCustodian
 from billfold.sandbox.custodian import FOLDER as CUSTODIAN
 from billfold.sandbox.rails.ach_network import SIMULATED_ANSWER, SimulatedAchNetwork
 from billfold.sandbox.rails.fedwire import WIRE_ANSWER, SimulatedFedwire
+from billfold.sandbox.rails.statements import SimulatedStatements
 
 NEEDED_OF_BUSINESS: Final = "BUSINESS_DESCRIPTION"
 NEEDED_OF_INDIVIDUAL: Final = "ADDRESS_VERIFICATION"
@@ -177,6 +178,7 @@ class Simulation:
         self.wires = SimulatedFedwire()
         self.ach = SimulatedAchNetwork()
         self.custodian = SimulatedCustodian(state_dir / CUSTODIAN)
+        self.statements = SimulatedStatements()
         self.linking = SimulatedLinking(seed)
         self.identity = SimulatedIdentityCheck(identity_delay)
         self.screening = SimulatedScreening()

@@ -60,6 +60,7 @@ from billfold.platform.database.replica import Replica, open_replica
 from billfold.platform.errors import InvariantError
 from billfold.platform.settings.kinds import NO_ADAPTER
 from billfold.platform.settings.settings import Settings
+from billfold.reconciliation import store as reconciliation_store
 from billfold.screening import hits
 from billfold.trading import store as trading_store
 from billfold.trading.settlement import store as settlement_store
@@ -95,6 +96,8 @@ def reference_readers() -> ReferenceReaders:
         Reference.OPEN_ACH_ENTRIES: ach_store.load_open_entries,
         Reference.OPEN_WIRES: load_open_wires,
         Reference.OPEN_WITHDRAWALS: load_open_withdrawals,
+        Reference.RECONCILED_DAY: reconciliation_store.load_days,
+        Reference.RECONCILIATION_BREAK: reconciliation_store.load_breaks,
         Reference.SANCTIONS_HIT: hits.find_standing_of_customers,
         Reference.SECURITY_TRANSFER: worker.load_references,
         Reference.SETTLEMENT_DIFFERENCE: settlement_store.load_differences,

@@ -44,7 +44,12 @@ from billfold.payments.custody.rules import DeliverBills, ReceiveBills
 from billfold.payments.custody.worker import Custodian
 from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
 from billfold.payments.files.rules import CloseRailFile
-from billfold.payments.suspense.rules import AssignFromSuspense, ReturnFromSuspense, WriteOffFromSuspense
+from billfold.payments.suspense.rules import (
+    AssignFromSuspense,
+    HoldInSuspense,
+    ReturnFromSuspense,
+    WriteOffFromSuspense,
+)
 from billfold.payments.wires.cases import carry_out_return
 from billfold.payments.wires.commands import ReleaseWire, ReturnWire
 from billfold.platform.crypto import Vault
@@ -52,6 +57,8 @@ from billfold.platform.database.connection import Pool
 from billfold.platform.settings.kinds import FILES, NO_ADAPTER, PLAID
 from billfold.platform.settings.settings import Settings
 from billfold.platform.settings.validation import variable_name
+from billfold.reconciliation.commands import CloseBreak
+from billfold.reconciliation.decisions import carry_out_hold
 from billfold.screening.screening import CurrentList
 from billfold.trading.commands import AmendExecution, RecordExecutions
 from billfold.trading.settlement.commands import DecideDifference
@@ -80,12 +87,14 @@ def movements() -> Movements:
                 AssignFromSuspense,
                 WriteOffFromSuspense,
                 CloseRailFile,
+                HoldInSuspense,
+                CloseBreak,
                 RecordExecutions,
                 AmendExecution,
                 DecideDifference,
             }
         ),
-        carriers={ReturnWire: _return_wire, CardRecord: _assign_card_record},
+        carriers={ReturnWire: _return_wire, CardRecord: _assign_card_record, HoldInSuspense: carry_out_hold},
         freeze_card=FreezeCard,
     )
 
@@ -150,6 +159,7 @@ def rail_exchanges_of(settings: Settings) -> RailExchanges:
         wire=fedwire_folders(settings),
         card=ExchangeFolders(folder / "card"),
         custody=custodian_of(settings) or ExchangeFolders(folder / "custody"),
+        statement=ExchangeFolders(folder / "statement"),
     )
 
 

@@ -19,6 +19,7 @@ from billfold.events.email.outbox import EmailSender
 from billfold.events.notifications.payment_notifications import NotificationWorker, failing_notifier
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.ledger.bank import Bank, JobRunners
+from billfold.ledger.types import ScheduledJob
 from billfold.onboarding.applicant_team import run_team_job
 from billfold.onboarding.applications import decisions
 from billfold.onboarding.applications.approval import run_approve_job
@@ -50,6 +51,7 @@ from billfold.payments.files.rules import close_job
 from billfold.payments.on_us.worker import execute_all_pending
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
 from billfold.payments.wires.rules.recording import WIRE_SEND
+from billfold.reconciliation.worker import Mornings, StatementFiles
 from billfold.reports.proofs.roots.worker import DailyRootMaker
 from billfold.reports.requests.types import FINISHED_JOB
 from billfold.reports.requests.worker import PARALLEL, make_reports, run_finished_job
@@ -100,7 +102,7 @@ def job_runners(simulation: Simulation | None) -> JobRunners:
             EXPIRE_JOB: decisions.run_expire_job,
             TEAM_JOB: run_team_job,
             APPLICATION_DOCUMENT_JOB: decisions.run_document_job,
-            BANK_DAY_CLOSED_JOB: DailyRootMaker().run,
+            BANK_DAY_CLOSED_JOB: partial(_after_close, simulation, DailyRootMaker()),
             CASH_BACK_JOB: give_month,
             DECIDED_JOB: run_decided_job,
             SCREENING_DUE: run_screening_job,
@@ -116,24 +118,32 @@ def job_runners(simulation: Simulation | None) -> JobRunners:
     )
 
 
+async def _after_close(simulation: Simulation | None, maker: DailyRootMaker, bank: Bank, at: ScheduledJob) -> None:
+    if simulation:
+        await simulation.statements.send(bank, at)
+    await maker.run(bank, at)
+
+
 def _custody_jobs(simulation: Simulation | None) -> JobRunners:
     custody = InstructionSender(simulation.custodian.receive_file if simulation else None)
     return {DELIVERY: custody.deliver, SEND_JOB: custody.send, CANCEL_JOB: custody.cancel}
 
 
 def _file_jobs() -> JobRunners:
-    processors = (FedwireFileProcessor(), AchFileProcessor(), CardSettlementFiles(), CustodianFiles())
+    processors = (
+        FedwireFileProcessor(),
+        AchFileProcessor(),
+        CardSettlementFiles(),
+        CustodianFiles(),
+        StatementFiles(),
+    )
     return {ACH_FILES_JOB: AchFileProcessor().run, **{close_job(each.rail): each.close for each in processors}}
 
 
 def file_receivers() -> tuple[PeriodicTask, ...]:
     """Return the processor of arrived files per rail; each returns how many files it checked."""
-    return (
-        FedwireFileProcessor(),
-        AchFileProcessor().process_all,
-        CardSettlementFiles().process_all,
-        CustodianFiles().process_all,
-    )
+    processors = AchFileProcessor(), CardSettlementFiles(), CustodianFiles(), StatementFiles()
+    return (FedwireFileProcessor(), *(each.process_all for each in processors))
 
 
 async def run_worker(bank: Bank, stop: asyncio.Event) -> None:
@@ -155,6 +165,7 @@ async def run_worker(bank: Bank, stop: asyncio.Event) -> None:
         MovedSettlements().report,
         DeskRounds().run,
         DealerSessions(),
+        Mornings().run,
         *file_receivers(),
         *withdrawal_senders(bank.ports[Chains]),
         *[make_reports] * PARALLEL,

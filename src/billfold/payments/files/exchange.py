@@ -41,9 +41,10 @@ class RailExchanges(msgspec.Struct, frozen=True, kw_only=True):
     wire: FileExchange
     card: FileExchange
     custody: FileExchange
+    statement: FileExchange
 
     def of(self, rail: str) -> FileExchange:
-        """Return the exchange of ACH, WIRE, CARD or CUSTODY."""
+        """Return the exchange of ACH, WIRE, CARD, CUSTODY, or of statements."""
         exchange: FileExchange = getattr(self, rail.lower())
         return exchange
 

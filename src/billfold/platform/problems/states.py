@@ -281,6 +281,13 @@ STATES = (
         remedy="See it with `billfold proposals list`. Use another key for another movement.",
     ),
     Problem(
+        "break-state",
+        409,
+        "The break or the reconciled day does not allow this",
+        meaning="A break is closed once, and a day has one statement. A posting must fit the cause of the break.",
+        remedy="See the break with `billfold reconcile show`, and propose what is still open.",
+    ),
+    Problem(
         "desk-paused",
         409,
         "The trading desk is paused or running already",

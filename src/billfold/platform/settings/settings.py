@@ -15,7 +15,7 @@ from typing import Any
 
 from billfold.platform.settings import kinds, validation
 from billfold.platform.settings.kinds import Network, Setting, setting
-from billfold.platform.settings.trading_desk import TradingDeskSettings
+from billfold.platform.settings.reconciliation import ReconciliationSettings
 from billfold.platform.settings.usage_limits import USAGE_LIMITS
 from billfold.platform.settings.validation import FILE_SUFFIX, PREFIX, format_setting, variable_name
 
@@ -24,7 +24,7 @@ _HOLD_DAYS = {"sandbox": 0, "production": 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(TradingDeskSettings):
+class Settings(ReconciliationSettings):
     """The settings of one bank. Defaults run a sandbox on this machine."""
 
     environment: str = setting(

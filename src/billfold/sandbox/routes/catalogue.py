@@ -27,6 +27,7 @@ _AREAS = {
     "generate-card/": "cards",
     "pockets/": "customers",
     "security-transfer/": "custody",
+    "statements/": "reconciliation",
     "webhook/": "webhooks",
     "wire/": "payments",
     "wires/": "wires",

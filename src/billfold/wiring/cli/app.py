@@ -63,6 +63,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "cash-back": "billfold.payments.cards.cash_back.cli",
         "suspense": "billfold.payments.suspense.cli",
         "clearing": "billfold.payments.clearing.cli",
+        "reconcile": "billfold.reconciliation.cli",
         "due-work": "billfold.treasury.cli",
         "cards": "billfold.payments.cards.cli",
         "crypto": "billfold.payments.crypto.cli",
