@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Files of the custodian: what does not fit is refused or waits for a person, and the next message goes on."""
+"""Files of the custodian: what does not fit is refused or waits for a person, and the next message continues."""
 
 import json
 from datetime import UTC, date, datetime, timedelta

@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.book.book import Book
+from billfold.ledger.book.recording import post_signed
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind
@@ -13,7 +14,6 @@ from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id
 from billfold.reconciliation.commands import AssignBreak, CloseBreak, ReconcileDay
 from billfold.reconciliation.types import Break, BreakStatus, Cause, ReconciledDay, Resolution, Source, day_id, held_id
-from billfold.trading.rules.executions import post_signed
 
 
 @decides(ReconcileDay)
