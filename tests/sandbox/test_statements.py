@@ -3,18 +3,20 @@
 import pytest
 from tests.reconciliation.books import MONDAY, TUESDAY, WEDNESDAY, Mornings
 from tests.reconciliation.files import RESERVE, SAFE
-from tests.support.whole_bank import close_bank, open_bank
+from tests.trading.fix.simulated_desk import simulated_desk
 
 from billfold.reconciliation.worker import reconcile
+from billfold.sandbox.dealers.launch import DEALER_FOLDER
 from billfold.sandbox.rails.fedwire import DestinationAccount, Sender, SimulatedFedwire
 from billfold.sandbox.rails.statements import SimulatedStatements, StatementBehavior
 
 
 @pytest.fixture
-async def bank(bank_dsn):
-    opened = await open_bank(bank_dsn, reserve_account=RESERVE, custodian_account=SAFE)
-    yield opened
-    await close_bank(opened)
+async def bank(bank_dsn, tmp_path):
+    own = {"state_dir": tmp_path, "reserve_account": RESERVE, "custodian_account": SAFE}
+    async with simulated_desk(bank_dsn, tmp_path / DEALER_FOLDER, **own) as desk, desk.routing():
+        await desk.is_on(MONDAY)
+        yield desk.bank
 
 
 @pytest.fixture

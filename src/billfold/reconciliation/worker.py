@@ -41,6 +41,7 @@ MORNING = 7
 """The hour in Eastern time by which the statements of the last business day are there."""
 BREAKS_MAX = 1_000
 _LOOKBACK = timedelta(days=7)
+_OPENED_AT = "SELECT opened_at FROM customer WHERE customer_id = $1"
 _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
 
 
@@ -208,14 +209,15 @@ async def _record_missing(bank: Bank) -> int:
 
 
 async def _list_missing(conn: Connection, bank: Bank, last: date) -> list[tuple[Source, str, date]]:
-    """Return the accounts and closed days of the last week that have no statement; the first one begins the series."""
+    """Return the accounts and closed days of the last week that lack a statement; the first one begins the series."""
     bank_id, settings, since = bank_customer_id(bank.seed), bank.settings, last - _LOOKBACK
+    opened_on = et_date(await conn.fetchval(_OPENED_AT, bank_id))
     there = {(each.source, each.account, each.day) for each in await store.list_days(conn, bank_id, since)}
     wanted = []
     for source, account in ((Source.RESERVE, settings.reserve_account), (Source.CUSTODIAN, settings.custodian_account)):
         if account is None:
             continue
-        first = await store.find_first_day(conn, bank_id, source, account) or last
+        first = await store.find_first_day(conn, bank_id, source, account) or max(last, opened_on)
         days = (since + timedelta(days=nth) for nth in range(_LOOKBACK.days + 1))
         wanted += [(source, account, day) for day in days if day >= first and bank.calendars.is_settlement_day(day)]
     if settings.dealer_recaps:

@@ -79,6 +79,12 @@ class SimulatedCustodian:
         with self._open() as database:
             return dict(database.execute("SELECT cusip, units FROM holding WHERE units <> 0 ORDER BY cusip"))
 
+    def cash(self, *, after: int, until: date) -> list[tuple[int, str, int]]:
+        """Return what it received for the bank and paid after a number: the numbers, references and cents."""
+        found = "SELECT rowid, reference, cents FROM cash WHERE rowid > ? AND day <= ? AND cents <> 0 ORDER BY rowid"
+        with self._open() as database:
+            return database.execute(found, [after, until.isoformat()]).fetchall()
+
     async def receive(self, bank: Bank, transfer_id: UUID, cusip: str, units: int) -> None:
         """Receive bills from another custodian, free of payment, once."""
         with self._open() as database:

@@ -1,7 +1,7 @@
 """Statements of the sandbox's outside world, after each close: camt.053, semt.002, and the recaps of its dealers.
 
-Each is written from a plain book, so that it can disagree with the ledger. The books of dealers and the custodian are
-assumed to be the ledger's until those are simulated; a behavior that was chosen makes the next statement wrong.
+Each is written from the books of the simulated rails, custodian and dealers, so that it can disagree with the ledger; a
+behavior that was chosen makes the next statement wrong. Only buyers of stablecoins have no books: they pay as expected.
 """
 
 import asyncio
@@ -22,8 +22,13 @@ from billfold.platform.dates import ET, et_instant
 from billfold.platform.money import format_price
 from billfold.reconciliation import store
 from billfold.reconciliation.types import Trade
+from billfold.sandbox.custodian import FOLDER as CUSTODIAN
+from billfold.sandbox.custodian import SimulatedCustodian
+from billfold.sandbox.dealers.books import DealerExecution, read_executions
+from billfold.sandbox.dealers.launch import folder_of
 from billfold.sandbox.rails.correspondent import BookLine, Correspondent, LastStatement, write_atomically
 from billfold.trading.blotter import COLUMNS
+from billfold.trading.types import Side
 
 _ISO = "urn:iso:std:iso:20022:tech:xsd:"
 _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
@@ -138,48 +143,64 @@ class SimulatedStatements:
         if account is None:
             return
         book = Correspondent(bank)
+        custodian = SimulatedCustodian(bank.settings.state_dir / CUSTODIAN)
         closed = bank.calendars.settlement_on_or_before(await bank.pool.fetchval(_OPEN_DAY, bank_id) - _ONE_DAY)
-        last = book.last() or LastStatement(closed - _ONE_DAY)
+        last = book.last() or LastStatement(bank.calendars.settlement_on_or_before(closed - _ONE_DAY))
         while (day := bank.calendars.next_settlement_day(last.day)) <= closed:
             behavior = _read_chosen(bank)
             days = [last.day + timedelta(days=nth) for nth in range(1, (day - last.day).days + 1)]
-            lines = [*book.lines_of(days), *await _assumed_lines(bank, day)]
+            cash = custodian.cash(after=last.cash_no, until=day)
+            settled = [BookLine(f"custody-{no}", cents, "SECURITIES", name) for no, name, cents in cash]
+            lines = [*book.lines_of(days), *settled, *await _stablecoin_lines(bank, days)]
             wrong = _wrong_lines(lines, behavior)
             if behavior != StatementBehavior.NO_STATEMENT:
                 await _deliver(bank, f"camt053-{day}.xml", write_camt053(account, day, last.closing, wrong))
-                await _send_others(bank, day, behavior)
+                await _send_others(bank, custodian.holdings(), day, behavior)
             _chosen(bank).unlink(missing_ok=True)
-            last = LastStatement(day, last.closing + sum(each.amount for each in wrong))
+            cash_no = max((no for no, _, _ in cash), default=last.cash_no)
+            last = LastStatement(day, last.closing + sum(each.amount for each in wrong), cash_no)
             book.keep(last)
 
 
-async def _send_others(bank: Bank, day: date, behavior: StatementBehavior | None) -> None:
-    bank_id = bank_customer_id(bank.seed)
-    async with bank.pool.acquire() as conn:
-        if bank.settings.custodian_account is not None:
-            entries = await store.find_entries(conn, bank_id, day)
-            units = await store.list_units(conn, bank_id, entries, bank.calendars.closes_at(day))
-            if behavior == StatementBehavior.HOLDINGS_SHORT and units:
-                units[min(units)] -= 1
-            content = write_semt002(bank.settings.custodian_account, day, units)
-            await _deliver(bank, f"semt002-{day}.xml", content)
-        for dealer in bank.settings.dealer_recaps:
-            trades = [each.trade for each in await store.list_trades(conn, bank_id, dealer, day, ())]
-            if trades and behavior == StatementBehavior.TRADE_OFF:
-                trades[0] = trades[0]._replace(money=trades[0].money + 1)
-            if trades:
-                await _deliver(bank, f"recap-{dealer}-{day}.csv", write_recap(dealer, day, trades))
+async def _send_others(bank: Bank, units: dict[str, int], day: date, behavior: StatementBehavior | None) -> None:
+    if bank.settings.custodian_account is not None and bank.settings.custodian is None:
+        if behavior == StatementBehavior.HOLDINGS_SHORT and units:
+            units[min(units)] -= 1
+        await _deliver(bank, f"semt002-{day}.xml", write_semt002(bank.settings.custodian_account, day, units))
+    for dealer in bank.settings.dealers:
+        trades = _trades_of(read_executions(folder_of(bank.settings.state_dir, dealer)), day)
+        if trades and behavior == StatementBehavior.TRADE_OFF:
+            trades[0] = trades[0]._replace(money=trades[0].money + 1)
+        if trades:
+            await _deliver(bank, f"recap-{dealer}-{day}.csv", write_recap(dealer, day, trades))
 
 
-async def _assumed_lines(bank: Bank, day: date) -> list[BookLine]:
-    """Return what dealers, the Treasury and buyers of stablecoins paid, who have no books in a sandbox."""
-    bank_id = bank_customer_id(bank.seed)
-    async with bank.pool.acquire() as conn:
-        expected = await store.list_postings(conn, bank_id, await store.find_entries(conn, bank_id, day))
-        expected += [each for each in await store.list_payments(conn, bank_id, day) if each.rail == "CRYPTO"]
+def _trades_of(executions: Sequence[DealerExecution], day: date) -> list[Trade]:
+    """Return the trades of a day that stand in a dealer's own books."""
+    replaced = {each.corrects for each in executions}
     return [
-        BookLine(f"{day}:{nth}", each.amount, each.rail or "", f"{each.rail}-{day:%m%d}-{nth}")
-        for nth, each in enumerate(expected)
+        Trade(
+            reference=each.reference,
+            side=Side(each.side),
+            cusip=each.cusip,
+            units=each.face // 100,
+            price_micros=each.price_micros,
+            money=each.money,
+            settles_on=date.fromisoformat(f"{each.settles_on[:4]}-{each.settles_on[4:6]}-{each.settles_on[6:]}"),
+        )
+        for each in executions
+        if each.traded_on == day.isoformat() and each.kind != "BUST" and each.reference not in replaced
+    ]
+
+
+async def _stablecoin_lines(bank: Bank, days: Iterable[date]) -> list[BookLine]:
+    bank_id = bank_customer_id(bank.seed)
+    async with bank.pool.acquire() as conn:
+        payments = [(day, each) for day in days for each in await store.list_payments(conn, bank_id, day)]
+    return [
+        BookLine(f"{day}:{nth}", each.amount, "CRYPTO", f"CRYPTO-{day:%m%d}-{nth}")
+        for nth, (day, each) in enumerate(payments)
+        if each.rail == "CRYPTO"
     ]
 
 
