@@ -37,7 +37,7 @@ async def wired(bank, new_holder):
 async def test_days_of_the_sandbox_match_to_the_last_line(bank, wired):
     morning = Mornings(bank, is_simulated=True)
     await morning.close(TUESDAY)
-    assert await reconcile(bank) == 4
+    assert await reconcile(bank) == 5, "two days of two accounts, and a dealer's recap"
     assert await morning.breaks() == []
     days = await bank.pool.fetch("SELECT source, day, lines, matched FROM reconciled_day ORDER BY source, day")
     assert [tuple(each) for each in days if each["source"] == "RESERVE"] == [
