@@ -10,7 +10,6 @@ from billfold.bills.rules.market import Market
 from billfold.ledger.book.draft import Account, Lot, PocketBook
 from billfold.ledger.types import AccountKind
 from billfold.platform.database.checks import Certainty, Findings
-from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound
 from billfold.verify.pockets import CalendarVariants, PocketReplay
 from billfold.verify.streams import CUSTOMERS, LEDGER_HEADS, POCKETS
@@ -67,10 +66,7 @@ def _dates(
     """Check that the head's time is the last journal entry's, or that of due work without effect."""
     booked_at, business_date = head["booked_at"], head["business_date"]
     last_booked_at = opened_at if last is None else last["booked_at"]
-    is_idle = calendar_variants.is_opening(booked_at) or (
-        is_house and booked_at in calendar_variants.closes(et_date(booked_at))
-    )
-    if booked_at < last_booked_at or (booked_at != last_booked_at and not is_idle):
+    if booked_at < last_booked_at or (booked_at != last_booked_at and not calendar_variants.is_opening(booked_at)):
         return f"it was last booked at {last_booked_at}"
     if is_house:
         first = min(calendar_variants.business_dates(opened_at)) if last is None else last["business_date"]
