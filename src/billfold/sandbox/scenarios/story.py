@@ -70,7 +70,9 @@ class Answer:
     def at(self, where: str) -> Any:  # noqa: ANN401 - whatever the bank answered
         """Return the value at a path like `items.0.amount.formatted`."""
         found = self.body
-        for part in where.split("."):
+        while where:
+            # The names of kinds of work have dots themselves.
+            part, where = (where, "") if isinstance(found, dict) and where in found else where.partition(".")[::2]
             found = found[int(part)] if isinstance(found, list) else found[part]
         return found
 
