@@ -69,6 +69,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
     draft: Draft = msgspec.field(default_factory=Draft)
     _savepoint: Savepoint | None = None
     _posting_no: int = 0
+    _last_dates: tuple[datetime, date] | None = None
 
     def is_changed(self) -> bool:
         """Return whether there is anything to write."""
@@ -196,6 +197,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
         """Open the next journal entry and return its number. Dates of a book never decrease."""
         now = max(ctx.now, self.booked_at)
         business_date = max(business_date or ctx.business_date, self.business_date)
+        self._last_dates = self.booked_at, self.business_date
         self.booked_at, self.business_date = now, business_date
         self.entry_no += 1
         self._posting_no = 0
@@ -267,6 +269,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
         if self._posting_no == 0:
             self.draft.drop_last(postings.JournalEntry)
             self.entry_no -= 1
+            self.booked_at, self.business_date = self._last_dates
 
     # -- lots --------------------------------------------------------------------------
 
