@@ -1,4 +1,4 @@
-"""A chain and its three nodes: one at a time is away, lags, lies or repeats; blocks are replaced, calls are lost.
+"""A chain and its three nodes: one at a time is down, lags, lies or repeats; blocks are replaced, calls are lost.
 
 Its book says which units came to whom. What was dropped with a block is gone; below a final block everything returns.
 """
@@ -77,7 +77,7 @@ class SimulatedChain:
 
     @property
     def unfinished(self) -> int:
-        """How many transactions are not final."""
+        """Return how many transactions are not final."""
         return len(self.pool) + sum(len(each.transfers) for each in self.blocks[-FINAL:])
 
     @property

@@ -1,4 +1,4 @@
-"""The file store, which is full or breaks off in the middle of a file, and the master key service, which is away."""
+"""The file store, which is full or breaks off in the middle of a file, and the master key service, which fails for a while."""
 
 from __future__ import annotations
 
