@@ -111,11 +111,11 @@ class SimulatedChain:
         return sum(each.sender == WALLET.lower() for at, each in self.transfers if at <= number)
 
     async def run(self) -> None:
-        """Make blocks while something is not final, replace some, and let a node misbehave."""
+        """Make blocks without end, as chains do, replace some, and let a node misbehave."""
         while True:
             await asyncio.sleep(self.random.random() * BLOCK_SECONDS)
             rate = 10 * self.faults.rate
-            self._mine() if self.unfinished else None
+            self._mine()
             if self.random.random() < rate:
                 self._reorganize()
             if self.random.random() < rate or not rate:
