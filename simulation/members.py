@@ -189,10 +189,11 @@ class MembersLife(Life):
             return
         one = f"{REQUESTS}{order['id']}/"
         await self._ask("PATCH", f"{one}status/", {"status": "APPROVED"}, by=approving)
-        for _ in range(READS_MAX):
-            shown = await self._ask("GET", one, by=asking)
-            if shown["transfer"]["execution_status"] != "PROCESSING":
-                break
+        reads = 1
+        while (shown := await self._ask("GET", one, by=asking))["transfer"]["execution_status"] == "PROCESSING":
+            if reads == READS_MAX:
+                return
+            reads += 1
             await asyncio.sleep(1)
         if shown["transfer"]["execution_status"] == "COMPLETED":
             self.model.unsure.discard(order["id"])
