@@ -269,6 +269,7 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
         if self._posting_no == 0:
             self.draft.drop_last(postings.JournalEntry)
             self.entry_no -= 1
+            assert self._last_dates is not None
             self.booked_at, self.business_date = self._last_dates
 
     # -- lots --------------------------------------------------------------------------
