@@ -38,6 +38,8 @@ TOKEN_LASTS = timedelta(days=1)
 """Longer than a simulation: the authorization server is not simulated."""
 REQUESTS, REPORTS = "/api/v1/transfer-requests/", "/api/v1/report-requests/"
 READS = ("/api/v2/pockets/", "/api/v2/transactions/", "/api/v1/wires/", "/api/v1/notifications/", REQUESTS, REPORTS)
+READS_MAX = 30
+"""How often a member looks whether a transfer is done: some wait for a day of the bank that may not come."""
 POSITIONS = {"type": "POSITION_SUMMARY_REPORT", "parameters": {"date": "2025-06-02"}, "output_formats": ["CSV"]}
 
 
@@ -187,7 +189,11 @@ class MembersLife(Life):
             return
         one = f"{REQUESTS}{order['id']}/"
         await self._ask("PATCH", f"{one}status/", {"status": "APPROVED"}, by=approving)
+        reads = 1
         while (shown := await self._ask("GET", one, by=asking))["transfer"]["execution_status"] == "PROCESSING":
+            if reads == READS_MAX:
+                return
+            reads += 1
             await asyncio.sleep(1)
         if shown["transfer"]["execution_status"] == "COMPLETED":
             self.model.unsure.discard(order["id"])

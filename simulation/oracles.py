@@ -33,6 +33,7 @@ SELECT (SELECT count(*) FROM ledger_head WHERE due_at <= $1 AND customer_id <> A
        (SELECT count(*) FROM rail_file WHERE done_at IS NULL) AS files,
        (SELECT count(*) FROM crypto_withdrawal WHERE status IN ('PENDING', 'PROCESSING')) AS withdrawals,
        (SELECT count(*) FROM chain_transfer WHERE status = 'PENDING') AS deposits,
+       (SELECT count(*) FROM failed_work WHERE kind LIKE 'deposit on %') AS failed_deposits,
        (SELECT count(*) FROM delivery WHERE state = 'pending' AND subscription_id <> ALL($2)) AS deliveries,
        (SELECT count(*) FROM report_request WHERE status IN ('PENDING', 'PROCESSING')) AS reports,
        (SELECT count(*) FROM outbound_email WHERE sent_at IS NULL AND email_id <> ALL($2)) AS emails

@@ -66,7 +66,7 @@ class Purchase:
 
     @property
     def open(self) -> int:
-        """What the bank still holds for it."""
+        """The cents that the bank still holds for it."""
         return 0 if self.is_final else max(self.approved - self.released - self.cleared, 0)
 
 

@@ -1,4 +1,4 @@
-"""A chain and its three nodes: one at a time is away, lags, lies or repeats; blocks are replaced, calls are lost.
+"""A chain and its three nodes: one at a time is down, lags, lies or repeats; blocks are replaced, calls are lost.
 
 Its book says which units came to whom. What was dropped with a block is gone; below a final block everything returns.
 """
@@ -77,7 +77,7 @@ class SimulatedChain:
 
     @property
     def unfinished(self) -> int:
-        """How many transactions are not final."""
+        """Return how many transactions are not final."""
         return len(self.pool) + sum(len(each.transfers) for each in self.blocks[-FINAL:])
 
     @property
@@ -111,11 +111,11 @@ class SimulatedChain:
         return sum(each.sender == WALLET.lower() for at, each in self.transfers if at <= number)
 
     async def run(self) -> None:
-        """Make blocks while something is not final, replace some, and let a node misbehave."""
+        """Make blocks without end, as chains do, replace some, and let a node misbehave."""
         while True:
             await asyncio.sleep(self.random.random() * BLOCK_SECONDS)
             rate = 10 * self.faults.rate
-            self._mine() if self.unfinished else None
+            self._mine()
             if self.random.random() < rate:
                 self._reorganize()
             if self.random.random() < rate or not rate:

@@ -1,4 +1,4 @@
-"""The file store, which is full or breaks off in the middle of a file, and the master key service, which is away."""
+"""The file store, which is full or breaks off inside a file, and the master key service, which fails for a while."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from simulation.faults import Faults
 from simulation.loop import SimulationLoop
 from simulation.oracles import require
 
-AWAY_SECONDS = 30.0
+AWAY_SECONDS = 15.0
+"""A spell's longest: no process starts without the master key."""
 
 
 class Stores:
@@ -53,7 +54,8 @@ class Stores:
             raise Unavailable("The master key does not answer.")
 
     def _is_away(self, what: str) -> bool:
-        if self._random.random() < 10 * self._faults.rate:
+        begins = self._random.random() < 10 * self._faults.rate
+        if begins and self._loop.now >= self._until.get(what, 0.0):  # repeated calls do not prolong it
             self._until[what] = self._loop.now + self._random.random() * AWAY_SECONDS
         is_away = self._faults.rate > 0 and self._loop.now < self._until.get(what, 0.0)
         self._faults.happened[what] += is_away

@@ -22,9 +22,11 @@ from billfold.payments.ach.commands import (
 from billfold.payments.crypto.withdrawals.rules import CompleteWithdrawal, RejectWithdrawal, SendUsdc, SubmitWithdrawal
 from billfold.payments.wires.commands import (
     CompleteWire,
+    HoldWire,
     IncomingWireFields,
     ReceiveWireReturn,
     RejectWire,
+    ReleaseWire,
     ReturnWire,
     SendWire,
     SubmitWire,
@@ -54,6 +56,10 @@ def play_wires(new_stage):
 
     with stage.row("Outgoing wire accepted"):
         wire = send()
+    with stage.row("Wire waits for funds of the bank"):
+        stage.about(HoldWire, anna, wire)
+    with stage.row("Waiting wire released"):
+        stage.about(ReleaseWire, anna, wire)
     with stage.row("Outgoing wire submitted"):
         stage.about(SubmitWire, anna, wire, imad=IMAD)
     with stage.row("Outgoing wire completed"):

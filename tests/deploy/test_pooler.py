@@ -68,7 +68,7 @@ async def test_processes_behind_a_pooler_share_a_few_sessions(pg_server, bank_ds
         with pytest.raises(CliError, match="postgres, as whom BILLFOLD_DATABASE_POOLER_URL logs in, owns the tables"):
             async with wiring_open_bank.open_bank(Settings(), address.format("postgres"), by_pooler=True):
                 pytest.fail("an owner got in")
-        with pytest.raises(CliError, match="A pooler of transactions answers there: unsupported startup parameter"):
+        with pytest.raises(CliError, match="That address is a transaction pooler: unsupported startup parameter"):
             async with wiring_open_bank.open_bank(Settings(), address.format("billfold_app")):
                 pytest.fail("a worker got in")
         through = address.format("billfold_app")

@@ -11,12 +11,12 @@ from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS, example_
 def test_the_event_kinds_of_partners_match_the_contract():
     families = {"application", "card", "proofs", "reports", "settlements", "transfers"}
     assert {kind.split(".")[0] for kind in PARTNER_KINDS} == families
-    assert len(PARTNER_KINDS) == 33
+    assert len(PARTNER_KINDS) == 34
     assert not {"trades.maturity", "transfers.on-us.received"} & set(PARTNER_KINDS)
 
 
 def test_the_event_kinds_of_customers_cover_wires_transfers_bills_and_reports():
-    assert len(CUSTOMER_KINDS) == 13
+    assert len(CUSTOMER_KINDS) == 14
     assert not [kind for kind in CUSTOMER_KINDS if ".ach." in kind or ".crypto." in kind]
     assert set(CUSTOMER_KINDS) - set(PARTNER_KINDS) == {"trades.maturity", "transfers.on-us.received"}
 

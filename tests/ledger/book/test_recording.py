@@ -29,7 +29,7 @@ from billfold.payments.clearing.rules import MovedPocket, ReportMoves
 from billfold.payments.crypto.deposits.rules import CreditDeposit
 from billfold.payments.crypto.withdrawals.rules import CompleteWithdrawal, RejectWithdrawal, SendUsdc
 from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
-from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
+from billfold.payments.wires.commands import CompleteWire, HoldWire, RejectWire, SubmitWire
 from billfold.platform.ids import command_id, derive
 from billfold.reports.rules import AnnounceRoot, FinishReport
 
@@ -76,6 +76,7 @@ class Witness(Teller):
         for kind, fields in ((CompleteWire, {}), (RejectWire, {"code": "AC04"})):
             self.book.referenced = {PAID: payee()}
             send(self, origin, 10_00)
+            self.do(HoldWire, wire_id=seen(self))
             self.do(SubmitWire, wire_id=seen(self), imad=IMAD)
             self.do(kind, wire_id=seen(self, status="PROCESSING"), **fields)
 

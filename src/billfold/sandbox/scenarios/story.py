@@ -224,7 +224,7 @@ class Story:
             price, paid = (self._show(response, f"executions.{n}.{name}") for name in ("price", "amount"))
             self._line(
                 f"The bank buys the bills from {bought['dealer']}, a simulated dealer, over FIX 4.4:"
-                f" ${bought['face']} of {bought['cusip']} at {price} for {paid}."
+                f" {bought['face']} dollars of {bought['cusip']} at {price} for {paid}."
             )
 
     def _ach(self, pocket: str) -> None:
