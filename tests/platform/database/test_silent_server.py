@@ -103,8 +103,6 @@ async def test_a_silent_server_is_answered_503_and_a_repeated_key_has_one_outcom
     while len(payers.statuses) < 2 * CLIENTS:
         await asyncio.sleep(0.01)
     async with silenced(server, postmaster=postmaster):
-        if postmaster:
-            await asyncio.sleep(0.2)  # for payments that begin in silence: those under way may all have been answered
         payers.stop.set()
         answers = await asyncio.gather(*(timed(desk.send("GET", origin.path)) for _ in range(2 * CLIENTS)), *paying)
         reads = [each for each in answers if each]
