@@ -55,7 +55,7 @@ SIMULATION_SEED = int(os.environ.get("BILLFOLD_SIMULATION_SEED", "20250602"))
 STEPS = int(os.environ.get("BILLFOLD_SIMULATION_STEPS", "15000"))
 THROUGH_POSTGRES = 2_500
 LOOK_EVERY = 2_500
-REHEARSE_EVERY = 3
+UNDO_EVERY = 3
 START = datetime(2025, 6, 2, 13, tzinfo=UTC)
 CHAINS_SAY = (
     """INSERT INTO chain_transfer SELECT chain, tx_hash, log_index, block_number, block_hash, token, sender, recipient,
@@ -111,14 +111,14 @@ def step_checked(life):
     bank, step = life.bank, life.draw()
     before, trades = dealer_position(bank), len(bank.tables[TradeEntry])
     is_new = not isinstance(step, WalkTo) and (step.customers[0], step.command_id) not in bank.commands
-    if is_new and life.count % REHEARSE_EVERY == 0 and not isinstance(step, EnrolCustomer):
-        rehearse(bank, step)
+    if is_new and life.count % UNDO_EVERY == 0 and not isinstance(step, EnrolCustomer):
+        check_undo(bank, step)
     life.live(step)
     if not isinstance(step, WalkTo | OriginateAch | ReceiveAch | ReceiveAchReturn | ReturnAchEntry):
         check_nothing_for_free(bank, before, len(bank.tables[TradeEntry]) - trades)
 
 
-def rehearse(bank, command):
+def check_undo(bank, command):
     """Plan a command and roll it back: nothing is left of it."""
     own = {customer: bank.books[customer] for customer in command.customers}
     ctx = bank._moment()

@@ -86,7 +86,7 @@ def test_a_source_cannot_walk_away_in_small_steps_nor_go_back_to_earlier_quotes(
     assert bid_above(quote(above=480, ago=0), market=later) == pytest.approx(480, abs=1)
 
 
-def test_a_quoted_bill_is_bid_and_asked_as_quoted_and_nothing_trades_by_old_quotes():
+def test_a_quoted_bill_has_the_quoted_bid_and_ask_and_nothing_trades_by_old_quotes():
     made = compose([quote(above=45, spread=20)], MARKET, NOW, LIMITS).strike
     assert made is not None
     market = market_of(made)

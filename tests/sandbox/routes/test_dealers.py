@@ -32,7 +32,7 @@ async def client(bank):
     await close_app(app)
 
 
-async def test_dealers_fill_half_of_what_is_covered_when_both_are_asked_to(desk, client, new_holder):
+async def test_dealers_fill_half_of_a_cover_after_a_partial_fill_was_chosen_for_both(desk, client, new_holder):
     await (await new_holder()).deposit(250_000_00)
     for dealer in ("harbor", "northgate"):
         asked = await client.post(f"{BOX}/{dealer}/behavior/", {"behavior": "PARTIAL_FILL"})

@@ -227,16 +227,16 @@ async def test_the_same_reference_with_other_values_is_held(scripted, order):
     assert (await desk.order(order.order_id)).filled_units == 100
 
 
-async def test_what_is_missing_is_asked_for_and_a_possible_duplicate_changes_nothing(scripted, order):
+async def test_missing_messages_are_requested_and_a_possible_duplicate_changes_nothing(scripted, order):
     desk, dealer = scripted
     first = dealer.next_out
     dealer.next_out += 1
     await dealer.send("0", [])  # the fill before it was lost
 
-    async def asked():
+    async def resend_requests():
         return dealer.of_type("2")
 
-    [request] = await until(asked)
+    [request] = await until(resend_requests)
     assert (request.fields[7], request.fields[16]) == (str(first), "0")
     again = [(43, "Y"), (122, "20250602-13:00:00.000")]
     for _ in range(2):
@@ -276,14 +276,14 @@ async def test_an_order_is_never_sent_again_when_the_dealer_asks_for_a_resend(sc
     assert dealer.of_type("D")[1].fields[11] == str(again.order_id) != sent.fields[11]
 
 
-async def test_the_dealer_is_asked_about_its_orders_when_the_session_is_on_again(scripted, order):
+async def test_status_of_orders_is_requested_after_a_new_logon(scripted, order):
     desk, dealer = scripted
     await dealer.send("5", [(58, "back in a minute")])
 
-    async def asked():
+    async def status_requests():
         return dealer.of_type("H")
 
-    [request] = await until(asked)
+    [request] = await until(status_requests)
     assert request.fields[11] == str(order.order_id)
     assert len(dealer.of_type("D")) == 1
     await dealer.send("8", [(11, order.order_id), (17, "0"), (150, "I"), (39, "2"), (14, order.units * 100)])

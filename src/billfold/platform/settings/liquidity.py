@@ -22,5 +22,5 @@ class LiquiditySettings:
         _CENTS, "What leaves by wire in a day; later wires wait. If unset, or without a floor, there is no limit.", None
     )
     dealer_limit_cents: int | None = setting(
-        _CENTS, "Unsettled money with one dealer above which `billfold doctor` warns.", None
+        _CENTS, "Unsettled money with one dealer above which the page Liquidity warns.", None
     )

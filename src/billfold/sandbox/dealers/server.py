@@ -70,7 +70,7 @@ class SimulatedDealer:
         session = Session((self.name.upper(), BANK_NAME), self.books, streams, **hooks)
         await session.accept(first)
         self._session = session
-        acting = asyncio.create_task(self._act_when_asked(session))
+        acting = asyncio.create_task(self._amend_last(session))
         try:
             await session.run()
         finally:
@@ -238,7 +238,7 @@ class SimulatedDealer:
 
     # -- corrections --------------------------------------------------------------------
 
-    async def _act_when_asked(self, session: Session) -> None:
+    async def _amend_last(self, session: Session) -> None:
         """Correct or bust the last execution when asked to."""
         while True:
             await asyncio.sleep(_POLL_SECONDS)

@@ -233,7 +233,7 @@ def test_a_record_debits_its_hold_and_releases_the_rest_of_a_final_one(holder, c
 
 
 @pytest.mark.parametrize("reference", [None, "one"])
-def test_a_record_without_a_hold_is_debited_and_told_as_approved(holder, reference):
+def test_a_record_without_a_hold_is_debited_with_the_event_of_an_approval(holder, reference):
     merchant = commands.Merchant(name="Shop", category_code="5411", city="Reno")
     done = holder.record(commands.ClearCard, 40_00, reference=reference, merchant=merchant)
     told = msgspec.json.decode(holder.bank.tables[TransactionEntry][-1].details)

@@ -25,7 +25,7 @@ TERMS = {"creditor": {"name": "Beta LLC"}, "amount": 1, "payee": {}}
         ),
     ],
 )
-def test_a_payee_is_told_as_elements_and_what_is_destroyed_is_omitted(payee, said):
+def test_a_payee_is_written_as_elements_without_destroyed_values(payee, said):
     assert with_payee(TERMS, payee) == {"creditor": {"name": "Beta LLC"}, "amount": 1} | said
 
 
@@ -41,6 +41,6 @@ def test_a_payee_is_told_as_elements_and_what_is_destroyed_is_omitted(payee, sai
         ),
     ],
 )
-def test_an_address_has_a_town_and_a_country_and_is_cut_to_its_elements(address, said):
+def test_an_address_needs_town_and_country_and_is_truncated_to_its_elements(address, said):
     told = address_of(address)
     assert (told and {name: len(value) for name, value in told.items()}) == said
