@@ -22,11 +22,12 @@ from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import CONNECT_SECONDS, Connection, Host, hosts_of
 from billfold.platform.database.replica import CAUGHT_UP_SECONDS, FLUSHED, IDENTITY, REPLAYED
 from billfold.platform.database.shortage import error_summary
-from billfold.platform.dates import format_eastern
+from billfold.platform.dates import et_date, format_eastern
 from billfold.platform.money import format_usd
 from billfold.platform.settings.settings import Settings
 from billfold.reports.proofs.roots.store import find_root, list_refusals
-from billfold.trading.fix.store import OPEN_IN_SQL
+from billfold.trading.fix.store import OPEN_IN_SQL as OPEN_MESSAGES
+from billfold.trading.settlement.store import OPEN_IN_SQL as OPEN_INSTRUCTIONS
 
 
 class HealthCheck(NamedTuple):
@@ -71,7 +72,7 @@ async def check_bank(conn: Connection, settings: Settings, market: Market | None
         "daily roots": _daily_roots,
         "wallets": _wallets,
         "chains": _chains,
-        **({"trading desk": _trading_desk} if settings.dealers else {}),
+        **({"trading desk": _trading_desk, "settlement": _settlement} if settings.dealers else {}),
         **({"liquidity": _liquidity} if settings.reserve_floor_cents is not None else {}),
     }
     checks = [await _run_check(what, look(conn)) for what, look in looks.items()]
@@ -170,7 +171,7 @@ SELECT source, refused_at, refusal FROM market_fetch
 """
 _DESK = f"""
 SELECT (SELECT count(*) FROM dealer_order WHERE status = 'UNKNOWN'), (SELECT reason FROM trading_desk WHERE paused),
-       (SELECT count(*) FROM dealer_message WHERE {OPEN_IN_SQL}),
+       (SELECT count(*) FROM dealer_message WHERE {OPEN_MESSAGES}),
        (SELECT string_agg(dealer || ': ' || problem, '; ' ORDER BY dealer) FROM dealer_session
          WHERE problem IS NOT NULL)
 """
@@ -189,6 +190,22 @@ async def _trading_desk(conn: Connection) -> HealthCheck:
         return HealthCheck("trading desk", f"a session fails: {failing}", "Call the dealer; work its orders by hand.")
     step = "Resume it: `billfold desk resume`." if paused else ""
     return HealthCheck("trading desk", f"paused: {paused}" if paused else "running", step)
+
+
+_SETTLEMENT = f"""
+SELECT (SELECT count(*) FROM settlement_difference WHERE status = 'HELD'),
+       count(*) FILTER (WHERE status = 'REJECTED'), count(*) FILTER (WHERE settles_on < $1), min(settles_on)
+  FROM settlement_instruction WHERE {OPEN_INSTRUCTIONS} AND units <> settled_units
+"""
+
+
+async def _settlement(conn: Connection) -> HealthCheck:
+    """Check for confirmations and rejections that need a person, and for fails."""
+    held, rejected, fails, since = await conn.fetchrow(_SETTLEMENT, et_date(await _now(conn))) or (0, 0, 0, None)
+    if held or rejected:
+        found = f"{held} confirmations differ, {rejected} instructions are rejected"
+        return HealthCheck("settlement", found, "See them: `billfold settlement show`.")
+    return HealthCheck("settlement", f"{fails} fails since {since}" if fails else "nothing fails")
 
 
 async def _market_data(conn: Connection, settings: Settings, market: Market | None) -> HealthCheck:

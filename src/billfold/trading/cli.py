@@ -263,7 +263,7 @@ async def import_blotter(
 ) -> str:
     """Propose to book the executions of a CSV blotter. A line that does not fit is named and takes no other with it."""
     live = await store.list_live_orders(bank.pool, bank_customer_id(bank.seed))
-    lines = read_blotter(read_text_file(file), bank.calendars, live)
+    lines = read_blotter(read_text_file(file), bank.calendars, OpenOrders(live))
     line_of = {id(each.execution): each.line_no for each in lines}
     read = [each.execution for each in lines if each.execution]
     made = await decisions.propose_executions(bank, read, source=f"Blotter {file.name}", by=_operator(bank))

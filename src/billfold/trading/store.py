@@ -7,6 +7,8 @@ from uuid import UUID
 
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.rows import Table
+from billfold.trading.settlement.store import load_instructions
+from billfold.trading.settlement.types import instruction_id_of
 from billfold.trading.types import (
     LIVE,
     DealerDelivery,
@@ -138,13 +140,12 @@ def _exposure(cusip: str, rows: list[Any]) -> Exposure:
 
 
 _DUE = """
-SELECT settles_on, dealer, cusip, sum(units)::bigint AS units, sum(money)::bigint AS money FROM (
-  SELECT settles_on, dealer, cusip, units, money FROM execution_movement WHERE customer_id = $1
-  UNION ALL
-  SELECT settles_on, dealer, cusip, -units, -money FROM dealer_settlement WHERE customer_id = $1) m
- WHERE settles_on <= $2
- GROUP BY settles_on, dealer, cusip HAVING sum(units) <> 0 OR sum(money) <> 0
- ORDER BY settles_on, dealer, cusip
+SELECT settles_on, substr(counterparty, 8) AS dealer, cusip, sum(units - settled_units)::bigint AS units,
+       sum(money - settled_money)::bigint AS money
+  FROM settlement_instruction
+ WHERE customer_id = $1 AND settles_on <= $2 AND status NOT IN ('SETTLED', 'CANCELLED') AND NOT withdrawn
+   AND counterparty LIKE 'dealer:%'
+ GROUP BY settles_on, counterparty, cusip ORDER BY settles_on, counterparty, cusip
 """
 _ORDERS = f"{_orders.select} WHERE customer_id = $1"
 _LIST_LIVE = f"{_ORDERS} AND status IN {LIVE_IN_SQL} ORDER BY decided_at, order_id"
@@ -166,7 +167,7 @@ _DESKS = f"{_desks.select} WHERE customer_id = ANY($1::uuid[]) AND customer_id =
 
 
 async def list_deliveries(conn: Db, bank_id: UUID, by: date) -> tuple[DealerDelivery, ...]:
-    """Return what is due from dealers by a date and not settled; of a bust after its settlement the way back."""
+    """Return what is due from dealers by a date and not confirmed; of a bust after its settlement the way back."""
     return tuple(DealerDelivery(*row) for row in await conn.fetch(_DUE, bank_id, by))
 
 
@@ -228,10 +229,12 @@ async def load_orders(
 
 async def load_executions(
     conn: Connection, customer_ids: Sequence[object], ids: Sequence[object]
-) -> list[tuple[UUID, UUID, ReferencedExecution]]:
-    """Return the executions that commands reference."""
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return the executions that commands reference, and their instructions to the custodian."""
     rows = await conn.fetch(_ANY_EXECUTIONS, customer_ids, ids)
-    return [(row["customer_id"], row["execution_id"], _referenced(row)) for row in rows]
+    found = [(row["customer_id"], row["execution_id"], _referenced(row)) for row in rows]
+    instructions = [instruction_id_of(execution_id) for _, execution_id, _ in found]
+    return [*found, *await load_instructions(conn, customer_ids, instructions)]
 
 
 async def load_desks(

@@ -201,7 +201,10 @@ class ReferencedExecution(NamedTuple):
 
 
 class DealerSettlement(Row, frozen=True, kw_only=True):
-    """A settlement with a dealer: bills received and cents paid, negative for sales."""
+    """A confirmed settlement with a dealer: bills received and cents paid, negative for sales.
+
+    `difference` was paid beyond `money` and accepted as a loss.
+    """
 
     table = "dealer_settlement"
 
@@ -213,6 +216,8 @@ class DealerSettlement(Row, frozen=True, kw_only=True):
     closed_on: date
     units: int
     money: int
+    instruction_id: UUID | None = None
+    difference: int = 0
 
 
 class InventoryPosition(Row, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -64,6 +65,8 @@ _LOGIN_ID = Path("/proc/self/loginuid")
 _NO_LOGIN = 2**32 - 1
 _DISK_FULL = "No space left on device"
 _REFUSED = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
+
+_SANDBOX_ACCOUNTS: Final = MappingProxyType({"reserve_account": "RESERVE-1", "custodian_account": "SAFEKEEPING-1"})
 
 
 class EmbeddedDatabase:
@@ -183,6 +186,9 @@ class Wiring:
         operator = settings.operator or self._account()
         if settings.is_production:  # a name can be anything, an account is authenticated
             operator = Operator.of_account(operator, _login_account())
+        else:  # statements come from the simulated banks
+            for name, account in _SANDBOX_ACCOUNTS.items():
+                changes.setdefault(name, getattr(settings, name) or account)
         return replace(settings, **{"operator": operator, **changes})
 
     def _account(self) -> str:
@@ -305,6 +311,8 @@ class Wiring:
         url = variable_name("database_url")
         is_named = self._environ.get(url) or self._environ.get(url + FILE_SUFFIX)
         own = {} if is_named else {"database_url": dsn}  # a secret in a file stays there
+        stated = {} if settings.is_production else {name: getattr(settings, name) for name in _SANDBOX_ACCOUNTS}
+        own |= {name: account for name, account in stated.items() if account}
         changes = {**changes, "state_dir": settings.state_dir, **own}
         overrides = {variable_name(name): str(value) for name, value in changes.items()}
         dropped = {*overrides, variable_name("database_owner_url")}

@@ -44,16 +44,24 @@ from billfold.payments.custody.rules import DeliverBills, ReceiveBills
 from billfold.payments.custody.worker import Custodian
 from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
 from billfold.payments.files.rules import CloseRailFile
-from billfold.payments.suspense.rules import AssignFromSuspense, ReturnFromSuspense, WriteOffFromSuspense
+from billfold.payments.suspense.rules import (
+    AssignFromSuspense,
+    HoldInSuspense,
+    ReturnFromSuspense,
+    WriteOffFromSuspense,
+)
 from billfold.payments.wires.cases import carry_out_return
 from billfold.payments.wires.commands import ReleaseWire, ReturnWire
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Pool
-from billfold.platform.settings.kinds import NO_ADAPTER, PLAID
+from billfold.platform.settings.kinds import FILES, NO_ADAPTER, PLAID
 from billfold.platform.settings.settings import Settings
 from billfold.platform.settings.validation import variable_name
+from billfold.reconciliation.commands import CloseBreak
+from billfold.reconciliation.decisions import carry_out_hold
 from billfold.screening.screening import CurrentList
 from billfold.trading.commands import AmendExecution, RecordExecutions
+from billfold.trading.settlement.commands import DecideDifference
 
 
 def movements() -> Movements:
@@ -79,11 +87,14 @@ def movements() -> Movements:
                 AssignFromSuspense,
                 WriteOffFromSuspense,
                 CloseRailFile,
+                HoldInSuspense,
+                CloseBreak,
                 RecordExecutions,
                 AmendExecution,
+                DecideDifference,
             }
         ),
-        carriers={ReturnWire: _return_wire, CardRecord: _assign_card_record},
+        carriers={ReturnWire: _return_wire, CardRecord: _assign_card_record, HoldInSuspense: carry_out_hold},
         freeze_card=FreezeCard,
     )
 
@@ -144,7 +155,11 @@ def rail_exchanges_of(settings: Settings) -> RailExchanges:
     """Return the folders through which files of the rails are exchanged."""
     folder = rail_files_folder(settings)
     return RailExchanges(
-        ach=ExchangeFolders(folder / "ach"), wire=fedwire_folders(settings), card=ExchangeFolders(folder / "card")
+        ach=ExchangeFolders(folder / "ach"),
+        wire=fedwire_folders(settings),
+        card=ExchangeFolders(folder / "card"),
+        custody=custodian_of(settings) or ExchangeFolders(folder / "custody"),
+        statement=ExchangeFolders(folder / "statement"),
     )
 
 
@@ -251,6 +266,7 @@ def copies_of(settings: Settings, dsn: str) -> BankCopies:
             "blocks.jsonl": state_dir / LOCAL_CHAINS.parent / "blocks.jsonl",
             "cards.sqlite": state_dir / "card_processor" / "cards.sqlite",
             "signed.sqlite": state_dir / "crypto_signer" / "signed.sqlite",
+            "custodian.sqlite": state_dir / "custodian" / "custodian.sqlite",
             "sandbox.json": state_dir / "sandbox.json",
         },
     )
@@ -264,10 +280,12 @@ def forbid_simulations() -> None:
     sys.modules["billfold.sandbox"] = None  # type: ignore[assignment]  # what makes `import` raise
 
 
-def custodian_of(settings: Settings, simulation: Simulation | None) -> Custodian | None:
-    """Return the configured custodian, or the simulated one of a sandbox. Raises CliError."""
-    found: Custodian | None = _adapter("custodian", settings.custodian, Custodian)
-    return simulation.custodian if simulation and settings.custodian is None else found
+def custodian_of(settings: Settings) -> Custodian | None:
+    """Return the configured carrier of messages; None if they are files of the rails. Raises CliError."""
+    found: Custodian | None = None
+    if settings.custodian != FILES:
+        found = _adapter("custodian", settings.custodian, Custodian)
+    return found
 
 
 def linking_provider_of(settings: Settings, simulation: Simulation | None) -> LinkingProvider | None:
@@ -354,7 +372,7 @@ def check_adapters(settings: Settings) -> str:
     chains_of(settings)
     if not settings.is_production:
         return "simulated if not set"
-    custodian_of(settings, None)
+    custodian_of(settings)
     linking_provider_of(settings, None)
     identity_check_of(settings, None)
     card_processor_of(settings, None)

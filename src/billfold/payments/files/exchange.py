@@ -40,9 +40,11 @@ class RailExchanges(msgspec.Struct, frozen=True, kw_only=True):
     ach: FileExchange
     wire: FileExchange
     card: FileExchange
+    custody: FileExchange
+    statement: FileExchange
 
     def of(self, rail: str) -> FileExchange:
-        """Return the exchange of ACH, WIRE or CARD."""
+        """Return the exchange of ACH, WIRE, CARD, CUSTODY, or of statements."""
         exchange: FileExchange = getattr(self, rail.lower())
         return exchange
 

@@ -37,12 +37,11 @@ SELECT coalesce(sum(w.amount), 0)::bigint
  WHERE m.file_id IS NOT NULL AND m.sent_at >= $1 AND w.direction = 'OUTGOING' AND w.status <> 'REJECTED'
 """
 _DEALERS = """
-SELECT dealer, sum(abs(money))::bigint FROM (
-  SELECT dealer, settles_on, sum(money) AS money FROM (
-    SELECT dealer, settles_on, money FROM execution_movement WHERE customer_id = $1
-    UNION ALL SELECT dealer, settles_on, -money FROM dealer_settlement WHERE customer_id = $1) m
-   GROUP BY dealer, settles_on) dated
- GROUP BY dealer HAVING sum(abs(money)) <> 0 ORDER BY dealer
+SELECT substr(counterparty, 8), sum(abs(money))::bigint FROM (
+  SELECT counterparty, settles_on, sum(money - settled_money) AS money FROM settlement_instruction
+   WHERE customer_id = $1 AND status NOT IN ('SETTLED', 'CANCELLED') AND NOT withdrawn AND counterparty LIKE 'dealer:%'
+   GROUP BY counterparty, settles_on) dated
+ GROUP BY counterparty HAVING sum(abs(money)) <> 0 ORDER BY counterparty
 """
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from billfold.platform.settings import kinds, validation
 from billfold.platform.settings.kinds import Network, Setting, setting
-from billfold.platform.settings.trading_desk import TradingDeskSettings
+from billfold.platform.settings.reconciliation import ReconciliationSettings
 from billfold.platform.settings.usage_limits import USAGE_LIMITS
 from billfold.platform.settings.validation import FILE_SUFFIX, PREFIX, format_setting, variable_name
 
@@ -24,7 +24,7 @@ _HOLD_DAYS = {"sandbox": 0, "production": 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(TradingDeskSettings):
+class Settings(ReconciliationSettings):
     """The settings of one bank. Defaults run a sandbox on this machine."""
 
     environment: str = setting(
@@ -153,7 +153,14 @@ class Settings(TradingDeskSettings):
     )
     tax_email: str | None = setting(kinds.text("an address", max_length=50), "The e-mail of that contact.", None)
     custodian: str | None = setting(
-        kinds.ADAPTER, "The adapter that delivers bills to other custodians. If unset, a sandbox simulates one.", None
+        kinds.CUSTODIAN, "The carrier of the custodian's messages. If unset, a sandbox simulates a custodian.", None
+    )
+    custodian_bic: str = setting(kinds.BIC, "The custodian's BIC, in messages to it.", "CUSTUS33")
+    custody_account: str = setting(
+        kinds.text("an account", max_length=35), "The bank's account of bills at the custodian.", "BILLFOLD"
+    )
+    settlement_fail_bps: int = setting(
+        kinds.integer(0, 10_000, "basis points"), "The yearly rate at which the cost of a fail is shown.", 300
     )
     linking_provider: str | None = setting(
         kinds.LINKING_PROVIDER, "The provider that links accounts. If unset, a sandbox simulates it.", None

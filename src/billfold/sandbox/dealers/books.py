@@ -47,6 +47,7 @@ class DealerExecution(msgspec.Struct, frozen=True, kw_only=True):
     money: int
     amount: str
     settles_on: str
+    traded_on: str = ""
     corrects: str | None = None
 
 

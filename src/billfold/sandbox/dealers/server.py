@@ -195,6 +195,7 @@ class SimulatedDealer:
             money=money,
             amount=format_usd(money),
             settles_on=order.fields[64],
+            traded_on=Calendars().business_date(self._now).isoformat(),
             corrects=corrects,
         )
 

@@ -24,13 +24,14 @@ from billfold.payments.ach.nacha.records import (
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.ach.rules import windows
 from billfold.payments.ach.store import NumberedFile
-from billfold.payments.deposits.rules import IncomingAch
+from billfold.payments.deposits.rules import ACH_SETTLES_AFTER, IncomingAch
 from billfold.payments.files import store as file_store
 from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
 from billfold.payments.files.store import read_content
-from billfold.platform.dates import ET
+from billfold.platform.dates import ET, et_date
 from billfold.platform.errors import Refused
 from billfold.platform.ids import digits
+from billfold.sandbox.rails.correspondent import BookLine, Correspondent
 
 SIMULATED_ANSWER = "sandbox.ach"
 """The scheduled job in which the simulated banks answer a file."""
@@ -44,6 +45,8 @@ class SimulatedAchNetwork:
 
     async def schedule_answer(self, bank: Bank, file: NumberedFile) -> None:
         """Let the simulated banks answer a file of ours before business opens after it settled."""
+        sent = read_file(await read_content(bank, file.file_id))
+        await Correspondent(bank).record(et_date(file.settles_at or file.made_at), moved_by(sent, is_ours=True))
         at = windows.returns_expected_at(file.settles_at or file.made_at, bank.calendars)
         await scheduler.schedule(bank.pool, [ScheduledJob(SIMULATED_ANSWER, file.file_id, None, at=at)])
 
@@ -82,6 +85,10 @@ class SimulatedAchNetwork:
         await self._deliver(bank, f"ENTRY-{key}.ach", answer_file)
 
     async def _deliver(self, bank: Bank, name: str, file: AchFile) -> None:
+        now = await bank.now()
+        await Correspondent(bank).record(et_date(now), moved_by(file, is_ours=False, of_returns=True))
+        final_on = bank.calendars.add_fed_days(bank.calendars.business_date(now), ACH_SETTLES_AFTER)
+        await Correspondent(bank).record(final_on, moved_by(file, is_ours=False))
         await _network_side(bank).transmit(name, write_file(file))
         await self._processor.process_file(bank, name)
 
@@ -153,6 +160,16 @@ def ach_credit(seed: bytes, ach_id: UUID, to: Mapping[str, str], *, amount: int,
         individual_identification_number=digits(seed, ach_id, 2, count=10),
         trace_number=SENDER + digits(seed, ach_id, 0, count=7),
     )
+
+
+def moved_by(file: AchFile, *, is_ours: bool, of_returns: bool = False) -> Iterator[BookLine]:
+    """Yield what the entries of a file move on the account of the bank; returns to us settle at once."""
+    for batch in file.batches:
+        for entry in batch.entries:
+            is_return = entry.transaction_code[1] in "16"
+            if is_ours or is_return == of_returns:
+                signed = entry.amount if entry.is_debit == is_ours else -entry.amount
+                yield BookLine(f"ach-{entry.trace_number}", signed, "ACH", entry.trace_number)
 
 
 def entries_of(file: AchFile) -> Iterator[SentEntry]:
