@@ -33,8 +33,8 @@ from billfold.trading.settlement.types import (
 )
 from billfold.trading.types import DealerSettlement, Execution, sign_of
 
-SEND_JOB: Final = "settlement.send"
-CANCEL_JOB: Final = "settlement.cancel"
+SEND_JOB: Final = "settlement-send"
+CANCEL_JOB: Final = "settlement-cancel"
 """The kinds of jobs that send an instruction to the custodian, and its cancellation."""
 _S = InstructionStatus
 
