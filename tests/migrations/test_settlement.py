@@ -30,7 +30,7 @@ VALUES ('{bank}', 1, 'dealer:jpm', 'CUSIP', 0, 41), ('{bank}', 2, 'dealer:jpm', 
 """
 _EXECUTION = """
 INSERT INTO execution
-SELECT $1, $2, $2, 'jpm', $2::text, $3, $4, $5, 'CUSIP', $6::bigint, 99000000, $7::bigint, $8::text::date, now(),
+SELECT $1, $2, $2, 'jpm', $2::uuid::text, $3, $4, $5, 'CUSIP', $6::bigint, 99000000, $7::bigint, $8::text::date, now(),
        $9::text::date, now(), 1
 """
 
