@@ -1,4 +1,4 @@
-"""What the simulated custodian did is told to the bank, also if its process dies before the file is written."""
+"""Answers of the simulated custodian reach the bank, also if its process dies before their file is written."""
 
 import shutil
 from datetime import date
