@@ -209,7 +209,7 @@ async def test_the_custodian_reports_the_state_of_an_instruction(bank, custodian
     for said, status in (
         ({"unmatched": "CMIS"}, "PENDING"),
         ({"matched": ""}, "MATCHED"),
-        ({"accepted": "NORE"}, "MATCHED"),
+        ({}, "MATCHED"),
         ({"failing": "LACK"}, "FAILING"),
         ({"cancelled": "OTHR"}, "REJECTED"),
     ):

@@ -51,7 +51,7 @@ _STATUSES: Final[Mapping[type[Message], Mapping[str, InstructionStatus]]] = Mapp
         CancellationStatus: {"cancelled": _S.CANCELLED, "denied": _S.PENDING, "rejected": _S.PENDING},
     }
 )
-"""What the custodian says -> the state; the first that is there decides. Others change none."""
+"""What the custodian says -> the state; the first that is there decides."""
 
 
 class CustodianFiles(InboundFiles):
