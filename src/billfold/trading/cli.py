@@ -170,6 +170,15 @@ async def close_message(
     return "The message is CLOSED."
 
 
+@group.command("reset-session citadel --reason 'Agreed with their desk, 10:31'")
+async def reset_session(
+    bank: Bank, dealer: Annotated[str, typer.Argument(help="The dealer, whose session is off.")], *, reason: Reason
+) -> str:
+    """Let a session begin with message 1 again, after both sides agreed to: what was missed is not sent again."""
+    await decisions.reset_session(bank, dealer, reason=reason, by=_operator(bank))
+    return "The next logon begins at 1."
+
+
 @group.command("resume --reason 'Dealers answer again'")
 async def resume(bank: Bank, *, reason: Reason) -> str:
     """Resume the desk."""

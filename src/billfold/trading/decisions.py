@@ -3,7 +3,8 @@
 Executions, corrections and busts change money and positions: one operator proposes them, and another confirms.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from datetime import date
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -32,7 +33,7 @@ from billfold.trading.commands import (
     RecordQuote,
     execution_id_of,
 )
-from billfold.trading.fix.store import close_open_message
+from billfold.trading.fix.store import close_open_message, reset_numbers
 from billfold.trading.rules.executions import flags_of
 from billfold.trading.store import get_execution, load_orders
 from billfold.trading.types import OrderStatus, sign_of
@@ -87,14 +88,29 @@ async def _submit(
 
 async def close_message(bank: Bank, message_id: UUID, *, reason: str, by: Operator) -> None:
     """Close a held or refused message that a person has seen; nothing is booked. Raises NotFound, InvalidInput."""
+    async with _audited(bank, "closed", ("dealer_message", message_id), reason=reason, by=by) as conn:
+        await close_open_message(conn, message_id)
+
+
+async def reset_session(bank: Bank, dealer: str, *, reason: str, by: Operator) -> None:
+    """Let the sequence numbers of a session that is off begin at 1 again. Raises NotFound, InvalidInput.
+
+    Messages that are lost by it are not requested; after the logon the dealer is asked about its orders.
+    """
+    async with _audited(bank, "reset", ("dealer_session", dealer), reason=reason, by=by) as conn:
+        await reset_numbers(conn, dealer)
+
+
+@asynccontextmanager
+async def _audited(
+    bank: Bank, action: str, resource: tuple[str, UUID | str], *, reason: str, by: Operator
+) -> AsyncIterator[Connection]:
     by.require(Power.MOVE_MONEY)
     _check_reason(reason)
-    named: dict[str, Any] = {"resource": ("dealer_message", message_id), "details": {"reason": reason.strip()}}
-    bank_id, now = bank_customer_id(bank.seed), wall_now()
-    async with audited(
-        bank.pool, bank.vault, bank_id, by.origin, "dealer_message.closed", **named, now=now
-    ) as audited_action:
-        await close_open_message(audited_action.conn, message_id)
+    named: dict[str, Any] = {"resource": resource, "details": {"reason": reason.strip()}, "now": wall_now()}
+    bank_id, name = bank_customer_id(bank.seed), f"{resource[0]}.{action}"
+    async with audited(bank.pool, bank.vault, bank_id, by.origin, name, **named) as entry:
+        yield entry.conn
 
 
 class RefusedExecution(NamedTuple):

@@ -1,7 +1,7 @@
 """The books of one simulated dealer, in a file of its own: sequence numbers, messages, orders and executions."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -128,9 +128,10 @@ class DealerBooks:
         self._sent.clear()
         self._keep(next_in=1, next_out=1)
 
-    async def list_sent(self, first: int, last: int) -> Sequence[SentMessage]:
-        """Return messages that were sent, in their order."""
-        return [self._sent[seq] for seq in sorted(self._sent) if first <= seq <= last]
+    async def list_sent(self, first: int, last: int, types: Collection[str]) -> Sequence[SentMessage]:
+        """Return messages of some types that were sent, in their order."""
+        sent = (self._sent[seq] for seq in sorted(self._sent) if first <= seq <= last)
+        return [each for each in sent if each.type in types]
 
     def take_behavior(self, *wanted: Behavior) -> Behavior | None:
         """Return the behavior that was asked for, once, if it is one of these."""

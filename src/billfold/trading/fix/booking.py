@@ -4,6 +4,7 @@ What contradicts an order is HELD for a person and the order becomes UNKNOWN; wh
 REFUSED and answered. A message that fails takes no other along.
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -38,14 +39,15 @@ log = structlog.get_logger(__name__)
 CALLER = "dealer"
 _SKEW = timedelta(minutes=1)
 """Difference of a dealer's clock from ours that is no contradiction."""
-_ENDS = {
+_ENDS: Mapping[str, OrderStatus] = {
     ExecType.CANCELED: OrderStatus.CANCELLED,
     ExecType.REJECTED: OrderStatus.REJECTED,
     ExecType.EXPIRED: OrderStatus.EXPIRED,
     ExecType.DONE_FOR_DAY: OrderStatus.EXPIRED,
 }
-_STATUSES = {**{each.value: status for each, status in _ENDS.items()}, "0": OrderStatus.WORKING}
-_STATUSES |= {"1": OrderStatus.WORKING}
+_STATUSES = {**_ENDS, "0": OrderStatus.WORKING, "1": OrderStatus.WORKING}
+_PENDING = frozenset("679ABE")
+"""Reports (150) after which an order is as before: pending, stopped, suspended, calculated."""
 
 
 class Booked(NamedTuple):
@@ -133,6 +135,7 @@ class Booking:
         price, size = (133, 135) if order.side == Side.BUY else (132, 134)
         if self._fields.get(48) != order.cusip:
             raise Unknown(f"the quote is for {self._fields.get(48)}, not for {order.cusip}")
+        self._read.require_dollars()
         if order.status in ENDED:
             return "too late: the order has ended"
         await self._submit(
@@ -161,7 +164,9 @@ class Booking:
         if kind == ExecType.NEW:
             is_first = order.status in {OrderStatus.SENT, OrderStatus.UNKNOWN}
             return await self._change(order, OrderStatus.WORKING) if is_first else ""
-        end = _ENDS.get(ExecType(kind)) if kind in set(ExecType) else None
+        end = _ENDS.get(kind)
+        if end is None and kind not in _PENDING:
+            raise Held(f"150={kind[:8]} is not known: it may be a fill")
         return await self._change(order, end, self._said) if end else f"nothing follows from 150={kind}"
 
     async def _fill(self, order: DealerOrder) -> str:
@@ -227,7 +232,7 @@ class Booking:
     async def _status(self, order: DealerOrder) -> str:
         """Compare the dealer's answer to a status request with ours; fills that are missing come by themselves."""
         said, filled = self._read.text(39), self._read.units(14) if self._read.has(14) else 0
-        if filled > order.filled_units:
+        if filled > order.filled_units or (self._read.has(14) and filled < order.filled_units):
             raise Held(f"the dealer has filled {filled} units, {order.filled_units} are booked")
         status = _STATUSES.get(said)
         if status == OrderStatus.WORKING and order.status not in {OrderStatus.SENT, OrderStatus.UNKNOWN}:

@@ -61,6 +61,12 @@ class FieldReader:
             raise Unreadable(f"tag {tag} is missing or too long")
         return found
 
+    def require_dollars(self) -> None:
+        """Raise Unreadable for a price or a settlement (15, 120) in another currency."""
+        others = {self._fields.get(tag, "USD") for tag in (15, 120)} - {"USD"}
+        if others:
+            raise Unreadable(f"the currency is {others.pop()[:8]!r}, not USD")
+
     def number(self, tag: int, scale: int = 1) -> int:
         """Return a number from zero on times `scale`, without a rest."""
         try:
@@ -140,10 +146,8 @@ def read_trade(fields: FieldReader, usual: PriceType, bill: Bill, order: DealerO
     side = {"1": Side.BUY, "2": Side.SELL}.get(fields.text(54))
     if side is None:
         raise Unreadable("tag 54 is neither 1 nor 2")
-    try:
-        settles_on = fields.day(64)
-    except Unreadable:
-        settles_on = order.settles_on
+    settles_on = fields.day(64) if fields.has(64) else order.settles_on
+    fields.require_dollars()
     return Trade(
         side,
         fields.text(48),
