@@ -1,6 +1,7 @@
 """A dealer that an adapter of a third party reaches."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from tests.support.whole_bank import close_bank, expect_clean, open_bank
@@ -18,7 +19,8 @@ class Telephone:
     """Keeps what it is to take, and reports what a test says."""
 
     def __init__(self):
-        self.taken, self.reports, self.is_broken = [], asyncio.Queue(), False
+        self.taken, self.is_broken = [], False
+        self.reports = asyncio.Queue[Any]()
 
     async def send(self, kind, fields):
         self.taken.append((kind, dict(fields)))

@@ -135,6 +135,26 @@ async def test_the_same_reference_with_other_values_is_held(scripted, order):
     assert (await desk.order(order.order_id)).filled_units == 100
 
 
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"t150": "H", "t17": "T-1"}, "other values"),
+        ({"t150": "G", "t17": "T-1"}, "other values"),
+        ({"t150": "G", "t17": "C-1", "t54": "2"}, "corrects BUY"),
+        ({"t150": "I", "t14": "0"}, "0 units, 100 are booked"),
+    ],
+)
+async def test_what_contradicts_a_booked_fill_is_held(scripted, order, changes, reason):
+    desk, dealer = scripted
+    await dealer.send("8", fill_of(order, units=100, t39="1"))
+    await desk.reaches(order, "PARTIALLY_FILLED")
+    await dealer.send("8", fill_of(order, units=100, t19="T-1", **changes))
+    [held] = await desk.seen(1)
+    assert (held.status, reason in held.reason) == ("HELD", True)
+    await desk.reaches(order, "UNKNOWN")
+    assert len(await desk.executions()) == 1
+
+
 async def test_missing_messages_are_requested_and_a_possible_duplicate_changes_nothing(scripted, order):
     desk, dealer = scripted
     first = dealer.next_out

@@ -6,9 +6,11 @@ REFUSED and answered. A message that fails takes no other along.
 
 from collections.abc import Mapping
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import msgspec
 import structlog
 
 from billfold.ledger.bank import Bank
@@ -29,14 +31,14 @@ from billfold.trading.commands import (
     execution_id_of,
 )
 from billfold.trading.fix.codec import read_fields
-from billfold.trading.fix.messages import ExecType, FieldReader, Trade, Unreadable, read_trade
+from billfold.trading.fix.messages import ExecType, FieldReader, Unreadable, read_trade
 from billfold.trading.fix.store import MessageStatus, StoredMessage, find_sent, settle
 from billfold.trading.store import find_execution, find_newest_execution, find_order
-from billfold.trading.types import ENDED, DealerOrder, OrderStatus, Side
+from billfold.trading.types import ENDED, DealerOrder, Execution, ExecutionKind, OrderStatus, Side
+from billfold.trading.worker import command_of
 
 log = structlog.get_logger(__name__)
 
-CALLER = "dealer"
 _SKEW = timedelta(minutes=1)
 """Difference of a dealer's clock from ours that is no contradiction."""
 _ENDS: Mapping[str, OrderStatus] = {
@@ -171,25 +173,30 @@ class Booking:
 
     async def _fill(self, order: DealerOrder) -> str:
         self._reference = self._read.text(17)
-        trade = await self._trade(order)
-        new = NewExecution(
-            order_id=order.order_id, dealer=self._session.dealer, reference=self._reference, **trade._asdict()
-        )
-        before = await find_execution(self._bank.pool, self._bank_id, new.execution_id)
-        if before is not None:
-            known = before.order_id, before.units, before.price_micros, before.money, before.settles_on
-            if known == (new.order_id, new.units, new.price_micros, new.money, new.settles_on):
-                return "booked already"
-            self._reference = None  # what is booked under it does not close this message
-            raise Held(f"{new.reference} is booked already, with other values")
+        new = await self._trade(order)
+        if await self._is_booked(ExecutionKind.FILL, new):
+            return "booked already"
         outcome = await self._submit(RecordExecutions, (order.order_id, new.execution_id), executions=(new,))
         return f"booked as {outcome['executions'][0]}"
 
-    async def _trade(self, order: DealerOrder) -> Trade:
+    async def _is_booked(self, kind: ExecutionKind, new: NewExecution | Execution) -> bool:
+        """Tell whether the message's reference is booked. Raises Held if it is with other values."""
+        assert self._reference is not None
+        execution_id = execution_id_of(self._session.dealer, self._reference)
+        before = await find_execution(self._bank.pool, self._bank_id, execution_id)
+        if before is None:
+            return False
+        values = attrgetter("order_id", "units", "price_micros", "money", "settles_on")
+        if (before.kind, values(before)) == (kind, values(new)):
+            return True
+        reference, self._reference = self._reference, None  # what is booked under it does not close this message
+        raise Held(f"{reference} is booked already, with other values")
+
+    async def _trade(self, order: DealerOrder) -> NewExecution:
         """Return the trade. A clock that differs a little from ours is taken for ours. Raises Held for other money."""
         bill = self._bank.market.bill(order.cusip)
         try:
-            trade = read_trade(self._read, self._session.price_type, bill, order)
+            trade = read_trade(self._read, self._session, bill, order)
         except Unreadable as error:  # it is a trade all the same
             raise Held(str(error)) from None
         if trade.money != cents_for(trade.units, trade.price_micros):
@@ -198,7 +205,7 @@ class Booking:
         now = await self._bank.now()
         at = min(trade.executed_at, now) if trade.executed_at < now + _SKEW else trade.executed_at
         at = max(at, order.decided_at) if at > order.decided_at - _SKEW else at
-        return trade._replace(executed_at=at)
+        return msgspec.structs.replace(trade, executed_at=at)
 
     async def _amend(self, *, is_bust: bool) -> str:
         dealer, self._reference = self._session.dealer, self._read.text(17)
@@ -207,9 +214,11 @@ class Booking:
             raise Unknown(f"no execution {self._read.text(19)} is known")
         self._order = order = await find_order(self._bank.pool, self._bank_id, old.order_id)
         assert order is not None
-        if await find_execution(self._bank.pool, self._bank_id, execution_id_of(dealer, self._reference)) is not None:
-            return "booked already"
         new = old if is_bust else await self._trade(order)
+        if await self._is_booked(ExecutionKind.BUST if is_bust else ExecutionKind.CORRECTION, new):
+            return "booked already"
+        if (new.side, new.cusip) != (old.side, old.cusip):
+            raise Held(f"it corrects {old.side} {old.cusip} to {new.side} {new.cusip}")
         outcome = await self._submit(
             AmendExecution,
             (order.order_id, old.execution_id, execution_id_of(dealer, self._reference)),
@@ -276,14 +285,8 @@ class Booking:
         self, kind: type[Command], references: tuple[UUID, ...], *, step: str = "", **fields: Any
     ) -> Outcome:
         """Submit a command under the id of the message. Raises Held with its refusal."""
-        command = kind(
-            caller=CALLER,
-            key=command_id(f"dealer-message{step}", self._message.message_id),
-            customers=(bank_customer_id(self._bank.seed),),
-            origin=Origin.system(),
-            references=references,
-            **fields,
-        )
+        key = command_id(f"dealer-message{step}", self._message.message_id)
+        command = command_of(self._bank, kind, references, key=key, caller="dealer", origin=Origin.system(), **fields)
         try:
             return (await self._bank.engine.submit(command)).outcome
         except (Refused, NotFound) as refusal:
