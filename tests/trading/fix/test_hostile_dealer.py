@@ -1,4 +1,4 @@
-"""What a dealer may do to a session, by mistake or on purpose: the next message goes on, other dealers do not wait."""
+"""Mistakes and attacks of a dealer: the next message is taken, and other dealers do not wait."""
 
 import re
 import time
