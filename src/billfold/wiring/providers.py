@@ -40,6 +40,7 @@ from billfold.platform.settings.kinds import FILES, NO_ADAPTER, PLAID
 from billfold.platform.settings.settings import Settings
 from billfold.platform.settings.validation import variable_name
 from billfold.screening.screening import CurrentList
+from billfold.trading.ports import DealerAdapter, DealerAdapters
 from billfold.wiring.movements import movements
 
 if TYPE_CHECKING:
@@ -215,10 +216,15 @@ def forbid_simulations() -> None:
 
 def custodian_of(settings: Settings) -> Custodian | None:
     """Return the configured carrier of messages; None if they are files of the rails. Raises CliError."""
-    found: Custodian | None = None
-    if settings.custodian != FILES:
-        found = _adapter("custodian", settings.custodian, Custodian)
+    name = None if settings.custodian == FILES else settings.custodian
+    found: Custodian | None = _adapter("custodian", name, Custodian)
     return found
+
+
+def dealer_adapters_of(settings: Settings) -> DealerAdapters:
+    """Return the adapters of dealers. Raises CliError."""
+    named = {each.dealer: each.adapter for each in settings.dealer_sessions if each.adapter}
+    return DealerAdapters({each: _adapter("dealer_sessions", name, DealerAdapter) for each, name in named.items()})
 
 
 def linking_provider_of(settings: Settings, simulation: Simulation | None) -> LinkingProvider | None:
@@ -294,6 +300,7 @@ def ports_of(settings: Settings, pool: Pool, data_keys: DataKeys, simulation: Si
     ports[LinkingProvider] = linking_provider_of(settings, simulation)
     ports[IdentityCheck] = identity_check_of(settings, simulation)
     ports[CardProcessor] = card_processor_of(settings, simulation)
+    ports[DealerAdapters] = dealer_adapters_of(settings)
     ports[Signer] = signer_of(settings, simulation)
     ports[OwnWallets] = BankWallets(ports)
     ports[Chains], ports[WalletSource] = chains, DepositAddresses(pool, chains)
@@ -306,6 +313,7 @@ def check_adapters(settings: Settings) -> str:
     if not settings.is_production:
         return "simulated if not set"
     custodian_of(settings)
+    dealer_adapters_of(settings)
     linking_provider_of(settings, None)
     identity_check_of(settings, None)
     card_processor_of(settings, None)
