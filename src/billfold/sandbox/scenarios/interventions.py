@@ -23,7 +23,7 @@ from billfold.treasury.price_fetch import strike_prices
 
 SHOCK_DAYS: Final = 14
 _MILLI_PER_BASIS_POINT: Final = 10
-_QUOTED_WEEKS: Final = (4, 8, 13, 17, 26)
+_QUOTED_WEEKS: Final = (4, 13, 26, 52)
 _SHIFT = """
 UPDATE bill_rate SET discount_milli = greatest(discount_milli + $2, 1), coupon_milli = greatest(coupon_milli + $2, 1)
  WHERE day > $1 AND day <= $1 + $3::int

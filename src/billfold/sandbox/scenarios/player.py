@@ -42,7 +42,9 @@ class Progress(Protocol):
 
 _NAME: Final = re.compile(r"\{([^{}]+)\}")
 _DESK: Final = "/api/v1/sandbox/desk/"
-_PATIENCE_SECONDS, _POLL_SECONDS = 60.0, 0.5
+PATIENCE_SECONDS: Final = 60.0
+"""Real time for what operators must see."""
+_POLL_SECONDS: Final = 0.5
 _DAYS_MAX: Final = 8
 
 
@@ -92,8 +94,15 @@ SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType(
 class Player:
     """One play of a scenario. `kept` holds its parameters and results, by names of its own."""
 
-    def __init__(self, client: RecordingClient, outside: Interventions, name: str) -> None:
-        self._client, self._outside = client, outside
+    def __init__(
+        self,
+        client: RecordingClient,
+        outside: Interventions,
+        name: str,
+        *,
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
+        self._client, self._outside, self._patience_seconds = client, outside, patience_seconds
         self._kept: dict[str, Any] = {"name": name}
         self._day = self._quiet_day = date.min
         self._known: set[str] = set()
@@ -166,7 +175,7 @@ class Player:
 
         Rows that were known on the quiet day do not count. The fields of the first one are kept: `{order status}`.
         """
-        until = monotonic() + _PATIENCE_SECONDS
+        until = monotonic() + self._patience_seconds
         while not self._finds(of, where, count, keep, at):
             if monotonic() > until:
                 self._fail(of, where, count, at)
