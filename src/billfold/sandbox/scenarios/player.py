@@ -252,13 +252,17 @@ def play(
 ) -> None:
     """Play a scenario; blocks. Raises CliError if the bank refuses something.
 
-    Names and ids of its objects derive from the number of times this bank has played it, so they are reproducible.
+    Names and ids of its objects derive from the number of times this bank has played it and from the bank's time, so
+    they are reproducible, and a play after one that failed early repeats none of its requests.
     """
     with partner_http(credentials) as http:
         title = scenario.name.replace("-", " ").capitalize()
-        earlier = [each for each in PartnerApi(http).customers() if str(each.name).startswith(f"{title} ")]
+        api = PartnerApi(http)
+        earlier = [each for each in api.customers() if str(each.name).startswith(f"{title} ")]
         nth = len(earlier) + 1
-        seed = hashlib.blake2b(f"{scenario.name}:{nth}".encode(), key=bank_seed[:64], digest_size=32).digest()
+        seed = hashlib.blake2b(
+            f"{scenario.name}:{nth}:{api.bank_time()}".encode(), key=bank_seed[:64], digest_size=32
+        ).digest()
         player = Player(RecordingClient(http, seed=seed), outside, f"{title} {nth}")
         for step in scenario.steps:
             progress.begin(step.title)
