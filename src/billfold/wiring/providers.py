@@ -6,6 +6,7 @@ import asyncio
 import pkgutil
 import sys
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from email.headerregistry import Address
 from email.utils import parseaddr
@@ -37,7 +38,7 @@ from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Pool
 from billfold.platform.settings.kinds import FILES, NO_ADAPTER, PLAID
-from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings, read_settings
 from billfold.platform.settings.validation import variable_name
 from billfold.screening.screening import CurrentList
 from billfold.trading.ports import DealerAdapter, DealerAdapters
@@ -172,6 +173,16 @@ def bank_lease_of(settings: Settings) -> AbstractAsyncContextManager[None]:
     from billfold.sandbox.forks.lease import bank_lease  # noqa: PLC0415 - production does not import the sandbox
 
     return bank_lease(settings.state_dir)
+
+
+def current_settings_of(settings: Settings) -> Settings:
+    """Return the settings, in a sandbox with those that a scenario has changed."""
+    if settings.is_production:
+        return settings
+    from billfold.sandbox.running_sandbox import read_sandbox_file  # noqa: PLC0415 - as above
+
+    box = read_sandbox_file(settings.state_dir)
+    return replace(settings, **read_settings(box.changed_settings)) if box else settings
 
 
 def until_paused(settings: Settings, stop: asyncio.Event) -> AbstractAsyncContextManager[asyncio.Event]:

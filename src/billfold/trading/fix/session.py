@@ -121,7 +121,7 @@ class Session:
         """Say that the session ends; the other side answers and closes."""
         self._is_leaving, self.is_on = True, False
         with suppress(OSError, TimeoutError):
-            await self.send("5", [(58, reason)])
+            await self.send("5", [(58, reason or None)])
 
     def close(self) -> None:
         """Close the connection once everything is written."""
