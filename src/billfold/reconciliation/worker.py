@@ -187,6 +187,8 @@ async def reconcile(bank: Bank) -> int:
         if each.rail == STATEMENT:
             await retries.retry_now(bank.pool, each, wall_now())
     done = await files.process_all(bank)
+    for file in await retries.list_due(bank.pool, STATEMENT, wall_now()):  # another process reconciles it right now
+        await files.process(bank, file, wait=WAIT)
     async with claimed(bank.pool, CLAIM, wait=WAIT):
         for source, account, day in missing:
             new = NewBreak(cause=Cause.NO_STATEMENT, subject=f"statement of {day}")
@@ -230,14 +232,14 @@ class Mornings:
         self._done_for: object = None
 
     async def run(self, bank: Bank) -> int:
-        """Reconcile what has arrived, and in the morning what has not; return how many days."""
+        """Reconcile after each close, and in the morning; return how many days."""
         settings, now = bank.settings, await bank.now()
         if not (settings.reserve_account or settings.custodian_account or settings.dealer_recaps):
             return 0
         open_day = await bank.pool.fetchval(_OPEN_DAY, bank_customer_id(bank.seed))
         stage = open_day, now >= et_instant(et_date(now), MORNING)
         if stage == self._done_for:
-            return await StatementFiles().process_all(bank)
+            return 0
         done = await reconcile(bank)
         self._done_for = stage
         return done

@@ -10,17 +10,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from lxml.builder import ElementMaker
 from lxml.etree import _Element, tostring
 
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.crypto.chains import cents_of
 from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
-from billfold.platform.dates import ET, et_instant
+from billfold.platform.dates import ET, et_date, et_instant
+from billfold.platform.ids import command_id
 from billfold.platform.money import format_price
 from billfold.reconciliation.types import Trade
 from billfold.sandbox.chain.crypto_signer import SIGNER_FOLDER, list_signed
@@ -37,7 +40,9 @@ _ISO = "urn:iso:std:iso:20022:tech:xsd:"
 _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
 _ONE_DAY = timedelta(days=1)
 _UNKNOWN_CENTS = 123_45
-_NOON = 12
+_NOON, _SENT_AT = 12, 23
+STATEMENTS: Final = "sandbox.statements"
+"""The scheduled job in which the statements of a day are sent."""
 
 
 class StatementBehavior(StrEnum):
@@ -140,8 +145,14 @@ class SimulatedStatements:
         """Make the next statements wrong in this way."""
         await asyncio.to_thread(write_atomically, _chosen(bank), behavior.encode())
 
+    async def schedule(self, bank: Bank, close: ScheduledJob) -> None:
+        """Have the statements of a day sent when Fedwire is over, too."""
+        day = et_date(close.at)
+        job = ScheduledJob(STATEMENTS, command_id(STATEMENTS, day.isoformat()), None, at=et_instant(day, _SENT_AT))
+        await scheduler.schedule(bank.pool, [job])
+
     async def send(self, bank: Bank, _: ScheduledJob) -> None:
-        """Send the statements of the days closed since the last ones: a scheduled job after each close."""
+        """Send the statements of the days closed since the last ones: a scheduled job."""
         account, bank_id = bank.settings.reserve_account, bank_customer_id(bank.seed)
         if account is None:
             return
