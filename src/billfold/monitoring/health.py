@@ -168,7 +168,7 @@ _DESK = f"""
 SELECT (SELECT count(*) FROM dealer_order WHERE status = 'UNKNOWN'), (SELECT reason FROM trading_desk WHERE paused),
        (SELECT count(*) FROM dealer_message WHERE {OPEN_MESSAGES}),
        (SELECT string_agg(dealer || ': ' || problem, '; ' ORDER BY dealer) FROM dealer_session
-         WHERE problem IS NOT NULL)
+         WHERE problem IS NOT NULL AND NOT is_on)
 """
 
 

@@ -6,6 +6,7 @@ import asyncio
 import pkgutil
 import sys
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from email.headerregistry import Address
 from email.utils import parseaddr
@@ -37,9 +38,10 @@ from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Pool
 from billfold.platform.settings.kinds import FILES, NO_ADAPTER, PLAID
-from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings, read_settings
 from billfold.platform.settings.validation import variable_name
 from billfold.screening.screening import CurrentList
+from billfold.trading.ports import DealerAdapter, DealerAdapters
 from billfold.wiring.movements import movements
 
 if TYPE_CHECKING:
@@ -173,6 +175,16 @@ def bank_lease_of(settings: Settings) -> AbstractAsyncContextManager[None]:
     return bank_lease(settings.state_dir)
 
 
+def current_settings_of(settings: Settings) -> Settings:
+    """Return the settings, in a sandbox with those that a scenario has changed."""
+    if settings.is_production:
+        return settings
+    from billfold.sandbox.running_sandbox import read_sandbox_file  # noqa: PLC0415 - as above
+
+    box = read_sandbox_file(settings.state_dir)
+    return replace(settings, **read_settings(box.changed_settings)) if box else settings
+
+
 def until_paused(settings: Settings, stop: asyncio.Event) -> AbstractAsyncContextManager[asyncio.Event]:
     """Return an event that is set when `stop` is, or in a sandbox when the bank must be closed."""
     if settings.is_production:
@@ -215,10 +227,15 @@ def forbid_simulations() -> None:
 
 def custodian_of(settings: Settings) -> Custodian | None:
     """Return the configured carrier of messages; None if they are files of the rails. Raises CliError."""
-    found: Custodian | None = None
-    if settings.custodian != FILES:
-        found = _adapter("custodian", settings.custodian, Custodian)
+    name = None if settings.custodian == FILES else settings.custodian
+    found: Custodian | None = _adapter("custodian", name, Custodian)
     return found
+
+
+def dealer_adapters_of(settings: Settings) -> DealerAdapters:
+    """Return the adapters of dealers. Raises CliError."""
+    named = {each.dealer: each.adapter for each in settings.dealer_sessions if each.adapter}
+    return DealerAdapters({each: _adapter("dealer_sessions", name, DealerAdapter) for each, name in named.items()})
 
 
 def linking_provider_of(settings: Settings, simulation: Simulation | None) -> LinkingProvider | None:
@@ -294,6 +311,7 @@ def ports_of(settings: Settings, pool: Pool, data_keys: DataKeys, simulation: Si
     ports[LinkingProvider] = linking_provider_of(settings, simulation)
     ports[IdentityCheck] = identity_check_of(settings, simulation)
     ports[CardProcessor] = card_processor_of(settings, simulation)
+    ports[DealerAdapters] = dealer_adapters_of(settings)
     ports[Signer] = signer_of(settings, simulation)
     ports[OwnWallets] = BankWallets(ports)
     ports[Chains], ports[WalletSource] = chains, DepositAddresses(pool, chains)
@@ -306,6 +324,7 @@ def check_adapters(settings: Settings) -> str:
     if not settings.is_production:
         return "simulated if not set"
     custodian_of(settings)
+    dealer_adapters_of(settings)
     linking_provider_of(settings, None)
     identity_check_of(settings, None)
     card_processor_of(settings, None)

@@ -366,6 +366,11 @@ def declared_settings() -> Mapping[str, Setting]:
     return MappingProxyType({each.name: each.metadata["setting"] for each in fields(Settings)})
 
 
+def read_settings(raw: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of settings as a person writes them, by name. Raises ValueError."""
+    return {name: declared_settings()[name].kind.read_line(text) for name, text in raw.items()}
+
+
 def _variables() -> dict[str, str]:
     declared = declared_settings()
     in_files = [name for name in declared if declared[name].secret]

@@ -27,24 +27,24 @@ def value_inventory(book: Book, ctx: Context, day: date) -> None:
         units, bill = account.balance, ctx.bill(account.asset)
         if not units:
             continue
-        is_matured, mark = ctx.market.matures_at(bill) <= at, PRICE_PAR_MICROS
-        if is_matured:
+        if ctx.market.matures_at(bill) <= at:
             # The custodian holds and pays them until it confirms the redemption.
             due = book.internal_account(AccountKind.REDEMPTIONS, account.asset)
             post_signed(book, account, due, amount=units)
             par = cents_for(units, PRICE_PAR_MICROS)
             post_signed(book, book.internal_account(AccountKind.REDEMPTIONS), inventory, amount=par)
             expect_redemption(book, ctx, bill.cusip, units)
+            kept, mark = 0, PRICE_PAR_MICROS
         else:
-            mark = ctx.market.mark(bill, at)
+            kept, mark = units, ctx.market.mark(bill, at)
             value += cents_for(units, mark)
         position = InventoryPosition(
             customer_id=book.customer_id,
             closed_on=day,
             cusip=bill.cusip,
-            units=0 if is_matured else units,
+            units=kept,
             mark_micros=mark,
-            redeemed=units if is_matured else 0,
+            redeemed=units - kept,
         )
         book.draft.add(position)
     gains = book.internal_account(AccountKind.TRADING_GAINS)
