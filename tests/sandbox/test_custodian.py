@@ -2,6 +2,7 @@
 
 import shutil
 from datetime import date
+from uuid import UUID
 
 import pytest
 from tests.support.whole_bank import close_bank, expect_clean, open_bank
@@ -9,6 +10,7 @@ from tests.trading.desk_by_hand import DeskByHand
 
 from billfold.ledger.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
+from billfold.payments.custody.rules import ReceiveBills
 from billfold.platform.dates import et_instant
 from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.sandbox.custodian import CUSTODIAN_DAY, FOLDER, SimulatedCustodian
@@ -16,10 +18,12 @@ from billfold.trading.rules.settlements import SEND_JOB
 from billfold.trading.settlement.store import get_instruction
 from billfold.trading.settlement.types import instruction_id_of
 
+BILL = "912797PT8"
+
 
 @pytest.fixture
-async def bank(bank_dsn):
-    opened = await open_bank(bank_dsn, dealers=("citadel", "jpm"))
+async def bank(bank_dsn, request):
+    opened = await open_bank(bank_dsn, dealers=getattr(request, "param", ("citadel", "jpm")))
     yield opened
     await close_bank(opened)
 
@@ -50,4 +54,18 @@ async def test_an_answer_is_sent_again_when_its_file_was_not_written(bank, new_h
     custodian = SimulatedCustodian(bank.settings.state_dir / FOLDER)
     assert custodian.holdings() == {fill.cusip: fill.units}
     assert [cents for _, _, cents in custodian.cash(after=0, until=date(2025, 6, 3))] == [-fill.money]
+    await expect_clean(bank)
+
+
+@pytest.mark.parametrize("bank", [(), ("citadel",)], indirect=True)
+async def test_bills_from_another_custodian_are_redeemed_once_with_and_without_dealers(bank, new_holder):
+    holder = await new_holder()
+    fields = {"pocket_id": holder.pocket_id, "counterparty_name": "Harbor", "counterparty_account": "1"}
+    moved = {"transfer_id": UUID(int=1), "cusip": BILL, "units": 50}
+    await holder.submit(ReceiveBills, holder.customer_id, **moved, **fields)
+    custodian = SimulatedCustodian(bank.settings.state_dir / FOLDER)
+    await custodian.receive(bank, *moved.values())
+    await ClockStepper(bank).set_to(et_instant(bank.market.bill(BILL).maturity, 18))
+    assert BILL not in custodian.holdings()
+    assert not await bank.pool.fetchval("SELECT sum(debits - credits) FROM account WHERE kind = 'redemptions'")
     await expect_clean(bank)
