@@ -77,8 +77,8 @@ class Custodian:
 
     async def bust(self, execution_id):
         """Bust an execution, and have the custodian asked to cancel its instruction."""
-        values = {"reference": "B-1", "values": None, "reason": "busted"}
-        await self.desk.confirm(await propose_amendment(self.bank, execution_id, by=OLGA, **values))
+        made = await propose_amendment(self.bank, execution_id, reference="B-1", values=None, reason="busted", by=OLGA)
+        await self.desk.confirm(made)
         await self.until(date(2025, 6, 3), 11)
 
     async def decide(self, difference_id, *, accept):
