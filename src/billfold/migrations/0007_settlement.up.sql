@@ -50,6 +50,7 @@ CREATE TABLE settlement_difference (
   customer_id     uuid NOT NULL,
   difference_id   uuid NOT NULL,
   instruction_id  uuid NOT NULL,
+  cusip           text NOT NULL,
   units           bigint NOT NULL,
   money           bigint NOT NULL,
   settled_on      date NOT NULL,

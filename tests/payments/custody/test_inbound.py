@@ -19,6 +19,7 @@ from billfold.payments.custody.rules import DeliverBills, ReceiveBills
 from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.files.store import list_files
 from billfold.platform.dates import et_instant
+from billfold.platform.errors import Refused
 from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.trading.decisions import propose_amendment
 from billfold.trading.settlement.decisions import propose_difference, send_again
@@ -280,6 +281,17 @@ async def test_what_settles_after_it_was_cancelled_is_held_and_sent_back_once_tw
     [back] = await list_open(bank.pool, custodian.desk.bank_id)
     assert (back.units, back.money, back.status) == (-right.units, -right.money, "NEW")
     assert await custodian.status() == ["NEW", "SETTLED"]
+
+
+async def test_what_is_not_open_cannot_be_accepted(bank, custodian):
+    right = await custodian.trade()
+    for changes in ({"cusip": "912797MV6"}, {"units": right.units + 1}, {"movement": "DELI"}):
+        await custodian.send(replace(right, **changes))
+    for held in await list_held(bank.pool, custodian.desk.bank_id):
+        made = await propose_difference(bank, held.difference_id, accept=True, reason="agreed", by=OLGA)
+        with pytest.raises(Refused, match="Dismiss the confirmation"):
+            await confirm(bank, made.proposal_id, by=OTTO)
+    await expect_clean(bank)
 
 
 async def test_a_redemption_is_booked_once_and_at_par(bank, custodian):
