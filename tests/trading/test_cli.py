@@ -13,9 +13,9 @@ from billfold.platform import ids
 from billfold.platform.dates import ET, et_instant
 from billfold.platform.money import cents_for, format_price
 from billfold.sandbox.control.clock_stepper import ClockStepper
-from billfold.trading.settlement.commands import ConfirmSettlement, ReportInstruction
+from billfold.sandbox.custodian import FOLDER, Plan, SimulatedCustodian
+from billfold.trading.settlement.commands import ConfirmSettlement
 from billfold.trading.settlement.store import list_open
-from billfold.trading.settlement.types import InstructionStatus
 from billfold.trading.store import get_order
 from billfold.trading.worker import DeskRounds
 
@@ -144,18 +144,16 @@ def test_settlement_is_shown_and_what_differs_is_decided_by_two_operators(desk, 
     assert run("settlement", "closed") == (0, "Nothing is settled.")
 
     async def confirm_by_a_cent_more(bank):
+        SimulatedCustodian(bank.settings.state_dir / FOLDER).plan(Plan(fails_days=9))
         [row] = await list_open(bank.pool, bank_customer_id(bank.seed))
-        about = {"customers": (row.customer_id,), "references": (row.instruction_id,), "attempt": 1}
-        about |= {"caller": "test", "instruction_id": row.instruction_id}
-        at = et_instant(row.settles_on + timedelta(days=3), 9)
-        await bank.engine.submit(ReportInstruction(key=ids.new(), status=InstructionStatus.SENT, **about))
-        object.__setattr__(bank.settings, "dealers", ("citadel", "jpm"))
-        await ClockStepper(bank).set_to(at)
+        await ClockStepper(bank).set_to(et_instant(row.settles_on + timedelta(days=3), 9))
         what = {"cusip": row.cusip, "units": row.units, "money": row.money + 1, "settled_on": row.settles_on}
-        await bank.engine.submit(ConfirmSettlement(key=ids.new(), **about, **what))
+        about = {"customers": (row.customer_id,), "references": (row.instruction_id,), "attempt": 1}
+        named = {"caller": "test", "key": ids.new(), "instruction_id": row.instruction_id}
+        await bank.engine.submit(ConfirmSettlement(**what, **about, **named))
 
     prepare(confirm_by_a_cent_more)
-    status, said = run("settlement", "show", COLUMNS="300")
+    status, said = run("settlement", "show")
     assert (status, "Its money is" in said, "1 fails, which cost" in said) == (0, True, True), said
     instruction, difference = list(dict.fromkeys(ID.findall(said)))
     assert run("settlement", "send", instruction, "--reason", "why")[0] == 1
