@@ -84,13 +84,9 @@ async def list_flows(conn: Connection, bank: Bank, now: datetime, last: date) ->
     bank_id = bank_customer_id(bank.seed)
     span = SettlementPeriod(et_date(now), now, last, ends=et_instant(last + timedelta(days=1), 0))
     rails = [Flow(*row) for row in await list_hourly(conn, bank_id, span) if row[0] > now]
-    if bank.terms.dealers:
-        due = [(each.settles_on, each.money, each.dealer) for each in await list_deliveries(conn, bank_id, last)]
-    else:
-        due = []
+    due = [(each.settles_on, each.money, each.dealer) for each in await list_deliveries(conn, bank_id, last)]
     for block in await find_unsettled(conn, last):
-        is_met = bool(bank.terms.dealers) and block.side != TradeActivity.MATURITY
-        if not is_met:
+        if not bank.terms.dealers or block.side == TradeActivity.MATURITY:  # others are met with dealers
             cents = block.customers_cents if block.side == TradeActivity.BUY else -block.customers_cents
             due.append((block.settles_on, cents, str(block.side).lower()))
     return [*rails, *_dated(due, now)]

@@ -121,7 +121,7 @@ class Session:
         """Say that the session ends; the other side answers and closes."""
         self._is_leaving, self.is_on = True, False
         with suppress(OSError, TimeoutError):
-            await self.send("5", [(58, reason)])
+            await self.send("5", [(58, reason or None)])
 
     def close(self) -> None:
         """Close the connection once everything is written."""
@@ -140,8 +140,12 @@ class Session:
     async def _write(self, frame: bytes) -> None:
         self._wrote_at = monotonic()
         self._writer.write(frame)
-        async with asyncio.timeout(WRITE_SECONDS):
-            await self._writer.drain()
+        try:
+            async with asyncio.timeout(WRITE_SECONDS):
+                await self._writer.drain()
+        except TimeoutError:  # it reads nothing any more
+            self.abort()
+            raise
 
     async def _read(self) -> Message | None:
         frame = await read_frame(self._reader)
