@@ -22,7 +22,7 @@ SESSION_TYPES: Final = frozenset("0124A5")
 WRITE_SECONDS: Final = 5.0
 _SILENCE, _DEAD = 1.2, 2.4
 _RESEND_SECONDS: Final = 5.0
-_HEARTBEAT_MAX: Final = 3600
+_HEARTBEAT_SECONDS, _HEARTBEAT_MAX = 30, 3600
 
 
 class SessionEnded(Exception):
@@ -73,11 +73,10 @@ class Session:
         on_message: Callable[[Message], Awaitable[None]],
         on_resend: Callable[[], Awaitable[None]] | None = None,
         repeated: Collection[str] = (),
-        heartbeat_seconds: int = 30,
     ) -> None:
         (self._own, self._other), self._journal, (self._reader, self._writer) = names, journal, streams
         self._now, self._on_message, self._on_resend, self._repeated = now, on_message, on_resend, repeated
-        self._heartbeat = heartbeat_seconds
+        self._heartbeat = _HEARTBEAT_SECONDS
         self._sending = asyncio.Lock()
         self._heard_at = self._wrote_at = monotonic()
         self._asked = (0, 0.0)
