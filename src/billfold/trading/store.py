@@ -1,4 +1,4 @@
-"""Queries of the trading desk: exposure, orders, executions, deliveries, and the result of a day."""
+"""Queries of the trading desk: exposure, orders, executions, and the result of a day."""
 
 from collections.abc import Collection, Sequence
 from datetime import date
@@ -11,7 +11,6 @@ from billfold.trading.settlement.store import load_instructions
 from billfold.trading.settlement.types import instruction_id_of
 from billfold.trading.types import (
     LIVE,
-    DealerDelivery,
     DealerOrder,
     Execution,
     Quote,
@@ -140,14 +139,6 @@ def _exposure(cusip: str, rows: list[Any]) -> Exposure:
     )
 
 
-_DUE = """
-SELECT settles_on, substr(counterparty, 8) AS dealer, cusip, sum(units - settled_units)::bigint AS units,
-       sum(money - settled_money)::bigint AS money
-  FROM settlement_instruction
- WHERE customer_id = $1 AND settles_on <= $2 AND status NOT IN ('SETTLED', 'CANCELLED') AND NOT withdrawn
-   AND counterparty LIKE 'dealer:%'
- GROUP BY settles_on, counterparty, cusip ORDER BY settles_on, counterparty, cusip
-"""
 _ORDERS = f"{_orders.select} WHERE customer_id = $1"
 _LIST_LIVE = f"{_ORDERS} AND status IN {LIVE_IN_SQL} ORDER BY decided_at, order_id"
 _LIST_ENDED = f"{_ORDERS} AND status NOT IN {LIVE_IN_SQL} ORDER BY decided_at DESC, order_id LIMIT $2"
@@ -161,11 +152,6 @@ _ANY_EXECUTIONS = f"{_REFERENCED} WHERE customer_id = ANY($1::uuid[]) AND execut
 _NEWEST = f"""
 {_REFERENCED} WHERE customer_id = $1 ORDER BY business_date DESC, recorded_at DESC, execution_id LIMIT $2
 """
-
-
-async def list_deliveries(conn: Db, bank_id: UUID, by: date) -> tuple[DealerDelivery, ...]:
-    """Return what is due from dealers by a date and not confirmed; of a bust after its settlement the way back."""
-    return tuple(DealerDelivery(*row) for row in await conn.fetch(_DUE, bank_id, by))
 
 
 async def list_live_orders(conn: Db, bank_id: UUID) -> list[DealerOrder]:

@@ -231,16 +231,6 @@ class InventoryPosition(Row, frozen=True, kw_only=True):
     redeemed: int = 0
 
 
-class DealerDelivery(msgspec.Struct, frozen=True):
-    """Unsettled executions of a dealer: bills to receive and cents to pay, negative for sales."""
-
-    settles_on: date
-    dealer: str
-    cusip: str
-    units: int
-    money: int
-
-
 class OrderPayload(msgspec.Struct, frozen=True, kw_only=True):
     """An order and its state, for operators."""
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +18,10 @@ DEALERS: Final[Mapping[str, int]] = MappingProxyType({"harbor": 1, "northgate": 
 
 
 class Behavior(StrEnum):
-    """A misbehavior with the next request or order; CORRECT and BUST are done to the last execution at once."""
+    """A misbehavior with the next request or order; CORRECT and BUST are done to the last execution at once.
+
+    DOWN cuts the session, and refuses others until the dealer is asked for something else or for nothing.
+    """
 
     PARTIAL_FILL = "PARTIAL_FILL"
     SLOW = "SLOW"
@@ -28,6 +32,8 @@ class Behavior(StrEnum):
     WRONG_MONEY = "WRONG_MONEY"
     FAR_PRICE = "FAR_PRICE"
     FILL_TWICE = "FILL_TWICE"
+    FILL_AFTER_CANCEL = "FILL_AFTER_CANCEL"
+    DOWN = "DOWN"
     CORRECT = "CORRECT"
     BUST = "BUST"
 
@@ -131,16 +137,15 @@ class DealerBooks:
         sent = (self._sent[seq] for seq in sorted(self._sent) if first <= seq <= last)
         return [each for each in sent if each.type in types]
 
+    def is_asked(self, behavior: Behavior) -> bool:
+        """Tell whether this is the behavior that was asked for."""
+        return pending_behavior(self._folder) == behavior
+
     def take_behavior(self, *wanted: Behavior) -> Behavior | None:
         """Return the behavior that was asked for, once, if it is one of these."""
-        path = self._folder / _BEHAVIOR
-        try:
-            found = Behavior(path.read_text().strip())
-        except (OSError, ValueError):
-            return None
-        if found not in wanted:
-            return None
-        path.unlink(missing_ok=True)
+        found = next((each for each in wanted if self.is_asked(each)), None)
+        if found is not None:
+            ask_behavior(self._folder, None)
         return found
 
     def close(self) -> None:
@@ -148,8 +153,11 @@ class DealerBooks:
         self._file.close()
 
 
-def ask_behavior(folder: Path, behavior: Behavior) -> None:
-    """Ask a dealer for a behavior, in place of one that it has not shown yet."""
+def ask_behavior(folder: Path, behavior: Behavior | None) -> None:
+    """Ask a dealer for a behavior, or for none, in place of one that it has not shown yet."""
+    if behavior is None:
+        (folder / _BEHAVIOR).unlink(missing_ok=True)
+        return
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = folder / f"{_BEHAVIOR}.{os.getpid()}"
     draft.write_text(behavior)
@@ -157,9 +165,10 @@ def ask_behavior(folder: Path, behavior: Behavior) -> None:
 
 
 def pending_behavior(folder: Path) -> str | None:
-    """Return the behavior that a dealer has not shown yet."""
-    path = folder / _BEHAVIOR
-    return path.read_text().strip() if path.exists() else None
+    """Return the behavior that a dealer has not shown yet, or that lasts."""
+    with suppress(FileNotFoundError):
+        return (folder / _BEHAVIOR).read_text().strip()
+    return None
 
 
 def read_executions(folder: Path) -> list[DealerExecution]:
