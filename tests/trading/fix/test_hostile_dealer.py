@@ -179,8 +179,9 @@ async def test_a_connection_is_cut_when_the_dealer_reads_nothing(tmp_path, monke
         pass
 
     writer: Any = StuckWriter()
-    streams = asyncio.StreamReader(), writer
-    stuck = session.Session(("BANK", "DEALER"), DealerBooks(tmp_path), streams, now=now, on_message=ignore)
+    books, streams = DealerBooks(tmp_path), (asyncio.StreamReader(), writer)
+    stuck = session.Session(("BANK", "DEALER"), books, streams, now=now, on_message=ignore)
     with pytest.raises(TimeoutError):
         await stuck.send("D", [])
+    books.close()
     assert writer.is_cut
