@@ -70,6 +70,7 @@ async def test_a_message_is_taken_when_bytes_of_it_are_no_text(scripted, order):
     await desk.reaches(order, "FILLED")
     [refused] = await desk.seen(1)
     assert refused.type == "8\ufffd"
+    assert "its checksum or length is wrong" in ((await list_sessions(desk.bank.pool))[0].problem or "")
     assert len(dealer.of_type("A")) == 1
 
 
@@ -83,7 +84,8 @@ async def test_a_reset_to_a_number_of_the_past_is_rejected(scripted, order):
 
     [reject] = await until(rejected)
     assert "NewSeqNo is below" in reject.fields[58]
-    assert (await list_sessions(desk.bank.pool))[0].next_in == before
+    [state] = await list_sessions(desk.bank.pool)
+    assert (state.next_in, "NewSeqNo is below" in (state.problem or "")) == (before, True)
     await dealer.send("8", fill_of(order), seq=before)
     await desk.reaches(order, "FILLED")
 
