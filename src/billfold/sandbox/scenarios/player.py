@@ -210,10 +210,11 @@ class Player:
         seen = str(self._client.get(at).at(of))
         raise CliError(f"{wanted} did not come. There is {seen[:1000]}", "See the logs of the sandbox.")
 
-    def hold_reserve(self) -> None:
-        """Make the reserve of now the floor: nothing may leave by wire."""
-        floor = max(self._client.get(_DESK).at("available_cents"), 0)
-        self._outside.change_settings({"reserve_floor_cents": str(floor)})
+    def hold_reserve(self, cents: int) -> None:
+        """Make the reserve of now the floor: nothing may leave by wire. Keep what must come in for these cents."""
+        available = self._client.get(_DESK).at("available_cents")
+        self._kept["missing"] = cents + max(-available, 0)
+        self._outside.change_settings({"reserve_floor_cents": str(max(available, 0))})
 
     def close_market(self, day: int, reason: str) -> None:
         """Close the bond market on a day of the story."""
