@@ -168,7 +168,7 @@ class Player:
     def covered(self) -> None:
         """Cover everything, and require that dealers have sold to the bank what customers hold."""
         self._send(_REQUESTS["cover"], {})
-        self.see("uncovered_face", where=0)
+        self.see("uncovered_units", where=0)
 
     def see(self, of: str, where: Any = None, count: int | None = None, keep: str = "", at: str = _DESK) -> None:  # noqa: ANN401 - any JSON
         """Wait until an answer has such rows, or such a value. Raises CliError if it does not come.
