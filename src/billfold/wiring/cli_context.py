@@ -335,6 +335,7 @@ class Wiring:
             "mail",
             "card_processor",
             "crypto_signer",
+            "custodian",
             "dealers",
             LOCAL_CHAINS.parent.name,
         ):

@@ -152,16 +152,6 @@ class Settings(ReconciliationSettings):
         kinds.text("a name", max_length=40), "The contact of the IRS for a file of forms.", None
     )
     tax_email: str | None = setting(kinds.text("an address", max_length=50), "The e-mail of that contact.", None)
-    custodian: str | None = setting(
-        kinds.CUSTODIAN, "The carrier of the custodian's messages. If unset, a sandbox simulates a custodian.", None
-    )
-    custodian_bic: str = setting(kinds.BIC, "The custodian's BIC, in messages to it.", "CUSTUS33")
-    custody_account: str = setting(
-        kinds.text("an account", max_length=35), "The bank's account of bills at the custodian.", "BILLFOLD"
-    )
-    settlement_fail_bps: int = setting(
-        kinds.integer(0, 10_000, "basis points"), "The yearly rate at which the cost of a fail is shown.", 300
-    )
     linking_provider: str | None = setting(
         kinds.LINKING_PROVIDER, "The provider that links accounts. If unset, a sandbox simulates it.", None
     )

@@ -46,7 +46,7 @@ SLOW_SECONDS: Final = 3.0
 _FAR_BPS: Final = 50
 _POLL_SECONDS: Final = 0.2
 _MICROS, _UNIT_FACE = 1_000_000, 100
-_REPEATED: Final = ("54", "48", "22", "55", "460", "167", "541", "64")
+_REPEATED: Final = (54, 48, 22, 55, 460, 167, 541, 64)
 _AT_ONCE: Final = frozenset({Behavior.CORRECT, Behavior.BUST})
 _ELSEWHERE: Final = frozenset({Behavior.QUOTE_EXPIRES, Behavior.FILL_AFTER_CANCEL, Behavior.DOWN})
 _ON_ORDER: Final = frozenset(Behavior) - _AT_ONCE - _ELSEWHERE
@@ -275,7 +275,7 @@ class SimulatedDealer:
 
 
 def _repeated(fields: Mapping[int, str]) -> list[tuple[int, object]]:
-    return [(int(tag), fields[int(tag)]) for tag in _REPEATED if int(tag) in fields]
+    return [(tag, fields[tag]) for tag in _REPEATED if tag in fields]
 
 
 async def serve_dealers(folder: Path, slippage_bps: int, *, listener: socket.socket, stop: asyncio.Event) -> None:
@@ -285,18 +285,8 @@ async def serve_dealers(folder: Path, slippage_bps: int, *, listener: socket.soc
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             first = decode(await read_frame(reader))
-            dealer = dealers[first.fields.get(56, "")]
-            await dealer.serve(first, (reader, writer))
-        except (
-            KeyError,
-            NotFix,
-            Garbled,
-            SessionEnded,
-            OSError,
-            EOFError,
-            TimeoutError,
-            asyncio.CancelledError,
-        ) as error:
+            await dealers[first.fields.get(56, "")].serve(first, (reader, writer))
+        except (KeyError, NotFix, Garbled, SessionEnded, OSError, EOFError, asyncio.CancelledError) as error:
             log.info("dealer_session_ended", reason=repr(error))
         finally:
             writer.close()
