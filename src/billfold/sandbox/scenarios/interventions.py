@@ -1,4 +1,4 @@
-"""The interventions of a scenario outside of the API: in the market, as an operator, and in processes of the sandbox."""
+"""The interventions of a scenario outside of the API: in the market, as an operator, and in the sandbox's processes."""
 
 from collections.abc import Callable, Mapping
 from datetime import date
