@@ -104,7 +104,7 @@ class DeskSession(msgspec.Struct):
 class SandboxDesk(msgspec.Struct, kw_only=True):
     """The state of one moment, newest first.
 
-    `uncovered_units` are those that customers hold and neither dealers nor live orders cover; `available_cents` is what
+    `uncovered_units` are those that customers hold and neither dealers nor orders cover; `available_cents` is what
     wires may use above the floor of the reserve.
     """
 
@@ -132,7 +132,7 @@ async def show_desk(caller: Caller, bank: Bank) -> SandboxDesk:
     replaced = {each.row.execution_id for each in executions if each.is_replaced}
     shown = {
         "cover_by": iso_z(desk.cover_by),
-        "uncovered_units": sum(max(line.position.uncovered, 0) for line in desk.lines if line.position),
+        "uncovered_units": sum(max(line.position.need, 0) for line in desk.lines if line.position),
         "available_cents": liquidity.available,
         "are_prices_current": bank.market.is_current(desk.now),
         "sessions": await list_sessions(bank.pool),

@@ -157,9 +157,13 @@ class Player:
         """Move the clock to the instant by which the desk covers everything."""
         self._client.post(f"{CLOCK}advance/", {"until": self._client.get(_DESK).at("cover_by")})
 
+    def calm(self) -> None:
+        """Let dealers and statements behave again."""
+        self._send(_REQUESTS["behave"], {})
+
     def quiet(self) -> None:
         """Let everybody outside behave, cover what is open, and regard what operators see as known."""
-        self._send(_REQUESTS["calm"], {})
+        self.calm()
         self.covered()
         lists = (each for each in self._client.get(_DESK).body.values() if isinstance(each, list))
         self._known = {row["id"] for rows in lists for row in rows if "id" in row}
@@ -265,6 +269,10 @@ def play(
             f"{scenario.name}:{nth}:{api.bank_time()}".encode(), key=bank_seed[:64], digest_size=32
         ).digest()
         player = Player(RecordingClient(http, seed=seed), outside, f"{title} {nth}")
-        for step in scenario.steps:
-            progress.begin(step.title)
-            progress.note(player.play(step))
+        try:
+            for step in scenario.steps:
+                progress.begin(step.title)
+                progress.note(player.play(step))
+        except CliError:
+            player.calm()
+            raise
