@@ -273,6 +273,6 @@ def play(
             for step in scenario.steps:
                 progress.begin(step.title)
                 progress.note(player.play(step))
-        except CliError:
+        except Exception:
             player.calm()
             raise
