@@ -104,8 +104,8 @@ class OrderRouter:
                 self._attending.add(asyncio.create_task(attended, name=name))
         if self._attending:  # an order whose dealer does not read waits alone
             done, self._attending = await asyncio.wait(self._attending, timeout=self._tick_seconds)
-            for each in done:
-                await each
+            for task in done:
+                await task
 
     async def _attend(self, order: DealerOrder, *, needs_cancel: bool) -> None:
         try:
