@@ -281,5 +281,5 @@ def play(
                 progress.begin(step.title)
                 progress.note(player.play(step))
         except Exception:
-            player.calm()
+            Player(RecordingClient(http, seed=seed[::-1]), outside, "").calm()
             raise
