@@ -135,7 +135,7 @@ async def show_desk(caller: Caller, bank: Bank) -> SandboxDesk:
         "uncovered_units": sum(max(line.position.need, 0) for line in desk.lines if line.position),
         "available_cents": liquidity.available,
         "are_prices_current": bank.market.is_current(desk.now),
-        "sessions": await list_sessions(bank.pool),
+        "sessions": [DeskSession(each.dealer, each.is_on) for each in await list_sessions(bank.pool)],
         "orders": [*desk.orders, *await store.list_ended_orders(bank.pool, bank_id, _SHOWN)],
         "executions": [each.row for each in executions],
         "instructions": [*(due.row for due in settlement.open), *settlement.closed],
@@ -143,7 +143,7 @@ async def show_desk(caller: Caller, bank: Bank) -> SandboxDesk:
             bank.pool, bank_id, BreakStatus.OPEN, None, None, None, descending=True, limit=_SHOWN
         ),
         "days": await list_days(bank.pool, bank_id, et_date(desk.now) - _DAYS),
-        "waiting_wires": liquidity.waiting,
+        "waiting_wires": [DeskWire(each.wire_id, each.cents) for each in liquidity.waiting],
     }
     found = msgspec.convert(shown, SandboxDesk, from_attributes=True)
     for each in found.executions:

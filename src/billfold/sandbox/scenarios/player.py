@@ -92,7 +92,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType(
 
 
 class Sight(NamedTuple):
-    """A sight that operators must have: rows `of` a list that are like `where`, any or a `count` of them, or a value."""
+    """A sight that operators must have: rows `of` a list that are like `where`, or a `count` of them, or a value."""
 
     of: str
     where: Any = None
@@ -281,5 +281,5 @@ def play(
                 progress.begin(step.title)
                 progress.note(player.play(step))
         except Exception:
-            player.calm()
+            Player(RecordingClient(http, seed=seed[::-1]), outside, "").calm()
             raise
