@@ -58,11 +58,17 @@ async def compare(conn: Connection, bank: Bank, statement: Statement) -> Compari
 # -- the reserve account -----------------------------------------------------------------
 
 
+async def preview(conn: Connection, bank: Bank, statement: Statement) -> tuple[int, list[NewBreak]]:
+    """Return how many lines of a report within the day match so far, and the others: they open no breaks."""
+    entries = await store.find_entries(conn, bank_customer_id(bank.seed), statement.day)
+    pairing = _pair_with(statement, await _list_expected(conn, bank, statement, entries), ())
+    return pairing.matched, [each for each in _breaks_of(pairing) if each.line_no is not None]
+
+
 async def _compare_reserve(conn: Connection, bank: Bank, statement: Statement, work: Sequence[Break]) -> Comparison:
-    bank_id = bank_customer_id(bank.seed)
-    entries = await store.find_entries(conn, bank_id, statement.day)
-    pairing = pair_with(statement, await _list_expected(conn, bank, statement, entries), work)
-    opened = [*_balance_breaks(statement), *await _gaps(conn, bank, statement, entries), *breaks_of(pairing)]
+    entries = await store.find_entries(conn, bank_customer_id(bank.seed), statement.day)
+    pairing = _pair_with(statement, await _list_expected(conn, bank, statement, entries), work)
+    opened = [*_balance_breaks(statement), *await _gaps(conn, bank, statement, entries), *_breaks_of(pairing)]
     return Comparison(pairing.matched, opened, pairing.closed, [])
 
 
@@ -87,7 +93,7 @@ async def _list_expected(
     return expected
 
 
-def pair_with(statement: Statement, expected: Iterable[ExpectedLine], work: Iterable[Break]) -> Pairing:
+def _pair_with(statement: Statement, expected: Iterable[ExpectedLine], work: Iterable[Break]) -> Pairing:
     """Pair the lines of a statement with expected movements, and with the open breaks of earlier days."""
     lines, movements = list(statement.lines), list(expected)
     for each in work:
@@ -99,42 +105,34 @@ def pair_with(statement: Statement, expected: Iterable[ExpectedLine], work: Iter
     return pair(lines, movements)
 
 
-def breaks_of(pairing: Pairing) -> list[NewBreak]:
+def _breaks_of(pairing: Pairing) -> list[NewBreak]:
     """Return the breaks of what is not paired."""
-    differing = [
-        NewBreak(
-            cause=Cause.DIFFERENT_AMOUNT,
-            subject=movement.subject,
-            stated=line.amount,
-            booked=movement.amount,
-            rail=movement.rail,
-            reference=line.shown,
-            line_no=line.line_no,
-        )
-        for line, movement in pairing.differing
+    unknown: list[tuple[StatedLine, None]] = [(each, None) for each in pairing.unknown]
+    return [
+        *(_line_break(*each) for each in (*pairing.differing, *unknown)),
+        *(
+            NewBreak(
+                cause=Cause.MISSING_LINE,
+                subject=each.subject,
+                booked=each.amount,
+                rail=each.rail,
+                reference=min(each.references, default=None),
+            )
+            for each in pairing.missing
+        ),
     ]
-    unknown = [
-        NewBreak(
-            cause=Cause.UNKNOWN_LINE,
-            subject=f"line {each.line_no}",
-            stated=each.amount,
-            rail=each.rail,
-            reference=each.shown,
-            line_no=each.line_no,
-        )
-        for each in pairing.unknown
-    ]
-    missing = [
-        NewBreak(
-            cause=Cause.MISSING_LINE,
-            subject=each.subject,
-            booked=each.amount,
-            rail=each.rail,
-            reference=min(each.references, default=None),
-        )
-        for each in pairing.missing
-    ]
-    return [*differing, *unknown, *missing]
+
+
+def _line_break(line: StatedLine, movement: ExpectedLine | None) -> NewBreak:
+    return NewBreak(
+        cause=Cause.UNKNOWN_LINE if movement is None else Cause.DIFFERENT_AMOUNT,
+        subject=f"line {line.line_no}" if movement is None else movement.subject,
+        stated=line.amount,
+        booked=None if movement is None else movement.amount,
+        rail=line.rail if movement is None else movement.rail,
+        reference=line.shown,
+        line_no=line.line_no,
+    )
 
 
 def _balance_breaks(statement: Statement) -> Iterable[NewBreak]:
@@ -208,15 +206,15 @@ async def _compare_trades(conn: Connection, bank: Bank, statement: Statement, wo
     for line_no, stated in statement.trades:
         ours = booked.get(stated.reference)
         if ours is None or ours.trade.reference in seen:
-            opened.append(_trade_break(Cause.UNKNOWN_LINE, stated, None, line_no=line_no))
+            opened.append(_trade_break(stated, None, line_no))
             continue
         seen.add(ours.trade.reference)
         if ours.trade._replace(reference=stated.reference) == stated:
             matched += 1
         else:
-            opened.append(_trade_break(Cause.DIFFERENT_TERMS, stated, ours.trade, line_no=line_no))
+            opened.append(_trade_break(stated, ours.trade, line_no))
     missing = [each.trade for each in found if each.business_date == statement.day and each.trade.reference not in seen]
-    opened += [_trade_break(Cause.MISSING_LINE, None, each) for each in missing]
+    opened += [_trade_break(None, each) for each in missing]
     return Comparison(matched, opened, [each.break_id for each in work if _is_over(each, booked)], [])
 
 
@@ -236,16 +234,14 @@ def describe(trade: Trade) -> str:
     )
 
 
-def _trade_break(cause: Cause, stated: Trade | None, booked: Trade | None, *, line_no: int | None = None) -> NewBreak:
-    trade = stated or booked
-    assert trade is not None
-    sides = [describe(each) for each in (stated, booked) if each is not None]
+def _trade_break(stated: Trade | None, booked: Trade | None, line_no: int | None = None) -> NewBreak:
+    sides = [each for each in (stated, booked) if each is not None]
     return NewBreak(
-        cause=cause,
-        subject=f"trade {trade.reference}",
+        cause=Cause.DIFFERENT_TERMS if stated and booked else Cause.UNKNOWN_LINE if stated else Cause.MISSING_LINE,
+        subject=f"trade {sides[0].reference}",
         stated=None if stated is None else stated.money,
         booked=None if booked is None else booked.money,
-        reference=trade.reference,
-        detail="; booked: ".join(sides),
+        reference=sides[0].reference,
+        detail="; booked: ".join(map(describe, sides)),
         line_no=line_no,
     )

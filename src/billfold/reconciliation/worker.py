@@ -12,25 +12,23 @@ from uuid import UUID
 import structlog
 from typing_extensions import override
 
-from billfold.data_keys.keys import bank_key
 from billfold.identity.operators import Operator, Power, recorded_action
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.payments.files import retries
 from billfold.payments.files.inbound import WAIT, InboundFiles
-from billfold.payments.files.store import find_file, save_inbound, seal_content
+from billfold.payments.files.store import find_file
 from billfold.payments.files.types import DuplicateFile, InvalidFile, RailFile
 from billfold.payments.wires.iso20022.types import FedwireMistake
 from billfold.platform.clock import wall_now
 from billfold.platform.database.background_work import claimed
-from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.ids import command_id, derive
 from billfold.reconciliation import store
 from billfold.reconciliation.commands import ReconcileDay
-from billfold.reconciliation.compare import breaks_of, compare, pair_with
+from billfold.reconciliation.compare import compare, preview
 from billfold.reconciliation.readers import read_statements
 from billfold.reconciliation.types import CLAIM, Cause, NewBreak, Source, Statement, day_id
 
@@ -73,26 +71,12 @@ class StatementFiles(InboundFiles):
         """Store a file of an operator and reconcile it. Raises Refused `forbidden`, and InvalidInput at `file`."""
         by.require(Power.RECONCILE)
         async with recorded_action(bank, by, "statement.imported", ("rail_file", None), file=name):
-            file = await self._store(bank, name, content)
-            await self.process(bank, file, wait=WAIT)
-            return await find_file(bank.pool, file.file_id)
-
-    async def _store(self, bank: Bank, name: str, content: bytes) -> RailFile:
-        """Store a file, once more if it was refused before: what it needs may have arrived."""
-        data_key, attempt = await bank_key(bank), 0
-        while True:
-            file_id = self.file_id(bank, name, data_key.digest(content).hex(), attempt=attempt)
-            sealed = seal_content(data_key, file_id, content)
             try:
-                now = await bank.now()
-                file = await save_inbound(bank.pool, file_id, self.rail, name=name, content=sealed, now=now)
+                file = await self.store_content(bank, name, content)
             except DuplicateFile as duplicate:
                 raise InvalidInput.at("file", msg=str(duplicate)) from None
-            if file.state == "PROCESSED":
-                raise InvalidInput.at("file", msg=str(DuplicateFile(file.name, file.created_at)))
-            if file.done_at is None:
-                return file
-            attempt += 1
+            await self.process(bank, file, wait=WAIT)
+            return await find_file(bank.pool, file.file_id)
 
 
 def _require_own(bank: Bank, statement: Statement) -> None:
@@ -126,7 +110,9 @@ async def _reconcile_statement(bank: Bank, statement: Statement, file_id: UUID) 
     told = {"source": statement.source, "account": statement.account, "day": str(statement.day)}
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         if not statement.is_final:
-            return told | await _preview(conn, bank_id, statement)
+            matched, others = await preview(conn, bank, statement)
+            lines = [{"line": each.line_no, "amount": each.stated, "reference": each.reference} for each in others]
+            return told | {"lines": statement.length, "matched": matched, "unknown": lines}
         if statement.day >= await conn.fetchval(_OPEN_DAY, bank_id):
             raise DayNotClosed(f"The bank has not closed {statement.day}.")
         before = await store.find_day(conn, bank_id, day_id(statement.source, statement.account, statement.day))
@@ -153,14 +139,6 @@ async def _reconcile_statement(bank: Bank, statement: Statement, file_id: UUID) 
     await bank.engine.submit(command)
     log.info("statement_reconciled", **told, lines=statement.length, matched=found.matched, breaks=len(found.opened))
     return told | {"lines": statement.length, "matched": found.matched, "breaks": len(found.opened)}
-
-
-async def _preview(conn: Connection, bank_id: UUID, statement: Statement) -> dict[str, Any]:
-    """Compare a report within the day with the payments of the day so far. It opens no breaks: the day is not over."""
-    pairing = pair_with(statement, await store.list_payments(conn, bank_id, statement.day), ())
-    unknown = [each for each in breaks_of(pairing) if each.cause == Cause.UNKNOWN_LINE]
-    lines = [{"line": each.line_no, "amount": each.stated, "reference": each.reference} for each in unknown]
-    return {"lines": statement.length, "matched": pairing.matched, "unknown": lines}
 
 
 def _named(bank: Bank, source: Source, account: str, day: date, file_id: UUID | None) -> dict[str, Any]:

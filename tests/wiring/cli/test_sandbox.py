@@ -334,6 +334,9 @@ def test_rewinding_to_a_fork_discards_all_later_changes(restarted_sandbox):
         for scenario in ("bad-week", "card-month"):
             perform(http, f"scenarios/{scenario}/play/")
         assert [http.get(path).json() for path in paths] != seen
+        with restarted_sandbox.run("reconcile") as reconciled, restarted_sandbox.run("reconcile", "breaks") as listed:
+            assert "RESERVE-1" in reconciled.stdout.read()
+            assert "No break is open." in listed.stdout.read(), "its statements are of the same days as its ledger"
         perform(http, "forks/before/rewind/")
         assert [http.get(path).json() for path in paths] == seen
         assert [status(earlier), status(later)] == [200, 401]

@@ -78,30 +78,39 @@ class InboundFiles(ABC):
 
     async def store_file(self, bank: Bank, name: str) -> RailFile | None:
         """Store a file and return it; archive one whose content was received before."""
-        exchange = bank.ports[RailExchanges].of(self.rail)
         raw = await self._read(bank, name)
         if raw is None:
             return None
+        try:
+            return await self.store_content(bank, name, raw)
+        except DuplicateFile as duplicate:
+            if (
+                await bank.ports[RailExchanges].of(self.rail).read(name) is not None
+            ):  # no other process has completed it
+                await self._refuse(bank, name, [self.whole_file._replace(reason=str(duplicate))])
+            return None
+
+    async def store_content(self, bank: Bank, name: str, raw: bytes, *, is_in_folder: bool = False) -> RailFile:
+        """Store the content of a file and return it.
+
+        Raises DuplicateFile if it was received and not refused before, or another process has taken it from the folder.
+        """
         plain, data_key = self.normalize(raw), await bank_key(bank)
         digest, attempt = data_key.digest(plain).hex(), 0
         while True:
             file_id = self.file_id(bank, name, digest, attempt=attempt)
             content = await asyncio.to_thread(seal_content, data_key, file_id, plain)
-            try:
-                file = await store.save_inbound(
-                    bank.pool, file_id, self.rail, name=name, content=content, now=await bank.now()
-                )
-            except DuplicateFile as duplicate:
-                await self._refuse_duplicate(bank, name, duplicate)
-                return None
+            file = await store.save_inbound(
+                bank.pool, file_id, self.rail, name=name, content=content, now=await bank.now()
+            )
             if file.done_at is None:
                 return file
-            if await exchange.read(name) is None:  # another process has completed it
-                return None
-            if file.state != "REFUSED":
-                await self._refuse_duplicate(bank, name, DuplicateFile(file.name, file.created_at))
-                return None
+            if file.state != "REFUSED" or (is_in_folder and not await self._is_in_folder(bank, name)):
+                raise DuplicateFile(file.name, file.created_at)
             attempt += 1  # a refused file is checked again: what it needs may have arrived
+
+    async def _is_in_folder(self, bank: Bank, name: str) -> bool:
+        return await bank.ports[RailExchanges].of(self.rail).read(name) is not None
 
     async def _read(self, bank: Bank, name: str) -> bytes | None:
         """Return the content of a file; archive one that is too large to be read."""
@@ -171,9 +180,6 @@ class InboundFiles(ABC):
             if current and not is_content_of(await bank_key(bank), file, self.normalize(current)):
                 return
         await exchange.archive(file.name, report=report)
-
-    async def _refuse_duplicate(self, bank: Bank, name: str, duplicate: DuplicateFile) -> None:
-        await self._refuse(bank, name, [self.whole_file._replace(reason=str(duplicate))])
 
     async def _refuse(self, bank: Bank, name: str, mistakes: Sequence[Any]) -> dict[str, Any]:
         """Archive a refused file with the lines and reasons; return its report."""
