@@ -236,7 +236,8 @@ async def test_an_unreachable_chain_does_not_block_others_and_concurrent_address
     bank.ports[Chains] = Chains({"BASE": away, chain.name: chain})
     wallets = await asyncio.gather(*(bank.ports[WalletSource].allot(chain.name) for _ in range(20)))
     assert len({wallet.address for wallet in wallets}) == 20
-    await bank.pool.execute("DELETE FROM chain_cursor")
+    async with owner_of(bank) as conn:
+        await conn.execute("DELETE FROM chain_cursor")
     await depositor.portal(status=503)  # who knows where the next round begins
     await depositor.watch()
     portal = await depositor.portal()
