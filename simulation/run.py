@@ -48,13 +48,13 @@ QUIET_SECONDS = 1800.0
 """Virtual time within which everything due must be done once faults have stopped."""
 ANSWER_SECONDS = 60.0
 """Virtual time within which a request is answered on average, under whatever faults."""
-HARM_SECONDS = 8.0
+HARM_SECONDS = 16.0
 """At most this virtual time passes between two deaths, sleeps or spells of an unavailable database."""
 DEATHS, SLEEPS = 0.82, 0.06
 """How many of these are deaths, and how many sleeps."""
 SLEEP_SECONDS = (2, 12, 40)
 """No claim lasts longer than the longest: a key's 10 seconds, a dispatcher's 20. Its locks hold up others as long."""
-LINES, LINES_MAX, REQUESTS_PER_LINE = 6, 120, 25
+LINES, LINES_MAX, REQUESTS_PER_LINE = 6, 120, 10
 """Clients that send requests at the same time: at least, at most, and one more for so many requests."""
 PLACES, LINES_PER_PLACE = 12, 3
 """Pockets at least, and one more for so many clients."""
