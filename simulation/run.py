@@ -215,9 +215,11 @@ class Simulation:
         try:
             async with asyncio.timeout(self.plans.commands * ANSWER_SECONDS):
                 await asyncio.gather(*(self._line() for _ in range(self.lines)))
+                await self.life.network.settle()
+                while self.life.network.has_unread_files():  # days late they would be refused as a whole
+                    await asyncio.sleep(1)
         except TimeoutError:
             raise oracles.WrongBank(f"not answered: {self.client.waiting}") from None
-        await self.life.network.settle()
         self.poison.is_active = True
         self.postgres.call(self.postgres.monitor.execute(_LAST_JUMP))
         await asyncio.sleep(LAST_DAY_SECONDS)
