@@ -10,9 +10,13 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import count
+from math import inf
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +29,7 @@ from simulation.faults import Plan
 from simulation.run import SERVER_SETTINGS, Ground, Outcome, Plans, Simulation
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - nothing of a simulation is to be kept
+BROKEN = "seeds that failed"
 app = typer.Typer(add_completion=False)
 
 
@@ -42,30 +47,45 @@ def simulate(
     plan: Annotated[list[str] | None, typer.Option(help="A fault: NTH:FATE:SQL, as 3:answer lost:COMMIT.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Write every statement to this file.")] = None,
 ) -> None:
-    """Run the whole bank on a seeded loop with faults at every step; print what breaks and how to replay it."""
+    """Run the whole bank on a seeded loop with faults at every step; print what breaks and how to replay it.
+
+    With --minutes one process for each core runs seeds of its own.
+    """
     run_again_with_fixed_hashes()
     begin, last = (seed, seed) if seed is not None else map(int, (seeds or "1-1000000").split("-"))
-    began, total, broken = time.monotonic(), Counter[str](), 0
+    began, cores = time.monotonic(), 1 if minutes is None else os.cpu_count() or 1
+    until = inf if minutes is None else began + 60 * minutes
+    planned = tuple(map(Plan.parse, plan or ()))
+    plans = Plans(begin, commands, years, faults, planned, log=None if trace is None else str(trace))
+    run = partial(run_seeds, plans, until=until, first=first, twice=twice)
+    with ProcessPoolExecutor(cores, get_context("fork")) as pool:
+        totals = list(pool.map(run, (range(begin + core, last + 1, cores) for core in range(cores))))
+    total = sum(totals, Counter())
+    _print_figures(total, time.monotonic() - began)
+    raise typer.Exit(1 if total[BROKEN] else 0)
+
+
+def run_seeds(plans: Plans, seeds: range, *, until: float, first: bool, twice: bool) -> Counter[str]:
+    """Run these seeds one after the other until the time is over; return the sums of what happened."""
+    total = Counter[str]()
     with ground() as founded:
-        for number in count(begin):
-            if number > last or (first and broken) or (minutes is not None and time.monotonic() - began > 60 * minutes):
+        for number in seeds:
+            if (first and total[BROKEN]) or time.monotonic() > until:
                 break
-            planned = tuple(map(Plan.parse, plan or ()))
-            plans = Plans(number, commands, years, faults, planned, log=None if trace is None else str(trace))
-            outcome = run_apart(founded, plans)
+            mine = replace(plans, seed=number)
+            outcome = run_apart(founded, mine)
             again = outcome
             if twice:
-                again = run_apart(founded, replace(plans, log=None if trace is None else f"{trace}.again"))
+                again = run_apart(founded, replace(mine, log=plans.log and f"{plans.log}.again"))
             if again.digest != outcome.digest:
                 outcome.failure = f"the second run differs: {outcome.digest} {again.digest}"
-            broken += outcome.failure is not None
             total += Counter(acknowledged=outcome.acknowledged, deaths=outcome.deaths) + Counter(outcome.faults)
             typer.echo(_line(outcome))
             if outcome.failure:
+                total[BROKEN] += 1
                 typer.echo(f"  refused: {outcome.refused}")
-                typer.echo(f"  {outcome.failure}\n  commit {_commit()}, replay: {_replay(plans)}")
-    _print_figures(total, time.monotonic() - began)
-    raise typer.Exit(1 if broken else 0)
+                typer.echo(f"  {outcome.failure}\n  commit {_commit()}, replay: {_replay(mine)}")
+    return total
 
 
 def _line(outcome: Outcome) -> str:

@@ -79,9 +79,8 @@ class SimulatedConnection:
             self._pool.postgres.end(real)
 
     async def _run(self, query: str, work: Callable[[Any], Awaitable[Any]], timeout: float | None = None) -> Any:
-        """Let other tasks run, draw the fate, run the statement, let others run."""
+        """Draw the fate, run the statement, let others run."""
         pool, process = self._pool, current_process.get()
-        await pool.pause()
         if self._real is None:
             raise asyncpg.InterfaceError("connection is closed")
         fate = pool.faults.draw(query)

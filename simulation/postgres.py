@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 import asyncpg
+import uvloop
 
 from billfold.platform.database.pool import create_pool
 from simulation.loop import Process
@@ -41,12 +42,11 @@ class Postgres:
 
     def __init__(self, dsn: str, role: str) -> None:
         self._dsn, self._role = dsn, role
-        self._loop = asyncio.new_event_loop()
+        self._loop = uvloop.new_event_loop()
         self.trace = hashlib.blake2b(digest_size=16)
         self.statements = 0
         self.log: Callable[[str], None] | None = None
         self._pending: list[Statement] = []
-        self._waited_for: Statement | None = None
         self._idle: list[Any] = []
 
     def open(self) -> None:
@@ -60,11 +60,7 @@ class Postgres:
             os.kill(each.pid, signal.SIGCONT)
 
     def call(self, work: Any) -> Any:
-        """Run a coroutine on the loop of the sessions; the simulation stands still meanwhile."""
-        return self._aside(lambda: self._loop.run_until_complete(work))
-
-    def _aside(self, run: Callable[[], Any]) -> Any:
-        """Run the loop of the sessions within the one that is running."""
+        """Run a coroutine on the loop of the sessions, within the one that is running and stands still meanwhile."""
         outer, task = asyncio._get_running_loop(), None
         if outer is not None:
             task = asyncio.current_task()
@@ -72,7 +68,7 @@ class Postgres:
                 asyncio.tasks._leave_task(outer, task)
             asyncio._set_running_loop(None)
         try:
-            return run()
+            return self._loop.run_until_complete(work)
         finally:
             if outer is not None:
                 asyncio._set_running_loop(outer)
@@ -103,7 +99,6 @@ class Postgres:
     def run(self, real: Any, work: Callable[[], Awaitable[Any]]) -> Statement:
         """Run one statement until it is answered or waits for a lock."""
         statement = Statement(real, self._loop.create_task(_awaited(work)))
-        statement.future.add_done_callback(lambda _: self._waited_for is statement and self._loop.stop())
         self._wait(statement)
         if not statement.is_done:
             self._hold(statement)
@@ -152,12 +147,7 @@ class Postgres:
     def _wait(self, statement: Statement) -> None:
         pause = _QUICK_SECONDS
         while True:
-            late = self._loop.call_later(pause, self._loop.stop)
-            if not statement.future.done():
-                self._waited_for = statement
-                self._aside(self._loop.run_forever)
-                self._waited_for = None
-            late.cancel()
+            self.call(asyncio.wait((statement.future,), timeout=pause))
             if statement.future.done():
                 statement.future.exception()  # seen, also if nobody asks
                 statement.is_done = True

@@ -48,13 +48,13 @@ QUIET_SECONDS = 1800.0
 """Virtual time within which everything due must be done once faults have stopped."""
 ANSWER_SECONDS = 60.0
 """Virtual time within which a request is answered on average, under whatever faults."""
-HARM_SECONDS = 8.0
+HARM_SECONDS = 16.0
 """At most this virtual time passes between two deaths, sleeps or spells of an unavailable database."""
 DEATHS, SLEEPS = 0.82, 0.06
 """How many of these are deaths, and how many sleeps."""
 SLEEP_SECONDS = (2, 12, 40)
 """No claim lasts longer than the longest: a key's 10 seconds, a dispatcher's 20. Its locks hold up others as long."""
-LINES, LINES_MAX, REQUESTS_PER_LINE = 6, 120, 25
+LINES, LINES_MAX, REQUESTS_PER_LINE = 6, 120, 10
 """Clients that send requests at the same time: at least, at most, and one more for so many requests."""
 PLACES, LINES_PER_PLACE = 12, 3
 """Pockets at least, and one more for so many clients."""
@@ -215,9 +215,11 @@ class Simulation:
         try:
             async with asyncio.timeout(self.plans.commands * ANSWER_SECONDS):
                 await asyncio.gather(*(self._line() for _ in range(self.lines)))
+                await self.life.network.settle()
+                while self.life.network.has_unread_files():  # days late they would be refused as a whole
+                    await asyncio.sleep(1)
         except TimeoutError:
             raise oracles.WrongBank(f"not answered: {self.client.waiting}") from None
-        await self.life.network.settle()
         self.poison.is_active = True
         self.postgres.call(self.postgres.monitor.execute(_LAST_JUMP))
         await asyncio.sleep(LAST_DAY_SECONDS)

@@ -228,7 +228,6 @@ class CardNetwork(Client):
 
     async def settle(self) -> None:
         """Send the file of what was presented since the last one, with disputes, and often with one odd line."""
-        self._read_reports()
         self._dispute()
         if not self._due:
             return
@@ -270,6 +269,11 @@ class CardNetwork(Client):
             lines.append(last | ({"record_id": self._id(), "card_id": self._id()} if oddity != "repeated" else {}))
         return lines
 
+    def has_unread_files(self) -> bool:
+        """Tell whether the bank has not answered all files yet."""
+        self._read_reports()
+        return not all(each.report for each in self._files.values())
+
     def _read_reports(self) -> None:
         for name, file in self._files.items():
             if file.report is None:
@@ -278,8 +282,7 @@ class CardNetwork(Client):
 
     def _dispute(self) -> None:
         """Charge purchases of processed files back, represent some, and ask for more than was paid."""
-        files = self._files.values()
-        for file in files if all(each.report for each in files) else ():
+        for file in () if self.has_unread_files() else self._files.values():
             for record in file.records:
                 purchase, cents = record.purchase, record.fields["amount"]
                 if record.fields["record"] != "PRESENTMENT" or purchase is None or not self.chance(0.05):

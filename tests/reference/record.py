@@ -19,6 +19,7 @@ from tests.support.world import EVERYTHING, MemberDesk, PartnerApi, Team, new_pa
 from billfold import apis
 from billfold.migrations import runner
 from billfold.oauth import clients
+from billfold.payments.crypto.deposits.watcher import ChainWatchers
 from billfold.platform.database import embedded
 from billfold.platform.database.connection import ensure_login
 from billfold.platform.database.pool import APP_ROLE, create_pool
@@ -35,6 +36,7 @@ async def _partner_desk(bank, closing):
     app = lend_partner_app(bank)
     closing.push_async_callback(take_back, app)
     closing.enter_context(lent_chain(bank))
+    await ChainWatchers()(bank)
     known_ids = [number(1000 + n) for n in (1, 0, 2)]
     desk = PartnerApi(bank, app, await new_partner(bank, features=("wires",), known_ids=known_ids))
     closing.push_async_callback(desk.close)

@@ -17,7 +17,7 @@ from billfold.cli.context import CliError
 from billfold.payments.crypto import cli
 from billfold.payments.crypto.chains import Chains
 from billfold.payments.crypto.deposits import store
-from billfold.payments.crypto.deposits.watcher import ChainWatchers
+from billfold.payments.crypto.deposits.watcher import ChainWatcher, ChainWatchers
 from billfold.payments.suspense import cli as suspense_cli
 from billfold.platform.errors import Refused
 from billfold.sandbox.chain.faucet import CHAIN_NAME, TEST_DOLLAR, Faucet, address_of
@@ -236,6 +236,10 @@ async def test_an_unreachable_chain_does_not_block_others_and_concurrent_address
     bank.ports[Chains] = Chains({"BASE": away, chain.name: chain})
     wallets = await asyncio.gather(*(bank.ports[WalletSource].allot(chain.name) for _ in range(20)))
     assert len({wallet.address for wallet in wallets}) == 20
+    async with owner_of(bank) as conn:
+        await conn.execute("DELETE FROM chain_cursor")
+    await depositor.portal(status=503)  # who knows where the next round begins
+    await depositor.watch()
     portal = await depositor.portal()
     await depositor.send(portal, 77)
     await depositor.mine()
@@ -260,6 +264,21 @@ async def test_nodes_lagging_behind_the_booked_block_reverse_nothing(depositor):
     async with bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=bank.market, vault=bank.vault)
     assert not report.findings
+
+
+async def test_a_deposit_booked_before_it_was_shown_as_pending_stays_final(depositor, monkeypatch):
+    portal = await depositor.portal()
+    with monkeypatch.context() as patched:
+
+        async def fail(watcher, cursor, agreed):
+            return cursor
+
+        patched.setattr(ChainWatcher, "_preview", fail)
+        await depositor.deposited(portal, 10)
+    await depositor.mine()
+    await depositor.watch(2)
+    assert await depositor.seen() == [("FINAL", 10 * DOLLAR)]
+    await expect_clean(depositor.bank)
 
 
 async def test_an_oversized_deposit_amount_does_not_block_other_deposits(depositor):

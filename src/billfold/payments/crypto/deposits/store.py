@@ -14,6 +14,7 @@ from billfold.payments.crypto.chains import Block, Chains, TokenTransfer, WatchO
 from billfold.payments.crypto.deposits.rules import CarriedUnits, CryptoDepositRow
 from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.rows import Table
+from billfold.platform.errors import Unavailable
 
 
 class TransferStatus(StrEnum):
@@ -256,7 +257,12 @@ class DepositAddresses:
         return tuple(sorted(self._chains))
 
     async def allot(self, chain: str) -> Wallet:
-        """Return a new address on one of the chains."""
+        """Return a new address on one of the chains.
+
+        Raises Unavailable until a worker knows where it begins to read: an earlier deposit would be missed.
+        """
+        if await find_cursor(self._pool, chain) is None:
+            raise Unavailable("No worker has reached the nodes of this chain yet.", chain=chain)
         configured = self._chains[chain]
         key = configured.xpub, configured.derivation_path
         xpub_id = await self._pool.fetchval(_XPUB, *key)

@@ -248,18 +248,20 @@ class ChainWatcher:
         node, name, pool = agreed.nodes[0], self._chain.name, self._bank.pool
         known = [since] if since else await store.list_blocks(pool, name)
         ancestor, blocks = await read_new_blocks(node, known, first=cursor.final_number, head=agreed.head)
-        first = blocks[0].number if blocks else ancestor + 1
+        newest = blocks[-1].number if blocks else ancestor
+        # Blocks below that were booked without a preview are kept as well, but what was booked stays.
+        final = max(ancestor, cursor.final_number)
+        first = max(blocks[0].number, final + 1) if blocks else newest + 1
         recipients = list(await store.load_recipients(pool))
         transfers: list[TokenTransfer] = []
-        if blocks and recipients:
+        if first <= newest and recipients:
             tokens = [token.address for token in self._chain.tokens]
-            transfers = await node.list_transfers(first, blocks[-1].number, recipients, tokens)
+            transfers = await node.list_transfers(first, newest, recipients, tokens)
         async with pool.acquire() as conn, conn.transaction():
-            await store.orphan_transfers(conn, name, ancestor)
+            await store.orphan_transfers(conn, name, final)
             await store.replace_blocks(conn, name, ancestor, ([since] if since else []) + blocks)
             await store.save_transfers(conn, name, transfers, status=TransferStatus.PENDING, now=wall_now())
-        newest = blocks[-1].number if blocks else ancestor
-        if blocks and recipients:
+        if first <= newest and recipients:
             await self._note_wrong_tokens(node, first, newest, recipients)
         return cursor._replace(seen_number=max(newest, cursor.final_number))
 
