@@ -18,7 +18,6 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from billfold.client.partner_api import PartnerApi
 from billfold.payments.cards.processor import KEY_BITS
 from billfold.platform.dates import ET, et_date, et_instant, iso_z
 from billfold.sandbox.running_sandbox import SandboxFile, partner_http
@@ -161,9 +160,12 @@ def play(
 
     Names and ids of its objects derive from the number of times this bank has played it, so they are reproducible.
     """
+    # The client is generated from the document of the bank's API, to which scenarios belong.
+    from billfold_client.partner import PartnerApi  # noqa: PLC0415
+
     with partner_http(credentials) as http:
         title = scenario.name.replace("-", " ").capitalize()
-        earlier = [each for each in PartnerApi(http).customers() if str(each.name).startswith(f"{title} ")]
+        earlier = [each for each in PartnerApi(http).list_customers() if str(each.name).startswith(f"{title} ")]
         nth = len(earlier) + 1
         seed = hashlib.blake2b(f"{scenario.name}:{nth}".encode(), key=bank_seed[:64], digest_size=32).digest()
         player = Player(RecordingClient(http, seed=seed), market, f"{title} {nth}")
