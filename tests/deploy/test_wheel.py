@@ -46,12 +46,12 @@ for each in pkgutil.walk_packages(billfold.__path__, "billfold."):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The products of `make wheel`: the wheel and the requirements of the image."""
+    """The products of `make wheel`: the wheel, beside that of the client, and the requirements of the image."""
     folder = tmp_path_factory.mktemp("wheel")
     path = os.pathsep.join((str(Path(sys.executable).parent), str(ROOT / ".uv/bin"), os.environ["PATH"]))
     build = ["sh", "tools/build_wheel.sh", str(folder)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True, env=os.environ | {"PATH": path})
-    (made,) = folder.glob("*.whl")
+    (made,) = folder.glob("billfold-*.whl")
     return made, folder / "requirements.txt"
 
 
@@ -60,7 +60,15 @@ def plain(wheel, tmp_path_factory):
     """An environment with only the compiled wheel, without extras."""
     file, _ = wheel
     python = _environment(tmp_path_factory)
-    _install(python, "--compile-bytecode", "--constraint", CONSTRAINTS, f"billfold @ {file.as_uri()}")
+    _install(
+        python,
+        "--compile-bytecode",
+        "--find-links",
+        file.parent,
+        "--constraint",
+        CONSTRAINTS,
+        f"billfold @ {file.as_uri()}",
+    )
     return python.parents[1]
 
 
@@ -74,7 +82,7 @@ def installed(request, wheel, plain, tmp_path_factory):
     python = _environment(tmp_path_factory)
     if request.param == IMAGE:
         _install(python, "--require-hashes", "-r", requirements)
-        _install(python, "--no-index", "--no-deps", file)
+        _install(python, "--no-index", "--no-deps", *file.parent.glob("*.whl"))
     else:
         # Compiled wheels are shared.
         shutil.rmtree(python.parents[1] / "lib")
@@ -82,7 +90,8 @@ def installed(request, wheel, plain, tmp_path_factory):
         program = python.parent / "billfold"
         program.write_text((plain / "bin/billfold").read_text().replace(str(plain), str(python.parents[1])))
         program.chmod(0o755)
-        _install(python, "--constraint", CONSTRAINTS, f"billfold[{request.param}] @ {file.as_uri()}")
+        extra = f"billfold[{request.param}] @ {file.as_uri()}"
+        _install(python, "--find-links", file.parent, "--constraint", CONSTRAINTS, extra)
     yield request.param, python.parent
     shutil.rmtree(python.parents[1])
 

@@ -18,9 +18,10 @@ from tests.support.events import answer, receiving
 from tests.support.sandbox_process import Sandbox
 from tests.support.visitor import PATIENCE_SECONDS, PHONE_WINDOW, Gallery, Visitor, chromium
 
-from billfold.client.oauth import Authorization, ClientRegistration
-from billfold.client.sandbox import local_client, sandbox_customer
 from billfold.sandbox.running_sandbox import partner_http
+from billfold_client.local import local_client
+from billfold_client.oauth import Authorization, ClientRegistration
+from billfold_client.sandbox import sandbox_customer
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 SUPPLIER = {

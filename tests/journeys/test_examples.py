@@ -33,9 +33,6 @@ from tests.support.cards import PIN, SHIPPING, client_key, decrypted, encrypted_
 from tests.support.process_memory import memory_of, traces, written
 from tests.support.sandbox_process import SOURCE, Sandbox
 
-from billfold.client.oauth import Authorization, ClientRegistration
-from billfold.client.partner_api import PartnerApi
-from billfold.client.sandbox import environment, local_client, sandbox_partner
 from billfold.documentation.operations import call_of, operations_of
 from billfold.documentation.samples import curl_sample, python_sample, typescript_sample
 from billfold.events.webhooks.signature import sign_webhook
@@ -44,6 +41,9 @@ from billfold.platform.database.embedded import find_running
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.running_sandbox import partner_http
 from billfold.wiring.cli_context import DATABASE
+from billfold_client.local import local_client
+from billfold_client.oauth import Authorization, ClientRegistration
+from billfold_client.sandbox import environment, sandbox_partner
 
 EXAMPLES = SOURCE.parent / "examples"
 SAMPLES = {
@@ -78,7 +78,6 @@ def running(sandbox, name, *options):
     with subprocess.Popen(
         [sys.executable, "-u", str(EXAMPLES / name), *options],
         cwd=sandbox.state.parent,
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -333,13 +332,11 @@ def sample_calls(home):
         for name in SAMPLES
         for each in operations_of(name, msgspec.to_builtins(documents[name]))
     }
-    with sandbox_partner() as http:
-        api = PartnerApi(http)
-        pocket = api.open_pocket(home.customer_id, "Samples", "UST-13W")
-        example = operations["partner create_subscription"].request_example
-        subscription = http.post("/api/v1/subscriptions/", json=example).raise_for_status().json()
-        portal = next(api.portals(pocket.id))
-    known = {"customer_id": home.customer_id, "pocket_id": pocket.id, "subscription_id": subscription["id"]}
+    with sandbox_partner() as api:
+        pocket = api.create_pocket(home.customer_id, pocket_name="Samples", deposit_strategy_id="UST-13W")
+        subscription = api.create_subscription(**operations["partner create_subscription"].request_example)
+        portal = next(iter(api.list_portals(pocket.id)))
+    known = {"customer_id": home.customer_id, "pocket_id": pocket.id, "subscription_id": subscription.id}
     bodies = {
         "log_in": {"username": home.username, "password": home.password},
         "sandbox_wire": {"portal_id": str(portal.id), "amount_usdc": 100_00, "sender_name": "Contoso"},

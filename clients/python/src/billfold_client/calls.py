@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 from datetime import date, datetime, timezone
 from email.utils import parsedate_to_datetime
-from types import TracebackType
-from typing import Any, Self, Union
+from types import MappingProxyType, TracebackType
+from typing import Any, NamedTuple, Self, TypeAlias
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -32,9 +32,9 @@ class Call(NamedTuple):
     method: str
     path: str
     kinds: Mapping[int, Any]
-    query: Query = {}
+    query: Query = MappingProxyType({})
     body: Any = UNSET
-    form: Query = {}
+    form: Query = MappingProxyType({})
     files: Mapping[str, Any] | None = None
     key: object = None
     is_repeatable: bool = True
