@@ -60,15 +60,8 @@ def plain(wheel, tmp_path_factory):
     """An environment with only the compiled wheel, without extras."""
     file, _ = wheel
     python = _environment(tmp_path_factory)
-    _install(
-        python,
-        "--compile-bytecode",
-        "--find-links",
-        file.parent,
-        "--constraint",
-        CONSTRAINTS,
-        f"billfold @ {file.as_uri()}",
-    )
+    ours = "--find-links", file.parent, f"billfold @ {file.as_uri()}"
+    _install(python, "--compile-bytecode", "--constraint", CONSTRAINTS, *ours)
     return python.parents[1]
 
 

@@ -139,9 +139,8 @@ class Client:
 
     def look(self, transfer_id: str, pair: int) -> str | None:
         """Read a transfer; return its status, NONE if there is no such transfer, None if that is unknown."""
-        return self._ask(
-            lambda: self._calls.get_on_us_transfer(transfer_id).status, do="look", id=transfer_id, pair=pair
-        )
+        read = self._calls.get_on_us_transfer
+        return self._ask(lambda: read(transfer_id).status, do="look", id=transfer_id, pair=pair)
 
     def _look_at_recent(self, pair: Pair) -> None:
         if recent := list(self._history.recent[pair.number]):
@@ -163,7 +162,9 @@ class Client:
         self._history.recent[pair.number].append(transfer_id)
 
         def send() -> str | None:
-            return self._ask(lambda: self._calls.transfer(key=transfer_id, **body).status, **told)
+            return self._ask(
+                lambda: self._calls.create_on_us_transfer(idempotency_key=transfer_id, **body).status, **told
+            )
 
         gives_up = self._random.random() < GIVEN_UP
         while send() is None:
