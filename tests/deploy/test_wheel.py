@@ -46,7 +46,7 @@ for each in pkgutil.walk_packages(billfold.__path__, "billfold."):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The products of `make wheel`: the wheel, beside that of the client, and the requirements of the image."""
+    """The products of `make wheel`: the wheels of bank and client, and the requirements of the image."""
     folder = tmp_path_factory.mktemp("wheel")
     path = os.pathsep.join((str(Path(sys.executable).parent), str(ROOT / ".uv/bin"), os.environ["PATH"]))
     build = ["sh", "tools/build_wheel.sh", str(folder)]

@@ -27,7 +27,7 @@ _OTHER_PATHS = frozenset({"", ".", ".."})
 
 
 class Call(NamedTuple):
-    """What an operation sends, and the types of its answers by their status."""
+    """A request of an operation, and the types of its answers by their status."""
 
     method: str
     path: str
@@ -38,7 +38,7 @@ class Call(NamedTuple):
     files: Mapping[str, Any] | None = None
     key: object = None
     is_repeatable: bool = True
-    """Whether nothing happens twice if it is sent twice."""
+    """True if nothing happens twice when it is sent twice."""
 
 
 def segment(value: object) -> str:
@@ -74,7 +74,7 @@ class _Attempts:
         return self._next_wait()
 
     def _may_succeed(self, response: httpx.Response) -> bool:
-        """Whether the same request may succeed later: the bank says so, a proxy by its status."""
+        """Tell if the same request may succeed later: the bank says so, a proxy by its status."""
         said = ApiError(response).retryable
         return said if said is not None else self._is_repeatable and response.status_code in _UNAVAILABLE
 
@@ -97,7 +97,7 @@ def _retry_after(response: httpx.Response) -> float | None:
 
 
 class _Calls:
-    """What both kinds of clients do alike."""
+    """The part that both kinds of clients share."""
 
     _key_header: str
 

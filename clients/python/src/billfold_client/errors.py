@@ -1,4 +1,4 @@
-"""What a call raises when the bank refuses."""
+"""The error that a call raises when the bank refuses."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ import httpx
 
 
 class FieldError(NamedTuple):
-    """What is wrong with one field of a request; `loc` leads to it: `("body", "amount", "value")`."""
+    """A mistake in one field of a request; `loc` leads to it: `("body", "amount", "value")`."""
 
     loc: tuple[str | int, ...]
     msg: str

@@ -58,7 +58,7 @@ class StreamMessage(msgspec.Struct, frozen=True):
 
 
 class _Position:
-    """How far a stream was read, and how long to wait before it is opened again."""
+    """The place up to which a stream was read, and the wait before it is opened again."""
 
     def __init__(self, path: str, query: Mapping[str, list[str]]) -> None:
         self.sequence: int | None = None
