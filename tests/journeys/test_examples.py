@@ -30,6 +30,7 @@ from tests.reference.documents import DOCUMENTS
 from tests.support.browser import forms_of
 from tests.support.card_network import clear_block, connected, enciphered
 from tests.support.cards import PIN, SHIPPING, client_key, decrypted, encrypted_pin, pem
+from tests.support.environments import install, new_environment
 from tests.support.process_memory import memory_of, traces, written
 from tests.support.sandbox_process import SOURCE, Sandbox
 
@@ -54,6 +55,25 @@ SAMPLES = {
 }
 """Operations of every kind: how their sender is proved, what they send, what they answer."""
 PATIENCE_SECONDS = 60
+CLIENT_BYTES_MAX = 15_000_000
+CLIENT_IMPORT_SECONDS_MAX = 0.3
+AWAITING = """
+import asyncio, json, sys
+from billfold_client.sandbox import async_sandbox_customer, async_sandbox_partner
+
+async def main(file):
+    customer_id = json.load(open(file, encoding="utf-8"))["customer_id"]
+    async with async_sandbox_partner(file) as partner, async_sandbox_customer(file) as customer:
+        made = await partner.create_pocket(customer_id, pocket_name="Awaited", deposit_strategy_id="UST-4W")
+        seen = [each async for each in customer.list_pockets(limit=1) if each.id == made.id]
+        print(made.pocket_name, *(each.pocket_name for each in seen))
+        portal = [each async for each in partner.list_portals(made.id)][0]
+        await partner.sandbox_wire(portal_id=portal.id, amount_usdc=100_00, sender_name="Contoso")
+        stream = partner.stream_events(after_sequence="0", follow="false")
+        print("transfers.wire.in.success" in [each.envelope.event_type async for each in stream if not each.event])
+
+asyncio.run(main(sys.argv[1]))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -66,17 +86,28 @@ def sandbox(tmp_path_factory):
         running.end()
 
 
-def printed(sandbox, name):
+@pytest.fixture(scope="module")
+def outsider(tmp_path_factory):
+    """The Python of an environment that has the wheel of the client, what it needs, and nothing of the bank."""
+    folder = tmp_path_factory.mktemp("outsider")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=SOURCE.parent / "clients/python", check=True, capture_output=True)
+    python = new_environment(folder, "3.10")
+    install(python, "--compile-bytecode", *folder.glob("*.whl"))
+    return python
+
+
+def printed(sandbox, name, python=sys.executable):
     """Return the output of an example in the folder of the sandbox."""
-    with running(sandbox, name) as process:
+    with running(sandbox, name, python=python) as process:
         return end_of(process)
 
 
 @contextmanager
-def running(sandbox, name, *options):
+def running(sandbox, name, *options, python=sys.executable):
     """Run an example in the folder of the sandbox."""
     with subprocess.Popen(
-        [sys.executable, "-u", str(EXAMPLES / name), *options],
+        [python, "-u", str(EXAMPLES / name), *options],
         cwd=sandbox.state.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -127,8 +158,26 @@ class Person:
         return page.headers["location"]
 
 
-def test_a_partner_example_opens_a_pocket_and_buys_bills(sandbox):
-    told = printed(sandbox, "partner.py")
+def test_the_installed_client_is_small_and_loads_at_once(outsider):
+    code = "import sys, sysconfig; print(sysconfig.get_path('purelib')); import billfold_client.partner; print(*sys.modules)"
+    folder, modules = subprocess.check_output([outsider, "-c", code], text=True).splitlines()
+    size = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
+    assert size < CLIENT_BYTES_MAX
+    assert "billfold_client.customer" not in modules.split()
+    used = [subprocess_seconds(outsider, "import billfold_client.partner, billfold_client.signing") for _ in range(5)]
+    assert min(used) < CLIENT_IMPORT_SECONDS_MAX
+
+
+def subprocess_seconds(python, code):
+    """Return the processor time of a program."""
+    before = os.times()
+    subprocess.run([python, "-c", code], check=True)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def test_a_partner_example_opens_a_pocket_and_buys_bills(sandbox, outsider):
+    told = printed(sandbox, "partner.py", outsider)
     assert "Holds 100 units of US T-Bill" in told
     assert "Worth $9,99" in told
 
@@ -212,18 +261,28 @@ async def dump_of(sandbox):
         return (await dumped(SimpleNamespace(pool=pool))).values()
 
 
-def test_a_company_reads_its_pockets_with_a_token_bound_to_a_key(sandbox):
-    told = printed(sandbox, "customer.py")
+def test_a_company_reads_its_pockets_with_a_token_bound_to_a_key(sandbox, outsider):
+    told = printed(sandbox, "customer.py", outsider)
     assert "A DPoP token, bound to " in told
     assert "Dummy Customer Inc. (OPEN)" in told
     assert told.count("UST-13W") == 1
-    again = printed(sandbox, "customer.py")
+    again = printed(sandbox, "customer.py", outsider)
     assert again.count("UST-13W") == 1
 
 
-def test_a_user_signs_in_and_authorizes_the_example_application(sandbox):
+def test_programs_that_await_work_with_both_apis(sandbox, outsider):
+    program = [outsider, "-W", "error", "-c", AWAITING, str(sandbox.state / "sandbox.json")]
+    assert subprocess.check_output(program, text=True, timeout=PATIENCE_SECONDS).split() == [
+        "Awaited",
+        "Awaited",
+        "True",
+    ]
+
+
+def test_a_user_signs_in_and_authorizes_the_example_application(sandbox, outsider):
     box = msgspec.json.decode((sandbox.state / "sandbox.json").read_bytes())
-    with running(sandbox, "customer.py", "--sign-in") as process, local_client(box["auth_url"], box["ca_file"]) as http:
+    signing_in = running(sandbox, "customer.py", "--sign-in", python=outsider)
+    with signing_in as process, local_client(box["auth_url"], box["ca_file"]) as http:
         lines = iter(process.stdout.readline, "")
         address = next(found[0] for line in lines if (found := re.search(r"https://\S+", line)))
         back = Person(http, box).agree(address)

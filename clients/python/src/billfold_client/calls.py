@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from datetime import date, datetime, timezone
 from email.utils import parsedate_to_datetime
 from types import MappingProxyType, TracebackType
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 from uuid import uuid4
 
 import httpx
 import msgspec
+from typing_extensions import Self
 
 from billfold_client.errors import ApiError
 from billfold_client.paging import AsyncPages, Pages, Query
@@ -92,7 +93,7 @@ def _retry_after(response: httpx.Response) -> float | None:
         at = parsedate_to_datetime(said)
     except (TypeError, ValueError):
         return None
-    now = datetime.now(timezone.utc)  # noqa: UP017 - the bank's clock is the caller's; Python 3.10
+    now = datetime.now(timezone.utc)
     return max(0.0, (at - now).total_seconds())
 
 
