@@ -46,7 +46,7 @@ def problem(status, **fields):
 
 def pocket_list(name, next_page=None):
     fields = {"id": str(POCKET), "pocket_name": name, "status": "OPEN", "type": "STANDARD", "attributes": []}
-    fields |= {"portfolio": None, "deposit_strategy_id": None, "reinvestment_strategy_id": None}
+    fields |= {"portfolio": None, "deposit_strategy_id": "UST-4W", "reinvestment_strategy_id": "UST-4W"}
     return httpx.Response(200, json={"items": [fields], "next_page": next_page, "prev_page": None})
 
 
@@ -78,7 +78,7 @@ async def test_a_client_that_awaits_sends_again_and_reads_alike():
     http = httpx.AsyncClient(base_url="https://api.localhost", transport=httpx.MockTransport(bank.answer))
     async with AsyncPartnerApi(http) as api:
         assert [each.pocket_name async for each in api.list_pockets(limit=1)] == ["A", "B"]
-    assert [each.url.query for each in bank.requests[2:]] == [b"limit=1", b"limit=1&cursor=x"]
+    assert [dict(each.url.params) for each in bank.requests[2:]] == [{"limit": "1"}, {"limit": "1", "cursor": "x"}]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_lists_without_cursors_are_read_by_offset():
 
     bank = Bank(types("a", "b"), types("c"))
     assert [each.event for each in bank.api().list_event_types(limit=2)] == ["a", "b", "c"]
-    assert bank.requests[1].url.query == b"limit=2&offset=2"
+    assert dict(bank.requests[1].url.params) == {"limit": "2", "offset": "2"}
 
 
 def test_what_a_newer_bank_adds_is_no_error():
@@ -175,7 +175,8 @@ def test_an_id_is_one_segment_of_its_path():
 
 def test_every_operation_of_both_documents_is_a_method_of_both_clients():
     for api, document in DOCUMENTS.items():
-        operations = {each["operationId"] for methods in document["paths"].values() for each in methods.values()}
+        nodes = [each for methods in document["paths"].values() for each in methods.values()]
+        operations = {each["operationId"] for each in nodes if not each.get("deprecated")}
         for kind in CLIENTS[api]:
             methods = {name for name, each in vars(kind).items() if callable(each)}
             assert methods == operations, "run `make setup`: the client is generated from another document"

@@ -23,14 +23,20 @@ class OneOf:
         return str
 
 
-class _Union:
+class _AnyMember(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        """Tell that a member is of the union, and so is what is not known."""
+        return True
+
+
+class _Union(metaclass=_AnyMember):
     told_by: str
     members: Mapping[str, type[Shape]]
 
 
 def union(told_by: str, members: Mapping[str, type[Shape]]) -> type[_Union]:
     """Return the type of values that a field tells apart. One that is not known stays a dictionary."""
-    return type("Union", (_Union,), {"told_by": told_by, "members": members})
+    return _AnyMember("Union", (_Union,), {"told_by": told_by, "members": members})
 
 
 def decode(content: bytes, kind: Any) -> Any:  # noqa: ANN401 - a shape, or a union of them
