@@ -12,7 +12,6 @@ import keyword
 import re
 import subprocess
 import sys
-import textwrap
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,12 +19,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from source import class_name, default_of, docstring, identifier, noun_of, referred
+
 APIS = {"partner": "x-service-idempotency", "customer": "idempotency-key"}
 PACKAGE = Path(__file__).parent / "src" / "billfold_client"
 _OWN_HEADERS = {"x-service-signature", "authorization", "dpop", "last-event-id"}
 _TEXTS = {"uuid": "UUID", "date": "dt.date", "date-time": "dt.datetime"}
 _SCALARS = {"integer": "int", "number": "float", "boolean": "bool", "string": "str", "null": "None"}
-_WIDTH = 116
 Schema = Mapping[str, Any]
 
 _HEADER = '''\
@@ -90,7 +90,7 @@ class Module:
             for method, node in methods.items()
         ]
         name, info = self._api.capitalize(), self._document["info"]
-        about = _docstring(info["description"], 1)
+        about = docstring(info["description"], 1)
         classes = [
             line
             for kind, base in ((f"{name}Api", "Api"), (f"Async{name}Api", "AsyncApi"))
@@ -113,41 +113,41 @@ class Module:
 
     def _struct(self, name: str) -> list[str]:
         schema = self._schemas[name]
-        lines = ["", f"class {_class(name)}(Shape, kw_only=True):", *_docstring(schema.get("description", name), 1)]
+        lines = ["", f"class {class_name(name)}(Shape, kw_only=True):", *docstring(schema.get("description", name), 1)]
         required = schema.get("required", ())
         for field, each in schema["properties"].items():
-            kind = self.answered(each, _class(name), field)
+            kind = self.answered(each, class_name(name), field)
             if field not in required:
-                default = "None" if kind.endswith("| None") else _default(each)
+                default = "None" if kind.endswith("| None") else default_of(each)
                 kind = f"{kind}{' | Unset' if default == 'UNSET' else ''} = {default}"
-            lines += [f"    {_identifier(field)}: {kind}", *_docstring(each.get("description", ""), 1)]
+            lines += [f"    {identifier(field)}: {kind}", *docstring(each.get("description", ""), 1)]
         return lines
 
     def _typed_dict(self, name: str) -> list[str]:
         schema = self._schemas[name]
-        about = _docstring(schema.get("description", name), 1)
+        about = docstring(schema.get("description", name), 1)
         lines = ["", f"class {self.asked_name(name)}(TypedDict, total=False):", *about]
         for field, each in schema["properties"].items():
             if keyword.iskeyword(field):
                 raise ValueError(f"{name}.{field} cannot be written as a class")
             presence = "Required" if field in schema.get("required", ()) else "NotRequired"
-            kind = self.asked(each, _class(name), field)
-            lines += [f"    {field}: {presence}[{kind}]", *_docstring(each.get("description", ""), 1)]
+            kind = self.asked(each, class_name(name), field)
+            lines += [f"    {field}: {presence}[{kind}]", *docstring(each.get("description", ""), 1)]
         return lines
 
     def answered(self, schema: Schema, owner: str, field: str) -> str:
         """Return the type of a value in an answer; a text of a closed list may also be a newer one."""
         if "$ref" in schema:
-            self._answered[_referred(schema)] = None
-            return _class(_referred(schema))
+            self._answered[referred(schema)] = None
+            return class_name(referred(schema))
         kind = schema.get("format") in _TEXTS and _TEXTS[schema["format"]]
         return kind or self._composed(schema, owner, field, is_asked=False)
 
     def asked(self, schema: Schema, owner: str, field: str) -> str:
         """Return the type of a value in a request, where ids and dates may also be texts."""
         if "$ref" in schema:
-            self._asked[_referred(schema)] = None
-            return self.asked_name(_referred(schema))
+            self._asked[referred(schema)] = None
+            return self.asked_name(referred(schema))
         kind = schema.get("format") in _TEXTS and f"{_TEXTS[schema['format']]} | str"
         return kind or self._composed(schema, owner, field, is_asked=True)
 
@@ -171,7 +171,7 @@ class Module:
         inner = self.asked if is_asked else self.answered
         kinds = list(dict.fromkeys(inner(each, owner, field) for each in others))
         optional = ["None"] if len(others) < len(choices) else []
-        references = tuple(_referred(each) for each in others if "$ref" in each)
+        references = tuple(referred(each) for each in others if "$ref" in each)
         if is_asked or len(references) < 2 or len(references) < len(kinds):  # noqa: PLR2004 - a choice is of two or more
             return " | ".join([*kinds, *optional])
         return " | ".join([self._union(references, owner, field), *optional])
@@ -180,11 +180,11 @@ class Module:
         """Return the name of a union, which is declared the first time: at run time a field tells its members apart."""
         if members not in self._unions:
             named = "".join(part.capitalize() for part in field.split("_"))
-            taken = {*map(_class, self._schemas), *self._unions.values()}
+            taken = {*map(class_name, self._schemas), *self._unions.values()}
             name = f"{owner}{named}" if named in taken else named
             self._unions[members] = name
-            classes = [_class(each) for each in members]
-            told = ", ".join(f'"{value}": {_class(each)}' for value, each in self._told_apart(members))
+            classes = [class_name(each) for each in members]
+            told = ", ".join(f'"{value}": {class_name(each)}' for value, each in self._told_apart(members))
             self._union_lines += ["", "if TYPE_CHECKING:", f"    {name} = Union[{', '.join(classes)}]", "else:"]
             self._union_lines += [f'    {name} = union("{self._told_by(members)}", {{{told}}})']
         return self._unions[members]
@@ -202,7 +202,7 @@ class Module:
 
     def asked_name(self, name: str) -> str:
         """Return the name of a shape in requests, which is another one where answers have it too."""
-        return f"{_class(name)}Fields" if name in self._in_answers else _class(name)
+        return f"{class_name(name)}Fields" if name in self._in_answers else class_name(name)
 
     @cached_property
     def _in_answers(self) -> set[str]:
@@ -214,7 +214,7 @@ class Module:
             node = waiting.pop()
             if isinstance(node, dict):
                 waiting += [each for key, each in node.items() if key != "example"]
-                if isinstance(node.get("$ref"), str) and (name := _referred(node)) not in found:
+                if isinstance(node.get("$ref"), str) and (name := referred(node)) not in found:
                     found.add(name)
                     waiting.append(self._schemas[name])
             elif isinstance(node, list):
@@ -225,7 +225,7 @@ class Module:
         """Return what a reference to a schema or parameter is of."""
         if "$ref" not in node:
             return node
-        found: Schema = self._document["components"][node["$ref"].split("/")[-2]][_referred(node)]
+        found: Schema = self._document["components"][node["$ref"].split("/")[-2]][referred(node)]
         return found
 
 
@@ -242,7 +242,7 @@ class Parameter:
     @property
     def python(self) -> str:
         """Its name in Python: `filter[status]` is `status`, `type[]` is `type`."""
-        return _identifier(re.sub(r"^filter\[|\W+$", "", self.name))
+        return identifier(re.sub(r"^filter\[|\W+$", "", self.name))
 
 
 class Operation:
@@ -267,7 +267,7 @@ class Operation:
         self._results = results
 
     def _parameter(self, name: str, node: Schema, *, place: str) -> Parameter:
-        kind = self._module.asked(node.get("schema", {}), _class(self._name), name)
+        kind = self._module.asked(node.get("schema", {}), class_name(self._name), name)
         about = node.get("description") or ""
         return Parameter(name, kind, node.get("required", False), about, place)
 
@@ -277,13 +277,13 @@ class Operation:
         if content_type == "multipart/form-data":
             return [Parameter("file", "File", required=True, about="", place="files")]
         if content_type and "properties" not in schema:
-            kind = self._module.asked(content["schema"], _class(self._name), "body")
+            kind = self._module.asked(content["schema"], class_name(self._name), "body")
             return [Parameter("body", kind, required=True, about="", place="whole")]
         required = schema.get("required", ())
         place = "form" if content_type == "application/x-www-form-urlencoded" else "body"
         return [
             Parameter(
-                field, self._module.asked(each, _class(self._name), field), field in required,
+                field, self._module.asked(each, class_name(self._name), field), field in required,
                 each.get("description", ""), place,
             )
             for field, each in schema.get("properties", {}).items()
@@ -295,7 +295,7 @@ class Operation:
             return "Location"
         ((content_type, content),) = (response.get("content") or {"": {}}).items()
         if content_type == "application/json":
-            return self._module.answered(content["schema"], "", _noun(self._name))
+            return self._module.answered(content["schema"], "", noun_of(self._name))
         return {"": "None", "text/event-stream": "stream"}.get(content_type, "str")
 
     def lines(self, *, is_async: bool) -> list[str]:
@@ -312,7 +312,7 @@ class Operation:
             f"    {'async ' if awaits else ''}def {self._name}(",
             *(f"        {each}," for each in self._signature(has_key=not is_stream)),
             f"    ) -> {returned}:",
-            *_docstring(self._about(), 2),
+            *docstring(self._about(), 2),
             f"        return {'await ' if awaits else ''}self.{taken}(",
             "            Call(",
             *(f"                {each}," for each in self._arguments()),
@@ -328,7 +328,7 @@ class Operation:
         fields = schema.get("properties", {})
         if "items" not in fields or names.isdisjoint({"cursor", "offset"}):
             return ""
-        kind = self._module.answered(fields["items"], _class(next(iter(self._results.values()))), "items")
+        kind = self._module.answered(fields["items"], class_name(next(iter(self._results.values()))), "items")
         return kind.removeprefix("list[").removesuffix("]")
 
     def _signature(self, *, has_key: bool) -> Iterator[str]:
@@ -345,7 +345,7 @@ class Operation:
             yield "idempotency_key: UUID | str | None = None"
 
     def _arguments(self) -> Iterator[str]:
-        path = re.sub(r"{(\w+)}", lambda found: f"{{segment({_identifier(found[1])})}}", self._path)
+        path = re.sub(r"{(\w+)}", lambda found: f"{{segment({identifier(found[1])})}}", self._path)
         yield f'"{self._method}"'
         yield f'f"{path}"' if path != self._path else f'"{path}"'
         shown = {"Location": '"Location"', "stream": "None"}
@@ -372,47 +372,6 @@ class Operation:
             f"`{each.python}`: {each.about}" for each in self._parameters if each.about and each.place != "header"
         ]
         return "\n\n".join(parts)
-
-
-def _referred(schema: Schema) -> str:
-    return str(schema["$ref"]).rsplit("/", 1)[-1]
-
-
-def _class(name: str) -> str:
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
-
-
-def _noun(operation: str) -> str:
-    """Return what an operation is about: `get_transaction` has a `transaction`."""
-    return operation.partition("_")[2] or operation
-
-
-def _identifier(name: str) -> str:
-    return f"{name}_" if keyword.iskeyword(name) else name
-
-
-def _default(schema: Schema) -> str:
-    value = schema.get("default")
-    return repr(value) if isinstance(value, str | int | float | bool) else "UNSET"
-
-
-def _docstring(text: str, depth: int) -> list[str]:
-    """Return a docstring; nothing for nothing."""
-    if not text.strip():
-        return []
-    indent = "    " * depth
-    escaped = text.strip().replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    lines = [
-        line
-        for paragraph in escaped.splitlines()
-        for line in (textwrap.wrap(paragraph, _WIDTH - len(indent), break_on_hyphens=False) or [""])
-    ]
-    if lines[-1].endswith('"'):
-        lines[-1] += " "
-    opened = [f'{indent}"""{lines[0]}', *(f"{indent}{line}".rstrip() for line in lines[1:])]
-    if len(opened) == 1:
-        return [f'{opened[0]}"""']
-    return [*opened, f'{indent}"""']
 
 
 if __name__ == "__main__":

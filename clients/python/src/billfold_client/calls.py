@@ -181,6 +181,10 @@ class Api(_Calls):
                 response = self.http.send(request)
             except httpx.TransportError as error:
                 wait: float | None = plan.after_failure(error)
+            except ApiError as no_token:
+                wait = plan.after(no_token.response)
+                if wait is None:
+                    raise
             else:
                 wait = plan.after(response)
                 if wait is None:
@@ -219,6 +223,10 @@ class AsyncApi(_Calls):
                 response = await self.http.send(request)
             except httpx.TransportError as error:
                 wait: float | None = plan.after_failure(error)
+            except ApiError as no_token:
+                wait = plan.after(no_token.response)
+                if wait is None:
+                    raise
             else:
                 wait = plan.after(response)
                 if wait is None:

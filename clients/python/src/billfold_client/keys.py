@@ -33,10 +33,10 @@ class ProofKey:
     @classmethod
     def from_pem(cls, pem: str) -> "ProofKey":
         """Return the key of a PEM, PKCS #8 or SEC 1, without a password. Raises ValueError."""
-        lines = [line.strip() for line in pem.strip().splitlines()]
-        der = base64.b64decode("".join(lines[1:-1]), validate=True)
+        first, *lines = [line.strip() for line in pem.strip().splitlines()] or [""]
+        der = base64.b64decode("".join(lines[:-1]), validate=True)
         _, found, private = der.partition(_PRIVATE_VALUE)
-        if not lines[0].endswith("PRIVATE KEY-----") or _P256_OID not in der or not found:
+        if not first.endswith("PRIVATE KEY-----") or _P256_OID not in der or not found:
             raise ValueError("This is not a private key of P-256 in PEM without a password.")
         return cls(int.from_bytes(private[:_COORDINATE_BYTES], "big"))
 

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -78,6 +77,11 @@ class _Position:
             self.sequence = message.sequence
         return message
 
+    def _may_try_again(self, error: httpx.TransportError | ApiError) -> None:
+        """Raise what is permanent."""
+        if isinstance(error, ApiError) and error.status not in _TRANSIENT:
+            raise error
+
     def _next_delay(self) -> float:
         delay, self._delay = self._delay, min(self._delay_max, self._delay * 2)
         return delay
@@ -97,22 +101,26 @@ class EventStream(_Position):
     def __iter__(self) -> Iterator[StreamMessage]:
         """Follow the stream."""
         while True:
-            with suppress(httpx.TransportError):
-                response = self._http.send(self._request(self._http), stream=True)
-                try:
-                    if response.is_success:
-                        lines = MessageLines()
-                        for line in response.iter_lines():
-                            for message in lines.feed(line):
-                                yield self._read(message)
-                        if self._is_finite:
-                            return
-                    elif response.status_code not in _TRANSIENT:
-                        response.read()
-                        raise ApiError(response)
-                finally:
-                    response.close()
+            try:
+                for message in self._read_connection():
+                    yield self._read(message)
+                if self._is_finite:
+                    return
+            except (httpx.TransportError, ApiError) as error:
+                self._may_try_again(error)
             time.sleep(self._next_delay())
+
+    def _read_connection(self) -> Iterator[StreamMessage]:
+        response = self._http.send(self._request(self._http), stream=True)
+        try:
+            if response.is_error:
+                response.read()
+                raise ApiError(response)
+            lines = MessageLines()
+            for line in response.iter_lines():
+                yield from lines.feed(line)
+        finally:
+            response.close()
 
 
 class AsyncEventStream(_Position):
@@ -125,22 +133,27 @@ class AsyncEventStream(_Position):
     async def __aiter__(self) -> AsyncIterator[StreamMessage]:
         """Follow the stream."""
         while True:
-            with suppress(httpx.TransportError):
-                response = await self._http.send(self._request(self._http), stream=True)
-                try:
-                    if response.is_success:
-                        lines = MessageLines()
-                        async for line in response.aiter_lines():
-                            for message in lines.feed(line):
-                                yield self._read(message)
-                        if self._is_finite:
-                            return
-                    elif response.status_code not in _TRANSIENT:
-                        await response.aread()
-                        raise ApiError(response)
-                finally:
-                    await response.aclose()
+            try:
+                async for message in self._read_connection():
+                    yield self._read(message)
+                if self._is_finite:
+                    return
+            except (httpx.TransportError, ApiError) as error:
+                self._may_try_again(error)
             await asyncio.sleep(self._next_delay())
+
+    async def _read_connection(self) -> AsyncIterator[StreamMessage]:
+        response = await self._http.send(self._request(self._http), stream=True)
+        try:
+            if response.is_error:
+                await response.aread()
+                raise ApiError(response)
+            lines = MessageLines()
+            async for line in response.aiter_lines():
+                for message in lines.feed(line):
+                    yield message
+        finally:
+            await response.aclose()
 
 
 class MessageLines:
