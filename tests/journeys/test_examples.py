@@ -30,7 +30,7 @@ from tests.reference.documents import DOCUMENTS
 from tests.support.browser import forms_of
 from tests.support.card_network import clear_block, connected, enciphered
 from tests.support.cards import PIN, SHIPPING, client_key, decrypted, encrypted_pin, pem
-from tests.support.environments import install, new_environment
+from tests.support.environments import processor_seconds
 from tests.support.process_memory import memory_of, traces, written
 from tests.support.sandbox_process import SOURCE, Sandbox
 
@@ -57,23 +57,6 @@ SAMPLES = {
 PATIENCE_SECONDS = 60
 CLIENT_BYTES_MAX = 15_000_000
 CLIENT_IMPORT_SECONDS_MAX = 0.3
-AWAITING = """
-import asyncio, json, sys
-from billfold_client.sandbox import async_sandbox_customer, async_sandbox_partner
-
-async def main(file):
-    customer_id = json.load(open(file, encoding="utf-8"))["customer_id"]
-    async with async_sandbox_partner(file) as partner, async_sandbox_customer(file) as customer:
-        made = await partner.create_pocket(customer_id, pocket_name="Awaited", deposit_strategy_id="UST-4W")
-        seen = [each async for each in customer.list_pockets(limit=1) if each.id == made.id]
-        print(made.pocket_name, *(each.pocket_name for each in seen))
-        portal = [each async for each in partner.list_portals(made.id)][0]
-        await partner.sandbox_wire(portal_id=portal.id, amount_usdc=100_00, sender_name="Contoso")
-        stream = partner.stream_events(after_sequence="0", follow="false")
-        print("transfers.wire.in.success" in [each.envelope.event_type async for each in stream if not each.event])
-
-asyncio.run(main(sys.argv[1]))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -84,17 +67,6 @@ def sandbox(tmp_path_factory):
         yield running.wait_up()
     finally:
         running.end()
-
-
-@pytest.fixture(scope="module")
-def outsider(tmp_path_factory):
-    """The Python of an environment that has the wheel of the client, what it needs, and nothing of the bank."""
-    folder = tmp_path_factory.mktemp("outsider")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=SOURCE.parent / "clients/python", check=True, capture_output=True)
-    python = new_environment(folder, "3.10")
-    install(python, "--compile-bytecode", *folder.glob("*.whl"))
-    return python
 
 
 def printed(sandbox, name, python=sys.executable):
@@ -164,16 +136,8 @@ def test_the_installed_client_is_small_and_loads_at_once(outsider):
     size = sum(path.stat().st_size for path in Path(folder).parent.rglob("*") if path.is_file())
     assert size < CLIENT_BYTES_MAX
     assert "billfold_client.customer" not in modules.split()
-    used = [subprocess_seconds(outsider, "import billfold_client.partner, billfold_client.signing") for _ in range(5)]
+    used = [processor_seconds(outsider, "import billfold_client.partner, billfold_client.signing") for _ in range(5)]
     assert min(used) < CLIENT_IMPORT_SECONDS_MAX
-
-
-def subprocess_seconds(python, code):
-    """Return the processor time of a program."""
-    before = os.times()
-    subprocess.run([python, "-c", code], check=True)
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
 
 
 def test_a_partner_example_opens_a_pocket_and_buys_bills(sandbox, outsider):
@@ -270,13 +234,9 @@ def test_a_company_reads_its_pockets_with_a_token_bound_to_a_key(sandbox, outsid
     assert again.count("UST-13W") == 1
 
 
-def test_programs_that_await_work_with_both_apis(sandbox, outsider):
-    program = [outsider, "-W", "error", "-c", AWAITING, str(sandbox.state / "sandbox.json")]
-    assert subprocess.check_output(program, text=True, timeout=PATIENCE_SECONDS).split() == [
-        "Awaited",
-        "Awaited",
-        "True",
-    ]
+def test_an_example_that_awaits_follows_the_events_of_its_deposit(sandbox, outsider):
+    told = printed(sandbox, "awaiting.py", outsider)
+    assert "A wire arrived: $10,000.00" in told
 
 
 def test_a_user_signs_in_and_authorizes_the_example_application(sandbox, outsider):
@@ -426,4 +386,4 @@ def test_files_saved_by_following_the_readme_are_ignored_by_git():
 
 
 def test_every_example_has_a_test():
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {"cards.py", "customer.py", "partner.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {"awaiting.py", "cards.py", "customer.py", "partner.py"}

@@ -35,3 +35,11 @@ def _index():
     ask = [str(Path(sys.executable).resolve()), "-m", "pip", "config", "get", "global.index-url"]
     index = subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip()
     return {"UV_DEFAULT_INDEX": index} if index and "UV_DEFAULT_INDEX" not in os.environ else {}
+
+
+def processor_seconds(python, code):
+    """Return the processor time of a program."""
+    before = os.times()
+    subprocess.run([python, "-c", code], check=True)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
