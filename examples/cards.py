@@ -19,7 +19,13 @@ from billfold_client.local import local_client
 from billfold_client.partner import CardActivity, PartnerApi
 from billfold_client.sandbox import partner_auth, read_sandbox, run_with_sandbox
 
-SHIPPING = {"street_address": "9 Larkmoor Road", "city": "Reno", "state": "NV", "postal_code": "89507", "country": "US"}
+SHIPPING: AddressFields = {
+    "street_address": "9 Larkmoor Road",
+    "city": "Reno",
+    "state": "NV",
+    "postal_code": "89507",
+    "country": "US",
+}
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """Calls of the client: what is sent again and under which key, how answers are read, what newer banks may say."""
 
 import json
+from typing import Any
 from uuid import UUID
 
 import httpx
@@ -148,14 +149,21 @@ def test_lists_without_cursors_are_read_by_offset():
 
 
 def test_what_a_newer_bank_adds_is_no_error():
-    common = {"id": str(POCKET), "transaction_id": str(POCKET), "description": "", "amount": AMOUNT, "title": ""}
+    common: dict[str, Any] = {
+        "id": str(POCKET),
+        "transaction_id": str(POCKET),
+        "description": "",
+        "amount": AMOUNT,
+        "title": "",
+    }
     common |= {"time_booked": "2025-06-02T13:00:00Z", "time_settled": None, "status": "FORESEEN", "direction": "DEBIT"}
     common |= {"pocket_id": str(POCKET), "customer_id": str(POCKET), "remittance_information": None, "new": [1]}
     items = [{**common, "type": "FEE", "fee_type": "X"}, {**common, "type": "BARTER"}]
     bank = Bank(httpx.Response(200, json={"items": items, "next_page": None, "prev_page": None}))
-    fee, barter = bank.api().list_transactions()
+    listed: list[Any] = list(bank.api().list_transactions())
+    fee, barter = listed
     assert isinstance(fee, FeeActivity)
-    assert fee.status == "FORESEEN"
+    assert str(fee.status) == "FORESEEN"
     assert barter["type"] == "BARTER"
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
+from typing_extensions import override
 
 __all__ = ["UNSET", "OneOf", "Shape", "Unset", "decode", "union"]
 Unset = UnsetType
@@ -24,6 +25,7 @@ class OneOf:
 
 
 class _AnyMember(type):
+    @override
     def __instancecheck__(cls, instance: object) -> bool:
         """Tell that a member is of the union, and so is what is not known."""
         return True
@@ -34,7 +36,7 @@ class _Union(metaclass=_AnyMember):
     members: Mapping[str, type[Shape]]
 
 
-def union(told_by: str, members: Mapping[str, type[Shape]]) -> type[_Union]:
+def union(told_by: str, members: Mapping[str, type[Shape]]) -> _AnyMember:
     """Return the type of values that a field tells apart. One that is not known stays a dictionary."""
     return _AnyMember("Union", (_Union,), {"told_by": told_by, "members": members})
 
