@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 
 from billfold_client.local import local_client
-from billfold_client.partner import CardActivity, PartnerApi
+from billfold_client.partner import AddressFields, CardActivity, PartnerApi
 from billfold_client.sandbox import partner_auth, read_sandbox, run_with_sandbox
 
 SHIPPING: AddressFields = {
