@@ -18,6 +18,7 @@ from tests.architecture.movements_of_rails import (
     play_wires,
     play_withdrawals,
 )
+from tests.architecture.movements_of_reconciliation import play_reconciliation
 from tests.architecture.stage import LATER, Stage, noted_calls
 from tests.fixtures.market import know_through
 
@@ -349,6 +350,7 @@ PLAYS = (
     play_suspense,
     play_settlement,
     play_desk,
+    play_reconciliation,
     play_cards,
     play_crypto,
     play_card_holds,

@@ -1,10 +1,12 @@
 """Movements of the trading desk: orders, executions, and the day end of a bank with dealers."""
 
 from datetime import date
+from uuid import UUID
 
 from tests.architecture.stage import LATER
 
 from billfold.payments.clearing.rules import CloseBankDay, SettlementBlock
+from billfold.platform.dates import et_instant
 from billfold.platform.money import cents_for
 from billfold.trading.commands import (
     AmendExecution,
@@ -17,7 +19,9 @@ from billfold.trading.commands import (
     execution_id_of,
     order_id_of,
 )
-from billfold.trading.types import DealerDelivery, Decision, OrderCause, OrderStatus, Side
+from billfold.trading.settlement.commands import ConfirmSettlement, DecideDifference, ReportInstruction
+from billfold.trading.settlement.types import InstructionStatus, instruction_id_of, redemption_id_of
+from billfold.trading.types import Decision, OrderCause, OrderStatus, Side
 
 BILL = "912797PT8"
 MARK, PRICE = 99_720_000, 99_700_000
@@ -69,8 +73,17 @@ class Desk:
             settles_on=date(2025, 5, 30),
         )
 
-    def close(self, day, *blocks, deliveries=()):
-        self.do(CloseBankDay, day=day, blocks=blocks, from_inventory=True, deliveries=deliveries)
+    def report(self, status):
+        of = instruction_id_of(execution_id_of("citadel", "T-1"))
+        self.do(ReportInstruction, of, instruction_id=of, attempt=1, status=status)
+
+    def settle(self, units, *, off=0):
+        of = instruction_id_of(execution_id_of("citadel", "T-1"))
+        what = {"cusip": BILL, "units": units, "money": cents_for(units, PRICE) + off, "settled_on": date(2025, 5, 30)}
+        return self.do(ConfirmSettlement, of, instruction_id=of, attempt=1, **what)
+
+    def close(self, day, *blocks):
+        self.do(CloseBankDay, redemption_id_of(BILL), day=day, blocks=blocks, from_inventory=True)
 
 
 def play_desk(new_stage):
@@ -104,18 +117,37 @@ def _play_closes(new_stage):
         block = SettlementBlock(friday, BILL, 99_754_125, side=side, units=2506, customers_cents=cents)
         with stage.row(title):
             desk.close(thursday, block)
+    _play_settlement(new_stage, thursday, matured)
+
+
+def _play_settlement(new_stage, thursday, matured):
     stage = new_stage(dealers=("citadel",))
     desk = Desk(stage, 2506)
     for step in (desk.place, desk.send, desk.fill):
         step()
     desk.close(thursday)
-    due = DealerDelivery(friday, "citadel", BILL, units=2506, money=cents_for(2506, PRICE))
-    with stage.row("Settlement with a dealer"):
-        desk.close(friday, deliveries=(due,))
+    stage.bank.now = et_instant(matured, 18)
+    with stage.row("Instruction to the custodian changed"):
+        desk.report(InstructionStatus.SENT)
+    with stage.row("Trade settled with a dealer"):
+        desk.settle(1)
+    with stage.row("Confirmation that differs held"):
+        held = desk.settle(2504, off=1)["difference_id"]
+    with stage.row("Confirmation that differs accepted"):
+        desk.do(
+            *(DecideDifference, instruction_id_of(execution_id_of("citadel", "T-1")), UUID(held)),
+            difference_id=UUID(held),
+            accept=True,
+        )
+    desk.settle(1)
     day = stage.bank.books[desk.house].business_date
     while day < matured:
         desk.close(day)
         day = stage.bank.books[desk.house].business_date
-    with stage.row("Inventory redeemed at maturity"):
-        desk.close(day)
+    with stage.row("Maturities of a bank with dealers"):
+        desk.close(day, SettlementBlock(day, BILL, 100_000_000, side="MATURITY", units=1, customers_cents=100_00))
+    with stage.row("Redemption confirmed"):
+        paid = redemption_id_of(BILL)
+        what = {"cusip": BILL, "units": -2507, "money": -2507 * 100_00, "settled_on": matured}
+        desk.do(ConfirmSettlement, paid, instruction_id=paid, attempt=1, custody_units=2507, **what)
     assert day >= LATER

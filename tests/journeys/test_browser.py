@@ -278,8 +278,6 @@ async def test_guests_fill_in_an_application_and_review_it(sandbox_site):
 
 
 class HttpDesk:
-    """The desk of a partner at a running sandbox."""
-
     def __init__(self, http):
         self.http = http
 
@@ -309,6 +307,16 @@ async def test_an_operator_reviews_an_application(sandbox_site):
     await olga.press("Approve", "reviews after one")
     olga.links.add(f"/bank/ledger/{sandbox_site.box.customer_id}")
     await olga.walk()
+
+
+async def test_an_operator_finds_a_break(sandbox_site):
+    with partner_http(sandbox_site.box) as http:
+        for path, body in (("statements/", {"behavior": "UNKNOWN_LINE"}), ("clock/advance/", {"business_days": 1})):
+            await HttpDesk(http).ask("POST", f"/api/v1/sandbox/{path}", body)
+    olga = await sandbox_site.arrive(sandbox_site.box.operators[0])
+    await olga.sign_in()
+    await olga.read_until("$123.45", "/bank/reconciliation", "breaks")
+    await olga.follow(re.compile("Unknown line"), "break")
 
 
 async def test_a_sandbox_is_restored_from_its_fork_after_money_is_spent(sandbox_site):

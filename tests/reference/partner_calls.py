@@ -70,16 +70,17 @@ async def _play_reports(r, customer):
 
 
 async def _let_arrive(r, portal, other, inbox):
-    """Money and bills from outside."""
     wire = {"portal_id": portal, "amount_usdc": 25_000_000, "sender_name": "Acme"}
     await r.post("sandbox_wire", f"{BOX}/wire/", wire)
     await r.post("sandbox_dealer_behavior", f"{BOX}/dealers/harbor/behavior/", {"behavior": "PARTIAL_FILL"})
     await r.get("sandbox_dealers", f"{BOX}/dealers/")
     await r.post("sandbox_cover", f"{BOX}/dealers/cover/")
+    await r.get("sandbox_desk", f"{BOX}/desk/")
     await r.post("sandbox_fund", f"{BOX}/fund/", {"account_id": other, "amount_usdc": 1_500_000, "count": 1})
     bills = {"account_id": inbox, "direction": "IN", "cusip": "912797PT8", "quantity": 100}
     bills |= {"counterparty_name": "Harbor Custody", "acquired_on": "2025-05-29", "cost_usdc": 995_000}
     await r.post("sandbox_security_transfer", f"{BOX}/security-transfer/", bills)
+    await r.post("sandbox_custodian", f"{BOX}/custodian/", {"fails_days": 3, "settles_units_first": 400})
 
 
 async def _play_reads(r, customer, pocket):
@@ -364,6 +365,7 @@ async def _play_statements(r, customer, pocket):
     await r.desk.until("2025-07-01T10:05:00-04:00")
     await play_explanations(r, pocket, f"{V2}/customers/{customer}")
     await play_request_log(r)
+    await r.post("sandbox_statement", f"{BOX}/statements/", {"behavior": "UNKNOWN_LINE"})
 
 
 async def _play_events(r):

@@ -42,7 +42,7 @@ from billfold.treasury.rules.catch_up import catch_up
 from billfold.verify.runner import verify_bank
 from billfold.wiring.initialize import create_bank_customer, find_bank_identity, initialize_bank
 from billfold.wiring.open_bank import batch_recorders, identifier_loaders, load_rules, reference_readers
-from billfold.wiring.providers import custodian_of, ports_of, simulation_of
+from billfold.wiring.providers import ports_of, simulation_of
 from billfold.wiring.scheduled_jobs import job_runners
 
 load_rules()  # also in processes that pytest does not start
@@ -220,7 +220,7 @@ async def open_bank(dsn, **changes):
         settings=settings,
         pager=Pager(SEED),
         vault=VAULT,
-        job_runners=job_runners(simulation, custodian_of(settings, simulation)),
+        job_runners=job_runners(simulation),
         ports=ports_of(settings, pool, DataKeys(FileMasterKey(VAULT)), simulation),
     )
     if not is_founded:

@@ -14,7 +14,10 @@ from billfold.payments.clearing.rules import CloseBankDay, SettlementBlock
 from billfold.platform.calendars import Calendars
 from billfold.platform.ids import command_id
 from billfold.trading.rules.policy import DeskLimits, Position, decide
-from billfold.trading.types import LIVE, DealerDelivery, DealerSettlement, OrderStatus, ReferencedOrder, sign_of
+from billfold.trading.rules.settlements import expected_money
+from billfold.trading.settlement.commands import ConfirmSettlement, ReportInstruction
+from billfold.trading.settlement.types import CLOSED, InstructionStatus, SettlementInstruction, redemption_id_of
+from billfold.trading.types import LIVE, DealerSettlement, OrderStatus, ReferencedOrder, sign_of
 
 CALENDARS = Calendars()
 MARKET = Market.packaged(CALENDARS)
@@ -29,7 +32,7 @@ class MemoryDesk(MemoryBank):
 
     def __init__(self, terms=TERMS):
         super().__init__(MARKET, CALENDARS, terms, seed=b"seed of the desk", now=START)
-        self.effective = {}
+        self.effective, self.told, self.is_punctual, self.losses = {}, 0, True, 0
         self.house = bank_customer_id(self.seed)
 
     def orders(self, *statuses):
@@ -61,6 +64,10 @@ class MemoryDesk(MemoryBank):
             )
         assert ctx.now == self.now
 
+    def held(self):
+        """Return the bills that may be redeemed."""
+        return sorted({asset for _, asset in self.totals if asset != "USD"})
+
     def unmet(self):
         """Return the units that customers bought net and the bank has not met."""
         units: Counter[str] = Counter()
@@ -73,23 +80,44 @@ class MemoryDesk(MemoryBank):
         ctx = self._moment()
         return decide(self.positions(), limits, today=ctx.today, settles_on=ctx.settles_on, is_due=is_due)
 
-    def deliveries(self, day):
-        """Return what is due from dealers by a day, from the effective executions and what was settled."""
-        due: Counter[Any] = Counter()
-        for each in self.effective.values():
-            key = each.settles_on, each.dealer, each.cusip
-            due[key, "units"] += sign_of(each.side) * each.units
-            due[key, "money"] += sign_of(each.side) * each.money
-        for row in self.tables[DealerSettlement]:
-            key = row.settles_on, row.dealer, row.cusip
-            due[key, "units"] -= row.units
-            due[key, "money"] -= row.money
-        keys = sorted({key for (key, _), count in due.items() if count and key[0] <= day})
-        return tuple(
-            DealerDelivery(settles_on, dealer, cusip, due[key, "units"], due[key, "money"])
-            for key in keys
-            for settles_on, dealer, cusip in (key,)
+    def all_instructions(self):
+        """Return every instruction to the custodian, redemptions included."""
+        return [each for each in self.seen.of(self.house).values() if isinstance(each, SettlementInstruction)]
+
+    def instructions(self):
+        """Return those that are open."""
+        found = [each for each in self.all_instructions() if each.open_units and each.status not in CLOSED]
+        return sorted(found, key=lambda each: (each.settles_on, each.instruction_id))
+
+    def confirm(self, row, units, *, on, off=0):
+        """Send an instruction and confirm units of it, at their money or off it; return the outcome."""
+        if row.status == InstructionStatus.NEW:
+            self._tell(ReportInstruction, row, status=InstructionStatus.SENT)
+        what = {"cusip": row.cusip, "units": units, "money": expected_money(row, units) + off, "settled_on": on}
+        return self._tell(ConfirmSettlement, row, **what, custody_units=abs(row.open_units)).outcome
+
+    def _tell(self, command, row, **what):
+        self.told += 1
+        return self.submit(
+            command(
+                caller="custodian",
+                key=command_id("told", str(self.told)),
+                customers=(self.house,),
+                references=(row.instruction_id,),
+                instruction_id=row.instruction_id,
+                attempt=row.attempt,
+                **what,
+            )
         )
+
+    def unsettled_with_dealers(self):
+        """Return the cents owed to dealers and the units to come, from executions and settlements alone."""
+        owed: Counter[Any] = Counter()
+        moved = [(sign_of(each.side), each) for each in self.effective.values()]
+        for sign, row in [*moved, *((-1, row) for row in self.tables[DealerSettlement])]:
+            owed[f"dealer:{row.dealer}", "USD"] += sign * row.money
+            owed[f"dealer:{row.dealer}", row.cusip] -= sign * row.units
+        return {key: count for key, count in owed.items() if count}
 
     @override
     def _close_bank_days(self):
@@ -105,9 +133,12 @@ class MemoryDesk(MemoryBank):
                     blocks=self._blocks(day),
                     clearings=self.under_way.until(day, self.calendars.closes_at(day)),
                     from_inventory=bool(self.terms.dealers),
-                    deliveries=self.deliveries(day),
+                    references=tuple(redemption_id_of(each) for each in self.held()),
                 )
             )
+            for row in self.instructions()[:: 2 - self.is_punctual]:
+                if row.settles_on <= day:
+                    self.confirm(row, row.open_units, on=day)
 
     @override
     def _blocks(self, day):

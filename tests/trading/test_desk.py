@@ -26,12 +26,12 @@ from billfold.trading.store import list_results
 from billfold.trading.types import OrderStatus
 from billfold.verify.runner import verify_bank
 
-MONDAY, TUESDAY, WEDNESDAY = date(2025, 6, 2), date(2025, 6, 3), date(2025, 6, 4)
+MONDAY, TUESDAY, WEDNESDAY, THURSDAY = (date(2025, 6, day) for day in range(2, 6))
 _HELD = """
 SELECT kind, asset, sum(credits - debits)::bigint AS balance FROM account
  WHERE kind LIKE 'dealer:%' OR kind IN ('inventory', 'trading_gains', 'reserve', 'custodian') GROUP BY 1, 2
 """
-_EVENTS = "SELECT kind FROM event WHERE customer_id = $1 ORDER BY event_no"
+_EVENTS = "SELECT kind FROM event WHERE customer_id = $1 AND kind NOT LIKE 'settlement.%' ORDER BY event_no"
 _AUDIT = "SELECT action FROM audit_entry WHERE customer_id = $1 AND outcome = 'SUCCESS' ORDER BY entry_no"
 
 
@@ -85,7 +85,7 @@ async def test_a_close_posts_the_result_and_names_what_is_not_covered(bank, desk
 
 async def test_a_rest_is_covered_the_next_day_and_settles_at_the_executed_money(bank, desk, short_of_100_bills):
     order, first = short_of_100_bills
-    await ClockStepper(bank).set_to(et_instant(TUESDAY, 10))
+    await ClockStepper(bank).set_to(et_instant(TUESDAY, 9))
     [again] = await desk.send_orders()
     assert (again.units, again.side, again.settles_on) == (100, "BUY", WEDNESDAY)
     assert (await desk.order(order.order_id)).status == "EXPIRED"
@@ -148,7 +148,7 @@ async def test_a_correction_replaces_units_and_money_and_a_bust_after_settlement
     assert ("dealer:jpm", "USD") not in await held(bank)
     bust: dict[str, Any] = {"reference": "B-2", "values": None, "reason": "after settlement", "by": OLGA}
     await desk.confirm(await propose_amendment(bank, execution_id_of("jpm", "C-1"), **bust))
-    await ClockStepper(bank).set_to(et_instant(WEDNESDAY, 17))
+    await ClockStepper(bank).set_to(et_instant(THURSDAY, 17))
     balances = await held(bank)
     assert balances["inventory", order.cusip] == fills[0].units - order.units
     assert balances["custodian", order.cusip] == -fills[0].units, "the bills went back"

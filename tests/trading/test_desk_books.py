@@ -1,7 +1,7 @@
 """The desk's books under any sequence of trades, orders, fills, corrections, busts and days: all is explained."""
 
 from collections import Counter
-from datetime import date, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -26,6 +26,8 @@ from billfold.trading.commands import (
     RecordExecutions,
     execution_id_of,
 )
+from billfold.trading.settlement.commands import DecideDifference, ReportInstruction
+from billfold.trading.settlement.types import InstructionStatus
 from billfold.trading.types import ALLOWED, Execution, InventoryPosition, OrderStatus, sign_of
 
 CUSTOMER = derive(b"desk", command_id("desk", "customer"), 0)
@@ -148,6 +150,37 @@ class DeskBooks(RuleBasedStateMachine, Commands):
     def row(self, execution_id):
         return next(each for each in self.bank.tables[Execution] if each.execution_id == execution_id)
 
+    @precondition(lambda self: self.bank.instructions())
+    @rule(which=nth, status=st.sampled_from(InstructionStatus))
+    def the_custodian_reports(self, which, status):
+        row = self.bank.instructions()[which % len(self.bank.instructions())]
+        fields = {"instruction_id": row.instruction_id, "attempt": row.attempt, "status": status}
+        if status == InstructionStatus.SETTLED:
+            return
+        try:
+            self.desk(ReportInstruction, row.instruction_id, **fields)
+        except Refused as refusal:
+            assert refusal.code == "settlement-state"
+
+    @precondition(lambda self: self.bank.instructions())
+    @rule(which=nth, part=st.integers(1, 3), off=st.sampled_from((0, 0, 1)), accept=st.booleans())
+    def the_custodian_confirms_a_part(self, which, part, off, accept):
+        row = self.bank.instructions()[which % len(self.bank.instructions())]
+        units = row.open_units // part or row.open_units
+        before, today = self.bank.totals.copy(), et_date(self.bank.now)
+        outcome = self.bank.confirm(row, units, on=max(today, row.settles_on), off=off)
+        assert bool(outcome["held"]) == bool(off or row.settles_on > today)
+        if outcome["held"]:
+            assert self.bank.totals == before
+            difference_id = UUID(outcome["difference_id"])
+            fields = {"difference_id": difference_id, "accept": accept}
+            self.desk(DecideDifference, row.instruction_id, difference_id, **fields)
+            self.bank.losses += off if accept else 0
+
+    @rule(is_punctual=st.booleans())
+    def the_custodian_is_late(self, is_punctual):
+        self.bank.is_punctual = is_punctual
+
     @rule(days=st.sampled_from((0, 1, 1, 1, 3, 30)), hour=st.integers(9, 16))
     def time_passes(self, days, hour):
         before = self.bank.books[self.bank.house].business_date
@@ -170,7 +203,7 @@ class DeskBooks(RuleBasedStateMachine, Commands):
         value = 0 if is_flat else sum(cents_for(row.units, row.mark_micros) for row in held)
         assert totals["inventory", "USD"] == -value
         result = totals["trading_gains", "USD"] + totals["rounding", "USD"]
-        assert result == customers - dealers + redeemed + value
+        assert result == customers - dealers + redeemed + value - self.bank.losses
 
     def unmet_cents(self):
         for (block, what), count in self.bank.unsettled.items():
@@ -198,18 +231,28 @@ class DeskBooks(RuleBasedStateMachine, Commands):
             assert totals["inventory", cusip] - self.bank.unmet()[cusip] == bought[cusip], cusip
             at_dealers = sum(totals[f"dealer:{each}", cusip] for each in DEALERS)
             there = totals["street", cusip] + totals["treasury", cusip] + totals["inventory", cusip] + at_dealers
+            there += totals["redemptions", cusip]
             assert -totals["custodian", cusip] == totals["lot", cusip] + there
 
     @invariant()
     def accounts_of_dealers_are_what_is_not_settled(self):
-        owed: Counter[tuple[str, str]] = Counter()
         totals = self.totals()
-        due = self.bank.deliveries(date.max) if totals else ()
-        for each in due:
-            owed[f"dealer:{each.dealer}", "USD"] += each.money
-            owed[f"dealer:{each.dealer}", each.cusip] -= each.units
         held = {key: total for key, total in totals.items() if key[0].startswith("dealer:") and total}
-        assert held == {key: count for key, count in owed.items() if count}
+        assert held == (self.bank.unsettled_with_dealers() if totals else {})
+
+    @invariant()
+    def open_instructions_are_what_is_in_transit(self):
+        expected: Counter[tuple[str, str]] = Counter()
+        for row in self.bank.all_instructions() if hasattr(self, "bank") else ():
+            if not row.withdrawn:
+                expected[row.counterparty, "USD"] += row.open_money
+                expected[row.counterparty, row.cusip] -= row.open_units
+        in_transit = {
+            key: total
+            for key, total in self.totals().items()
+            if total and (key[0].startswith("dealer:") or key[0] == "redemptions")
+        }
+        assert in_transit == {key: count for key, count in expected.items() if count}
 
     @invariant()
     def orders_are_filled_by_their_executions(self):

@@ -31,7 +31,16 @@ from billfold.wiring.cli_context import Wiring
 
 ADAPTER = """
 class Custodian:
-    async def deliver(self, transfer):
+    async def transmit(self, name, content):
+        return None
+
+    async def list_inbound(self):
+        return []
+
+    async def read(self, name):
+        return None
+
+    async def archive(self, name, *, report, refused=False):
         return None
 """
 START_SECONDS = 90

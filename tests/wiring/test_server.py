@@ -32,7 +32,8 @@ partner_operations()
 file_receivers()
 simulation = simulation_of(settings, b"")
 assert linking_provider_of(settings, simulation) is None
-assert "custody.deliver" not in job_runners(simulation, custodian_of(settings, simulation))
+assert custodian_of(settings) is None
+job_runners(simulation)
 loaded = [name for name in sys.modules if name.startswith("billfold.sandbox")]
 forbid_simulations()
 try:

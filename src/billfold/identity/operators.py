@@ -34,6 +34,8 @@ class Power(Enum):
     """Propose to move money, such as out of suspense, and reprocess files of the rails."""
     TRADE = auto()
     """Work the trading desk: place, cancel and report orders, keep quotes, pause and resume."""
+    RECONCILE = auto()
+    """Import statements, own and note breaks, and propose to close them."""
 
 
 _ALL = frozenset(Power)

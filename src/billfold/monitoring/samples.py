@@ -15,7 +15,10 @@ from billfold.platform.database.connection import Connection
 from billfold.platform.dates import ET, et_instant
 from billfold.platform.telemetry import metrics
 from billfold.platform.telemetry.tracing import start_tracing, tracing
-from billfold.trading.fix.store import OPEN_IN_SQL
+from billfold.reconciliation.types import Cause
+from billfold.trading.fix.store import OPEN_IN_SQL as OPEN_MESSAGES
+from billfold.trading.settlement.store import OPEN_IN_SQL as OPEN_INSTRUCTIONS
+from billfold.trading.settlement.store import UNSETTLED_BY_DEALER
 from billfold.trading.store import LIVE_IN_SQL
 from billfold.trading.types import OrderStatus
 
@@ -86,6 +89,7 @@ def _seconds_since(instant: str, now: str) -> str:
 
 
 _ORDER_STATUSES = ", ".join(f"'{each}'" for each in OrderStatus)
+_CAUSES = ", ".join(f"'{each}'" for each in Cause)
 GAUGES = (
     DatabaseGauge(
         "billfold_due_work_lag_seconds",
@@ -161,7 +165,7 @@ GAUGES = (
         "Messages of dealers that a person has to see, by status: HELD or REFUSED.",
         ("status",),
         f"""SELECT s.status, count(m.message_id)::float8 FROM unnest(ARRAY['HELD', 'REFUSED']) s(status)
-              LEFT JOIN (SELECT message_id, status FROM dealer_message WHERE {OPEN_IN_SQL}) m ON m.status = s.status
+              LEFT JOIN (SELECT message_id, status FROM dealer_message WHERE {OPEN_MESSAGES}) m ON m.status = s.status
              GROUP BY s.status""",
     ),
     DatabaseGauge(
@@ -169,6 +173,25 @@ GAUGES = (
         "1 while the session with a dealer over FIX is logged on, by dealer.",
         ("dealer",),
         "SELECT dealer, is_on::int::float8 FROM dealer_session",
+    ),
+    DatabaseGauge(
+        "billfold_settlement_instructions",
+        "Instructions to the custodian that are not settled, by status.",
+        ("status",),
+        f"SELECT status, count(*)::float8 FROM settlement_instruction WHERE {OPEN_INSTRUCTIONS} GROUP BY status",
+    ),
+    DatabaseGauge(
+        "billfold_settlement_fail_age_days",
+        "Days since the oldest instruction that is not settled was due.",
+        (),
+        f"""SELECT greatest(0, ($1::timestamptz AT TIME ZONE 'America/New_York')::date - min(settles_on))::float8
+              FROM settlement_instruction WHERE {OPEN_INSTRUCTIONS} AND units <> settled_units HAVING count(*) > 0""",
+    ),
+    DatabaseGauge(
+        "billfold_settlement_differences",
+        "Confirmations of the custodian that wait for two people.",
+        (),
+        "SELECT count(*)::float8 FROM settlement_difference WHERE status = 'HELD'",
     ),
     DatabaseGauge(
         "billfold_desk_paused",
@@ -187,11 +210,7 @@ GAUGES = (
         "billfold_dealer_unsettled_cents",
         "Unsettled money with each dealer, payments and receipts added up.",
         ("dealer",),
-        """SELECT dealer, sum(abs(money))::float8 FROM (
-             SELECT dealer, settles_on, sum(money) AS money FROM (
-               SELECT dealer, settles_on, money FROM execution_movement
-               UNION ALL SELECT dealer, settles_on, -money FROM dealer_settlement) m GROUP BY dealer, settles_on) d
-            GROUP BY dealer""",
+        UNSETTLED_BY_DEALER,
     ),
     DatabaseGauge(
         "billfold_market_rates_days",
@@ -213,6 +232,19 @@ GAUGES = (
         f"""SELECT source, 'fetched', {_seconds_since("fetched_at", "$2::timestamptz")} FROM market_fetch
              UNION ALL SELECT source, 'refused', {_seconds_since("refused_at", "$2::timestamptz")}
               FROM market_fetch WHERE refused_at IS NOT NULL""",
+    ),
+    DatabaseGauge(
+        "billfold_breaks_open",
+        "Open breaks between the ledger and the statements of others, by cause.",
+        ("cause",),
+        f"""SELECT c.cause, count(b.break_id)::float8 FROM unnest(ARRAY[{_CAUSES}]) c(cause)
+              LEFT JOIN reconciliation_break b ON b.status = 'OPEN' AND b.cause = c.cause GROUP BY c.cause""",
+    ),
+    DatabaseGauge(
+        "billfold_breaks_age_seconds",
+        "Age of the oldest open break.",
+        (),
+        f"SELECT {_seconds_since('min(seen_at)', '$1::timestamptz')} FROM reconciliation_break WHERE status = 'OPEN'",
     ),
     DatabaseGauge(
         "billfold_work_put_aside",

@@ -8,13 +8,11 @@ from types import MappingProxyType
 from typing import Final
 
 import msgspec
-import structlog
 
 from billfold.accounts.counterparties.ports import LinkedAccount, LinkedInstitution, LinkError, LinkStatus, LinkToken
 from billfold.ledger.bank import JobRunners
 from billfold.onboarding.applications.forms import IndividualForm
 from billfold.onboarding.applications.ports import CheckedApplication, CheckResult, CheckStatus
-from billfold.payments.custody.rules import SecurityTransfer
 from billfold.sandbox.card_processor.launch import (
     CARD_PROCESSOR,
     CLEARING_JOB,
@@ -24,25 +22,11 @@ from billfold.sandbox.card_processor.launch import (
     send_cycle,
 )
 from billfold.sandbox.chain.crypto_signer import SIGNER_FOLDER, SimulatedSigner
+from billfold.sandbox.custodian import CUSTODIAN_DAY, SimulatedCustodian
+from billfold.sandbox.custodian import FOLDER as CUSTODIAN
 from billfold.sandbox.rails.ach_network import SIMULATED_ANSWER, SimulatedAchNetwork
 from billfold.sandbox.rails.fedwire import WIRE_ANSWER, SimulatedFedwire
-
-log = structlog.get_logger(__name__)
-
-_REFUSE_MARK = "REFUSE"
-"""A counterparty with this word in its name refuses bills."""
-
-
-class SimulatedCustodian:
-    """Answers by the name of the recipient of the bills, so that the same order always has the same answer."""
-
-    async def deliver(self, transfer: SecurityTransfer) -> str | None:
-        """Deliver, or return that the other side does not know the account."""
-        if _REFUSE_MARK in transfer.counterparty_name.upper():
-            return "ACCOUNT_UNAVAILABLE"
-        log.info("bills_delivered", cusip=transfer.cusip, units=transfer.units)
-        return None
-
+from billfold.sandbox.rails.statements import STATEMENTS, SimulatedStatements
 
 NEEDED_OF_BUSINESS: Final = "BUSINESS_DESCRIPTION"
 NEEDED_OF_INDIVIDUAL: Final = "ADDRESS_VERIFICATION"
@@ -193,7 +177,8 @@ class Simulation:
     def __init__(self, seed: bytes, state_dir: Path, identity_delay: timedelta = timedelta()) -> None:
         self.wires = SimulatedFedwire()
         self.ach = SimulatedAchNetwork()
-        self.custodian = SimulatedCustodian()
+        self.custodian = SimulatedCustodian(state_dir / CUSTODIAN)
+        self.statements = SimulatedStatements()
         self.linking = SimulatedLinking(seed)
         self.identity = SimulatedIdentityCheck(identity_delay)
         self.screening = SimulatedScreening()
@@ -207,4 +192,6 @@ class Simulation:
             SIMULATED_ANSWER: self.ach.answer,
             CLEARING_JOB: claim_swipe,
             CYCLE_JOB: send_cycle,
+            CUSTODIAN_DAY: self.custodian.run_day,
+            STATEMENTS: self.statements.send,
         }

@@ -39,7 +39,7 @@ class BlotterLine(NamedTuple):
     problem: str = ""
 
 
-def read_blotter(text: str, calendars: Calendars, live: Sequence[DealerOrder]) -> list[BlotterLine]:
+def read_blotter(text: str, calendars: Calendars, orders: "OpenOrders") -> list[BlotterLine]:
     """Return the lines of a blotter. Raises InvalidInput for a header without the columns, or too many lines.
 
     Each line is read by itself, so that an open quotation mark ends with its line.
@@ -50,7 +50,7 @@ def read_blotter(text: str, calendars: Calendars, live: Sequence[DealerOrder]) -
         raise InvalidInput.at("blotter", msg=f"must begin with a line of the columns; {', '.join(missing)} is missing")
     if len(lines) > LINES_MAX:
         raise InvalidInput.at("blotter", msg=f"must have at most {LINES_MAX} lines")
-    return list(_lines(names, lines, calendars, OpenOrders(live)))
+    return list(_lines(names, lines, calendars, orders))
 
 
 def _lines(

@@ -14,7 +14,7 @@ SELECT j.customer_id, j.entry_no, substr(CASE WHEN d.kind LIKE 'dealer:%' THEN d
   FROM journal_entry j JOIN posting p USING (customer_id, entry_no)
   JOIN account d ON d.customer_id = p.customer_id AND d.account_no = p.debit
   JOIN account c ON c.customer_id = p.customer_id AND c.account_no = p.credit
- WHERE j.kind = '{kind}'
+ WHERE j.kind = '{kind}' AND (d.kind LIKE 'dealer:%' OR c.kind LIKE 'dealer:%')
 """
 
 
@@ -40,14 +40,21 @@ SELECT closed_on, cusip, CASE side WHEN 'BUY' THEN units ELSE -units END AS unit
        CASE side WHEN 'BUY' THEN block_cents ELSE -block_cents END AS cents
   FROM settlement WHERE from_inventory
 """
-# The inventory of each close and bill, from what was executed, met and redeemed by then.
+# Units of breaks with the custodian that two people posted to the inventory.
+_FOUND = """
+SELECT b.subject AS cusip, coalesce(b.stated, 0) - coalesce(b.booked, 0) AS units, j.business_date
+  FROM reconciliation_break b JOIN journal_entry j USING (customer_id, entry_no) WHERE b.resolution = 'INVENTORY'
+"""
+# The inventory of each close and bill, from what was executed, met, redeemed and found by then.
 _POSITIONS = f"""
 SELECT p.customer_id, p.closed_on, p.cusip, p.units,
        (SELECT coalesce(sum(m.units), 0) FROM execution_movement m
          WHERE m.customer_id = p.customer_id AND m.cusip = p.cusip AND m.business_date <= p.closed_on)
        - (SELECT coalesce(sum(b.units), 0) FROM ({_BLOCKS}) b WHERE b.cusip = p.cusip AND b.closed_on <= p.closed_on)
        - (SELECT coalesce(sum(h.redeemed), 0) FROM inventory_position h
-           WHERE h.customer_id = p.customer_id AND h.cusip = p.cusip AND h.closed_on <= p.closed_on) AS expected
+           WHERE h.customer_id = p.customer_id AND h.cusip = p.cusip AND h.closed_on <= p.closed_on)
+       + (SELECT coalesce(sum(f.units), 0) FROM ({_FOUND}) f
+           WHERE f.cusip = p.cusip AND f.business_date <= p.closed_on) AS expected
   FROM inventory_position p
 """
 _HELD = """
@@ -59,19 +66,9 @@ SELECT asset, coalesce(h.balance, 0) AS balance, coalesce(e.units, 0) AS expecte
   FULL JOIN (SELECT cusip AS asset, sum(units) AS units FROM (
                SELECT cusip, units FROM execution_movement
                UNION ALL SELECT cusip, -units FROM ({_BLOCKS}) b
-               UNION ALL SELECT cusip, -redeemed FROM inventory_position) m GROUP BY cusip) e USING (asset)
+               UNION ALL SELECT cusip, -redeemed FROM inventory_position
+               UNION ALL SELECT cusip, units FROM ({_FOUND}) f) m GROUP BY cusip) e USING (asset)
  WHERE coalesce(h.balance, 0) <> coalesce(e.units, 0)
-"""
-_DEALERS = f"""
-SELECT kind, asset, coalesce(h.balance, 0) AS balance, coalesce(e.owed, 0) AS expected
-  FROM ({_HELD.format(kinds="kind LIKE 'dealer:%'")}) h
-  FULL JOIN (SELECT 'dealer:' || dealer AS kind, asset, sum(owed) AS owed FROM (
-               SELECT dealer, cusip AS asset, -units AS owed FROM execution_movement
-               UNION ALL SELECT dealer, 'USD', money FROM execution_movement
-               UNION ALL SELECT dealer, cusip, units FROM dealer_settlement
-               UNION ALL SELECT dealer, 'USD', -money FROM dealer_settlement) m GROUP BY dealer, asset) e
-       USING (kind, asset)
- WHERE coalesce(h.balance, 0) <> coalesce(e.owed, 0)
 """
 _LAST_CLOSE = "(SELECT coalesce(max(business_date), 'epoch') FROM closing_price)"
 _VALUE = f"SELECT coalesce(sum({VALUE_IN_CENTS}), 0) FROM inventory_position WHERE closed_on = {_LAST_CLOSE}"
@@ -89,7 +86,11 @@ SELECT 'trading_gains' AS kind, 'USD' AS asset, balance, expected FROM (
   SELECT (SELECT coalesce(sum(balance), 0) FROM ({_HELD.format(kinds="kind = 'trading_gains'")}) h) AS balance,
          (SELECT coalesce(sum(cents), 0) FROM ({_BLOCKS}) b)
          - (SELECT coalesce(sum(money), 0) FROM execution_movement WHERE business_date <= {_LAST_CLOSE})
-         + (SELECT coalesce(sum(10000 * redeemed), 0) FROM inventory_position) + ({_VALUE}) AS expected) e
+         + (SELECT coalesce(sum(10000 * redeemed), 0) FROM inventory_position) + ({_VALUE})
+         - (SELECT coalesce(sum(difference), 0) FROM dealer_settlement)
+         - (SELECT coalesce(sum(d.money - 10000 * d.units), 0) FROM settlement_difference d
+              JOIN settlement_instruction i USING (customer_id, instruction_id)
+             WHERE d.status = 'ACCEPTED' AND i.counterparty = 'redemptions') AS expected) e
  WHERE balance <> expected
 """
 _OF_THE_ORDER = """
@@ -130,7 +131,6 @@ _QUERIES = {
     },
     ("account", Certainty.SUSPECT): {
         "the inventory is {balance} units, executions and trades say {expected}": _INVENTORY,
-        "balance is {balance}, executions that are not settled explain {expected}": _DEALERS,
         "balance is {balance}, bills at the mark explain {expected}": _AT_THE_MARK,
         "balance is {balance}, executions and trades explain {expected}": _RESULT,
     },

@@ -135,7 +135,12 @@ def _wrong_totals(
         yield {}, f"all accounts together hold {total}"
     custodied = totals["lot", asset] + unsettled["street", asset] + unsettled["treasury", asset]
     custodied += totals["inventory", asset]
-    to_receive = -sum(held for (kind, other), held in totals.items() if other == asset and kind.startswith("dealer:"))
+    # What dealers have still to deliver, less what matured and the custodian has still to redeem.
+    to_receive = -sum(
+        held
+        for (kind, other), held in totals.items()
+        if other == asset and (kind.startswith("dealer:") or kind == "redemptions")
+    )
     has = -totals["custodian", asset]
     if asset != USD and has + to_receive != custodied:
         due = f"the custodian has {has}, dealers deliver {to_receive}"

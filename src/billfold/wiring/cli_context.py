@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -33,7 +34,7 @@ from billfold.platform.database import embedded as database_embedded
 from billfold.platform.database.connection import connect, ensure_login
 from billfold.platform.database.embedded_programs import EmbeddedPostgresError
 from billfold.platform.database.pool import APP_ROLE
-from billfold.platform.settings.settings import Settings, declared_settings
+from billfold.platform.settings.settings import Settings, read_settings
 from billfold.platform.settings.validation import FILE_SUFFIX, variable_name
 from billfold.platform.telemetry.logs import log_as_configured
 from billfold.wiring import providers
@@ -64,6 +65,8 @@ _LOGIN_ID = Path("/proc/self/loginuid")
 _NO_LOGIN = 2**32 - 1
 _DISK_FULL = "No space left on device"
 _REFUSED = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
+
+_SANDBOX_ACCOUNTS: Final = MappingProxyType({"reserve_account": "RESERVE-1", "custodian_account": "SAFEKEEPING-1"})
 
 
 class EmbeddedDatabase:
@@ -142,11 +145,6 @@ def _settings_of(state_dir: Path) -> dict[str, Any]:
     return {**{name: port for name, port in ports.items() if port}, **shared}
 
 
-def read_settings(raw: Mapping[str, str]) -> dict[str, Any]:
-    """Return the values of settings as a person writes them. Raises ValueError."""
-    return {name: declared_settings()[name].kind.read_line(text) for name, text in raw.items()}
-
-
 class Wiring:
     """Everything a command needs, made of the real parts."""
 
@@ -183,6 +181,9 @@ class Wiring:
         operator = settings.operator or self._account()
         if settings.is_production:  # a name can be anything, an account is authenticated
             operator = Operator.of_account(operator, _login_account())
+        else:  # statements come from the simulated banks
+            for name, account in _SANDBOX_ACCOUNTS.items():
+                changes.setdefault(name, getattr(settings, name) or account)
         return replace(settings, **{"operator": operator, **changes})
 
     def _account(self) -> str:
@@ -305,6 +306,8 @@ class Wiring:
         url = variable_name("database_url")
         is_named = self._environ.get(url) or self._environ.get(url + FILE_SUFFIX)
         own = {} if is_named else {"database_url": dsn}  # a secret in a file stays there
+        stated = {} if settings.is_production else {name: getattr(settings, name) for name in _SANDBOX_ACCOUNTS}
+        own |= {name: account for name, account in stated.items() if account}
         changes = {**changes, "state_dir": settings.state_dir, **own}
         overrides = {variable_name(name): str(value) for name, value in changes.items()}
         dropped = {*overrides, variable_name("database_owner_url")}
@@ -332,6 +335,7 @@ class Wiring:
             "mail",
             "card_processor",
             "crypto_signer",
+            "custodian",
             "dealers",
             LOCAL_CHAINS.parent.name,
         ):

@@ -60,8 +60,10 @@ from billfold.platform.database.replica import Replica, open_replica
 from billfold.platform.errors import InvariantError
 from billfold.platform.settings.kinds import NO_ADAPTER
 from billfold.platform.settings.settings import Settings
+from billfold.reconciliation import store as reconciliation_store
 from billfold.screening import hits
 from billfold.trading import store as trading_store
+from billfold.trading.settlement import store as settlement_store
 from billfold.treasury.market_log import run_market_refresher
 from billfold.treasury.rules.catch_up import catch_up
 from billfold.wiring import initialize, providers
@@ -94,8 +96,12 @@ def reference_readers() -> ReferenceReaders:
         Reference.OPEN_ACH_ENTRIES: ach_store.load_open_entries,
         Reference.OPEN_WIRES: load_open_wires,
         Reference.OPEN_WITHDRAWALS: load_open_withdrawals,
+        Reference.RECONCILED_DAY: reconciliation_store.load_days,
+        Reference.RECONCILIATION_BREAK: reconciliation_store.load_breaks,
         Reference.SANCTIONS_HIT: hits.find_standing_of_customers,
         Reference.SECURITY_TRANSFER: worker.load_references,
+        Reference.SETTLEMENT_DIFFERENCE: settlement_store.load_differences,
+        Reference.SETTLEMENT_INSTRUCTION: settlement_store.load_instructions,
         Reference.SUSPENSE_ITEM: suspense_store.load_references,
         Reference.TRADING_DESK: trading_store.load_desks,
         Reference.TRANSACTION: find_bank_bookings,
@@ -136,6 +142,7 @@ async def open_bank(
     Raises CliError if there is no bank, or if its schema belongs to another release.
     """
     async with providers.bank_lease_of(settings), await _pool(dsn, pool_max, by_pooler=by_pooler) as pool:
+        settings = providers.current_settings_of(settings)
         async with pool.acquire() as conn:
             seed, vault, master = await _check_and_read_keys(conn, settings)
             market = await _market(conn, settings)
@@ -150,7 +157,7 @@ async def open_bank(
             settings=settings,
             pager=Pager(hashlib.blake2b(seed, person=b"billfold.pager").digest()),
             vault=vault,
-            job_runners=job_runners(simulation, providers.custodian_of(settings, simulation)),
+            job_runners=job_runners(simulation),
             ports=providers.ports_of(settings, pool, DataKeys(master), simulation),
         )
         await engine.start()

@@ -20,6 +20,7 @@ from billfold.events.email.outbox import EmailSender
 from billfold.events.notifications.payment_notifications import NotificationWorker, failing_notifier
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.ledger.bank import Bank, JobRunners
+from billfold.ledger.types import ScheduledJob
 from billfold.onboarding.applicant_team import run_team_job
 from billfold.onboarding.applications import decisions
 from billfold.onboarding.applications.approval import run_approve_job
@@ -41,9 +42,9 @@ from billfold.payments.clearing.worker import MovedSettlements
 from billfold.payments.crypto.chains import Chains
 from billfold.payments.crypto.deposits.watcher import ChainWatchers, record_returned
 from billfold.payments.crypto.withdrawals.worker import withdrawal_senders
-from billfold.payments.custody import worker as custody_worker
+from billfold.payments.custody.inbound import CustodianFiles
+from billfold.payments.custody.outbound import InstructionSender
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
-from billfold.payments.custody.worker import Custodian
 from billfold.payments.fedwire.booking import queue_held_return
 from billfold.payments.fedwire.inbound_files import FedwireFileProcessor
 from billfold.payments.fedwire.outbound import FedwireSender
@@ -51,6 +52,7 @@ from billfold.payments.files.rules import close_job
 from billfold.payments.on_us.worker import execute_all_pending
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
 from billfold.payments.wires.rules.recording import WIRE_SEND
+from billfold.reconciliation.worker import Mornings, StatementFiles
 from billfold.reports.proofs.roots.worker import DailyRootMaker
 from billfold.reports.requests.types import FINISHED_JOB
 from billfold.reports.requests.worker import PARALLEL, make_reports, run_finished_job
@@ -60,6 +62,7 @@ from billfold.screening.screening import run_screening_job
 from billfold.screening.types import DECIDED_JOB
 from billfold.team import approved_changes
 from billfold.trading.fix.worker import DealerSessions
+from billfold.trading.rules.settlements import CANCEL_JOB, SEND_JOB
 from billfold.trading.worker import DeskRounds
 from billfold.treasury.price_fetch import PriceFetch
 from billfold.treasury.price_sources import price_sources_of
@@ -74,7 +77,7 @@ if TYPE_CHECKING:
 _EXPIRIES = types.EXPIRE_AUTHORIZATION_REQUEST, types.EXPIRE_TRANSFER_REQUEST
 
 
-def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> JobRunners:
+def job_runners(simulation: Simulation | None) -> JobRunners:
     """Return the function of every kind of job, the same in every process."""
     wires = simulation.wires.sender if simulation else FedwireSender()
     return MappingProxyType(
@@ -100,7 +103,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             EXPIRE_JOB: decisions.run_expire_job,
             TEAM_JOB: run_team_job,
             APPLICATION_DOCUMENT_JOB: decisions.run_document_job,
-            BANK_DAY_CLOSED_JOB: DailyRootMaker().run,
+            BANK_DAY_CLOSED_JOB: partial(_after_close, simulation, DailyRootMaker()),
             CASH_BACK_JOB: give_month,
             DECIDED_JOB: run_decided_job,
             SCREENING_DUE: run_screening_job,
@@ -110,20 +113,38 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             LATE_JOB: card_worker.reverse_late,
             POCKET_CLOSED_JOB: card_worker.close_cards,
             FINISHED_JOB: run_finished_job,
-            **({DELIVERY: partial(custody_worker.deliver, custodian)} if custodian else {}),
+            **_custody_jobs(simulation),
             **(simulation.job_runners() if simulation else {}),
         }
     )
 
 
+async def _after_close(simulation: Simulation | None, maker: DailyRootMaker, bank: Bank, at: ScheduledJob) -> None:
+    if simulation:
+        await simulation.statements.schedule(bank, at)
+    await maker.run(bank, at)
+
+
+def _custody_jobs(simulation: Simulation | None) -> JobRunners:
+    custody = InstructionSender(simulation.custodian.receive_file if simulation else None)
+    return {DELIVERY: custody.deliver, SEND_JOB: custody.send, CANCEL_JOB: custody.cancel}
+
+
 def _file_jobs() -> JobRunners:
-    processors = (FedwireFileProcessor(), AchFileProcessor(), CardSettlementFiles())
+    processors = (
+        FedwireFileProcessor(),
+        AchFileProcessor(),
+        CardSettlementFiles(),
+        CustodianFiles(),
+        StatementFiles(),
+    )
     return {ACH_FILES_JOB: AchFileProcessor().run, **{close_job(each.rail): each.close for each in processors}}
 
 
 def file_receivers() -> tuple[PeriodicTask, ...]:
     """Return the processor of arrived files per rail; each returns how many files it checked."""
-    return (FedwireFileProcessor(), AchFileProcessor().process_all, CardSettlementFiles().process_all)
+    processors = AchFileProcessor(), CardSettlementFiles(), CustodianFiles(), StatementFiles()
+    return (FedwireFileProcessor(), *(each.process_all for each in processors))
 
 
 async def run_worker(bank: Bank, stop: asyncio.Event) -> None:
@@ -145,6 +166,7 @@ async def run_worker(bank: Bank, stop: asyncio.Event) -> None:
         MovedSettlements().report,
         DeskRounds().run,
         DealerSessions(),
+        Mornings().run,
         *file_receivers(),
         *withdrawal_senders(bank.ports[Chains]),
         *[make_reports] * PARALLEL,

@@ -94,7 +94,7 @@ async def test_every_call_after_user_consent_has_a_dpop_proof(api, customer_worl
 
     def work():
         assert calls.get_customer().id == person.customer_id
-        assert calls.get_user().sub == str(person.user_id)
+        assert calls.get_user().sub == person.user_id
         assert calls.list_memberships().items[0].role == "ADMIN"
         assert next(calls.list_pockets().by_page()).count == 0
         made = calls.create_pocket(**RESERVE, idempotency_key="first")

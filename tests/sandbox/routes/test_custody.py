@@ -62,6 +62,6 @@ async def test_a_refused_sandbox_delivery_returns_the_bills(bank, client, pocket
     assert [tuple(row) for row in states] == [
         ("COMPLETED", None),
         ("COMPLETED", None),
-        ("REJECTED", "ACCOUNT_UNAVAILABLE"),
+        ("REJECTED", "SAFE Unknown account"),
     ]
     await expect_clean(bank)

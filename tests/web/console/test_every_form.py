@@ -44,6 +44,7 @@ TRIED_ELSEWHERE = {
     "/bank/desk/executions/{execution_id:str}": "test_desk.py",
     "/bank/desk/orders/{order_id:str}": "test_desk.py",
     "/bank/liquidity": "test_liquidity.py",
+    "/bank/settlement/{instruction_id:str}": "test_settlement.py",
     "/companies/{customer_id:str}/approvals/changes/{request_id:str}": "decided as transfers are",
     "/companies/{customer_id:str}/approvals/{request_id:str}/passkey-options": "changes nothing",
     "/companies/{customer_id:str}/counterparties/documents": "test_moving_money.py",

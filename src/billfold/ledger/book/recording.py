@@ -8,13 +8,21 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.draft import PocketBook, to_json
+from billfold.ledger.book.draft import Account, PocketBook, to_json
 from billfold.ledger.book.postings import TradeEntry, TransactionEntry
 from billfold.ledger.context import Context
 from billfold.ledger.types import Direction, EventKind, TradeActivity, TransactionType
 from billfold.platform.ids import at_place, member_of
 
 Payload = TypeVar("Payload", bound=msgspec.Struct)
+
+
+def post_signed(book: Book, debit: Account, credit: Account, amount: int) -> None:
+    """Post an amount, the other way if it is negative; zero is not posted."""
+    if amount > 0:
+        book.post(debit, credit, amount)
+    elif amount < 0:
+        book.post(credit, debit, -amount)
 
 
 def trade(

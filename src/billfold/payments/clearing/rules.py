@@ -5,9 +5,9 @@ customer's own book. Per settlement date and bill the bank settles one block; th
 the block and the sum of its trades is posted to `rounding`. Per date and rail it settles incoming and
 outgoing payments, so that a rail's accounts hold only payments in transit.
 
-A bank with dealers meets customers' trades from its inventory on the day of the trades, and settles with the dealers
-what they executed (`trading`). A bank without dealers has no inventory: on the settlement date a dealer is assumed to
-have filled every block at its price, against `reserve` and `custodian`.
+A bank with dealers meets customers' trades from its inventory on the day of the trades; what dealers executed and what
+matures is posted when the custodian confirms it (`trading`). A bank without dealers has no inventory: on the settlement
+date a dealer is assumed to have filled every block at its price, against `reserve` and `custodian`.
 """
 
 from datetime import date, datetime
@@ -20,16 +20,16 @@ from billfold.bills.types import BillSettlement
 from billfold.events import kinds
 from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
-from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
+from billfold.ledger.book.recording import post_signed
+from billfold.ledger.commands import Books, Command, Outcome, Reference, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
 from billfold.platform.database.rows import Row
 from billfold.platform.errors import InvariantError
 from billfold.platform.ids import command_id
 from billfold.platform.money import cents_for
-from billfold.trading.rules.day_end import settle_dealers, value_inventory
-from billfold.trading.rules.executions import post_signed
-from billfold.trading.types import DealerDelivery
+from billfold.trading.rules.day_end import value_inventory
+from billfold.trading.rules.settlements import expect_redemption
 
 RAILS = ("ACH", "WIRE", "CARD", "CRYPTO")
 
@@ -114,9 +114,11 @@ class CloseBankDay(Command, frozen=True, kw_only=True):
 
     Customers with work due by the end of `day` have been brought up to date before, except those that are set
     apart: `apart_since` is the earliest day on which work of these was due. With `from_inventory` purchases and sales
-    are those booked by `day`, met from the bank's inventory; `deliveries` are due from dealers.
+    are those booked by `day`, met from the bank's inventory; maturities are paid when the custodian confirms them.
+    `references` are the redemptions of bills that may have matured.
     """
 
+    reference_kinds = (Reference.SETTLEMENT_INSTRUCTION,)
     needs_identifiers = False
     former_names = ("CloseHouseDay",)
 
@@ -125,7 +127,6 @@ class CloseBankDay(Command, frozen=True, kw_only=True):
     clearings: tuple[RailTotals, ...] = ()
     apart_since: date | None = None
     from_inventory: bool = False
-    deliveries: tuple[DealerDelivery, ...] = ()
 
 
 class ReportMoves(Command, frozen=True, kw_only=True):
@@ -164,9 +165,11 @@ def close_bank_day(books: Books, cmd: CloseBankDay, ctx: Context) -> Outcome:
         book.begin(JournalKind.SETTLEMENT, ctx, settles_on=settles_on, business_date=cmd.day)
         for block in cmd.blocks:
             if block.settles_on == settles_on:
-                _settle_block(book, block, cmd.day, from_inventory=cmd.from_inventory)
+                _settle_block(book, block, cmd.day, has_dealers=cmd.from_inventory)
         book.close()
-    settle_dealers(book, ctx, cmd.deliveries, cmd.day)
+    matured = [block for block in cmd.blocks if cmd.from_inventory and block.side == TradeActivity.MATURITY]
+    for block in matured:
+        expect_redemption(book, ctx, block.cusip, block.units)
     value_inventory(book, ctx, cmd.day)
     for clearing in cmd.clearings:
         _settle_rail(book, ctx, clearing, day=cmd.day)
@@ -190,13 +193,14 @@ def _settle_rail(book: Book, ctx: Context, clearing: RailTotals, day: date) -> N
     book.draft.add(RailSettlement(customer_id=book.customer_id, entry_no=entry_no, closed_on=day, **totals))
 
 
-def _settle_block(book: Book, block: SettlementBlock, day: date, *, from_inventory: bool) -> None:
+def _settle_block(book: Book, block: SettlementBlock, day: date, *, has_dealers: bool) -> None:
     """Post a block: the sum of the customers' trades against the block's own amount."""
     matured = block.side == TradeActivity.MATURITY
-    from_inventory = from_inventory and not matured
+    from_inventory = has_dealers and not matured
     other = AccountKind.TREASURY if matured else AccountKind.STREET
-    cash_kind = AccountKind.INVENTORY if from_inventory else AccountKind.RESERVE
-    bills_kind = AccountKind.INVENTORY if from_inventory else AccountKind.CUSTODIAN
+    own = AccountKind.REDEMPTIONS if matured else AccountKind.INVENTORY
+    cash_kind = own if has_dealers else AccountKind.RESERVE
+    bills_kind = own if has_dealers else AccountKind.CUSTODIAN
     cash_there, cash_here = book.internal_account(other), book.internal_account(cash_kind)
     bills_there, bills_here = (book.internal_account(kind, block.cusip) for kind in (other, bills_kind))
     cents = cents_for(block.units, block.price_micros)

@@ -18,6 +18,7 @@ import structlog
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import SET_APART, bank_customer_id
+from billfold.ledger.types import TradeActivity
 from billfold.payments.clearing.rules import CloseBankDay, MovedPocket, RailTotals, ReportMoves, SettlementBlock
 from billfold.payments.clearing.store import SettlementPeriod, list_cleared
 from billfold.payments.files.types import SETTLEMENT_LOOKBACK
@@ -26,10 +27,10 @@ from billfold.platform.clock import wall_now
 from billfold.platform.database.background_work import read_put_aside
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date, et_instant
-from billfold.platform.errors import MarketDataStale
+from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id
 from billfold.trading.rules.executions import SETTLES_WITHIN
-from billfold.trading.store import list_deliveries
+from billfold.trading.settlement.types import redemption_id_of
 from billfold.treasury.market_log import MARKET_LOG, RECORDED, record_closing_prices
 from billfold.treasury.rules.catch_up import RescheduleDueWork
 
@@ -182,6 +183,9 @@ _CALLER = "house"
 _HELD_CUSIPS = """
 SELECT DISTINCT asset FROM account WHERE live AND (kind = 'lot' OR kind = 'inventory' AND asset <> 'USD') ORDER BY asset
 """
+_INVENTORY = """
+SELECT asset FROM account WHERE customer_id = $1 AND kind = 'inventory' AND asset <> 'USD' AND credits <> debits
+"""
 _INSERT_CLOSING_PRICES = """
 INSERT INTO closing_price (business_date, cusip, bid_micros, ask_micros, mark_micros)
 SELECT $1, * FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::bigint[])
@@ -208,7 +212,7 @@ async def close_bank_days(bank: Bank, now: datetime) -> int:
             settled_by = bank.calendars.settlement_on_or_before(day)
             has_dealers = bool(bank.terms.dealers)
             blocks = await find_unsettled(conn, settled_by, since, booked_by=day if has_dealers else None)
-            deliveries = await list_deliveries(conn, bank_id, settled_by)
+            redeemed = await _find_redemptions(conn, bank, blocks) if has_dealers else ()
             clearings = await find_uncleared(conn, bank, day)
             await _store_closing_prices(conn, bank, day)
         await bank.engine.submit(
@@ -221,10 +225,17 @@ async def close_bank_days(bank: Bank, now: datetime) -> int:
                 clearings=clearings,
                 apart_since=apart_since,
                 from_inventory=has_dealers,
-                deliveries=deliveries,
+                references=redeemed,
             )
         )
         closed += 1
+
+
+async def _find_redemptions(conn: Connection, bank: Bank, blocks: Iterable[SettlementBlock]) -> tuple[UUID, ...]:
+    """Return the redemptions that a close may expect: of blocks that mature, and of the inventory."""
+    held = [asset for (asset,) in await conn.fetch(_INVENTORY, bank_customer_id(bank.seed))]
+    matured = [block.cusip for block in blocks if block.side == TradeActivity.MATURITY]
+    return tuple(redemption_id_of(cusip) for cusip in dict.fromkeys(matured + held))
 
 
 def _key_of(day: date) -> UUID:
@@ -280,7 +291,7 @@ def _closing_prices(bank: Bank, day: date, held_cusips: Iterable[str]) -> Iterab
     market, at = bank.market, bank.calendars.closes_at(day)
     cusips = {*held_cusips}
     for strategy in STRATEGIES:
-        with suppress(MarketDataStale):
+        with suppress(NotFound):
             cusips.add(market.on_the_run(strategy.maturity_weeks, day).cusip)
     for cusip in sorted(cusips):
         bill = market.bill(cusip)

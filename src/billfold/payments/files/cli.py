@@ -23,7 +23,7 @@ from billfold.platform.errors import NotFound
 group = CommandGroup("files", "Show files to and from the rails, and ingest those that have arrived.", example="list")
 
 FileId = Annotated[UUID, typer.Argument(help="The file's id, from the list.")]
-Rail = Annotated[Literal["ACH", "WIRE", "CARD"] | None, typer.Option(case_sensitive=False)]
+Rail = Annotated[Literal["ACH", "WIRE", "CARD", "CUSTODY", "STATEMENT"] | None, typer.Option(case_sensitive=False)]
 State = Annotated[
     Literal["CREATED", "TRANSMITTED", "ARRIVED", "PROCESSED", "REFUSED"] | None, typer.Option(case_sensitive=False)
 ]

@@ -16,7 +16,6 @@ from billfold.dual_control.store import FreezeProposal
 from billfold.identity.operators import Operator, Power
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
-from billfold.ledger.types import Rail
 from billfold.payments.files.rules import CloseRailFile
 from billfold.payments.files.store import COLUMNS, RAIL_FILES, find_file
 from billfold.payments.files.types import RailFile, RetryState
@@ -121,7 +120,7 @@ async def propose_close(bank: Bank, file_id: UUID, *, reason: str, by: Operator)
         customers=(bank_customer_id(bank.seed),),
         origin=by.origin,
         file_id=file_id,
-        rail=Rail(file.rail),
+        rail=file.rail,
         reason=reason,
     )
     words = f"Close {file.rail} file {file.name}, of which this is never booked: {failure.words()}"

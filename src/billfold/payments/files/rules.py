@@ -4,7 +4,6 @@ from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.types import Rail
 
 
 class CloseRailFile(Command, frozen=True, kw_only=True):
@@ -14,7 +13,7 @@ class CloseRailFile(Command, frozen=True, kw_only=True):
     needs_identifiers = False
 
     file_id: UUID
-    rail: Rail
+    rail: str
     reason: str
 
 

@@ -281,6 +281,13 @@ STATES = (
         remedy="See it with `billfold proposals list`. Use another key for another movement.",
     ),
     Problem(
+        "break-state",
+        409,
+        "The break or the reconciled day does not allow this",
+        meaning="A break is closed once, and a day has one statement. A posting must fit the cause of the break.",
+        remedy="See the break with `billfold reconcile show`, and propose what is still open.",
+    ),
+    Problem(
         "desk-paused",
         409,
         "The trading desk is paused or running already",
@@ -293,6 +300,13 @@ STATES = (
         "The order cannot change like that",
         meaning="An order to a dealer has ended, or was never sent, or another round of orders was placed first.",
         remedy="See the orders with `billfold desk orders`.",
+    ),
+    Problem(
+        "settlement-state",
+        409,
+        "The instruction cannot change like that",
+        meaning="It was settled, cancelled or sent again meanwhile, or the difference was decided.",
+        remedy="Look at the instruction with `billfold settlement show`.",
     ),
     Problem(
         "execution-refused",

@@ -29,6 +29,8 @@ _DISTINCT_BYTES_MIN = 12
 _SEED_BYTES_MAX = 64
 NO_ADAPTER = "none"
 """The value of an adapter that the bank does not have: its operations are refused."""
+FILES = "files"
+"""The custodian whose messages are exchanged as files in the folder of the rails."""
 PLAID = "plaid"
 """The linking provider that comes with Billfold."""
 _DEALER = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
@@ -153,6 +155,10 @@ def _adapter(raw: str) -> str:
     return _require(raw, is_named or raw == NO_ADAPTER)
 
 
+def _custodian(raw: str) -> str:
+    return raw if raw == FILES else _adapter(raw)
+
+
 def _linking_provider(raw: str) -> str:
     return raw if raw == PLAID else _adapter(raw)
 
@@ -261,6 +267,7 @@ def is_hard_to_guess(key: bytes) -> bool:
 BOOLEAN = SettingType("true or false", _boolean)
 DATABASE = SettingType("an address like postgresql://user:password@host:5432/name", _database)
 ADAPTER = SettingType("`package.module:name` of what you installed, called without arguments, or none", _adapter)
+CUSTODIAN = SettingType(f"{FILES}, or {ADAPTER.expected}", _custodian)
 LINKING_PROVIDER = SettingType(f"{PLAID}, or {ADAPTER.expected}", _linking_provider)
 MASTER_KEY = SettingType("file, aws-kms:<key id, ARN or alias> or vault-transit:<mount>/<key>", _master_key)
 BIC = SettingType("a BIC of 8 or 11 characters", _bic)

@@ -15,7 +15,7 @@ from typing import Any
 
 from billfold.platform.settings import kinds, validation
 from billfold.platform.settings.kinds import Network, Setting, setting
-from billfold.platform.settings.trading_desk import TradingDeskSettings
+from billfold.platform.settings.reconciliation import ReconciliationSettings
 from billfold.platform.settings.usage_limits import USAGE_LIMITS
 from billfold.platform.settings.validation import FILE_SUFFIX, PREFIX, format_setting, variable_name
 
@@ -24,7 +24,7 @@ _HOLD_DAYS = {"sandbox": 0, "production": 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(TradingDeskSettings):
+class Settings(ReconciliationSettings):
     """The settings of one bank. Defaults run a sandbox on this machine."""
 
     environment: str = setting(
@@ -152,9 +152,6 @@ class Settings(TradingDeskSettings):
         kinds.text("a name", max_length=40), "The contact of the IRS for a file of forms.", None
     )
     tax_email: str | None = setting(kinds.text("an address", max_length=50), "The e-mail of that contact.", None)
-    custodian: str | None = setting(
-        kinds.ADAPTER, "The adapter that delivers bills to other custodians. If unset, a sandbox simulates one.", None
-    )
     linking_provider: str | None = setting(
         kinds.LINKING_PROVIDER, "The provider that links accounts. If unset, a sandbox simulates it.", None
     )
@@ -367,6 +364,11 @@ class Settings(TradingDeskSettings):
 def declared_settings() -> Mapping[str, Setting]:
     """Return the declarations of all settings, in order."""
     return MappingProxyType({each.name: each.metadata["setting"] for each in fields(Settings)})
+
+
+def read_settings(raw: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of settings as a person writes them, by name. Raises ValueError."""
+    return {name: declared_settings()[name].kind.read_line(text) for name, text in raw.items()}
 
 
 def _variables() -> dict[str, str]:

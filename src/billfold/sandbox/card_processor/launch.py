@@ -37,6 +37,7 @@ from billfold.sandbox.card_processor.host import settings as host_settings
 from billfold.sandbox.card_processor.host.messages import LengthPrefix, MacAlgorithm
 from billfold.sandbox.card_processor.host.settings import PREFIX
 from billfold.sandbox.line_process import LineProcess
+from billfold.sandbox.rails.correspondent import BookLine, Correspondent
 
 log = structlog.get_logger(__name__)
 
@@ -227,6 +228,8 @@ async def send_cycle(bank: Bank, job: ScheduledJob) -> None:
         currency="USD",
     )
     content = write_file(header, [*records.values(), *_fees(settles_on, records.values())])
+    net = msgspec.json.decode(content.splitlines()[-1])["net_settlement"]
+    await Correspondent(bank).record(settles_on, [BookLine(header.reference, -net, "CARD", header.reference)])
     exchange = bank.ports[RailExchanges].card
     assert isinstance(exchange, ExchangeFolders)
     await exchange.network_side().transmit(f"card-settlement-{settles_on}.jsonl", content)

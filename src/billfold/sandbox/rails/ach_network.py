@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from itertools import groupby
 from typing import NamedTuple
 from uuid import UUID
@@ -24,13 +24,14 @@ from billfold.payments.ach.nacha.records import (
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.ach.rules import windows
 from billfold.payments.ach.store import NumberedFile
-from billfold.payments.deposits.rules import IncomingAch
+from billfold.payments.deposits.rules import ACH_SETTLES_AFTER, IncomingAch
 from billfold.payments.files import store as file_store
 from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
 from billfold.payments.files.store import read_content
-from billfold.platform.dates import ET
+from billfold.platform.dates import ET, et_date
 from billfold.platform.errors import Refused
 from billfold.platform.ids import digits
+from billfold.sandbox.rails.correspondent import BookLine, Correspondent
 
 SIMULATED_ANSWER = "sandbox.ach"
 """The scheduled job in which the simulated banks answer a file."""
@@ -44,6 +45,9 @@ class SimulatedAchNetwork:
 
     async def schedule_answer(self, bank: Bank, file: NumberedFile) -> None:
         """Let the simulated banks answer a file of ours before business opens after it settled."""
+        sent = read_file(await read_content(bank, file.file_id))
+        made_on, on = et_date(file.made_at), et_date(file.settles_at or file.made_at)
+        await _record(bank, file.name, sent, is_ours=True, returns_on=made_on, others_on=on)
         at = windows.returns_expected_at(file.settles_at or file.made_at, bank.calendars)
         await scheduler.schedule(bank.pool, [ScheduledJob(SIMULATED_ANSWER, file.file_id, None, at=at)])
 
@@ -82,6 +86,9 @@ class SimulatedAchNetwork:
         await self._deliver(bank, f"ENTRY-{key}.ach", answer_file)
 
     async def _deliver(self, bank: Bank, name: str, file: AchFile) -> None:
+        now = await bank.now()
+        on = bank.calendars.add_fed_days(bank.calendars.business_date(now), ACH_SETTLES_AFTER)
+        await _record(bank, name, file, is_ours=False, returns_on=et_date(now), others_on=on)
         await _network_side(bank).transmit(name, write_file(file))
         await self._processor.process_file(bank, name)
 
@@ -153,6 +160,17 @@ def ach_credit(seed: bytes, ach_id: UUID, to: Mapping[str, str], *, amount: int,
         individual_identification_number=digits(seed, ach_id, 2, count=10),
         trace_number=SENDER + digits(seed, ach_id, 0, count=7),
     )
+
+
+async def _record(bank: Bank, name: str, file: AchFile, *, is_ours: bool, returns_on: date, others_on: date) -> None:
+    """Record what the entries of a file move on the account of the bank, and on which days."""
+    lines: dict[date, list[BookLine]] = {returns_on: [], others_on: []}
+    for entry in (entry for batch in file.batches for entry in batch.entries):
+        signed = entry.amount if entry.is_debit == is_ours else -entry.amount
+        day = returns_on if entry.transaction_code[1] in "16" else others_on
+        lines[day].append(BookLine(f"{name}-{entry.trace_number}", signed, "ACH", entry.trace_number))
+    for day, found in lines.items():
+        await Correspondent(bank).record(day, found)
 
 
 def entries_of(file: AchFile) -> Iterator[SentEntry]:

@@ -27,6 +27,7 @@ from billfold.payments.wires.messages import message_sent
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.store import find_wire, get_outstanding, get_wire
 from billfold.platform.errors import InvalidInput, InvariantError, Refused
+from billfold.sandbox.rails.correspondent import Correspondent, moved_by_wires
 
 SENDER = "026009593"
 """The routing number of the sending bank, unless another is named."""
@@ -258,7 +259,7 @@ class SimulatedFedwire:
         unanswered = [wire for wire in sent if await _is_unanswered(bank, wire)]
         fed = SimulatedFed(bank.settings.bank_routing_number)
         answers = fed.answers(unanswered, appointment.at, _day(bank, appointment.at))
-        await self._deliver(bank, f"fed-{appointment.object_id}.xml", answers)
+        await self._deliver(bank, f"fed-{appointment.object_id}.xml", answers, [each.message for each in unanswered])
 
     # -- on request -----------------------------------------------------------------------
 
@@ -282,7 +283,7 @@ class SimulatedFedwire:
         message = await _sent_message(bank, wire)
         now = await bank.now()
         status = SimulatedFed(bank.settings.bank_routing_number).status(message, now, code)
-        await self._deliver(bank, f"fed-status-{wire_id}.xml", [status])
+        await self._deliver(bank, f"fed-status-{wire_id}.xml", [status], [message])
 
     async def give_back(
         self,
@@ -351,9 +352,13 @@ class SimulatedFedwire:
         booked = await find_wire(bank.pool, wire_id)
         return booked is not None and booked.status == "COMPLETED"
 
-    async def _deliver(self, bank: Bank, name: str, answers: Sequence[FedwireMessage]) -> None:
-        """Put a file into the inbox and process it at once."""
+    async def _deliver(
+        self, bank: Bank, name: str, answers: Sequence[FedwireMessage], sent: Sequence[types.Message] = ()
+    ) -> None:
+        """Settle what was `sent` and what is delivered, put a file into the inbox and process it at once."""
         if answers:
+            day = _day(bank, await bank.now())
+            await Correspondent(bank).record(day, moved_by_wires(answers, sent))
             content = write_messages(answers, "incoming")
             exchange = bank.ports[RailExchanges].wire
             assert isinstance(exchange, ExchangeFolders)

@@ -13,6 +13,7 @@ from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive
 from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.sandbox.control.socket import SandboxControl
+from billfold.sandbox.custodian import FOLDER, SimulatedCustodian
 from billfold.sandbox.rails.ach_network import SimulatedAchNetwork
 from billfold.sandbox.rails.fedwire import SimulatedFedwire
 
@@ -56,6 +57,7 @@ def open_sandbox(api: PartnerApi, bank: Bank, broadcaster: EventBroadcaster | No
         broadcaster,
         stepping=ClockStepper(bank),
         fedwire=SimulatedFedwire(),
+        custodian=SimulatedCustodian(bank.settings.state_dir / FOLDER),
         network=SimulatedAchNetwork(),
         control=SandboxControl(bank.settings.state_dir),
     )

@@ -16,9 +16,12 @@ from billfold.ledger.types import ScheduledJob
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
 from billfold.payments.custody.rules import DeliverBills, ReceiveBills
 from billfold.payments.deposits.inbound import receive_payment
+from billfold.payments.deposits.rules import ACH_SETTLES_AFTER
 from billfold.platform.database.connection import Pool
 from billfold.platform.errors import InvalidInput, Refused
+from billfold.sandbox.custodian import SimulatedCustodian
 from billfold.sandbox.rails.ach_network import ach_credit
+from billfold.sandbox.rails.correspondent import BookLine, Correspondent
 from billfold.sandbox.rails.fedwire import DestinationAccount, Sender, SimulatedFedwire
 from billfold.sandbox.routes.operations import derived_id, sandbox_post
 
@@ -68,6 +71,9 @@ async def fund(caller: Caller, bank: Bank, data: FundRequest) -> None:
     for nth in range(data.count):
         ach_id = derived_id(bank, caller, nth)
         credit = ach_credit(bank.seed, ach_id, to._asdict(), amount=data.amount_usdc, company_name=data.company_name)
+        day = bank.calendars.add_fed_days(bank.calendars.business_date(await bank.now()), ACH_SETTLES_AFTER)
+        line = BookLine(f"ach-{credit.trace_number}", credit.amount, "ACH", credit.trace_number)
+        await Correspondent(bank).record(day, [line])
         await receive_payment(bank, credit)
 
 
@@ -127,7 +133,9 @@ class SecurityTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_onl
         "insufficient-funds",
     ),
 )
-async def security_transfer(caller: Caller, bank: Bank, data: SecurityTransferRequest) -> None:
+async def security_transfer(
+    caller: Caller, bank: Bank, custodian: SimulatedCustodian, data: SecurityTransferRequest
+) -> None:
     """Receive bills from another custodian, or deliver them to one.
 
     A `counterparty_name` with REFUSE in it refuses the bills: they come back. The result is final when this returns.
@@ -145,6 +153,7 @@ async def security_transfer(caller: Caller, bank: Bank, data: SecurityTransferRe
     }
     if data.direction == "IN":
         await bank.engine.submit(ReceiveBills(**common, acquired_on=data.acquired_on, cost_cents=data.cost_usdc))
+        await custodian.receive(bank, common["transfer_id"], data.cusip, data.quantity)
         return
     for name in ("acquired_on", "cost_usdc"):
         if getattr(data, name) is not None:

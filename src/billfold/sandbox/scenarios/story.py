@@ -68,11 +68,12 @@ class Answer:
     body: Any = field(repr=False)
 
     def at(self, where: str) -> Any:  # noqa: ANN401 - whatever the bank answered
-        """Return the value at a path like `items.0.amount.formatted`."""
+        """Return the value at a path like `items.0.amount.formatted`; a last name may have dots itself."""
         found = self.body
-        for part in where.split("."):
+        while where and not (isinstance(found, dict) and where in found):
+            part, _, where = where.partition(".")
             found = found[int(part)] if isinstance(found, list) else found[part]
-        return found
+        return found[where] if where else found
 
 
 class RecordingClient:

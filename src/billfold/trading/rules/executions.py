@@ -8,7 +8,7 @@ import msgspec
 
 from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.draft import Account
+from billfold.ledger.book.recording import post_signed
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind
@@ -18,6 +18,7 @@ from billfold.platform.money import cents_for, format_usd
 from billfold.trading.commands import AmendExecution, NewExecution, RecordExecutions
 from billfold.trading.rules.orders import find_order, move, require_dealer
 from billfold.trading.rules.policy import Verdict, rank_quotes, slippage_bps
+from billfold.trading.rules.settlements import instruct, withdraw
 from billfold.trading.types import (
     EXECUTION_EVENTS,
     DealerOrder,
@@ -51,7 +52,7 @@ def record_executions(books: Books, cmd: RecordExecutions, ctx: Context) -> Outc
             _book_fill(book, ctx, each, order)
             booked.append(str(each.execution_id))
     if not booked:
-        raise Refused(REFUSED, next(iter(refused.values()), "There is nothing to book."))
+        raise Refused(REFUSED, next(iter(refused.values()), "There is nothing to book."), refused=refused)
     return {"executions": booked, "refused": refused}
 
 
@@ -98,6 +99,7 @@ def _book_fill(book: Book, ctx: Context, new: NewExecution, order: ReferencedOrd
     _post(book, row, 1)
     book.close()
     _record(book, ctx, row)
+    instruct(book, ctx, row)
     count_fill(book, ctx, order, row.units)
 
 
@@ -138,6 +140,9 @@ def amend_execution(books: Books, cmd: AmendExecution, ctx: Context) -> Outcome:
     book.close()
     book.put(book.referenced, old.execution_id, before._replace(is_replaced=True))
     _record(book, ctx, row)
+    withdraw(book, ctx, old.execution_id)
+    if not cmd.is_bust:
+        instruct(book, ctx, row)
     count_fill(book, ctx, order, (0 if cmd.is_bust else row.units) - old.units)
     return {"execution_id": str(new_id), "order_id": str(cmd.order_id)}
 
@@ -187,14 +192,7 @@ def _record(book: Book, ctx: Context, row: Execution) -> None:
     book.draft.add(row)
     book.keep_fingerprint(row)
     book.put(book.referenced, row.execution_id, ReferencedExecution(row, is_replaced=False))
-    shown = ExecutionPayload(
-        execution_id=row.execution_id,
-        order_id=row.order_id,
-        dealer=row.dealer,
-        units=row.units,
-        money=row.money,
-        flags=row.flags,
-    )
+    shown = msgspec.convert(row, ExecutionPayload, from_attributes=True)
     recording.event(book, ctx, EXECUTION_EVENTS[row.kind], payload=shown)
 
 
@@ -205,11 +203,3 @@ def _post(book: Book, row: Execution, sign: int) -> None:
     bills = book.internal_account(dealer, row.cusip), book.internal_account(inventory, row.cusip)
     post_signed(book, *bills, amount=sign * row.units)
     post_signed(book, book.internal_account(inventory), book.internal_account(dealer), amount=sign * row.money)
-
-
-def post_signed(book: Book, debit: Account, credit: Account, amount: int) -> None:
-    """Post an amount, the other way if it is negative; zero is not posted."""
-    if amount > 0:
-        book.post(debit, credit, amount)
-    elif amount < 0:
-        book.post(credit, debit, -amount)

@@ -76,9 +76,8 @@ async def work_desk(operator: InBank) -> PageResponse:
 async def import_blotter(operator: InBank) -> PageResponse:
     """Propose the executions of a blotter; lines that do not fit are shown with their reasons."""
     bank, bank_id = operator.bank, bank_customer_id(operator.bank.seed)
-    lines = read_blotter(
-        operator.page.form.get("blotter", ""), bank.calendars, await store.list_live_orders(bank.pool, bank_id)
-    )
+    orders = OpenOrders(await store.list_live_orders(bank.pool, bank_id))
+    lines = read_blotter(operator.page.form.get("blotter", ""), bank.calendars, orders)
     read = [each.execution for each in lines if each.execution]
     made = await decisions.propose_executions(bank, read, source="Blotter in the console", by=operator.by)
     refused = [(f"Line {each.line_no}", each.problem) for each in lines if each.execution is None]

@@ -13,12 +13,16 @@ from billfold.identity.operators import recorded_action
 from billfold.payments.ach.nacha.reader import read_lines
 from billfold.payments.cards.settlement.file_format import read_file
 from billfold.payments.cards.settlement.records import Unreadable
+from billfold.payments.custody import messages as custody
 from billfold.payments.files import retries, store
 from billfold.payments.files.retries import propose_close
 from billfold.payments.files.store import read_content
 from billfold.payments.files.types import InvalidFile
 from billfold.payments.wires.iso20022.envelope import read_messages
+from billfold.platform.calendars import Calendars
 from billfold.platform.money import format_usd
+from billfold.reconciliation.compare import describe
+from billfold.reconciliation.readers import read_statements
 from billfold.web.console.team import BankPage, InBank
 from billfold.web.page_context import RECENT_AUTHENTICATION, FormError, PageResponse, path_id, redirect, shown_again
 
@@ -70,7 +74,32 @@ def _card(content: bytes, _: str) -> Iterator[Message]:
         yield Message(line, dict(fields).get("type", type(record).__name__), fields)
 
 
-_READERS: Mapping[str, Callable[[bytes, str], Iterator[Message]]] = {"ACH": _ach, "WIRE": _wire, "CARD": _card}
+def _custody(content: bytes, _: str) -> Iterator[Message]:
+    for each in custody.read_messages(content):
+        fields = [*_fields(each.message)] if each.message else [("mistake", str(one)) for one in each.mistakes]
+        yield Message(each.line, each.name, fields)
+
+
+def _statement(content: bytes, _: str) -> Iterator[Message]:
+    for each in read_statements(content, Calendars()):
+        about = [("account", each.account), ("day", each.day.isoformat())]
+        for line in each.lines:
+            title = f"{format_usd(line.amount)} {line.rail or ''}"
+            yield Message(line.line_no, title, [*about, ("references", ", ".join(sorted(line.references)))])
+        for nth, (cusip, units) in enumerate(each.units.items(), start=1):
+            yield Message(nth, f"{units:,} units of {cusip}", about)
+        for line_no, trade in each.trades:
+            yield Message(line_no, describe(trade), [*about, ("reference", trade.reference)])
+        yield from (Message(odd.line_no, "Cannot be read", [*about, ("reason", odd.reason)]) for odd in each.odd)
+
+
+_READERS: Mapping[str, Callable[[bytes, str], Iterator[Message]]] = {
+    "ACH": _ach,
+    "WIRE": _wire,
+    "CARD": _card,
+    "CUSTODY": _custody,
+    "STATEMENT": _statement,
+}
 
 
 def _fields(fields: object, skips: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
@@ -91,7 +120,7 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:  # noqa: ANN
         yield re.sub("[._]", " ", name), format_usd(value) if is_money else str(value)
 
 
-RAILS = ("ACH", "WIRE", "CARD")
+RAILS = ("ACH", "WIRE", "CARD", "CUSTODY", "STATEMENT")
 STATES = ("CREATED", "TRANSMITTED", "ARRIVED", "PROCESSED", "REFUSED")
 DIRECTIONS = {"IN": "In", "OUT": "Out"}
 _FILES_MAX = 50

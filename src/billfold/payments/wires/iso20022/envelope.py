@@ -75,7 +75,7 @@ def read_file(raw: bytes, way: FileDirection) -> tuple[list[tuple[int, FedwireMe
     Raises InvalidFile if the XML or the envelope is invalid. A message holds one header and one document with one
     payment.
     """
-    root = _parse(raw)
+    root = parse_xml(raw)
     namespace = f"urn:fedwirefunds:{way}:v001"
     name = f"FedwireFunds{way.capitalize()}"
     if root.tag != f"{{{namespace}}}{name}":
@@ -106,8 +106,8 @@ def read_file(raw: bytes, way: FileDirection) -> tuple[list[tuple[int, FedwireMe
     return wires, unread
 
 
-def _parse(raw: bytes) -> Element:
-    """Parse without entities, network access, comments or processing instructions."""
+def parse_xml(raw: bytes) -> Element:
+    """Parse without entities, network access, comments or processing instructions. Raises InvalidFile."""
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
     )

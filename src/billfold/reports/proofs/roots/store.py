@@ -1,6 +1,7 @@
 """Signed roots and the pages of their trees; the state of all customers, read from one snapshot."""
 
 from array import array
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Final, NamedTuple
@@ -61,16 +62,14 @@ SELECT cusip, sum(units)::bigint AS units FROM (
    WHERE settles_on >= $1 AND book_date <= $2 AND activity IN ('BUY', 'SELL', 'MATURITY')
   UNION ALL
   SELECT cusip, CASE side WHEN 'BUY' THEN -units ELSE units END FROM settlement
-   WHERE settles_on >= $1 AND closed_on <= $2
-  UNION ALL
-  SELECT cusip, units FROM execution_movement WHERE settles_on >= $1 AND business_date BETWEEN $1 - 10 AND $2
-  UNION ALL
-  SELECT cusip, -units FROM dealer_settlement WHERE settles_on >= $1 AND closed_on <= $2) each
+   WHERE settles_on >= $1 AND closed_on <= $2) each
  GROUP BY cusip
 """
 _BALANCES_IN_ORDER = f"{_BALANCES} ORDER BY customer_id, asset"
 _CUSTODIAN = f"SELECT asset, -sum(amount)::bigint AS units FROM ({_BALANCES}) each GROUP BY asset"
 _OWED, _AT_CUSTODIAN = ["lot", "cash"], ["custodian"]
+# What the custodian has still to receive from dealers, and to redeem.
+_IN_TRANSIT = "SELECT DISTINCT kind FROM account WHERE kind LIKE 'dealer:%' OR kind = 'redemptions'"
 _ROWS: Final = 10_000
 _SECONDS_MAX: Final = 600
 _ROOT = "SELECT number, day, jws, secret FROM daily_root"
@@ -151,7 +150,10 @@ async def read_bills(conn: Connection, close: Close) -> dict[str, tuple[int, int
     rows = await conn.fetch(_CUSTODIAN, _AT_CUSTODIAN, *close.late, timeout=_SECONDS_MAX)
     held = {row["asset"]: row["units"] for row in rows}
     rows = await conn.fetch(_TO_RECEIVE, close.day - _LOOKBACK, close.day, timeout=_SECONDS_MAX)
-    coming = {row["cusip"]: row["units"] for row in rows}
+    coming = Counter[str]({row["cusip"]: row["units"] for row in rows})
+    kinds = [kind for (kind,) in await conn.fetch(_IN_TRANSIT)]
+    for row in await conn.fetch(_CUSTODIAN, kinds, *close.late, timeout=_SECONDS_MAX):
+        coming[row["asset"]] += row["units"]
     both = {cusip: (held.get(cusip, 0), coming.get(cusip, 0)) for cusip in sorted(held.keys() | coming.keys())}
     return {cusip: units for cusip, units in both.items() if any(units) and cusip != USD}
 
