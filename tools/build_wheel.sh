@@ -10,9 +10,11 @@ export SOURCE_DATE_EPOCH
 again=$(mktemp -d)
 trap 'rm -rf "$again"' EXIT
 rm -f "$out"/billfold-*.whl "$out"/billfold_client-*.whl
+python=$(python -c 'import sys; print(sys.executable)')
 build() { # build FOLDER
-  python -m hatchling build -t wheel -d "$1" >/dev/null 2>&1
-  (cd clients/python && python -m hatchling build -t wheel -d "$1" >/dev/null 2>&1)
+  for package in . clients/python; do
+    (cd "$package" && "$python" -m hatchling build -t wheel -d "$1" >/dev/null 2>&1)
+  done
 }
 build "$out"
 uv export --frozen --quiet --no-header --no-annotate --no-dev --extra aws --extra otel --no-emit-local \
