@@ -10,7 +10,7 @@ export SOURCE_DATE_EPOCH
 again=$(mktemp -d)
 trap 'rm -rf "$again"' EXIT
 rm -f "$out"/billfold-*.whl "$out"/billfold_client-*.whl
-python=$(python -c 'import sys; print(sys.executable)')
+python=$(python -c 'import os, sys; print(os.path.abspath(sys.executable))')
 build() { # build FOLDER
   for package in . clients/python; do
     (cd "$package" && "$python" -m hatchling build -t wheel -d "$1" >/dev/null 2>&1)
