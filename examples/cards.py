@@ -15,12 +15,17 @@ from uuid import UUID
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 
-from billfold.accounts.transactions.schemas import CardActivity
-from billfold.client.partner_api import PartnerApi
-from billfold.client.request_signature import PartnerAuth
-from billfold.client.sandbox import local_client, read_sandbox, run_with_sandbox
+from billfold_client.local import local_client
+from billfold_client.partner import AddressFields, CardActivity, PartnerApi
+from billfold_client.sandbox import partner_auth, read_sandbox, run_with_sandbox
 
-SHIPPING = {"street_address": "9 Larkmoor Road", "city": "Reno", "state": "NV", "postal_code": "89507", "country": "US"}
+SHIPPING: AddressFields = {
+    "street_address": "9 Larkmoor Road",
+    "city": "Reno",
+    "state": "NV",
+    "postal_code": "89507",
+    "country": "US",
+}
 
 
 def main() -> None:
@@ -28,21 +33,13 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--box", type=Path, default=None)
     box = read_sandbox(options.parse_args().box)
-    auth = PartnerAuth(
-        url=box["partner_url"],
-        username=box["username"],
-        shared_secret=box["shared_secret"],
-        private_key=box["private_key"],
-        kid=box["kid"],
-    )
-    with local_client(box["partner_url"], box["ca_file"], auth) as http:
-        api = PartnerApi(http)
-        pocket = api.open_pocket(UUID(box["customer_id"]), "Cards", "UST-4W")
-        portal = next(api.portals(pocket.id))
-        api.simulate("wire", portal_id=portal.id, amount_usdc=10_000_00, sender_name="Contoso")
+    with PartnerApi(local_client(box["partner_url"], box["ca_file"], partner_auth(box))) as api:
+        pocket = api.create_pocket(box["customer_id"], pocket_name="Cards", deposit_strategy_id="UST-4W")
+        portal = next(iter(api.list_portals(pocket.id)))
+        api.sandbox_wire(portal_id=portal.id, amount_usdc=10_000_00, sender_name="Contoso")
         card_id = read_virtual_card(api, pocket.id)
-        api.simulate("card-swipe", card_id=card_id, amount_usdc=42_50)
-        paid = next(each for each in api.transactions() if isinstance(each, CardActivity))
+        api.sandbox_card_swipe(card_id=card_id, amount_usdc=42_50)
+        paid = next(each for each in api.list_transactions() if isinstance(each, CardActivity))
         print(f"CARD {paid.status}: {paid.amount.formatted}")
         activate_physical_card(api, pocket.id)
 
@@ -62,10 +59,11 @@ def read_virtual_card(api: PartnerApi, pocket_id: UUID) -> UUID:
 
 def activate_physical_card(api: PartnerApi, pocket_id: UUID) -> None:
     """Order a card, let the sandbox make it, give it a PIN and switch it on."""
-    order = api.order_card(pocket_id, name_on_card="Ada Marsh", shipping_address=SHIPPING)
-    api.simulate("generate-card", card_order_id=order.card_order_id)
-    card_id = api.card_order(pocket_id, order.card_order_id).card_id
-    key = load_pem_public_key(api.public_keys().set_pin.encode())
+    order = api.create_card_order(pocket_id, name_on_card="Ada Marsh", shipping_address=SHIPPING)
+    api.sandbox_generate_card(card_order_id=order.card_order_id)
+    card_id = api.get_card_order(pocket_id, order.card_order_id).card_id
+    assert card_id
+    key = load_pem_public_key(api.get_public_keys().set_pin.encode())
     assert isinstance(key, rsa.RSAPublicKey)
     pin = f"{secrets.randbelow(10_000):04}".encode()
     api.set_card_pin(pocket_id, card_id, encrypted_pin=base64.b64encode(key.encrypt(pin, padding.PKCS1v15())).decode())

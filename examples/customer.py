@@ -8,16 +8,17 @@ It reads `.billfold/sandbox.json`, which `make sandbox` writes, or that of `BILL
 
 import argparse
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import islice
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
-from billfold.client.customer_api import CustomerApi
-from billfold.client.dpop import DpopAuth
-from billfold.client.oauth import Authorization, ClientRegistration, Tokens
-from billfold.client.sandbox import local_client, read_sandbox, run_with_sandbox
+from billfold_client.customer import CustomerApi
+from billfold_client.dpop import DpopAuth
+from billfold_client.local import local_client
+from billfold_client.oauth import Authorization, Tokens
+from billfold_client.sandbox import read_sandbox, registered, run_with_sandbox
 
 SCOPES = ("openid", "profile", "customer.read", "pockets.read", "pockets.write")
 
@@ -29,25 +30,13 @@ def main() -> None:
     options.add_argument("--box", type=Path, default=None)
     asked = options.parse_args()
     box = read_sandbox(asked.box)
-    authorization = Authorization(registered(box, "fapi2" if asked.sign_in else "service"))
+    authorization = Authorization(registered(box, "sandbox-fapi2" if asked.sign_in else "sandbox-service"))
     with local_client(box["auth_url"], box["ca_file"]) as http:
         tokens = signed_in(authorization, http) if asked.sign_in else authorization.client_credentials(http)
         print(f"A {tokens.token_type} token, bound to {authorization.key.thumbprint}")
     auth = DpopAuth(authorization, tokens)
-    with local_client(box["customer_url"], box["ca_file"], auth) as http:
-        show(CustomerApi(http))
-
-
-def registered(box: dict[str, Any], kind: str) -> ClientRegistration:
-    """Return what the sandbox registered for a program like this one."""
-    found = next(each for each in box["clients"] if each["client_id"] == f"sandbox-{kind}")
-    return ClientRegistration(
-        issuer=box["auth_url"],
-        client_id=found["client_id"],
-        private_key=found["private_key"],
-        kid=found["kid"],
-        redirect_uri=next(iter(found["redirect_uris"]), ""),
-    )
+    with CustomerApi(local_client(box["customer_url"], box["ca_file"], auth)) as api:
+        show(api)
 
 
 def signed_in(authorization: Authorization, http: httpx.Client) -> Tokens:
@@ -79,16 +68,18 @@ def came_back(redirect_uri: str) -> str:
 
 def show(api: CustomerApi) -> None:
     """Open a Pocket and show all there is."""
-    company = api.customer()
+    company = api.get_customer()
     print(f"{company.name} ({company.account_status})")
-    opened = api.open_pocket("From the example", "UST-13W", key="examples/customer.py")
-    portal = next(api.portals(opened.id))
+    opened = api.create_pocket(
+        pocket_name="From the example", trading_strategy_id="UST-13W", idempotency_key="examples/customer.py"
+    )
+    portal = next(iter(api.list_portals(opened.id)))
     print(f"Pay into {opened.pocket_name}: {portal.routing_number} {portal.account_number}")
-    for pocket in api.pockets().items:
+    for pocket in api.list_pockets():
         value = pocket.portfolio.total_value.formatted if pocket.portfolio else "-"
         print(f"{pocket.pocket_name:<24}{pocket.deposit_strategy_id:<8}{value:>16}")
-    print(f"Earned this month: {api.earnings(period='mtd').aggregate.earnings.formatted}")
-    for transaction in list(api.transactions(limit=100))[:5]:
+    print(f"Earned this month: {api.list_earnings(period='mtd').aggregate.earnings.formatted}")
+    for transaction in islice(api.list_transactions(limit=5), 5):
         print(f"{transaction.time_booked:%Y-%m-%d %H:%M} {transaction.amount.formatted:>16}  "
               f"{transaction.title}")  # fmt: skip
 

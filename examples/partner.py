@@ -7,11 +7,11 @@ It reads `.billfold/sandbox.json`, which `make sandbox` writes, or that of `BILL
 
 import argparse
 from pathlib import Path
-from uuid import UUID
 
-from billfold.client.partner_api import PartnerApi
-from billfold.client.request_signature import PartnerAuth
-from billfold.client.sandbox import local_client, read_sandbox, run_with_sandbox
+from billfold_client.local import local_client
+from billfold_client.partner import PartnerApi
+from billfold_client.sandbox import read_sandbox, run_with_sandbox
+from billfold_client.signing import PartnerAuth
 
 
 def main() -> None:
@@ -26,19 +26,20 @@ def main() -> None:
         private_key=box["private_key"],
         kid=box["kid"],
     )
-    with local_client(box["partner_url"], box["ca_file"], auth) as http:
-        show(PartnerApi(http), UUID(box["customer_id"]))
+    # Of a bank elsewhere: httpx.Client(base_url=..., auth=auth)
+    with PartnerApi(local_client(box["partner_url"], box["ca_file"], auth)) as api:
+        show(api, box["customer_id"])
 
 
-def show(api: PartnerApi, customer_id: UUID) -> None:
+def show(api: PartnerApi, customer_id: str) -> None:
     """Open a Pocket, let a wire arrive, and show what became of it."""
-    print(f"A customer: {api.customer(customer_id).name}")
-    pocket = api.open_pocket(customer_id, "From the example", "UST-4W")
-    portal = next(api.portals(pocket.id))
+    print(f"A customer: {api.get_customer(customer_id).name}")
+    pocket = api.create_pocket(customer_id, pocket_name="From the example", deposit_strategy_id="UST-4W")
+    portal = next(iter(api.list_portals(pocket.id)))
     print(f"Pay into {pocket.pocket_name}: {portal.routing_number} {portal.account_number}")
-    api.simulate("wire", portal_id=portal.id, amount_usdc=10_000_00, sender_name="Contoso")
-    shown = api.pocket(pocket.id).portfolio
-    if shown is not None:
+    api.sandbox_wire(portal_id=portal.id, amount_usdc=10_000_00, sender_name="Contoso")
+    shown = api.get_pocket(pocket.id).portfolio
+    if shown:
         for held in shown.securities:
             print(f"Holds {held.quantity} units of {held.description} at {held.mark_price}")
         print(f"Worth {shown.total_value.formatted}, of which cash {shown.cash.formatted}")

@@ -75,7 +75,7 @@ install_from() { # install_from INDEX: the locked versions and hashes, whatever 
   export UV_DEFAULT_INDEX="$1"
   unset UV_INDEX_URL
   [ -x .venv/bin/python ] || "$uv" venv --quiet --python "$python" .venv
-  "$uv" export --frozen --quiet $groups --no-emit-project --output-file .venv/locked.txt
+  "$uv" export --frozen --quiet $groups --no-emit-local --output-file .venv/locked.txt
   "$uv" pip sync --quiet --python .venv/bin/python --require-hashes .venv/locked.txt
 }
 
@@ -96,9 +96,9 @@ index=$(own_index)
 if [ -n "$index" ]; then
   install_from "$index"
 else
-  "$uv" sync --frozen --quiet $groups --no-install-project --python "$python"
+  "$uv" sync --frozen --quiet $groups --no-install-local --python "$python"
 fi
-"$uv" pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable . # by the locked hatchling
+"$uv" pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable . --editable clients/python # by the locked hatchling
 [ "$wanted" != tools ] || touch .venv/.tools
 printf '%s' "$PWD" > .venv/.ready
 say "ready"

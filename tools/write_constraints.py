@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+OWN = {"billfold", "billfold-client"}
 CONSTRAINTS = ROOT / "src/billfold/constraints.txt"
 
 
@@ -17,7 +18,7 @@ def constraints() -> str:
     """Return a line for each package that billfold or one of its extras may install."""
     packages = {each["name"]: each for each in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
     found = set(_needed(packages, "billfold"))
-    return "".join(f"{name}=={packages[name]['version']}\n" for name in sorted(found - {"billfold"}))
+    return "".join(f"{name}=={packages[name]['version']}\n" for name in sorted(found - OWN))
 
 
 def _needed(packages: dict[str, dict[str, object]], first: str) -> Iterator[str]:

@@ -22,6 +22,7 @@ from urllib.request import urlopen
 
 import pytest
 from tests.support.databases import as_application
+from tests.support.environments import UV_PATH, install, new_environment
 from tests.support.sandbox_process import free_ports
 from typing_extensions import override
 
@@ -46,12 +47,12 @@ for each in pkgutil.walk_packages(billfold.__path__, "billfold."):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The products of `make wheel`: the wheel and the requirements of the image."""
+    """The products of `make wheel`: the wheels of bank and client, and the requirements of the image."""
     folder = tmp_path_factory.mktemp("wheel")
-    path = os.pathsep.join((str(Path(sys.executable).parent), str(ROOT / ".uv/bin"), os.environ["PATH"]))
+    path = os.pathsep.join((str(Path(sys.executable).parent), UV_PATH))
     build = ["sh", "tools/build_wheel.sh", str(folder)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True, env=os.environ | {"PATH": path})
-    (made,) = folder.glob("*.whl")
+    (made,) = folder.glob("billfold-*.whl")
     return made, folder / "requirements.txt"
 
 
@@ -59,8 +60,9 @@ def wheel(tmp_path_factory):
 def plain(wheel, tmp_path_factory):
     """An environment with only the compiled wheel, without extras."""
     file, _ = wheel
-    python = _environment(tmp_path_factory)
-    _install(python, "--compile-bytecode", "--constraint", CONSTRAINTS, f"billfold @ {file.as_uri()}")
+    python = new_environment(tmp_path_factory.mktemp("venv"))
+    ours = "--find-links", file.parent, f"billfold @ {file.as_uri()}"
+    install(python, "--compile-bytecode", "--constraint", CONSTRAINTS, *ours)
     return python.parents[1]
 
 
@@ -71,10 +73,10 @@ def installed(request, wheel, plain, tmp_path_factory):
     if not request.param:
         yield request.param, plain / "bin"
         return
-    python = _environment(tmp_path_factory)
+    python = new_environment(tmp_path_factory.mktemp("venv"))
     if request.param == IMAGE:
-        _install(python, "--require-hashes", "-r", requirements)
-        _install(python, "--no-index", "--no-deps", file)
+        install(python, "--require-hashes", "-r", requirements)
+        install(python, "--no-index", "--no-deps", *file.parent.glob("*.whl"))
     else:
         # Compiled wheels are shared.
         shutil.rmtree(python.parents[1] / "lib")
@@ -82,34 +84,10 @@ def installed(request, wheel, plain, tmp_path_factory):
         program = python.parent / "billfold"
         program.write_text((plain / "bin/billfold").read_text().replace(str(plain), str(python.parents[1])))
         program.chmod(0o755)
-        _install(python, "--constraint", CONSTRAINTS, f"billfold[{request.param}] @ {file.as_uri()}")
+        extra = f"billfold[{request.param}] @ {file.as_uri()}"
+        install(python, "--find-links", file.parent, "--constraint", CONSTRAINTS, extra)
     yield request.param, python.parent
     shutil.rmtree(python.parents[1])
-
-
-def _environment(tmp_path_factory):
-    """Make an empty environment; return its Python."""
-    python = tmp_path_factory.mktemp("venv") / "venv/bin/python"
-    subprocess.run([_uv(), "venv", "--quiet", "--python", sys.executable, python.parents[1]], check=True)
-    return python
-
-
-def _install(python, *words):
-    install = [_uv(), "pip", "install", "--quiet", "--python", python, *words]
-    subprocess.run(install, check=True, env=os.environ | _index())
-
-
-def _uv():
-    uv = shutil.which("uv", path=f"{ROOT / '.uv/bin'}{os.pathsep}{os.environ['PATH']}")
-    assert uv is not None
-    return uv
-
-
-def _index():
-    """Return the package index configured for pip on this machine."""
-    ask = [str(Path(sys.executable).resolve()), "-m", "pip", "config", "get", "global.index-url"]
-    index = subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip()
-    return {"UV_DEFAULT_INDEX": index} if index and "UV_DEFAULT_INDEX" not in os.environ else {}
 
 
 def test_every_module_of_the_wheel_imports_when_only_its_extras_are_installed(installed, tmp_path):

@@ -18,9 +18,10 @@ from tests.support.events import answer, receiving
 from tests.support.sandbox_process import Sandbox
 from tests.support.visitor import PATIENCE_SECONDS, PHONE_WINDOW, Gallery, Visitor, chromium
 
-from billfold.client.oauth import Authorization, ClientRegistration
-from billfold.client.sandbox import local_client, sandbox_customer
 from billfold.sandbox.running_sandbox import partner_http
+from billfold_client.local import local_client
+from billfold_client.oauth import Authorization, ClientRegistration
+from billfold_client.sandbox import sandbox_customer
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 SUPPLIER = {
@@ -254,7 +255,7 @@ async def test_a_failed_webhook_delivery_is_resent_in_the_browser(sandbox_site):
 
 async def test_guests_fill_in_an_application_and_review_it(sandbox_site):
     carol, dan = "carol@helpers.example", "dan@northwind.example"
-    with sandbox_customer(sandbox_site.sandbox.state / "sandbox.json") as http:
+    with sandbox_customer(sandbox_site.sandbox.state / "sandbox.json").http as http:
         path = "/api/v2/business-applications/"
         made = http.post(path, json={"name": "Fabrikam"}).raise_for_status().json()
         for invited in (
@@ -356,7 +357,7 @@ async def test_an_operation_is_tried_in_the_browser_reference(sandbox_site):
 
 
 async def test_every_remaining_page_renders_without_errors(sandbox_site):
-    with sandbox_customer(sandbox_site.sandbox.state / "sandbox.json") as http:
+    with sandbox_customer(sandbox_site.sandbox.state / "sandbox.json").http as http:
         http.post("/api/v1/approval-rules/", json=APPROVAL_RULE).raise_for_status()
     stranger = await sandbox_site.arrive(window=PHONE_WINDOW)
     await stranger.go("/forgot", "forgot")

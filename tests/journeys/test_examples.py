@@ -30,12 +30,10 @@ from tests.reference.documents import DOCUMENTS
 from tests.support.browser import forms_of
 from tests.support.card_network import clear_block, connected, enciphered
 from tests.support.cards import PIN, SHIPPING, client_key, decrypted, encrypted_pin, pem
+from tests.support.environments import processor_seconds
 from tests.support.process_memory import memory_of, traces, written
 from tests.support.sandbox_process import SOURCE, Sandbox
 
-from billfold.client.oauth import Authorization, ClientRegistration
-from billfold.client.partner_api import PartnerApi
-from billfold.client.sandbox import environment, local_client, sandbox_partner
 from billfold.documentation.operations import call_of, operations_of
 from billfold.documentation.samples import curl_sample, python_sample, typescript_sample
 from billfold.events.webhooks.signature import sign_webhook
@@ -44,6 +42,9 @@ from billfold.platform.database.embedded import find_running
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.running_sandbox import partner_http
 from billfold.wiring.cli_context import DATABASE
+from billfold_client.local import local_client
+from billfold_client.oauth import Authorization, ClientRegistration
+from billfold_client.sandbox import environment, sandbox_partner
 
 EXAMPLES = SOURCE.parent / "examples"
 SAMPLES = {
@@ -54,6 +55,8 @@ SAMPLES = {
 }
 """Operations of every kind: how their sender is proved, what they send, what they answer."""
 PATIENCE_SECONDS = 60
+CLIENT_BYTES_MAX = 15_000_000
+CLIENT_IMPORT_SECONDS_MAX = 0.3
 
 
 @pytest.fixture(scope="module")
@@ -66,19 +69,18 @@ def sandbox(tmp_path_factory):
         running.end()
 
 
-def printed(sandbox, name):
+def printed(sandbox, name, python=sys.executable):
     """Return the output of an example in the folder of the sandbox."""
-    with running(sandbox, name) as process:
+    with running(sandbox, name, python=python) as process:
         return end_of(process)
 
 
 @contextmanager
-def running(sandbox, name, *options):
+def running(sandbox, name, *options, python=sys.executable):
     """Run an example in the folder of the sandbox."""
     with subprocess.Popen(
-        [sys.executable, "-u", str(EXAMPLES / name), *options],
+        [python, "-u", str(EXAMPLES / name), *options],
         cwd=sandbox.state.parent,
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -128,8 +130,18 @@ class Person:
         return page.headers["location"]
 
 
-def test_a_partner_example_opens_a_pocket_and_buys_bills(sandbox):
-    told = printed(sandbox, "partner.py")
+def test_the_installed_client_is_small_and_loads_at_once(outsider):
+    code = "import sys, billfold_client.partner; print(billfold_client.__path__[0]); print(*sys.modules)"
+    folder, modules = subprocess.check_output([outsider, "-c", code], text=True).splitlines()
+    size = sum(path.stat().st_size for path in Path(folder).parent.rglob("*") if path.is_file())
+    assert size < CLIENT_BYTES_MAX
+    assert "billfold_client.customer" not in modules.split()
+    used = [processor_seconds(outsider, "import billfold_client.partner, billfold_client.signing") for _ in range(5)]
+    assert min(used) < CLIENT_IMPORT_SECONDS_MAX
+
+
+def test_a_partner_example_opens_a_pocket_and_buys_bills(sandbox, outsider):
+    told = printed(sandbox, "partner.py", outsider)
     assert "Holds 100 units of US T-Bill" in told
     assert "Worth $9,99" in told
 
@@ -213,18 +225,24 @@ async def dump_of(sandbox):
         return (await dumped(SimpleNamespace(pool=pool))).values()
 
 
-def test_a_company_reads_its_pockets_with_a_token_bound_to_a_key(sandbox):
-    told = printed(sandbox, "customer.py")
+def test_a_company_reads_its_pockets_with_a_token_bound_to_a_key(sandbox, outsider):
+    told = printed(sandbox, "customer.py", outsider)
     assert "A DPoP token, bound to " in told
     assert "Dummy Customer Inc. (OPEN)" in told
     assert told.count("UST-13W") == 1
-    again = printed(sandbox, "customer.py")
+    again = printed(sandbox, "customer.py", outsider)
     assert again.count("UST-13W") == 1
 
 
-def test_a_user_signs_in_and_authorizes_the_example_application(sandbox):
+def test_an_example_that_awaits_follows_the_events_of_its_deposit(sandbox, outsider):
+    told = printed(sandbox, "awaiting.py", outsider)
+    assert "A wire arrived: $10,000.00" in told
+
+
+def test_a_user_signs_in_and_authorizes_the_example_application(sandbox, outsider):
     box = msgspec.json.decode((sandbox.state / "sandbox.json").read_bytes())
-    with running(sandbox, "customer.py", "--sign-in") as process, local_client(box["auth_url"], box["ca_file"]) as http:
+    signing_in = running(sandbox, "customer.py", "--sign-in", python=outsider)
+    with signing_in as process, local_client(box["auth_url"], box["ca_file"]) as http:
         lines = iter(process.stdout.readline, "")
         address = next(found[0] for line in lines if (found := re.search(r"https://\S+", line)))
         back = Person(http, box).agree(address)
@@ -333,13 +351,11 @@ def sample_calls(home):
         for name in SAMPLES
         for each in operations_of(name, msgspec.to_builtins(documents[name]))
     }
-    with sandbox_partner() as http:
-        api = PartnerApi(http)
-        pocket = api.open_pocket(home.customer_id, "Samples", "UST-13W")
-        example = operations["partner create_subscription"].request_example
-        subscription = http.post("/api/v1/subscriptions/", json=example).raise_for_status().json()
-        portal = next(api.portals(pocket.id))
-    known = {"customer_id": home.customer_id, "pocket_id": pocket.id, "subscription_id": subscription["id"]}
+    with sandbox_partner() as api:
+        pocket = api.create_pocket(home.customer_id, pocket_name="Samples", deposit_strategy_id="UST-13W")
+        subscription = api.create_subscription(**operations["partner create_subscription"].request_example)
+        portal = next(iter(api.list_portals(pocket.id)))
+    known = {"customer_id": home.customer_id, "pocket_id": pocket.id, "subscription_id": subscription.id}
     bodies = {
         "log_in": {"username": home.username, "password": home.password},
         "sandbox_wire": {"portal_id": str(portal.id), "amount_usdc": 100_00, "sender_name": "Contoso"},
@@ -370,4 +386,4 @@ def test_files_saved_by_following_the_readme_are_ignored_by_git():
 
 
 def test_every_example_has_a_test():
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {"cards.py", "customer.py", "partner.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {"awaiting.py", "cards.py", "customer.py", "partner.py"}

@@ -20,13 +20,10 @@ import httpx
 import msgspec
 from tools.linearizability.processes import Processes
 
-from billfold.accounts.transactions.schemas import OnUsActivity
-from billfold.client.partner_api import PartnerApi
-from billfold.client.request_signature import PartnerAuth
-from billfold.client.responses import ApiError, gets
-from billfold.client.sandbox import local_client
-from billfold.http.schemas import CursorList
-from billfold.payments.on_us.schemas import OnUsTransfer
+from billfold_client.errors import ApiError
+from billfold_client.local import local_client
+from billfold_client.partner import PartnerApi
+from billfold_client.signing import PartnerAuth
 
 ANSWER_SECONDS = 5.0
 AGAIN_SECONDS = 0.2
@@ -95,11 +92,6 @@ class History:
         self._file.close()
 
 
-class _Calls(PartnerApi):
-    on_us_transfer = gets("/api/v1/transfers/on-us/{}/", OnUsTransfer)
-    newest = gets("/api/v2/pockets/{}/transactions/", CursorList[OnUsActivity])
-
-
 class Client:
     """One client of one pair, with a connection of its own."""
 
@@ -108,7 +100,7 @@ class Client:
         auth = PartnerAuth(**msgspec.structs.asdict(caller))
         self._http = local_client(caller.url, processes.ca, auth)
         self._http.timeout = httpx.Timeout(ANSWER_SECONDS)
-        self._calls = _Calls(self._http)
+        self._calls = PartnerApi(self._http, attempts=1)
 
     def close(self) -> None:
         """End the connection."""
@@ -128,7 +120,7 @@ class Client:
         """Read what went into and out of both Pockets, in one request: cents as (in, out) of each."""
 
         def read() -> list[tuple[int, int]]:
-            listed = self._calls.earnings(**{"pocket_id[]": pair.pockets}).items
+            listed = self._calls.list_earnings(pocket_id=pair.pockets).items
             of = {each.pocket_id: (each.contributions.value, each.withdrawals.value) for each in listed}
             return [(of[pocket][0] - pair.deposited, of[pocket][1]) for pocket in pair.pockets]
 
@@ -137,9 +129,9 @@ class Client:
     def newest(self, pair: Pair) -> None:
         """Read the newest transfers of one Pocket."""
         side = self._random.randrange(2)
-        query = {"type[]": "ON_US", "limit": NEWEST}
+        listed = self._calls.list_pocket_transactions(pair.pockets[side], type=["ON_US"], limit=NEWEST)
         self._ask(
-            lambda: [each.on_us_transfer_id for each in self._calls.newest(pair.pockets[side], **query).items],
+            lambda: [each.on_us_transfer_id for each in next(listed.by_page()).items],
             do="newest",
             pair=pair.number,
             side=side,
@@ -147,7 +139,8 @@ class Client:
 
     def look(self, transfer_id: str, pair: int) -> str | None:
         """Read a transfer; return its status, NONE if there is no such transfer, None if that is unknown."""
-        return self._ask(lambda: self._calls.on_us_transfer(transfer_id).status, do="look", id=transfer_id, pair=pair)
+        read = self._calls.get_on_us_transfer
+        return self._ask(lambda: read(transfer_id).status, do="look", id=transfer_id, pair=pair)
 
     def _look_at_recent(self, pair: Pair) -> None:
         if recent := list(self._history.recent[pair.number]):
@@ -169,7 +162,9 @@ class Client:
         self._history.recent[pair.number].append(transfer_id)
 
         def send() -> str | None:
-            return self._ask(lambda: self._calls.transfer(key=transfer_id, **body).status, **told)
+            return self._ask(
+                lambda: self._calls.create_on_us_transfer(idempotency_key=transfer_id, **body).status, **told
+            )
 
         gives_up = self._random.random() < GIVEN_UP
         while send() is None:

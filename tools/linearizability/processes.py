@@ -15,7 +15,6 @@ import httpx
 import psutil
 
 from benchmarks.server import free_port
-from billfold.client.sandbox import local_client
 from billfold.ledger.bank import Bank
 from billfold.migrations import runner
 from billfold.platform.clock import monotonic
@@ -24,6 +23,7 @@ from billfold.platform.settings.settings import Settings
 from billfold.wiring import open_bank
 from billfold.wiring.cli.serve import child_command_line
 from billfold.wiring.cli_context import Wiring
+from billfold_client.local import local_client
 
 POSTGRES, SERVE, WORKER = "postgres", "serve", "worker"
 STEADY_SECONDS = 90.0

@@ -5,8 +5,9 @@ import re
 import shlex
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import parse_qsl
 
-from billfold.documentation.operations import FILE, FILE_TYPE, ApiOperation, Call, Content, Proof, call_of
+from billfold.documentation.operations import FILE, FILE_TYPE, ApiOperation, Call, Content, Proof, call_of, resolved
 from billfold.documentation.site import Sample, Samples
 
 _ONE_LINE = 60
@@ -70,62 +71,70 @@ def _curl_headers(proof: Proof, method: str) -> Iterator[tuple[str, str]]:
 
 _INDENT = "    "
 _ARGUMENTS = 90
-_CLIENTS = {
-    "partner": ("from billfold.client.sandbox import sandbox_partner", "sandbox_partner()"),
-    "customer": ("from billfold.client.sandbox import sandbox_customer", "sandbox_customer()"),
-    "auth": ("from billfold.client.sandbox import sandbox_auth_server", "sandbox_auth_server()"),
-}
 
 
 def python_sample(call: Call) -> str:
-    """Return the program of a call."""
+    """Return the program of a call; the authorization server is not called by the client's operations."""
+    return _http_sample(call) if call.operation.api == "auth" else _client_sample(call)
+
+
+def _client_sample(call: Call) -> str:
     operation = call.operation
-    imported, client = _CLIENTS[operation.api]
-    imports = ["import os\n"] if operation.proof is Proof.ASSERTION else []
-    imports += ["from pathlib import Path\n"] if operation.content is Content.FILE else []
-    values = [f"{name} = {value!r}".replace("'", '"') for name, value in call.variables.items()]
-    path = operation.path + (f"?{call.query}" if call.query else "")
-    quoted = f'{"f" if call.variables else ""}"{path}"'
-    arguments = [quoted, *_python_body(call)]
+    client = f"sandbox_{operation.api}"
+    imports = ["from pathlib import Path\n"] if operation.content is Content.FILE else []
+    values = [f"{name} = {_literal(value, 0)}" for name, value in call.variables.items()]
+    arguments = [*call.variables, *_keywords(call)]
     sent = ", ".join(arguments)
-    if len(sent) > _ARGUMENTS and "\n" not in sent:
+    if len(sent) > _ARGUMENTS or "\n" in sent:
         sent = "\n" + "".join(f"{_INDENT * 2}{each},\n" for each in arguments) + _INDENT
-    if call.is_stream:
-        action = [
-            f'with {client} as http, http.stream("GET", {sent}) as answer:',
-            f"{_INDENT}for line in answer.iter_lines():",
-            f"{_INDENT * 2}print(line)",
-        ]
+    asked = f"api.{operation.id}({sent})"
+    if call.is_stream or not {"cursor", "offset"}.isdisjoint(each["name"] for each in operation.parameters_in("query")):
+        action = [f"{_INDENT}for each in {asked}:", f"{_INDENT * 2}print(each)"]
     else:
-        action = [
-            f"with {client} as http:",
-            f"{_INDENT}answer = http.{operation.method.lower()}({sent})",
-            *_python_read(call),
-        ]
-    return "\n".join([*imports, imported, "", *values, *([""] if values else []), *action])
+        action = [f"{_INDENT}answer = {asked}", "print(answer)"] if operation.answers else [f"{_INDENT}{asked}"]
+    imports.append(f"from billfold_client.sandbox import {client}")
+    return "\n".join([*imports, "", *values, *([""] if values else []), f"with {client}() as api:", *action])
 
 
-def _python_read(call: Call) -> list[str]:
+def _keywords(call: Call) -> Iterator[str]:
+    """Yield the query and the body as arguments, named as the client does; a body without fields is one argument."""
+    operation = call.operation
+    has_fields = "properties" in resolved(operation.document, operation.body_schema)
+    if operation.content is Content.JSON and not has_fields:
+        yield _literal(call.body, 2)
+    for name, value in parse_qsl(call.query):
+        yield f"{name.removesuffix('[]')}={_literal([value] if name.endswith('[]') else value, 2)}"
+    if operation.content is Content.FILE:
+        yield f'file=("{FILE}", Path("{FILE}").read_bytes(), "{FILE_TYPE}")'
+    elif has_fields:
+        yield from (f"{name}={_literal(value, 2)}" for name, value in (call.body or {}).items())
+
+
+def _http_sample(call: Call) -> str:
+    """Return the program of a call of the authorization server."""
+    operation = call.operation
+    imports = ["import os\n"] if operation.proof is Proof.ASSERTION else []
+    imports.append("from billfold_client.sandbox import sandbox_auth_server")
+    quoted = f'"{operation.path}{"?" + call.query if call.query else ""}"'
+    sent = ", ".join([quoted, *_python_form(call)])
+    action = f"{_INDENT}answer = http.{operation.method.lower()}({sent})"
     if call.is_redirect:
-        return ['print(answer.headers["location"])']
-    shown = "answer.json()" if call.answers_json else "answer.status_code, answer.text"
-    return ["answer.raise_for_status()", f"print({shown})"]
+        read = ['print(answer.headers["location"])']
+    else:
+        shown = "answer.json()" if call.answers_json else "answer.status_code, answer.text"
+        read = ["answer.raise_for_status()", f"print({shown})"]
+    return "\n".join([*imports, "", "with sandbox_auth_server() as http:", action, *read])
 
 
-def _python_body(call: Call) -> list[str]:
-    content = call.operation.content
-    if content is Content.JSON:
-        return [f"json={_literal(call.body, 1)}"]
-    if content is Content.FILE:
-        return [f'files={{"file": ("{FILE}", Path("{FILE}").read_bytes(), "{FILE_TYPE}")}}']
-    if content is Content.FORM:
-        proof = {"client_assertion_type": "CLIENT_ASSERTION_TYPE", "client_assertion": "CLIENT_ASSERTION"}
-        fields = [f'"{name}": {_literal(value, 0)}' for name, value in call.body.items()]
-        if call.operation.proof is Proof.ASSERTION:
-            fields += [f'"{name}": os.environ["{variable}"]' for name, variable in proof.items()]
-        inner = "".join(f"{_INDENT * 2}{each},\n" for each in fields)
-        return [f"data={{\n{inner}{_INDENT}}}"]
-    return []
+def _python_form(call: Call) -> list[str]:
+    if call.operation.content is not Content.FORM:
+        return []
+    proof = {"client_assertion_type": "CLIENT_ASSERTION_TYPE", "client_assertion": "CLIENT_ASSERTION"}
+    fields = [f'"{name}": {_literal(value, 0)}' for name, value in call.body.items()]
+    if call.operation.proof is Proof.ASSERTION:
+        fields += [f'"{name}": os.environ["{variable}"]' for name, variable in proof.items()]
+    inner = "".join(f"{_INDENT * 2}{each},\n" for each in fields)
+    return [f"data={{\n{inner}{_INDENT}}}"]
 
 
 def _literal(value: object, depth: int) -> str:

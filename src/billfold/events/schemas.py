@@ -98,17 +98,6 @@ class Event(msgspec.Struct, kw_only=True):
     object_type: Literal["Event"] = "Event"
 
 
-class StreamMessage(msgspec.Struct, frozen=True):
-    """A message of the stream of events. `event` is empty for an event, else its name.
-
-    `data` is JSON as received, `sequence` is the one to continue from.
-    """
-
-    event: str
-    data: bytes
-    sequence: int | None
-
-
 class Redelivery(msgspec.Struct, kw_only=True):
     """The number of events queued for delivery by the request."""
 

@@ -10,15 +10,13 @@ import httpx
 import msgspec
 
 from billfold.cli.context import CliError
-from billfold.client.customer_api import CustomerApi
-from billfold.client.dpop import DpopAuth
-from billfold.client.oauth import Authorization, ClientRegistration
-from billfold.client.partner_api import PartnerApi
-from billfold.client.request_signature import PartnerAuth
-from billfold.client.responses import ApiError
-from billfold.client.sandbox import local_client
 from billfold.sandbox.card_processor.launch import CardNetwork
 from billfold.sandbox.line_process import write_private
+from billfold_client.dpop import DpopAuth
+from billfold_client.errors import ApiError
+from billfold_client.local import local_client
+from billfold_client.oauth import Authorization, ClientRegistration
+from billfold_client.signing import PartnerAuth
 
 FILE_NAME = "sandbox.json"
 
@@ -113,22 +111,6 @@ def write_sandbox_file(state_dir: Path, content: SandboxFile) -> None:
 _START_HINT = "Start it with `billfold sandbox`, in this folder or the one BILLFOLD_STATE_DIR names."
 
 
-@contextmanager
-def open_partner_api(box: SandboxFile) -> Iterator[PartnerApi]:
-    """Yield the Partner API of a running sandbox. Errors inside are raised as CliError."""
-    with cli_errors(), partner_http(box) as http:
-        api = PartnerApi(http)
-        api.bank_time()  # a stream would try again forever
-        yield api
-
-
-@contextmanager
-def open_customer_api(box: SandboxFile) -> Iterator[CustomerApi]:
-    """Yield the Customer API of a running sandbox. Errors inside are raised as CliError."""
-    with cli_errors(), local_client(box.customer_url, box.ca_file, _service_credentials(box)) as http:
-        yield CustomerApi(http)
-
-
 def partner_http(box: SandboxFile) -> httpx.Client:
     """Return a client that signs as the sandbox's partner."""
     address = httpx.URL(box.base_url).host
@@ -141,18 +123,13 @@ def partner_auth(box: SandboxFile) -> PartnerAuth:
     return PartnerAuth(url=box.partner_url, **{name: getattr(box, name) for name in names})
 
 
-def service_client(box: SandboxFile) -> ClientRegistration:
-    """Return the authentication of the service user of the sandbox's customer."""
+def customer_auth(box: SandboxFile) -> DpopAuth:
+    """Return the authentication of the service user of the sandbox's customer; the first request gets a token."""
     client = next(each for each in box.clients if each.client_id == "sandbox-service")
-    return ClientRegistration(
+    registration = ClientRegistration(
         issuer=box.auth_url, client_id=client.client_id, kid=client.kid, private_key=client.private_key
     )
-
-
-def _service_credentials(box: SandboxFile) -> DpopAuth:
-    authorization = Authorization(service_client(box))
-    with local_client(box.auth_url, box.ca_file) as http:
-        return DpopAuth(authorization, authorization.client_credentials(http, ["subscriptions.read"]))
+    return DpopAuth(Authorization(registration))
 
 
 @contextmanager

@@ -24,10 +24,10 @@ from tests.support.cards import client_key, decrypted, pem
 from tests.support.import_traps import set_import_traps
 from tests.support.sandbox_process import BOX, PROGRAM, SOURCE, START_SECONDS, Sandbox, free_ports, perform
 
-from billfold.client.webhooks import verify_webhook
 from billfold.sandbox.running_sandbox import partner_http
 from billfold.sandbox.scenarios import story as scenario_story
 from billfold.sandbox.scenarios.story import RecordingClient, Story
+from billfold_client.webhooks import verify_webhook
 
 SEED = 7
 SECRET = "a secret that the program knows"

@@ -1,27 +1,25 @@
 """`billfold sandbox fork`, `rewind`, `reset` and the like: tasks requested of a running sandbox."""
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
-import httpx
-import msgspec
 import typer
 from rich.markup import escape
 
 from billfold.cli.command import CommandGroup, Row, console, key_value_table, print_line, print_success
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.process_supervisor import stop_on_signals
-from billfold.client.responses import ApiError, read
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import ET, format_eastern, require_in_range
+from billfold.sandbox.cli.running_apis import open_partner_api
 from billfold.sandbox.control.clock_stepper import ClockStatus, ClockStepper, EventKind
-from billfold.sandbox.control.socket import SandboxTask, TaskStatus
-from billfold.sandbox.routes.control import SandboxForks
-from billfold.sandbox.running_sandbox import cli_errors, partner_http, require_sandbox_file
+from billfold.sandbox.control.socket import TaskStatus
+from billfold.sandbox.running_sandbox import require_sandbox_file
+from billfold_client.errors import ApiError
+from billfold_client.partner import PartnerApi, SandboxTask
 
 group = CommandGroup(
     "sandbox",
@@ -29,9 +27,7 @@ group = CommandGroup(
     " rewound and played with by its commands.",
     example="--fresh --seed 7",
 )
-_PATH = "/api/v1/sandbox"
 _POLL_SECONDS = 0.3
-_NOT_NOW = (httpx.codes.SERVICE_UNAVAILABLE, httpx.codes.TOO_MANY_REQUESTS)
 _TASK_SECONDS = 600.0
 Name = Annotated[str, typer.Argument(help="The name of the fork.")]
 
@@ -39,15 +35,15 @@ Name = Annotated[str, typer.Argument(help="The name of the fork.")]
 @group.command("fork before-the-wire")
 def fork(context: CliContext, name: Name) -> str:
     """Copy the whole bank under a name: database, files, cards, local chain and clock."""
-    run_task(context, "/forks/", {"name": name})
+    run_task(context, lambda api: api.sandbox_fork(name=name))
     return f"The bank is kept as {name}. Return to it with `billfold sandbox rewind {name}`."
 
 
 @group.table("forks", columns=("name", "bank time", "made", "MB>"), empty="There are no forks.")
 def forks(context: CliContext) -> Iterable[Row]:
     """List the copies of the bank."""
-    with _partner(context) as http:
-        found = read(http.get(f"{_PATH}/forks/"), SandboxForks)
+    with open_partner_api(require_sandbox_file(context.settings().state_dir)) as api:
+        found = api.sandbox_forks()
     return [
         (
             each.name,
@@ -62,47 +58,38 @@ def forks(context: CliContext) -> Iterable[Row]:
 @group.command("rewind before-the-wire")
 def rewind(context: CliContext, name: Name) -> str:
     """Restore the bank to the state of the copy. Later changes are lost; the copy stays."""
-    run_task(context, f"/forks/{name}/rewind/")
+    run_task(context, lambda api: api.sandbox_rewind(name))
     return f"The bank is restored to {name}."
 
 
 @group.command("drop before-the-wire")
 def drop(context: CliContext, name: Name) -> str:
     """Remove a copy of the bank."""
-    with _partner(context) as http:
-        response = http.delete(f"{_PATH}/forks/{name}/")
-        if response.is_error:
-            raise ApiError(response)
+    with open_partner_api(require_sandbox_file(context.settings().state_dir)) as api:
+        api.sandbox_drop_fork(name)
     return f"The fork {name} has been removed."
 
 
 @group.command("reset")
 def reset(context: CliContext) -> str:
     """Restore the bank to its state after the opening story, or after its first start without one."""
-    run_task(context, "/reset/")
+    run_task(context, lambda api: api.sandbox_reset())
     return "The bank is restored to its initial state."
 
 
-@contextmanager
-def _partner(context: CliContext) -> Iterator[httpx.Client]:
-    """Yield the Partner API of the running sandbox. Errors inside are raised as CliError."""
-    with cli_errors(), partner_http(require_sandbox_file(context.settings().state_dir)) as http:
-        yield http
-
-
-def run_task(context: CliContext, path: str, body: dict[str, Any] | None = None) -> None:
+def run_task(context: CliContext, begin: Callable[[PartnerApi], SandboxTask]) -> None:
     """Start a task, print its steps as they end, and wait for it. Raises CliError if it fails."""
-    with _partner(context) as http, console.status("") as status:
-        content = None if body is None else msgspec.json.encode(body)
-        headers = {} if body is None else {"content-type": "application/json"}
-        task = read(http.post(f"{_PATH}{path}", content=content, headers=headers), SandboxTask)
+    with open_partner_api(require_sandbox_file(context.settings().state_dir)) as api, console.status("") as status:
+        task = begin(api)
         steps = _StepPrinter(status.update)
         until = monotonic() + _TASK_SECONDS
         while not steps.show(task) and monotonic() < until:
             time.sleep(_POLL_SECONDS)
-            response = http.get(f"{_PATH}/tasks/{task.id}/")
-            if response.status_code not in _NOT_NOW:
-                task = read(response, SandboxTask)
+            try:
+                task = api.sandbox_task(task.id)
+            except ApiError as error:
+                if not error.retryable:
+                    raise
     if task.status != TaskStatus.COMPLETED:
         raise CliError(f"{task.detail or 'It did not end in time.'}", "See `billfold doctor`.")
 

@@ -17,12 +17,14 @@ import typer
 from billfold.cli.command import CommandGroup, console, key_value_table, print_success
 from billfold.cli.context import CliContext, CliError
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS, example_payload
-from billfold.events.schemas import StreamMessage
 from billfold.events.webhooks.signature import sign_webhook, webhook_key
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.dates import format_eastern
-from billfold.sandbox.running_sandbox import SandboxFile, open_customer_api, open_partner_api, require_sandbox_file
+from billfold.sandbox.cli.running_apis import open_customer_api, open_partner_api
+from billfold.sandbox.running_sandbox import SandboxFile, require_sandbox_file
+from billfold_client.shapes import UNSET
+from billfold_client.streams import StreamMessage
 
 group = CommandGroup()
 TIMEOUT_SECONDS = 10.0
@@ -71,8 +73,10 @@ def listen(
     if forward_to is not None:
         forward = Forwarder(parse_url(forward_to), check_secret(secret or listener_secret(box)))
     with (open_customer_api if customer else open_partner_api)(box) as client:
+        next(client.list_event_types().by_page())  # a stream would try again forever
         try:
-            messages = with_banner(client.stream(after=after, kinds=kinds or ()), forward, as_json=as_json)
+            stream = client.stream_events(after_sequence=UNSET if after is None else str(after), event_type=kinds or ())
+            messages = with_banner(stream, forward, as_json=as_json)
             listen_to(messages, forward, count=count, as_json=as_json)
         except KeyboardInterrupt:
             raise typer.Exit from None
@@ -211,11 +215,10 @@ def trigger(context: CliContext, kind: Kind = None, *, fields: Fields = None, ev
     box = require_sandbox_file(context.settings().state_dir)
     new_id = event_id or str(ids.new())
     with open_partner_api(box) as client:
-        client.simulate(
-            "webhook",
+        client.sandbox_webhook(
             event_id=new_id,
             event_type=kind,
-            timestamp=client.bank_time(),
+            timestamp=client.sandbox_clock().now,
             customer_id=box.customer_id,
             payload=payload_of(kind, fields or []),
         )

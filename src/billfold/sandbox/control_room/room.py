@@ -23,9 +23,6 @@ from litestar.types import Send
 
 from billfold.apis.customer_api import CustomerApi, customer_document
 from billfold.apis.partner_api import PROOFS, PartnerApi
-from billfold.client.dpop import DpopAuth
-from billfold.client.keys import client_assertion
-from billfold.client.oauth import ASSERTION_TYPE, Authorization, Tokens
 from billfold.documentation.operations import FILE, FILE_TYPE, ApiOperation, Call, Content, Proof, operations_of
 from billfold.http.api import Identity
 from billfold.http.edge import AppWithLifespan
@@ -39,10 +36,12 @@ from billfold.platform.dates import ET
 from billfold.platform.errors import NotFound, Refused, Unavailable
 from billfold.platform.ids import command_id
 from billfold.sandbox.provisioning import PARTNER
-from billfold.sandbox.running_sandbox import SandboxFile, partner_auth, read_sandbox_file, service_client
+from billfold.sandbox.running_sandbox import SandboxFile, customer_auth, partner_auth, read_sandbox_file
 from billfold.web.console.api import ApiClient
 from billfold.web.console.team import PageClock, read_page_clock
 from billfold.web.page_context import PageContext, PageResponse
+from billfold_client.keys import client_assertion
+from billfold_client.oauth import ASSERTION_TYPE
 
 _BEARER_CLIENT_ID = "sandbox-bearer"
 _ASSERTION_SECONDS = 60
@@ -138,7 +137,7 @@ class SignedCalls:
             return None
         if operation.api not in self._auth:
             box = self.credentials
-            self._auth[operation.api] = _customer_auth(box) if operation.api == "customer" else partner_auth(box)
+            self._auth[operation.api] = customer_auth(box) if operation.api == "customer" else partner_auth(box)
         return self._auth[operation.api]
 
     def _assertion(self) -> dict[str, str]:
@@ -172,12 +171,6 @@ def _ended_early(app: Any) -> Any:  # noqa: ANN401 - any application of ASGI
         await app(scope, receive, send_some)
 
     return serve
-
-
-def _customer_auth(box: SandboxFile) -> DpopAuth:
-    """Return the credentials of the service user of the sandbox's customer; the first request gets a token."""
-    none_yet = Tokens(access_token="", token_type="DPoP", scope="", expires_at=0)  # noqa: S106 - no secret
-    return DpopAuth(Authorization(service_client(box)), none_yet)
 
 
 PATH = "/sandbox"

@@ -15,7 +15,6 @@ import httpx
 import msgspec
 from litestar import get, post
 
-from billfold.client.responses import ApiError
 from billfold.documentation.operations import ApiOperation, Call, Content, call_of, resolved
 from billfold.documentation.samples import curl_sample
 from billfold.platform.errors import InvalidInput
@@ -24,6 +23,7 @@ from billfold.sandbox.control_room.room import PATH, READ_BYTES_MAX, ControlRoom
 from billfold.sandbox.control_room.simulations import IDS, field_of, list_known
 from billfold.sandbox.running_sandbox import SandboxFile
 from billfold.web.page_context import PUBLIC, FormError, PageResponse
+from billfold_client.errors import ApiError
 
 _ONE = f"{PATH}/try/{{api:str}}/{{operation_id:str}}"
 _SHOWN_CHARS = 30_000

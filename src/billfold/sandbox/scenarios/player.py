@@ -21,7 +21,6 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from billfold.cli.context import CliError
-from billfold.client.partner_api import PartnerApi
 from billfold.payments.cards.processor import KEY_BITS
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import ET, et_date, et_instant, iso_z
@@ -267,13 +266,16 @@ def play(
     Names and ids of its objects derive from the number of times this bank has played it and from the bank's time, so
     they are reproducible, and a play after one that failed early repeats none of its requests.
     """
+    # The client is generated from the document of the bank's API, to which scenarios belong.
+    from billfold_client.partner import PartnerApi  # noqa: PLC0415
+
     with partner_http(credentials) as http:
         title = scenario.name.replace("-", " ").capitalize()
         api = PartnerApi(http)
-        earlier = [each for each in api.customers() if str(each.name).startswith(f"{title} ")]
+        earlier = [each for each in api.list_customers() if str(each.name).startswith(f"{title} ")]
         nth = len(earlier) + 1
         seed = hashlib.blake2b(
-            f"{scenario.name}:{nth}:{api.bank_time()}".encode(), key=bank_seed[:64], digest_size=32
+            f"{scenario.name}:{nth}:{api.sandbox_clock().now}".encode(), key=bank_seed[:64], digest_size=32
         ).digest()
         player = Player(RecordingClient(http, seed=seed), outside, f"{title} {nth}")
         try:

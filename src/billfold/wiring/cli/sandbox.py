@@ -218,7 +218,7 @@ def play(
         return None
     if name not in SCENARIOS:
         raise CliError(f"There is no scenario {name!r}.", "See `billfold sandbox play --list`.")
-    run_task(context, f"/scenarios/{name}/play/")
+    run_task(context, lambda api: api.sandbox_play_scenario(name))
     return f"{name} has been played. `billfold sandbox reset` returns to the initial bank."
 
 

@@ -1,13 +1,18 @@
-"""Sends every request to the Customer API with its token and a new proof."""
+"""Sends every request to the Customer API with its token and a new proof.
 
+auth = DpopAuth(Authorization(ClientRegistration(issuer=..., client_id=..., private_key=..., kid=...)))
+with CustomerApi(httpx.Client(base_url=url, auth=auth)) as api:
+    pockets = list(api.list_pockets())
+"""
+
+import time
 from collections.abc import Generator
 
 import httpx
 from typing_extensions import override
 
-from billfold.client.keys import AuthFlow
-from billfold.client.oauth import Authorization, Tokens
-from billfold.platform.clock import wall_now
+from billfold_client.keys import AuthFlow
+from billfold_client.oauth import Authorization, Tokens
 
 REFRESH_BEFORE_SECONDS = 30
 """Seconds before its expiry at which a token is refreshed."""
@@ -16,17 +21,20 @@ Flow = Generator[httpx.Request, httpx.Response, None]
 
 
 class DpopAuth(AuthFlow):
-    """Sends a token, and a new proof with each request; gets new tokens when they expire."""
+    """Sends a token, and a new proof with each request; gets new tokens when they expire.
 
-    def __init__(self, authorization: Authorization, tokens: Tokens) -> None:
+    Without tokens it acts as a service user: it gets them before the first request, for all scopes of its client.
+    """
+
+    def __init__(self, authorization: Authorization, tokens: Tokens | None = None) -> None:
         self._authorization = authorization
         self._nonce: str | None = None
-        self.tokens = tokens
+        self.tokens = tokens or Tokens(access_token="", token_type="", scope="", expires_at=0.0)
 
     @override
     def auth_flow(self, request: httpx.Request) -> Flow:
         """Send the request; once more if the server requires a nonce or a new token."""
-        if self.tokens.expires_at - REFRESH_BEFORE_SECONDS < wall_now().timestamp():
+        if self.tokens.expires_at - REFRESH_BEFORE_SECONDS < time.time():
             self.tokens = yield from self._authorization.refreshing(self.tokens)
         response = yield self._with_proof(request)
         challenge = response.headers.get("www-authenticate", "")

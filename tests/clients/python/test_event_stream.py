@@ -9,9 +9,10 @@ import httpx
 import pytest
 from typing_extensions import override
 
-from billfold.client import both_apis
-from billfold.client.both_apis import EventStream, messages_of
-from billfold.client.responses import ApiError
+from billfold_client import streams
+from billfold_client.errors import ApiError
+from billfold_client.partner import PartnerApi
+from billfold_client.streams import MessageLines
 
 
 @pytest.fixture
@@ -47,10 +48,10 @@ def event_server():
 
 
 def test_a_broken_event_stream_is_resumed_after_the_last_sequence(event_server, monkeypatch):
-    monkeypatch.setattr(both_apis, "RECONNECT_DELAY_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(streams, "RECONNECT_DELAY_SECONDS", (0.0, 0.0))
     address, asked = event_server
     with httpx.Client(base_url=address) as http:
-        stream = EventStream(http, kinds=["a", "b"])
+        stream = PartnerApi(http).stream_events(event_type=["a", "b"])
         events = (each for each in stream if not each.event)
         assert [each.sequence for each in islice(events, 5)] == [1, 2, 3, 4, 5]
         assert stream.sequence == 5
@@ -58,13 +59,13 @@ def test_a_broken_event_stream_is_resumed_after_the_last_sequence(event_server, 
     assert asked[0][0].endswith("?event_type%5B%5D=a&event_type%5B%5D=b")
 
 
-def test_a_permanent_error_of_the_event_stream_is_raised(event_server, monkeypatch):
-    monkeypatch.setattr(both_apis, "PATH", "/gone/")
+def test_a_permanent_error_of_the_event_stream_is_raised(event_server):
     with httpx.Client(base_url=event_server[0]) as http, pytest.raises(ApiError, match="403"):
-        next(iter(EventStream(http)))
+        next(iter(PartnerApi(http).stream_events(event_type=["gone"])))
 
 
 def test_a_stream_message_without_an_id_has_no_sequence():
     lines = [": a comment", "", "retry: 1", "", 'data: {"sequence": null}', ""]
-    (message,) = messages_of(iter(lines))
+    reader = MessageLines()
+    (message,) = [message for line in lines for message in reader.feed(line)]
     assert (message.event, message.sequence) == ("", None)

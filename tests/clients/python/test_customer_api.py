@@ -5,20 +5,21 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from tests.client.bridge import in_thread
+from tests.clients.python.bridge import in_thread
 from tests.identity.partners.test_jwt_login_routes import private_pem
 from tests.support.oauth import REDIRECT, member, new_key, program
 
-from billfold.client.customer_api import CustomerApi
-from billfold.client.dpop import DpopAuth
-from billfold.client.oauth import Authorization, ClientRegistration
-from billfold.client.responses import ApiError
 from billfold.oauth import clients, consent
 from billfold.oauth.types import CLIENT_CREDENTIALS
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
+from billfold_client.customer import CustomerApi
+from billfold_client.dpop import DpopAuth
+from billfold_client.errors import ApiError
+from billfold_client.oauth import Authorization, ClientRegistration
 
 PERSON = ("openid", "profile", "email")
+RESERVE = {"pocket_name": "Reserve", "trading_strategy_id": "UST-13W"}
 SCOPES = (*PERSON, "customer.read", "pockets.read", "pockets.write", "agreements.read", "subscriptions.read")
 
 
@@ -92,17 +93,17 @@ async def test_every_call_after_user_consent_has_a_dpop_proof(api, customer_worl
     calls, _ = api
 
     def work():
-        assert calls.customer().id == person.customer_id
-        assert calls.user()["sub"] == str(person.user_id)
-        assert calls.memberships()[0]["role"] == "ADMIN"
-        assert calls.pockets().count == 0
-        made = calls.open_pocket("Reserve", "UST-13W", key="first")
-        assert calls.open_pocket("Reserve", "UST-13W", key="first").id == made.id
-        assert calls.change_pocket(made.id, name="Taxes").pocket_name == "Taxes"
-        portal = calls.open_portal(made.id, "Payroll")
-        calls.change_portal(made.id, portal.id, name="Wages")
-        assert [each.name for each in calls.portals(made.id)] == [each.name for each in calls.portals()]
-        assert calls.funding_instructions(made.id, portal.id).portal_id == portal.id
+        assert calls.get_customer().id == person.customer_id
+        assert calls.get_user().sub == person.user_id
+        assert calls.list_memberships().items[0].role == "ADMIN"
+        assert next(calls.list_pockets().by_page()).count == 0
+        made = calls.create_pocket(**RESERVE, idempotency_key="first")
+        assert calls.create_pocket(**RESERVE, idempotency_key="first").id == made.id
+        assert calls.update_pocket(made.id, name="Taxes").pocket_name == "Taxes"
+        portal = calls.create_portal(made.id, name="Payroll")
+        calls.update_portal(made.id, portal.id, name="Wages")
+        assert list(calls.list_portals(made.id)) == list(calls.list_customer_portals())
+        assert calls.get_funding_instructions(made.id, portal.id).portal_id == portal.id
         return made, portal
 
     made, portal = await asyncio.to_thread(work)
@@ -111,18 +112,18 @@ async def test_every_call_after_user_consent_has_a_dpop_proof(api, customer_worl
         await customer_world.ask("POST", "/api/v1/sandbox/wire/", body, status=202)
 
     def look():
-        assert calls.pocket(made.id).portfolio.total_value.value > 2_900_00
-        assert len(list(calls.transactions(limit=2))) == 3
-        assert len(list(calls.trades(limit=2))) == 3
-        assert len(list(calls.v1_trades(**{"account[]": [made.id]}))) == 3
-        assert len(calls.transactions_csv().splitlines()) == 4
-        assert len(calls.trades_csv().splitlines()) == 4
-        assert calls.earnings().aggregate.contributions.value == 3_000_00
-        assert calls.pocket_earnings(made.id, period="mtd").contributions.value == 3_000_00
-        assert calls.strategies().count == 4
-        assert "trades.maturity" in {each.event for each in calls.event_types()}
-        assert [each.event.sequence for each in calls.events()] == [3, 2, 1]
-        assert len(calls.agreements()["documents"]) == 20
+        assert calls.get_pocket(made.id).portfolio.total_value.value > 2_900_00
+        assert len(list(calls.list_transactions(limit=2))) == 3
+        assert len(list(calls.list_trades(limit=2))) == 3
+        assert len(list(calls.list_v1_trades(account=[made.id]))) == 3
+        assert len(calls.get_transactions_csv().splitlines()) == 4
+        assert len(calls.get_trades_csv().splitlines()) == 4
+        assert calls.list_earnings().aggregate.contributions.value == 3_000_00
+        assert calls.get_pocket_earnings(made.id, period="mtd").contributions.value == 3_000_00
+        assert next(calls.list_trading_strategies().by_page()).count == 4
+        assert "trades.maturity" in {each.event for each in calls.list_event_types()}
+        assert [each.event.sequence for each in calls.list_events()] == [3, 2, 1]
+        assert len(calls.get_agreements().documents) == 20
 
     await asyncio.to_thread(look)
 
@@ -131,26 +132,26 @@ async def test_every_call_after_user_consent_has_a_dpop_proof(api, customer_worl
 def test_a_refused_customer_api_call_raises_api_error_with_its_code(api):
     calls, _ = api
     with pytest.raises(ApiError) as refused:
-        calls.pocket(ids.new())
+        calls.get_pocket(ids.new())
     assert (refused.value.status, refused.value.code) == (404, "not-found")
     assert refused.value.trace_id
     with pytest.raises(ApiError) as refused:
-        calls.open_pocket("x", "UST-5W")
+        calls.create_pocket(pocket_name="x", trading_strategy_id="UST-5W")
     assert (refused.value.status, refused.value.code) == (422, "invalid")
     with pytest.raises(ApiError, match="422 invalid"):
-        list(calls.transactions(**{"type[]": "X"}))
+        list(calls.list_transactions(type=["X"]))
 
 
 async def test_tokens_are_renewed_before_expiry_and_when_deleted(bank, api):
     calls, auth = api
     first = auth.tokens
     auth.tokens = msgspec.structs.replace(first, expires_at=0.0)
-    await asyncio.to_thread(calls.customer)
+    await asyncio.to_thread(calls.get_customer)
     second = auth.tokens
     assert second.access_token != first.access_token
     assert second.refresh_token
     await bank.pool.execute("DELETE FROM access_token")
-    await asyncio.to_thread(calls.customer)
+    await asyncio.to_thread(calls.get_customer)
     assert auth.tokens.access_token != second.access_token
 
 
@@ -166,6 +167,6 @@ async def test_client_credentials_need_no_user(bank, customer_world, make_client
         scopes=("customer.read", "pockets.read"),
     )
     calls, _ = await asyncio.to_thread(as_program, bank, make_client, me)
-    assert str((await asyncio.to_thread(calls.customer)).id) == customer
+    assert str((await asyncio.to_thread(calls.get_customer)).id) == customer
     with pytest.raises(ApiError, match="invalid_scope"):
         await asyncio.to_thread(Authorization(me).client_credentials, make_client(me.issuer), ["team.read"])

@@ -8,9 +8,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from billfold.client.request_signature import PartnerAuth
-from billfold.client.responses import ApiError
 from billfold.platform.crypto import verify_signature
+from billfold_client.errors import ApiError
+from billfold_client.signing import PartnerAuth
 
 SECRET = "the partner's shared secret"
 PRIVATE_KEY = ec.generate_private_key(ec.SECP256R1())

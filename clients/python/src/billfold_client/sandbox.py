@@ -1,9 +1,8 @@
-"""A client of a sandbox: its host names end in `localhost`, its certificate is its own."""
+"""Clients of a sandbox, with the credentials that it has written into its folder."""
 
 import json
 import os
 import shlex
-import ssl
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,79 +10,67 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-from typing_extensions import override
 
-from billfold.client.dpop import DpopAuth
-from billfold.client.keys import client_assertion
-from billfold.client.oauth import ASSERTION_TYPE, Authorization, ClientRegistration
-from billfold.client.request_signature import PartnerAuth
+from billfold_client.customer import AsyncCustomerApi, CustomerApi
+from billfold_client.dpop import DpopAuth
+from billfold_client.keys import client_assertion
+from billfold_client.local import local_async_client, local_client
+from billfold_client.oauth import ASSERTION_TYPE, Authorization, ClientRegistration
+from billfold_client.partner import AsyncPartnerApi, PartnerApi
+from billfold_client.signing import PartnerAuth
 
-TIMEOUT_SECONDS = 120
-"""Timeout: the clock of a sandbox takes time to advance over many days."""
 _NODE_LOOKUP = """\
 import dns from "node:dns";const lookup=dns.lookup;\
 dns.lookup=(name,...rest)=>lookup(name.endsWith(".localhost")?"127.0.0.1":name,...rest)"""
 """Node.js leaves names below `localhost` to the system, which knows them on few machines; curl knows them itself."""
 
 
-def sandbox_partner(file: Path | str | None = None) -> httpx.Client:
-    """Return a client of a sandbox's Partner API that signs each request as the sandbox's partner."""
+def sandbox_partner(file: Path | str | None = None) -> PartnerApi:
+    """Return the Partner API of a sandbox, as its partner."""
     saved = read_sandbox(file)
-    auth = PartnerAuth(
-        url=saved["partner_url"],
-        username=saved["username"],
-        shared_secret=saved["shared_secret"],
-        private_key=saved["private_key"],
-        kid=saved["kid"],
-    )
-    return local_client(saved["partner_url"], saved["ca_file"], auth)
+    return PartnerApi(local_client(saved["partner_url"], saved["ca_file"], partner_auth(saved)))
 
 
-def sandbox_customer(file: Path | str | None = None) -> httpx.Client:
-    """Return a client of a sandbox's Customer API that acts as the service user of the sandbox's customer."""
+def async_sandbox_partner(file: Path | str | None = None) -> AsyncPartnerApi:
+    """Do the same for programs that await."""
     saved = read_sandbox(file)
-    service = next(each for each in saved["clients"] if each["client_id"] == "sandbox-service")
-    registration = ClientRegistration(
+    return AsyncPartnerApi(local_async_client(saved["partner_url"], saved["ca_file"], partner_auth(saved)))
+
+
+def sandbox_customer(file: Path | str | None = None) -> CustomerApi:
+    """Return the Customer API of a sandbox, as the service user of its customer."""
+    saved = read_sandbox(file)
+    auth = DpopAuth(_service_user(saved))
+    return CustomerApi(local_client(saved["customer_url"], saved["ca_file"], auth))
+
+
+def async_sandbox_customer(file: Path | str | None = None) -> AsyncCustomerApi:
+    """Do the same for programs that await."""
+    saved = read_sandbox(file)
+    auth = DpopAuth(_service_user(saved))
+    return AsyncCustomerApi(local_async_client(saved["customer_url"], saved["ca_file"], auth))
+
+
+def partner_auth(saved: dict[str, Any]) -> PartnerAuth:
+    """Return the signatures of the sandbox's partner."""
+    names = ("username", "shared_secret", "private_key", "kid")
+    return PartnerAuth(url=saved["partner_url"], **{name: saved[name] for name in names})
+
+
+def registered(saved: dict[str, Any], client_id: str) -> ClientRegistration:
+    """Return a client that the sandbox has registered: `sandbox-service`, `sandbox-fapi2`, ..."""
+    found = next(each for each in saved["clients"] if each["client_id"] == client_id)
+    return ClientRegistration(
         issuer=saved["auth_url"],
-        client_id=service["client_id"],
-        private_key=service["private_key"],
-        kid=service["kid"],
+        client_id=found["client_id"],
+        private_key=found["private_key"],
+        kid=found["kid"],
+        redirect_uri=next(iter(found["redirect_uris"]), ""),
     )
-    authorization = Authorization(registration)
-    with local_client(saved["auth_url"], saved["ca_file"]) as http:
-        tokens = authorization.client_credentials(http)
-    return local_client(saved["customer_url"], saved["ca_file"], DpopAuth(authorization, tokens))
 
 
-def local_client(
-    base_url: str, ca_file: Path | str, auth: httpx.Auth | None = None, *, address: str = "127.0.0.1"
-) -> httpx.Client:
-    """Return a client that connects to `https://api.localhost:8443` at an address of this machine."""
-    transport = _AtAddress(ssl.create_default_context(cafile=str(ca_file)), address)
-    return httpx.Client(base_url=base_url, auth=auth, transport=transport, timeout=TIMEOUT_SECONDS)
-
-
-class _AtAddress(httpx.HTTPTransport):
-    """Connects to one address regardless of the host name of the request."""
-
-    def __init__(self, context: ssl.SSLContext, address: str) -> None:
-        super().__init__(verify=context)
-        self._address = address
-
-    @override
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; its Host header already names the host.
-
-        The request is not changed: sending it again proves its address again.
-        """
-        local_request = httpx.Request(
-            request.method,
-            request.url.copy_with(host=self._address),
-            headers=request.headers,
-            stream=request.stream,
-            extensions={**request.extensions, "sni_hostname": request.url.host},
-        )
-        return super().handle_request(local_request)
+def _service_user(saved: dict[str, Any]) -> Authorization:
+    return Authorization(registered(saved, "sandbox-service"))
 
 
 def sandbox_auth_server(file: Path | str | None = None) -> httpx.Client:

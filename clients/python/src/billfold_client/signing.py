@@ -1,16 +1,18 @@
 """Signed requests to the Partner API: token, idempotency key, signature."""
 
+import base64
+import hashlib
+import hmac
+import time
 from collections.abc import Generator
 from urllib.parse import urlencode
+from uuid import uuid4
 
 import httpx
 from typing_extensions import override
 
-from billfold.client.keys import AuthFlow, client_assertion
-from billfold.client.responses import ApiError
-from billfold.platform import ids
-from billfold.platform.clock import wall_now
-from billfold.platform.crypto import sign_request
+from billfold_client.errors import ApiError
+from billfold_client.keys import AuthFlow, client_assertion
 
 KEY_HEADER = "x-service-idempotency"
 _GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -33,7 +35,7 @@ class PartnerAuth(AuthFlow):
     @override
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         """Send the request; once more with a new token if the old one is no longer known."""
-        had_token = self._expires_at - _REFRESH_BEFORE_SECONDS > wall_now().timestamp()
+        had_token = self._expires_at - _REFRESH_BEFORE_SECONDS > time.time()
         if not had_token:
             self._store_token((yield self._token_request()))
         response = yield self._sign(request)
@@ -43,7 +45,7 @@ class PartnerAuth(AuthFlow):
             yield self._sign(request)
 
     def _sign(self, request: httpx.Request) -> httpx.Request:
-        key = request.headers.setdefault(KEY_HEADER, str(ids.new()))
+        key = request.headers.setdefault(KEY_HEADER, str(uuid4()))
         path = request.url.raw_path.partition(b"?")[0].decode()
         request.headers["authorization"] = f"Bearer {self._token}"
         request.headers["x-service-signature"] = sign_request(self._secret, key, path, body=request.content)
@@ -66,4 +68,9 @@ class PartnerAuth(AuthFlow):
             raise ApiError(response)
         token_response = response.json()
         self._token = token_response["access_token"]
-        self._expires_at = wall_now().timestamp() + token_response["expires_in"]
+        self._expires_at = time.time() + token_response["expires_in"]
+
+
+def sign_request(secret: str, key: str, path: str, *, body: bytes) -> str:
+    """Return the signature of a request: base64 of the HMAC-SHA256 over key, path without query, and body."""
+    return base64.b64encode(hmac.digest(secret.encode(), key.encode() + path.encode() + body, hashlib.sha256)).decode()

@@ -6,11 +6,11 @@ import pytest
 from tests.identity.partners.test_jwt_login_routes import KEYS, pem_of, private_pem
 from tests.support.world import join, token_for
 
-from billfold.client.customer_api import CustomerApi
-from billfold.client.partner_api import PartnerApi
-from billfold.client.request_signature import PartnerAuth
 from billfold.identity.partners import credentials
 from billfold.platform.clock import wall_now
+from billfold_client.customer import CustomerApi
+from billfold_client.partner import PartnerApi
+from billfold_client.signing import PartnerAuth
 
 
 @pytest.fixture

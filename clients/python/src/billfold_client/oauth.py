@@ -6,6 +6,7 @@ Requests are yielded rather than sent, so that the same code works in httpx's ow
 import hashlib
 import hmac
 import secrets
+import time
 from collections.abc import Generator, Iterable, Mapping
 from typing import TypeVar
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -13,9 +14,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx
 import msgspec
 
-from billfold.client.keys import ProofKey, base64url, client_assertion
-from billfold.client.responses import ApiError
-from billfold.platform.clock import wall_now
+from billfold_client.errors import ApiError
+from billfold_client.keys import ProofKey, base64url, client_assertion
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ASSERTION_SECONDS = 60
@@ -52,7 +52,7 @@ class PendingAuthorization(msgspec.Struct, frozen=True, kw_only=True):
     verifier: str
 
 
-class _TokenResponse(msgspec.Struct):
+class _TokenResponse(msgspec.Struct, kw_only=True):
     access_token: str
     token_type: str
     expires_in: int
@@ -76,6 +76,25 @@ class Authorization:
 
     def begin(self, http: httpx.Client, scopes: Iterable[str]) -> PendingAuthorization:
         """Push the authorization request and return the URL where the user decides."""
+        return _run(http, self._beginning(scopes))
+
+    def finish(self, http: httpx.Client, pending: PendingAuthorization, callback_url: str) -> Tokens:
+        """Exchange the code in the address to which the user returned. Raises ValueError, ApiError."""
+        return _run(http, self._finishing(pending, callback_url))
+
+    def client_credentials(self, http: httpx.Client, scopes: Iterable[str] = ()) -> Tokens:
+        """Return tokens for a program that acts without a user."""
+        return _run(http, self._request_tokens(_client_credentials_form(" ".join(scopes))))
+
+    async def begin_async(self, http: httpx.AsyncClient, scopes: Iterable[str]) -> PendingAuthorization:
+        """Do as `begin`."""
+        return await _run_async(http, self._beginning(scopes))
+
+    async def finish_async(self, http: httpx.AsyncClient, pending: PendingAuthorization, callback_url: str) -> Tokens:
+        """Do as `finish`."""
+        return await _run_async(http, self._finishing(pending, callback_url))
+
+    def _beginning(self, scopes: Iterable[str]) -> RequestFlow[PendingAuthorization]:
         verifier, state = base64url(secrets.token_bytes(32)), base64url(secrets.token_bytes(16))
         form = {
             "response_type": "code",
@@ -85,13 +104,12 @@ class Authorization:
             "code_challenge": base64url(hashlib.sha256(verifier.encode()).digest()),
             "code_challenge_method": "S256",
         }
-        pushed_request = _run_token_flow(http, self._post_form("par", form)).json()
+        pushed_request = (yield from self._post_form("par", form)).json()
         query = {"client_id": self._registration.client_id, "request_uri": pushed_request["request_uri"]}
         url = f"{self._registration.issuer}/api/oauth2/authorize?{urlencode(query)}"
         return PendingAuthorization(url=url, state=state, verifier=verifier)
 
-    def finish(self, http: httpx.Client, pending: PendingAuthorization, callback_url: str) -> Tokens:
-        """Exchange the code in the address to which the user returned. Raises ValueError, ApiError."""
+    def _finishing(self, pending: PendingAuthorization, callback_url: str) -> RequestFlow[Tokens]:
         params = {name: each[0] for name, each in parse_qs(urlsplit(callback_url).query).items()}
         if not hmac.compare_digest(params.get("state", ""), pending.state):
             raise ValueError("The answer belongs to another request.")
@@ -105,28 +123,21 @@ class Authorization:
             "redirect_uri": self._registration.redirect_uri,
             "code_verifier": pending.verifier,
         }
-        return _run_token_flow(http, self._request_tokens(form))
-
-    def client_credentials(self, http: httpx.Client, scopes: Iterable[str] = ()) -> Tokens:
-        """Return tokens for a program that acts without a user."""
-        return _run_token_flow(http, self._request_tokens(self._client_credentials_form(" ".join(scopes))))
+        return (yield from self._request_tokens(form))
 
     def refreshing(self, tokens: Tokens) -> RequestFlow[Tokens]:
         """Get new tokens: with the refresh token, or as a service user."""
         if tokens.refresh_token is None:
-            return (yield from self._request_tokens(self._client_credentials_form(tokens.scope)))
+            return (yield from self._request_tokens(_client_credentials_form(tokens.scope)))
         form = {"grant_type": "refresh_token", "refresh_token": tokens.refresh_token}
         renewed = yield from self._request_tokens(form)
         kept_refresh_token = renewed.refresh_token or tokens.refresh_token
         return msgspec.structs.replace(renewed, refresh_token=kept_refresh_token)
 
-    def _client_credentials_form(self, scope: str) -> dict[str, str]:
-        return {"grant_type": "client_credentials", **({"scope": scope} if scope else {})}
-
     def _request_tokens(self, form: Mapping[str, str]) -> RequestFlow[Tokens]:
         response = yield from self._post_form("token", form)
         fields = msgspec.structs.asdict(msgspec.json.decode(response.content, type=_TokenResponse))
-        return Tokens(expires_at=wall_now().timestamp() + fields.pop("expires_in"), **fields)
+        return Tokens(expires_at=time.time() + fields.pop("expires_in"), **fields)
 
     def _post_form(self, endpoint: str, form: Mapping[str, str]) -> RequestFlow[httpx.Response]:
         """Post a form with the client's authentication; again if the server requires a nonce."""
@@ -157,12 +168,28 @@ class Authorization:
         return httpx.Request("POST", url, data=form_fields, headers=headers)
 
 
-def _run_token_flow(http: httpx.Client, flow: RequestFlow[Result]) -> Result:
-    """Send a token request and return its response."""
+def _client_credentials_form(scope: str) -> dict[str, str]:
+    return {"grant_type": "client_credentials", **({"scope": scope} if scope else {})}
+
+
+def _run(http: httpx.Client, flow: RequestFlow[Result]) -> Result:
+    """Send the requests of a flow and return its result."""
     try:
         request = next(flow)
         while True:
             request = flow.send(http.send(request, auth=None))
+    except StopIteration as stop:
+        result: Result = stop.value
+        return result
+
+
+async def _run_async(http: httpx.AsyncClient, flow: RequestFlow[Result]) -> Result:
+    """Do the same for an async client."""
+    try:
+        request = next(flow)
+        while True:
+            response = await http.send(request, auth=None)
+            request = flow.send(response)
     except StopIteration as stop:
         result: Result = stop.value
         return result

@@ -3,10 +3,10 @@
 from uuid import UUID
 
 import pytest
-from tests.client.bridge import in_thread
+from tests.clients.python.bridge import in_thread
 
-from billfold.client.responses import ApiError
 from billfold.platform import ids
+from billfold_client.errors import ApiError
 
 
 @pytest.fixture
@@ -18,13 +18,18 @@ async def members(customer_world, administrator):
     return calls, [UUID(each.id) for each in pockets]
 
 
+def decide(decision, request, **fields):
+    """Approve what was read."""
+    return decision(request.id, status="APPROVED", content_hash=request.content_hash, **fields)
+
+
 @in_thread
 def test_a_client_requests_a_transfer_and_a_second_member_approves_it(members):
     (anna, ben), (reserve, payroll) = members
-    asked = anna.request_approval_rule(name="All", required_approvals=1, approver_roles=["ADMIN"])
-    assert ben.review_authorization_request(ben.authorization_request(asked.id), "APPROVED").applied_at
-    (rule,) = anna.approval_rules()
-    assert anna.approval_rule(rule.id) == rule
+    asked = anna.create_approval_rule(name="All", required_approvals=1, approver_roles=["ADMIN"])
+    assert decide(ben.decide_authorization_request, ben.get_authorization_request(asked.id)).applied_at
+    (rule,) = anna.list_approval_rules().items
+    assert anna.get_approval_rule(rule.id) == rule
     order = {
         "id": ids.new(),
         "type": "ON_US",
@@ -32,18 +37,18 @@ def test_a_client_requests_a_transfer_and_a_second_member_approves_it(members):
         "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_00},
         "details": {"type": "INTERNAL_REALLOCATION", "destination_pocket_id": payroll},
     }
-    (reviewer,) = anna.transfer_reviewers()
-    made = anna.request_transfer(order, reviewers=[reviewer.member_id])
+    (reviewer,) = anna.list_transfer_reviewers().items
+    made = anna.create_transfer_request(transfer=order, reviewers=[reviewer.member_id])
     amount = {"type": "REQUESTED_AMOUNT", "amount_usdc": 2_00}
-    anna.change_transfer_request(made.id, transfer=order | {"amount": amount})
+    anna.update_transfer_request(made.id, transfer=order | {"amount": amount})
     with pytest.raises(ApiError, match="content-changed"):
-        ben.review_transfer_request(made, "APPROVED")
-    done = ben.review_transfer_request(ben.transfer_request(made.id), "APPROVED", comment="Yes")
+        decide(ben.decide_transfer_request, made)
+    done = decide(ben.decide_transfer_request, ben.get_transfer_request(made.id), comment="Yes")
     assert (done.transfer.execution_status, done.transfer.amount.value) == ("COMPLETED", 2_00)
     with pytest.raises(ApiError, match="transfer-request-not-pending"):
         anna.cancel_transfer_request(made.id)
-    assert [each.id for each in anna.transfer_requests(status="APPROVED")] == [made.id]
-    anna.request_approval_rule_change(rule.id, required_approvals=2)
-    anna.request_approval_rule_deletion(rule.id)
-    waiting = ben.authorization_requests(**{"status[]": "PENDING"})
+    assert [each.id for each in anna.list_transfer_requests(status="APPROVED")] == [made.id]
+    anna.update_approval_rule(rule.id, required_approvals=2)
+    anna.delete_approval_rule(rule.id)
+    waiting = ben.list_authorization_requests(status=["PENDING"])
     assert {each.action for each in waiting} == {"approval_rule.update", "approval_rule.delete"}

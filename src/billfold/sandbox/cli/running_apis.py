@@ -1,0 +1,23 @@
+"""The APIs of a running sandbox, called with its own credentials. Errors inside are raised as CliError."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from billfold.sandbox.running_sandbox import SandboxFile, cli_errors, customer_auth, partner_http
+from billfold_client.customer import CustomerApi
+from billfold_client.local import local_client
+from billfold_client.partner import PartnerApi
+
+
+@contextmanager
+def open_partner_api(box: SandboxFile) -> Iterator[PartnerApi]:
+    """Yield the Partner API."""
+    with cli_errors(), PartnerApi(partner_http(box), attempts=1) as api:
+        yield api
+
+
+@contextmanager
+def open_customer_api(box: SandboxFile) -> Iterator[CustomerApi]:
+    """Yield the Customer API."""
+    with cli_errors(), CustomerApi(local_client(box.customer_url, box.ca_file, customer_auth(box)), attempts=1) as api:
+        yield api
