@@ -132,6 +132,26 @@ function offerCopies(part) {
 }
 if (navigator.clipboard) offerCopies(document);
 
+// What is ticked in a list is counted and summed; one box ticks all.
+for (const list of document.querySelectorAll("[data-picks]")) {
+  const boxes = [...list.querySelectorAll("[data-cents]")];
+  const place = list.querySelector("[data-pick-all]");
+  if (!place) continue;
+  const all = place.querySelector("input");
+  const count = () => {
+    const picked = boxes.filter((each) => each.checked);
+    const cents = picked.reduce((sum, each) => sum + Number(each.dataset.cents), 0);
+    list.querySelector("output").textContent = picked.length ? `${picked.length} selected, ${dollars.format(cents / 100)}` : "";
+    list.querySelector(".sign button").disabled = !picked.length;
+    all.checked = picked.length === boxes.length;
+    all.indeterminate = picked.length > 0 && !all.checked;
+  };
+  place.hidden = false;
+  all.addEventListener("change", () => { for (const each of boxes) each.checked = all.checked; count(); });
+  list.addEventListener("change", count);
+  addEventListener("pageshow", count);
+}
+
 // A running task is reloaded until it has ended. The bank may be unavailable for seconds in the meantime.
 async function reread() {
   try {
