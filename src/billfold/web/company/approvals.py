@@ -137,6 +137,7 @@ class QueuedRequest(NamedTuple):
     id: UUID
     path: str
     sentence: str
+    description: str
     amount: str
     cents: int | None
     """What can be approved together with others; None for what is read alone."""
@@ -154,9 +155,9 @@ async def show_approvals(company: InCompany) -> PageResponse:
     view = View(sent) if sent in set(View) else View.MINE
     transfers = (await company.api.get(list_transfer_requests, status="PENDING", limit=BATCH_MAX)).items
     changes = await company.api.get(list_authorization_requests, **{"status[]": "PENDING"}, limit=BATCH_MAX)
-    names = await names_of_pockets(company, [each.transfer.origin_pocket_id for each in transfers])
-    items = [_of_transfer(company, each, names) for each in transfers]
-    items += [_of_change(company, each) for each in changes.items]
+    names = await names_of_pockets(company, [key for each in transfers for key in pockets_of(each) if key])
+    items = [_of_transfer(company, each, names) for each in reversed(transfers)]
+    items += [_of_change(company, each) for each in reversed(changes.items)]
     items.sort(key=lambda each: each.since)
     shown = [each for each in items if view == View.ALL or each.is_mine == (view == View.MINE)]
     counts = {View.MINE: sum(each.is_mine for each in items), View.ALL: len(items)}
@@ -181,15 +182,22 @@ def may_decide(company: Company, request: Waiting) -> bool:
     )
 
 
+def pockets_of(request: ShownTransferRequest) -> tuple[Any, Any]:
+    """Return the Pocket that pays, and the company's own one that is paid, if there is."""
+    return request.transfer.origin_pocket_id, (request.transfer.details or {}).get("destination_pocket_id")
+
+
 def _of_transfer(company: Company, request: ShownTransferRequest, names: dict[str, str]) -> QueuedRequest:
     transfer = request.transfer
-    to = transfer.counterparty_name or "another Pocket"
+    origin, own = pockets_of(request)
+    to = transfer.counterparty_name or names[str(own)]
     about = "About " if transfer.amount_type == "FULL_WITHDRAWAL" else ""
     return _item(
         company,
         request,
         path=f"{company.path}/approvals/transfers/{request.id}",
-        sentence=f"{names[str(transfer.origin_pocket_id)]} to {to}",
+        sentence=f"{names[str(origin)]} to {to}",
+        description=transfer.description or "",
         amount=about + transfer.amount.formatted,
         cents=transfer.amount.value,
     )
@@ -197,7 +205,7 @@ def _of_transfer(company: Company, request: ShownTransferRequest, names: dict[st
 
 def _of_change(company: Company, request: AuthorizationRequest) -> QueuedRequest:
     path = f"{company.path}/approvals/changes/{request.id}"
-    return _item(company, request, path=path, sentence=sentence_of_change(request), amount="", cents=None)
+    return _item(company, request, path=path, sentence=sentence_of_change(request), description="", amount="", cents=None)
 
 
 def _item(company: Company, request: Waiting, *, cents: int | None, **shown: str) -> QueuedRequest:

@@ -15,7 +15,7 @@ from billfold.approvals.transfer_requests_routes import (
 from billfold.identity.users import store
 from billfold.platform.errors import InvalidInput, NotFound, Refused, Unavailable
 from billfold.platform.money import format_usd
-from billfold.web.company.approvals import may_decide
+from billfold.web.company.approvals import may_decide, pockets_of
 from billfold.web.company.signing import SignedDecision, SignedList, confirm
 from billfold.web.console.lists import names_of_pockets
 from billfold.web.console.team import Company, InCompany
@@ -49,7 +49,7 @@ async def approve_together(company: InCompany) -> PageResponse:
     if wrong is not None:
         return await _review(company, [str(each.request_id) for each in signed.decisions], wrong)
     outcomes = [await _approve(company, each, nth) for nth, each in enumerate(signed.decisions)]
-    pockets = {each.request.transfer.origin_pocket_id for each in outcomes if each.request is not None}
+    pockets = {key for each in outcomes if each.request is not None for key in pockets_of(each.request) if key}
     return company.render("approved_together", outcomes=outcomes, names=await names_of_pockets(company, pockets))
 
 
@@ -80,8 +80,9 @@ async def _review(company: Company, request_ids: Collection[str], wrong: FormErr
         wrong=wrong,
         requests=chosen,
         total=format_usd(sum(each.transfer.amount.value for each in chosen)),
-        payees=len({each.transfer.counterparty_name or "" for each in chosen}),
+        payees=len({each.transfer.counterparty_name or pockets_of(each)[1] for each in chosen}),
         effect=effect,
-        names=await names_of_pockets(company, [each.transfer.origin_pocket_id for each in chosen]),
+        names=await names_of_pockets(company, [key for each in chosen for key in pockets_of(each) if key]),
+        pockets={each.transfer.origin_pocket_id for each in chosen},
         factors=await store.get_factors(page.pool, page.user.user_id),
     )
