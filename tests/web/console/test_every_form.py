@@ -47,6 +47,8 @@ TRIED_ELSEWHERE = {
     "/bank/settlement/{instruction_id:str}": "test_settlement.py",
     "/companies/{customer_id:str}/approvals/changes/{request_id:str}": "decided as transfers are",
     "/companies/{customer_id:str}/approvals/{request_id:str}/passkey-options": "changes nothing",
+    "/companies/{customer_id:str}/approvals/together": "test_approve_together.py",
+    "/companies/{customer_id:str}/approvals/together/passkey-options": "changes nothing",
     "/companies/{customer_id:str}/counterparties/documents": "test_moving_money.py",
     "/companies/{customer_id:str}/counterparties/{counterparty_id:str}/documents/{document_id:str}": "the same",
     "/companies/{customer_id:str}/counterparties/new": "test_moving_money.py",
