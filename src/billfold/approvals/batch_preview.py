@@ -90,9 +90,7 @@ def _joined(previews: Sequence[PreviewedTransfer]) -> PreviewedTransfer:
     )
 
 
-async def _read_history(
-    conn: Db, customer_id: UUID, requests: Sequence[TransferRequest]
-) -> dict[UUID, PayeeHistory]:
+async def _read_history(conn: Db, customer_id: UUID, requests: Sequence[TransferRequest]) -> dict[UUID, PayeeHistory]:
     named = [each for each in requests if each.counterparty_id is not None]
     ids = ([each.request_id for each in named], [each.counterparty_id for each in named])
     return {key: PayeeHistory(*rest) for key, *rest in await conn.fetch(_HISTORY, customer_id, *ids)}

@@ -205,7 +205,9 @@ def _of_transfer(company: Company, request: ShownTransferRequest, names: dict[st
 
 def _of_change(company: Company, request: AuthorizationRequest) -> QueuedRequest:
     path = f"{company.path}/approvals/changes/{request.id}"
-    return _item(company, request, path=path, sentence=sentence_of_change(request), description="", amount="", cents=None)
+    return _item(
+        company, request, path=path, sentence=sentence_of_change(request), description="", amount="", cents=None
+    )
 
 
 def _item(company: Company, request: Waiting, *, cents: int | None, **shown: str) -> QueuedRequest:

@@ -4,7 +4,9 @@ from decimal import Decimal
 
 from litestar import get
 
+from billfold.accounts.pockets.overview import overview_of
 from billfold.accounts.pockets.routes import TotalPortfolio, get_portfolio, list_own_pockets
+from billfold.accounts.pockets.store import list_not_closed
 from billfold.accounts.transactions.routes import list_own_transactions
 from billfold.approvals.transfer_requests_routes import list_transfer_requests
 from billfold.web.console.charts import maturity_ladder
@@ -31,8 +33,11 @@ async def show_home(company: InCompany) -> PageResponse:
     face = [(each.maturity_date, each.face_value.value) for each in total.maturities]
     waiting = await company.api.get(list_transfer_requests, status="PENDING", limit=_RECENT)
     recent = await company.api.get(list_own_transactions, limit=_RECENT)
+    bank, now = company.page.server.bank, company.clock.now
+    rows = await list_not_closed(bank.pool, company.customer_id)
     return company.render(
         "home",
+        overview=overview_of(bank, rows, now),
         pockets=pockets.items,
         count=pockets.count,
         total=total,
