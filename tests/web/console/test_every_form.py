@@ -161,6 +161,16 @@ async def test_every_console_form_submitted_twice_concurrently_is_executed_once(
 
 async def _company(browser, send):
     base, one = "/companies/{customer_id:str}", "/{notification_id:str}"
+    fields = {"pocket_name": "Taxes", "deposit_strategy_id": "UST-4W"}
+    await send(f"{base}/pockets/new", browser, f"{browser.home}/pockets/new", fields)
+    await browser.go(f"{browser.home}/pockets")
+    pocket = first_match(rf'href="({browser.home}/pockets/[0-9a-f-]{{36}})"', browser.page.text)
+    await send(
+        f"{base}/pockets/{{pocket_id:str}}/settings",
+        browser,
+        f"{pocket}/settings",
+        {"change": "add-portal", "name": "Rent"},
+    )
     subscriptions = "/developer/subscriptions"
     await browser.go(f"{browser.home}{subscriptions}/new")
     new = forms_of(browser.page.text)[f"{browser.home}{subscriptions}"]

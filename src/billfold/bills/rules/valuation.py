@@ -70,8 +70,8 @@ def value_positions(
     but not the total value. Same-day liquidation counts settled units only, at the same-day bid less the
     haircut, minus `discount_cents`, the cost of using cash that settles later; next-day liquidation
     counts all. `payable` is what payments can raise now: all units at the same-day bid, because the bank
-    also buys those that are not settled. Both bids are less `stale_bps`. None is below 0. `real_time` values at the second
-    instead of the last tick.
+    also buys those that are not settled. Both bids are less `stale_bps`. None is below 0. `real_time` values
+    at the second instead of the last tick.
     Raises NotFound for an unknown CUSIP.
     """
     prices = market.tick_prices(at, real_time=real_time)
