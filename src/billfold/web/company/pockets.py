@@ -70,17 +70,21 @@ async def show_pockets(company: InCompany) -> PageResponse:
     )
 
 
-@get("/companies/{customer_id:str}/pockets/new")
-async def show_new_pocket(company: InCompany, wrong: FormError = "") -> PageResponse:
-    """Show the form of a new Pocket."""
+async def _show_new(company: Company, wrong: FormError = "") -> PageResponse:
     company.require(_SCOPE)
     return company.render(
         "pocket_new", wrong=wrong, given=company.page.form, strategies=[each.id for each in STRATEGIES]
     )
 
 
+@get("/companies/{customer_id:str}/pockets/new")
+async def show_new_pocket(company: InCompany) -> PageResponse:
+    """Show the form of a new Pocket."""
+    return await _show_new(company)
+
+
 @post("/companies/{customer_id:str}/pockets/new")
-@shown_again(show_new_pocket, unless="forbidden")
+@shown_again(_show_new, unless="forbidden")
 async def open_pocket(company: InCompany) -> PageResponse:
     """Open a Pocket."""
     company.require(_SCOPE)
@@ -91,9 +95,7 @@ async def open_pocket(company: InCompany) -> PageResponse:
     return redirect(f"{company.path}/pockets/{made.id}", done="pocket-opened")
 
 
-@get(f"{_ONE}/settings")
-async def show_settings(company: InCompany, pocket_id: str, wrong: FormError = "") -> PageResponse:
-    """Show what can be changed in a Pocket."""
+async def _show_settings(company: Company, pocket_id: str, wrong: FormError = "") -> PageResponse:
     company.require(_SCOPE)
     key = path_id(pocket_id, _NO_SUCH)
     wallets = company.page.server.bank.ports.get(WalletSource)
@@ -107,8 +109,14 @@ async def show_settings(company: InCompany, pocket_id: str, wrong: FormError = "
     )
 
 
+@get(f"{_ONE}/settings")
+async def show_settings(company: InCompany, pocket_id: str) -> PageResponse:
+    """Show what can be changed in a Pocket."""
+    return await _show_settings(company, pocket_id)
+
+
 @post(f"{_ONE}/settings")
-@shown_again(show_settings, unless="forbidden")
+@shown_again(_show_settings, unless="forbidden")
 async def change_pocket(company: InCompany, pocket_id: str) -> PageResponse:
     """Rename a Pocket or close it; add a portal or close one."""
     company.require(_SCOPE)
