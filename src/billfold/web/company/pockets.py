@@ -28,7 +28,7 @@ from billfold.http.schemas import Amount
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound
 from billfold.web.console.charts import line_chart, maturity_ladder
-from billfold.web.console.team import InCompany
+from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import body_of
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect, shown_again
 
