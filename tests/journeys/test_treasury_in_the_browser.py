@@ -81,8 +81,10 @@ async def test_many_transfers_are_approved_on_a_desk_with_one_passkey(sandbox_si
     devtools = await ada.page.context.new_cdp_session(ada.page)
     await devtools.send("WebAuthn.enable")
     await devtools.send("WebAuthn.addVirtualAuthenticator", {"options": AUTHENTICATOR})
-    await ada.go("/account", "account")
-    await ada.press("Add a passkey", "account with a passkey")
+    await ada.go("/set-up?next=/account", "add a passkey")
+    async with ada.page.expect_navigation():
+        await ada.main.locator("[data-passkey=add] button").click()
+    await ada.look("account with a passkey")
     await request_transfers(sandbox_site, 2)
     await review_all(ada, sandbox_site, 2)
     await ada.press("Approve 2 transfers with a passkey", "approved with a passkey")
@@ -113,3 +115,16 @@ async def test_a_pocket_is_opened_changed_and_closed(sandbox_site):
     await ada.press("Close Pocket", "closed pocket")
     assert "Tax reserve" in await ada.text()
     assert "Closed" in await ada.text()
+
+
+async def test_filters_of_a_list_apply_as_they_change(sandbox_site):
+    ada = sandbox_site.ada
+    await ada.go(f"{sandbox_site.home}/transactions", "transactions by day")
+    await ada.page.get_by_label("Direction").select_option(label="In")
+    await ada.page.wait_for_url("**/transactions?direction=CREDIT")
+    amounts = await ada.main.locator("td.number .amount").all_inner_texts()
+    assert amounts
+    assert {each[0] for each in amounts} == {"+"}
+    await ada.page.get_by_label("At least, $").fill("nothing")
+    await ada.page.get_by_text("The smallest amount must be dollars like 1,250.50.").wait_for()
+    await ada.follow("Last month", "transactions of last month")

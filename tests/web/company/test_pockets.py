@@ -1,12 +1,14 @@
 """Pockets are opened, renamed and closed through the pages, with their portals; and what they can pay is shown."""
 
 import re
+from datetime import date
 
 import pytest
 from tests.support.approvals import on_us
 from tests.support.browser import first_match
 
 from billfold.platform.money import format_usd
+from billfold.web.console.lists import presets_of
 
 
 @pytest.fixture
@@ -83,3 +85,12 @@ async def test_what_is_available_today_can_be_paid_and_not_a_dollar_more(
     await browser.go(f"{browser.home}/pockets")
     assert format_usd(cents) in browser.text
     assert "<polyline" in browser.page.text
+
+
+def test_presets_are_whole_months_and_the_year_until_today():
+    found = {each.label: (str(each.first), str(each.last)) for each in presets_of(date(2025, 1, 31))}
+    assert found == {
+        "This month": ("2025-01-01", "2025-01-31"),
+        "Last month": ("2024-12-01", "2024-12-31"),
+        "This year": ("2025-01-01", "2025-01-31"),
+    }
