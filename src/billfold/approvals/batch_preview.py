@@ -34,14 +34,14 @@ SELECT w.request_id, p.created_at,
 
 
 class PayeeHistory(NamedTuple):
-    """When a payee was added, and the largest payment to it that was approved before, in cents; None: none was."""
+    """The time a payee was added, and the largest payment to it that was approved before, in cents; None: none was."""
 
     added_at: datetime
     largest: int | None
 
 
 class PocketEffect(NamedTuple):
-    """What several transfers do to the Pocket that pays them: how many there are, and their preview as if one."""
+    """The effect of several transfers on the Pocket that pays them: their number, and their preview as if one."""
 
     payments: int
     preview: TransferPreview

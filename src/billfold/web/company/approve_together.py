@@ -26,7 +26,7 @@ _LISTED = "request."
 
 
 class Outcome(NamedTuple):
-    """What became of one request of a list; `wrong` says why it was not approved. Without a request there is none."""
+    """The result of one request of a list; `wrong` says why it was not approved. An unknown id has no request."""
 
     request: ShownTransferRequest | None
     wrong: str

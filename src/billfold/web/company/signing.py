@@ -1,4 +1,4 @@
-"""How a member confirms decisions: a passkey signs their hashes, or a code is used up for them."""
+"""The confirmation of decisions by a member: a passkey signs their hashes, or a code is used up for them."""
 
 import secrets
 from typing import NamedTuple, TypeVar
