@@ -19,7 +19,7 @@ from billfold.approvals.types import TransferRequest
 from billfold.ledger.bank import Bank
 from billfold.ledger.dry_run import DryRun
 from billfold.platform.database.connection import Db
-from billfold.platform.errors import NotFound, Refused
+from billfold.platform.errors import BillfoldError
 
 BATCH_MAX = 100
 """The most requests that are approved together."""
@@ -54,7 +54,7 @@ class BatchPreview(NamedTuple):
     """
 
     pockets: dict[UUID, PocketEffect]
-    refused: dict[UUID, Refused | NotFound]
+    refused: dict[UUID, BillfoldError]
     pays: frozenset[UUID]
     payees: dict[UUID, PayeeHistory]
 

@@ -29,7 +29,7 @@ from billfold.payments.on_us.worker import CALLER as PENDING_TRANSFER
 from billfold.payments.wires.commands import SendWire
 from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.pool import Batcher, uuid_array
-from billfold.platform.errors import NotFound, Refused
+from billfold.platform.errors import BillfoldError, NotFound, Refused
 from billfold.platform.ids import command_id
 
 _Name = tuple[UUID, UUID]
@@ -166,10 +166,10 @@ async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, 
 
 async def run_in_order(
     bank: Bank, conn: Connection, contents: Sequence[RequestContent], *, customer_id: UUID
-) -> dict[UUID, DryRun | Refused | NotFound]:
+) -> dict[UUID, DryRun | BillfoldError]:
     """Return the effect of executing transfers now, one after the other, by their requests."""
     unverified_wires = await transfer_orders.allows_unverified_wires(conn, customer_id)
-    found: dict[UUID, DryRun | Refused | NotFound] = {}
+    found: dict[UUID, DryRun | BillfoldError] = {}
     commands = []
     for each in contents:
         try:

@@ -14,7 +14,7 @@ from billfold.ledger.engine.load_books import READ_HEADS, load_books, load_ident
 from billfold.ledger.engine.pending_command import Answer, load_references, undo
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.pool import uuid_array
-from billfold.platform.errors import BillfoldError, NotFound, Refused
+from billfold.platform.errors import BillfoldError, MarketDataStale, NotFound, Refused
 
 
 class DryRun(NamedTuple):
@@ -46,9 +46,7 @@ async def dry_run(conn: Connection, bank: Bank, command: Command) -> DryRun:
     return found
 
 
-async def dry_run_in_order(
-    conn: Connection, bank: Bank, commands: Sequence[Command]
-) -> list[DryRun | Refused | NotFound]:
+async def dry_run_in_order(conn: Connection, bank: Bank, commands: Sequence[Command]) -> list[DryRun | BillfoldError]:
     """Return what each command would do after those before it, which share its book; a refused one leaves no trace."""
     now = await bank.engine.now(conn)
     customers = {each for command in commands for each in command.customers}
@@ -66,7 +64,7 @@ async def dry_run_in_order(
     return [_run(command, books, ctx) for command in commands]
 
 
-def _run(command: Command, books: Mapping[UUID, Book], ctx: Context) -> DryRun | Refused | NotFound:
+def _run(command: Command, books: Mapping[UUID, Book], ctx: Context) -> DryRun | BillfoldError:
     own = {each: books[each] for each in command.customers if each in books}
     if len(own) < len({*command.customers}):
         return NotFound()
@@ -78,7 +76,7 @@ def _run(command: Command, books: Mapping[UUID, Book], ctx: Context) -> DryRun |
     try:
         outcome = command.decide(own, ctx)
         return DryRun(ctx.now, outcome, first, (before, first.draft.lengths()))
-    except (Refused, NotFound) as refusal:
+    except (Refused, NotFound, MarketDataStale) as refusal:
         undo(own.values())
         return refusal
 
