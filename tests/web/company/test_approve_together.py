@@ -24,7 +24,9 @@ SIGNED = NO_REVIEW | {
 }
 BY_CODE = NO_REVIEW | {
     "its code was not in force then": FORGED.format("'{confirmation,step}', to_jsonb(1)"),
-    "its code has confirmed another decision": FORGED.format(LIST + ", 'null'"),
+    "its code has confirmed another decision": FORGED.format(
+        LIST + """, details::jsonb #> '{confirmation,decisions}' || '["x"]'"""
+    ),
 }
 
 

@@ -26,10 +26,10 @@ async def opened(browser, name="Taxes", **fields):
     return page.headers["location"].partition("?")[0]
 
 
-async def change(browser, path, name, **fields):
+async def change(browser, path, what, **fields):
     """Send a form of the settings of a Pocket; return the status of the answer."""
     await browser.go(f"{path}/settings")
-    form = {"csrf": browser.csrf, "form_key": f"key-{name}-{len(fields)}", "change": name, **fields}
+    form = {"csrf": browser.csrf, "form_key": f"key-{what}-{len(fields)}", "change": what, **fields}
     browser.page = await browser.post(f"{path}/settings", form)
     return browser.page.status_code
 
@@ -64,10 +64,10 @@ async def test_members_who_may_not_change_pockets_are_refused(console, customer_
     path = f"{viewer.home}/pockets/{funded.id}"
     await viewer.go(path)
     assert "Settings" not in viewer.text
-    assert (await viewer.go(f"{path}/settings")).status_code == 409
+    assert (await viewer.go(f"{path}/settings")).status_code == 403
     await viewer.go(path)
     sent = {"csrf": viewer.csrf, "form_key": "0123456789", "change": "close"}
-    assert (await viewer.post(f"{path}/settings", sent)).status_code == 409
+    assert (await viewer.post(f"{path}/settings", sent)).status_code == 403
     assert (await stranger.go(f"{stranger.home}/pockets/{funded.id}/settings")).status_code == 404
 
 

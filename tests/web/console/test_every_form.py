@@ -161,6 +161,7 @@ async def test_every_console_form_submitted_twice_concurrently_is_executed_once(
 
 async def _company(browser, send):
     base, one = "/companies/{customer_id:str}", "/{notification_id:str}"
+    await browser.go(browser.home)
     fields = {"pocket_name": "Taxes", "deposit_strategy_id": "UST-4W"}
     await send(f"{base}/pockets/new", browser, f"{browser.home}/pockets/new", fields)
     await browser.go(f"{browser.home}/pockets")
