@@ -92,8 +92,6 @@ DONE = {
     "nothing-to-deliver": "There is nothing to deliver since then.",
     "password-changed": "Your password is changed. You are signed out in all other browsers.",
     "reactivated": "The member is active again.",
-    "pocket-closed": "The Pocket is closed.",
-    "pocket-opened": "The Pocket is open. Money that arrives in it buys T-bills at once.",
     "request-approved": "You have approved the request.",
     "request-denied": "You have denied the request.",
     "review-approved": "It is approved.",

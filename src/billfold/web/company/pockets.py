@@ -92,7 +92,7 @@ async def open_pocket(company: InCompany) -> PageResponse:
     then = None if page.form.get("then") == "cash" else UNSET
     body = body_of(create_pocket.body, page.form, reinvestment_strategy_id=then)
     made = await company.api.send(create_pocket, body, key=page.form_key)
-    return redirect(f"{company.path}/pockets/{made.id}", done="pocket-opened")
+    return redirect(f"{company.path}/pockets/{made.id}", done="saved")
 
 
 async def _show_settings(company: Company, pocket_id: str, wrong: FormError = "") -> PageResponse:
@@ -128,7 +128,7 @@ async def change_pocket(company: InCompany, pocket_id: str) -> PageResponse:
     chain = form.get("chain")
     operation, body, done = {
         "rename": (update_pocket, {"pocket_name": name}, "saved"),
-        "close": (update_pocket, {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}, "pocket-closed"),
+        "close": (update_pocket, {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}, "saved"),
         "add-portal": (
             create_portal,
             {"name": name} | ({"type": CRYPTO_TYPE, "chain": chain} if chain else {}),
