@@ -97,8 +97,9 @@ async def seconds_to_next(
     step = matching_totp_step(vault.open(row["sealed"], secret_place(user_id)).decode(), code, now)
     if step is None or step > row["last_step"]:
         return None
+    next_step: int = row["last_step"] + 1
     # The app shows the code of a step from its beginning on.
-    return max(0, (row["last_step"] + 1) * STEP_SECONDS - int(now.timestamp()))
+    return max(0, next_step * STEP_SECONDS - int(now.timestamp()))
 
 
 async def remove_authenticator(conn: Connection | Pool, user_id: UUID) -> bool:
