@@ -1,22 +1,15 @@
 """The pages as people use them: stories in Chromium against one sandbox, with every page looked at on the way."""
 
 import asyncio
-import os
 import re
-import time
 from datetime import datetime
-from email import message_from_bytes, policy
-from pathlib import Path
-from typing import Any
 
 import pyotp
 import pytest
-import pytest_asyncio
 from tests.support.applications import PERSON, Applicant
 from tests.support.browser import first_match
 from tests.support.events import answer, receiving
-from tests.support.sandbox_process import Sandbox
-from tests.support.visitor import PATIENCE_SECONDS, PHONE_WINDOW, Gallery, Visitor, chromium
+from tests.support.visitor import PHONE_WINDOW
 
 from billfold.sandbox.running_sandbox import partner_http
 from billfold_client.local import local_client
@@ -51,56 +44,6 @@ APPROVAL_RULE = {
 CLOCK_MOVES_MAX = 8
 EVENT_ID = re.compile("^[0-9a-f]{8}-[0-9a-f-]{27}$")
 EVENT = "transfers.wire.in.success"
-
-
-class Place:
-    """A running sandbox, a browser, and the folder for screenshots."""
-
-    def __init__(self, sandbox, browser, gallery):
-        self.sandbox, self.browser, self.gallery = sandbox, browser, gallery
-        self.box = sandbox.home()
-        self.home = f"/companies/{self.box.customer_id}"
-        self.pocket = f"{self.home}/pockets/{self.box.pocket_ids[0]}"
-
-        self.ada: Any = None
-        """The administrator, signed in."""
-        self.bo: Any = None
-        """A colleague who approves, signed in on a phone."""
-
-    async def arrive(self, person=None, **window):
-        return await Visitor.arrive(self.browser, self.gallery, box=self.box, person=person, **window)
-
-    async def link(self, recipient, path):
-        """Wait for the newest e-mail to an address with a link to a page; return the link."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            for file in sorted((self.sandbox.state / "mail").glob("*.eml"), key=lambda each: -each.stat().st_mtime_ns):
-                email = message_from_bytes(file.read_bytes(), policy=policy.default)
-                links = re.findall(rf"{self.box.auth_url}({path}\?link=\S+)", email.get_content())
-                if email["To"] == recipient and links:
-                    return links[0]
-            assert time.monotonic() < deadline, recipient
-            await asyncio.sleep(0.2)
-
-
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def sandbox_site(tmp_path_factory):
-    """A sandbox that has played its story, and Chromium, in which both people of the company sign in."""
-    folder = tmp_path_factory.mktemp("browser")
-    wanted = os.environ.get("BILLFOLD_SCREENSHOTS")
-    gallery = Gallery(Path(wanted) if wanted else None)
-    networks = {"BILLFOLD_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128"}
-    sandbox = Sandbox(folder, "--seed", "7", **networks)
-    try:
-        async with chromium() as browser:
-            place = Place(await asyncio.to_thread(sandbox.wait_up), browser, gallery)
-            place.ada = await place.arrive(place.box.person)
-            place.bo = await place.arrive(place.box.colleague, window=PHONE_WINDOW)
-            for each in (place.ada, place.bo):
-                await each.sign_in()
-            yield place
-    finally:
-        await asyncio.to_thread(sandbox.end)
 
 
 @pytest.fixture(autouse=True)

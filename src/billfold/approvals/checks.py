@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
-from billfold.approvals.rules import challenge_of
+from billfold.approvals.rules import challenge_of, challenge_of_list, decision_hash
 from billfold.identity.users import totp
 from billfold.identity.users.rules import Confirmation
 from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings
@@ -80,7 +80,12 @@ CHECKS = (
 )
 _CONFIRMATIONS = """
 SELECT a.customer_id, a.entry_no, a.resource_id, a.recorded_at, a.details::json -> 'confirmation' AS confirmation,
-       count(*) OVER (PARTITION BY a.customer_id, a.member_id, a.details::json #>> '{confirmation,step}') AS same_code,
+       count(*) OVER (PARTITION BY a.customer_id, a.member_id, a.details::json #>> '{confirmation,step}')
+       - count(a.details::json #>> '{confirmation,decisions}') OVER (
+           PARTITION BY a.customer_id, a.member_id, a.details::json #>> '{confirmation,step}',
+                        a.details::json #>> '{confirmation,decisions}') AS other_uses,
+       count(*) OVER (PARTITION BY a.customer_id, a.member_id, a.details::json #>> '{confirmation,decisions}',
+                                   a.resource_id, a.details::json #>> '{confirmation,step}') AS same_request,
        EXISTS (SELECT 1 FROM review v
                 WHERE v.customer_id = a.customer_id AND v.request_id::text = a.resource_id AND v.member_id = a.member_id
                   AND v.decision = a.details::json #>> '{confirmation,decision}'
@@ -110,14 +115,19 @@ def _mistake_in(row: Record) -> str | None:
     """
     stored = msgspec.json.decode(row["confirmation"])
     kept = msgspec.convert(stored, Confirmation)
+    decided = (UUID(row["resource_id"]), stored["decision"], stored["content_hash"])
+    if kept.decisions and decision_hash(*decided) not in kept.decisions:
+        return "it is not among the decisions that were confirmed together"
     if kept.method == "hwk":
         from billfold.identity.users import passkeys  # noqa: PLC0415 - loads WebAuthn, which only pages use otherwise
 
-        request_id = UUID(row["resource_id"])
-        challenge = challenge_of(kept.nonce, request_id, stored["decision"], stored["content_hash"])
+        challenge = (
+            challenge_of_list(kept.nonce, kept.decisions) if kept.decisions else challenge_of(kept.nonce, *decided)
+        )
         return None if passkeys.is_signed(kept, challenge) else "its signature does not match this decision"
     if not kept.step:  # of an earlier release
         return None
     if not totp.was_in_force(kept.step, row["recorded_at"]):
         return "its code was not in force then"
-    return "its code has confirmed another decision" if row["same_code"] > 1 else None
+    has_other_use = row["other_uses"] > (0 if kept.decisions else 1) or row["same_request"] > 1
+    return "its code has confirmed another decision" if has_other_use else None

@@ -20,7 +20,7 @@ from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.directory import find_customer
-from billfold.ledger.dry_run import DryRun, dry_run
+from billfold.ledger.dry_run import DryRun, dry_run, dry_run_in_order
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.crypto.withdrawals.rules import SendUsdc
 from billfold.payments.crypto.withdrawals.wallet import find_objection_to
@@ -29,7 +29,7 @@ from billfold.payments.on_us.worker import CALLER as PENDING_TRANSFER
 from billfold.payments.wires.commands import SendWire
 from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.pool import Batcher, uuid_array
-from billfold.platform.errors import NotFound, Refused
+from billfold.platform.errors import BillfoldError, NotFound, Refused
 from billfold.platform.ids import command_id
 
 _Name = tuple[UUID, UUID]
@@ -159,9 +159,34 @@ async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, 
     unverified_wires = await transfer_orders.allows_unverified_wires(conn, customer_id)
     command = await _command_for(bank, conn, customer_id, content=content, unverified_wires=unverified_wires)
     found = await dry_run(conn, bank, command)
-    if found.outcome.get("reason") == INSUFFICIENT_FUNDS:
-        raise Refused("insufficient-funds", "The Pocket cannot raise the amount now. Add funds, or lower the amount.")
+    if (refusal := _refusal_in(found)) is not None:
+        raise refusal
     return found
+
+
+async def run_in_order(
+    bank: Bank, conn: Connection, contents: Sequence[RequestContent], *, customer_id: UUID
+) -> dict[UUID, DryRun | BillfoldError]:
+    """Return the effect of executing transfers now, one after the other, by their requests."""
+    unverified_wires = await transfer_orders.allows_unverified_wires(conn, customer_id)
+    found: dict[UUID, DryRun | BillfoldError] = {}
+    commands = []
+    for each in contents:
+        try:
+            commands.append(
+                await _command_for(bank, conn, customer_id, content=each, unverified_wires=unverified_wires)
+            )
+        except NotFound as gone:
+            found[each.request_id] = gone
+    for command, run in zip(commands, await dry_run_in_order(conn, bank, commands), strict=True):
+        found[command.key] = (_refusal_in(run) or run) if isinstance(run, DryRun) else run
+    return found
+
+
+def _refusal_in(run: DryRun) -> Refused | None:
+    if run.outcome.get("reason") != INSUFFICIENT_FUNDS:
+        return None
+    return Refused("insufficient-funds", "The Pocket cannot raise the amount now. Add funds, or lower the amount.")
 
 
 async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:

@@ -14,7 +14,7 @@ from billfold.approvals.types import (
     ApprovalRequirement,
     Rule,
 )
-from billfold.identity.users.rules import PERMISSIONS, Action, Role
+from billfold.identity.users.rules import PERMISSIONS, Action, Confirmation, Role
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 REQUEST_LIFETIME = timedelta(days=7)
@@ -41,6 +41,17 @@ def challenge_of(nonce: str, request_id: UUID, decision: str, content_hash: str)
     """Return the challenge that a passkey signs to confirm a decision about a request with this content."""
     text = "\n".join(("billfold.decision", nonce, str(request_id), decision, content_hash))
     return hashlib.sha256(text.encode()).digest()
+
+
+def decision_hash(request_id: UUID, decision: str, content_hash: str) -> str:
+    """Return the hash of one decision in a list that is confirmed at once: hexadecimal SHA-256."""
+    text = "\n".join(("billfold.decision", str(request_id), decision, content_hash))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def challenge_of_list(nonce: str, decisions: Iterable[str]) -> bytes:
+    """Return the challenge that a passkey signs to confirm decisions, given by their hashes, in their order."""
+    return hashlib.sha256("\n".join(("billfold.decisions", nonce, *decisions)).encode()).digest()
 
 
 # -- which rule ------------------------------------------------------------------------
@@ -205,6 +216,16 @@ def check_content(verdict: approval_types.Verdict, request: approval_types.Store
         raise Refused(
             "content-changed", "The request has changed. Read it again, and send the content_hash of what you approve."
         )
+
+
+def check_confirmed(
+    confirmation: Confirmation | None, request: approval_types.StoredRequest, decision: approval_types.Decision
+) -> None:
+    """Refuse a decision that is not in the list that its factor confirmed. Raises Refused `content-changed`."""
+    if confirmation is None or not confirmation.decisions:
+        return
+    if decision_hash(request.request_id, decision, request.content_hash.hex()) not in confirmation.decisions:
+        raise Refused("content-changed", "This decision is not among those that were confirmed. Read it again.")
 
 
 def check_turn(terms: ApprovalRequirement, member_id: UUID, role: Role, *, approvals: int) -> None:

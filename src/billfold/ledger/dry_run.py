@@ -1,22 +1,24 @@
 """Runs a command on books that are not written: returns its outcome and the rows it would write."""
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import Kind
 from billfold.ledger.commands import Command, Outcome
+from billfold.ledger.context import Context
 from billfold.ledger.engine.load_books import READ_HEADS, load_books, load_identifiers
-from billfold.ledger.engine.pending_command import Answer, load_references
+from billfold.ledger.engine.pending_command import Answer, load_references, undo
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.pool import uuid_array
-from billfold.platform.errors import NotFound
+from billfold.platform.errors import BillfoldError, MarketDataStale, NotFound, Refused
 
 
 class DryRun(NamedTuple):
-    """The outcome of a command `now`, and the book of its first customer as the command would leave it.
+    """The outcome of a command `now`, and the book of its first customer as the last command would leave it.
 
     Work that fell due before, and would be written with it, is part of the book but not of its rows.
     """
@@ -24,11 +26,12 @@ class DryRun(NamedTuple):
     now: datetime
     outcome: Outcome
     book: Book
-    lengths_before: dict[type[Any], int]
+    lengths: tuple[dict[type[Any], int], dict[type[Any], int]]
 
     def rows_of(self, kind: type[Kind]) -> Sequence[Kind]:
         """Return the rows of a class that the command itself would write."""
-        return self.book.draft.rows_of(kind)[self.lengths_before.get(kind, 0) :]
+        before, after = (each.get(kind, 0) for each in self.lengths)
+        return self.book.draft.rows_of(kind)[before:after]
 
 
 async def dry_run(conn: Connection, bank: Bank, command: Command) -> DryRun:
@@ -37,25 +40,45 @@ async def dry_run(conn: Connection, bank: Bank, command: Command) -> DryRun:
     The command must name every customer it touches. Its outcome may differ when it
     is submitted: other commands move money in the meantime.
     """
+    (found,) = await dry_run_in_order(conn, bank, [command])
+    if isinstance(found, BillfoldError):
+        raise found
+    return found
+
+
+async def dry_run_in_order(conn: Connection, bank: Bank, commands: Sequence[Command]) -> list[DryRun | BillfoldError]:
+    """Return what each command would do after those before it, which share its book; a refused one leaves no trace."""
     now = await bank.engine.now(conn)
-    heads = await conn.fetch(READ_HEADS, uuid_array(sorted(command.customers)))
+    customers = {each for command in commands for each in command.customers}
+    heads = await conn.fetch(READ_HEADS, uuid_array(sorted(customers)))
     books = await load_books(conn, heads, bank.market, calendars=bank.calendars)
-    if not books.keys() >= set(command.customers):
-        raise NotFound
     for head in heads:
         books[head["customer_id"]].due_at = head["due_at"]
-    if command.needs_identifiers:
+    if any(each.needs_identifiers for each in commands):
         await load_identifiers(conn, bank.engine.identifiers, books.values())
-    await load_references(conn, bank.engine.references, [command], books=books)
+    await load_references(conn, bank.engine.references, commands, books=books)
     ctx = bank.engine.context(now)
     for book in books.values():
         if book.due_at is not None and book.due_at <= now:
             bank.engine.catch_up(book, ctx)
+    return [_run(command, books, ctx) for command in commands]
+
+
+def _run(command: Command, books: Mapping[UUID, Book], ctx: Context) -> DryRun | BillfoldError:
+    own = {each: books[each] for each in command.customers if each in books}
+    if len(own) < len({*command.customers}):
+        return NotFound()
+    for book in own.values():
         book.savepoint()
     ctx.serve(command.command_id)
-    first = books[command.customers[0]]
-    lengths_before = first.draft.lengths()
-    return DryRun(now, command.decide(books, ctx), first, lengths_before)
+    first = own[command.customers[0]]
+    before = first.draft.lengths()
+    try:
+        outcome = command.decide(own, ctx)
+        return DryRun(ctx.now, outcome, first, (before, first.draft.lengths()))
+    except (Refused, NotFound, MarketDataStale) as refusal:
+        undo(own.values())
+        return refusal
 
 
 COMMANDS_PER_BATCH = 500

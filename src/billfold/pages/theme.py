@@ -44,6 +44,7 @@ class Theme:
         self.name_bank(bank_name)
         self._templates.filters["day"] = format_day
         self._templates.filters["dollars"] = format_dollars
+        self._templates.filters["cents"] = format_usd
         self._templates.filters["ending"] = format_ending
         self._templates.filters["moment"] = local_time
         self._templates.filters["cents"] = format_usd

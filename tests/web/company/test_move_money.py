@@ -64,7 +64,7 @@ async def test_a_transfer_is_previewed_requested_and_approved_by_a_second_member
     (made,) = (await customer_desk.get(REQUESTS))["items"]
     assert (made["transfer"]["description"], made["requested_by"]["role"]) == ("Wages", "INITIATOR")
     await approver.go(f"{approver.home}/approvals")
-    assert "Reserve to another Pocket $1,000.00" in approver.text
+    assert "Reserve to Payroll $1,000.00 Wages." in approver.text
     decision = f"{approver.home}/approvals/transfers/{made['id']}"
     assert (await decide(approver, device, decision)).headers["location"].endswith("approvals?done=request-approved")
     assert await status_of(customer_desk, made) == ("APPROVED", "COMPLETED")

@@ -47,6 +47,8 @@ TRIED_ELSEWHERE = {
     "/bank/settlement/{instruction_id:str}": "test_settlement.py",
     "/companies/{customer_id:str}/approvals/changes/{request_id:str}": "decided as transfers are",
     "/companies/{customer_id:str}/approvals/{request_id:str}/passkey-options": "changes nothing",
+    "/companies/{customer_id:str}/approvals/together": "test_approve_together.py",
+    "/companies/{customer_id:str}/approvals/together/passkey-options": "changes nothing",
     "/companies/{customer_id:str}/counterparties/documents": "test_moving_money.py",
     "/companies/{customer_id:str}/counterparties/{counterparty_id:str}/documents/{document_id:str}": "the same",
     "/companies/{customer_id:str}/counterparties/new": "test_moving_money.py",
@@ -159,6 +161,17 @@ async def test_every_console_form_submitted_twice_concurrently_is_executed_once(
 
 async def _company(browser, send):
     base, one = "/companies/{customer_id:str}", "/{notification_id:str}"
+    await browser.go(browser.home)
+    fields = {"pocket_name": "Taxes", "deposit_strategy_id": "UST-4W"}
+    await send(f"{base}/pockets/new", browser, f"{browser.home}/pockets/new", fields)
+    await browser.go(f"{browser.home}/pockets")
+    pocket = first_match(rf'href="({browser.home}/pockets/[0-9a-f-]{{36}})"', browser.page.text)
+    await send(
+        f"{base}/pockets/{{pocket_id:str}}/settings",
+        browser,
+        f"{pocket}/settings",
+        {"change": "add-portal", "name": "Rent"},
+    )
     subscriptions = "/developer/subscriptions"
     await browser.go(f"{browser.home}{subscriptions}/new")
     new = forms_of(browser.page.text)[f"{browser.home}{subscriptions}"]

@@ -1,7 +1,7 @@
 """Earnings of one Pocket, and of all."""
 
 from collections.abc import Sized
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime
 from typing import Annotated, Literal, NamedTuple
 from uuid import UUID
 
@@ -9,9 +9,10 @@ import msgspec
 
 from billfold.accounts.pockets import schemas, store
 from billfold.accounts.pockets.commands import PocketRow
+from billfold.accounts.pockets.overview import days_between, values_by_day
 from billfold.accounts.pockets.store import Boundary
 from billfold.bills.rules import earnings
-from billfold.bills.rules.earnings import EarningsEntry, PocketState, require_prices, value_at
+from billfold.bills.rules.earnings import EarningsEntry, PocketState, require_prices
 from billfold.bills.types import EarningsPeriod, Period
 from billfold.http.caller import Call
 from billfold.http.operations import SIGNED, get, with_scope
@@ -21,7 +22,7 @@ from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
 from billfold.platform.database.connection import Db
-from billfold.platform.dates import DAY_RANGE, et_date, et_instant, is_day, parse_day, require_in_range
+from billfold.platform.dates import DAY_RANGE, et_date, is_day, parse_day, require_in_range
 from billfold.platform.errors import InvalidInput, Refused
 
 POCKETS_MAX = 30
@@ -183,7 +184,6 @@ def _check_number(pockets: Sized) -> None:
 
 
 VALUES_MAX = 100
-_DAY = timedelta(days=1)
 
 
 class DayValue(msgspec.Struct, kw_only=True):
@@ -218,22 +218,8 @@ async def list_pocket_values(
     today = et_date(caller.now)
     last = min(date_to or today, today)
     first = max(date_from or et_date(row.opened_at), et_date(row.opened_at))
-    days = _days(first, last)
-    past = [each for each in days if each < today]
-    ends = [et_instant(each + _DAY, time()) for each in past]
-    states = await store.pocket_states_before(
-        bank.pool, [Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at=at) for at in ends]
-    )
-    values = [value_at(state, at, bank.market) for state, at in zip(states, ends, strict=True)]
-    if len(past) < len(days):
-        values.append(schemas.valuation(row, bank, caller.now).total_value)
+    days = days_between(first, last, at_most=VALUES_MAX)
+    values = (await values_by_day(bank, [row], days, caller.now))[row.pocket_id]
     return PocketValues(
         items=[DayValue(date=day, total_value=usd(cents)) for day, cents in zip(days, values, strict=True)]
     )
-
-
-def _days(first: date, last: date) -> list[date]:
-    """Return days of a range at equal intervals, including its last; empty if the range is."""
-    span = (last - first).days
-    found = [last - _DAY * n for n in range(0, span + 1, abs(span) // VALUES_MAX + 1)]
-    return found[::-1]

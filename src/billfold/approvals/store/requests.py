@@ -63,6 +63,13 @@ class RequestKind(Generic[RequestType]):
             raise NotFound(f"There is no such {self.table.replace('_', ' ')}.")
         return found
 
+    async def list_named(
+        self, conn: Db, customer_id: UUID, request_ids: Sequence[UUID], *, now: datetime
+    ) -> list[RequestType]:
+        """Return these requests of a customer, in this order; others are left out."""
+        sql = f"{self.select} AND q.request_id = ANY($3) ORDER BY array_position($3, q.request_id)"
+        return [self._read(row) for row in await conn.fetch(sql, customer_id, now, list(request_ids))]
+
     async def list_pending(self, conn: Db, customer_id: UUID, *, now: datetime) -> list[RequestType]:
         """Return all requests of a customer that are pending at the bank's `now`."""
         sql = f"{self.select} AND q.status = 'PENDING' AND q.expires_at > $2 ORDER BY q.created_at, q.written_no"

@@ -117,6 +117,7 @@ async def record_review(
     if verdict.decision == "APPROVED":
         rules.check_turn(terms, by.member_id, member_state.role, approvals=approvals)
     rules.check_content(verdict, request)
+    rules.check_confirmed(by.confirmation, request, verdict.decision)
     if by.confirmation is not None:
         kept = {"decision": verdict.decision, "content_hash": request.content_hash.hex()}
         audited_action.details["confirmation"] = msgspec.to_builtins(by.confirmation) | kept

@@ -47,6 +47,7 @@ class Valuation:
     total_value: int
     liquidation_value_t0: int
     liquidation_value_t1: int
+    payable: int
     pricing_timestamp: datetime
     appreciation_per_second: Decimal
 
@@ -68,13 +69,14 @@ def value_positions(
     `kept_cents`, which are accrued fees not yet charged and reserved cash, lowers the liquidation values
     but not the total value. Same-day liquidation counts settled units only, at the same-day bid less the
     haircut, minus `discount_cents`, the cost of using cash that settles later; next-day liquidation
-    counts all. Both bids are less `stale_bps`. Neither is below 0. `real_time` values at the second
-    instead of the last tick.
+    counts all. `payable` is what payments can raise now: all units at the same-day bid, because the bank
+    also buys those that are not settled. Both bids are less `stale_bps`. None is below 0. `real_time` values
+    at the second instead of the last tick.
     Raises NotFound for an unknown CUSIP.
     """
     prices = market.tick_prices(at, real_time=real_time)
     position_values: list[PositionValue] = []
-    total = t0 = t1 = cash_cents
+    total = t0 = t1 = payable = cash_cents
     slope = 0
     for cusip, units, settled_units in positions:
         bill_prices = prices[cusip]
@@ -92,7 +94,9 @@ def value_positions(
         total += worth
         t0_bid, t1_bid = bill_prices.t0_bid_micros, bill_prices.t1_bid_micros
         spread = haircut_bps + stale_bps
-        t0 += cents_for(settled_units, subtract_spread(t0_bid, spread) if spread else t0_bid)
+        own_bid = subtract_spread(t0_bid, spread) if spread else t0_bid
+        t0 += cents_for(settled_units, own_bid)
+        payable += cents_for(units, own_bid) if bill_prices.seconds_left else 0
         t1 += cents_for(units, subtract_spread(t1_bid, stale_bps) if stale_bps else t1_bid)
         if bill_prices.seconds_left:
             slope += (FACE_CENTS * units - worth) * _SLOPE_SCALE // bill_prices.seconds_left
@@ -101,6 +105,7 @@ def value_positions(
         total_value=total,
         liquidation_value_t0=max(0, t0 - kept_cents - discount_cents),
         liquidation_value_t1=max(0, t1 - kept_cents),
+        payable=max(0, payable - kept_cents - discount_cents),
         pricing_timestamp=prices.tick,
         appreciation_per_second=Decimal(round_half_up(slope, _GUARD_SCALE)).scaleb(-_SLOPE_DECIMALS),
     )

@@ -136,7 +136,8 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The factor with which a person confirmed a decision; of a passkey its answer to a challenge with the `nonce`.
 
     Bytes are base64url: the credential, its public key (COSE), and what WebAuthn signed. For a code it has the `step`
-    of time of the code, which no other decision of the person has.
+    of time of the code, which no other decision of the person has. One factor confirms several decisions by the ordered
+    list of their hashes, `decisions`.
     """
 
     method: AuthMethod
@@ -147,6 +148,7 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     authenticator_data: str = ""
     client_data: str = ""
     signature: str = ""
+    decisions: tuple[str, ...] = ()
 
 
 class ClientInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -87,6 +87,21 @@ async def consume_code(
     return step if is_new else None
 
 
+async def seconds_to_next(
+    conn: Connection | Pool, vault: Vault, user_id: UUID, *, code: str, now: datetime
+) -> int | None:
+    """Return after how many seconds the app shows a code that was not used, if this correct one was; else None."""
+    row = await conn.fetchrow("SELECT sealed, last_step FROM authenticator WHERE user_id = $1", user_id)
+    if row is None:
+        return None
+    step = matching_totp_step(vault.open(row["sealed"], secret_place(user_id)).decode(), code, now)
+    if step is None or step > row["last_step"]:
+        return None
+    next_step: int = row["last_step"] + 1
+    # The app shows the code of a step from its beginning on.
+    return max(0, next_step * STEP_SECONDS - int(now.timestamp()))
+
+
 async def remove_authenticator(conn: Connection | Pool, user_id: UUID) -> bool:
     """Delete a user's authenticator; return whether there was an active one."""
     found = await conn.fetchval("DELETE FROM authenticator WHERE user_id = $1 RETURNING confirmed_at", user_id)

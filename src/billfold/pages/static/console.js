@@ -132,6 +132,26 @@ function offerCopies(part) {
 }
 if (navigator.clipboard) offerCopies(document);
 
+// What is ticked in a list is counted and summed; one box ticks all.
+for (const list of document.querySelectorAll("[data-picks]")) {
+  const boxes = [...list.querySelectorAll("[data-cents]")];
+  const place = list.querySelector("[data-pick-all]");
+  if (!place) continue;
+  const all = place.querySelector("input");
+  const count = () => {
+    const picked = boxes.filter((each) => each.checked);
+    const cents = picked.reduce((sum, each) => sum + Number(each.dataset.cents), 0);
+    list.querySelector("output").textContent = picked.length ? `${picked.length} selected, ${dollars.format(cents / 100)}` : "";
+    list.querySelector(".sign button").disabled = !picked.length;
+    all.checked = picked.length === boxes.length;
+    all.indeterminate = picked.length > 0 && !all.checked;
+  };
+  place.hidden = false;
+  all.addEventListener("change", () => { for (const each of boxes) each.checked = all.checked; count(); });
+  list.addEventListener("change", count);
+  addEventListener("pageshow", count);
+}
+
 // A running task is reloaded until it has ended. The bank may be unavailable for seconds in the meantime.
 async function reread() {
   try {
@@ -168,3 +188,27 @@ async function search(list) {
 }
 const results = document.querySelector("[data-results]");
 if (results) search(results);
+
+// Filters of a list apply as they change; what a page cannot take is said by the page itself.
+for (const form of document.querySelectorAll("form[data-live]")) {
+  let wait = 0, asked = 0;
+  form.classList.add("live");
+  const apply = async () => {
+    const sent = [...new FormData(form)].filter(([, value]) => value);
+    const address = `${form.action}?${new URLSearchParams(sent)}`;
+    const number = ++asked;
+    try {
+      const answer = await fetch(address);
+      if (number !== asked) return;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const list = page.querySelector("[data-results]");
+      if (!answer.ok || answer.redirected || !list) return location.assign(address);
+      for (const part of ["[data-results]", ".head", ".presets", ".filters .go"]) document.querySelector(part)?.replaceWith(page.querySelector(part));
+      history.replaceState(null, "", address);
+      search(document.querySelector("[data-results]"));
+    } catch { location.assign(address); }
+  };
+  form.addEventListener("change", apply);
+  form.addEventListener("input", (event) => { if (event.target.matches("[inputmode]")) { clearTimeout(wait); wait = setTimeout(apply, 400); } });
+  form.addEventListener("submit", (event) => { event.preventDefault(); apply(); });
+}

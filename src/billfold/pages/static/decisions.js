@@ -27,7 +27,9 @@ async function sign(form, decision) {
   const answer = await fetch(form.dataset.signs, {
     method: "POST",
     headers: { "content-type": "application/json", "x-csrf": form.elements.csrf.value },
-    body: JSON.stringify({ decision, content_hash: form.elements.content_hash.value }),
+    body: JSON.stringify(form.elements.content_hash
+      ? { decision, content_hash: form.elements.content_hash.value }
+      : { decision, requests: [...form.elements].filter((each) => each.name.startsWith("request.")).map((each) => [each.name.slice("request.".length), each.value]) }),
   });
   const { nonce, options } = await answer.json();
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);

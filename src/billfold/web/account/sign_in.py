@@ -197,7 +197,7 @@ async def _logout_target(page: PageContext, sent: Mapping[str, str]) -> LogoutTa
     return LogoutTarget(client.name, client.client_id, target, state=state, address=address)
 
 
-_WRONG = InvalidInput.at("code", msg="is wrong, or was used already; wait for the next one")
+_WRONG = InvalidInput.at("code", msg="is wrong")
 
 
 @get("/second-factor", opt=FIRST_FACTOR)
@@ -254,6 +254,10 @@ async def use_code(page: PageContext) -> int | FormError:
     if step is None:
         SIGN_IN_FAILURES.add("code")
         await record_wrong_factor(page, user, factor="code")
-        return _WRONG
+        wait = await totp.seconds_to_next(page.pool, page.vault, user.user_id, code=code, now=page.now)
+        if wait is None:
+            return _WRONG
+        when = f"the next one in {wait} seconds" if wait else "another one now"
+        return f"This code has been used already. Your app shows {when}."
     await clear_lockout(page, subject)
     return step

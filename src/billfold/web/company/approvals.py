@@ -1,6 +1,5 @@
 """The approval queue, and the decision about a request, confirmed over the hash of what is shown."""
 
-import secrets
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -8,32 +7,29 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
-from litestar import Response, get, post
-from litestar.enums import MediaType
+from litestar import get, post
 
+from billfold.approvals.batch_preview import BATCH_MAX
 from billfold.approvals.routes import (
     decide_authorization_request,
     get_authorization_request,
     list_authorization_requests,
 )
-from billfold.approvals.rules import challenge_of
 from billfold.approvals.schemas import AuthorizationRequest, ShownTransferRequest
 from billfold.approvals.transfer_requests_routes import (
     decide_transfer_request,
     get_transfer_request,
     list_transfer_requests,
 )
-from billfold.identity.users import passkeys, store
-from billfold.identity.users.rules import Confirmation
-from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
+from billfold.identity.users import store
+from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.money import format_usd
 from billfold.team.routes import get_team_member
-from billfold.web.account.passkeys import verify_passkey
-from billfold.web.account.sign_in import use_code
 from billfold.web.company.move_money import find_rule, read_around
+from billfold.web.company.signing import SignedDecision, confirm
 from billfold.web.console.lists import names_of_pockets
 from billfold.web.console.team import Company, InCompany
-from billfold.web.page_context import FormError, PageContext, PageResponse, path_id, redirect
+from billfold.web.page_context import FormError, PageResponse, path_id, redirect
 
 _SENTENCES = {
     "approval_rule.create": "New approval rule",
@@ -123,7 +119,6 @@ def _name_in(name: Any) -> str:  # noqa: ANN401 - any JSON
     return name.get("business_name") or f"{name.get('first_name', '')} {name.get('last_name', '')}".strip()
 
 
-_SHOWN_MAX = 100
 Waiting = ShownTransferRequest | AuthorizationRequest
 _NEEDS = {ShownTransferRequest: "transfers.approve", AuthorizationRequest: "authorization_requests.write"}
 
@@ -139,9 +134,13 @@ class View(StrEnum):
 class QueuedRequest(NamedTuple):
     """A request in the queue: the path of its page, and whether the visitor may decide it."""
 
+    id: UUID
     path: str
     sentence: str
+    description: str
     amount: str
+    cents: int | None
+    """What can be approved together with others; None for what is read alone."""
     requested_by: str
     since: datetime
     progress: str
@@ -154,11 +153,11 @@ async def show_approvals(company: InCompany) -> PageResponse:
     """Show the queue, oldest first."""
     sent = company.page.query.get("view", "")
     view = View(sent) if sent in set(View) else View.MINE
-    transfers = (await company.api.get(list_transfer_requests, status="PENDING", limit=_SHOWN_MAX)).items
-    changes = await company.api.get(list_authorization_requests, **{"status[]": "PENDING"}, limit=_SHOWN_MAX)
-    names = await names_of_pockets(company, [each.transfer.origin_pocket_id for each in transfers])
-    items = [_of_transfer(company, each, names) for each in transfers]
-    items += [_of_change(company, each) for each in changes.items]
+    transfers = (await company.api.get(list_transfer_requests, status="PENDING", limit=BATCH_MAX)).items
+    changes = await company.api.get(list_authorization_requests, **{"status[]": "PENDING"}, limit=BATCH_MAX)
+    names = await names_of_pockets(company, [key for each in transfers for key in pockets_of(each) if key])
+    items = [_of_transfer(company, each, names) for each in reversed(transfers)]
+    items += [_of_change(company, each) for each in reversed(changes.items)]
     items.sort(key=lambda each: each.since)
     shown = [each for each in items if view == View.ALL or each.is_mine == (view == View.MINE)]
     counts = {View.MINE: sum(each.is_mine for each in items), View.ALL: len(items)}
@@ -183,31 +182,41 @@ def may_decide(company: Company, request: Waiting) -> bool:
     )
 
 
+def pockets_of(request: ShownTransferRequest) -> tuple[Any, Any]:
+    """Return the Pocket that pays, and the company's own one that is paid, if there is."""
+    return request.transfer.origin_pocket_id, (request.transfer.details or {}).get("destination_pocket_id")
+
+
 def _of_transfer(company: Company, request: ShownTransferRequest, names: dict[str, str]) -> QueuedRequest:
     transfer = request.transfer
-    to = transfer.counterparty_name or "another Pocket"
+    origin, own = pockets_of(request)
+    to = transfer.counterparty_name or names[str(own)]
     about = "About " if transfer.amount_type == "FULL_WITHDRAWAL" else ""
     return _item(
         company,
         request,
         path=f"{company.path}/approvals/transfers/{request.id}",
-        sentence=f"{names[str(transfer.origin_pocket_id)]} to {to}",
+        sentence=f"{names[str(origin)]} to {to}",
+        description=transfer.description or "",
         amount=about + transfer.amount.formatted,
+        cents=transfer.amount.value,
     )
 
 
 def _of_change(company: Company, request: AuthorizationRequest) -> QueuedRequest:
     path = f"{company.path}/approvals/changes/{request.id}"
-    return _item(company, request, path=path, sentence=sentence_of_change(request), amount="")
+    return _item(
+        company, request, path=path, sentence=sentence_of_change(request), description="", amount="", cents=None
+    )
 
 
-def _item(company: Company, request: Waiting, *, path: str, sentence: str, amount: str) -> QueuedRequest:
+def _item(company: Company, request: Waiting, *, cents: int | None, **shown: str) -> QueuedRequest:
     held = sum(each.decision == "APPROVED" and not each.is_void for each in request.reviews)
     person = request.requested_by
     return QueuedRequest(
-        path=path,
-        sentence=sentence,
-        amount=amount,
+        **shown,
+        id=request.id,
+        cents=cents,
         requested_by=f"{person.first_name} {person.last_name}".strip(),
         since=request.time_created,
         progress=f"{held} of {request.required_approvals}",
@@ -216,59 +225,8 @@ def _item(company: Company, request: Waiting, *, path: str, sentence: str, amoun
     )
 
 
-_NONCE_BYTES = 32
-_NOT_ACCEPTED = "The passkey was not accepted for this decision. Read the request again, and try again."
-
-
-class SignedDecision(NamedTuple):
-    """A decision, its request, and the content: its SHA-256 in hexadecimal."""
-
-    request_id: UUID
-    decision: str
-    content_hash: str
-
-    def challenge(self, nonce: str) -> bytes:
-        """Return the challenge that a passkey signs."""
-        return challenge_of(nonce, self.request_id, self.decision, self.content_hash)
-
-
-async def request_options(page: PageContext, decision: SignedDecision) -> tuple[str, str]:
-    """Return a nonce, and the JSON options with which a browser asks the visitor's passkey to sign a decision."""
-    nonce = secrets.token_urlsafe(_NONCE_BYTES)
-    known = await store.list_passkeys(page.pool, page.user.user_id)
-    challenge = decision.challenge(nonce)
-    await passkeys.keep_challenge(page.pool, challenge, page.cookie_hash, now=page.now)
-    return nonce, passkeys.sign_in_options(page.server.site, challenge, known)
-
-
-async def confirm(company: Company, decision: SignedDecision) -> FormError | None:
-    """Check the factor of a decision; None if it is valid, and counts as an authentication now."""
-    page = company.page
-    if credential := page.form.get("credential"):
-        nonce = page.form.get("nonce", "")
-        found = await verify_passkey(page, credential, over=decision.challenge(nonce))
-        if found is None or found.user_id != page.user.user_id:
-            return _NOT_ACCEPTED
-        company.confirmed(passkeys.confirmation_of(credential, found, nonce))
-        return None
-    if not page.form.get("code"):
-        return InvalidInput.at("code", msg="is needed to decide")
-    used = await use_code(page)
-    if not isinstance(used, int):
-        return used
-    company.confirmed(Confirmation(method="otp", step=used))
-    return None
-
-
 _NO_SUCH = "There is no such request."
 _DONE = {"APPROVED": "request-approved", "DENIED": "request-denied"}
-
-
-class _ToSign(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The decision that the script is about to have signed by a passkey."""
-
-    decision: str
-    content_hash: str
 
 
 @get("/companies/{customer_id:str}/approvals/transfers/{request_id:str}")
@@ -302,19 +260,6 @@ async def decide_change(company: InCompany, request_id: str) -> PageResponse:
         return await _change_page(company, key, wrong)
     found = await company.api.get(get_authorization_request, request_id=key)
     return _decided(company) if found.refused is None else redirect(f"{company.path}/approvals/changes/{key}")
-
-
-@post("/companies/{customer_id:str}/approvals/{request_id:str}/passkey-options")
-async def show_passkey_options(company: InCompany, request_id: str) -> PageResponse:
-    """Return the data for signing a decision with a passkey in the browser."""
-    try:
-        wanted = msgspec.json.decode(company.page.request.body, type=_ToSign)
-    except msgspec.MsgspecError:
-        raise BillfoldError("bad-request", "The request of the browser cannot be read.") from None
-    decision = SignedDecision(path_id(request_id, _NO_SUCH), wanted.decision, wanted.content_hash)
-    nonce, options = await request_options(company.page, decision)
-    body = msgspec.json.encode({"nonce": nonce, "options": msgspec.Raw(options.encode())})
-    return Response(body, media_type=MediaType.JSON)
 
 
 async def _decide_request(company: Company, request: Waiting, operation: Any, **names: UUID) -> FormError | None:  # noqa: ANN401 - an operation

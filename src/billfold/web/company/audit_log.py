@@ -3,9 +3,10 @@
 import msgspec
 from litestar import get
 
+from billfold.platform.dates import et_date
 from billfold.team.audit_routes import get_audit_logs_csv, list_audit_logs, list_member_audit_logs
 from billfold.team.routes import get_team
-from billfold.web.console.lists import operation_filters, read_listing
+from billfold.web.console.lists import operation_filters, presets_of, read_listing
 from billfold.web.console.team import Company, InCompany
 from billfold.web.page_context import PageResponse, path_id
 
@@ -24,7 +25,7 @@ async def show_audit_log(company: InCompany) -> PageResponse:
     listing = await read_listing(company, operation, names, limit=_PAGE)
     return company.render(
         "audit_log",
-        listing=listing,
+        listing=listing._replace(presets=presets_of(et_date(company.page.now))),
         members=await _members(company),
         details={each.id: _lines(each.details) for each in listing.rows.items},
     )

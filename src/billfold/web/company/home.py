@@ -1,17 +1,31 @@
-"""The first page of a company: its current value, the available amount, maturities, pending requests."""
+"""The first page of a company: what is to do, its value over time, the available amount, maturities."""
 
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from litestar import get
 
+from billfold.accounts.pockets.commands import PocketRow
+from billfold.accounts.pockets.earnings_routes import POCKETS_MAX, DayValue
+from billfold.accounts.pockets.overview import days_between, overview_of, values_by_day
 from billfold.accounts.pockets.routes import TotalPortfolio, get_portfolio, list_own_pockets
+from billfold.accounts.pockets.store import list_not_closed
 from billfold.accounts.transactions.routes import list_own_transactions
 from billfold.approvals.transfer_requests_routes import list_transfer_requests
-from billfold.web.console.charts import maturity_ladder
-from billfold.web.console.team import InCompany
+from billfold.http.schemas import usd
+from billfold.ledger.bank import Bank
+from billfold.onboarding.agreements.store import find_unaccepted
+from billfold.platform.dates import et_date, iso_z
+from billfold.web.console.charts import line_chart, maturity_ladder
+from billfold.web.console.team import Company, InCompany
 from billfold.web.page_context import ACCOUNT, DONE, PageContext, PageResponse, redirect
 
 _RECENT = 8
+_DECIDED = 50
+_FAILED_SINCE = timedelta(days=7)
+_SPAN, _POINTS = timedelta(days=90), 45
 
 
 @get("/")
@@ -25,19 +39,52 @@ async def choose_company(page: PageContext) -> PageResponse:
 
 @get("/companies/{customer_id:str}")
 async def show_home(company: InCompany) -> PageResponse:
-    """Show a company's value and what needs attention."""
+    """Show what is to do, and a company's value."""
     pockets = await company.api.get(list_own_pockets, limit=_RECENT)
     total: TotalPortfolio = await company.api.get(get_portfolio)
     face = [(each.maturity_date, each.face_value.value) for each in total.maturities]
-    waiting = await company.api.get(list_transfer_requests, status="PENDING", limit=_RECENT)
     recent = await company.api.get(list_own_transactions, limit=_RECENT)
+    bank, now = company.page.server.bank, company.clock.now
+    rows = await list_not_closed(bank.pool, company.customer_id)
     return company.render(
         "home",
+        overview=overview_of(bank, rows, now),
+        **await _value_over_time(bank, rows, now),
+        **await _to_do(company),
         pockets=pockets.items,
         count=pockets.count,
         total=total,
         per_second=Decimal(total.appreciation_per_second),
         ladder=maturity_ladder(face)[:_RECENT],
-        waiting=waiting.items,
         recent=recent.items,
     )
+
+
+async def _value_over_time(bank: Bank, rows: Sequence[PocketRow], now: datetime) -> dict[str, Any]:
+    """Return the value of all open Pockets by day, and its change since yesterday; nothing for too many Pockets."""
+    if not 1 <= len(rows) <= POCKETS_MAX:
+        return {"values": [], "chart": None, "change": None}
+    today, opened = et_date(now), min(et_date(row.opened_at) for row in rows)
+    days = days_between(max(opened, today - _SPAN), today, at_most=_POINTS)
+    by_pocket = await values_by_day(bank, rows, [*days, today - timedelta(days=1)], now)
+    *totals, yesterday = (sum(each) for each in zip(*by_pocket.values(), strict=True))
+    return {
+        "values": [DayValue(date=day, total_value=usd(cents)) for day, cents in zip(days, totals, strict=True)],
+        "chart": line_chart(totals),
+        "change": usd(totals[-1] - yesterday),
+    }
+
+
+async def _to_do(company: Company) -> dict[str, Any]:
+    """Return what waits for somebody, what failed within a week, and whether an agreement is to be accepted."""
+    listed, now = list_transfer_requests, company.clock.now
+    waiting = await company.api.get(listed, status="PENDING", limit=_RECENT)
+    since = iso_z(now - _FAILED_SINCE)
+    decided = await company.api.get(listed, status="APPROVED", time_created_from=since, limit=_DECIDED)
+    version = company.page.server.bank.terms.agreements.in_force(et_date(now))
+    found = version and await find_unaccepted(company.page.pool, company.page.user.user_id, version)
+    return {
+        "waiting": waiting.items,
+        "failed": [each for each in decided.items if each.transfer.execution_status == "REJECTED"],
+        "agreement_due": found == company.customer_id,
+    }

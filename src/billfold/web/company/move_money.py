@@ -8,7 +8,9 @@ from litestar import get, post
 
 from billfold.accounts.counterparties.routes import get_counterparty, list_counterparties
 from billfold.accounts.counterparties.schemas import Counterparty
+from billfold.accounts.pockets.overview import overview_of
 from billfold.accounts.pockets.routes import get_pocket, list_own_pockets
+from billfold.accounts.pockets.store import list_by_id
 from billfold.approvals.routes import get_approval_rule
 from billfold.approvals.schemas import ShownTransferRequest
 from billfold.approvals.transfer_requests_routes import (
@@ -182,9 +184,12 @@ async def _form(company: Company, given: Mapping[str, str], wrong: FormError = "
     chosen = {name: given.get(name, "") for name in _CHOSEN}
     if is_uuid(chosen["origin"]) and all(str(each.id) != chosen["origin"] for each in pockets):
         pockets.append(await company.api.get(get_pocket, pocket_id=chosen["origin"]))
+    bank = company.page.server.bank
+    rows = await list_by_id(bank.pool, [(company.customer_id, each.id) for each in pockets])
     return company.render(
         "move_money",
         wrong=wrong,
+        payable={row.pocket_id: overview_of(bank, [row], company.clock.now).payable for row in rows},
         pockets=pockets,
         payees=[each for each in payees if each.type in PAYABLE and each.status in {"LINKED", "VERIFIED"}],
         given=chosen,

@@ -1,29 +1,45 @@
-"""The Pockets of a company, and one of them with its value over time."""
+"""The Pockets of a company: opened, renamed, closed, with their portals; and one of them with its value over time."""
 
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
-from litestar import get
+from litestar import get, post
+from msgspec import UNSET
 
 from billfold.accounts.pockets.earnings_routes import get_pocket_earnings, list_pocket_values
-from billfold.accounts.pockets.routes import get_pocket, list_own_pockets
+from billfold.accounts.pockets.overview import days_between, overview_of, values_by_day
+from billfold.accounts.pockets.routes import create_pocket, get_pocket, list_own_pockets, update_pocket
 from billfold.accounts.pockets.schemas import Pocket
-from billfold.accounts.portals.routes import get_funding_instructions, list_portals
+from billfold.accounts.pockets.store import list_by_id
+from billfold.accounts.portals.commands import WalletSource
+from billfold.accounts.portals.routes import (
+    CRYPTO_TYPE,
+    create_portal,
+    get_funding_instructions,
+    list_portals,
+    update_portal,
+)
 from billfold.accounts.portals.schemas import Instruction
 from billfold.accounts.transactions.routes import list_own_transactions
+from billfold.bills.rules.strategies import STRATEGIES
 from billfold.http.schemas import Amount
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound
 from billfold.web.console.charts import line_chart, maturity_ladder
-from billfold.web.console.team import InCompany
-from billfold.web.page_context import PageResponse, path_id
+from billfold.web.console.team import Company, InCompany
+from billfold.web.forms import body_of
+from billfold.web.page_context import FormError, PageResponse, path_id, redirect, shown_again
 
 _PAGE = 30
 _RECENT = 6
 _FACE_CENTS = 100_00
 _SPANS = {"30d": ("30 days", 30), "90d": ("90 days", 90), "1y": ("1 year", 365), "all": ("All", 0)}
+_SPARK_DAYS, _SPARK_POINTS = 30, 15
+_ONE = "/companies/{customer_id:str}/pockets/{pocket_id:str}"
+_SCOPE = "pockets.write"
+_NO_SUCH = "There is no such Pocket."
 _LABELS = {"swift_bic": "SWIFT/BIC"}
 _PERIODS: dict[Literal["mtd", "ytd", "all-time"], str] = {
     "mtd": "This month",
@@ -40,16 +56,101 @@ async def show_pockets(company: InCompany) -> PageResponse:
     listed = await company.api.get(
         list_own_pockets, limit=_PAGE, offset=query.get("offset"), **{"filter[status]": status}
     )
-    return company.render("pockets", pockets=listed, chosen=status, size=_PAGE)
+    bank, now = company.page.server.bank, company.clock.now
+    rows = await list_by_id(bank.pool, [(company.customer_id, each.id) for each in listed.items])
+    today = et_date(now)
+    days = days_between(today - timedelta(days=_SPARK_DAYS), today, at_most=_SPARK_POINTS)
+    return company.render(
+        "pockets",
+        pockets=listed,
+        chosen=status,
+        size=_PAGE,
+        overviews={row.pocket_id: overview_of(bank, [row], now) for row in rows},
+        sparks={key: line_chart(values) for key, values in (await values_by_day(bank, rows, days, now)).items()},
+    )
 
 
-@get("/companies/{customer_id:str}/pockets/{pocket_id:str}")
+async def _show_new(company: Company, wrong: FormError = "") -> PageResponse:
+    company.require(_SCOPE)
+    return company.render(
+        "pocket_new", wrong=wrong, given=company.page.form, strategies=[each.id for each in STRATEGIES]
+    )
+
+
+@get("/companies/{customer_id:str}/pockets/new")
+async def show_new_pocket(company: InCompany) -> PageResponse:
+    """Show the form of a new Pocket."""
+    return await _show_new(company)
+
+
+@post("/companies/{customer_id:str}/pockets/new")
+@shown_again(_show_new, unless="forbidden")
+async def open_pocket(company: InCompany) -> PageResponse:
+    """Open a Pocket."""
+    company.require(_SCOPE)
+    page = company.page
+    then = None if page.form.get("then") == "cash" else UNSET
+    body = body_of(create_pocket.body, page.form, reinvestment_strategy_id=then)
+    made = await company.api.send(create_pocket, body, key=page.form_key)
+    return redirect(f"{company.path}/pockets/{made.id}", done="saved")
+
+
+async def _show_settings(company: Company, pocket_id: str, wrong: FormError = "") -> PageResponse:
+    company.require(_SCOPE)
+    key = path_id(pocket_id, _NO_SUCH)
+    wallets = company.page.server.bank.ports.get(WalletSource)
+    return company.render(
+        "pocket_settings",
+        wrong=wrong,
+        pocket=await company.api.get(get_pocket, pocket_id=key, omit="PORTFOLIO"),
+        portals=(await company.api.get(list_portals, pocket_id=key, limit=_PAGE)).items,
+        chains=wallets.chains if wallets else (),
+        given=company.page.form,
+    )
+
+
+@get(f"{_ONE}/settings")
+async def show_settings(company: InCompany, pocket_id: str) -> PageResponse:
+    """Show what can be changed in a Pocket."""
+    return await _show_settings(company, pocket_id)
+
+
+@post(f"{_ONE}/settings")
+@shown_again(_show_settings, unless="forbidden")
+async def change_pocket(company: InCompany, pocket_id: str) -> PageResponse:
+    """Rename a Pocket or close it; add a portal or close one."""
+    company.require(_SCOPE)
+    form, key = company.page.form, path_id(pocket_id, _NO_SUCH)
+    change, name = form.get("change", ""), form.get("name", "").strip()
+    names: dict[str, Any] = {"pocket_id": key}
+    if change == "close-portal":
+        names["portal_id"] = path_id(form.get("portal", ""), "There is no such portal.")
+    chain = form.get("chain")
+    operation, body, done = {
+        "rename": (update_pocket, {"pocket_name": name}, "saved"),
+        "close": (update_pocket, {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}, "saved"),
+        "add-portal": (
+            create_portal,
+            {"name": name} | ({"type": CRYPTO_TYPE, "chain": chain} if chain else {}),
+            "saved",
+        ),
+        "close-portal": (update_portal, {"status": "CLOSED"}, "saved"),
+    }.get(change, (None, {}, ""))
+    if operation is None:
+        raise NotFound("There is no such change.")
+    await company.api.send(operation, body, key=company.page.form_key, **names)
+    return redirect(f"{company.path}/pockets/{key}{'' if change == 'close' else '/settings'}", done=done)
+
+
+@get(_ONE)
 async def show_pocket(company: InCompany, pocket_id: str) -> PageResponse:
     """Show one Pocket."""
-    key, api = path_id(pocket_id, "There is no such Pocket."), company.api
+    key, api = path_id(pocket_id, _NO_SUCH), company.api
     pocket: Pocket = await api.get(get_pocket, pocket_id=key)
     span = company.page.query.get("span", "90d")
     held = pocket.portfolio.securities if pocket.portfolio else []
+    bank = company.page.server.bank
+    rows = await list_by_id(bank.pool, [(company.customer_id, key)])
     values = (await api.get(list_pocket_values, pocket_id=key, date_from=_first_day(company, span))).items
     earned = [
         (period, label, await api.get(get_pocket_earnings, pocket_id=key, period=period))
@@ -58,6 +159,7 @@ async def show_pocket(company: InCompany, pocket_id: str) -> PageResponse:
     return company.render(
         "pocket",
         pocket=pocket,
+        overview=overview_of(bank, rows, company.clock.now),
         per_second=_appreciation(pocket),
         ladder=maturity_ladder([(each.maturity_date, each.quantity * _FACE_CENTS) for each in held]),
         values=values,
@@ -70,10 +172,10 @@ async def show_pocket(company: InCompany, pocket_id: str) -> PageResponse:
     )
 
 
-@get("/companies/{customer_id:str}/pockets/{pocket_id:str}/portals/{portal_id:str}")
+@get(f"{_ONE}/portals/{{portal_id:str}}")
 async def show_funding_instructions(company: InCompany, pocket_id: str, portal_id: str) -> PageResponse:
     """Show how to pay into a portal, to be printed or sent to the payer."""
-    key = path_id(pocket_id, "There is no such Pocket.")
+    key = path_id(pocket_id, _NO_SUCH)
     portal = path_id(portal_id, "There is no such portal.")
     found = await company.api.get(get_funding_instructions, pocket_id=key, portal_id=portal)
     return company.render(

@@ -3,7 +3,8 @@
 A filter that the operation refuses is shown again with its error, as in a form.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 from billfold.accounts.pockets.routes import list_own_pockets
@@ -11,12 +12,32 @@ from billfold.http.operations import Operation
 from billfold.http.raw_request import is_uuid
 from billfold.http.schemas import CursorList
 from billfold.platform.database.paging import LIMIT_MAX
+from billfold.platform.dates import et_date
 from billfold.platform.errors import FieldError, InvalidInput
 from billfold.web.console.team import ApiTeam, Company
 from billfold.web.forms import cents_of
 
 _CHOICES_MAX = 50
 _NOTHING: CursorList[Any] = CursorList(prev_page=None, next_page=None, items=[])
+
+
+class Preset(NamedTuple):
+    """A range of days that is often wanted; both are included."""
+
+    label: str
+    first: date
+    last: date
+
+
+def presets_of(today: date) -> tuple[Preset, ...]:
+    """Return the ranges that a list by days offers."""
+    month = today.replace(day=1)
+    before = month - timedelta(days=1)
+    return (
+        Preset("This month", month, today),
+        Preset("Last month", before.replace(day=1), before),
+        Preset("This year", today.replace(month=1, day=1), today),
+    )
 
 
 class Listing(NamedTuple):
@@ -29,6 +50,7 @@ class Listing(NamedTuple):
     filters: dict[str, str]
     wrong: InvalidInput | str
     backwards: bool = False
+    presets: Sequence[Preset] = ()
 
     @property
     def goes_on(self) -> bool:
@@ -43,12 +65,13 @@ async def read_listing(team: ApiTeam, operation: Operation, names: Mapping[str, 
     """
     sent = team.page.query
     filters = {name: sent[name].strip() for name in names if sent.get(name, "").strip()}
+    presets = presets_of(et_date(team.clock.now)) if {"from", "to"} <= names.keys() else ()
     try:
         values = operation_filters(filters, names)
         rows = await team.api.get(operation, **values, limit=limit, cursor=sent.get("cursor"))
     except InvalidInput as wrong:
-        return Listing(_NOTHING, filters, _in_address(wrong, names))
-    return Listing(rows, filters, "", backwards=sent.get("way") == "newer")
+        return Listing(_NOTHING, filters, _in_address(wrong, names), presets=presets)
+    return Listing(rows, filters, "", backwards=sent.get("way") == "newer", presets=presets)
 
 
 def operation_filters(filters: Mapping[str, str], names: Mapping[str, str]) -> dict[str, object]:

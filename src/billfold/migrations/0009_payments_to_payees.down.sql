@@ -1,0 +1,1 @@
+DROP INDEX transfer_request_payee;

@@ -1,0 +1,96 @@
+"""Pockets are opened, renamed and closed through the pages, with their portals; and what they can pay is shown."""
+
+import re
+from datetime import date
+
+import pytest
+from tests.support.approvals import on_us
+from tests.support.browser import first_match
+
+from billfold.platform.money import format_usd
+from billfold.web.console.lists import presets_of
+
+
+@pytest.fixture
+async def browser(console, customer_desk):
+    return await console(customer_desk)
+
+
+async def opened(browser, name="Taxes", **fields):
+    """Open a Pocket with the form; return the path of its page."""
+    new = f"{browser.home}/pockets/new"
+    await browser.go(new)
+    page = await browser.send(new, pocket_name=name, deposit_strategy_id="UST-4W", **fields)
+    assert page.status_code == 303, browser.text
+    await browser.follow()
+    return page.headers["location"].partition("?")[0]
+
+
+async def change(browser, path, what, **fields):
+    """Send a form of the settings of a Pocket; return the status of the answer."""
+    await browser.go(f"{path}/settings")
+    form = {"csrf": browser.csrf, "form_key": f"key-{what}-{len(fields)}", "change": what, **fields}
+    browser.page = await browser.post(f"{path}/settings", form)
+    return browser.page.status_code
+
+
+async def test_a_pocket_is_opened_renamed_and_closed_with_its_portals(browser, customer_desk):
+    await opened(browser, "Reserve")
+    path = await opened(browser, then="cash")
+    assert "Taxes 4-week T-bills, then kept as cash Move money Pay in Settings" in browser.text
+    assert await change(browser, path, "rename", name="Tax reserve") == 303
+    assert await change(browser, path, "add-portal", name="Refunds") == 303
+    await browser.follow()
+    assert "Refunds ACH" in browser.text
+    portal = first_match(r'name="portal" value="([^"]+)"', browser.page.text)
+    assert await change(browser, path, "close-portal", portal=portal) == 303
+    assert await change(browser, path, "close-portal", portal=portal, again="") == 409
+    assert await change(browser, path, "close") == 303
+    await browser.follow()
+    assert re.search("Tax reserve .* Closed", browser.text)
+    listed = (await customer_desk.get("/api/v2/pockets/"))["items"]
+    assert {each["pocket_name"]: each["status"] for each in listed} == {"Tax reserve": "CLOSED", "Reserve": "OPEN"}
+
+
+async def test_a_pocket_with_money_is_not_closed_and_says_why(browser, funded, payroll_pocket):
+    path = f"{browser.home}/pockets/{funded.id}"
+    assert await change(browser, path, "close") == 409
+    assert await change(browser, path, "rename", name="") == 422
+    assert await change(browser, path, "melt") == 404
+
+
+async def test_members_who_may_not_change_pockets_are_refused(console, customer_desk, other_customer, funded):
+    viewer, stranger = await console(customer_desk, role="VIEWER"), await console(other_customer)
+    path = f"{viewer.home}/pockets/{funded.id}"
+    await viewer.go(path)
+    assert "Settings" not in viewer.text
+    assert (await viewer.go(f"{path}/settings")).status_code == 403
+    await viewer.go(path)
+    sent = {"csrf": viewer.csrf, "form_key": "0123456789", "change": "close"}
+    assert (await viewer.post(f"{path}/settings", sent)).status_code == 403
+    assert (await stranger.go(f"{stranger.home}/pockets/{funded.id}/settings")).status_code == 404
+
+
+async def test_what_is_available_today_can_be_paid_and_not_a_dollar_more(
+    browser, customer_desk, funded, payroll_pocket
+):
+    await browser.go(f"{browser.home}/pockets/{funded.id}")
+    shown = first_match(r"Available today \$([\d,.]+)", browser.text)
+    cents = int(shown.replace(",", "").replace(".", ""))
+    settled = (await customer_desk.get(f"/api/v2/pockets/{funded.id}/"))["portfolio"]["liquidation_value_t0"]
+    assert f"Settled today {settled['formatted']}" in browser.text
+    for amount, status in ((cents, 200), (cents + 1_00, 422)):
+        body = on_us(funded, amount, to=payroll_pocket)
+        await customer_desk.ask("POST", "/api/v1/transfer-requests/preview/", body, status=status)
+    await browser.go(f"{browser.home}/pockets")
+    assert format_usd(cents) in browser.text
+    assert "<polyline" in browser.page.text
+
+
+def test_presets_are_whole_months_and_the_year_until_today():
+    found = {each.label: (str(each.first), str(each.last)) for each in presets_of(date(2025, 1, 31))}
+    assert found == {
+        "This month": ("2025-01-01", "2025-01-31"),
+        "Last month": ("2024-12-01", "2024-12-31"),
+        "This year": ("2025-01-01", "2025-01-31"),
+    }
