@@ -318,6 +318,27 @@ async def test_an_operator_finds_a_break(sandbox_site):
     await olga.follow(re.compile("Unknown line"), "break")
 
 
+async def ask_where_the_wire_is(visitor):
+    """Find the wire of the opening story from the first page of an operator, as the customer waits on the telephone."""
+    await visitor.go("/bank", "health")
+    await visitor.fill(Find_a_customer_or_a_payment="250,000.00")
+    await visitor.press("Search", "wire or found wires")
+    if visitor.path == "/bank/search":
+        await visitor.follow(re.compile("Northwind Trading"), "wire")
+    assert "The money is in the Pocket." in await visitor.text()
+    await visitor.follow("Dummy Customer Inc.", "customer of an operator")
+    assert "Ada Marsh" in await visitor.text()
+
+
+async def test_an_operator_answers_where_a_wire_is_at_a_desk_and_on_a_phone(sandbox_site):
+    otto = await sandbox_site.arrive(sandbox_site.box.operators[1])
+    await otto.sign_in()
+    await ask_where_the_wire_is(otto)
+    otto.links |= {f"/bank/customers/{sandbox_site.box.customer_id}/{name}" for name in ("ach", "transactions")}
+    await otto.walk()
+    await ask_where_the_wire_is(otto)
+
+
 async def test_a_sandbox_is_restored_from_its_fork_after_money_is_spent(sandbox_site):
     ada = sandbox_site.ada
     await ada.go(sandbox_site.home, "home")
