@@ -11,7 +11,7 @@ again=$(mktemp -d)
 trap 'rm -rf "$again"' EXIT
 rm -f "$out"/billfold-*.whl
 python -m hatchling build -t wheel -d "$out" >/dev/null 2>&1
-uv export --frozen --quiet --no-header --no-annotate --no-dev --extra aws --extra otel --no-emit-project \
+uv export --frozen --quiet --no-header --no-annotate --no-dev --extra aws --extra fonts --extra otel --no-emit-project \
   --output-file "$out/requirements.txt"
 umask 077 # what the machine is like does not show in the wheel
 TZ=Pacific/Auckland python -m hatchling build -t wheel -d "$again" >/dev/null 2>&1

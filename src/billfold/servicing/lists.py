@@ -136,14 +136,14 @@ WIRES = Listing(
     _of_bank(_WIRE + _OWNED, "wire", BY_CREATION),
     (_WIRE_COLUMNS[0], _OWNER, *_WIRE_COLUMNS[1:]),
     _found(_WIRE + _OWNED, "wire"),
-    "/bank/customers/{customer_id}/wires/{wire_id}",
+    "/bank/customers/{customer_id}/wire/{wire_id}",
 )
 ACH = Listing(
     "ACH entries",
     _of_bank(_ACH + _OWNED, "ach_entry", BY_CREATION, "way = 'ORIGINATION'"),
     (_ACH_COLUMNS[0], _OWNER, *_ACH_COLUMNS[1:]),
     _found(_ACH + _OWNED, "ach_entry"),
-    "/bank/customers/{customer_id}/ach/{ach_id}",
+    "/bank/customers/{customer_id}/ach-entry/{ach_id}",
 )
 CARDS = Listing(
     "Cards",

@@ -61,7 +61,7 @@ async def find_way_of_wire(conn: Connection, wire: WireRow) -> Way:
     if wire.status == WireStatus.REJECTED:
         steps.append(Step("Rejected", wire.updated_at, _words(wire.reason)))
     for wire_id, amount, status, at in await conn.fetch(_RETURNS, wire.customer_id, wire.wire_id):
-        link = f"/bank/customers/{wire.customer_id}/wires/{wire_id}"
+        link = f"/bank/customers/{wire.customer_id}/wire/{wire_id}"
         steps.append(Step(f"Returned, {status.lower()}", at, format_usd(amount), link))
     for case_id, status, reason, opened_at, closed_at in await conn.fetch(_CASES, wire.wire_id):
         steps.append(Step(f"Case {status.lower()}", closed_at or opened_at, f"{_words(reason)} ({case_id})"))

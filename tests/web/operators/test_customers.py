@@ -1,66 +1,72 @@
 """Operators find customers and payments, see where a payment is, and take alerts."""
 
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
 from tests.support.browser import first_match
+from tests.support.cards import Holder
 
+from billfold.identity.users.store import find_user
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform import ids
 from billfold.servicing.lists import OF_BANK, OF_CUSTOMER
 from billfold.servicing.search import _FINDERS
 
 READS = "SELECT count(*) FROM audit_entry WHERE customer_id = $1 AND action = 'customer.viewed'"
-CARD = """
-INSERT INTO card (customer_id, card_id, pocket_id, type, name, status, magstripe_status, last_four, expires_on, has_pin,
-  created_at, updated_at, partner_id)
-SELECT customer_id, gen_random_uuid(), pocket_id, 'VIRTUAL', 'Travel', 'ONLINE', 'OFF', '4821', '2030-01-01', false,
-  opened_at, opened_at, partner_id FROM pocket WHERE pocket_id = $1
-"""
 
 
 async def opened_by(operator, text):
     """Search as a person does; return the path of the page that opens."""
-    await operator.http.get("/bank")
     await operator.go(f"/bank/search?q={text}")
     if operator.page.status_code == 303:
         await operator.follow()
     return operator.page.url.path
 
 
+class Known(NamedTuple):
+    """A company with a person, a card, and a wire of $1,250.75 into its Pocket; `path` is its page."""
+
+    path: str
+    own: Any
+    wire: Any
+    account: str
+    user: Any
+
+
 @pytest.fixture
-async def known(bank, customer_desk, customer_world):
-    """A company with a name, a person, a card, and a wire of $1,250.75; its path, and its wire."""
-    own, customer = await customer_desk.pocket(name="Reserve"), UUID(customer_desk.team.customer)
-    await customer_world.wire(own, 1_250_75)
-    await bank.pool.execute(CARD, UUID(own.id))
-    await bank.pool.execute("UPDATE customer SET name = 'Marrow & Thistledown' WHERE customer_id = $1", customer)
-    await bank.pool.execute("UPDATE user_account SET first_name = 'Otto'")
-    wire = await bank.pool.fetchrow("SELECT * FROM wire WHERE customer_id = $1", customer)
+async def known(bank, customer_desks, world):
+    customer = await world.customer("Marrow & Thistledown")
+    desk, own = await customer_desks(customer), await world.pocket(customer, name="Reserve")
+    await world.wire(own, 1_250_75)
+    await Holder(world, own).virtual_card()
+    wire = await bank.pool.fetchrow("SELECT * FROM wire WHERE customer_id = $1", UUID(customer))
     account = await bank.pool.fetchval("SELECT account_number FROM portal WHERE portal_id = $1", UUID(own.portal))
-    return f"/bank/customers/{customer}", own, wire, account
+    user = await find_user(bank.pool, bank.vault, desk.team.user_id)
+    return Known(f"/bank/customers/{customer}", own, wire, account, user)
 
 
 async def test_the_search_opens_the_customer_or_payment_that_a_text_means(bank, operators, known):
-    page, own, wire, account = known
+    page, own, wire, account, user = known
     olga = await operators("VIEWER")
     routing = bank.settings.bank_routing_number
     for text in (page[-36:], own.id, own.portal, account, f"{routing}:{account}", f"{account[:4]} {account[4:]}"):
         assert await opened_by(olga, text) == page, text
-    for text in ("thistledown", "MARROW thistle", "4821"):
-        assert (await opened_by(olga, text)).startswith(page), text
+    card = await bank.pool.fetchval("SELECT last_four FROM card")
+    for text in ("thistledown", "MARROW%20thistle", "marrow %26 thistledown", card, user.email.upper()):
+        assert await opened_by(olga, text) == page, text
     for text in (wire["wire_id"], wire["uetr"], wire["imad"], "1,250.75", "$1250.75"):
-        assert await opened_by(olga, text) == f"{page}/wires/{wire['wire_id']}", text
+        assert await opened_by(olga, text) == f"{page}/wire/{wire['wire_id']}", text
     assert "The money is in the Pocket." in olga.text
     assert wire["imad"] in olga.text
-    email = (await olga.go(page)).text and first_match(r"([\w.-]+@[\w.-]+)", olga.text)
-    assert await opened_by(olga, email.upper()) == page
+    await olga.go(f"/bank/search?q={user.last_name[:3]}")
+    assert user.name in olga.text
     for nothing in ("nobody", "%2C", "'", "a%3A*%26b|c!", "0000", "\u00e9", "1:2:3", ids.new(), "x@y", "9" * 99):
         assert (await olga.go(f"/bank/search?q={nothing}")).status_code == 404, nothing
 
 
 async def test_a_page_of_a_customer_offers_what_the_role_includes_and_records_who_read_it(bank, operators, known):
-    page, own, _, account = known
+    page, own, _, account, _ = known
     viewer, initiator = await operators("VIEWER"), await operators("INITIATOR")
     before = await bank.pool.fetchval(READS, bank_customer_id(bank.seed))
     await viewer.go(page)
@@ -88,7 +94,7 @@ async def test_a_page_of_a_customer_offers_what_the_role_includes_and_records_wh
 
 async def test_every_list_of_operators_opens_and_is_continued_from_its_cursor(operators, known, monkeypatch):
     monkeypatch.setattr("billfold.web.operators.customers._PAGE", 1)
-    page, _, _, _ = known
+    page = known.path
     viewer = await operators("VIEWER")
     paths = [f"/bank/{name}" for name in OF_BANK] + [f"{page}/{name}" for name in OF_CUSTOMER]
     for path in paths:
@@ -119,7 +125,7 @@ async def test_each_meaning_of_a_text_is_looked_up_by_an_index(bank, place):
         assert _scans(await conn.fetch(f"EXPLAIN {find.listing.rows}{find.condition}", *values)) == []
 
 
-@pytest.mark.parametrize("name", [*OF_BANK, *OF_CUSTOMER])
+@pytest.mark.parametrize("name", sorted({*OF_BANK, *OF_CUSTOMER}))
 async def test_each_list_is_read_in_the_order_of_an_index(bank, name):
     for of_bank, listing in ((True, OF_BANK.get(name)), (False, OF_CUSTOMER.get(name))):
         if listing is None:
@@ -129,6 +135,20 @@ async def test_each_list_is_read_in_the_order_of_an_index(bank, name):
             await conn.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
             statement = f"EXPLAIN {listing.listed.statements[True]}"
             assert _scans(await conn.fetch(statement, None if of_bank else ids.new(), *places, 10)) == []
+
+
+async def test_partners_are_seen_with_volumes_returns_requests_and_webhooks(operators, partner_people, known):
+    viewer = await operators("VIEWER")
+    await viewer.go("/bank/partners")
+    path = first_match(r'href="(/bank/partners/[a-z-]+)"', viewer.page.text)
+    pia = await partner_people(path.rpartition("/")[2], "VIEWER")
+    for browser, page in ((viewer, path), (pia, f"/partners/{path.rpartition('/')[2]}/activity")):
+        await browser.go(page)
+        assert "In by rails and cards $1,250.75" in browser.text
+        assert "Requests with an error" in browser.text
+        assert (await browser.go(f"{page}x")).status_code == 404
+    await pia.go(f"/partners/{path.rpartition('/')[2]}/customers/{known.path[-36:]}")
+    assert "+$1,250.75" in pia.text
 
 
 async def test_an_alert_has_an_owner_until_it_is_put_down(bank, operators):

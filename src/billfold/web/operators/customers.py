@@ -49,7 +49,7 @@ async def list_of_bank(operator: InBank) -> PageResponse:
     partner = await find_partner(operator.bank.pool, slug) if slug else None
     if slug and partner is None:
         raise NotFound("There is no such partner.")
-    listing, partner_id = OF_BANK[name], partner and partner.partner_id
+    listing, partner_id = OF_BANK[name], None if partner is None else partner.partner_id
     rows, wrong = await _page_of(operator, listing, name, partner_id)
     return operator.render(
         "bank_list",
@@ -110,7 +110,7 @@ async def list_of_customer(operator: InBank, customer_id: str, name: str) -> Pag
     return operator.render("bank_list", **shown, text="", wrong=wrong)
 
 
-@get(f"{_ONE}/wires/{{wire_id:str}}")
+@get(f"{_ONE}/wire/{{wire_id:str}}")
 async def show_wire(operator: InBank, customer_id: str, wire_id: str) -> PageResponse:
     """Show where a wire is."""
     row = await _customer(operator, customer_id)
@@ -122,15 +122,15 @@ async def show_wire(operator: InBank, customer_id: str, wire_id: str) -> PageRes
     return _payment(operator, row, wire, way=way, is_out=is_out, kind="Wire", party=wire.counterparty_name, named=named)
 
 
-@get(f"{_ONE}/ach/{{ach_id:str}}")
+@get(f"{_ONE}/ach-entry/{{ach_id:str}}")
 async def show_ach_entry(operator: InBank, customer_id: str, ach_id: str) -> PageResponse:
     """Show where an ACH entry is."""
     row = await _customer(operator, customer_id)
     entry = await get_entry(operator.bank.pool, row.customer_id, path_id(ach_id))
     is_out = (entry.direction == "CREDIT") == (entry.way == "ORIGINATION")
     named = {"Trace number": entry.trace_number, "Return code": entry.return_code, "Company": entry.company_name}
-    facts = {"way": way_of_entry(entry), "is_out": is_out, "kind": "ACH entry", "party": entry.party_name}
-    return _payment(operator, row, entry, named=named, **facts)
+    facts = {"is_out": is_out, "kind": "ACH entry", "party": entry.party_name, "named": named}
+    return _payment(operator, row, entry, way=way_of_entry(entry), **facts)
 
 
 def _payment(operator: BankPage, customer: CustomerRow, payment: object, *, way: Way, **facts: object) -> PageResponse:
