@@ -41,8 +41,8 @@ class Unprintable(ValueError):
 def typeset(template: bytes, facts: Mapping[str, object], *, made_on: date, fonts: Sequence[Path] = ()) -> bytes:
     """Return the file that a template makes of facts, which it reads as `json(bytes(sys.inputs.facts))`.
 
-    The fonts are Source Sans, with the extra `fonts` Noto Sans for Asian scripts, those built into Typst (Arabic, Hebrew and
-    others), and those in these folders. Thread-safe. Raises Unprintable.
+    The fonts are Source Sans, with the extra `fonts` Noto Sans for Asian scripts, those built into Typst (Arabic,
+    Hebrew and others), and those in these folders. Thread-safe. Raises Unprintable.
     """
     return _compile(template, msgspec.json.encode(facts).decode(), made_on, fonts=tuple(fonts))
 

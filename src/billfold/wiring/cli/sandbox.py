@@ -183,8 +183,8 @@ def sandbox(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print how many rows are verified, too.")] = False,
 ) -> None:
     """Run a whole bank on this machine: over https, with a partner and a customer to try."""
-    overrides = {"port": port, "http_port": http_port}
-    changes: dict[str, object] = {name: value for name, value in overrides.items() if value is not None}
+    ports = {"port": port, "http_port": http_port}
+    changes: dict[str, object] = {name: value for name, value in ports.items() if value is not None}
     settings = context.configured(**changes)
     if seed is not None:
         settings = replace(settings, seed=f"sandbox {seed}".encode())
@@ -206,10 +206,8 @@ def sandbox(
                 simulated = context.simulated_dealers(to_dealers.getsockname()[1])
                 settings, changes = replace(settings, **read_settings(simulated)), {**changes, **simulated}
                 dealers = to_dealers if simulated else None
-                start = _Start(
-                    context, settings, database, step, changes, dealers, not no_story, exit_after_story, verbose
-                )
-                asyncio.run(start.run(listener))
+                running = (context, settings, database, step, changes, dealers)
+                asyncio.run(_Start(*running, not no_story, exit_after_story, verbose).run(listener))
         finally:
             step.end()
 
