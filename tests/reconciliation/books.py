@@ -39,7 +39,7 @@ class Mornings:
 
     async def close(self, day):
         """Let the day end, and show the morning after it."""
-        await self._be_at(day, 20)
+        await self._be_at(day, 23)
 
     async def _be_at(self, day, hour):
         """Set the clock; what the sandbox itself states on the way is taken away."""

@@ -49,6 +49,8 @@ CASES = {
         [200],
     ),
     "a batch rail settles its net": ("-50@CARD", "100@CARD/p -150@CARD/q", 1, [], [], []),
+    "cards that net to zero have no line": ("-9@CARD", "800@CARD -800@CARD -9@CARD", 1, [], [], []),
+    "entries of ACH that net to zero have lines": ("", "800@ACH -800@ACH", 0, [], [], [800, -800]),
     "windows of a batch rail add up": ("70@ACH 80@ACH", "50@ACH/p 60@ACH/p 40@ACH/p", 2, [], [], []),
     "wires do not add up": ("70@WIRE 80@WIRE", "50@WIRE/p 100@WIRE/p", 0, [], [70, 80], [50, 100]),
     "an unknown line stays one": ("100 777", "100", 1, [], [777], []),

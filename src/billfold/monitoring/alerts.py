@@ -17,7 +17,7 @@ _PUT_DOWN = "DELETE FROM alert WHERE name = $1"
 
 
 class AlertOwner(NamedTuple):
-    """Who looks after an alert, since when."""
+    """The operator who looks after an alert, and since when."""
 
     name: str
     owner: str
@@ -30,7 +30,7 @@ async def list_owners(conn: Connection) -> dict[str, AlertOwner]:
 
 
 async def take_alert(bank: Bank, name: str, *, by: Operator) -> None:
-    """Make an operator the owner of an alert, whoever was it before."""
+    """Make an operator the owner of an alert, in place of any other."""
     async with recorded_action(bank, by, "alert.take", ("alert", name)):
         await bank.pool.execute(_TAKE, name, by.name, wall_now())
 

@@ -40,7 +40,7 @@ STATEMENT = "STATEMENT"
 MORNING = 7
 """The hour in Eastern time by which the statements of the last business day are there."""
 BREAKS_MAX = 1_000
-_LOOKBACK = timedelta(days=7)
+_LOOKBACK, _ONE_DAY = timedelta(days=31), timedelta(days=1)
 _OPENED_AT = "SELECT opened_at FROM customer WHERE customer_id = $1"
 _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
 
@@ -181,36 +181,34 @@ async def reconcile(bank: Bank) -> int:
 
     Returns how many days were reconciled or are found missing.
     """
+    missing = await _list_missing(bank)  # first: a statement of it may arrive in the meantime, one of a later day too
     files = StatementFiles()
     for each in await retries.list_failing(bank.pool):
         if each.rail == STATEMENT:
             await retries.retry_now(bank.pool, each, wall_now())
     done = await files.process_all(bank)
+    for file in await retries.list_due(bank.pool, STATEMENT, wall_now()):  # another process reconciles it right now
+        await files.process(bank, file, wait=WAIT)
     async with claimed(bank.pool, CLAIM, wait=WAIT):
-        return done + await _record_missing(bank)
+        for source, account, day in missing:
+            new = NewBreak(cause=Cause.NO_STATEMENT, subject=f"statement of {day}")
+            named = _named(bank, source, account, day, None)
+            command = ReconcileDay(**named, references=(day_id(source, account, day),), opened=(new,))
+            try:
+                await bank.engine.submit(command)
+                done += 1
+            except Refused as refusal:  # it has come in the meantime
+                log.info("statement_not_missing", account=account, reason=refusal.detail)
+    return done
 
 
-async def _record_missing(bank: Bank) -> int:
-    bank_id, now = bank_customer_id(bank.seed), await bank.now()
-    async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
-        open_day = await conn.fetchval(_OPEN_DAY, bank_id)
-        last = bank.calendars.settlement_on_or_before(open_day - timedelta(days=1))
-        if now < et_instant(bank.calendars.next_settlement_day(last), MORNING):
-            last = bank.calendars.settlement_on_or_before(last - timedelta(days=1))
-        missing = await _list_missing(conn, bank, last)
-    for source, account, day in missing:
-        new = NewBreak(cause=Cause.NO_STATEMENT, subject=f"statement of {day}")
-        named = _named(bank, source, account, day, None)
-        try:
-            await bank.engine.submit(ReconcileDay(**named, references=(day_id(source, account, day),), opened=(new,)))
-        except Refused as refusal:  # it has come in the meantime
-            log.info("statement_not_missing", account=account, reason=refusal.detail)
-    return len(missing)
-
-
-async def _list_missing(conn: Connection, bank: Bank, last: date) -> list[tuple[Source, str, date]]:
-    """Return the accounts and closed days of the last week that lack a statement; the first one begins the series."""
-    bank_id, settings, since = bank_customer_id(bank.seed), bank.settings, last - _LOOKBACK
+async def _list_missing(bank: Bank) -> list[tuple[Source, str, date]]:
+    """Return the accounts and closed days of the last month that lack a statement; the first one begins the series."""
+    bank_id, settings, calendars, conn = bank_customer_id(bank.seed), bank.settings, bank.calendars, bank.pool
+    last = calendars.settlement_on_or_before(await conn.fetchval(_OPEN_DAY, bank_id) - _ONE_DAY)
+    if await bank.now() < et_instant(calendars.next_settlement_day(last), MORNING):
+        last = calendars.settlement_on_or_before(last - _ONE_DAY)
+    since = last - _LOOKBACK
     opened_on = et_date(await conn.fetchval(_OPENED_AT, bank_id))
     there = {(each.source, each.account, each.day) for each in await store.list_days(conn, bank_id, since)}
     wanted = []
@@ -219,7 +217,7 @@ async def _list_missing(conn: Connection, bank: Bank, last: date) -> list[tuple[
             continue
         first = await store.find_first_day(conn, bank_id, source, account) or max(last, opened_on)
         days = (since + timedelta(days=nth) for nth in range(_LOOKBACK.days + 1))
-        wanted += [(source, account, day) for day in days if day >= first and bank.calendars.is_settlement_day(day)]
+        wanted += [(source, account, day) for day in days if day >= first and calendars.is_settlement_day(day)]
     if settings.dealer_recaps:
         for dealer, day in await store.list_dealer_days(conn, bank_id, since):
             if dealer in settings.dealer_recaps and day <= last:
@@ -234,14 +232,14 @@ class Mornings:
         self._done_for: object = None
 
     async def run(self, bank: Bank) -> int:
-        """Reconcile what has arrived, and in the morning what has not; return how many days."""
+        """Reconcile after each close, and in the morning; return how many days."""
         settings, now = bank.settings, await bank.now()
         if not (settings.reserve_account or settings.custodian_account or settings.dealer_recaps):
             return 0
         open_day = await bank.pool.fetchval(_OPEN_DAY, bank_customer_id(bank.seed))
         stage = open_day, now >= et_instant(et_date(now), MORNING)
         if stage == self._done_for:
-            return await StatementFiles().process_all(bank)
+            return 0
         done = await reconcile(bank)
         self._done_for = stage
         return done

@@ -26,7 +26,7 @@ from billfold.sandbox.custodian import CUSTODIAN_DAY, SimulatedCustodian
 from billfold.sandbox.custodian import FOLDER as CUSTODIAN
 from billfold.sandbox.rails.ach_network import SIMULATED_ANSWER, SimulatedAchNetwork
 from billfold.sandbox.rails.fedwire import WIRE_ANSWER, SimulatedFedwire
-from billfold.sandbox.rails.statements import SimulatedStatements
+from billfold.sandbox.rails.statements import STATEMENTS, SimulatedStatements
 
 NEEDED_OF_BUSINESS: Final = "BUSINESS_DESCRIPTION"
 NEEDED_OF_INDIVIDUAL: Final = "ADDRESS_VERIFICATION"
@@ -193,4 +193,5 @@ class Simulation:
             CLEARING_JOB: claim_swipe,
             CYCLE_JOB: send_cycle,
             CUSTODIAN_DAY: self.custodian.run_day,
+            STATEMENTS: self.statements.send,
         }

@@ -1,4 +1,4 @@
-"""Where a wire or an ACH entry is: a sentence for the customer on the telephone, and the steps behind it."""
+"""The way of a wire or an ACH entry: a sentence for the customer on the telephone, and the steps behind it."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -42,7 +42,7 @@ class Step(NamedTuple):
 
 
 class Way(NamedTuple):
-    """Where a payment is."""
+    """The place of a payment."""
 
     sentence: str
     steps: list[Step]

@@ -98,7 +98,10 @@ SELECT 'trading_gains' AS kind, 'USD' AS asset, balance, expected FROM (
          (SELECT coalesce(sum(cents), 0) FROM ({_BLOCKS}) b)
          - (SELECT coalesce(sum(money), 0) FROM execution_movement WHERE business_date <= {_LAST_CLOSE})
          + (SELECT coalesce(sum(10000 * redeemed), 0) FROM inventory_position) + ({_VALUE})
-         - (SELECT coalesce(sum(difference), 0) FROM dealer_settlement) AS expected) e
+         - (SELECT coalesce(sum(difference), 0) FROM dealer_settlement)
+         - (SELECT coalesce(sum(d.money - 10000 * d.units), 0) FROM settlement_difference d
+              JOIN settlement_instruction i USING (customer_id, instruction_id)
+             WHERE d.status = 'ACCEPTED' AND i.counterparty = 'redemptions') AS expected) e
  WHERE balance <> expected
 """
 _OF_THE_ORDER = """

@@ -121,7 +121,7 @@ def job_runners(simulation: Simulation | None) -> JobRunners:
 
 async def _after_close(simulation: Simulation | None, maker: DailyRootMaker, bank: Bank, at: ScheduledJob) -> None:
     if simulation:
-        await simulation.statements.send(bank, at)
+        await simulation.statements.schedule(bank, at)
     await maker.run(bank, at)
 
 

@@ -70,7 +70,7 @@ class Custodian:
 async def bank(bank_dsn):
     opened = await open_bank(bank_dsn, dealers=("citadel", "jpm"))
     sender = InstructionSender()
-    silent = {"settlement.send": sender.send, "settlement.cancel": sender.cancel}
+    silent = {"settlement-send": sender.send, "settlement-cancel": sender.cancel}
     opened.job_runners = {**opened.job_runners, **silent}
     yield opened
     await close_bank(opened)

@@ -81,15 +81,26 @@ SELECT date_trunc('hour', settles_at) + interval '59 minutes' AS at,
   FROM ({_MOVEMENTS}) each WHERE settles_at > $3 GROUP BY 1, direction, rail
 """
 # Payments of one date with the references that the other bank has: numbers of a wire, the trace number of an ACH entry.
+# Entries of our files settle with their file, days before the ledger counts them; those that were never sent do not.
 _REFERENCED = f"""
 SELECT m.rail, CASE m.direction WHEN 'CREDIT' THEN m.amount ELSE -m.amount END AS amount, m.customer_id, m.entry_no,
-       array_remove(ARRAY[w.imad, w.omad, w.uetr, t.details->>'trace_number', t.details->>'ach_id'], NULL) AS names,
-       j.booked_at
+       array_remove(ARRAY[w.imad, w.omad, w.uetr, t.details->>'trace_number'], NULL) AS names, j.booked_at
   FROM ({_MOVEMENTS}) m JOIN journal_entry j USING (customer_id, entry_no)
   LEFT JOIN transaction t
     ON t.customer_id = m.customer_id AND t.activity_id = m.activity_id AND t.entry_no = m.entry_no
   LEFT JOIN wire w ON w.customer_id = t.customer_id AND w.wire_id = (t.details->>'wire_id')::uuid
- ORDER BY m.settles_at, m.rail, m.customer_id, m.entry_no
+  LEFT JOIN ach_entry e ON e.customer_id = t.customer_id AND e.ach_id = (t.details->>'ach_id')::uuid
+       AND e.way = 'ORIGINATION'
+ WHERE (e.ach_id IS NULL OR e.entry_no <> m.entry_no AND e.file_id IS NOT NULL)
+   AND NOT (m.rail = 'ACH' AND m.customer_id = $1
+            AND EXISTS (SELECT FROM ach_entry o WHERE o.customer_id = $1 AND o.entry_no = m.entry_no))
+ UNION ALL
+SELECT 'ACH', CASE e.direction WHEN 'CREDIT' THEN -e.amount ELSE e.amount END, e.customer_id, e.entry_no,
+       ARRAY[e.trace_number], j.booked_at
+  FROM ach_file f JOIN ach_entry e ON e.file_id = f.file_id AND e.way = 'ORIGINATION'
+  JOIN journal_entry j ON j.customer_id = e.customer_id AND j.entry_no = e.entry_no
+ WHERE f.settles_at >= $3 AND f.settles_at <= $5
+ ORDER BY rail, customer_id, entry_no, names
 """
 _BALANCES = """
 SELECT kind, sum(credits - debits)::bigint AS balance FROM account
@@ -139,7 +150,7 @@ class ReferencedPayment(NamedTuple):
 
 
 async def list_settling_on(conn: Db, bank_id: UUID, day: date) -> list[ReferencedPayment]:
-    """Return the payments of all rails that settle on a date."""
+    """Return the payments that the rails themselves settle on a date."""
     ends = et_instant(day + timedelta(days=1), 0) - timedelta(microseconds=1)
     span = SettlementPeriod(day, et_instant(day, 0), day, ends)
     return [ReferencedPayment(*row) for row in await conn.fetch(_REFERENCED, bank_id, *span)]

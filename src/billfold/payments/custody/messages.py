@@ -287,11 +287,6 @@ class ReadMessage(NamedTuple):
     message: Message | None
     mistakes: tuple[FedwireMistake, ...] = ()
 
-    @property
-    def carries_money(self) -> bool:
-        """Tell whether bills or money may have moved."""
-        return self.name.startswith("sese.025")
-
 
 class MessageEnds(NamedTuple):
     """The two ends of a message, by BIC, the instant at which it was made, and its number and name."""

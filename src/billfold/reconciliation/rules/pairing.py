@@ -14,6 +14,8 @@ from billfold.reconciliation.types import ExpectedLine, StatedLine
 
 _GROSS = "WIRE"
 """The rail whose payments settle one by one: a sum of them is no match."""
+_NET = "CARD"
+"""The rail that settles in one net amount: if that is zero, no line shows it."""
 _PERCENT = 100
 _NEAR_MAX = 1_000
 _Side = TypeVar("_Side", StatedLine, ExpectedLine)
@@ -96,12 +98,12 @@ class _Table:
                     self._match(own, theirs)
 
     def match_rails(self) -> None:
-        """All that is left of a rail that settles in batches, if both sides have the same net."""
-        expected = _by(filter(_is_new, self._expected), lambda each: each.rail)
-        for rail, lines in _by(filter(_is_new, self._lines), lambda each: each.rail).items():
-            wanted = expected.get(rail)
-            if rail not in {None, _GROSS} and wanted and _total(lines) == _total(wanted):
-                self._match(lines, wanted)
+        """All that is left of a rail that settles in batches, if both sides have the same net; of cards, also zero."""
+        lines = _by(filter(_is_new, self._lines), lambda each: each.rail)
+        for rail, wanted in _by(filter(_is_new, self._expected), lambda each: each.rail).items():
+            found = lines.get(rail, [])
+            if rail not in {None, _GROSS} and (found or rail == _NET) and _total(found) == _total(wanted):
+                self._match(found, wanted)
 
     def match_reversals(self) -> None:
         """A line and one that takes it back under the same reference."""

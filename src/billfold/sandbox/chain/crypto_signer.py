@@ -23,6 +23,7 @@ from billfold.sandbox.line_process import LineProcess, kept_file, serve_lines
 
 SIGNER_FOLDER = "crypto_signer"
 """The folder of the signer's key, below the state directory."""
+_DATABASE = "signed.sqlite"
 
 
 class SimulatedSigner:
@@ -51,6 +52,15 @@ class SimulatedSigner:
         if "refusal" in response:
             raise SignerRefused(response["refusal"])
         return str(response["result"])
+
+
+def list_signed(folder: Path, *, after: int) -> list[tuple[int, int]]:
+    """Return the numbers and units of the payments that were signed after a number."""
+    if not (folder / _DATABASE).exists():
+        return []
+    with closing(sqlite3.connect(folder / _DATABASE)) as database:
+        found = database.execute("SELECT rowid, units FROM signed WHERE rowid > ? ORDER BY rowid", [after])
+        return [(number, int(units)) for number, units in found]
 
 
 if TYPE_CHECKING:
@@ -123,7 +133,7 @@ class SigningVault:
             database.execute("INSERT INTO signed VALUES (?, ?, ?, ?, ?, ?)", (*key, *named, today.isoformat()))
 
     def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(self._folder / "signed.sqlite", isolation_level=None)
+        return sqlite3.connect(self._folder / _DATABASE, isolation_level=None)
 
 
 def _account(key: bytes) -> LocalAccount:

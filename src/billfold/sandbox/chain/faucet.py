@@ -19,6 +19,7 @@ DEPOSIT_XPUB = (
 )
 TEST_DOLLAR = "0xa4A2243Cb7033B0234e8644CE20D130DB2515e36"
 """The contract that the faucet's first transaction makes: the test token."""
+DECIMALS = 6
 FAUCET_KEY = keccak(b"the faucet of a billfold sandbox")
 
 

@@ -8,9 +8,8 @@ from billfold.cli.process_supervisor import Supervisor
 from billfold.cli.python_process import python_command
 from billfold.payments.crypto.chains import LOCAL_CHAINS, units_of
 from billfold.sandbox.chain.crypto_signer import SIGNER_FOLDER, ChainPolicy, SimulatedSigner, write_policy
-from billfold.sandbox.chain.faucet import CHAIN_ID, CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
+from billfold.sandbox.chain.faucet import CHAIN_ID, CHAIN_NAME, DECIMALS, DEPOSIT_XPUB, TEST_DOLLAR
 
-_DECIMALS = 6
 _TRANSACTION_CENTS, _DAY_CENTS, _GWEI_MAX = 250_000_00, 1_000_000_00, 2_000
 """Limits of the signer of a sandbox."""
 
@@ -33,7 +32,7 @@ xpub = "{DEPOSIT_XPUB}"
 [[chain.tokens]]
 asset = "USDC"
 address = "{TEST_DOLLAR}"
-decimals = 6
+decimals = {DECIMALS}
 """
 
 
@@ -64,8 +63,8 @@ async def provision_signer(state_dir: Path) -> str:
         ChainPolicy(
             chain_id=CHAIN_ID,
             tokens=(TEST_DOLLAR,),
-            units_per_transaction=units_of(_TRANSACTION_CENTS, _DECIMALS),
-            units_per_day=units_of(_DAY_CENTS, _DECIMALS),
+            units_per_transaction=units_of(_TRANSACTION_CENTS, DECIMALS),
+            units_per_day=units_of(_DAY_CENTS, DECIMALS),
             max_fee=_GWEI_MAX * 10**9,
         ),
     )

@@ -109,7 +109,7 @@ def _sign_ins(state_dir: Path) -> list[SimpleNamespace]:
 
 @post(f"{PATH}/sign-in", opt=PUBLIC)
 async def sign_in_as(room: InRoom) -> PageResponse:
-    """Sign in as a person of the sandbox's file: whoever sits at its machine reads their passwords there."""
+    """Sign in as a person of the sandbox's file: users of its machine can read their passwords there."""
     page = room.page
     email = next((each.email for each in _sign_ins(room.state_dir) if each.email == page.form.get("email")), "")
     user = await find_user_by_email(page.pool, page.vault, email) if email else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from itertools import groupby
 from typing import NamedTuple
 from uuid import UUID
@@ -46,7 +46,8 @@ class SimulatedAchNetwork:
     async def schedule_answer(self, bank: Bank, file: NumberedFile) -> None:
         """Let the simulated banks answer a file of ours before business opens after it settled."""
         sent = read_file(await read_content(bank, file.file_id))
-        await Correspondent(bank).record(et_date(file.settles_at or file.made_at), moved_by(sent, is_ours=True))
+        made_on, on = et_date(file.made_at), et_date(file.settles_at or file.made_at)
+        await _record(bank, file.name, sent, is_ours=True, returns_on=made_on, others_on=on)
         at = windows.returns_expected_at(file.settles_at or file.made_at, bank.calendars)
         await scheduler.schedule(bank.pool, [ScheduledJob(SIMULATED_ANSWER, file.file_id, None, at=at)])
 
@@ -86,9 +87,8 @@ class SimulatedAchNetwork:
 
     async def _deliver(self, bank: Bank, name: str, file: AchFile) -> None:
         now = await bank.now()
-        await Correspondent(bank).record(et_date(now), moved_by(file, is_ours=False, of_returns=True))
-        final_on = bank.calendars.add_fed_days(bank.calendars.business_date(now), ACH_SETTLES_AFTER)
-        await Correspondent(bank).record(final_on, moved_by(file, is_ours=False))
+        on = bank.calendars.add_fed_days(bank.calendars.business_date(now), ACH_SETTLES_AFTER)
+        await _record(bank, name, file, is_ours=False, returns_on=et_date(now), others_on=on)
         await _network_side(bank).transmit(name, write_file(file))
         await self._processor.process_file(bank, name)
 
@@ -162,14 +162,15 @@ def ach_credit(seed: bytes, ach_id: UUID, to: Mapping[str, str], *, amount: int,
     )
 
 
-def moved_by(file: AchFile, *, is_ours: bool, of_returns: bool = False) -> Iterator[BookLine]:
-    """Yield what the entries of a file move on the account of the bank; returns to us settle at once."""
-    for batch in file.batches:
-        for entry in batch.entries:
-            is_return = entry.transaction_code[1] in "16"
-            if is_ours or is_return == of_returns:
-                signed = entry.amount if entry.is_debit == is_ours else -entry.amount
-                yield BookLine(f"ach-{entry.trace_number}", signed, "ACH", entry.trace_number)
+async def _record(bank: Bank, name: str, file: AchFile, *, is_ours: bool, returns_on: date, others_on: date) -> None:
+    """Record what the entries of a file move on the account of the bank, and on which days."""
+    lines: dict[date, list[BookLine]] = {returns_on: [], others_on: []}
+    for entry in (entry for batch in file.batches for entry in batch.entries):
+        signed = entry.amount if entry.is_debit == is_ours else -entry.amount
+        day = returns_on if entry.transaction_code[1] in "16" else others_on
+        lines[day].append(BookLine(f"{name}-{entry.trace_number}", signed, "ACH", entry.trace_number))
+    for day, found in lines.items():
+        await Correspondent(bank).record(day, found)
 
 
 def entries_of(file: AchFile) -> Iterator[SentEntry]:

@@ -30,11 +30,12 @@ class BookLine(msgspec.Struct, frozen=True):
 
 
 class LastStatement(msgspec.Struct, frozen=True):
-    """The last day with a statement, its closing balance in cents, and the custodian's last payment in it."""
+    """The last day with a statement: its closing balance in cents, and the custodian's and signer's last payments."""
 
     day: date
     closing: int = 0
     cash_no: int = 0
+    signed_no: int = 0
 
 
 def moved_by_wires(answers: Sequence[FedwireMessage], sent: Sequence[types.Message]) -> Iterator[BookLine]:

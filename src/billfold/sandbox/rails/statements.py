@@ -1,7 +1,8 @@
 """Statements of the sandbox's outside world, after each close: camt.053, semt.002, and the recaps of its dealers.
 
 Each is written from the books of the simulated rails, custodian and dealers, so that it can disagree with the ledger; a
-behavior that was chosen makes the next statement wrong. Only buyers of stablecoins have no books: they pay as expected.
+behavior that was chosen makes the next statement wrong. Stablecoins are bought as a payer sends them, and sold as the
+signer signs for them, at par.
 """
 
 import asyncio
@@ -9,19 +10,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from lxml.builder import ElementMaker
 from lxml.etree import _Element, tostring
 
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
+from billfold.payments.crypto.chains import cents_of
 from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
-from billfold.platform.dates import ET, et_instant
+from billfold.platform.dates import ET, et_date, et_instant
+from billfold.platform.ids import command_id
 from billfold.platform.money import format_price
-from billfold.reconciliation import store
 from billfold.reconciliation.types import Trade
+from billfold.sandbox.chain.crypto_signer import SIGNER_FOLDER, list_signed
+from billfold.sandbox.chain.faucet import DECIMALS
 from billfold.sandbox.custodian import FOLDER as CUSTODIAN
 from billfold.sandbox.custodian import SimulatedCustodian
 from billfold.sandbox.dealers.books import DealerExecution, read_executions
@@ -34,7 +40,9 @@ _ISO = "urn:iso:std:iso:20022:tech:xsd:"
 _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
 _ONE_DAY = timedelta(days=1)
 _UNKNOWN_CENTS = 123_45
-_NOON = 12
+_NOON, _SENT_AT = 12, 23
+STATEMENTS: Final = "sandbox.statements"
+"""The scheduled job in which the statements of a day are sent."""
 
 
 class StatementBehavior(StrEnum):
@@ -133,12 +141,21 @@ def write_recap(dealer: str, day: date, trades: Iterable[Trade]) -> bytes:
 class SimulatedStatements:
     """Writes the statements of every day that the bank has closed, and puts them into the inbox."""
 
-    async def choose(self, bank: Bank, behavior: StatementBehavior) -> None:
-        """Make the next statements wrong in this way."""
-        await asyncio.to_thread(write_atomically, _chosen(bank), behavior.encode())
+    async def choose(self, bank: Bank, behavior: StatementBehavior | None) -> None:
+        """Make the next statements wrong in this way, or right."""
+        if behavior is None:
+            _chosen(bank).unlink(missing_ok=True)
+        else:
+            await asyncio.to_thread(write_atomically, _chosen(bank), behavior.encode())
+
+    async def schedule(self, bank: Bank, close: ScheduledJob) -> None:
+        """Have the statements of a day sent when Fedwire is over, too."""
+        day = et_date(close.at)
+        job = ScheduledJob(STATEMENTS, command_id(STATEMENTS, day.isoformat()), None, at=et_instant(day, _SENT_AT))
+        await scheduler.schedule(bank.pool, [job])
 
     async def send(self, bank: Bank, _: ScheduledJob) -> None:
-        """Send the statements of the days closed since the last ones: a scheduled job after each close."""
+        """Send the statements of the days closed since the last ones: a scheduled job."""
         account, bank_id = bank.settings.reserve_account, bank_customer_id(bank.seed)
         if account is None:
             return
@@ -151,14 +168,19 @@ class SimulatedStatements:
             days = [last.day + timedelta(days=nth) for nth in range(1, (day - last.day).days + 1)]
             cash = custodian.cash(after=last.cash_no, until=day)
             settled = [BookLine(f"custody-{no}", cents, "SECURITIES", name) for no, name, cents in cash]
-            lines = [*book.lines_of(days), *settled, *await _stablecoin_lines(bank, days)]
+            signed = list_signed(bank.settings.state_dir / SIGNER_FOLDER, after=last.signed_no)
+            sold = [
+                BookLine(f"USDC-{no}", -cents_of(units, DECIMALS).cents, "CRYPTO", "USDC sold") for no, units in signed
+            ]
+            lines = [*book.lines_of(days), *settled, *sold]
             wrong = _wrong_lines(lines, behavior)
             if behavior != StatementBehavior.NO_STATEMENT:
                 await _deliver(bank, f"camt053-{day}.xml", write_camt053(account, day, last.closing, wrong))
                 await _send_others(bank, custodian.holdings(), day, behavior)
             _chosen(bank).unlink(missing_ok=True)
             cash_no = max((no for no, _, _ in cash), default=last.cash_no)
-            last = LastStatement(day, last.closing + sum(each.amount for each in wrong), cash_no)
+            signed_no = max((no for no, _ in signed), default=last.signed_no)
+            last = LastStatement(day, last.closing + sum(each.amount for each in wrong), cash_no, signed_no)
             book.keep(last)
 
 
@@ -190,17 +212,6 @@ def _trades_of(executions: Sequence[DealerExecution], day: date) -> list[Trade]:
         )
         for each in executions
         if each.traded_on == day.isoformat() and each.kind != "BUST" and each.reference not in replaced
-    ]
-
-
-async def _stablecoin_lines(bank: Bank, days: Iterable[date]) -> list[BookLine]:
-    bank_id = bank_customer_id(bank.seed)
-    async with bank.pool.acquire() as conn:
-        payments = [(day, each) for day in days for each in await store.list_payments(conn, bank_id, day)]
-    return [
-        BookLine(f"{day}:{nth}", each.amount, "CRYPTO", f"CRYPTO-{day:%m%d}-{nth}")
-        for nth, (day, each) in enumerate(payments)
-        if each.rail == "CRYPTO"
     ]
 
 

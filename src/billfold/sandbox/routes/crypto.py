@@ -11,11 +11,22 @@ from eth_hash.auto import keccak
 
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.payments.crypto.chains import Chains
+from billfold.payments.crypto.chains import Chains, cents_of
 from billfold.payments.crypto.nodes import NodeRefused, NodeUnavailable
+from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, Refused
-from billfold.sandbox.chain.faucet import CHAIN_ID, LOG_TRANSFER, TEST_DOLLAR, Faucet, NodeFault, address_of, call_data
-from billfold.sandbox.routes.operations import sandbox_post
+from billfold.sandbox.chain.faucet import (
+    CHAIN_ID,
+    DECIMALS,
+    LOG_TRANSFER,
+    TEST_DOLLAR,
+    Faucet,
+    NodeFault,
+    address_of,
+    call_data,
+)
+from billfold.sandbox.rails.correspondent import BookLine, Correspondent
+from billfold.sandbox.routes.operations import derived_id, sandbox_post
 
 UNITS_MAX = 10**15
 BLOCKS_MAX = 300
@@ -80,6 +91,11 @@ async def send_tokens(caller: Caller, bank: Bank, data: CryptoDepositRequest) ->
             await faucet.give_ether(address_of(key), _GAS_WEI)
             await faucet.mint(token, address_of(key), data.units)
             await faucet.transfer(token, address, data.units, key=key)
+    if data.kind == DepositKind.TRANSFER:
+        bought = BookLine(
+            f"USDC-{derived_id(bank, caller)}", cents_of(data.units, DECIMALS).cents, "CRYPTO", "USDC bought"
+        )
+        await Correspondent(bank).record(et_date(await bank.now()), [bought])
 
 
 @sandbox_post("crypto/mine/", name="sandbox_crypto_mine", refuses=("rail-not-available",))

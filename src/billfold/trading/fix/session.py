@@ -56,8 +56,8 @@ class Journal(Protocol):
     async def reset(self) -> None:
         """Begin both numbers at 1 again."""
 
-    async def list_sent(self, first: int, last: int) -> Sequence[SentMessage]:
-        """Return messages that were sent, in their order."""
+    async def list_sent(self, first: int, last: int, types: Collection[str]) -> Sequence[SentMessage]:
+        """Return messages of some types that were sent, in their order."""
 
 
 class Session:
@@ -121,7 +121,7 @@ class Session:
         """Say that the session ends; the other side answers and closes."""
         self._is_leaving, self.is_on = True, False
         with suppress(OSError, TimeoutError):
-            await self.send("5", [(58, reason)])
+            await self.send("5", [(58, reason or None)])
 
     def close(self) -> None:
         """Close the connection once everything is written."""
@@ -179,9 +179,8 @@ class Session:
             await self._journal.reset()
         if message.seq < self._journal.next_in and not message.is_possible_duplicate:
             await self._refuse_number(message)
-        beat = message.fields.get(108, "")
         if is_acceptor:
-            self._heartbeat = min(int(beat), _HEARTBEAT_MAX) if beat.isdigit() and int(beat) else self._heartbeat
+            self._heartbeat = min(message.number(108), _HEARTBEAT_MAX) or self._heartbeat
         if message.seq == self._journal.next_in:
             await self._journal.keep_in(message, until=message.seq + 1)
         if is_acceptor:
@@ -194,7 +193,9 @@ class Session:
         self._check_names(message)
         kind, seq, expected = message.type, message.seq, self._journal.next_in
         if kind == "4" and message.fields.get(123) != "Y":
-            await self._journal.keep_in(message, until=max(_number(message, 36), expected))
+            if message.number(36) < expected:
+                await self._reject(message, f"NewSeqNo is below {expected}, which is expected next")
+            await self._journal.keep_in(message, until=max(message.number(36), expected))
         elif seq > expected:
             if kind == "2":  # otherwise both sides would wait for each other
                 await self._answer_resend(message)
@@ -205,7 +206,7 @@ class Session:
             if not message.is_possible_duplicate:
                 await self._refuse_number(message)
         else:
-            until = max(_number(message, 36), seq + 1) if kind == "4" else seq + 1
+            until = max(message.number(36), seq + 1) if kind == "4" else seq + 1
             await self._journal.keep_in(message, until=until)
             await self._act(message)
 
@@ -214,13 +215,17 @@ class Session:
         if kind not in SESSION_TYPES:
             await self._on_message(message)  # what can be read of it counts
         elif message.fault:
-            await self.send("3", [(45, message.seq), (372, kind), (373, 4), (58, message.fault)])
+            await self._reject(message, message.fault)
         elif kind == "1":
             await self.send("0", [(112, message.fields.get(112))])
         elif kind == "2":
             await self._answer_resend(message)
         elif kind == "5":
             await self._receive_logout(message)
+
+    async def _reject(self, message: Message, reason: str) -> None:
+        log.warning("fix_message_rejected", dealer=self._other, reason=reason, type=message.type, seq=message.seq)
+        await self.send("3", [(45, message.seq), (372, message.type), (373, 5), (58, reason)])
 
     async def _receive_logout(self, message: Message) -> None:
         if not self._is_leaving:
@@ -248,13 +253,12 @@ class Session:
     async def _answer_resend(self, message: Message) -> None:
         """Repeat what may be repeated, with PossDup, and fill the rest."""
         async with self._sending:
-            first, last = max(_number(message, 7), 1), self._journal.next_out - 1
-            last = min(_number(message, 16) or last, last)
-            for each in await self._journal.list_sent(first, last):
-                if each.type in self._repeated:
-                    await self._fill(first, each.seq)
-                    await self._repeat(each)
-                    first = each.seq + 1
+            first, last = max(message.number(7), 1), self._journal.next_out - 1
+            last = min(message.number(16) or last, last)
+            for each in await self._journal.list_sent(first, last, self._repeated):
+                await self._fill(first, each.seq)
+                await self._repeat(each)
+                first = each.seq + 1
             await self._fill(first, last + 1)
         if self._on_resend:
             await self._on_resend()
@@ -272,8 +276,3 @@ class Session:
 
 
 _HEADER: Final = frozenset({"8", "9", "35", "49", "56", "34", "52", "43", "122", "10"})
-
-
-def _number(message: Message, tag: int) -> int:
-    raw = message.fields.get(tag, "")
-    return int(raw) if raw.isascii() and raw.isdigit() and len(raw) < 16 else 0  # noqa: PLR2004 - of a bigint

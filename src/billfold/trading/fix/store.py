@@ -65,6 +65,7 @@ INSERT INTO dealer_session AS s (dealer, owner_id, session_day, next_in, next_ou
 VALUES ($1, $2, $3, 1, 1, false, $4)
 ON CONFLICT (dealer) DO UPDATE
    SET owner_id = $2, is_on = false, changed_at = $4, session_day = $3,
+       problem = CASE s.session_day WHEN $3 THEN s.problem END,
        next_in = CASE s.session_day WHEN $3 THEN s.next_in ELSE 1 END,
        next_out = CASE s.session_day WHEN $3 THEN s.next_out ELSE 1 END
 RETURNING next_in, next_out
@@ -74,6 +75,7 @@ _MOVE_OUT = (
     "UPDATE dealer_session SET next_out = $3 + 1 WHERE dealer = $1 AND owner_id = $2 AND next_out = $3 RETURNING 1"
 )
 _RESET = "UPDATE dealer_session SET next_in = 1, next_out = 1 WHERE dealer = $1 AND owner_id = $2 RETURNING 1"
+_RESET_OFF = "UPDATE dealer_session SET next_in = 1, next_out = 1 WHERE dealer = $1 AND NOT is_on RETURNING 1"
 _KEEP = """
 WITH moved AS ({move})
 INSERT INTO dealer_message
@@ -82,10 +84,14 @@ SELECT {values} FROM moved RETURNING 1
 """
 _KEEP_IN = _KEEP.format(move=_MOVE_IN, values="$5, $1, $6, true, $3, $7, NULL::uuid, $8, $9, 'NEW'")
 _KEEP_OUT = _KEEP.format(move=_MOVE_OUT, values="$4, $1, $5, false, $3, $6, $7::uuid, $8, $9, 'SENT'")
-_NOTE = "UPDATE dealer_session SET is_on = $3, problem = $4, changed_at = $5 WHERE dealer = $1 AND owner_id = $2"
+_NOTE = """
+UPDATE dealer_session SET is_on = $3, problem = coalesce($4, problem), changed_at = $5
+ WHERE dealer = $1 AND owner_id = $2
+"""
 _SENT = """
 SELECT seq, type, content FROM dealer_message
- WHERE dealer = $1 AND session_day = $2 AND NOT is_inbound AND seq BETWEEN $3 AND $4 ORDER BY received_at, seq
+ WHERE dealer = $1 AND session_day = $2 AND NOT is_inbound AND seq BETWEEN $3 AND $4
+   AND type = ANY($5::text[]) ORDER BY received_at, seq
 """
 _COLUMNS = "message_id, dealer, seq, type, order_id, content, received_at, status, reason"
 _NEW = f"SELECT {_COLUMNS} FROM dealer_message WHERE dealer = $1 AND status = 'NEW' ORDER BY received_at, seq"
@@ -141,7 +147,7 @@ class DatabaseJournal:
         if message.type in SESSION_TYPES:
             await self._require(_MOVE_IN, *named)
         else:
-            kept = ids.new(), self._day, message.type[:8], message.text.replace("\0", ""), wall_now()
+            kept = ids.new(), self._day, message.type[:8], message.text, wall_now()
             await self._require(_KEEP_IN, *named, *kept)
         self.next_in = until
 
@@ -150,12 +156,13 @@ class DatabaseJournal:
         await self._require(_RESET, self._dealer, self._owner_id)
         self.next_in = self.next_out = 1
 
-    async def list_sent(self, first: int, last: int) -> Sequence[SentMessage]:
-        """Return what was sent on this day, without messages about the session itself."""
-        return [SentMessage(*row) for row in await self._pool.fetch(_SENT, self._dealer, self._day, first, last)]
+    async def list_sent(self, first: int, last: int, types: Collection[str]) -> Sequence[SentMessage]:
+        """Return what was sent on this day of some types."""
+        named = self._dealer, self._day, first, last, list(types)
+        return [SentMessage(*row) for row in await self._pool.fetch(_SENT, *named)]
 
     async def note(self, *, is_on: bool, problem: str | None = None) -> None:
-        """Note the state of the session for operators."""
+        """Note the state of the session for operators, who see its last problem of the day."""
         await self._pool.execute(_NOTE, self._dealer, self._owner_id, is_on, problem, wall_now())
 
     async def _require(self, sql: str, *values: object) -> None:
@@ -198,6 +205,12 @@ async def list_of_order(conn: Db, order_id: UUID, limit: int) -> list[StoredMess
 async def list_cancels(conn: Db, order_ids: Collection[UUID]) -> set[UUID]:
     """Return those of the orders for which a cancel request was sent."""
     return {row["order_id"] for row in await conn.fetch(_CANCELS, list(order_ids))}
+
+
+async def reset_numbers(conn: Db, dealer: str) -> None:
+    """Let the next logon of a session that is off begin at 1 again. Raises NotFound if none is off."""
+    if await conn.fetchval(_RESET_OFF, dealer) is None:
+        raise NotFound(f"No session with {dealer} is off.")
 
 
 async def list_sessions(conn: Db) -> list[SessionState]:

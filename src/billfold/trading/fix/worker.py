@@ -19,6 +19,7 @@ from billfold.platform.clock import monotonic
 from billfold.platform.database.background_work import claimed
 from billfold.platform.money import format_price
 from billfold.trading.fix import messages
+from billfold.trading.fix.adapter_link import AdapterLink
 from billfold.trading.fix.booking import Booked
 from billfold.trading.fix.link import DealerLink
 from billfold.trading.fix.store import SessionLost, StoredMessage, list_cancels
@@ -55,7 +56,8 @@ class OrderRouter:
         owner_id = ids.new()
         hooks: dict[str, Any] = {"on_booked": self._booked, "on_open": self._opened}
         sessions = bank.settings.dealer_sessions
-        self._links = {each.dealer: DealerLink(bank, each, owner_id, **hooks) for each in sessions}
+        kinds = {each.dealer: AdapterLink if each.adapter else DealerLink for each in sessions}
+        self._links = {each.dealer: kinds[each.dealer](bank, each, owner_id, **hooks) for each in sessions}
         self._inquiries: dict[UUID, _Inquiry] = {}
         self._new_since: dict[UUID, float] = {}
         self._answer_by: dict[UUID, float] = {}
