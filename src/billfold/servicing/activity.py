@@ -1,4 +1,4 @@
-"""The activity of a partner's customers and programs in the last days. Each statement reads a bounded number of rows by an index."""
+"""The activity of a partner's customers and programs. Each statement reads a bounded number of rows by an index."""
 
 from datetime import date, datetime, timedelta
 from typing import Final, NamedTuple
