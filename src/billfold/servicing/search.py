@@ -45,7 +45,7 @@ class _Finder(NamedTuple):
 
 
 def _words(text: str, _: Bank) -> Values | None:
-    found = re.findall(r"[^\W_]+", text.lower())[:_WORDS_MAX]
+    found = re.findall(r"[^\W_]{2,}", text.lower())[:_WORDS_MAX]  # one letter begins too many names
     named = any(not each.isdigit() for each in found) and "@" not in text and not is_uuid(text)
     return (" & ".join(f"{each}:*" for each in found),) if named else None
 

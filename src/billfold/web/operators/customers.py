@@ -74,7 +74,7 @@ async def _page_of(operator: BankPage, listing: Listing, name: str, owner_id: UU
 async def _customer(operator: BankPage, customer_id: str) -> CustomerRow:
     """Return a customer, whose page is read from now on: the bank's audit log says by whom."""
     row = await find_customer(operator.bank.pool, path_id(customer_id))
-    if row is None or row.role == "house":
+    if row is None or row.customer_id == operator.customer_id:
         raise NotFound("There is no such customer.")
     await record_reading(operator.bank, operator.by, ("customer", row.customer_id))
     return row
@@ -84,6 +84,8 @@ async def _customer(operator: BankPage, customer_id: str) -> CustomerRow:
 async def show_customer(operator: InBank, customer_id: str) -> PageResponse:
     """Show a customer: Pockets, people, and the newest of everything else."""
     bank, now = operator.bank, operator.clock.now
+    if path_id(customer_id) == operator.customer_id:
+        return redirect(f"/team/{operator.customer_id}")
     row = await _customer(operator, customer_id)
     owner = row.customer_id
     async with bank.pool.acquire() as conn:

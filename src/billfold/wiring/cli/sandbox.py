@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import os
 import socket
 import sys
 import webbrowser
@@ -319,7 +320,9 @@ def _opening_on_enter(url: str) -> Iterator[None]:
         return
 
     def read() -> None:
-        if sys.stdin.readline():
+        # A process in the background that reads from its terminal is stopped.
+        is_in_front = os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+        if is_in_front and sys.stdin.readline():
             loop.run_in_executor(None, webbrowser.open, url)
         else:
             loop.remove_reader(sys.stdin)
