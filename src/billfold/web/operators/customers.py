@@ -25,7 +25,6 @@ from billfold.web.page_context import PageResponse, path_id, redirect
 
 _NEWEST, _PAGE, _POCKETS_MAX = 5, 50, 50
 _ONE = "/bank/customers/{customer_id:str}"
-_NOTHING = "Nothing was found. A name is found by the beginning of its words."
 
 
 @get("/bank/search")
