@@ -34,10 +34,7 @@ async def search_bank(operator: InBank) -> PageResponse:
     found = await search(operator.bank, text) if text else []
     if len(found) == 1 and found[0].only_page:
         return redirect(found[0].only_page)
-    wrong = _NOTHING if text and not found else ""
-    return operator.render(
-        "bank_list", title="Search", text=text, tables=found, wrong=wrong, status=404 if wrong else None
-    )
+    return operator.render("bank_list", title="Search", text=text, tables=found)
 
 
 @get([f"/bank/{name}" for name in OF_BANK])
