@@ -179,18 +179,15 @@ OF_CUSTOMER: Mapping[str, Listing] = MappingProxyType(
                 posting_no="smallint",
                 pocket_id="uuid",
             ),
-            (
-                Column("What", "title", below="pocket"),
-                Column("Booked", "booked_at", "moment"),
-                _AMOUNT,
-            ),
+            (Column("What", "title", below="pocket"), Column("Booked", "booked_at", "moment"), _AMOUNT),
             link="/bank/ledger?customer={customer_id}&id=entry+{entry_no}",
         ),
         "cards": Listing("Cards", _of_customer(_CARD, "card", BY_CREATION), _CARD_COLUMNS, freezes=_BY_CARD),
         "payees": Listing(
             "Payees",
             _of_customer(
-                "coalesce(display_name, counterparty_name #>> '{}') AS name, type, verification->>'status' AS status,"
+                "coalesce(counterparty_name->>'business_name', concat_ws(' ', counterparty_name->>'first_name',"
+                " counterparty_name->>'last_name')) AS name, type, verification->>'status' AS status,"
                 " created_at, written_no",
                 "counterparty",
                 BY_CREATION,

@@ -1,9 +1,11 @@
 """Operators find customers and payments, see where a payment is, and take alerts."""
 
+import re
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
+from tests.support.approvals import wire_counterparty
 from tests.support.browser import first_match
 from tests.support.cards import Holder
 
@@ -40,6 +42,7 @@ async def known(bank, customer_desks, world):
     desk, own = await customer_desks(customer), await world.pocket(customer, name="Reserve")
     await world.wire(own, 1_250_75)
     await Holder(world, own).virtual_card()
+    await wire_counterparty(desk)
     wire = await bank.pool.fetchrow("SELECT * FROM wire WHERE customer_id = $1", UUID(customer))
     account = await bank.pool.fetchval("SELECT account_number FROM portal WHERE portal_id = $1", UUID(own.portal))
     user = await find_user(bank.pool, bank.vault, desk.team.user_id)
@@ -81,6 +84,8 @@ async def test_a_page_of_a_customer_offers_what_the_role_includes_and_records_wh
     await initiator.send("/bank/freezes", reason="Theft")
     await initiator.go(page)
     assert "Freeze of the pocket" in initiator.text
+    payees = first_match(r'(?s)id="payees">(.+?)</section>', initiator.page.text)
+    assert re.search(r"<td>[A-Z][\w ]+<span", payees), payees
     other = f"/bank/customers/{bank_customer_id(bank.seed)}"
     for wrong in (
         other,
