@@ -1,3 +1,4 @@
+-- Needs a stop: the release before settles with dealers by date, what this one settles when it is confirmed.
 -- Settlement with the custodian: what it is told to receive and deliver, what it confirms, and what of that differs. All
 -- rows belong to the bank's own customer.
 
@@ -49,6 +50,7 @@ CREATE TABLE settlement_difference (
   customer_id     uuid NOT NULL,
   difference_id   uuid NOT NULL,
   instruction_id  uuid NOT NULL,
+  cusip           text NOT NULL,
   units           bigint NOT NULL,
   money           bigint NOT NULL,
   settled_on      date NOT NULL,
@@ -73,7 +75,7 @@ CREATE INDEX security_transfer_id ON security_transfer (transfer_id);
 -- custodian, as is the way back of what was corrected or busted after it had settled. Attempt 0 marks these rows, which no
 -- command has left.
 CREATE TEMPORARY TABLE instructed ON COMMIT DROP AS
-SELECT e.customer_id, e.execution_id, e.dealer, e.cusip, e.settles_on, m.sign * e.units AS units,
+SELECT e.customer_id, e.execution_id, e.dealer, e.cusip, e.settles_on, e.recorded_at, m.sign * e.units AS units,
        m.sign * e.money AS money, c.execution_id IS NOT NULL AS withdrawn, m.is_settled,
        encode(substr(sha256(uuid_send(e.execution_id)), 1, 16), 'hex')::uuid AS instruction_id
   FROM execution e
@@ -87,13 +89,13 @@ SELECT e.customer_id, e.execution_id, e.dealer, e.cusip, e.settles_on, m.sign * 
 INSERT INTO settlement_instruction
 SELECT customer_id, instruction_id, execution_id, 'dealer:' || dealer, cusip, units, money, settles_on,
        CASE WHEN is_settled THEN 'SETTLED' WHEN withdrawn THEN 'CANCELLED' ELSE 'NEW' END, NULL, 0, withdrawn,
-       CASE WHEN is_settled THEN units ELSE 0 END, CASE WHEN is_settled THEN money ELSE 0 END, now(), now()
+       CASE WHEN is_settled THEN units ELSE 0 END, CASE WHEN is_settled THEN money ELSE 0 END, recorded_at, recorded_at
   FROM instructed
  UNION ALL
 SELECT customer_id, gen_random_uuid(), NULL, 'dealer:' || dealer, cusip, -units, -money, settles_on, 'NEW', NULL, 0,
-       false, 0, 0, now(), now()
+       false, 0, 0, recorded_at, recorded_at
   FROM instructed WHERE is_settled AND withdrawn;
 INSERT INTO scheduled_job (kind, object_id, due_at)
-SELECT 'settlement-send', instruction_id, now() FROM settlement_instruction WHERE status = 'NEW';
+SELECT 'settlement-send', instruction_id, created_at FROM settlement_instruction WHERE status = 'NEW';
 
 GRANT UPDATE ON settlement_instruction, settlement_difference TO billfold_app;

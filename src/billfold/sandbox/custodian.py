@@ -130,7 +130,9 @@ class SimulatedCustodian:
             _answer(books, self._redeem(books, bank, today))
             is_open = books.execute("SELECT count(*) FROM instruction WHERE status = 'MATCHED'").fetchone()[0]
         days = [bank.calendars.settlement_on_or_after(bank.market.bill(each).maturity) for each in self.holdings()]
-        for day in (*days, *[bank.calendars.next_settlement_day(today)] * bool(is_open)):
+        if is_open:
+            days.append(bank.calendars.next_settlement_day(today))
+        for day in days:
             await self._wake(bank, day, after=job.at)
         await self._send(bank)
 

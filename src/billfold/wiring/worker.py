@@ -30,7 +30,7 @@ from billfold.ledger.scheduler import (
 from billfold.payments.clearing.rules import BANK_DAY_CLOSED_JOB
 from billfold.payments.clearing.worker import close_bank_days
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.database.background_work import forget, put_aside, read_put_aside
+from billfold.platform.database.background_work import forget, locked, put_aside, read_put_aside
 from billfold.platform.database.connection import Pool
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.telemetry.metrics import WORKER_FAILURES
@@ -258,13 +258,8 @@ async def do_long_jobs(bank: Bank) -> int:
 
 
 async def _do_alone(bank: Bank, lock: int, work: PeriodicTask) -> int:
-    async with bank.pool.acquire() as conn:
-        if not await conn.fetchval("SELECT pg_try_advisory_lock($1)", lock):
-            return 0
-        try:
-            return await work(bank)
-        finally:
-            await conn.execute("SELECT pg_advisory_unlock($1)", lock)
+    async with locked(bank.pool, lock) as conn:
+        return 0 if conn is None else await work(bank)
 
 
 async def _catch_up_all(bank: Bank) -> int:

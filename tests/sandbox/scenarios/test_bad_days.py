@@ -18,7 +18,7 @@ BAD_DAYS = {
     "bust-next-morning": "its instruction CANCELLED, and a new order FILLED",
     "price-away": "with the warning PRICE",
     "custodian-rejects": "REJECTED: DMON Another amount",
-    "settlement-fails": "100000 of ",
+    "settlement-fails": "1000 of ",
     "unknown-line": "break UNKNOWN_LINE of ",
     "missing-line": "25000000 cents that the statement does not have",
     "cent-off": "25000001 cents stated, 25000000 booked",
@@ -63,6 +63,6 @@ def test_a_bad_day_is_played_from_a_weekend_and_again_with_the_same_answers_afte
 def test_a_play_fails_when_operators_do_not_see_what_they_must(http):
     player = Player(RecordingClient(http, seed=b"another"), None, "Nobody", patience_seconds=0)
     with pytest.raises(CliError, match=r"2 orders \{'status': 'UNKNOWN'\} did not come"):
-        player.see("orders", where={"status": "UNKNOWN"}, count=2)
-    with pytest.raises(CliError, match="uncovered_face 1 did not come"):
-        player.see("uncovered_face", where=1)
+        player.see(of="orders", where={"status": "UNKNOWN"}, count=2)
+    with pytest.raises(CliError, match="uncovered_units 1 did not come"):
+        player.see(of="uncovered_units", where=1)

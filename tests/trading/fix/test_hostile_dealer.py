@@ -1,13 +1,18 @@
 """Mistakes and attacks of a dealer: the next message is taken, and other dealers do not wait."""
 
+import asyncio
 import re
 import time
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from tests.support.whole_bank import expect_clean
 from tests.trading.fix.scripted_desk import fill_of
 from tests.trading.fix.simulated_desk import until
 
+from billfold.sandbox.dealers.books import DealerBooks
+from billfold.trading.fix import session
 from billfold.trading.fix.codec import encode
 from billfold.trading.fix.store import list_sessions
 
@@ -41,8 +46,8 @@ async def test_a_session_comes_back_and_says_why_it_ended_when_nothing_more_can_
         found = await list_sessions(desk.bank.pool)
         return found if found[0].is_on and len(dealer.of_type("A")) > logons else None
 
-    [session] = await until(on_again)
-    assert session.problem
+    [found] = await until(on_again)
+    assert found.problem
     await dealer.send("4", [(36, dealer.next_out)], seq=dealer.next_out)  # instead of what is requested again
     await dealer.send("8", fill_of(order))
     await desk.reaches(order, "FILLED")
@@ -65,6 +70,7 @@ async def test_a_message_is_taken_when_bytes_of_it_are_no_text(scripted, order):
     await desk.reaches(order, "FILLED")
     [refused] = await desk.seen(1)
     assert refused.type == "8\ufffd"
+    assert "its checksum or length is wrong" in ((await list_sessions(desk.bank.pool))[0].problem or "")
     assert len(dealer.of_type("A")) == 1
 
 
@@ -78,7 +84,8 @@ async def test_a_reset_to_a_number_of_the_past_is_rejected(scripted, order):
 
     [reject] = await until(rejected)
     assert "NewSeqNo is below" in reject.fields[58]
-    assert (await list_sessions(desk.bank.pool))[0].next_in == before
+    [state] = await list_sessions(desk.bank.pool)
+    assert (state.next_in, "NewSeqNo is below" in (state.problem or "")) == (before, True)
     await dealer.send("8", fill_of(order), seq=before)
     await desk.reaches(order, "FILLED")
 
@@ -146,3 +153,37 @@ async def test_a_fill_of_an_order_that_another_dealer_has_is_refused(scripted, o
     await owner.send("8", fill_of(order))
     await desk.reaches(order, "FILLED")
     await expect_clean(desk.bank)
+
+
+class StuckWriter:
+    """The connection to a dealer that reads nothing any more."""
+
+    def __init__(self):
+        self.transport, self.is_cut = self, False
+
+    def write(self, _):
+        pass
+
+    async def drain(self):
+        await asyncio.Event().wait()
+
+    def abort(self):
+        self.is_cut = True
+
+
+async def test_a_connection_is_cut_when_the_dealer_reads_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(session, "WRITE_SECONDS", 0.01)
+
+    async def now():
+        return datetime.now(UTC)
+
+    async def ignore(_):
+        pass
+
+    writer: Any = StuckWriter()
+    books, streams = DealerBooks(tmp_path), (asyncio.StreamReader(), writer)
+    stuck = session.Session(("BANK", "DEALER"), books, streams, now=now, on_message=ignore)
+    with pytest.raises(TimeoutError):
+        await stuck.send("D", [])
+    books.close()
+    assert writer.is_cut

@@ -2,11 +2,16 @@
 
 import asyncio
 import ssl
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from uuid import uuid4
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from tests.support.whole_bank import expect_clean
 from tests.trading.fix.scripted_desk import fill_of, scripted_desk
 from tests.trading.fix.simulated_desk import until
@@ -14,8 +19,11 @@ from tests.trading.memory_desk import MARKET
 
 from billfold.bills.rules.yields import investment_rate, price_from_investment_rate
 from billfold.cli.tls import ensure_certificates
+from billfold.identity.operators import Operator
 from billfold.platform.clock import wall_now
+from billfold.platform.errors import NotFound
 from billfold.platform.settings.trading_desk import SESSION, PriceType
+from billfold.trading.decisions import reset_session
 from billfold.trading.fix.codec import Garbled, NotFix, decode, encode, read_frame
 from billfold.trading.fix.messages import price_text
 from billfold.trading.fix.store import DatabaseJournal, list_of_order, list_sessions
@@ -228,6 +236,44 @@ async def test_a_session_over_tls_is_on_only_with_a_dealer_whose_certificate_is_
     with pytest.raises(TimeoutError):
         async with scripted_desk(bank_dsn, tls=tls):
             pytest.fail("it is not trusted")
+
+
+async def test_a_dealer_that_asks_for_a_certificate_sees_that_of_the_bank(bank_dsn, tmp_path):
+    files, own = ensure_certificates(tmp_path, wall_now()), tmp_path / "own.pem"
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "BANK")])
+    span = wall_now() - timedelta(days=1), wall_now() + timedelta(days=1)
+    certificate = x509.CertificateBuilder(name, name, key.public_key(), 1, *span).sign(key, hashes.SHA256())
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    own.write_bytes(private + certificate.public_bytes(Encoding.PEM))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(files.certificate, files.key)
+    tls.verify_mode = ssl.CERT_REQUIRED
+    tls.load_verify_locations(own)
+    named = {"dealer_trusted_ca": files.authority, "dealer_client_certificate": own}
+    async with scripted_desk(bank_dsn, tls=tls, **named) as (_, dealer):
+        assert dealer.of_type("A")
+
+
+async def test_a_session_begins_at_one_after_an_operator_has_reset_it_while_it_was_off(scripted, order):
+    desk, dealer = scripted
+    by = Operator.of_command_line("alice")
+    with pytest.raises(NotFound, match="citadel is off"):
+        await reset_session(desk.bank, "citadel", reason="They begin at 1.", by=by)
+    await desk.bank.pool.execute("UPDATE dealer_session SET is_on = false")
+    await reset_session(desk.bank, "citadel", reason="They begin at 1.", by=by)
+    dealer.writer.transport.abort()
+
+    async def logged_on_again():
+        return len(dealer.of_type("A")) >= 2
+
+    await until(logged_on_again)
+    again = dealer.of_type("A")[-1]
+    assert (again.seq, again.fields[141]) == (1, "Y")
+    await dealer.send("8", fill_of(order))
+    await desk.reaches(order, "FILLED")
+    action = "SELECT count(*) FROM audit_entry WHERE action = 'dealer_session.reset'"
+    assert await desk.bank.pool.fetchval(action) == 2, "the attempt that was refused too"
+    await expect_clean(desk.bank)
 
 
 async def test_one_worker_has_the_sessions_and_the_next_takes_them_when_it_lets_them_go(scripted, order):

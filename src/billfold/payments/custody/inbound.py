@@ -51,7 +51,7 @@ _STATUSES: Final[Mapping[type[Message], Mapping[str, InstructionStatus]]] = Mapp
         CancellationStatus: {"cancelled": _S.CANCELLED, "denied": _S.PENDING, "rejected": _S.PENDING},
     }
 )
-"""What the custodian says -> the state; the first that is there decides. Others change none."""
+"""What the custodian says -> the state; the first that is there decides."""
 
 
 class CustodianFiles(InboundFiles):
@@ -165,10 +165,13 @@ async def _end_delivery(bank: Bank, transfer: SecurityTransfer, reason: str | No
 async def _book_confirmation(bank: Bank, read: ReadMessage, message: Confirmation) -> str:
     if message.pre_confirmation is not None:
         return "NOTED: it is announced, and not settled"
+    is_redemption = message.kind in _REDEMPTION_KINDS and _TX_ID.fullmatch(message.tx_id or "") is None
+    if is_redemption and not bank.terms.dealers:
+        return "NOTED: a bank without dealers books maturities by date"
     if message.day is None or message.movement not in {"RECE", "DELI"}:
         raise NotFound("It has no effective settlement date, or neither receives nor delivers.")
     bank_id, attempt, custody_units = bank_customer_id(bank.seed), 1, 0
-    if message.kind in _REDEMPTION_KINDS and _TX_ID.fullmatch(message.tx_id or "") is None:
+    if is_redemption:
         instruction_id = redemption_id_of(message.bill)
         bank.market.bill(message.bill)  # raises NotFound if the bank does not know it
         custody_units = await count_in_custody(bank.pool, message.bill)

@@ -73,8 +73,7 @@ async def list_flows(conn: Connection, bank: Bank, now: datetime, last: date) ->
     rails = [Flow(*row) for row in await list_hourly(conn, bank_id, span) if row[0] > now]
     due = [(each.settles_on, each.open_money, each.dealer) for each in await list_instructed(conn, bank_id, last)]
     for block in await find_unsettled(conn, last):
-        is_met = bool(bank.terms.dealers) and block.side != TradeActivity.MATURITY
-        if not is_met:
+        if not bank.terms.dealers or block.side == TradeActivity.MATURITY:  # others are met with dealers
             cents = block.customers_cents if block.side == TradeActivity.BUY else -block.customers_cents
             due.append((block.settles_on, cents, str(block.side).lower()))
     return [*rails, *_dated(due, now)]

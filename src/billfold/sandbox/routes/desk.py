@@ -1,10 +1,10 @@
-"""What operators of a sandbox's bank see: the trading desk, settlement, reconciliation and the wires that wait.
+"""The view of a sandbox's operators: the trading desk, settlement, reconciliation and the wires that wait.
 
 The console has it with names and pages; this is for programs, and for the scenarios that end by saying it.
 """
 
 from datetime import date, timedelta
-from typing import Literal
+from typing import Final, Literal
 from uuid import UUID
 
 import msgspec
@@ -16,65 +16,62 @@ from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.liquidity.overview import read_overview as read_liquidity
 from billfold.platform.dates import et_date, iso_z
 from billfold.reconciliation.store import BREAKS, list_days
-from billfold.reconciliation.types import Break, BreakStatus
+from billfold.reconciliation.types import BreakStatus
 from billfold.sandbox.routes.operations import require_first_partner
 from billfold.trading import store
 from billfold.trading.fix.store import list_sessions
 from billfold.trading.overview import read_overview
 from billfold.trading.settlement.decisions import read_settlement
-from billfold.trading.settlement.types import SettlementInstruction
-from billfold.trading.types import DealerOrder, ReferencedExecution
 
-_SHOWN = 50
-_FACE = 100
-_DAYS = timedelta(days=7)
+_SHOWN: Final = 50
+_DAYS: Final = timedelta(days=7)
 
 
-class DeskOrder(msgspec.Struct, kw_only=True):
-    """An order to a dealer, or to people if it has none. Face in dollars."""
+class DeskOrder(msgspec.Struct, rename={"order_id": "id"}):
+    """An order to a dealer, or to people if it has none. Units are bills of $100."""
 
-    id: UUID
+    order_id: UUID
     dealer: str | None
     side: str
     cusip: str
-    face: int
-    filled_face: int
+    units: int
+    filled_units: int
     status: str
-    reason: str | None
+    status_reason: str | None
     settles_on: date
 
 
-class DeskExecution(msgspec.Struct, kw_only=True):
+class DeskExecution(msgspec.Struct, rename={"execution_id": "id"}):
     """A booked execution; `flags` are its warnings. One that was corrected or busted is replaced."""
 
-    id: UUID
+    execution_id: UUID
     order_id: UUID
     dealer: str
     reference: str
     kind: str
     side: str
-    face: int
+    units: int
     flags: str | None
-    is_replaced: bool
+    is_replaced: bool = False
 
 
-class DeskInstruction(msgspec.Struct, kw_only=True):
-    """An instruction to the custodian. Face to receive in dollars, below zero to deliver."""
+class DeskInstruction(msgspec.Struct, rename={"instruction_id": "id"}):
+    """An instruction to the custodian to receive units, below zero to deliver them."""
 
-    id: UUID
+    instruction_id: UUID
     counterparty: str
     cusip: str
-    face: int
-    settled_face: int
+    units: int
+    settled_units: int
     settles_on: date
     status: str
-    reason: str | None
+    status_reason: str | None
 
 
-class DeskBreak(msgspec.Struct, kw_only=True):
-    """An open break: the two sides in cents, or in bills at the custodian."""
+class DeskBreak(msgspec.Struct, rename={"break_id": "id"}):
+    """An open break: the two sides in cents, or in units at the custodian."""
 
-    id: UUID
+    break_id: UUID
     source: str
     cause: str
     day: date
@@ -82,22 +79,22 @@ class DeskBreak(msgspec.Struct, kw_only=True):
     booked: int | None
 
 
-class DeskDay(msgspec.Struct, kw_only=True):
+class DeskDay(msgspec.Struct, rename={"day_id": "id"}):
     """A reconciled day of an account."""
 
-    id: UUID
+    day_id: UUID
     source: str
     day: date
 
 
-class DeskWire(msgspec.Struct, kw_only=True):
-    """A wire that waits for funds of the bank, in cents."""
+class DeskWire(msgspec.Struct, rename={"wire_id": "id"}):
+    """A wire that waits for funds of the bank."""
 
-    id: UUID
-    amount: int
+    wire_id: UUID
+    cents: int
 
 
-class DeskSession(msgspec.Struct, kw_only=True):
+class DeskSession(msgspec.Struct):
     """The session with a dealer."""
 
     dealer: str
@@ -107,12 +104,12 @@ class DeskSession(msgspec.Struct, kw_only=True):
 class SandboxDesk(msgspec.Struct, kw_only=True):
     """The state of one moment, newest first.
 
-    `uncovered_face` is what customers hold and neither dealers nor live orders cover, in dollars; `available_cents` is
-    what wires may use above the floor of the reserve.
+    `uncovered_units` are those that customers hold and neither dealers nor orders cover; `available_cents` is what
+    wires may use above the floor of the reserve.
     """
 
     cover_by: str
-    uncovered_face: int
+    uncovered_units: int
     available_cents: int
     are_prices_current: bool
     sessions: list[DeskSession]
@@ -131,68 +128,24 @@ async def show_desk(caller: Caller, bank: Bank) -> SandboxDesk:
     await require_first_partner(bank, caller)
     bank_id = bank_customer_id(bank.seed)
     desk, liquidity, settlement = await read_overview(bank), await read_liquidity(bank), await read_settlement(bank)
-    ended = await store.list_ended_orders(bank.pool, bank_id, _SHOWN)
-    uncovered = sum(max(line.position.uncovered, 0) for line in desk.lines if line.position)
-    breaks = await BREAKS.rows(bank.pool, bank_id, BreakStatus.OPEN, None, None, None, descending=True, limit=_SHOWN)
-    days = await list_days(bank.pool, bank_id, et_date(desk.now) - _DAYS)
-    return SandboxDesk(
-        cover_by=iso_z(desk.cover_by),
-        uncovered_face=uncovered * _FACE,
-        available_cents=liquidity.available,
-        are_prices_current=bank.market.is_current(desk.now),
-        sessions=[DeskSession(dealer=each.dealer, is_on=each.is_on) for each in await list_sessions(bank.pool)],
-        orders=[_order(each) for each in [*desk.orders, *ended]],
-        executions=[_execution(each) for each in await store.list_executions(bank.pool, bank_id, _SHOWN)],
-        instructions=[_instruction(each) for each in [*(due.row for due in settlement.open), *settlement.closed]],
-        breaks=[_break(each) for each in breaks],
-        days=[DeskDay(id=each.day_id, source=each.source, day=each.day) for each in days],
-        waiting_wires=[DeskWire(id=each.wire_id, amount=each.cents) for each in liquidity.waiting],
-    )
-
-
-def _order(row: DealerOrder) -> DeskOrder:
-    return DeskOrder(
-        id=row.order_id,
-        dealer=row.dealer,
-        side=row.side,
-        cusip=row.cusip,
-        face=row.units * _FACE,
-        filled_face=row.filled_units * _FACE,
-        status=row.status,
-        reason=row.status_reason,
-        settles_on=row.settles_on,
-    )
-
-
-def _execution(found: ReferencedExecution) -> DeskExecution:
-    row = found.row
-    return DeskExecution(
-        id=row.execution_id,
-        order_id=row.order_id,
-        dealer=row.dealer,
-        reference=row.reference,
-        kind=row.kind,
-        side=row.side,
-        face=row.units * _FACE,
-        flags=row.flags,
-        is_replaced=found.is_replaced,
-    )
-
-
-def _instruction(row: SettlementInstruction) -> DeskInstruction:
-    return DeskInstruction(
-        id=row.instruction_id,
-        counterparty=row.counterparty,
-        cusip=row.cusip,
-        face=row.units * _FACE,
-        settled_face=row.settled_units * _FACE,
-        settles_on=row.settles_on,
-        status=row.status,
-        reason=row.status_reason,
-    )
-
-
-def _break(row: Break) -> DeskBreak:
-    return DeskBreak(
-        id=row.break_id, source=row.source, cause=row.cause, day=row.day, stated=row.stated, booked=row.booked
-    )
+    executions = await store.list_executions(bank.pool, bank_id, _SHOWN)
+    replaced = {each.row.execution_id for each in executions if each.is_replaced}
+    shown = {
+        "cover_by": iso_z(desk.cover_by),
+        "uncovered_units": sum(max(line.position.need, 0) for line in desk.lines if line.position),
+        "available_cents": liquidity.available,
+        "are_prices_current": bank.market.is_current(desk.now),
+        "sessions": await list_sessions(bank.pool),
+        "orders": [*desk.orders, *await store.list_ended_orders(bank.pool, bank_id, _SHOWN)],
+        "executions": [each.row for each in executions],
+        "instructions": [*(due.row for due in settlement.open), *settlement.closed],
+        "breaks": await BREAKS.rows(
+            bank.pool, bank_id, BreakStatus.OPEN, None, None, None, descending=True, limit=_SHOWN
+        ),
+        "days": await list_days(bank.pool, bank_id, et_date(desk.now) - _DAYS),
+        "waiting_wires": liquidity.waiting,
+    }
+    found = msgspec.convert(shown, SandboxDesk, from_attributes=True)
+    for each in found.executions:
+        each.is_replaced = each.execution_id in replaced
+    return found

@@ -1,4 +1,4 @@
-"""What a scenario does outside of the API: to the market, as an operator of the bank, and to the sandbox itself."""
+"""The interventions of a scenario outside of the API: in the market, as an operator, and in the sandbox's processes."""
 
 from collections.abc import Callable, Mapping
 from datetime import date

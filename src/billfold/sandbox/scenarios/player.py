@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from importlib import resources
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -45,7 +45,7 @@ _DESK: Final = "/api/v1/sandbox/desk/"
 PATIENCE_SECONDS: Final = 60.0
 """Real time for what operators must see."""
 _POLL_SECONDS: Final = 0.5
-_DAYS_MAX: Final = 8
+_DAYS_MAX, _SHOWN = 8, 1000
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,6 +89,16 @@ _ALL_BAD_DAYS: Final = Scenario(
 SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType(
     {each.name: each for each in (*_READ, _ALL_BAD_DAYS, *_BAD_DAYS)}
 )
+
+
+class Sight(NamedTuple):
+    """A sight that operators must have: rows `of` a list that are like `where`, any or a `count` of them, or a value."""
+
+    of: str
+    where: Any = None
+    count: int | None = None
+    keep: str = ""
+    at: str = _DESK
 
 
 class Player:
@@ -157,9 +167,13 @@ class Player:
         """Move the clock to the instant by which the desk covers everything."""
         self._client.post(f"{CLOCK}advance/", {"until": self._client.get(_DESK).at("cover_by")})
 
+    def calm(self) -> None:
+        """Let dealers and statements behave again."""
+        self._send(_REQUESTS["behave"], {})
+
     def quiet(self) -> None:
         """Let everybody outside behave, cover what is open, and regard what operators see as known."""
-        self._send(_REQUESTS["calm"], {})
+        self.calm()
         self.covered()
         lists = (each for each in self._client.get(_DESK).body.values() if isinstance(each, list))
         self._known = {row["id"] for rows in lists for row in rows if "id" in row}
@@ -168,52 +182,50 @@ class Player:
     def covered(self) -> None:
         """Cover everything, and require that dealers have sold to the bank what customers hold."""
         self._send(_REQUESTS["cover"], {})
-        self.see("uncovered_face", where=0)
+        self.see(of="uncovered_units", where=0)
 
-    def see(self, of: str, where: Any = None, count: int | None = None, keep: str = "", at: str = _DESK) -> None:  # noqa: ANN401 - any JSON
-        """Wait until an answer has such rows, or such a value. Raises CliError if it does not come.
+    def see(self, **sought: Any) -> None:
+        """Wait until an answer has the rows of a `Sight`, or its value. Raises CliError if it does not come.
 
         Rows that were known on the quiet day do not count. The fields of the first one are kept: `{order status}`.
         """
-        until = monotonic() + self._patience_seconds
-        while not self._finds(of, where, count, keep, at):
+        sight, until = Sight(**sought), monotonic() + self._patience_seconds
+        while not self._sees(sight):
             if monotonic() > until:
-                self._fail(of, where, count, at)
+                self._miss(sight)
             clock.sleep(_POLL_SECONDS)
 
-    def see_in_days(self, of: str, where: Any, keep: str = "") -> None:  # noqa: ANN401 - any JSON
+    def see_in_days(self, **sought: Any) -> None:
         """Move the clock from day to day until an answer has such rows. Raises CliError if it never has."""
         for _ in range(_DAYS_MAX):
             self.next_day("10:30")
-            if self._finds(of, where, None, keep, _DESK):
+            if self._sees(Sight(**sought)):
                 return
-        self._fail(of, where, None, _DESK)
+        self._miss(Sight(**sought))
 
-    def _finds(self, of: str, where: Any, count: int | None, keep: str, at: str) -> bool:  # noqa: ANN401 - any JSON
-        found = self._client.get(at).at(of)
+    def _sees(self, sight: Sight) -> bool:
+        found = self._client.get(sight.at).at(sight.of)
         if not isinstance(found, list):
-            return bool(found == where)
-        began = self._quiet_day.isoformat()
-        rows = [
-            row
-            for row in found
-            if (where or {}).items() <= row.items()
-            and row.get("id") not in self._known
-            and row.get("day", began) >= began
-        ]
+            return bool(found == sight.where)
+        rows = [row for row in found if (sight.where or {}).items() <= row.items() and self._is_new(row)]
         if rows:
-            self._kept |= {f"{keep or of} {name}": value for name, value in rows[0].items()}
-        return bool(rows) if count is None else len(rows) == count
+            self._kept |= {f"{sight.keep or sight.of} {name}": value for name, value in rows[0].items()}
+        return bool(rows) if sight.count is None else len(rows) == sight.count
 
-    def _fail(self, of: str, where: Any, count: int | None, at: str) -> None:  # noqa: ANN401 - any JSON
-        wanted = f"{'' if count is None else f'{count} '}{of} {where or ''}"
-        seen = str(self._client.get(at).at(of))
-        raise CliError(f"{wanted} did not come. There is {seen[:1000]}", "See the logs of the sandbox.")
+    def _is_new(self, row: Mapping[str, Any]) -> bool:
+        began = self._quiet_day.isoformat()
+        return row.get("id") not in self._known and str(row.get("day", began)) >= began
 
-    def hold_reserve(self) -> None:
-        """Make the reserve of now the floor: nothing may leave by wire."""
-        floor = max(self._client.get(_DESK).at("available_cents"), 0)
-        self._outside.change_settings({"reserve_floor_cents": str(floor)})
+    def _miss(self, sight: Sight) -> None:
+        wanted = f"{'' if sight.count is None else f'{sight.count} '}{sight.of} {sight.where}"
+        found = str(self._client.get(sight.at).at(sight.of))[:_SHOWN]
+        raise CliError(f"{wanted} did not come. There is {found}", "See the logs of the sandbox.")
+
+    def hold_reserve(self, cents: int) -> None:
+        """Make the reserve of now the floor: nothing may leave by wire. Keep what must come in for these cents."""
+        available = self._client.get(_DESK).at("available_cents")
+        self._kept["missing"] = cents + max(-available, 0)
+        self._outside.change_settings({"reserve_floor_cents": str(max(available, 0))})
 
     def close_market(self, day: int, reason: str) -> None:
         """Close the bond market on a day of the story."""
@@ -264,6 +276,10 @@ def play(
             f"{scenario.name}:{nth}:{api.bank_time()}".encode(), key=bank_seed[:64], digest_size=32
         ).digest()
         player = Player(RecordingClient(http, seed=seed), outside, f"{title} {nth}")
-        for step in scenario.steps:
-            progress.begin(step.title)
-            progress.note(player.play(step))
+        try:
+            for step in scenario.steps:
+                progress.begin(step.title)
+                progress.note(player.play(step))
+        except Exception:
+            player.calm()
+            raise

@@ -145,6 +145,9 @@ class DealerLink:
         async def reopened() -> None:
             await self._on_open(self)
 
+        async def note(fault: str) -> None:
+            await journal.note(is_on=self.is_on, problem=fault)
+
         return Session(
             (self.config.sender, self.config.target),
             journal,
@@ -152,6 +155,7 @@ class DealerLink:
             now=self._bank.now,
             on_message=self._received,
             on_resend=reopened,
+            on_fault=note,
         )
 
     async def _watch(self, session: Session, day: date) -> None:

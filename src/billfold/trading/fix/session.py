@@ -22,7 +22,7 @@ SESSION_TYPES: Final = frozenset("0124A5")
 WRITE_SECONDS: Final = 5.0
 _SILENCE, _DEAD = 1.2, 2.4
 _RESEND_SECONDS: Final = 5.0
-_HEARTBEAT_MAX: Final = 3600
+_HEARTBEAT_SECONDS, _HEARTBEAT_MAX = 30, 3600
 
 
 class SessionEnded(Exception):
@@ -61,7 +61,10 @@ class Journal(Protocol):
 
 
 class Session:
-    """One connection of a session. `on_message` gets each new message that is not about the session itself."""
+    """One connection of a session. `on_message` gets each new message that is not about the session itself.
+
+    `on_resend` is called after an answer to a resend request, `on_fault` with each message that is ignored or rejected.
+    """
 
     def __init__(
         self,
@@ -72,12 +75,13 @@ class Session:
         now: Callable[[], Awaitable[datetime]],
         on_message: Callable[[Message], Awaitable[None]],
         on_resend: Callable[[], Awaitable[None]] | None = None,
+        on_fault: Callable[[str], Awaitable[None]] | None = None,
         repeated: Collection[str] = (),
-        heartbeat_seconds: int = 30,
     ) -> None:
         (self._own, self._other), self._journal, (self._reader, self._writer) = names, journal, streams
         self._now, self._on_message, self._on_resend, self._repeated = now, on_message, on_resend, repeated
-        self._heartbeat = heartbeat_seconds
+        self._on_fault = on_fault
+        self._heartbeat = _HEARTBEAT_SECONDS
         self._sending = asyncio.Lock()
         self._heard_at = self._wrote_at = monotonic()
         self._asked = (0, 0.0)
@@ -140,8 +144,12 @@ class Session:
     async def _write(self, frame: bytes) -> None:
         self._wrote_at = monotonic()
         self._writer.write(frame)
-        async with asyncio.timeout(WRITE_SECONDS):
-            await self._writer.drain()
+        try:
+            async with asyncio.timeout(WRITE_SECONDS):
+                await self._writer.drain()
+        except TimeoutError:  # it reads nothing any more
+            self.abort()
+            raise
 
     async def _read(self) -> Message | None:
         frame = await read_frame(self._reader)
@@ -149,7 +157,7 @@ class Session:
         try:
             return decode(frame)
         except Garbled as error:
-            log.warning("fix_message_garbled", dealer=self._other, reason=str(error), bytes=len(frame))
+            await self._note(f"a message of {len(frame)} bytes was ignored: {error}")
             return None
 
     async def _beat(self) -> None:
@@ -223,8 +231,13 @@ class Session:
         elif kind == "5":
             await self._receive_logout(message)
 
+    async def _note(self, fault: str) -> None:
+        log.warning("fix_message_faulty", dealer=self._other, fault=fault)
+        if self._on_fault:
+            await self._on_fault(fault)
+
     async def _reject(self, message: Message, reason: str) -> None:
-        log.warning("fix_message_rejected", dealer=self._other, reason=reason, type=message.type, seq=message.seq)
+        await self._note(f"message {message.seq} of type {message.type} was rejected: {reason}")
         await self.send("3", [(45, message.seq), (372, message.type), (373, 5), (58, reason)])
 
     async def _receive_logout(self, message: Message) -> None:

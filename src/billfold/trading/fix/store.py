@@ -3,12 +3,15 @@
 from collections.abc import Collection, Sequence
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
+
+import msgspec
 
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Db, Pool
+from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 from billfold.trading.fix.codec import Message
 from billfold.trading.fix.session import SESSION_TYPES, SentMessage
@@ -25,7 +28,7 @@ class MessageStatus(StrEnum):
     CLOSED = "CLOSED"
 
 
-class StoredMessage(NamedTuple):
+class StoredMessage(msgspec.Struct, frozen=True):
     """A message as received or sent."""
 
     message_id: UUID
@@ -44,7 +47,7 @@ class StoredMessage(NamedTuple):
         return self.content.replace("\x01", "|")
 
 
-class SessionState(NamedTuple):
+class SessionState(msgspec.Struct, frozen=True):
     """A session for operators."""
 
     dealer: str
@@ -60,6 +63,8 @@ class SessionLost(Exception):
     """Another process has taken the session, or its numbers have moved: nothing was kept."""
 
 
+_messages = Table(StoredMessage, "dealer_message", key=("message_id",))
+_sessions = Table(SessionState, "dealer_session", key=("dealer",))
 _TAKE = """
 INSERT INTO dealer_session AS s (dealer, owner_id, session_day, next_in, next_out, is_on, changed_at)
 VALUES ($1, $2, $3, 1, 1, false, $4)
@@ -93,27 +98,20 @@ SELECT seq, type, content FROM dealer_message
  WHERE dealer = $1 AND session_day = $2 AND NOT is_inbound AND seq BETWEEN $3 AND $4
    AND type = ANY($5::text[]) ORDER BY received_at, seq
 """
-_COLUMNS = "message_id, dealer, seq, type, order_id, content, received_at, status, reason"
-_NEW = f"SELECT {_COLUMNS} FROM dealer_message WHERE dealer = $1 AND status = 'NEW' ORDER BY received_at, seq"
-_OF_NUMBER = f"""
-SELECT {_COLUMNS} FROM dealer_message
- WHERE dealer = $1 AND seq = $2 AND NOT is_inbound ORDER BY received_at DESC LIMIT 1
-"""
+_NEW = f"{_messages.select} WHERE dealer = $1 AND status = 'NEW' ORDER BY received_at, seq"
+_OF_NUMBER = f"{_messages.select} WHERE dealer = $1 AND seq = $2 AND NOT is_inbound ORDER BY received_at DESC LIMIT 1"
 _SETTLE = "UPDATE dealer_message SET status = $2, reason = $3, order_id = $4, reference = $5 WHERE message_id = $1"
 # What a person books under the reference of a held message closes it.
 OPEN_IN_SQL: Final = """
 status IN ('HELD', 'REFUSED') AND NOT (status = 'HELD' AND reference IS NOT NULL AND EXISTS (
   SELECT FROM execution e WHERE e.dealer = dealer_message.dealer AND e.reference = dealer_message.reference))
 """
-_OPEN = f"SELECT {_COLUMNS} FROM dealer_message WHERE {OPEN_IN_SQL} ORDER BY received_at LIMIT $1"
+_OPEN = f"{_messages.select} WHERE {OPEN_IN_SQL} ORDER BY received_at LIMIT $1"
 _CLOSE = """
 UPDATE dealer_message SET status = 'CLOSED' WHERE message_id = $1 AND status IN ('HELD', 'REFUSED') RETURNING 1
 """
-_OF_ORDER = f"SELECT {_COLUMNS} FROM dealer_message WHERE order_id = $1 ORDER BY received_at, seq LIMIT $2"
+_OF_ORDER = f"{_messages.select} WHERE order_id = $1 ORDER BY received_at, seq LIMIT $2"
 _CANCELS = "SELECT order_id FROM dealer_message WHERE type = 'F' AND order_id = ANY($1::uuid[])"
-_SESSIONS = """
-SELECT dealer, session_day, next_in, next_out, is_on, problem, changed_at FROM dealer_session ORDER BY dealer
-"""
 
 
 class DatabaseJournal:
@@ -172,13 +170,12 @@ class DatabaseJournal:
 
 async def list_new(conn: Db, dealer: str) -> list[StoredMessage]:
     """Return the messages of a dealer that are not booked, in their order."""
-    return [StoredMessage(*row) for row in await conn.fetch(_NEW, dealer)]
+    return await _messages.all(conn, _NEW, dealer)
 
 
 async def find_sent(conn: Db, dealer: str, seq: int) -> StoredMessage | None:
     """Return the newest message that was sent under a number."""
-    row = await conn.fetchrow(_OF_NUMBER, dealer, seq)
-    return StoredMessage(*row) if row else None
+    return await _messages.first(conn, _OF_NUMBER, dealer, seq)
 
 
 async def settle(conn: Db, message_id: UUID, status: MessageStatus, reason: str, **about: UUID | str | None) -> None:
@@ -188,7 +185,7 @@ async def settle(conn: Db, message_id: UUID, status: MessageStatus, reason: str,
 
 async def list_open(conn: Db, limit: int) -> list[StoredMessage]:
     """Return the messages that a person has to see, oldest first."""
-    return [StoredMessage(*row) for row in await conn.fetch(_OPEN, limit)]
+    return await _messages.all(conn, _OPEN, limit)
 
 
 async def close_open_message(conn: Db, message_id: UUID) -> None:
@@ -199,7 +196,7 @@ async def close_open_message(conn: Db, message_id: UUID) -> None:
 
 async def list_of_order(conn: Db, order_id: UUID, limit: int) -> list[StoredMessage]:
     """Return the messages about an order, oldest first."""
-    return [StoredMessage(*row) for row in await conn.fetch(_OF_ORDER, order_id, limit)]
+    return await _messages.all(conn, _OF_ORDER, order_id, limit)
 
 
 async def list_cancels(conn: Db, order_ids: Collection[UUID]) -> set[UUID]:
@@ -215,4 +212,4 @@ async def reset_numbers(conn: Db, dealer: str) -> None:
 
 async def list_sessions(conn: Db) -> list[SessionState]:
     """Return the sessions that there have been, by dealer."""
-    return [SessionState(*row) for row in await conn.fetch(_SESSIONS)]
+    return await _sessions.all(conn, f"{_sessions.select} ORDER BY dealer")

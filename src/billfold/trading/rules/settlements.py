@@ -145,6 +145,7 @@ def confirm_settlement(books: Books, cmd: ConfirmSettlement, ctx: Context) -> Ou
         customer_id=book.customer_id,
         difference_id=ctx.ids.next(),
         instruction_id=row.instruction_id,
+        cusip=cmd.cusip,
         units=cmd.units,
         money=cmd.money,
         settled_on=cmd.settled_on,
@@ -160,7 +161,7 @@ def confirm_settlement(books: Books, cmd: ConfirmSettlement, ctx: Context) -> Ou
 
 @decides(DecideDifference)
 def decide_difference(books: Books, cmd: DecideDifference, ctx: Context) -> Outcome:
-    """Post a held confirmation, or dismiss it. Refuses: settlement-state if it was decided, or more than is open."""
+    """Post a held confirmation, or dismiss it. Refuses: settlement-state if it was decided, or what is not open."""
     book = book_of(books, cmd.customers[0])
     held = book.referenced.get(cmd.difference_id)
     if not isinstance(held, SettlementDifference):
@@ -170,10 +171,9 @@ def decide_difference(books: Books, cmd: DecideDifference, ctx: Context) -> Outc
     row = find_instruction(book, held.instruction_id)
     if cmd.accept:
         # One that was cancelled may settle all the same: it is booked, and sent back.
-        if not _is_within(held.units, row.open_units):
-            raise Refused(
-                "settlement-state", f"The instruction is {row.status}; {row.open_units} units of it are open."
-            )
+        if held.cusip != row.cusip or not _is_within(held.units, row.open_units):
+            left = f"{row.open_units} units of {row.cusip} are open"
+            raise Refused("settlement-state", f"The instruction is {row.status}; {left}. Dismiss the confirmation.")
         _settle(book, ctx, row, held, difference=held.money - expected_money(row, held.units))
     status = DifferenceStatus.ACCEPTED if cmd.accept else DifferenceStatus.DISMISSED
     book.change(SettlementDifference, held.difference_id, status=status, decided_at=ctx.now)

@@ -120,6 +120,7 @@ class SettlementDifference(Row, frozen=True, kw_only=True):
     customer_id: UUID
     difference_id: UUID
     instruction_id: UUID
+    cusip: str
     units: int
     money: int
     settled_on: date
