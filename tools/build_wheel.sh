@@ -17,7 +17,7 @@ build() { # build FOLDER
   done
 }
 build "$out"
-uv export --frozen --quiet --no-header --no-annotate --no-dev --extra aws --extra otel --no-emit-local \
+uv export --frozen --quiet --no-header --no-annotate --no-dev --extra aws --extra fonts --extra otel --no-emit-local \
   --output-file "$out/requirements.txt"
 umask 077 # what the machine is like does not show in the wheel
 export TZ=Pacific/Auckland

@@ -75,7 +75,7 @@ install_from() { # install_from INDEX: the locked versions and hashes, whatever 
   export UV_DEFAULT_INDEX="$1"
   unset UV_INDEX_URL
   [ -x .venv/bin/python ] || "$uv" venv --quiet --python "$python" .venv
-  "$uv" export --frozen --quiet $groups --no-emit-local --output-file .venv/locked.txt
+  "$uv" export --frozen --quiet $groups $(printf -- '--no-emit-package %s ' $left_out) --no-emit-local --output-file .venv/locked.txt
   "$uv" pip sync --quiet --python .venv/bin/python --require-hashes .venv/locked.txt
 }
 
@@ -86,7 +86,8 @@ wanted=${1:-}
 leave_former_place
 [ ! -x .venv/bin/pytest ] || wanted=tools # what is there stays
 groups="--no-dev --group build --extra sandbox"
-[ "$wanted" != tools ] || groups="--all-groups --extra otel --extra sandbox"
+[ "$wanted" != tools ] || groups="--all-groups --extra otel --extra sandbox --extra fonts"
+left_out="polyfactory faker" # made-up examples of Litestar, which nothing asks for
 python=$(find_python)
 find_cache
 find_uv
@@ -96,7 +97,7 @@ index=$(own_index)
 if [ -n "$index" ]; then
   install_from "$index"
 else
-  "$uv" sync --frozen --quiet $groups --no-install-local --python "$python"
+  "$uv" sync --frozen --quiet $groups $(printf -- '--no-install-package %s ' $left_out) --no-install-local --python "$python"
 fi
 "$uv" pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable . --editable clients/python # by the locked hatchling
 [ "$wanted" != tools ] || touch .venv/.tools

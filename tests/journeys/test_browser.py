@@ -6,6 +6,8 @@ from datetime import datetime
 
 import pyotp
 import pytest
+import pytest_asyncio
+from tests.journeys.steps import ask_where_the_wire_is, receive_money, see_value_grow
 from tests.support.applications import PERSON, Applicant
 from tests.support.browser import first_match
 from tests.support.events import answer, receiving
@@ -52,27 +54,6 @@ def no_faults(sandbox_site):
     yield
     faults, sandbox_site.gallery.faults = sandbox_site.gallery.faults, []
     assert faults == []
-
-
-async def receive_money(visitor, place):
-    """Let a wire of $25,000,000.00 arrive at the first Pocket of the story."""
-    await visitor.go(place.pocket, "pocket")
-    await visitor.follow("Instructions", "paying in")
-    await visitor.follow("Let a wire arrive", "simulation")
-    await visitor.fill(Amount="2500000000", Sender_name="Contoso")
-    await visitor.press("Let it happen", "simulated")
-
-
-async def see_value_grow(visitor, place):
-    """Let the clock run, see the total value change on an open page, and stop the clock."""
-    await visitor.go("/sandbox", "control room")
-    await visitor.press("Let it run", "control room")
-    await visitor.go(place.home, "home")
-    value = visitor.page.locator("[data-ticks]").first
-    grown = "before => document.querySelector('[data-ticks]').innerText !== before"
-    await visitor.page.wait_for_function(grown, arg=await value.inner_text())
-    await visitor.go("/sandbox", "control room")
-    await visitor.press("Stop it", "control room")
 
 
 async def add_supplier(visitor, place):
@@ -260,6 +241,17 @@ async def test_an_operator_finds_a_break(sandbox_site):
     await olga.sign_in()
     await olga.read_until("$123.45", "/bank/reconciliation", "breaks")
     await olga.follow(re.compile("Unknown line"), "break")
+    await olga.walk()
+
+
+async def test_an_operator_answers_where_a_wire_is_at_a_desk_and_on_a_phone(sandbox_site):
+    otto = await sandbox_site.arrive(sandbox_site.box.operators[1])
+    await otto.sign_in()
+    await ask_where_the_wire_is(otto)
+    otto.links |= {f"/bank/customers/{sandbox_site.box.customer_id}/{name}" for name in ("ach", "transactions")}
+    otto.links.add("/bank/search")
+    await otto.walk()
+    await ask_where_the_wire_is(otto)
 
 
 async def test_a_sandbox_is_restored_from_its_fork_after_money_is_spent(sandbox_site):
@@ -327,7 +319,8 @@ async def test_every_remaining_page_renders_without_errors(sandbox_site):
         address = Authorization(registration).begin(http, ["pockets.read"]).url
     for path, name in {address.removeprefix(sandbox_site.box.auth_url): "consent", **DOCUMENTATION}.items():
         await ada.go(path, name)
-    assert [*sandbox_site.gallery.left] == ["/bank/suspense/{item_id:str}"], "there is none; no page links to it here"
+    unlinked = ["/bank/suspense/{item_id:str}", "/bank/customers/{customer_id:str}/ach-entry/{ach_id:str}"]
+    assert [*sandbox_site.gallery.left] == unlinked, "there is none; no page links to it here"
 
 
 @pytest.mark.parametrize("api", ["customer", "partner"])

@@ -41,8 +41,8 @@ class Unprintable(ValueError):
 def typeset(template: bytes, facts: Mapping[str, object], *, made_on: date, fonts: Sequence[Path] = ()) -> bytes:
     """Return the file that a template makes of facts, which it reads as `json(bytes(sys.inputs.facts))`.
 
-    The fonts are Source Sans, Noto Sans for Asian scripts, those built into Typst (Arabic, Hebrew and
-    others), and those in these folders. Thread-safe. Raises Unprintable.
+    The fonts are Source Sans, with the extra `fonts` Noto Sans for Asian scripts, those built into Typst (Arabic,
+    Hebrew and others), and those in these folders. Thread-safe. Raises Unprintable.
     """
     return _compile(template, msgspec.json.encode(facts).decode(), made_on, fonts=tuple(fonts))
 
@@ -79,10 +79,9 @@ def _fonts(more: tuple[Path, ...]) -> typst.Fonts:
 
 
 def _folders_of(package: str) -> Sequence[str]:
-    """Return the folder of a package, without importing it."""
+    """Return the folder of a package, without importing it; none if the extra `fonts` is not installed."""
     spec = find_spec(package)
-    assert spec is not None
-    return spec.submodule_search_locations or ()
+    return () if spec is None else spec.submodule_search_locations or ()
 
 
 def _unescape(found: re.Match[str]) -> str:

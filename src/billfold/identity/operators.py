@@ -111,6 +111,11 @@ class Operator:
         if not self.may(power):
             raise Refused("forbidden", f"The role {self.role} does not include this.")
 
+    def require_any(self) -> None:
+        """Refuse an action that every role includes but one that only reads. Raises `forbidden`."""
+        if not any(map(self.may, Power)):
+            raise Refused("forbidden", f"The role {self.role} only reads.")
+
 
 @asynccontextmanager
 async def recorded_action(
@@ -128,6 +133,11 @@ async def recorded_action(
         await _record(bank, by, action, resource, outcome="FAILURE", details={**details, "refused": str(failure)})
         raise
     await _record(bank, by, action, resource, outcome="SUCCESS", details=details)
+
+
+async def record_reading(bank: Bank, by: Operator, resource: tuple[str, UUID]) -> None:
+    """Record that an operator read a page about a customer."""
+    await _record(bank, by, f"{resource[0]}.viewed", resource, outcome="SUCCESS", details={})
 
 
 async def _record(

@@ -15,8 +15,10 @@ from billfold.apis.partner_api import partner_document, partner_operations
 from billfold.documentation.operations import call_of
 from billfold.documents.ports import FileInspector
 from billfold.http.responses import StreamedResponse
+from billfold.identity.members.store import create_user
 from billfold.identity.users.totp import new_secret
 from billfold.oauth.server.app import create_auth_app
+from billfold.platform.clock import wall_now
 from billfold.platform.file_kinds import FileKind
 from billfold.platform.ids import new as ids_new
 from billfold.platform.settings.settings import Settings
@@ -128,6 +130,23 @@ async def test_sandbox_users_are_listed_with_their_current_sign_in_codes(bank, b
     shown = first_match(r'id="people">(.+?)</section>', browser.page.text.replace("\n", " "))
     assert all(each.email in shown for each in people)
     assert re.findall(r">(\d{6})<", shown) in (before, after)
+
+
+async def test_a_visitor_of_the_same_machine_signs_in_as_a_person_of_the_sandbox(bank, browser, app):
+    ada = write_credentials(bank)[0]
+    now = wall_now()
+    await create_user(bank.pool, bank.vault, email=ada.email, first_name="Ada", last_name="Marsh", now=now)
+    await browser.go("/sandbox")
+    assert "Sign in as Ada" in browser.text
+    form = {"csrf": browser.csrf, "email": ada.email}
+    for wrong, status in ((form | {"email": "eve@northwind.example"}, 404), (form | {"csrf": "x"}, 403)):
+        assert (await browser.post("/sandbox/sign-in", wrong)).status_code == status
+    stranger = Browser(app, address="203.0.113.7")
+    assert (await stranger.post("/sandbox/sign-in", form)).status_code == 403
+    await stranger.close()
+    browser.page = await browser.post("/sandbox/sign-in", form)
+    await browser.go("/account")
+    assert ada.email in browser.text
 
 
 async def test_moving_the_clock_in_the_control_room_reports_what_happened(browser):

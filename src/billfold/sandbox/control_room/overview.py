@@ -13,6 +13,7 @@ from litestar import get, post
 
 from billfold.http.operations import Operation
 from billfold.http.schemas import usd
+from billfold.identity.users.store import find_user_by_email
 from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.platform.dates import ET
 from billfold.platform.errors import InvalidInput, NotFound, Refused, Unavailable
@@ -21,6 +22,7 @@ from billfold.sandbox.control_room.room import PATH, ControlRoom, InRoom
 from billfold.sandbox.forks.copies import NAME_PATTERN, OPENING
 from billfold.sandbox.routes import clock, control
 from billfold.sandbox.running_sandbox import read_sandbox_file
+from billfold.web.account.sign_in import sign_in_at_once
 from billfold.web.console.charts import maturity_ladder
 from billfold.web.forms import instant_in_zone
 from billfold.web.page_context import PUBLIC, FormError, PageResponse, path_id, redirect
@@ -94,9 +96,26 @@ def _sign_ins(state_dir: Path) -> list[SimpleNamespace]:
     people += [("Administrator of the partner", saved.partner_person)] if saved.partner_person else []
     people += zip(("Operator of the bank, administrator", "Second operator, manager"), saved.operators, strict=False)
     return [
-        SimpleNamespace(role=role, email=each.email, password=each.password, code=pyotp.TOTP(each.totp_secret).now())
+        SimpleNamespace(
+            role=role,
+            name=each.email.partition("@")[0].capitalize(),
+            email=each.email,
+            password=each.password,
+            code=pyotp.TOTP(each.totp_secret).now(),
+        )
         for role, each in people
     ]
+
+
+@post(f"{PATH}/sign-in", opt=PUBLIC)
+async def sign_in_as(room: InRoom) -> PageResponse:
+    """Sign in as a person of the sandbox's file: users of its machine can read their passwords there."""
+    page = room.page
+    email = next((each.email for each in _sign_ins(room.state_dir) if each.email == page.form.get("email")), "")
+    user = await find_user_by_email(page.pool, page.vault, email) if email else None
+    if user is None:
+        raise NotFound("The sandbox has no such person.")
+    return await sign_in_at_once(page, user, "otp", "/")
 
 
 async def _start_task(

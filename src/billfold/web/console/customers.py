@@ -10,6 +10,7 @@ from litestar import get, post
 from billfold.accounts.customers.routes import get_customer, list_customers
 from billfold.accounts.customers.schemas import Customer
 from billfold.accounts.pockets.routes import list_customer_pockets
+from billfold.accounts.transactions.routes import list_customer_transactions
 from billfold.events.webhooks.routes import list_subscriptions
 from billfold.http.raw_request import is_uuid
 from billfold.ledger.types import Direction
@@ -26,6 +27,7 @@ from billfold.payments.ach.routes import STATUSES, list_ach_originations, list_c
 from billfold.payments.cards.commands import CardStatus
 from billfold.payments.cards.routes import list_cards, list_customer_cards, set_card_status
 from billfold.request_log.routes import list_request_errors
+from billfold.servicing.activity import DAYS, read_activity
 from billfold.web.console.lists import read_listing
 from billfold.web.console.partner import InPartner, Partner
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect, shown_again
@@ -48,6 +50,7 @@ async def _show(partner: Partner, customer_id: str, *, wrong: FormError = "") ->
         pocket_names={each.id: each.pocket_name for each in pockets.items},
         cards=await api.get(list_customer_cards, customer_id=key, limit=_SHOWN),
         entries=await api.get(list_customer_ach_originations, customer_id=key, limit=_SHOWN),
+        transactions=await api.get(list_customer_transactions, customer_id=key, limit=_SHOWN),
     )
 
 
@@ -66,6 +69,15 @@ async def show_partner(partner: InPartner) -> PageResponse:
             each for each in (await api.get(list_subscriptions, limit=_SUBSCRIPTIONS)).items if each.status != "enabled"
         ],
     )
+
+
+@get("/partners/{slug:str}/activity")
+async def show_activity(partner: InPartner) -> PageResponse:
+    """Show volumes, returns, requests and webhooks by day."""
+    page = partner.page
+    async with partner.bank.pool.acquire() as conn:
+        activity = await read_activity(conn, partner.row.partner_id, now=partner.clock.now, wall=page.now)
+    return partner.render("partner_activity", activity=activity, days=DAYS)
 
 
 _PATH = "/partners/{slug:str}/customers"

@@ -1,25 +1,27 @@
-"""The first page of an operator: the bank's health."""
+"""The first page of an operator: the bank's health, and who looks after what fails."""
 
-from litestar import get
+from litestar import get, post
 
+from billfold.monitoring.alerts import list_owners, put_down_alert, take_alert
 from billfold.monitoring.health import check_bank, list_claims, read_lags
+from billfold.platform.errors import InvalidInput
 from billfold.reports.proofs.roots.store import find_root
 from billfold.verify.runner import find_last_verification
-from billfold.web.console.team import InBank
-from billfold.web.page_context import PageResponse
+from billfold.web.console.team import BankPage, InBank
+from billfold.web.page_context import FormError, PageResponse, redirect, shown_again
 
 
-@get("/bank")
-async def show_health(operator: InBank) -> PageResponse:
-    """Show the doctor's checks of the bank, late and running work, and the last verification."""
+async def _show(operator: BankPage, wrong: FormError = "") -> PageResponse:
     bank = operator.bank
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         checks = await check_bank(conn, bank.settings, bank.market)
         lags = await read_lags(conn, now=operator.clock.now, wall=operator.page.now)
         verified, root = await find_last_verification(conn), await find_root(conn)
-        claims = await list_claims(conn, operator.page.now)
+        claims, owners = await list_claims(conn, operator.page.now), await list_owners(conn)
     return operator.render(
         "bank_health",
+        wrong=wrong,
+        owners=owners,
         business_date=bank.calendars.business_date(operator.clock.now),
         checks=checks,
         failing=[each for each in checks if each.next_step],
@@ -28,3 +30,24 @@ async def show_health(operator: InBank) -> PageResponse:
         root=root,
         claims=claims,
     )
+
+
+@get("/bank")
+async def show_health(operator: InBank) -> PageResponse:
+    """Show the doctor's checks of the bank, late and running work, and the last verification."""
+    return await _show(operator)
+
+
+@post("/bank")
+@shown_again(_show)
+async def own_alert(operator: InBank) -> PageResponse:
+    """Take a check that fails, or put it down."""
+    bank, form = operator.bank, operator.page.form
+    operator.by.require_any()
+    async with bank.pool.acquire() as conn:
+        names = {each.what for each in await check_bank(conn, bank.settings, bank.market)}
+    change = {"take": take_alert, "put-down": put_down_alert}.get(form.get("decision", ""))
+    if change is None or form.get("alert") not in names:
+        raise InvalidInput.at("decision", msg="must be chosen")
+    await change(bank, form["alert"], by=operator.by)
+    return redirect("/bank", done="saved")

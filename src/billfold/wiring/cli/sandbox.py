@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import os
 import socket
+import sys
+import webbrowser
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -35,6 +38,7 @@ from billfold.platform.telemetry.logs import configure_logging
 from billfold.sandbox.card_processor.launch import card_host_command, listen_to_network
 from billfold.sandbox.chain.launch import start_local_chain
 from billfold.sandbox.cli.control import group, run_task
+from billfold.sandbox.cli.trust import trust
 from billfold.sandbox.control.tasks import CARD_PROCESSOR, DEALERS, WORKER, RunningSandbox, perform_tasks
 from billfold.sandbox.dealers.launch import dealers_command, listen_to_bank
 from billfold.sandbox.forks.copies import OPENING, BankCopies
@@ -77,6 +81,7 @@ class _Start(NamedTuple):
     dealers: socket.socket | None
     play_story: bool
     exit_after_story: bool
+    verbose: bool
 
     async def run(self, listener: socket.socket) -> None:
         """Run it, with a management port if configured."""
@@ -107,7 +112,8 @@ class _Start(NamedTuple):
                 running = RunningSandbox(context, settings, database, supervisor=supervisor, copies=copies, saved=saved)
                 async with perform_tasks(settings.state_dir, copies, running):
                     _print_credentials(settings, saved, chain)
-                    await stop.wait()
+                    with _opening_on_enter(f"{saved.auth_url}/sandbox"):
+                        await stop.wait()
         finally:
             plain.close()
             await supervisor.stop()
@@ -116,7 +122,7 @@ class _Start(NamedTuple):
         """Migrate the database, and return the operator's context of the bank."""
         context, settings, database, step = self.context, self.settings, self.database, self.step
         step("Migrating the database")
-        await with_connection(database.owner_dsn, lambda conn: runner.up(conn, step))
+        await with_connection(database.owner_dsn, runner.up)
         step("Initializing the bank")
         await context.initialize_database(settings, database.owner_dsn)
         shared = {name: str(self.changes[name]) for name in ("dealers", "dealer_sessions") if name in self.changes}
@@ -155,7 +161,8 @@ class _Start(NamedTuple):
         async with self.context.bank(self.settings, self.database.dsn) as bank, bank.pool.acquire() as conn:
             pocket_ids = await asyncio.to_thread(_play, self.settings, saved, bank.seed)
             console.rule("Verifying the ledger", align="left", style="cyan")
-            print_report(await verify_with_progress(conn, vault=bank.vault, keys=bank.ports[DataKeys]))
+            report = await verify_with_progress(conn, vault=bank.vault, keys=bank.ports[DataKeys])
+            print_report(report, with_counts=self.verbose)
         played = _save_stage(self.settings, saved, "played", *pocket_ids)
         print_success(f"The story took {monotonic() - began:.1f} seconds.")
         await copies.fork(OPENING)
@@ -174,10 +181,11 @@ def sandbox(
         bool, typer.Option("--exit-after-story", help="Exit with status 0 after the story.")
     ] = False,
     no_story: Annotated[bool, typer.Option("--no-story", help="Start the bank only.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print how many rows are verified, too.")] = False,
 ) -> None:
     """Run a whole bank on this machine: over https, with a partner and a customer to try."""
-    overrides = {"port": port, "http_port": http_port}
-    changes: dict[str, object] = {name: value for name, value in overrides.items() if value is not None}
+    ports = {"port": port, "http_port": http_port}
+    changes: dict[str, object] = {name: value for name, value in ports.items() if value is not None}
     settings = context.configured(**changes)
     if seed is not None:
         settings = replace(settings, seed=f"sandbox {seed}".encode())
@@ -199,10 +207,13 @@ def sandbox(
                 simulated = context.simulated_dealers(to_dealers.getsockname()[1])
                 settings, changes = replace(settings, **read_settings(simulated)), {**changes, **simulated}
                 dealers = to_dealers if simulated else None
-                start = _Start(context, settings, database, step, changes, dealers, not no_story, exit_after_story)
-                asyncio.run(start.run(listener))
+                running = (context, settings, database, step, changes, dealers)
+                asyncio.run(_Start(*running, not no_story, exit_after_story, verbose).run(listener))
         finally:
             step.end()
+
+
+group.command("trust")(trust)
 
 
 @group.command("play bad-week", "play --list")
@@ -298,6 +309,31 @@ async def _wait_until_up(saved_sandbox: SandboxFile, logs: Path, stop: asyncio.E
             if monotonic() - began > UP_SECONDS:
                 raise CliError("The server does not start.", f"See {logs / 'https.log'}.")
             await asyncio.sleep(_POLL_SECONDS)
+
+
+@contextmanager
+def _opening_on_enter(url: str) -> Iterator[None]:
+    """Open a page in the browser whenever the person at the terminal presses Enter."""
+    loop = asyncio.get_running_loop()
+    if not sys.stdin.isatty():
+        yield
+        return
+
+    def read() -> None:
+        # A process in the background that reads from its terminal is stopped.
+        is_in_front = os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+        if is_in_front and sys.stdin.readline():
+            loop.run_in_executor(None, webbrowser.open, url)
+        else:
+            loop.remove_reader(sys.stdin)
+
+    print_line("Press Enter to open the control room in a browser: it signs you in as anybody there.")
+    print_line("[dim]So that browsers trust its certificate, run once:[/] billfold sandbox trust")
+    loop.add_reader(sys.stdin, read)
+    try:
+        yield
+    finally:
+        loop.remove_reader(sys.stdin)
 
 
 def _print_credentials(settings: Settings, saved_sandbox: SandboxFile, chain: str) -> None:

@@ -1,0 +1,26 @@
+"""Partners for operators: who they are, and what their customers and programs do."""
+
+from litestar import get
+
+from billfold.identity.partners.store import find_partner, list_partners
+from billfold.platform.errors import NotFound
+from billfold.servicing.activity import DAYS, read_activity
+from billfold.web.console.team import InBank
+from billfold.web.page_context import PageResponse
+
+
+@get("/bank/partners")
+async def show_partners(operator: InBank) -> PageResponse:
+    """List every partner."""
+    return operator.render("bank_partners", partners=await list_partners(operator.bank.pool))
+
+
+@get("/bank/partners/{slug:str}")
+async def show_partner_of_bank(operator: InBank, slug: str) -> PageResponse:
+    """Show the activity of a partner."""
+    partner = await find_partner(operator.bank.pool, slug)
+    if partner is None:
+        raise NotFound("There is no such partner.")
+    async with operator.bank.pool.acquire() as conn:
+        activity = await read_activity(conn, partner.partner_id, now=operator.clock.now, wall=operator.page.now)
+    return operator.render("bank_partner", partner=partner, activity=activity, days=DAYS)

@@ -1,0 +1,36 @@
+"""Steps of stories in a browser."""
+
+import re
+
+
+async def receive_money(visitor, place):
+    """Let a wire of $25,000,000.00 arrive at the first Pocket of the story."""
+    await visitor.go(place.pocket, "pocket")
+    await visitor.follow("Instructions", "paying in")
+    await visitor.follow("Let a wire arrive", "simulation")
+    await visitor.fill(Amount="2500000000", Sender_name="Contoso")
+    await visitor.press("Let it happen", "simulated")
+
+
+async def see_value_grow(visitor, place):
+    """Let the clock run, see the total value change on an open page, and stop the clock."""
+    await visitor.go("/sandbox", "control room")
+    await visitor.press("Let it run", "control room")
+    await visitor.go(place.home, "home")
+    value = visitor.page.locator("[data-ticks]").first
+    grown = "before => document.querySelector('[data-ticks]').innerText !== before"
+    await visitor.page.wait_for_function(grown, arg=await value.inner_text())
+    await visitor.go("/sandbox", "control room")
+    await visitor.press("Stop it", "control room")
+
+
+async def ask_where_the_wire_is(visitor):
+    """Find the wire of the opening story from the first page of an operator, as the customer waits on the telephone."""
+    await visitor.go("/bank", "health")
+    await visitor.fill(Find_a_customer_or_a_payment="250,000.00")
+    await visitor.press("Search", "wire or found wires")
+    if visitor.path == "/bank/search":
+        await visitor.follow(re.compile("Northwind Trading"), "wire")
+    assert "The money is in the Pocket." in await visitor.text()
+    await visitor.follow("Dummy Customer Inc.", "customer of an operator")
+    assert "Ada Marsh" in await visitor.text()
