@@ -6,7 +6,6 @@ from datetime import datetime
 
 import pyotp
 import pytest
-import pytest_asyncio
 from tests.journeys.steps import ask_where_the_wire_is, receive_money, see_value_grow
 from tests.support.applications import PERSON, Applicant
 from tests.support.browser import first_match

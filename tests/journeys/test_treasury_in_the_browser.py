@@ -6,8 +6,8 @@ import re
 import pytest
 from tests.support.approvals import REQUESTS
 
-from billfold.client.sandbox import sandbox_customer
 from billfold.platform import ids
+from billfold_client.sandbox import sandbox_customer
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 CREATION_SECONDS = 1.1
@@ -32,7 +32,7 @@ def no_faults(sandbox_site):
 async def request_transfers(place, count):
     """Let a service user of the company request transfers between its Pockets."""
     origin, to = place.box.pocket_ids[:2]
-    with sandbox_customer(place.sandbox.state / "sandbox.json") as http:
+    with sandbox_customer(place.sandbox.state / "sandbox.json").http as http:
         for nth in range(count):
             transfer = {
                 "id": str(ids.new()),

@@ -2,6 +2,7 @@
 
 import shutil
 from datetime import date
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -61,7 +62,7 @@ async def test_an_answer_is_sent_again_when_its_file_was_not_written(bank, new_h
 async def test_bills_from_another_custodian_are_redeemed_once_with_and_without_dealers(bank, new_holder):
     holder = await new_holder()
     fields = {"pocket_id": holder.pocket_id, "counterparty_name": "Harbor", "counterparty_account": "1"}
-    moved = {"transfer_id": UUID(int=1), "cusip": BILL, "units": 50}
+    moved: dict[str, Any] = {"transfer_id": UUID(int=1), "cusip": BILL, "units": 50}
     await holder.submit(ReceiveBills, holder.customer_id, **moved, **fields)
     custodian = SimulatedCustodian(bank.settings.state_dir / FOLDER)
     await custodian.receive(bank, *moved.values())
