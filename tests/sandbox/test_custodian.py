@@ -65,7 +65,7 @@ async def test_bills_from_another_custodian_are_redeemed_once_with_and_without_d
     moved = {"transfer_id": UUID(int=1), "cusip": BILL, "units": 50}
     await holder.submit(ReceiveBills, holder.customer_id, **moved, **fields)
     custodian = SimulatedCustodian(bank.settings.state_dir / FOLDER)
-    await custodian.receive(bank, *moved.values())
+    await custodian.receive(bank, UUID(int=1), BILL, 50)
     await ClockStepper(bank).set_to(et_instant(bank.market.bill(BILL).maturity, 18))
     assert BILL not in custodian.holdings()
     assert not await bank.pool.fetchval("SELECT sum(debits - credits) FROM account WHERE kind = 'redemptions'")
