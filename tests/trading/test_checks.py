@@ -23,7 +23,7 @@ DAMAGES = {
     "UPDATE trading_desk SET paused = true": "trading_desk",
     "UPDATE dealer_settlement SET money = money + 1": "dealer_settlement",
     "UPDATE dealer_settlement SET units = units + 1": "dealer_settlement",
-    "DELETE FROM dealer_settlement": "account",
+    "DELETE FROM dealer_settlement": "settlement_instruction",
     "UPDATE settlement_instruction SET settled_money = settled_money + 1": "settlement_instruction",
     "UPDATE settlement_instruction SET withdrawn = true": "account",
     "UPDATE settlement_instruction SET status = 'SENT'": "settlement_instruction",

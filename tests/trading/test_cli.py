@@ -142,13 +142,14 @@ def test_the_desk_is_paused_resumed_quoted_and_orders_are_reported_and_cancelled
 def test_settlement_is_shown_and_what_differs_is_decided_by_two_operators(desk, order, prepare):
     run, now = desk
     confirmed(run, run("desk", "enter", order.order_id, *options_of(line_of(order, now, 300, "T-1"))))
-    assert run("settlement", "closed") == (0, "Nothing is settled.")
+    assert run("settlement", "closed") == (0, "✓ Nothing is settled.")
 
     async def confirm_by_a_cent_more(bank):
         SimulatedCustodian(bank.settings.state_dir / FOLDER).plan(Plan(fails_days=9))
         [row] = await list_open(bank.pool, bank_customer_id(bank.seed))
         await ClockStepper(bank).set_to(et_instant(row.settles_on + timedelta(days=3), 9))
-        what: dict[str, Any] = {"cusip": row.cusip, "units": row.units, "money": row.money + 1, "settled_on": row.settles_on}
+        what: dict[str, Any] = {"cusip": row.cusip, "units": row.units, "money": row.money + 1}
+        what["settled_on"] = row.settles_on
         about: dict[str, Any] = {"customers": (row.customer_id,), "references": (row.instruction_id,), "attempt": 1}
         named: dict[str, Any] = {"caller": "test", "key": ids.new(), "instruction_id": row.instruction_id}
         await bank.engine.submit(ConfirmSettlement(**what, **about, **named))
