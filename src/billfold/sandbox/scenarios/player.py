@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from importlib import resources
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -91,7 +91,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType(
 )
 
 
-class Sight(NamedTuple):
+class Sight(msgspec.Struct, frozen=True):
     """A sight that operators must have: rows `of` a list that are like `where`, or a `count` of them, or a value."""
 
     of: str
