@@ -1,6 +1,7 @@
 """Every bad day of the trading desk on a running sandbox: it ends with what operators see, or fails."""
 
 from datetime import date, timedelta
+from typing import Any
 
 import pytest
 from tests.support.sandbox_process import BOX, Sandbox, perform
@@ -61,7 +62,8 @@ def test_a_bad_day_is_played_from_a_weekend_and_again_with_the_same_answers_afte
 
 
 def test_a_play_fails_when_operators_do_not_see_what_they_must(http):
-    player = Player(RecordingClient(http, seed=b"another"), None, "Nobody", patience_seconds=0)
+    nothing_else: Any = None
+    player = Player(RecordingClient(http, seed=b"another"), nothing_else, "Nobody", patience_seconds=0)
     with pytest.raises(CliError, match=r"2 orders \{'status': 'UNKNOWN'\} did not come"):
         player.see(of="orders", where={"status": "UNKNOWN"}, count=2)
     with pytest.raises(CliError, match="uncovered_units 1 did not come"):

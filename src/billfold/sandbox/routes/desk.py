@@ -10,14 +10,12 @@ from uuid import UUID
 import msgspec
 
 from billfold.http.operations import TOKEN, get
-from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.liquidity.overview import read_overview as read_liquidity
 from billfold.platform.dates import et_date, iso_z
 from billfold.reconciliation.store import BREAKS, list_days
 from billfold.reconciliation.types import BreakStatus
-from billfold.sandbox.routes.operations import require_first_partner
 from billfold.trading import store
 from billfold.trading.fix.store import list_sessions
 from billfold.trading.overview import read_overview
@@ -122,10 +120,9 @@ class SandboxDesk(msgspec.Struct, kw_only=True):
     object_type: Literal["SandboxDesk"] = "SandboxDesk"
 
 
-@get("/api/v1/sandbox/desk/", TOKEN, name="sandbox_desk", tag="sandbox", refuses=("sandbox-of-another-partner",))
-async def show_desk(caller: Caller, bank: Bank) -> SandboxDesk:
+@get("/api/v1/sandbox/desk/", TOKEN, name="sandbox_desk", tag="sandbox")
+async def show_desk(bank: Bank) -> SandboxDesk:
     """Show what operators of the bank see: orders, executions, sessions, settlement, breaks and waiting wires."""
-    await require_first_partner(bank, caller)
     bank_id = bank_customer_id(bank.seed)
     desk, liquidity, settlement = await read_overview(bank), await read_liquidity(bank), await read_settlement(bank)
     executions = await store.list_executions(bank.pool, bank_id, _SHOWN)

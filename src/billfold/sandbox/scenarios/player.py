@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from importlib import resources
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -43,7 +43,7 @@ _NAME: Final = re.compile(r"\{([^{}]+)\}")
 _DESK: Final = "/api/v1/sandbox/desk/"
 PATIENCE_SECONDS: Final = 60.0
 """Real time for what operators must see."""
-_POLL_SECONDS: Final = 0.5
+_POLL_SECONDS: Final = 1.0
 _DAYS_MAX, _SHOWN = 8, 1000
 
 
@@ -90,7 +90,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType(
 )
 
 
-class Sight(NamedTuple):
+class Sight(msgspec.Struct, frozen=True):
     """A sight that operators must have: rows `of` a list that are like `where`, or a `count` of them, or a value."""
 
     of: str
