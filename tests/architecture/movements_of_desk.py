@@ -80,7 +80,7 @@ class Desk:
     def settle(self, units, *, off=0):
         of = instruction_id_of(execution_id_of("citadel", "T-1"))
         what = {"cusip": BILL, "units": units, "money": cents_for(units, PRICE) + off, "settled_on": date(2025, 5, 30)}
-        return self.do(ConfirmSettlement, of, instruction_id=of, **what)
+        return self.do(ConfirmSettlement, of, instruction_id=of, attempt=1, **what)
 
     def close(self, day, *blocks):
         self.do(CloseBankDay, redemption_id_of(BILL), day=day, blocks=blocks, from_inventory=True)
@@ -149,5 +149,5 @@ def _play_settlement(new_stage, thursday, matured):
     with stage.row("Redemption confirmed"):
         paid = redemption_id_of(BILL)
         what = {"cusip": BILL, "units": -2507, "money": -2507 * 100_00, "settled_on": matured}
-        desk.do(ConfirmSettlement, paid, instruction_id=paid, **what)
+        desk.do(ConfirmSettlement, paid, instruction_id=paid, attempt=1, custody_units=2507, **what)
     assert day >= LATER

@@ -75,6 +75,7 @@ async def _let_arrive(r, portal, other, inbox):
     await r.post("sandbox_dealer_behavior", f"{BOX}/dealers/harbor/behavior/", {"behavior": "PARTIAL_FILL"})
     await r.get("sandbox_dealers", f"{BOX}/dealers/")
     await r.post("sandbox_cover", f"{BOX}/dealers/cover/")
+    await r.get("sandbox_desk", f"{BOX}/desk/")
     await r.post("sandbox_fund", f"{BOX}/fund/", {"account_id": other, "amount_usdc": 1_500_000, "count": 1})
     bills = {"account_id": inbox, "direction": "IN", "cusip": "912797PT8", "quantity": 100}
     bills |= {"counterparty_name": "Harbor Custody", "acquired_on": "2025-05-29", "cost_usdc": 995_000}

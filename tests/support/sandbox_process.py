@@ -20,6 +20,7 @@ from billfold.sandbox.forks.copies import BankCopies, BankFiles, Databases
 from billfold.sandbox.running_sandbox import SandboxFile
 
 START_SECONDS = 180
+BOX = "/api/v1/sandbox"
 SOURCE = Path(billfold.__file__).parents[1]
 PROGRAM = Path(sys.executable).with_name("billfold")
 
@@ -79,6 +80,20 @@ class Sandbox:
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.process.wait(60)
+
+
+def perform(http, path, body=None):
+    """Request a task; return the results of its steps. Requests sent meanwhile are answered, or get 503."""
+    request = http.post(f"{BOX}/{path}", json=body)
+    assert request.status_code == 202, request.text
+    task = request.json()
+    while task["status"] == "RUNNING":
+        time.sleep(0.3)  # within the rate limit, however long it takes
+        response = http.get(f"{BOX}/tasks/{task['id']}/")
+        assert response.status_code in {200, 503}
+        task = response.json() if response.is_success else task
+    assert task["status"] == "COMPLETED", task
+    return [step["detail"] for step in task["steps"]]
 
 
 CLOCK = """

@@ -15,8 +15,8 @@ from billfold.platform.calendars import Calendars
 from billfold.platform.ids import command_id
 from billfold.trading.rules.policy import DeskLimits, Position, decide
 from billfold.trading.rules.settlements import expected_money
-from billfold.trading.settlement.commands import ConfirmSettlement
-from billfold.trading.settlement.types import CLOSED, SettlementInstruction, redemption_id_of
+from billfold.trading.settlement.commands import ConfirmSettlement, ReportInstruction
+from billfold.trading.settlement.types import CLOSED, InstructionStatus, SettlementInstruction, redemption_id_of
 from billfold.trading.types import LIVE, DealerSettlement, OrderStatus, ReferencedOrder, sign_of
 
 CALENDARS = Calendars()
@@ -32,7 +32,7 @@ class MemoryDesk(MemoryBank):
 
     def __init__(self, terms=TERMS):
         super().__init__(MARKET, CALENDARS, terms, seed=b"seed of the desk", now=START)
-        self.effective, self.confirmed, self.is_punctual, self.losses = {}, 0, True, 0
+        self.effective, self.told, self.is_punctual, self.losses = {}, 0, True, 0
         self.house = bank_customer_id(self.seed)
 
     def orders(self, *statuses):
@@ -90,19 +90,25 @@ class MemoryDesk(MemoryBank):
         return sorted(found, key=lambda each: (each.settles_on, each.instruction_id))
 
     def confirm(self, row, units, *, on, off=0):
-        """Confirm units of an instruction, at their money or off it; return the outcome."""
-        self.confirmed += 1
+        """Send an instruction and confirm units of it, at their money or off it; return the outcome."""
+        if row.status == InstructionStatus.NEW:
+            self._tell(ReportInstruction, row, status=InstructionStatus.SENT)
         what = {"cusip": row.cusip, "units": units, "money": expected_money(row, units) + off, "settled_on": on}
+        return self._tell(ConfirmSettlement, row, **what, custody_units=abs(row.open_units)).outcome
+
+    def _tell(self, command, row, **what):
+        self.told += 1
         return self.submit(
-            ConfirmSettlement(
+            command(
                 caller="custodian",
-                key=command_id("confirmed", str(self.confirmed)),
+                key=command_id("told", str(self.told)),
                 customers=(self.house,),
                 references=(row.instruction_id,),
                 instruction_id=row.instruction_id,
+                attempt=row.attempt,
                 **what,
             )
-        ).outcome
+        )
 
     def unsettled_with_dealers(self):
         """Return the cents owed to dealers and the units to come, from executions and settlements alone."""

@@ -1,14 +1,21 @@
 """`billfold desk`: a day on the command line, from orders to the result."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from tests.payments.cli_bank import prepare
 from tests.support.approvals import confirmed, proposed
 from tests.support.small_rails import Customer
 
-from billfold.platform.dates import ET
+from billfold.ledger.scheduler import bank_customer_id
+from billfold.platform import ids
+from billfold.platform.dates import ET, et_instant
 from billfold.platform.money import cents_for, format_price
+from billfold.sandbox.control.clock_stepper import ClockStepper
+from billfold.trading.settlement.commands import ConfirmSettlement, ReportInstruction
+from billfold.trading.settlement.store import list_open
+from billfold.trading.settlement.types import InstructionStatus
 from billfold.trading.store import get_order
 from billfold.trading.worker import DeskRounds
 
@@ -129,3 +136,29 @@ def test_the_desk_is_paused_resumed_quoted_and_orders_are_reported_and_cancelled
     assert "CANCELLED" in run("desk", "orders", "--all")[1]
     assert run("desk", "result", "--day", "2025-06-02")[0] == 0
     assert run("verify")[0] == 0
+
+
+def test_settlement_is_shown_and_what_differs_is_decided_by_two_operators(desk, order, prepare):
+    run, now = desk
+    confirmed(run, run("desk", "enter", order.order_id, *options_of(line_of(order, now, 300, "T-1"))))
+    assert run("settlement", "closed") == (0, "Nothing is settled.")
+
+    async def confirm_by_a_cent_more(bank):
+        [row] = await list_open(bank.pool, bank_customer_id(bank.seed))
+        about = {"customers": (row.customer_id,), "references": (row.instruction_id,), "attempt": 1}
+        about |= {"caller": "test", "instruction_id": row.instruction_id}
+        at = et_instant(row.settles_on + timedelta(days=3), 9)
+        await bank.engine.submit(ReportInstruction(key=ids.new(), status=InstructionStatus.SENT, **about))
+        object.__setattr__(bank.settings, "dealers", ("citadel", "jpm"))
+        await ClockStepper(bank).set_to(at)
+        what = {"cusip": row.cusip, "units": row.units, "money": row.money + 1, "settled_on": row.settles_on}
+        await bank.engine.submit(ConfirmSettlement(key=ids.new(), **about, **what))
+
+    prepare(confirm_by_a_cent_more)
+    status, said = run("settlement", "show", COLUMNS="300")
+    assert (status, "Its money is" in said, "1 fails, which cost" in said) == (0, True, True), said
+    instruction, difference = list(dict.fromkeys(ID.findall(said)))
+    assert run("settlement", "send", instruction, "--reason", "why")[0] == 1
+    confirmed(run, run("settlement", "dismiss", difference, "--reason", "sent again"))
+    assert run("settlement", "accept", difference, "--reason", "late")[0] == 1
+    assert "0 fails" not in run("settlement", "show")[1]

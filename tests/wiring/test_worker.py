@@ -6,7 +6,6 @@ from datetime import date, timedelta
 import asyncpg
 import pytest
 from structlog.testing import capture_logs
-from tests.treasury.test_market_refresh import forget_todays_rates, import_both
 
 from billfold.ledger import scheduler
 from billfold.ledger.scheduler import DUE_WORK_LOCK
@@ -19,8 +18,6 @@ from billfold.platform.clock import ClockState, wall_now
 from billfold.platform.database.background_work import list_failed
 from billfold.platform.database.business_clock import write_clock
 from billfold.platform.dates import et_instant
-from billfold.platform.errors import MarketDataStale
-from billfold.treasury.market_log import MarketRefresher
 from billfold.wiring import worker as worker_module
 from billfold.wiring.worker import IDEMPOTENCY_KEY_RETENTION, Worker
 
@@ -155,28 +152,6 @@ async def test_jobs_of_an_unknown_kind_are_reported_and_run_by_the_release_that_
     bank.job_runners = {"known": run, "newer": run}
     await worker.work_once()
     assert (runs, await list_failed(bank.pool)) == (["known", "newer", "newer"], [])
-
-
-async def test_a_job_with_stale_market_data_is_deferred_until_an_import(bank):
-    await forget_todays_rates(bank)
-    runs = []
-
-    async def run(*_):
-        runs.append(bank.market.last_day)
-        if len(runs) == 1:
-            raise MarketDataStale("The rates are old.")
-
-    bank.job_runners = {"a job": run}
-    await scheduler.schedule(bank.pool, [ScheduledJob("a job", ids.new(), None, at=await bank.now())])
-    with capture_logs() as logs:
-        for _ in range(3):
-            await Worker(bank).work_once()
-    assert [(each["event"], each["log_level"]) for each in logs] == [("scheduled_job_failed", "warning")]
-    await import_both(bank)
-    await MarketRefresher(bank.pool, bank.market, activation_delay=0).refresh()
-    assert await Worker(bank).work_once() == 1
-    assert runs[0] < runs[1]
-    assert await list_failed(bank.pool) == []
 
 
 async def test_a_long_periodic_task_does_not_block_others(bank):

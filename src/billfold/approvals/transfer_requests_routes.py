@@ -123,7 +123,6 @@ _EXECUTION_ERRORS = (
     "counterparty-not-verified",
     "sanction-screen-failed",
     "insufficient-funds",
-    "market-data-stale",
     "amount-not-allowed",
     "amount-below-minimum",
     "rail-not-available",

@@ -91,6 +91,12 @@ class Supervisor:
                 await self._spawn(child)
                 child.restarts = asyncio.create_task(self._restart_on_exit(child))
 
+    async def kill(self, name: str) -> None:
+        """Kill a child, as a crash would; it is started again."""
+        child = next(each for each in self._children if each.name == name)
+        assert child.process is not None
+        os.killpg(child.process.pid, signal.SIGKILL)
+
     async def stop(self) -> None:
         """Terminate every child, and kill those that do not exit."""
         for task in self._tasks:

@@ -312,8 +312,6 @@ def _refusals(operation: Operation, access: Access) -> Document:
         codes |= {*_WITH_FILE}
     if operation.path_names:
         codes.add("not-found")
-    if operation.moves_money:
-        codes.add("market-data-stale")
     by_status: dict[int, list[str]] = {}
     for code in sorted(codes):
         by_status.setdefault(PROBLEMS[code].status, []).append(code)

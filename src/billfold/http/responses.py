@@ -20,7 +20,6 @@ from billfold.platform.errors import (
     BillfoldError,
     InvalidInput,
     InvariantError,
-    MarketDataStale,
     NotFound,
     Problem,
     Unavailable,
@@ -189,7 +188,7 @@ def _refusal(error: BillfoldError, request: RawRequest) -> HttpResponse:
     headers: Sequence[Header] = ()
     if isinstance(error, ProblemWithHeaders):
         headers = error.headers
-    elif isinstance(error, Unavailable | MarketDataStale):
+    elif isinstance(error, Unavailable):
         headers = [(b"retry-after", str(error.retry_after_seconds or 1).encode())]
     elif seconds := error.facts.get("retry_after_seconds"):
         headers = [(b"retry-after", str(seconds).encode())]

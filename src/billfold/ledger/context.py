@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date, datetime, time
 from typing import NamedTuple, Protocol
 from uuid import UUID
@@ -15,7 +16,7 @@ from billfold.bills.types import Bill
 from billfold.ledger.types import Agreements
 from billfold.platform.calendars import Calendars, WireHours
 from billfold.platform.dates import et_date
-from billfold.platform.errors import MarketDataStale
+from billfold.platform.errors import NotFound
 from billfold.platform.ids import IdSource
 
 
@@ -169,12 +170,11 @@ class Context:
     def find_offer(self, weeks: int) -> tuple[Bill, int] | None:
         """Return the bill a strategy buys now, and its ask in micro-dollars per $100; None without current data."""
         if weeks not in self._offers:
-            try:
-                self.market.require_current(self.now)
-                bill = self.market.on_the_run(weeks, self.business_date)
-                self._offers[weeks] = (bill, self.market.ask(bill, self.now))
-            except MarketDataStale:
-                self._offers[weeks] = None
+            self._offers[weeks] = None
+            with suppress(NotFound):
+                if self.market.is_current(self.now):
+                    bill = self.market.on_the_run(weeks, self.business_date)
+                    self._offers[weeks] = (bill, self.market.ask(bill, self.now))
         return self._offers[weeks]
 
     def _bill_to_sell(self, cusip: str) -> Bill | None:

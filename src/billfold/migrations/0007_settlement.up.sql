@@ -1,3 +1,4 @@
+-- Needs a stop: the release before settles with dealers by date, what this one settles when it is confirmed.
 -- Settlement with the custodian: what it is told to receive and deliver, what it confirms, and what of that differs. All
 -- rows belong to the bank's own customer.
 
@@ -31,7 +32,7 @@ CREATE TABLE settlement_instruction (
   status          text NOT NULL CHECK (status IN ('NEW', 'SENT', 'MATCHED', 'PENDING', 'FAILING', 'REJECTED',
                     'CANCELLING', 'CANCELLED', 'SETTLED')),
   status_reason   text,
-  attempt         int NOT NULL CHECK (attempt BETWEEN 1 AND 999),
+  attempt         int NOT NULL CHECK (attempt BETWEEN 0 AND 999),
   withdrawn       boolean NOT NULL,
   settled_units   bigint NOT NULL,
   settled_money   bigint NOT NULL,
@@ -49,6 +50,7 @@ CREATE TABLE settlement_difference (
   customer_id     uuid NOT NULL,
   difference_id   uuid NOT NULL,
   instruction_id  uuid NOT NULL,
+  cusip           text NOT NULL,
   units           bigint NOT NULL,
   money           bigint NOT NULL,
   settled_on      date NOT NULL,
@@ -68,5 +70,32 @@ ALTER TABLE dealer_settlement ADD COLUMN difference bigint NOT NULL DEFAULT 0;
 
 -- A confirmation names a delivery of a customer without the customer.
 CREATE INDEX security_transfer_id ON security_transfer (transfer_id);
+
+-- Executions of before. What the bank has settled with dealers by date stays settled; what is open is sent to the
+-- custodian, as is the way back of what was corrected or busted after it had settled. Attempt 0 marks these rows, which no
+-- command has left.
+CREATE TEMPORARY TABLE instructed ON COMMIT DROP AS
+SELECT e.customer_id, e.execution_id, e.dealer, e.cusip, e.settles_on, e.recorded_at, m.sign * e.units AS units,
+       m.sign * e.money AS money, c.execution_id IS NOT NULL AS withdrawn, m.is_settled,
+       encode(substr(sha256(uuid_send(e.execution_id)), 1, 16), 'hex')::uuid AS instruction_id
+  FROM execution e
+  JOIN ledger_head h ON h.customer_id = e.customer_id
+  LEFT JOIN execution c ON c.customer_id = e.customer_id AND c.corrects = e.execution_id
+ CROSS JOIN LATERAL (
+   SELECT CASE e.side WHEN 'BUY' THEN 1 ELSE -1 END AS sign,
+          greatest(e.settles_on, e.business_date) < h.business_date
+          AND coalesce(c.business_date >= h.business_date, true) AS is_settled) m
+ WHERE e.kind <> 'BUST';
+INSERT INTO settlement_instruction
+SELECT customer_id, instruction_id, execution_id, 'dealer:' || dealer, cusip, units, money, settles_on,
+       CASE WHEN is_settled THEN 'SETTLED' WHEN withdrawn THEN 'CANCELLED' ELSE 'NEW' END, NULL, 0, withdrawn,
+       CASE WHEN is_settled THEN units ELSE 0 END, CASE WHEN is_settled THEN money ELSE 0 END, recorded_at, recorded_at
+  FROM instructed
+ UNION ALL
+SELECT customer_id, gen_random_uuid(), NULL, 'dealer:' || dealer, cusip, -units, -money, settles_on, 'NEW', NULL, 0,
+       false, 0, 0, recorded_at, recorded_at
+  FROM instructed WHERE is_settled AND withdrawn;
+INSERT INTO scheduled_job (kind, object_id, due_at)
+SELECT 'settlement-send', instruction_id, created_at FROM settlement_instruction WHERE status = 'NEW';
 
 GRANT UPDATE ON settlement_instruction, settlement_difference TO billfold_app;

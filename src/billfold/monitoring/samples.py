@@ -18,6 +18,7 @@ from billfold.platform.telemetry.tracing import start_tracing, tracing
 from billfold.reconciliation.types import Cause
 from billfold.trading.fix.store import OPEN_IN_SQL as OPEN_MESSAGES
 from billfold.trading.settlement.store import OPEN_IN_SQL as OPEN_INSTRUCTIONS
+from billfold.trading.settlement.store import UNSETTLED_BY_DEALER
 from billfold.trading.store import LIVE_IN_SQL
 from billfold.trading.types import OrderStatus
 
@@ -209,11 +210,7 @@ GAUGES = (
         "billfold_dealer_unsettled_cents",
         "Unsettled money with each dealer, payments and receipts added up.",
         ("dealer",),
-        """SELECT dealer, sum(abs(money))::float8 FROM (
-             SELECT dealer, settles_on, sum(money) AS money FROM (
-               SELECT dealer, settles_on, money FROM execution_movement
-               UNION ALL SELECT dealer, settles_on, -money FROM dealer_settlement) m GROUP BY dealer, settles_on) d
-            GROUP BY dealer""",
+        UNSETTLED_BY_DEALER,
     ),
     DatabaseGauge(
         "billfold_market_rates_days",

@@ -24,7 +24,7 @@ from billfold.onboarding.applications.rules.status import ENDED
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.platform.database.background_work import read_put_aside
+from billfold.platform.database.background_work import locked, read_put_aside
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.screening import hits
@@ -46,13 +46,8 @@ async def screen_backlog(bank: Bank) -> int:
 
     A task of the worker with a loop of its own: nothing else waits for it. Failures are deferred and tried again.
     """
-    async with bank.pool.acquire() as conn:
-        if not await conn.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK):
-            return 0
-        try:
-            return await _screen_some(bank, conn)
-        finally:
-            await conn.execute("SELECT pg_advisory_unlock($1)", _LOCK)
+    async with locked(bank.pool, _LOCK) as conn:
+        return 0 if conn is None else await _screen_some(bank, conn)
 
 
 async def run_decided_job(bank: Bank, job: ScheduledJob) -> None:

@@ -4,7 +4,6 @@ BillfoldError +- Refused       a rule refused; the code names the rule
               +- NotFound      unknown, or not the caller's
               +- InvalidInput  the request does not have the declared shape
               +- Unavailable   not now; the same request may work later
-              +- MarketDataStale  nothing is traded until newer market data is imported
               +- Broken        an invariant does not hold: a bug in Billfold
 """
 
@@ -59,15 +58,6 @@ class Unavailable(BillfoldError):
     def __init__(self, detail: str, *, retry_after_seconds: int | None = None, **facts: object) -> None:
         super().__init__("unavailable", detail, **facts)
         self.retry_after_seconds = retry_after_seconds
-
-
-class MarketDataStale(BillfoldError):
-    """The market data is too old to trade by. Nothing was done; the same request may be sent again."""
-
-    retry_after_seconds = 900
-
-    def __init__(self, detail: str, **facts: object) -> None:
-        super().__init__("market-data-stale", detail, **facts)
 
 
 class InvariantError(BillfoldError):

@@ -80,6 +80,8 @@ class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
     """The ISO 8583 endpoint of the card processor; None in a file of an earlier release."""
     settings: dict[str, str] = {}
     """Settings of this start that every process of the sandbox uses, unless the environment has others."""
+    changed_settings: dict[str, str] = {}
+    """Settings that a scenario changes while it is played."""
     story: StoryStage = "none"
     pocket_ids: tuple[UUID, ...] = ()
     """The Pockets of the story, the 4-week one first."""

@@ -70,17 +70,6 @@ SELECT asset, coalesce(h.balance, 0) AS balance, coalesce(e.units, 0) AS expecte
                UNION ALL SELECT cusip, units FROM ({_FOUND}) f) m GROUP BY cusip) e USING (asset)
  WHERE coalesce(h.balance, 0) <> coalesce(e.units, 0)
 """
-_DEALERS = f"""
-SELECT kind, asset, coalesce(h.balance, 0) AS balance, coalesce(e.owed, 0) AS expected
-  FROM ({_HELD.format(kinds="kind LIKE 'dealer:%'")}) h
-  FULL JOIN (SELECT 'dealer:' || dealer AS kind, asset, sum(owed) AS owed FROM (
-               SELECT dealer, cusip AS asset, -units AS owed FROM execution_movement
-               UNION ALL SELECT dealer, 'USD', money FROM execution_movement
-               UNION ALL SELECT dealer, cusip, units FROM dealer_settlement
-               UNION ALL SELECT dealer, 'USD', -money FROM dealer_settlement) m GROUP BY dealer, asset) e
-       USING (kind, asset)
- WHERE coalesce(h.balance, 0) <> coalesce(e.owed, 0)
-"""
 _LAST_CLOSE = "(SELECT coalesce(max(business_date), 'epoch') FROM closing_price)"
 _VALUE = f"SELECT coalesce(sum({VALUE_IN_CENTS}), 0) FROM inventory_position WHERE closed_on = {_LAST_CLOSE}"
 # The value of the inventory at the last close, and what was executed since.
@@ -98,7 +87,10 @@ SELECT 'trading_gains' AS kind, 'USD' AS asset, balance, expected FROM (
          (SELECT coalesce(sum(cents), 0) FROM ({_BLOCKS}) b)
          - (SELECT coalesce(sum(money), 0) FROM execution_movement WHERE business_date <= {_LAST_CLOSE})
          + (SELECT coalesce(sum(10000 * redeemed), 0) FROM inventory_position) + ({_VALUE})
-         - (SELECT coalesce(sum(difference), 0) FROM dealer_settlement) AS expected) e
+         - (SELECT coalesce(sum(difference), 0) FROM dealer_settlement)
+         - (SELECT coalesce(sum(d.money - 10000 * d.units), 0) FROM settlement_difference d
+              JOIN settlement_instruction i USING (customer_id, instruction_id)
+             WHERE d.status = 'ACCEPTED' AND i.counterparty = 'redemptions') AS expected) e
  WHERE balance <> expected
 """
 _OF_THE_ORDER = """
@@ -139,7 +131,6 @@ _QUERIES = {
     },
     ("account", Certainty.SUSPECT): {
         "the inventory is {balance} units, executions and trades say {expected}": _INVENTORY,
-        "balance is {balance}, executions that are not settled explain {expected}": _DEALERS,
         "balance is {balance}, bills at the mark explain {expected}": _AT_THE_MARK,
         "balance is {balance}, executions and trades explain {expected}": _RESULT,
     },

@@ -170,6 +170,15 @@ async def close_message(
     return "The message is CLOSED."
 
 
+@group.command("reset-session citadel --reason 'Agreed with their desk, 10:31'")
+async def reset_session(
+    bank: Bank, dealer: Annotated[str, typer.Argument(help="The dealer, whose session is off.")], *, reason: Reason
+) -> str:
+    """Let a session begin with message 1 again, after both sides agreed to: what was missed is not sent again."""
+    await decisions.reset_session(bank, dealer, reason=reason, by=_operator(bank))
+    return "The next logon begins at 1."
+
+
 @group.command("resume --reason 'Dealers answer again'")
 async def resume(bank: Bank, *, reason: Reason) -> str:
     """Resume the desk."""
@@ -219,12 +228,8 @@ async def quote(
     face: Face,
 ) -> str:
     """Keep a dealer's price for an order: all of them show that the best one was taken."""
-    micros, cents = number_of(price, _MICROS), number_of(face, 100)
-    if not micros or not cents or cents % (100 * _FACE):
-        raise CliError("That is not a price and a face value.", "Write --price 99.691250 --face 1000000.")
-    await decisions.record_quote(
-        bank, order_id, dealer=dealer, price_micros=micros, units=cents // (100 * _FACE), by=_operator(bank)
-    )
+    quoted = {"price_micros": _number(price, _MICROS), "units": _units(face)}
+    await decisions.record_quote(bank, order_id, dealer=dealer, **quoted, by=_operator(bank))
     return "The quote is kept."
 
 
@@ -291,12 +296,9 @@ async def correct(
     reason: Reason,
 ) -> str:
     """Propose to book a dealer's correction of an execution; the former row stays, and the new one points at it."""
-    values = number_of(face, 100), number_of(price, _MICROS), number_of(money, 100)
-    if None in values or (values[0] or 0) % (100 * _FACE):
-        raise CliError("Face, price or money is not a number.", "Write --face 900000 --price 99.70 --money 897300.00.")
-    cents, micros, paid = (each or 0 for each in values)
+    values = _units(face), _number(price, _MICROS), _number(money, 100)
     old = await store.get_execution(bank.pool, bank_customer_id(bank.seed), execution_id)
-    new = decisions.Amendment(cents // (100 * _FACE), micros, paid, settles_on or old.settles_on)
+    new = decisions.Amendment(*values, settles_on or old.settles_on)
     made = await decisions.propose_amendment(
         bank, execution_id, reference=reference, values=new, reason=reason, by=_operator(bank)
     )
@@ -314,6 +316,20 @@ async def bust(bank: Bank, execution_id: ExecutionId, *, reference: Reference, r
 
 def _operator(bank: Bank) -> Operator:
     return Operator.of_command_line(bank.settings.operator)
+
+
+def _number(text: str, scale: int) -> int:
+    found = number_of(text, scale)
+    if not found:
+        raise CliError(f"{text} is no positive number.", "Write --face 900000 --price 99.691250 --money 897221.25.")
+    return found
+
+
+def _units(face: str) -> int:
+    units, rest = divmod(_number(face, 1), _FACE)
+    if rest:
+        raise CliError(f"{face} is no multiple of ${_FACE}.", "Write --face 900000.")
+    return units
 
 
 def _face(units: int) -> str:

@@ -3,7 +3,8 @@
 Executions, corrections and busts change money and positions: one operator proposes them, and another confirms.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from datetime import date
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -18,10 +19,9 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command, Outcome
 from billfold.ledger.dry_run import dry_run
 from billfold.ledger.scheduler import bank_customer_id
-from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
-from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.money import format_price, format_usd
 from billfold.trading.commands import (
     AmendExecution,
@@ -32,11 +32,11 @@ from billfold.trading.commands import (
     RecordQuote,
     execution_id_of,
 )
-from billfold.trading.fix.store import close_open_message
+from billfold.trading.fix.store import close_open_message, reset_numbers
 from billfold.trading.rules.executions import flags_of
 from billfold.trading.store import get_execution, load_orders
 from billfold.trading.types import OrderStatus, sign_of
-from billfold.trading.worker import place_round
+from billfold.trading.worker import command_of, place_round
 
 _REASON_CHARS_MAX = 200
 _WORDS_MAX = 3
@@ -80,21 +80,35 @@ async def record_quote(
 async def _submit(
     bank: Bank, kind: type[Command], by: Operator, references: tuple[UUID, ...], **fields: Any
 ) -> Outcome:
-    customers = (bank_customer_id(bank.seed),)
-    who: dict[str, Any] = {"caller": "operator", "key": ids.new(), "customers": customers, "origin": by.origin}
-    return (await bank.engine.submit(kind(**who, references=references, **fields))).outcome
+    command = command_of(bank, kind, references, caller="operator", origin=by.origin, **fields)
+    return (await bank.engine.submit(command)).outcome
 
 
 async def close_message(bank: Bank, message_id: UUID, *, reason: str, by: Operator) -> None:
     """Close a held or refused message that a person has seen; nothing is booked. Raises NotFound, InvalidInput."""
+    async with _audited(bank, "closed", ("dealer_message", message_id), reason=reason, by=by) as conn:
+        await close_open_message(conn, message_id)
+
+
+async def reset_session(bank: Bank, dealer: str, *, reason: str, by: Operator) -> None:
+    """Let the sequence numbers of a session that is off begin at 1 again. Raises NotFound, InvalidInput.
+
+    Messages that are lost by it are not requested; after the logon the dealer is asked about its orders.
+    """
+    async with _audited(bank, "reset", ("dealer_session", dealer), reason=reason, by=by) as conn:
+        await reset_numbers(conn, dealer)
+
+
+@asynccontextmanager
+async def _audited(
+    bank: Bank, action: str, resource: tuple[str, UUID | str], *, reason: str, by: Operator
+) -> AsyncIterator[Connection]:
     by.require(Power.MOVE_MONEY)
     _check_reason(reason)
-    named: dict[str, Any] = {"resource": ("dealer_message", message_id), "details": {"reason": reason.strip()}}
-    bank_id, now = bank_customer_id(bank.seed), wall_now()
-    async with audited(
-        bank.pool, bank.vault, bank_id, by.origin, "dealer_message.closed", **named, now=now
-    ) as audited_action:
-        await close_open_message(audited_action.conn, message_id)
+    named: dict[str, Any] = {"resource": resource, "details": {"reason": reason.strip()}, "now": wall_now()}
+    bank_id, name = bank_customer_id(bank.seed), f"{resource[0]}.{action}"
+    async with audited(bank.pool, bank.vault, bank_id, by.origin, name, **named) as entry:
+        yield entry.conn
 
 
 class RefusedExecution(NamedTuple):
@@ -159,27 +173,20 @@ async def _problems_of(conn: Connection, bank: Bank, executions: Sequence[NewExe
             tried.append(nth)
     if not tried:
         return reasons
+    command = _recording(bank, [executions[nth] for nth in tried], None)
     try:
-        outcome = (await dry_run(conn, bank, _recording(bank, [executions[nth] for nth in tried], None))).outcome
-    except (NotFound, Refused) as refusal:  # none fits
-        if tried[1:]:
-            for nth in tried:
-                reasons[nth] = (await _problems_of(conn, bank, [executions[nth]]))[0]
-            return reasons
-        return reasons | {tried[0]: refusal.detail}
-    ids_of = {str(executions[nth].execution_id): nth for nth in tried}
-    return reasons | {ids_of[name]: reason for name, reason in outcome["refused"].items()}
+        refused = (await dry_run(conn, bank, command)).outcome["refused"]
+    except Refused as refusal:  # none fits
+        refused = refusal.facts["refused"]
+    return reasons | {nth: refused[name] for nth in tried if (name := str(executions[nth].execution_id)) in refused}
 
 
 def _recording(bank: Bank, executions: Sequence[NewExecution], by: Operator | None) -> RecordExecutions:
     orders = dict.fromkeys(each.order_id for each in executions)
-    return RecordExecutions(
-        caller="operator",
-        key=ids.new(),
-        customers=(bank_customer_id(bank.seed),),
-        origin=None if by is None else by.origin,
-        references=(*orders, *(each.execution_id for each in executions)),
-        executions=tuple(executions),
+    references = (*orders, *(each.execution_id for each in executions))
+    origin = None if by is None else by.origin
+    return command_of(
+        bank, RecordExecutions, references, caller="operator", origin=origin, executions=tuple(executions)
     )
 
 
@@ -229,12 +236,12 @@ async def propose_amendment(
     if not reference.strip():
         raise InvalidInput.at("reference", msg="must be the dealer's reference of the correction or bust")
     new = values or Amendment(old.units, old.price_micros, old.money, old.settles_on)
-    command = AmendExecution(
+    command = command_of(
+        bank,
+        AmendExecution,
+        (old.order_id, execution_id, execution_id_of(old.dealer, reference.strip())),
         caller="operator",
-        key=ids.new(),
-        customers=(bank_id,),
         origin=by.origin,
-        references=(old.order_id, execution_id, execution_id_of(old.dealer, reference.strip())),
         execution_id=execution_id,
         order_id=old.order_id,
         is_bust=values is None,

@@ -1,4 +1,4 @@
-"""Queries of the trading desk: exposure, orders, executions, deliveries, and the result of a day."""
+"""Queries of the trading desk: exposure, orders, executions, and the result of a day."""
 
 from collections.abc import Collection, Sequence
 from datetime import date
@@ -11,7 +11,6 @@ from billfold.trading.settlement.store import load_instructions
 from billfold.trading.settlement.types import instruction_id_of
 from billfold.trading.types import (
     LIVE,
-    DealerDelivery,
     DealerOrder,
     Execution,
     Quote,
@@ -23,6 +22,7 @@ from billfold.trading.types import (
 _desks, _orders = Table(TradingDesk), Table(DealerOrder)
 _quotes, _executions = Table(Quote), Table(Execution)
 find_desk = _desks.find
+load_desks = _desks.load_references
 get_order = _orders.get
 find_order = _orders.find
 get_execution = _executions.get
@@ -139,36 +139,19 @@ def _exposure(cusip: str, rows: list[Any]) -> Exposure:
     )
 
 
-_DUE = """
-SELECT settles_on, substr(counterparty, 8) AS dealer, cusip, sum(units - settled_units)::bigint AS units,
-       sum(money - settled_money)::bigint AS money
-  FROM settlement_instruction
- WHERE customer_id = $1 AND settles_on <= $2 AND status NOT IN ('SETTLED', 'CANCELLED') AND NOT withdrawn
-   AND counterparty LIKE 'dealer:%'
- GROUP BY settles_on, counterparty, cusip ORDER BY settles_on, counterparty, cusip
-"""
 _ORDERS = f"{_orders.select} WHERE customer_id = $1"
 _LIST_LIVE = f"{_ORDERS} AND status IN {LIVE_IN_SQL} ORDER BY decided_at, order_id"
 _LIST_ENDED = f"{_ORDERS} AND status NOT IN {LIVE_IN_SQL} ORDER BY decided_at DESC, order_id LIMIT $2"
 _QUOTES = f"{_quotes.select} WHERE customer_id = ANY($1::uuid[]) AND order_id = ANY($2::uuid[]) ORDER BY quoted_at"
-_ANY_ORDERS = f"{_orders.select} WHERE customer_id = ANY($1::uuid[]) AND order_id = ANY($2::uuid[])"
-_IS_REPLACED = """
-EXISTS (SELECT FROM execution c WHERE c.customer_id = e.customer_id AND c.corrects = e.execution_id) AS is_replaced
-"""
-_ANY_EXECUTIONS = f"""
-SELECT {_executions.columns("e")}, {_IS_REPLACED} FROM execution e
- WHERE customer_id = ANY($1::uuid[]) AND execution_id = ANY($2::uuid[])
-"""
+_REFERENCED = f"""
+SELECT {_executions.columns("e")},
+       EXISTS (SELECT FROM execution c WHERE c.customer_id = e.customer_id AND c.corrects = e.execution_id)
+         AS is_replaced
+  FROM execution e"""
+_ANY_EXECUTIONS = f"{_REFERENCED} WHERE customer_id = ANY($1::uuid[]) AND execution_id = ANY($2::uuid[])"
 _NEWEST = f"""
-SELECT {_executions.columns("e")}, {_IS_REPLACED} FROM execution e
- WHERE customer_id = $1 ORDER BY business_date DESC, recorded_at DESC, execution_id LIMIT $2
+{_REFERENCED} WHERE customer_id = $1 ORDER BY business_date DESC, recorded_at DESC, execution_id LIMIT $2
 """
-_DESKS = f"{_desks.select} WHERE customer_id = ANY($1::uuid[]) AND customer_id = ANY($2::uuid[])"
-
-
-async def list_deliveries(conn: Db, bank_id: UUID, by: date) -> tuple[DealerDelivery, ...]:
-    """Return what is due from dealers by a date and not confirmed; of a bust after its settlement the way back."""
-    return tuple(DealerDelivery(*row) for row in await conn.fetch(_DUE, bank_id, by))
 
 
 async def list_live_orders(conn: Db, bank_id: UUID) -> list[DealerOrder]:
@@ -215,15 +198,11 @@ async def load_orders(
     conn: Connection, customer_ids: Sequence[object], ids: Sequence[object]
 ) -> list[tuple[UUID, UUID, ReferencedOrder]]:
     """Return the orders that commands reference, with their quotes."""
-    orders = await _orders.all(conn, _ANY_ORDERS, customer_ids, ids)
+    orders = await _orders.load_references(conn, customer_ids, ids)
     quotes = await _quotes.all(conn, _QUOTES, customer_ids, ids) if orders else []
     return [
-        (
-            each.customer_id,
-            each.order_id,
-            ReferencedOrder(each, tuple(quote for quote in quotes if quote.order_id == each.order_id)),
-        )
-        for each in orders
+        (bank_id, order_id, ReferencedOrder(row, tuple(each for each in quotes if each.order_id == order_id)))
+        for bank_id, order_id, row in orders
     ]
 
 
@@ -235,13 +214,6 @@ async def load_executions(
     found = [(row["customer_id"], row["execution_id"], _referenced(row)) for row in rows]
     instructions = [instruction_id_of(execution_id) for _, execution_id, _ in found]
     return [*found, *await load_instructions(conn, customer_ids, instructions)]
-
-
-async def load_desks(
-    conn: Connection, customer_ids: Sequence[object], ids: Sequence[object]
-) -> list[tuple[UUID, UUID, TradingDesk]]:
-    """Return the desk that commands reference by the bank's id."""
-    return [(each.customer_id, each.customer_id, each) for each in await _desks.all(conn, _DESKS, customer_ids, ids)]
 
 
 def _referenced(row: Any) -> ReferencedExecution:  # noqa: ANN401 - a record

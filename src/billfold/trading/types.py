@@ -52,11 +52,9 @@ ALLOWED: Final = MappingProxyType(
         _S.WORKING: _BY_A_DEALER - {_S.WORKING},
         _S.PARTIALLY_FILLED: _BY_A_DEALER - {_S.REJECTED},
         _S.UNKNOWN: _BY_A_DEALER - {_S.UNKNOWN},
+        **dict.fromkeys(ENDED, frozenset[OrderStatus]()),
         # After a bust or a correction something of it is open again.
         _S.FILLED: frozenset({_S.WORKING, _S.PARTIALLY_FILLED, _S.EXPIRED}),
-        _S.CANCELLED: frozenset[OrderStatus](),
-        _S.REJECTED: frozenset[OrderStatus](),
-        _S.EXPIRED: frozenset[OrderStatus](),
     }
 )
 """The changes of state that are allowed."""
@@ -231,16 +229,6 @@ class InventoryPosition(Row, frozen=True, kw_only=True):
     units: int
     mark_micros: int
     redeemed: int = 0
-
-
-class DealerDelivery(msgspec.Struct, frozen=True):
-    """Unsettled executions of a dealer: bills to receive and cents to pay, negative for sales."""
-
-    settles_on: date
-    dealer: str
-    cusip: str
-    units: int
-    money: int
 
 
 class OrderPayload(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,11 +5,13 @@ worked by hand, to send an order is to put it on the list that people work from;
 """
 
 from datetime import date, datetime, timedelta
+from typing import Any, TypeVar
 from uuid import UUID
 
 import structlog
 
 from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Command
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.platform import ids
@@ -27,10 +29,18 @@ from billfold.trading.types import DealerOrder, OrderStatus
 
 log = structlog.get_logger(__name__)
 
+CommandType = TypeVar("CommandType", bound=Command)
 _BEFORE_CLOSE = timedelta(hours=1)
 _ONE_DAY = timedelta(days=1)
 _DOLLARS_OF_A_UNIT = 100
 _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
+
+
+def command_of(
+    bank: Bank, kind: type[CommandType], references: tuple[UUID, ...], *, key: UUID | None = None, **fields: Any
+) -> CommandType:
+    """Return a command about the bank itself, by default under a new key."""
+    return kind(customers=(bank_customer_id(bank.seed),), references=references, key=key or ids.new(), **fields)
 
 
 def limits_of(settings: Settings) -> DeskLimits:
@@ -91,12 +101,12 @@ async def place_round(bank: Bank, *, is_due: bool, cusip: str | None = None, ori
     if not decisions:
         return []
     placed = await bank.engine.submit(
-        PlaceOrders(
+        command_of(
+            bank,
+            PlaceOrders,
+            (bank_id,),
             caller="desk",
-            key=ids.new(),
-            customers=(bank_id,),
             origin=origin,
-            references=(bank_id,),
             round_no=(desk.round_no if desk else 0) + 1,
             decisions=tuple(decisions),
             settles_on=settles_on,
@@ -164,18 +174,9 @@ async def change_order(
     bank: Bank, order_id: UUID, status: OrderStatus, reason: str, *, dealer: str | None = None, again: str = ""
 ) -> bool:
     """Change the state of an order; return False if somebody else did. `again` tells changes to one state apart."""
-    command = ChangeOrder(
-        caller="desk",
-        key=command_id(f"order-{status.lower()}{again}", order_id),
-        customers=(bank_customer_id(bank.seed),),
-        origin=Origin.system(),
-        references=(order_id,),
-        order_id=order_id,
-        status=status,
-        reason=reason,
-        dealer=dealer,
-        by_dealer=True,
-    )
+    key, who = command_id(f"order-{status.lower()}{again}", order_id), {"caller": "desk", "origin": Origin.system()}
+    change: dict[str, Any] = {"order_id": order_id, "status": status, "reason": reason, "dealer": dealer}
+    command = command_of(bank, ChangeOrder, (order_id,), key=key, **who, **change, by_dealer=True)
     try:
         await bank.engine.submit(command)
     except Refused as refusal:  # a person was faster

@@ -34,7 +34,7 @@ from billfold.platform.database import embedded as database_embedded
 from billfold.platform.database.connection import connect, ensure_login
 from billfold.platform.database.embedded_programs import EmbeddedPostgresError
 from billfold.platform.database.pool import APP_ROLE
-from billfold.platform.settings.settings import Settings, declared_settings
+from billfold.platform.settings.settings import Settings, read_settings
 from billfold.platform.settings.validation import FILE_SUFFIX, variable_name
 from billfold.platform.telemetry.logs import log_as_configured
 from billfold.wiring import providers
@@ -143,11 +143,6 @@ def _settings_of(state_dir: Path) -> dict[str, Any]:
     except (OSError, ValueError):  # missing or unreadable
         return {}
     return {**{name: port for name, port in ports.items() if port}, **shared}
-
-
-def read_settings(raw: Mapping[str, str]) -> dict[str, Any]:
-    """Return the values of settings as a person writes them. Raises ValueError."""
-    return {name: declared_settings()[name].kind.read_line(text) for name, text in raw.items()}
 
 
 class Wiring:

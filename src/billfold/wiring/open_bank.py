@@ -142,6 +142,7 @@ async def open_bank(
     Raises CliError if there is no bank, or if its schema belongs to another release.
     """
     async with providers.bank_lease_of(settings), await _pool(dsn, pool_max, by_pooler=by_pooler) as pool:
+        settings = providers.current_settings_of(settings)
         async with pool.acquire() as conn:
             seed, vault, master = await _check_and_read_keys(conn, settings)
             market = await _market(conn, settings)

@@ -6,6 +6,7 @@ import asyncio
 import pkgutil
 import sys
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from email.headerregistry import Address
 from email.utils import parseaddr
@@ -23,91 +24,25 @@ from billfold.documents.inspection import SubprocessFileInspector
 from billfold.documents.local_store import LocalFileStore
 from billfold.documents.ports import FileInspector, FileStore, FileStoreUnusable
 from billfold.dual_control.decisions import Movements
-from billfold.dual_control.store import FreezeProposal
 from billfold.events.email.transports import EmailTransport, FileEmailTransport, SmtpEmailTransport
 from billfold.events.webhooks.http_client import GuardedWebhookClient
-from billfold.ledger.bank import Bank, Ports
-from billfold.ledger.commands import Command, Outcome
+from billfold.ledger.bank import Ports
 from billfold.onboarding.applications.ports import IdentityCheck
-from billfold.payments.ach.commands import ReturnAchEntry, ReverseAch
-from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction
-from billfold.payments.cards.authorizations.commands import CardRecord, ChargeBack, ClearCard, RefundCard, Represent
-from billfold.payments.cards.commands import FreezeCard
 from billfold.payments.cards.processor import CardProcessor
-from billfold.payments.cards.settlement.inbound import carry_out_assignment
 from billfold.payments.crypto.chains import LOCAL_CHAINS, ChainMistakes, Chains, read_chains
-from billfold.payments.crypto.deposits.rules import CreditDeposit
 from billfold.payments.crypto.deposits.store import DepositAddresses
 from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.payments.crypto.withdrawals.wallet import BankWallets
-from billfold.payments.custody.rules import DeliverBills, ReceiveBills
 from billfold.payments.custody.worker import Custodian
 from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
-from billfold.payments.files.rules import CloseRailFile
-from billfold.payments.suspense.rules import (
-    AssignFromSuspense,
-    HoldInSuspense,
-    ReturnFromSuspense,
-    WriteOffFromSuspense,
-)
-from billfold.payments.wires.cases import carry_out_return
-from billfold.payments.wires.commands import ReleaseWire, ReturnWire
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Pool
 from billfold.platform.settings.kinds import FILES, NO_ADAPTER, PLAID
-from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings, read_settings
 from billfold.platform.settings.validation import variable_name
-from billfold.reconciliation.commands import CloseBreak
-from billfold.reconciliation.decisions import carry_out_hold
 from billfold.screening.screening import CurrentList
-from billfold.trading.commands import AmendExecution, RecordExecutions
-from billfold.trading.settlement.commands import DecideDifference
-
-
-def movements() -> Movements:
-    """Return every command that operators may propose."""
-    return Movements(
-        kinds=frozenset(
-            {
-                PostGoodwillCredit,
-                AdjustPocket,
-                ReverseTransaction,
-                ReverseAch,
-                ReturnAchEntry,
-                ReleaseWire,
-                ReturnWire,
-                CreditDeposit,
-                ReceiveBills,
-                DeliverBills,
-                ClearCard,
-                RefundCard,
-                ChargeBack,
-                Represent,
-                ReturnFromSuspense,
-                AssignFromSuspense,
-                WriteOffFromSuspense,
-                CloseRailFile,
-                HoldInSuspense,
-                CloseBreak,
-                RecordExecutions,
-                AmendExecution,
-                DecideDifference,
-            }
-        ),
-        carriers={ReturnWire: _return_wire, CardRecord: _assign_card_record, HoldInSuspense: carry_out_hold},
-        freeze_card=FreezeCard,
-    )
-
-
-async def _return_wire(bank: Bank, _: FreezeProposal, command: Command) -> Outcome:
-    assert isinstance(command, ReturnWire)
-    return await carry_out_return(bank, command)
-
-
-async def _assign_card_record(bank: Bank, row: FreezeProposal, command: Command) -> Outcome:
-    assert isinstance(command, CardRecord)
-    return await carry_out_assignment(bank, command, item_id=row.subject_id)
-
+from billfold.trading.ports import DealerAdapter, DealerAdapters
+from billfold.wiring.movements import movements
 
 if TYPE_CHECKING:
     from billfold.accounts.counterparties.plaid import PlaidLinking
@@ -240,6 +175,16 @@ def bank_lease_of(settings: Settings) -> AbstractAsyncContextManager[None]:
     return bank_lease(settings.state_dir)
 
 
+def current_settings_of(settings: Settings) -> Settings:
+    """Return the settings, in a sandbox with those that a scenario has changed."""
+    if settings.is_production:
+        return settings
+    from billfold.sandbox.running_sandbox import read_sandbox_file  # noqa: PLC0415 - as above
+
+    box = read_sandbox_file(settings.state_dir)
+    return replace(settings, **read_settings(box.changed_settings)) if box else settings
+
+
 def until_paused(settings: Settings, stop: asyncio.Event) -> AbstractAsyncContextManager[asyncio.Event]:
     """Return an event that is set when `stop` is, or in a sandbox when the bank must be closed."""
     if settings.is_production:
@@ -282,10 +227,15 @@ def forbid_simulations() -> None:
 
 def custodian_of(settings: Settings) -> Custodian | None:
     """Return the configured carrier of messages; None if they are files of the rails. Raises CliError."""
-    found: Custodian | None = None
-    if settings.custodian != FILES:
-        found = _adapter("custodian", settings.custodian, Custodian)
+    name = None if settings.custodian == FILES else settings.custodian
+    found: Custodian | None = _adapter("custodian", name, Custodian)
     return found
+
+
+def dealer_adapters_of(settings: Settings) -> DealerAdapters:
+    """Return the adapters of dealers. Raises CliError."""
+    named = {each.dealer: each.adapter for each in settings.dealer_sessions if each.adapter}
+    return DealerAdapters({each: _adapter("dealer_sessions", name, DealerAdapter) for each, name in named.items()})
 
 
 def linking_provider_of(settings: Settings, simulation: Simulation | None) -> LinkingProvider | None:
@@ -361,6 +311,7 @@ def ports_of(settings: Settings, pool: Pool, data_keys: DataKeys, simulation: Si
     ports[LinkingProvider] = linking_provider_of(settings, simulation)
     ports[IdentityCheck] = identity_check_of(settings, simulation)
     ports[CardProcessor] = card_processor_of(settings, simulation)
+    ports[DealerAdapters] = dealer_adapters_of(settings)
     ports[Signer] = signer_of(settings, simulation)
     ports[OwnWallets] = BankWallets(ports)
     ports[Chains], ports[WalletSource] = chains, DepositAddresses(pool, chains)
@@ -373,6 +324,7 @@ def check_adapters(settings: Settings) -> str:
     if not settings.is_production:
         return "simulated if not set"
     custodian_of(settings)
+    dealer_adapters_of(settings)
     linking_provider_of(settings, None)
     identity_check_of(settings, None)
     card_processor_of(settings, None)

@@ -30,10 +30,9 @@ from billfold.ledger.scheduler import (
 from billfold.payments.clearing.rules import BANK_DAY_CLOSED_JOB
 from billfold.payments.clearing.worker import close_bank_days
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.database.background_work import forget, put_aside, read_put_aside
+from billfold.platform.database.background_work import forget, locked, put_aside, read_put_aside
 from billfold.platform.database.connection import Pool
 from billfold.platform.database.shortage import error_summary
-from billfold.platform.errors import MarketDataStale
 from billfold.platform.telemetry.metrics import WORKER_FAILURES
 from billfold.reports import downloads
 from billfold.reports.proofs.roots import store as root_store
@@ -259,13 +258,8 @@ async def do_long_jobs(bank: Bank) -> int:
 
 
 async def _do_alone(bank: Bank, lock: int, work: PeriodicTask) -> int:
-    async with bank.pool.acquire() as conn:
-        if not await conn.fetchval("SELECT pg_try_advisory_lock($1)", lock):
-            return 0
-        try:
-            return await work(bank)
-        finally:
-            await conn.execute("SELECT pg_advisory_unlock($1)", lock)
+    async with locked(bank.pool, lock) as conn:
+        return 0 if conn is None else await work(bank)
 
 
 async def _catch_up_all(bank: Bank) -> int:
@@ -276,7 +270,7 @@ async def _catch_up_all(bank: Bank) -> int:
     await customers_aside.record(bank.pool, failed, wall)
     for customer_id, error in failed.items():
         is_apart = customers_aside.due.get(customer_id, 0) + 1 >= SET_APART_TRIES
-        _log_failure("due_work_failed", error, customer_id=customer_id, set_apart=is_apart)
+        log.error("due_work_failed", error=error_summary(error), customer_id=customer_id, set_apart=is_apart)
     jobs = await _run_jobs(bank, "scheduled job", bank.job_runners.keys() - LONG_JOBS)
     closed = await close_bank_days(bank, now)
     return _log_completed_work(now, due_customers.happened + jobs, bank_days=closed)
@@ -294,7 +288,7 @@ async def _run_jobs(bank: Bank, aside_as: str, kinds: Collection[str]) -> Counte
     failed = {job.name: error for job, error in jobs.failed.items()}
     await aside.record(bank.pool, failed, wall)
     for name, error in failed.items():
-        _log_failure("scheduled_job_failed", error, job=name)
+        log.error("scheduled_job_failed", error=error_summary(error), job=name)
     return jobs.happened
 
 
@@ -319,12 +313,6 @@ def _log_completed_work(now: datetime, happened: Counter[str], *, bank_days: int
     if work_done := happened.total() + bank_days:
         log.info("due_work_completed", now=now, bank_days=bank_days, **happened)
     return work_done
-
-
-def _log_failure(event: str, error: Exception, **item: object) -> None:
-    """Log a failed item: one that waits for newer market data is not logged as an error of the program."""
-    record = log.warning if isinstance(error, MarketDataStale) else log.error
-    record(event, error=error_summary(error), **item)
 
 
 def _name_of(task: PeriodicTask) -> str:

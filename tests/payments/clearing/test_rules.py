@@ -21,7 +21,6 @@ from billfold.payments.clearing.rules import (
 )
 from billfold.platform.errors import InvariantError
 from billfold.platform.money import cents_for
-from billfold.trading.types import DealerDelivery
 
 
 def test_bills_and_rails_are_settled_gross_and_days_are_closed_in_order():
@@ -80,24 +79,22 @@ def test_purchases_are_met_from_the_inventory_which_is_valued_and_maturities_by_
     customers.enrol(house, "Bank", role="house")
     book, tables = customers.bank.books[house], customers.bank.tables
     day = book.business_date
-    bill = market.on_the_run(4, day)
+    bill, matured = market.on_the_run(4, day), market.on_the_run(13, day)
     blocks = (
         SettlementBlock(day, bill.cusip, 99_500_000, "BUY", 2, customers_cents=199_03),
-        SettlementBlock(day, "C", 100_000_000, "MATURITY", 1, customers_cents=100_00),
+        SettlementBlock(day, matured.cusip, 100_000_000, "MATURITY", 1, customers_cents=100_00),
     )
-    due = (DealerDelivery(day, "jpm", bill.cusip, units=3, money=298_40),)
-    customers.submit(CloseBankDay, house, day=day, blocks=blocks, from_inventory=True, deliveries=due)
-    names = {account.no: kind.removesuffix("USD").replace(bill.cusip, "A") for kind, account in book.house.items()}
+    customers.submit(CloseBankDay, house, day=day, blocks=blocks, from_inventory=True)
+    shown = {"USD": "", bill.cusip: "A", matured.cusip: "C"}
+    names = {each.no: each.kind + shown[each.asset] for each in book.house.values()}
     worth = cents_for(2, market.mark(bill, customers.bank.calendars.closes_at(day)))
     assert [(names[p.debit], names[p.credit], p.amount) for p in tables[Posting]] == [
         ("street", "inventory", 199_00),
         ("street", "rounding", 3),
         ("inventoryA", "streetA", 2),
-        ("reserve", "treasury", 100_00),
-        ("treasuryC", "custodianC", 1),
-        ("dealer:jpm", "reserve", 298_40),
-        ("custodianA", "dealer:jpmA", 3),
+        ("redemptions", "treasury", 100_00),
+        ("treasuryC", "redemptionsC", 1),
         ("trading_gains", "inventory", worth - 199_00),
     ]
     assert [row.from_inventory for row in tables[BillSettlement]] == [True, False]
-    assert [row.kind for row in tables[JournalEntry]] == ["settlement", "dealer_settlement", "trading_result"]
+    assert [row.kind for row in tables[JournalEntry]] == ["settlement", "trading_result"]

@@ -10,7 +10,7 @@ from benchmarks import dataset
 from benchmarks.dataset import PARTNER, Location, create_bank, customer_of, pocket_of
 from benchmarks.replicated_servers import ReplicatedServers
 from billfold.migrations import runner
-from billfold.monitoring.health import check_server
+from billfold.monitoring.database_health import check_server
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform import ids
 from billfold.platform.database.connection import connect, hosts_of

@@ -9,7 +9,7 @@ from benchmarks.dataset import Location, create_bank, customer_of, open_bank
 from benchmarks.replicated_servers import ReplicatedServers
 from billfold.data_keys.keys import DataKeys
 from billfold.migrations import runner
-from billfold.monitoring.health import check_replicas_read
+from billfold.monitoring.database_health import check_replicas_read
 from billfold.platform.database import replica as database_replica
 from billfold.platform.database.connection import connect
 from billfold.reports.entries.reader import read_current

@@ -2,22 +2,28 @@
 
 import asyncio
 import ssl
-from contextlib import asynccontextmanager
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.support.whole_bank import close_bank, expect_clean, open_bank
-from tests.trading.fix.simulated_desk import SimulatedDesk, until
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+from tests.support.whole_bank import expect_clean
+from tests.trading.fix.scripted_desk import fill_of, scripted_desk
+from tests.trading.fix.simulated_desk import until
 from tests.trading.memory_desk import MARKET
 
 from billfold.bills.rules.yields import investment_rate, price_from_investment_rate
 from billfold.cli.tls import ensure_certificates
+from billfold.identity.operators import Operator
 from billfold.platform.clock import wall_now
-from billfold.platform.money import cents_for
-from billfold.platform.settings.trading_desk import SESSION, DealerSession, PriceType
+from billfold.platform.errors import NotFound
+from billfold.platform.settings.trading_desk import SESSION, PriceType
+from billfold.trading.decisions import reset_session
 from billfold.trading.fix.codec import Garbled, NotFix, decode, encode, read_frame
 from billfold.trading.fix.messages import price_text
 from billfold.trading.fix.store import DatabaseJournal, list_of_order, list_sessions
@@ -75,102 +81,6 @@ def test_a_session_is_written_as_it_is_read():
     assert (session.price_type, session.is_plain, session.sender) == (PriceType.DISCOUNT, False, "BANKUS33")
 
 
-class ScriptedDealer:
-    """Answers logons, status requests and logouts; everything else is what a test sends."""
-
-    def __init__(self):
-        self.received, self.next_out = [], 1
-        self.writer: Any = None
-        self.has_left = False
-
-    async def accept(self, reader, writer):
-        self.writer = writer
-        try:
-            while True:
-                message = decode(await read_frame(reader))
-                self.received.append(message)
-                if message.type == "A":
-                    if message.fields.get(141) == "Y":
-                        self.next_out = 1
-                    await self.send("A", [(98, 0), (108, 30)])
-                elif message.type == "5":
-                    if not self.has_left:
-                        await self.send("5", [])
-                    self.has_left = False
-                    return
-        except (EOFError, OSError):
-            return
-        finally:
-            writer.transport.abort()
-
-    async def send(self, kind, body, *, seq=None, extra=(), sender="DEALER"):
-        number, self.has_left = seq or self.next_out, kind == "5"
-        self.next_out = self.next_out if seq else number + 1
-        header = [(49, sender), (56, "BANK"), (34, number), *extra, (52, "20250602-13:00:00.000")]
-        self.writer.write(encode(kind, header, body))
-        await self.writer.drain()
-
-    def of_type(self, kind):
-        return [each for each in self.received if each.type == kind]
-
-
-@asynccontextmanager
-async def scripted_desk(dsn, *, tls=None, **settings):
-    dealer = ScriptedDealer()
-    server = await asyncio.start_server(dealer.accept, "127.0.0.1", 0, ssl=tls)
-    port = server.sockets[0].getsockname()[1]
-    host, is_plain = ("localhost", False) if tls else ("127.0.0.1", True)
-    session = DealerSession("citadel", "BANK", "DEALER", host, port, PriceType.PRICE, is_plain=is_plain)
-    bank = await open_bank(dsn, dealers=("citadel",), dealer_sessions=(session,), **settings)
-    desk = SimulatedDesk(bank, None)
-    try:
-        async with desk.routing():
-
-            async def is_on():
-                return any(each.is_on for each in await list_sessions(bank.pool))
-
-            await until(is_on)
-            yield desk, dealer
-    finally:
-        server.close()
-        await close_bank(bank)
-
-
-@pytest.fixture
-async def scripted(bank_dsn):
-    async with scripted_desk(bank_dsn) as opened:
-        yield opened
-
-
-@pytest.fixture
-def bank(scripted):
-    return scripted[0].bank
-
-
-@pytest.fixture
-async def order(scripted, new_holder):
-    """An order that the dealer has received."""
-    desk, dealer = scripted
-    await (await new_holder()).deposit(250_000_00)
-    [order] = await desk.place()
-
-    async def arrived():
-        return dealer.of_type("D")
-
-    await until(arrived)
-    return await desk.order(order.order_id)
-
-
-def fill_of(order, *, reference="T-1", units=None, **changes):
-    """Return the report of a fill; `changes` are tags like t118."""
-    units, price = units or order.units, order.mark_micros
-    money = cents_for(units, price)
-    amount = f"{money // 100}.{money % 100:02}"
-    fields = {11: order.order_id, 17: reference, 150: "F", 39: "2", 48: order.cusip, 54: "1", 32: units * 100}
-    fields |= {31: f"{price / 1e6:.6f}", 118: amount, 381: amount, 60: "20250602-13:00:00.000", 151: 0, 14: units * 100}
-    return list((fields | {int(name[1:]): value for name, value in changes.items()}).items())
-
-
 async def test_the_next_message_goes_on_after_those_that_make_no_sense(scripted, order):
     desk, dealer = scripted
     await dealer.send("8", [(11, uuid4()), *fill_of(order)[1:]])
@@ -204,6 +114,12 @@ async def test_the_next_message_goes_on_after_those_that_make_no_sense(scripted,
         {"t54": "2"},
         {"t64": "20250607"},
         {"t60": "20250602-14:00:00"},
+        {"t32": "-100"},
+        {"t32": "1e999999999"},
+        {"t15": "EUR"},
+        {"t120": "EUR"},
+        {"t64": "soon"},
+        {"t150": "2"},
     ],
 )
 async def test_a_fill_that_contradicts_its_order_is_held_and_the_order_unknown(scripted, order, changes):
@@ -225,6 +141,26 @@ async def test_the_same_reference_with_other_values_is_held(scripted, order):
     [held] = await desk.seen(1)
     assert (held.status, "other values" in held.reason) == ("HELD", True)
     assert (await desk.order(order.order_id)).filled_units == 100
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"t150": "H", "t17": "T-1"}, "other values"),
+        ({"t150": "G", "t17": "T-1"}, "other values"),
+        ({"t150": "G", "t17": "C-1", "t54": "2"}, "corrects BUY"),
+        ({"t150": "I", "t14": "0"}, "0 units, 100 are booked"),
+    ],
+)
+async def test_what_contradicts_a_booked_fill_is_held(scripted, order, changes, reason):
+    desk, dealer = scripted
+    await dealer.send("8", fill_of(order, units=100, t39="1"))
+    await desk.reaches(order, "PARTIALLY_FILLED")
+    await dealer.send("8", fill_of(order, units=100, t19="T-1", **changes))
+    [held] = await desk.seen(1)
+    assert (held.status, reason in held.reason) == ("HELD", True)
+    await desk.reaches(order, "UNKNOWN")
+    assert len(await desk.executions()) == 1
 
 
 async def test_missing_messages_are_requested_and_a_possible_duplicate_changes_nothing(scripted, order):
@@ -300,6 +236,44 @@ async def test_a_session_over_tls_is_on_only_with_a_dealer_whose_certificate_is_
     with pytest.raises(TimeoutError):
         async with scripted_desk(bank_dsn, tls=tls):
             pytest.fail("it is not trusted")
+
+
+async def test_a_dealer_that_asks_for_a_certificate_sees_that_of_the_bank(bank_dsn, tmp_path):
+    files, own = ensure_certificates(tmp_path, wall_now()), tmp_path / "own.pem"
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "BANK")])
+    span = wall_now() - timedelta(days=1), wall_now() + timedelta(days=1)
+    certificate = x509.CertificateBuilder(name, name, key.public_key(), 1, *span).sign(key, hashes.SHA256())
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    own.write_bytes(private + certificate.public_bytes(Encoding.PEM))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(files.certificate, files.key)
+    tls.verify_mode = ssl.CERT_REQUIRED
+    tls.load_verify_locations(own)
+    named = {"dealer_trusted_ca": files.authority, "dealer_client_certificate": own}
+    async with scripted_desk(bank_dsn, tls=tls, **named) as (_, dealer):
+        assert dealer.of_type("A")
+
+
+async def test_a_session_begins_at_one_after_an_operator_has_reset_it_while_it_was_off(scripted, order):
+    desk, dealer = scripted
+    by = Operator.of_command_line("alice")
+    with pytest.raises(NotFound, match="citadel is off"):
+        await reset_session(desk.bank, "citadel", reason="They begin at 1.", by=by)
+    await desk.bank.pool.execute("UPDATE dealer_session SET is_on = false")
+    await reset_session(desk.bank, "citadel", reason="They begin at 1.", by=by)
+    dealer.writer.transport.abort()
+
+    async def logged_on_again():
+        return len(dealer.of_type("A")) >= 2
+
+    await until(logged_on_again)
+    again = dealer.of_type("A")[-1]
+    assert (again.seq, again.fields[141]) == (1, "Y")
+    await dealer.send("8", fill_of(order))
+    await desk.reaches(order, "FILLED")
+    action = "SELECT count(*) FROM audit_entry WHERE action = 'dealer_session.reset'"
+    assert await desk.bank.pool.fetchval(action) == 2, "the attempt that was refused too"
+    await expect_clean(desk.bank)
 
 
 async def test_one_worker_has_the_sessions_and_the_next_takes_them_when_it_lets_them_go(scripted, order):

@@ -13,7 +13,7 @@ from billfold.bills.rules.pricing import subtract_spread
 from billfold.ledger.book.postings import TradeEntry
 from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.dates import et_instant
-from billfold.platform.errors import MarketDataStale
+from billfold.platform.errors import NotFound
 from billfold.treasury.rules.catch_up import InvestWaitingCash
 
 FRIDAY, MONDAY, TUESDAY = date(2025, 5, 30), date(2025, 6, 2), date(2025, 6, 3)
@@ -99,7 +99,7 @@ def test_no_bill_is_simulated_beyond_the_known_auctions(teller):
     know_through(teller.bank, date(2026, 8, 11))
     market = teller.bank.market
     day = date(2027, 3, 3)
-    with pytest.raises(MarketDataStale):
+    with pytest.raises(NotFound):
         market.on_the_run(4, day)
     states = list(market_data_states(market, et_instant(day, 10)))
     assert [bool(each.problem) for each in states[:2]] == [True, True]

@@ -22,7 +22,7 @@ from rich.console import Console
 from tests.support.card_network import connected
 from tests.support.cards import client_key, decrypted, pem
 from tests.support.import_traps import set_import_traps
-from tests.support.sandbox_process import PROGRAM, SOURCE, START_SECONDS, Sandbox, free_ports
+from tests.support.sandbox_process import BOX, PROGRAM, SOURCE, START_SECONDS, Sandbox, free_ports, perform
 
 from billfold.client.webhooks import verify_webhook
 from billfold.sandbox.running_sandbox import partner_http
@@ -30,7 +30,6 @@ from billfold.sandbox.scenarios import story as scenario_story
 from billfold.sandbox.scenarios.story import RecordingClient, Story
 
 SEED = 7
-BOX = "/api/v1/sandbox"
 SECRET = "a secret that the program knows"
 
 
@@ -311,20 +310,6 @@ def test_a_second_sandbox_start_keeps_the_data_and_does_not_repeat_the_story(fin
     assert len((restarted_sandbox.state / "story.jsonl").read_text().splitlines()) > 20
     with RecordingClient(partner_http(kept), seed=b"another") as client:
         assert client.get("/api/v1/sandbox/clock/").at("now") == "2025-06-24T13:00:00.000000Z"
-
-
-def perform(http, path, body=None):
-    """Request a task; return the results of its steps. Requests sent meanwhile are answered, or get 503."""
-    request = http.post(f"{BOX}/{path}", json=body)
-    assert request.status_code == 202, request.text
-    task = request.json()
-    while task["status"] == "RUNNING":
-        time.sleep(0.3)  # within the rate limit, however long it takes
-        response = http.get(f"{BOX}/tasks/{task['id']}/")
-        assert response.status_code in {200, 503}
-        task = response.json() if response.is_success else task
-    assert task["status"] == "COMPLETED", task
-    return [step["detail"] for step in task["steps"]]
 
 
 def test_rewinding_to_a_fork_discards_all_later_changes(restarted_sandbox):

@@ -20,7 +20,7 @@ from billfold.bills.rules.issue_calendar import TERMS, Term, latest_maturity, si
 from billfold.bills.types import Auction, Bill, BillPrices, DailyRates, PriceStrike, simulated_maturity
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant, format_eastern
-from billfold.platform.errors import MarketDataStale, NotFound
+from billfold.platform.errors import NotFound
 from billfold.platform.money import PRICE_PAR_MICROS
 
 _DAYS_PER_WEEK = 7
@@ -138,19 +138,12 @@ class Market:
         """The newest composite of dealers' quotes."""
         return self._last_strike
 
-    def require_current(self, at: datetime) -> None:
-        """Raise MarketDataStale unless the newest rates are recent enough to trade by at an instant."""
-        if not self.is_current(at):
-            raise MarketDataStale(
-                f"The prices of T-bills are too old, rates of {self.last_day}. Nothing is bought now."
-            )
-
     def on_the_run(self, weeks: int, day: date) -> Bill:
         """Return the bill of a term most recently issued on or before `day`.
 
         If the auctions on record do not reach the day, it is the weekday rule's. It matures after
-        the next settlement day. Raises NotFound for a term that is not sold, MarketDataStale in
-        production for a bill that would be a simulated one.
+        the next settlement day. Raises NotFound for a term that is not sold, and in production
+        for a bill that would be a simulated one.
         """
         key = weeks, day
         found = self._on_the_run.get(key)
@@ -326,7 +319,7 @@ class Market:
         if reopened is not None and reopened.first_issue <= day:
             return reopened
         if self.age_max_days is not None:
-            raise MarketDataStale(f"No auction of a {term.label} bill that is on record was issued by {day}.")
+            raise NotFound(f"No auction of a {term.label} bill that is on record was issued by {day}.")
         cusip = simulated_bill(maturity, self.calendars).cusip
         return self.bill(cusip)
 
@@ -386,5 +379,5 @@ def market_data_states(market: Market, at: datetime) -> Iterator[MarketDataState
             bill = market.on_the_run(weeks, market.calendars.business_date(at))
             simulated = ", simulated" if bill.simulated else ""
             yield MarketDataState(f"{weeks}-week bill", f"{bill.cusip}, issued {bill.first_issue}{simulated}")
-        except MarketDataStale as stale:
-            yield MarketDataState(f"{weeks}-week bill", "none", stale.detail)
+        except NotFound as missing:
+            yield MarketDataState(f"{weeks}-week bill", "none", missing.detail)

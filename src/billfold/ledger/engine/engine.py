@@ -361,7 +361,7 @@ class Engine:
         ctx.serve(job.command_id)
         try:
             outcome, accepted = decide(job.command, own, ctx)
-        except (Missing, errors.MarketDataStale) as reason:
+        except Missing as reason:
             pending_command.undo(own.values())
             return pending_command.answer_undecided(job, reason)
         job.answer = pending_command.answer_from_outcome(outcome, accepted=accepted, replayed=False)

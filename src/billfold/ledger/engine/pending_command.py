@@ -18,7 +18,7 @@ from billfold.ledger.context import Context
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.database.rows import stored_name
-from billfold.platform.errors import BillfoldError, InvariantError, MarketDataStale, NotFound, Refused
+from billfold.platform.errors import BillfoldError, InvariantError, NotFound, Refused
 from billfold.platform.telemetry.tracing import tracing
 
 _KNOWN = """
@@ -175,11 +175,9 @@ def replay_answer(job: PendingCommand, earlier: Record) -> Answer | BillfoldErro
     return answer_from_outcome(outcome, accepted=earlier["accepted"], replayed=True)
 
 
-def answer_undecided(job: PendingCommand, reason: Missing | MarketDataStale) -> bool:
+def answer_undecided(job: PendingCommand, reason: Missing) -> bool:
     """Answer a command without a row, whose key is decided later; False to run it with more customers."""
-    if isinstance(reason, MarketDataStale):
-        job.answer = reason
-    elif reason.customer_id in job.customers:
+    if reason.customer_id in job.customers:
         job.answer = NotFound()
     else:
         job.customers = (*job.customers, reason.customer_id)

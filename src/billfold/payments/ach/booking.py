@@ -43,7 +43,7 @@ from billfold.payments.files.types import RailFile, StuckLine
 from billfold.payments.suspense import worker
 from billfold.payments.suspense.rules import NOT_RETURNABLE
 from billfold.platform.database.shortage import error_summary, is_shortage
-from billfold.platform.errors import MarketDataStale, NotFound, Refused
+from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id
 
 CALLER = "ach-file"
@@ -108,7 +108,7 @@ class AchFileBooking:
 
     def _mark_stuck(self, line: EntryLine, error: Exception) -> None:
         """Report a line as stuck. Raises the error if too many lines are stuck."""
-        if len(self.report.stuck) >= STUCK_LINES_MAX and not isinstance(error, MarketDataStale):
+        if len(self.report.stuck) >= STUCK_LINES_MAX:
             raise error
         refused = self._refused.get(line.number, 0) + isinstance(error, _LineRefused)
         stuck = StuckLine(line.number, line.entry.trace_number, error_summary(error), refused=refused)

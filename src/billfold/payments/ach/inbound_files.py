@@ -13,7 +13,7 @@ from billfold.payments.ach.booking import AchFileBooking
 from billfold.payments.ach.nacha.reader import normalize, read_lines
 from billfold.payments.ach.nacha.records import AchFileMistake
 from billfold.payments.ach.validation import CheckedFile, check_file
-from billfold.payments.files.inbound import WAIT, InboundFiles
+from billfold.payments.files.inbound import InboundFiles
 from billfold.payments.files.types import RailFile
 from billfold.platform.ids import command_id
 
@@ -31,12 +31,6 @@ class AchFileProcessor(InboundFiles):
         """Process the inbound files: a scheduled job."""
         del at
         await self.process_all(bank)
-
-    async def process_file(self, bank: Bank, name: str) -> None:
-        """Process one inbound file, or wait for the process that is working on it."""
-        file = await self.store_file(bank, name)
-        if file is not None:
-            await self.process(bank, file, wait=WAIT)
 
     async def check_file(self, bank: Bank, content: bytes) -> CheckedFile:
         """Return the header of a file and the errors in its batches. Raises InvalidFile if its format is invalid."""

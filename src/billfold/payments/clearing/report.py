@@ -15,8 +15,7 @@ from billfold.payments.clearing.store import DATE_MAX, EVER, SettlementPeriod, b
 from billfold.payments.clearing.worker import find_unsettled
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_instant
-from billfold.trading.store import list_deliveries
-from billfold.trading.types import DealerDelivery
+from billfold.trading.settlement.store import list_due
 
 HORIZON = timedelta(days=7)
 FACE_CENTS = 100_00
@@ -56,19 +55,15 @@ async def list_settled(conn: Connection, limit: int) -> list[SettledBlock]:
 
 
 async def list_coming(bank: Bank, conn: Connection, today: date) -> list[SettlementBlock]:
-    """Return the unsettled blocks that settle by the end of the horizon; with dealers, what is due from them."""
+    """Return what settles by the end of the horizon: unsettled blocks, and what the custodian has to settle."""
     blocks = await find_unsettled(conn, today + HORIZON)
-    deliveries = await list_deliveries(conn, bank_customer_id(bank.seed), today + HORIZON)
     due = [
-        SettlementBlock(each.settles_on, each.cusip, 0, _side_of(each), abs(each.units), abs(each.money))
-        for each in deliveries
+        SettlementBlock(each.settles_on, each.cusip, 0, side, abs(each.open_units), abs(each.open_money))
+        for each in await list_due(conn, bank_customer_id(bank.seed), today + HORIZON)
+        for side in [TradeActivity.BUY if each.open_units > 0 else TradeActivity.SELL]
     ]
     # Customers' trades are met from the inventory, which moves no money of the reserve.
     return [each for each in blocks if not bank.terms.dealers or each.side == TradeActivity.MATURITY] + due
-
-
-def _side_of(delivery: DealerDelivery) -> str:
-    return TradeActivity.BUY if (delivery.units or delivery.money) > 0 else TradeActivity.SELL
 
 
 def liquidity(

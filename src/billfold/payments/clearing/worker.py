@@ -27,7 +27,7 @@ from billfold.platform.clock import wall_now
 from billfold.platform.database.background_work import read_put_aside
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date, et_instant
-from billfold.platform.errors import MarketDataStale
+from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id
 from billfold.trading.rules.executions import SETTLES_WITHIN
 from billfold.trading.settlement.types import redemption_id_of
@@ -291,7 +291,7 @@ def _closing_prices(bank: Bank, day: date, held_cusips: Iterable[str]) -> Iterab
     market, at = bank.market, bank.calendars.closes_at(day)
     cusips = {*held_cusips}
     for strategy in STRATEGIES:
-        with suppress(MarketDataStale):
+        with suppress(NotFound):
             cusips.add(market.on_the_run(strategy.maturity_weeks, day).cusip)
     for cusip in sorted(cusips):
         bill = market.bill(cusip)

@@ -75,11 +75,9 @@ class Party(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatusAdvice(msgspec.Struct, frozen=True, kw_only=True, tag="sese.024.001.12"):
-    """The state of an instruction: the field that is there is the state, its text the reason."""
+    """The state of an instruction: the field that is there is the state, its text the reason. Others change none."""
 
     tx_id: str
-    accepted: str | None = None
-    in_process: str | None = None
     rejected: str | None = None
     in_repair: str | None = None
     cancelled: str | None = None
@@ -126,7 +124,6 @@ class CancellationStatus(msgspec.Struct, frozen=True, kw_only=True, tag="sese.02
     tx_id: str
     movement: str | None = None
     payment: str | None = None
-    pending: str | None = None
     rejected: str | None = None
     denied: str | None = None
     cancelled: str | None = None
@@ -227,8 +224,6 @@ LAYOUTS: Final[Mapping[type[msgspec.Struct], Layout]] = MappingProxyType(
             "SctiesSttlmTxStsAdvc",
             _rows(
                 ("TxId/AcctOwnrTxId", "tx_id", TEXT),
-                ("PrcgSts/AckdAccptd", "accepted", _STATUS),
-                ("PrcgSts/PdgPrcg", "in_process", _STATUS),
                 ("PrcgSts/Rjctd", "rejected", _STATUS),
                 ("PrcgSts/Rpr", "in_repair", _STATUS),
                 ("PrcgSts/Canc", "cancelled", _STATUS),
@@ -262,7 +257,6 @@ LAYOUTS: Final[Mapping[type[msgspec.Struct], Layout]] = MappingProxyType(
             "SctiesTxCxlReqStsAdvc",
             _rows(
                 *((f"TxId/{_OURS}/{path}", name, TEXT) for path, name in _TRANSACTION),
-                ("PrcgSts/PdgCxl", "pending", _STATUS),
                 ("PrcgSts/Rjctd", "rejected", _STATUS),
                 ("PrcgSts/Dnd", "denied", _STATUS),
                 ("PrcgSts/Canc", "cancelled", _STATUS),
@@ -286,11 +280,6 @@ class ReadMessage(NamedTuple):
     digest: bytes
     message: Message | None
     mistakes: tuple[FedwireMistake, ...] = ()
-
-    @property
-    def carries_money(self) -> bool:
-        """Tell whether bills or money may have moved."""
-        return self.name.startswith("sese.025")
 
 
 class MessageEnds(NamedTuple):

@@ -28,7 +28,7 @@ from billfold.trading.store import get_execution
 log = structlog.get_logger(__name__)
 
 RAIL = "CUSTODY"
-_TRADE_ID_MAX, _HEX = 35, 32
+_TRADE_ID_MAX = 35
 OnTransmitted = Callable[[Bank, UUID], Awaitable[None]]
 """Called with the id of a file that is transmitted; the sandbox lets its simulated custodian answer it."""
 
@@ -36,14 +36,6 @@ OnTransmitted = Callable[[Bank, UUID], Awaitable[None]]
 def tx_id_of(object_id: UUID, attempt: int = 1) -> str:
     """Return the id of an instruction in messages: 35 characters, of which the last three are the attempt."""
     return f"{object_id.hex}{attempt:03}"
-
-
-def read_tx_id(tx_id: str) -> tuple[UUID, int] | None:
-    """Return the id and attempt of an instruction; None if it is not one of ours."""
-    try:
-        return UUID(hex=tx_id[:_HEX]), int(tx_id[_HEX:])
-    except ValueError:
-        return None
 
 
 class InstructionSender:
@@ -68,7 +60,7 @@ class InstructionSender:
     async def cancel(self, bank: Bank, job: ScheduledJob) -> None:
         """Request that the custodian cancels an instruction, after the instruction itself."""
         row = await find_instruction(bank.pool, bank_customer_id(bank.seed), job.object_id)
-        if row is None or row.status != InstructionStatus.CANCELLING:
+        if row is None or row.status in CLOSED:
             return
         tx_id, instruction = tx_id_of(row.instruction_id, row.attempt), await _instruction(bank, row)
         await self._transmit(bank, "sese.023", tx_id, instruction)
@@ -131,9 +123,7 @@ async def _instruction(bank: Bank, row: SettlementInstruction) -> messages.Instr
     execution = None
     if row.execution_id is not None:
         execution = await get_execution(bank.pool, row.customer_id, row.execution_id)
-    other: dict[str, Any] = {
-        "delivering" if receives else "receiving": messages.Party(name=row.counterparty.removeprefix("dealer:"))
-    }
+    other: dict[str, Any] = {"delivering" if receives else "receiving": messages.Party(name=row.dealer)}
     return messages.Instruction(
         tx_id=tx_id_of(row.instruction_id, row.attempt),
         movement="RECE" if receives else "DELI",
@@ -142,10 +132,10 @@ async def _instruction(bank: Bank, row: SettlementInstruction) -> messages.Instr
         traded_on=et_date(execution.executed_at) if execution else None,
         settles_on=row.settles_on,
         cusip=row.cusip,
-        units=abs(row.units),
+        units=abs(row.open_units),
         account=bank.settings.custody_account,
         kind="TRAD",
-        money=abs(row.money),
+        money=abs(row.open_money),
         credit_or_debit="DBIT" if receives else "CRDT",
         **other,
     )

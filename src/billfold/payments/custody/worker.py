@@ -11,6 +11,9 @@ from billfold.platform.database.rows import Table
 _transfers = Table(SecurityTransfer)
 _LIST = f"{_transfers.select} ORDER BY created_at DESC, written_no DESC LIMIT $1"
 _OF_ID = f"{_transfers.select} WHERE transfer_id = $1"
+_IN_CUSTODY = """
+SELECT coalesce(sum(debits - credits), 0)::bigint FROM account WHERE kind = 'custodian' AND asset = $1
+"""
 get_transfer = _transfers.get
 load_references = _transfers.load_references
 
@@ -23,6 +26,12 @@ async def list_transfers(conn: Db, *, limit: int = 200) -> list[SecurityTransfer
 async def find_transfer(conn: Db, transfer_id: UUID) -> SecurityTransfer | None:
     """Return a transfer of any customer, as the custodian names it."""
     return await _transfers.first(conn, _OF_ID, transfer_id)
+
+
+async def count_in_custody(conn: Db, cusip: str) -> int:
+    """Return the units of a bill that the custodian has according to all books."""
+    units: int = await conn.fetchval(_IN_CUSTODY, cusip)
+    return units
 
 
 @runtime_checkable

@@ -11,6 +11,7 @@ import os
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from threading import get_native_id
 from typing import Protocol
 
 import msgspec
@@ -132,7 +133,7 @@ def _write_atomically(folder: Path, name: str, content: bytes) -> None:
         reason = f"{name!r} is not the name of a file"
         raise ValueError(reason)
     folder.mkdir(parents=True, exist_ok=True)
-    temporary = folder / f".{name}.{os.getpid()}"
+    temporary = folder / f".{name}.{get_native_id()}"  # of the thread: several may write the same file
     with temporary.open("wb") as out:
         out.write(content)
         out.flush()

@@ -70,6 +70,12 @@ class InboundFiles(ABC):
             done += await self.process(bank, file)
         return done
 
+    async def process_file(self, bank: Bank, name: str) -> None:
+        """Process one inbound file, or wait for the process that is working on it."""
+        file = await self.store_file(bank, name)
+        if file is not None:
+            await self.process(bank, file, wait=WAIT)
+
     async def store_file(self, bank: Bank, name: str) -> RailFile | None:
         """Store a file and return it; archive one whose content was received before."""
         raw = await self._read(bank, name)

@@ -8,7 +8,6 @@ from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.store import FreezeProposal
 from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.liquidity import store
 from billfold.payments.liquidity.rules import DuePayment, Hour, forecast
 from billfold.payments.wires.cases import get_wire
@@ -16,6 +15,7 @@ from billfold.payments.wires.commands import ReleaseWire
 from billfold.platform import ids
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.money import format_usd
+from billfold.trading.settlement.store import UNSETTLED_BY_DEALER
 
 _ONE_DAY = timedelta(days=1)
 
@@ -57,7 +57,7 @@ async def read_overview(bank: Bank) -> LiquidityOverview:
         reserve = await store.read_reserve(conn, bank, now)
         flows = await store.list_flows(conn, bank, now, last)
         sent = await store.count_sent(conn, today)
-        dealers = await store.list_dealers(conn, bank_customer_id(bank.seed))
+        dealers = [(dealer, cents) for dealer, cents in await conn.fetch(UNSETTLED_BY_DEALER)]
     hours = forecast(reserve.cents, flows, now, et_instant(last + _ONE_DAY, 0))
     settings = bank.settings
     limits = settings.reserve_floor_cents, settings.credit_line_cents

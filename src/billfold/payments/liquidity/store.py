@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
-from uuid import UUID
 
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
@@ -14,7 +13,7 @@ from billfold.payments.liquidity.rules import DuePayment, Flow
 from billfold.payments.wires.commands import RELEASED, WAITING_FOR_FUNDS
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.dates import et_date, et_instant
-from billfold.trading.store import list_deliveries
+from billfold.trading.settlement.store import list_due as list_instructed
 
 _LOOKBACK = timedelta(days=7)
 # Deliveries against payment: the bank has to expect to pay in the morning, and to be paid at the end.
@@ -35,13 +34,6 @@ _SENT_TODAY = """
 SELECT coalesce(sum(w.amount), 0)::bigint
   FROM wire_message m JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
  WHERE m.file_id IS NOT NULL AND m.sent_at >= $1 AND w.direction = 'OUTGOING' AND w.status <> 'REJECTED'
-"""
-_DEALERS = """
-SELECT substr(counterparty, 8), sum(abs(money))::bigint FROM (
-  SELECT counterparty, settles_on, sum(money - settled_money) AS money FROM settlement_instruction
-   WHERE customer_id = $1 AND status NOT IN ('SETTLED', 'CANCELLED') AND NOT withdrawn AND counterparty LIKE 'dealer:%'
-   GROUP BY counterparty, settles_on) dated
- GROUP BY counterparty HAVING sum(abs(money)) <> 0 ORDER BY counterparty
 """
 
 
@@ -74,23 +66,14 @@ async def count_sent(conn: Db, day: date) -> int:
     return sent
 
 
-async def list_dealers(conn: Db, bank_id: UUID) -> list[tuple[str, int]]:
-    """Return the unsettled money with each dealer, in cents, payments and receipts added up."""
-    return [(row[0], row[1]) for row in await conn.fetch(_DEALERS, bank_id)]
-
-
 async def list_flows(conn: Connection, bank: Bank, now: datetime, last: date) -> list[Flow]:
     """Return what is expected in the reserve after now and by the end of a day, without wires that are due."""
     bank_id = bank_customer_id(bank.seed)
     span = SettlementPeriod(et_date(now), now, last, ends=et_instant(last + timedelta(days=1), 0))
     rails = [Flow(*row) for row in await list_hourly(conn, bank_id, span) if row[0] > now]
-    if bank.terms.dealers:
-        due = [(each.settles_on, each.money, each.dealer) for each in await list_deliveries(conn, bank_id, last)]
-    else:
-        due = []
+    due = [(each.settles_on, each.open_money, each.dealer) for each in await list_instructed(conn, bank_id, last)]
     for block in await find_unsettled(conn, last):
-        is_met = bool(bank.terms.dealers) and block.side != TradeActivity.MATURITY
-        if not is_met:
+        if not bank.terms.dealers or block.side == TradeActivity.MATURITY:  # others are met with dealers
             cents = block.customers_cents if block.side == TradeActivity.BUY else -block.customers_cents
             due.append((block.settles_on, cents, str(block.side).lower()))
     return [*rails, *_dated(due, now)]

@@ -55,6 +55,25 @@ async def claimed(pool: Pool, name: str, *, wait: timedelta | None = None) -> As
         await pool.execute(_RELEASE, name, owner_id)
 
 
+@asynccontextmanager
+async def locked(pool: Pool, *lock: int) -> AsyncIterator[Connection | None]:
+    """Yield a connection that holds an advisory lock, of one number or two: None if another process has it.
+
+    After an error the connection is dropped: returned to the pool with a lock that was not released, it would keep
+    everybody from the work for as long as this process lives.
+    """
+    key = "$1::int, $2::int" if lock[1:] else "$1::bigint"
+    async with pool.acquire() as conn:
+        try:
+            is_ours = await conn.fetchval(f"SELECT pg_try_advisory_lock({key})", *lock)
+            yield conn if is_ours else None
+            if is_ours:
+                await conn.execute(f"SELECT pg_advisory_unlock({key})", *lock)
+        except BaseException:
+            conn.terminate()
+            raise
+
+
 async def _claim(pool: Pool, name: str, owner_id: UUID) -> bool:
     now = wall_now()
     return await pool.fetchval(_CLAIM, name, owner_id, now, now + LASTS) is True

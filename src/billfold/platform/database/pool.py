@@ -126,7 +126,8 @@ async def _leave(_: Connection) -> None:
 
 BEAT_SECONDS = 2.0
 SILENCE_SECONDS = 8.0
-"""A server that leaves a heartbeat unanswered for so long hangs. A statement may take longer."""
+"""A server that leaves a heartbeat unanswered for so long hangs, as does one to which no connection can be made for
+`CONNECT_SECONDS`, which are fewer. A statement may take longer."""
 
 
 class _PatientConnector:

@@ -4,15 +4,6 @@ from billfold.platform.errors import Problem
 
 TRANSFERS = (
     Problem(
-        "market-data-stale",
-        503,
-        "No current market data",
-        meaning="The bank has no prices of today for T-bills, so it neither buys nor sells any. Nothing was "
-        "done. Money that arrives in the meantime is kept as cash and invested when there are prices again.",
-        remedy="Send the identical request under the same idempotency key after `Retry-After`.",
-        retryable=True,
-    ),
-    Problem(
         "rail-not-available",
         422,
         "The rail is not available",

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from billfold.platform.settings import kinds
+from billfold.platform.settings.custody import CustodySettings
 from billfold.platform.settings.kinds import setting
-from billfold.platform.settings.trading_desk import TradingDeskSettings
 
 _ACCOUNT = kinds.text("an account number", max_length=34)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReconciliationSettings(TradingDeskSettings):
+class ReconciliationSettings(CustodySettings):
     """Without an account or a dealer, no statement is missed."""
 
     reserve_account: str | None = setting(

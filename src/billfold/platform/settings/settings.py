@@ -152,16 +152,6 @@ class Settings(ReconciliationSettings):
         kinds.text("a name", max_length=40), "The contact of the IRS for a file of forms.", None
     )
     tax_email: str | None = setting(kinds.text("an address", max_length=50), "The e-mail of that contact.", None)
-    custodian: str | None = setting(
-        kinds.CUSTODIAN, "The carrier of the custodian's messages. If unset, a sandbox simulates a custodian.", None
-    )
-    custodian_bic: str = setting(kinds.BIC, "The custodian's BIC, in messages to it.", "CUSTUS33")
-    custody_account: str = setting(
-        kinds.text("an account", max_length=35), "The bank's account of bills at the custodian.", "BILLFOLD"
-    )
-    settlement_fail_bps: int = setting(
-        kinds.integer(0, 10_000, "basis points"), "The yearly rate at which the cost of a fail is shown.", 300
-    )
     linking_provider: str | None = setting(
         kinds.LINKING_PROVIDER, "The provider that links accounts. If unset, a sandbox simulates it.", None
     )
@@ -374,6 +364,11 @@ class Settings(ReconciliationSettings):
 def declared_settings() -> Mapping[str, Setting]:
     """Return the declarations of all settings, in order."""
     return MappingProxyType({each.name: each.metadata["setting"] for each in fields(Settings)})
+
+
+def read_settings(raw: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of settings as a person writes them, by name. Raises ValueError."""
+    return {name: declared_settings()[name].kind.read_line(text) for name, text in raw.items()}
 
 
 def _variables() -> dict[str, str]:

@@ -30,7 +30,10 @@ _PRICE_TYPES = {"": PriceType.PRICE, **{f"/{each.name.lower()}": each for each i
 
 
 class DealerSession(NamedTuple):
-    """A dealer's session over FIX: the names of both sides, and the address. Over TLS unless `is_plain`."""
+    """A dealer's session over FIX: the names of both sides, and the address. Over TLS unless `is_plain`.
+
+    Or an adapter, `package.module:name`, which takes and reports messages in its place.
+    """
 
     dealer: str
     sender: str
@@ -39,10 +42,13 @@ class DealerSession(NamedTuple):
     port: int
     price_type: PriceType
     is_plain: bool
+    adapter: str | None = None
 
     @override
     def __str__(self) -> str:
         """Return it as it is written in the settings."""
+        if self.adapter:
+            return f"{self.dealer}=adapter://{self.adapter}/{self.price_type.name.lower()}"
         scheme = "fix" if self.is_plain else "fixs"
         own = f"{self.sender}:{self.target}"
         return f"{self.dealer}={scheme}://{own}@{self.host}:{self.port}/{self.price_type.name.lower()}"
@@ -51,11 +57,16 @@ class DealerSession(NamedTuple):
 def _session(raw: str) -> DealerSession:
     dealer, _, address = raw.partition("=")
     parts = urlsplit(address)
+    price_type = _PRICE_TYPES.get(parts.path)
+    if price_type is None:
+        raise ValueError(raw)
+    if parts.scheme == "adapter" and parts.netloc != kinds.NO_ADAPTER:
+        adapter = kinds.ADAPTER.read(parts.netloc)
+        return DealerSession(kinds.DEALER.read(dealer), "", "", "", 0, price_type, is_plain=False, adapter=adapter)
     names = parts.username or "", parts.password or ""
     if parts.scheme not in {"fix", "fixs"} or not all(map(_COMP_ID.fullmatch, names)) or parts.query or parts.fragment:
         raise ValueError(raw)
-    price_type = _PRICE_TYPES.get(parts.path)
-    if price_type is None or not parts.hostname or not parts.port:
+    if not parts.hostname or not parts.port:
         raise ValueError(raw)
     return DealerSession(
         kinds.DEALER.read(dealer),
@@ -68,7 +79,8 @@ def _session(raw: str) -> DealerSession:
 
 
 SESSION = SettingType(
-    "like citadel=fixs://OURS:THEIRS@fix.dealer.example:9876/price, or fix:// without TLS, discount or yield",
+    "like citadel=fixs://OURS:THEIRS@fix.dealer.example:9876/price, or fix:// without TLS, discount or yield,"
+    " or citadel=adapter://package.module:name/price",
     _session,
 )
 
@@ -87,6 +99,9 @@ class TradingDeskSettings(PriceSettings):
     )
     dealer_trusted_ca: Path | None = setting(
         kinds.PATH, "The certificates that sign those of dealers, if not those of the system.", None
+    )
+    dealer_client_certificate: Path | None = setting(
+        kinds.PATH, "The certificate with its key that the bank shows dealers over TLS, in one file of PEM.", None
     )
     desk_interval: int = setting(
         kinds.integer(1, 3600, "seconds"), "The time between two rounds of orders while the market trades.", 60

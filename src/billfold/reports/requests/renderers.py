@@ -16,7 +16,7 @@ from typing import IO, Final
 
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.ledger.bank import Bank
-from billfold.platform.errors import MarketDataStale
+from billfold.platform.errors import NotFound
 from billfold.platform.text import lines_of
 from billfold.reports.entries.reader import StatementRange, list_entries, read_statement
 from billfold.reports.entries.types import AccountEntry, AccountStatement, AccountType
@@ -65,7 +65,7 @@ def _days(source: types.ReportSource) -> Iterator[date]:
 
 def _on_the_run(bank: Bank, day: date) -> Iterator[str]:
     for strategy in STRATEGIES:
-        with suppress(MarketDataStale):
+        with suppress(NotFound):
             yield bank.market.on_the_run(strategy.maturity_weeks, day).cusip
 
 

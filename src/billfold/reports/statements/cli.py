@@ -10,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from billfold.cli.command import CommandGroup, Row, console
 from billfold.cli.context import CliError
 from billfold.ledger.bank import Bank
+from billfold.platform.database.background_work import locked
 from billfold.platform.errors import NotFound
 from billfold.platform.money import format_usd
 from billfold.reports.statements import store, worker
@@ -37,8 +38,8 @@ async def make(bank: Bank, month: MonthKey) -> str:
         TimeRemainingColumn(),
     )
     progress = worker.Progress(0, 0)
-    async with worker.claimed(bank) as is_ours:
-        if not is_ours:
+    async with locked(bank.pool, worker.STATEMENTS_LOCK) as conn:
+        if conn is None:
             raise CliError("Another process is making statements.", "Wait until it is done.")
         with Progress(*columns, console=console, transient=True) as bar:
             task = bar.add_task("", total=await store.count_due(bank.pool, wanted))

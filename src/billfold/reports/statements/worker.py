@@ -7,7 +7,6 @@ process makes the missing ones.
 import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -18,7 +17,7 @@ from billfold.accounts.pockets.store import Boundary, pocket_states_before
 from billfold.events.notifications.notify import notify
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.database.background_work import PutAside, read_put_aside
+from billfold.platform.database.background_work import PutAside, locked, read_put_aside
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import et_instant
@@ -62,25 +61,13 @@ class StatementMaker:
             return 0
         made = 0
         for month in await store.list_unfinished(bank.pool, await bank.now()):
-            async with claimed(bank) as is_ours:
-                if not is_ours:
+            async with locked(bank.pool, STATEMENTS_LOCK) as conn:
+                if conn is None:
                     break
                 async for progress in make_month(bank, month):
                     made = max(made, progress.made)
         self._next_at = monotonic() + PAUSE_SECONDS
         return made
-
-
-@asynccontextmanager
-async def claimed(bank: Bank) -> AsyncIterator[bool]:
-    """Yield whether this process is the one that makes statements, and hold the lock until the end."""
-    async with bank.pool.acquire() as conn:
-        is_ours: bool = await conn.fetchval("SELECT pg_try_advisory_lock($1)", STATEMENTS_LOCK)
-        try:
-            yield is_ours
-        finally:
-            if is_ours:
-                await conn.execute("SELECT pg_advisory_unlock($1)", STATEMENTS_LOCK)
 
 
 async def make_month(bank: Bank, month: Month) -> AsyncIterator[Progress]:

@@ -10,7 +10,7 @@ import structlog
 
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.database.background_work import forget, list_failed, put_aside
+from billfold.platform.database.background_work import forget, list_failed, locked, put_aside
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput
@@ -18,7 +18,13 @@ from billfold.platform.settings.settings import Settings
 from billfold.reports.entries.store import get_account
 from billfold.reports.printing import Subject, bank_of, print_signed, recipient_of
 from billfold.reports.statements.store import StatementRow, StatementType
-from billfold.reports.statements.worker import MadeStatement, claimed, keep_statement, statement_id, write_statements
+from billfold.reports.statements.worker import (
+    STATEMENTS_LOCK,
+    MadeStatement,
+    keep_statement,
+    statement_id,
+    write_statements,
+)
 from billfold.reports.tax import store
 from billfold.reports.tax.form_1099 import FormIssue, compose_form
 from billfold.reports.tax.irs_file import IrsFile, Payer, require_records
@@ -242,8 +248,8 @@ class TaxFormMaker:
         self._first_year = self._first_year or await store.first_year(bank.pool)
         finished = await store.list_finished(bank.pool)
         for year in years_due(self._first_year, finished, await bank.now()):
-            async with claimed(bank) as is_ours:
-                if not is_ours:
+            async with locked(bank.pool, STATEMENTS_LOCK) as conn:
+                if conn is None:
                     break
                 forms, failed = await make_year(bank, year)
                 made += forms

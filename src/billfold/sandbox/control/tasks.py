@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from datetime import date
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 from uuid import UUID
@@ -14,15 +12,11 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from billfold.bills.store import CalendarOverride, save_override
 from billfold.cli.context import CliContext, Database, with_connection
 from billfold.cli.process_supervisor import Supervisor
 from billfold.data_keys.keys import DataKeys
-from billfold.ledger.types import Origin
 from billfold.migrations import runner
 from billfold.platform.clock import wall_now
-from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection
 from billfold.platform.database.pool import create_pool
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import BillfoldError, InvariantError, Refused
@@ -31,8 +25,9 @@ from billfold.sandbox.control import socket
 from billfold.sandbox.control.socket import SandboxTask, TaskStatus
 from billfold.sandbox.forks.copies import OPENING, BankCopies
 from billfold.sandbox.running_sandbox import SandboxFile, read_sandbox_file, require_sandbox_file, write_sandbox_file
-from billfold.sandbox.scenarios.player import SCENARIOS, MarketChanges, play
-from billfold.treasury.market_log import market_change
+from billfold.sandbox.scenarios import interventions
+from billfold.sandbox.scenarios.interventions import Interventions
+from billfold.sandbox.scenarios.player import SCENARIOS, play
 from billfold.verify.runner import verify_bank
 
 log = structlog.get_logger(__name__)
@@ -184,13 +179,7 @@ class SandboxTasks:
         await self._copies.drop_previous()
 
 
-SHOCK_DAYS = 14
-_MILLI_PER_BASIS_POINT = 10
-_SHIFT = """
-UPDATE bill_rate SET discount_milli = greatest(discount_milli + $2, 1), coupon_milli = greatest(coupon_milli + $2, 1)
- WHERE day > $1 AND day <= $1 + $3::int
-"""
-CARD_PROCESSOR, LOCAL_CHAIN, DEALERS = "card processor", "local chain", "dealers"
+CARD_PROCESSOR, LOCAL_CHAIN, DEALERS, WORKER = "card processor", "local chain", "dealers", "worker"
 _ADDRESSES = (
     "base_url",
     "partner_url",
@@ -246,17 +235,45 @@ class RunningSandbox:
     async def play(self, name: str, progress: Progress) -> None:
         """Play a scenario to its end."""
         scenario = SCENARIOS[name]
-        loop = asyncio.get_running_loop()
-
-        def change(work: Callable[..., Awaitable[None]], *values: object) -> None:
-            asyncio.run_coroutine_threadsafe(self._change_market(work, *values), loop).result()
-
-        changes = MarketChanges(partial(change, _shift_rates), partial(change, _close_market))
         seed = await with_connection(self._database.dsn, lambda conn: conn.fetchval("SELECT seed FROM bank"))
         credentials = require_sandbox_file(self._settings.state_dir)
-        await asyncio.to_thread(play, scenario, credentials, changes, bank_seed=seed, progress=progress)
+        try:
+            outside = self._interventions(asyncio.get_running_loop())
+            await asyncio.to_thread(play, scenario, credentials, outside, bank_seed=seed, progress=progress)
+        finally:
+            await self._change_settings({})
         progress.begin("Verifying the ledger")
         progress.note(await self._verify())
+
+    def _interventions(self, loop: asyncio.AbstractEventLoop) -> Interventions:
+        def block(work: Callable[..., Awaitable[None]], *fixed: object) -> Callable[..., None]:
+            def run(*values: object) -> None:
+                asyncio.run_coroutine_threadsafe(_awaited(work(*fixed, *values)), loop).result()
+
+            return run
+
+        return Interventions(
+            shift_rates=block(self._change_market, interventions.shift_rates),
+            close_market=block(self._change_market, interventions.close_market),
+            quote_prices=block(self._operate, interventions.quote_prices),
+            place_orders=block(self._operate, interventions.place_orders),
+            cancel_order=block(self._operate, interventions.cancel_order),
+            send_instruction=block(self._operate, interventions.send_instruction),
+            change_settings=block(self._change_settings),
+            kill_worker=block(self._supervisor.kill, WORKER),
+        )
+
+    async def _operate(self, work: Callable[..., Awaitable[None]], *values: object) -> None:
+        async with self._context.bank(self._settings, self._database.dsn) as bank:
+            await work(bank, *values)
+
+    async def _change_settings(self, changed: Mapping[str, str]) -> None:
+        """Let every process open the bank again with other settings."""
+        box = require_sandbox_file(self._settings.state_dir)
+        if box.changed_settings != changed:
+            async with self._copies.pause():
+                changed_box = msgspec.structs.replace(box, changed_settings=dict(changed))
+                write_sandbox_file(self._settings.state_dir, changed_box)
 
     async def _change_market(self, work: Callable[..., Awaitable[None]], *values: object) -> None:
         """Change the market, as the owner, while no process has the bank open: every process reads it again."""
@@ -284,13 +301,5 @@ async def perform_tasks(state_dir: Path, copies: BankCopies, sandbox: RunningSan
         await tasks.close()
 
 
-async def _shift_rates(conn: Connection, vault: Vault, day: date, basis_points: int) -> None:
-    """Publish other Treasury rates for two weeks after a day. Bookings by earlier rates stay."""
-    async with conn.transaction(), market_change(conn, vault, Origin.system()):
-        await conn.execute(_SHIFT, day, basis_points * _MILLI_PER_BASIS_POINT, SHOCK_DAYS)
-
-
-async def _close_market(conn: Connection, vault: Vault, day: date, reason: str) -> None:
-    """Close the bond market on a future day."""
-    async with conn.transaction(), market_change(conn, vault, Origin.system()):
-        await save_override(conn, CalendarOverride(day, "closed", None, None, reason))
+async def _awaited(work: Awaitable[None]) -> None:
+    await work

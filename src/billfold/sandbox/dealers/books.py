@@ -1,7 +1,8 @@
 """The books of one simulated dealer, in a file of its own: sequence numbers, messages, orders and executions."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +18,10 @@ DEALERS: Final[Mapping[str, int]] = MappingProxyType({"harbor": 1, "northgate": 
 
 
 class Behavior(StrEnum):
-    """A misbehavior with the next request or order; CORRECT and BUST are done to the last execution at once."""
+    """A misbehavior with the next request or order; CORRECT and BUST are done to the last execution at once.
+
+    DOWN cuts the session, and refuses others until the dealer is asked for something else or for nothing.
+    """
 
     PARTIAL_FILL = "PARTIAL_FILL"
     SLOW = "SLOW"
@@ -28,6 +32,8 @@ class Behavior(StrEnum):
     WRONG_MONEY = "WRONG_MONEY"
     FAR_PRICE = "FAR_PRICE"
     FILL_TWICE = "FILL_TWICE"
+    FILL_AFTER_CANCEL = "FILL_AFTER_CANCEL"
+    DOWN = "DOWN"
     CORRECT = "CORRECT"
     BUST = "BUST"
 
@@ -71,7 +77,7 @@ class _Line(msgspec.Struct, omit_defaults=True, kw_only=True):
     execution: DealerExecution | None = None
 
 
-_BEHAVIOR: Final = "next"
+_BEHAVIOR, _BOOKS = "next", "books.jsonl"
 
 
 class DealerBooks:
@@ -79,18 +85,16 @@ class DealerBooks:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._folder, self._path = folder, folder / "books.jsonl"
+        self._folder, self._path = folder, folder / _BOOKS
         self.next_in = self.next_out = 1
         self.orders: dict[str, BookedOrder] = {}
         self.executions: list[DealerExecution] = []
         self._sent: dict[int, SentMessage] = {}
-        content = self._path.read_bytes() if self._path.exists() else b""
-        for line in content.splitlines(keepends=True):
-            if line.endswith(b"\n"):
-                self._apply(msgspec.json.decode(line, type=_Line))
+        lines, whole = _read_lines(self._path)
+        for line in lines:
+            self._apply(line)
         self._file = self._path.open("ab")
-        if not content.endswith(b"\n"):  # a line that a kill cut off
-            self._file.truncate(content.rfind(b"\n") + 1)
+        self._file.truncate(whole)
 
     def _apply(self, line: _Line) -> None:
         self.next_in, self.next_out = line.next_in or self.next_in, line.next_out or self.next_out
@@ -128,20 +132,20 @@ class DealerBooks:
         self._sent.clear()
         self._keep(next_in=1, next_out=1)
 
-    async def list_sent(self, first: int, last: int) -> Sequence[SentMessage]:
-        """Return messages that were sent, in their order."""
-        return [self._sent[seq] for seq in sorted(self._sent) if first <= seq <= last]
+    async def list_sent(self, first: int, last: int, types: Collection[str]) -> Sequence[SentMessage]:
+        """Return messages of some types that were sent, in their order."""
+        sent = (self._sent[seq] for seq in sorted(self._sent) if first <= seq <= last)
+        return [each for each in sent if each.type in types]
+
+    def is_asked(self, behavior: Behavior) -> bool:
+        """Tell whether this is the behavior that was asked for."""
+        return pending_behavior(self._folder) == behavior
 
     def take_behavior(self, *wanted: Behavior) -> Behavior | None:
         """Return the behavior that was asked for, once, if it is one of these."""
-        path = self._folder / _BEHAVIOR
-        try:
-            found = Behavior(path.read_text().strip())
-        except (OSError, ValueError):
-            return None
-        if found not in wanted:
-            return None
-        path.unlink(missing_ok=True)
+        found = next((each for each in wanted if self.is_asked(each)), None)
+        if found is not None:
+            ask_behavior(self._folder, None)
         return found
 
     def close(self) -> None:
@@ -149,8 +153,11 @@ class DealerBooks:
         self._file.close()
 
 
-def ask_behavior(folder: Path, behavior: Behavior) -> None:
-    """Ask a dealer for a behavior, in place of one that it has not shown yet."""
+def ask_behavior(folder: Path, behavior: Behavior | None) -> None:
+    """Ask a dealer for a behavior, or for none, in place of one that it has not shown yet."""
+    if behavior is None:
+        (folder / _BEHAVIOR).unlink(missing_ok=True)
+        return
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = folder / f"{_BEHAVIOR}.{os.getpid()}"
     draft.write_text(behavior)
@@ -158,16 +165,20 @@ def ask_behavior(folder: Path, behavior: Behavior) -> None:
 
 
 def pending_behavior(folder: Path) -> str | None:
-    """Return the behavior that a dealer has not shown yet."""
-    path = folder / _BEHAVIOR
-    return path.read_text().strip() if path.exists() else None
+    """Return the behavior that a dealer has not shown yet, or that lasts."""
+    with suppress(FileNotFoundError):
+        return (folder / _BEHAVIOR).read_text().strip()
+    return None
 
 
 def read_executions(folder: Path) -> list[DealerExecution]:
     """Return the executions of a dealer, as its own books have them."""
-    path = folder / "books.jsonl"
-    content = path.read_bytes() if path.exists() else b""
-    lines = (
-        msgspec.json.decode(line, type=_Line) for line in content.splitlines(keepends=True) if line.endswith(b"\n")
-    )
+    lines, _ = _read_lines(folder / _BOOKS)
     return [each.execution for each in lines if each.execution is not None]
+
+
+def _read_lines(path: Path) -> tuple[list[_Line], int]:
+    """Return the lines of a file, without one that a kill cut off, and their length."""
+    content = path.read_bytes() if path.exists() else b""
+    whole = content[: content.rfind(b"\n") + 1]
+    return [msgspec.json.decode(line, type=_Line) for line in whole.splitlines()], len(whole)

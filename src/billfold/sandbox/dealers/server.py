@@ -46,9 +46,10 @@ SLOW_SECONDS: Final = 3.0
 _FAR_BPS: Final = 50
 _POLL_SECONDS: Final = 0.2
 _MICROS, _UNIT_FACE = 1_000_000, 100
-_REPEATED: Final = ("54", "48", "22", "55", "460", "167", "541", "64")
+_REPEATED: Final = (54, 48, 22, 55, 460, 167, 541, 64)
 _AT_ONCE: Final = frozenset({Behavior.CORRECT, Behavior.BUST})
-_ON_ORDER: Final = frozenset(Behavior) - _AT_ONCE - {Behavior.QUOTE_EXPIRES}
+_ELSEWHERE: Final = frozenset({Behavior.QUOTE_EXPIRES, Behavior.FILL_AFTER_CANCEL, Behavior.DOWN})
+_ON_ORDER: Final = frozenset(Behavior) - _AT_ONCE - _ELSEWHERE
 
 
 class SimulatedDealer:
@@ -65,12 +66,14 @@ class SimulatedDealer:
         """Serve a session from its logon on; one that is there already is cut."""
         if self._session is not None:
             self._session.abort()
+        if self.books.is_asked(Behavior.DOWN):
+            raise SessionEnded("the dealer is down")
         self._see(first)
         hooks: dict[str, Any] = {"now": self._clock, "on_message": self._receive, "repeated": {"8", "9", "S", "AG"}}
         session = Session((self.name.upper(), BANK_NAME), self.books, streams, **hooks)
         await session.accept(first)
         self._session = session
-        acting = asyncio.create_task(self._amend_last(session))
+        acting = asyncio.create_task(self._act_at_once(session))
         try:
             await session.run()
         finally:
@@ -146,7 +149,8 @@ class SimulatedDealer:
         if behavior == Behavior.SLOW:
             await asyncio.sleep(SLOW_SECONDS)
         await self._report(order, ExecType.NEW, [])
-        await self._fill(order, behavior)
+        if not self.books.is_asked(Behavior.FILL_AFTER_CANCEL):
+            await self._fill(order, behavior)
 
     async def _fill(self, order: BookedOrder, behavior: Behavior | None) -> None:
         """Fill an order in one piece, or half of it; some behaviors show in the report."""
@@ -228,6 +232,8 @@ class SimulatedDealer:
         order.status = "4"
         self.books.keep(order)
         await self._report(order, ExecType.CANCELED, [(41, fields[11].removeprefix(CANCEL))])
+        if self.books.take_behavior(Behavior.FILL_AFTER_CANCEL):
+            await self._fill(order, None)
 
     async def _tell_status(self, fields: Mapping[int, str]) -> None:
         known = self.books.orders.get(fields[11])
@@ -237,12 +243,15 @@ class SimulatedDealer:
         elif known.status != "0" or self.books.take_behavior(Behavior.SILENT) is None:
             await self._report(known, ExecType.ORDER_STATUS, [])
 
-    # -- corrections --------------------------------------------------------------------
+    # -- at once ------------------------------------------------------------------------
 
-    async def _amend_last(self, session: Session) -> None:
-        """Correct or bust the last execution when asked to."""
+    async def _act_at_once(self, session: Session) -> None:
+        """Correct or bust the last execution, or cut the session, when asked to."""
         while True:
             await asyncio.sleep(_POLL_SECONDS)
+            if self.books.is_asked(Behavior.DOWN):
+                session.abort()
+                return
             replaced = {each.corrects for each in self.books.executions}
             last = next((e for e in reversed(self.books.executions) if e.reference not in replaced), None)
             if last is None or last.kind == "BUST" or not session.is_on:
@@ -266,7 +275,7 @@ class SimulatedDealer:
 
 
 def _repeated(fields: Mapping[int, str]) -> list[tuple[int, object]]:
-    return [(int(tag), fields[int(tag)]) for tag in _REPEATED if int(tag) in fields]
+    return [(tag, fields[tag]) for tag in _REPEATED if tag in fields]
 
 
 async def serve_dealers(folder: Path, slippage_bps: int, *, listener: socket.socket, stop: asyncio.Event) -> None:
@@ -276,18 +285,8 @@ async def serve_dealers(folder: Path, slippage_bps: int, *, listener: socket.soc
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             first = decode(await read_frame(reader))
-            dealer = dealers[first.fields.get(56, "")]
-            await dealer.serve(first, (reader, writer))
-        except (
-            KeyError,
-            NotFix,
-            Garbled,
-            SessionEnded,
-            OSError,
-            EOFError,
-            TimeoutError,
-            asyncio.CancelledError,
-        ) as error:
+            await dealers[first.fields.get(56, "")].serve(first, (reader, writer))
+        except (KeyError, NotFix, Garbled, SessionEnded, OSError, EOFError, asyncio.CancelledError) as error:
             log.info("dealer_session_ended", reason=repr(error))
         finally:
             writer.close()

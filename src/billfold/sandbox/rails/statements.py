@@ -141,9 +141,12 @@ def write_recap(dealer: str, day: date, trades: Iterable[Trade]) -> bytes:
 class SimulatedStatements:
     """Writes the statements of every day that the bank has closed, and puts them into the inbox."""
 
-    async def choose(self, bank: Bank, behavior: StatementBehavior) -> None:
-        """Make the next statements wrong in this way."""
-        await asyncio.to_thread(write_atomically, _chosen(bank), behavior.encode())
+    async def choose(self, bank: Bank, behavior: StatementBehavior | None) -> None:
+        """Make the next statements wrong in this way, or right."""
+        if behavior is None:
+            _chosen(bank).unlink(missing_ok=True)
+        else:
+            await asyncio.to_thread(write_atomically, _chosen(bank), behavior.encode())
 
     async def schedule(self, bank: Bank, close: ScheduledJob) -> None:
         """Have the statements of a day sent when Fedwire is over, too."""

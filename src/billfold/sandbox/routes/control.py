@@ -35,10 +35,11 @@ class SandboxForks(msgspec.Struct, kw_only=True):
 
 
 class SandboxScenario(msgspec.Struct, kw_only=True):
-    """A story, and the titles of its steps."""
+    """A story, and the titles of its steps. A bad day of the trading desk ends with what its operators see."""
 
     name: str
     description: str
+    is_bad_day: bool
     steps: list[str]
     object_type: Literal["SandboxScenario"] = "SandboxScenario"
 
@@ -121,7 +122,12 @@ async def list_scenarios() -> SandboxScenarios:
     """List the scenarios that can be played."""
     return SandboxScenarios(
         items=[
-            SandboxScenario(name=each.name, description=each.description, steps=[step.title for step in each.steps])
+            SandboxScenario(
+                name=each.name,
+                description=each.description,
+                is_bad_day=each.is_bad_day,
+                steps=[step.title for step in each.steps],
+            )
             for each in SCENARIOS.values()
         ]
     )

@@ -26,9 +26,12 @@ _ORDERS = "SELECT order_id FROM dealer_order WHERE customer_id = $1 AND business
 
 
 class BehaviorRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A misbehavior with the next request or order; CORRECT and BUST are done to the last execution at once."""
+    """A misbehavior with the next request or order; CORRECT and BUST are done to the last execution at once.
 
-    behavior: Behavior
+    DOWN lasts until another behavior is asked for, or none: null.
+    """
+
+    behavior: Behavior | None
 
 
 class SandboxDealer(msgspec.Struct, kw_only=True):

@@ -9,9 +9,9 @@ from billfold.sandbox.routes.operations import require_first_partner, sandbox_po
 
 
 class StatementRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The error of the next statements."""
+    """The error of the next statements; null for none."""
 
-    behavior: StatementBehavior
+    behavior: StatementBehavior | None
 
 
 @sandbox_post("statements/", name="sandbox_statement", refuses=("sandbox-of-another-partner",))

@@ -1,14 +1,16 @@
 """The available scenarios, and the player: it uses the Partner API, like a real partner.
 
-A scenario is a file of steps. A step sends requests of `requests.json`, and calls functions of a `Player`. Names
-in braces refer to values given or kept before: `{pocket}`, or `{{payee}}` for the value kept under a payee's name.
+A scenario is a list of steps. A step sends requests of `requests.json`, and calls functions of a `Player` or of its
+`Interventions`. It fails if the bank refuses something, or if what the step wants to `see` does not come. Names in
+braces refer to values given or kept before: `{pocket}`, or `{{payee}}` for the value kept under a payee's name.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+import time as clock
+from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from importlib import resources
 from types import MappingProxyType
@@ -18,10 +20,13 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from billfold.cli.context import CliError
 from billfold.client.partner_api import PartnerApi
 from billfold.payments.cards.processor import KEY_BITS
+from billfold.platform.clock import monotonic
 from billfold.platform.dates import ET, et_date, et_instant, iso_z
 from billfold.sandbox.running_sandbox import SandboxFile, partner_http
+from billfold.sandbox.scenarios.interventions import Interventions
 from billfold.sandbox.scenarios.story import CLOCK, RecordingClient
 
 
@@ -36,13 +41,11 @@ class Progress(Protocol):
 
 
 _NAME: Final = re.compile(r"\{([^{}]+)\}")
-
-
-class MarketChanges(NamedTuple):
-    """Market changes of a scenario: rates by basis points from the day after a day, and a closed day."""
-
-    shift_rates: Callable[[date, int], None]
-    close_market: Callable[[date, str], None]
+_DESK: Final = "/api/v1/sandbox/desk/"
+PATIENCE_SECONDS: Final = 60.0
+"""Real time for what operators must see."""
+_POLL_SECONDS: Final = 0.5
+_DAYS_MAX, _SHOWN = 8, 1000
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,11 +66,12 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Scenario(msgspec.Struct, frozen=True):
-    """A story that can be played repeatedly, each time by a new customer."""
+    """A story that can be played repeatedly, each time by a new customer; a bad day of the trading desk is short."""
 
     name: str
     description: str
     steps: list[Step]
+    is_bad_day: bool = False
 
 
 def _content(name: str) -> bytes:
@@ -75,25 +79,53 @@ def _content(name: str) -> bytes:
 
 
 _REQUESTS: Final = msgspec.json.decode(_content("requests"), type=dict[str, list[Request]])
-_READ: Final = (msgspec.json.decode(_content(name), type=Scenario) for name in ("bad_week", "payday", "card_month"))
-SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType({each.name: each for each in _READ})
+_READ: Final = [msgspec.json.decode(_content(name), type=Scenario) for name in ("bad_week", "payday", "card_month")]
+_BAD_DAYS: Final = msgspec.json.decode(_content("bad_days"), type=list[Scenario])
+_ALL_BAD_DAYS: Final = Scenario(
+    "bad-days",
+    "All bad days of the trading desk, one after the other.",
+    [step for day in _BAD_DAYS for step in day.steps],
+)
+SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType(
+    {each.name: each for each in (*_READ, _ALL_BAD_DAYS, *_BAD_DAYS)}
+)
+
+
+class Sight(NamedTuple):
+    """A sight that operators must have: rows `of` a list that are like `where`, any or a `count` of them, or a value."""
+
+    of: str
+    where: Any = None
+    count: int | None = None
+    keep: str = ""
+    at: str = _DESK
 
 
 class Player:
     """One play of a scenario. `kept` holds its parameters and results, by names of its own."""
 
-    def __init__(self, client: RecordingClient, market: MarketChanges, name: str) -> None:
-        self._client, self._market = client, market
+    def __init__(
+        self,
+        client: RecordingClient,
+        outside: Interventions,
+        name: str,
+        *,
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
+        self._client, self._outside, self._patience_seconds = client, outside, patience_seconds
         self._kept: dict[str, Any] = {"name": name}
-        self._monday = date.min
+        self._day = self._quiet_day = date.min
+        self._known: set[str] = set()
 
     def play(self, step: Step) -> str:
         """Run a step; return its result."""
         for name, values in step.do:
             if name in _REQUESTS:
                 self._send(_REQUESTS[name], values)
+            elif hasattr(self, name):
+                getattr(self, name)(**_filled(values, self._kept))
             else:
-                getattr(self, name)(**values)
+                getattr(self._outside, name)(*_filled(values, self._kept).values())
         return str(_filled(step.says, self._kept))
 
     def _send(self, requests: list[Request], values: Mapping[str, Any]) -> None:
@@ -105,8 +137,8 @@ class Player:
             self._kept |= {name: answer.at(place) for name, place in keep.items()}
 
     def go_to(self, day: int, at: str = "10:00") -> None:
-        """Move the clock to a time so many days after the Monday of the story, unless it is later already."""
-        until = et_instant(self._monday + timedelta(days=day), time.fromisoformat(at))
+        """Move the clock to a time so many days after the day of the story, unless it is later already."""
+        until = et_instant(self._day + timedelta(days=day), time.fromisoformat(at))
         happened = {}
         if until > self._now():
             happened = self._client.post(f"{CLOCK}advance/", {"until": iso_z(until)}).at("happened")
@@ -115,21 +147,94 @@ class Player:
     def next_week(self) -> None:
         """Move the clock to the next Monday on which the bank is open."""
         now = self._now().astimezone(ET)
-        self._monday = now.date() + timedelta(days=7 - now.weekday())
+        self._day = now.date() + timedelta(days=7 - now.weekday())
         self.go_to(0)
-        while self._client.get(CLOCK).at("business_date") != self._monday.isoformat():
-            self._monday += timedelta(days=7)
+        while self._client.get(CLOCK).at("business_date") != self._day.isoformat():
+            self._day += timedelta(days=7)
             self.go_to(0)
-        self._kept["when"] = f"{self._monday:%A, %B} {self._monday.day}. On the way: {self._kept['happened']}."
+        self._kept["when"] = f"{self._day:%A, %B} {self._day.day}. On the way: {self._kept['happened']}."
+
+    def next_day(self, at: str = "10:00") -> None:
+        """Move the clock to a time of the next day on which the bank is open."""
+        self._day = self._now().astimezone(ET).date()
+        while True:
+            self._day += timedelta(days=1)
+            self.go_to(0, at)
+            if self._client.get(CLOCK).at("business_date") == self._day.isoformat():
+                return
+
+    def cut_off(self) -> None:
+        """Move the clock to the instant by which the desk covers everything."""
+        self._client.post(f"{CLOCK}advance/", {"until": self._client.get(_DESK).at("cover_by")})
+
+    def calm(self) -> None:
+        """Let dealers and statements behave again."""
+        self._send(_REQUESTS["behave"], {})
+
+    def quiet(self) -> None:
+        """Let everybody outside behave, cover what is open, and regard what operators see as known."""
+        self.calm()
+        self.covered()
+        lists = (each for each in self._client.get(_DESK).body.values() if isinstance(each, list))
+        self._known = {row["id"] for rows in lists for row in rows if "id" in row}
+        self._quiet_day = self._day
+
+    def covered(self) -> None:
+        """Cover everything, and require that dealers have sold to the bank what customers hold."""
+        self._send(_REQUESTS["cover"], {})
+        self.see(of="uncovered_units", where=0)
+
+    def see(self, **sought: Any) -> None:
+        """Wait until an answer has the rows of a `Sight`, or its value. Raises CliError if it does not come.
+
+        Rows that were known on the quiet day do not count. The fields of the first one are kept: `{order status}`.
+        """
+        sight, until = Sight(**sought), monotonic() + self._patience_seconds
+        while not self._sees(sight):
+            if monotonic() > until:
+                self._miss(sight)
+            clock.sleep(_POLL_SECONDS)
+
+    def see_in_days(self, **sought: Any) -> None:
+        """Move the clock from day to day until an answer has such rows. Raises CliError if it never has."""
+        for _ in range(_DAYS_MAX):
+            self.next_day("10:30")
+            if self._sees(Sight(**sought)):
+                return
+        self._miss(Sight(**sought))
+
+    def _sees(self, sight: Sight) -> bool:
+        found = self._client.get(sight.at).at(sight.of)
+        if not isinstance(found, list):
+            return bool(found == sight.where)
+        rows = [row for row in found if (sight.where or {}).items() <= row.items() and self._is_new(row)]
+        if rows:
+            self._kept |= {f"{sight.keep or sight.of} {name}": value for name, value in rows[0].items()}
+        return bool(rows) if sight.count is None else len(rows) == sight.count
+
+    def _is_new(self, row: Mapping[str, Any]) -> bool:
+        began = self._quiet_day.isoformat()
+        return row.get("id") not in self._known and str(row.get("day", began)) >= began
+
+    def _miss(self, sight: Sight) -> None:
+        wanted = f"{'' if sight.count is None else f'{sight.count} '}{sight.of} {sight.where}"
+        found = str(self._client.get(sight.at).at(sight.of))[:_SHOWN]
+        raise CliError(f"{wanted} did not come. There is {found}", "See the logs of the sandbox.")
+
+    def hold_reserve(self, cents: int) -> None:
+        """Make the reserve of now the floor: nothing may leave by wire. Keep what must come in for these cents."""
+        available = self._client.get(_DESK).at("available_cents")
+        self._kept["missing"] = cents + max(-available, 0)
+        self._outside.change_settings({"reserve_floor_cents": str(max(available, 0))})
 
     def close_market(self, day: int, reason: str) -> None:
         """Close the bond market on a day of the story."""
-        self._kept["closed"] = self._monday + timedelta(days=day)
-        self._market.close_market(self._kept["closed"], reason)
+        self._kept["closed"] = self._day + timedelta(days=day)
+        self._outside.close_market(self._kept["closed"], reason)
 
     def shift_rates(self, basis_points: int) -> None:
         """Change rates from tomorrow on."""
-        self._market.shift_rates(et_date(self._now()), basis_points)
+        self._outside.shift_rates(et_date(self._now()), basis_points)
 
     def unread_key(self) -> None:
         """Create a public key without a private one: nobody can read the number of the card."""
@@ -155,18 +260,26 @@ def _filled(value: Any, known: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any 
 
 
 def play(
-    scenario: Scenario, credentials: SandboxFile, market: MarketChanges, *, bank_seed: bytes, progress: Progress
+    scenario: Scenario, credentials: SandboxFile, outside: Interventions, *, bank_seed: bytes, progress: Progress
 ) -> None:
     """Play a scenario; blocks. Raises CliError if the bank refuses something.
 
-    Names and ids of its objects derive from the number of times this bank has played it, so they are reproducible.
+    Names and ids of its objects derive from the number of times this bank has played it and from the bank's time, so
+    they are reproducible, and a play after one that failed early repeats none of its requests.
     """
     with partner_http(credentials) as http:
         title = scenario.name.replace("-", " ").capitalize()
-        earlier = [each for each in PartnerApi(http).customers() if str(each.name).startswith(f"{title} ")]
+        api = PartnerApi(http)
+        earlier = [each for each in api.customers() if str(each.name).startswith(f"{title} ")]
         nth = len(earlier) + 1
-        seed = hashlib.blake2b(f"{scenario.name}:{nth}".encode(), key=bank_seed[:64], digest_size=32).digest()
-        player = Player(RecordingClient(http, seed=seed), market, f"{title} {nth}")
-        for step in scenario.steps:
-            progress.begin(step.title)
-            progress.note(player.play(step))
+        seed = hashlib.blake2b(
+            f"{scenario.name}:{nth}:{api.bank_time()}".encode(), key=bank_seed[:64], digest_size=32
+        ).digest()
+        player = Player(RecordingClient(http, seed=seed), outside, f"{title} {nth}")
+        try:
+            for step in scenario.steps:
+                progress.begin(step.title)
+                progress.note(player.play(step))
+        except Exception:
+            player.calm()
+            raise

@@ -4,10 +4,13 @@ What contradicts an order is HELD for a person and the order becomes UNKNOWN; wh
 REFUSED and answered. A message that fails takes no other along.
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import msgspec
 import structlog
 
 from billfold.ledger.bank import Bank
@@ -28,24 +31,25 @@ from billfold.trading.commands import (
     execution_id_of,
 )
 from billfold.trading.fix.codec import read_fields
-from billfold.trading.fix.messages import ExecType, FieldReader, Trade, Unreadable, read_trade
+from billfold.trading.fix.messages import ExecType, FieldReader, Unreadable, read_trade
 from billfold.trading.fix.store import MessageStatus, StoredMessage, find_sent, settle
 from billfold.trading.store import find_execution, find_newest_execution, find_order
-from billfold.trading.types import ENDED, DealerOrder, OrderStatus, Side
+from billfold.trading.types import ENDED, DealerOrder, Execution, ExecutionKind, OrderStatus, Side
+from billfold.trading.worker import command_of
 
 log = structlog.get_logger(__name__)
 
-CALLER = "dealer"
 _SKEW = timedelta(minutes=1)
 """Difference of a dealer's clock from ours that is no contradiction."""
-_ENDS = {
+_ENDS: Mapping[str, OrderStatus] = {
     ExecType.CANCELED: OrderStatus.CANCELLED,
     ExecType.REJECTED: OrderStatus.REJECTED,
     ExecType.EXPIRED: OrderStatus.EXPIRED,
     ExecType.DONE_FOR_DAY: OrderStatus.EXPIRED,
 }
-_STATUSES = {**{each.value: status for each, status in _ENDS.items()}, "0": OrderStatus.WORKING}
-_STATUSES |= {"1": OrderStatus.WORKING}
+_STATUSES = {**_ENDS, "0": OrderStatus.WORKING, "1": OrderStatus.WORKING}
+_PENDING = frozenset("679ABE")
+"""Reports (150) after which an order is as before: pending, stopped, suspended, calculated."""
 
 
 class Booked(NamedTuple):
@@ -133,6 +137,7 @@ class Booking:
         price, size = (133, 135) if order.side == Side.BUY else (132, 134)
         if self._fields.get(48) != order.cusip:
             raise Unknown(f"the quote is for {self._fields.get(48)}, not for {order.cusip}")
+        self._read.require_dollars()
         if order.status in ENDED:
             return "too late: the order has ended"
         await self._submit(
@@ -161,30 +166,37 @@ class Booking:
         if kind == ExecType.NEW:
             is_first = order.status in {OrderStatus.SENT, OrderStatus.UNKNOWN}
             return await self._change(order, OrderStatus.WORKING) if is_first else ""
-        end = _ENDS.get(ExecType(kind)) if kind in set(ExecType) else None
+        end = _ENDS.get(kind)
+        if end is None and kind not in _PENDING:
+            raise Held(f"150={kind[:8]} is not known: it may be a fill")
         return await self._change(order, end, self._said) if end else f"nothing follows from 150={kind}"
 
     async def _fill(self, order: DealerOrder) -> str:
         self._reference = self._read.text(17)
-        trade = await self._trade(order)
-        new = NewExecution(
-            order_id=order.order_id, dealer=self._session.dealer, reference=self._reference, **trade._asdict()
-        )
-        before = await find_execution(self._bank.pool, self._bank_id, new.execution_id)
-        if before is not None:
-            known = before.order_id, before.units, before.price_micros, before.money, before.settles_on
-            if known == (new.order_id, new.units, new.price_micros, new.money, new.settles_on):
-                return "booked already"
-            self._reference = None  # what is booked under it does not close this message
-            raise Held(f"{new.reference} is booked already, with other values")
+        new = await self._trade(order)
+        if await self._is_booked(ExecutionKind.FILL, new):
+            return "booked already"
         outcome = await self._submit(RecordExecutions, (order.order_id, new.execution_id), executions=(new,))
         return f"booked as {outcome['executions'][0]}"
 
-    async def _trade(self, order: DealerOrder) -> Trade:
+    async def _is_booked(self, kind: ExecutionKind, new: NewExecution | Execution) -> bool:
+        """Tell whether the message's reference is booked. Raises Held if it is with other values."""
+        assert self._reference is not None
+        execution_id = execution_id_of(self._session.dealer, self._reference)
+        before = await find_execution(self._bank.pool, self._bank_id, execution_id)
+        if before is None:
+            return False
+        values = attrgetter("order_id", "units", "price_micros", "money", "settles_on")
+        if (before.kind, values(before)) == (kind, values(new)):
+            return True
+        reference, self._reference = self._reference, None  # what is booked under it does not close this message
+        raise Held(f"{reference} is booked already, with other values")
+
+    async def _trade(self, order: DealerOrder) -> NewExecution:
         """Return the trade. A clock that differs a little from ours is taken for ours. Raises Held for other money."""
         bill = self._bank.market.bill(order.cusip)
         try:
-            trade = read_trade(self._read, self._session.price_type, bill, order)
+            trade = read_trade(self._read, self._session, bill, order)
         except Unreadable as error:  # it is a trade all the same
             raise Held(str(error)) from None
         if trade.money != cents_for(trade.units, trade.price_micros):
@@ -193,7 +205,7 @@ class Booking:
         now = await self._bank.now()
         at = min(trade.executed_at, now) if trade.executed_at < now + _SKEW else trade.executed_at
         at = max(at, order.decided_at) if at > order.decided_at - _SKEW else at
-        return trade._replace(executed_at=at)
+        return msgspec.structs.replace(trade, executed_at=at)
 
     async def _amend(self, *, is_bust: bool) -> str:
         dealer, self._reference = self._session.dealer, self._read.text(17)
@@ -202,9 +214,11 @@ class Booking:
             raise Unknown(f"no execution {self._read.text(19)} is known")
         self._order = order = await find_order(self._bank.pool, self._bank_id, old.order_id)
         assert order is not None
-        if await find_execution(self._bank.pool, self._bank_id, execution_id_of(dealer, self._reference)) is not None:
-            return "booked already"
         new = old if is_bust else await self._trade(order)
+        if await self._is_booked(ExecutionKind.BUST if is_bust else ExecutionKind.CORRECTION, new):
+            return "booked already"
+        if (new.side, new.cusip) != (old.side, old.cusip):
+            raise Held(f"it corrects {old.side} {old.cusip} to {new.side} {new.cusip}")
         outcome = await self._submit(
             AmendExecution,
             (order.order_id, old.execution_id, execution_id_of(dealer, self._reference)),
@@ -227,7 +241,7 @@ class Booking:
     async def _status(self, order: DealerOrder) -> str:
         """Compare the dealer's answer to a status request with ours; fills that are missing come by themselves."""
         said, filled = self._read.text(39), self._read.units(14) if self._read.has(14) else 0
-        if filled > order.filled_units:
+        if filled > order.filled_units or (self._read.has(14) and filled < order.filled_units):
             raise Held(f"the dealer has filled {filled} units, {order.filled_units} are booked")
         status = _STATUSES.get(said)
         if status == OrderStatus.WORKING and order.status not in {OrderStatus.SENT, OrderStatus.UNKNOWN}:
@@ -271,14 +285,8 @@ class Booking:
         self, kind: type[Command], references: tuple[UUID, ...], *, step: str = "", **fields: Any
     ) -> Outcome:
         """Submit a command under the id of the message. Raises Held with its refusal."""
-        command = kind(
-            caller=CALLER,
-            key=command_id(f"dealer-message{step}", self._message.message_id),
-            customers=(bank_customer_id(self._bank.seed),),
-            origin=Origin.system(),
-            references=references,
-            **fields,
-        )
+        key = command_id(f"dealer-message{step}", self._message.message_id)
+        command = command_of(self._bank, kind, references, key=key, caller="dealer", origin=Origin.system(), **fields)
         try:
             return (await self._bank.engine.submit(command)).outcome
         except (Refused, NotFound) as refusal:

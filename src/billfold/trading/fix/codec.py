@@ -12,6 +12,7 @@ LENGTH_MAX: Final = 64 * 1024
 _HEAD = re.compile(rb"8=FIX\.4\.4\x019=(\d{1,6})\x01", re.ASCII)
 _FIELD = re.compile(r"([1-9]\d{0,4})=([^\x01]+)", re.ASCII)
 _TRAILER_BYTES = len(b"10=000\x01")
+_DIGITS_MAX = 15
 _TIME = "%Y%m%d-%H:%M:%S.%f"
 _READ_TIMES = ("%Y%m%d-%H:%M:%S.%f", "%Y%m%d-%H:%M:%S")
 
@@ -44,8 +45,12 @@ class Message(NamedTuple):
     @property
     def seq(self) -> int:
         """The sequence number, tag 34; 0 if there is none."""
-        raw = self.fields.get(34, "")
-        return int(raw) if raw.isascii() and raw.isdigit() else 0
+        return self.number(34)
+
+    def number(self, tag: int) -> int:
+        """Return a whole number that fits into a bigint; 0 if there is none."""
+        raw = self.fields.get(tag, "")
+        return int(raw) if raw.isascii() and raw.isdigit() and len(raw) <= _DIGITS_MAX else 0
 
     @property
     def is_possible_duplicate(self) -> bool:
@@ -74,14 +79,11 @@ async def read_frame(reader: asyncio.StreamReader) -> bytes:
 
 
 def decode(frame: bytes) -> Message:
-    """Return the message of a frame. Raises Garbled."""
+    """Return the message of a frame; what is no text in it, or could not be stored, is replaced. Raises Garbled."""
     body, trailer = frame[:-_TRAILER_BYTES], frame[-_TRAILER_BYTES:]
     if trailer != f"10={sum(body) % 256:03}\x01".encode():
         raise Garbled("its checksum or length is wrong")
-    try:
-        return read_fields(frame.decode().removesuffix("\x01"))
-    except UnicodeDecodeError:
-        raise Garbled("it is not text") from None
+    return read_fields(frame.decode(errors="replace").replace("\0", "\ufffd").removesuffix("\x01"))
 
 
 def read_fields(text: str) -> Message:

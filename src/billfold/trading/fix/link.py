@@ -4,7 +4,7 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
 from datetime import date, datetime, timedelta
-from typing import Final
+from typing import Final, Protocol
 from uuid import UUID
 
 import structlog
@@ -15,16 +15,16 @@ from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import et_date
 from billfold.platform.settings.trading_desk import DealerSession
 from billfold.trading.fix.booking import Booked, Booking
-from billfold.trading.fix.codec import LENGTH_MAX, Fields, Message, NotFix
+from billfold.trading.fix.codec import LENGTH_MAX, Fields, Message
 from billfold.trading.fix.session import Session, SessionEnded
-from billfold.trading.fix.store import DatabaseJournal, MessageStatus, StoredMessage, list_new
+from billfold.trading.fix.store import DatabaseJournal, MessageStatus, SessionLost, StoredMessage, list_new
 
 log = structlog.get_logger(__name__)
 
 CONNECT_SECONDS: Final = 5.0
 _LOGON_SECONDS: Final = 10.0
 _AROUND_THE_MARKET: Final = timedelta(hours=1)
-_WATCH_SECONDS: Final = 0.2
+WATCH_SECONDS: Final = 0.2
 _RETRY_SECONDS, _RETRY_MAX_SECONDS = 0.5, 30.0
 
 OnBooked = Callable[[StoredMessage, Booked], Awaitable[None]]
@@ -36,6 +36,15 @@ def session_day(bank: Bank, now: datetime) -> date | None:
     opens, closes = bank.calendars.opens_at(day), bank.calendars.closes_at(day)
     is_open = opens - _AROUND_THE_MARKET <= now < closes + _AROUND_THE_MARKET
     return day if is_open and bank.calendars.is_settlement_day(day) else None
+
+
+class LinkedSession(Protocol):
+    """A session as those who send know it."""
+
+    is_on: bool
+
+    async def send(self, kind: str, body: Fields, *, about: str | None = None) -> None:
+        """Keep a message and send it. Raises OSError, TimeoutError, SessionLost."""
 
 
 class DealerLink:
@@ -52,7 +61,7 @@ class DealerLink:
     ) -> None:
         self.config, self._bank, self._owner_id = config, bank, owner_id
         self._on_booked, self._on_open = on_booked, on_open
-        self._session: Session | None = None
+        self._session: LinkedSession | None = None
         self.off_since = monotonic()
 
     @property
@@ -77,7 +86,7 @@ class DealerLink:
         while True:
             day = session_day(self._bank, await self._bank.now())
             if day is None:
-                await asyncio.sleep(_WATCH_SECONDS)
+                await asyncio.sleep(WATCH_SECONDS)
                 continue
             delay = _RETRY_SECONDS if await self._run_day(day) else min(2 * delay, _RETRY_MAX_SECONDS)
             if session_day(self._bank, await self._bank.now()) == day:
@@ -92,7 +101,9 @@ class DealerLink:
             await self._serve(journal, day)
         except SessionEnded as ended:
             problem = str(ended) if ended.needs_person or self._session is None else None
-        except (OSError, TimeoutError, EOFError, NotFix) as error:
+        except SessionLost:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever one dealer sends, the others are served
             problem = error_summary(error)
         finally:
             was_on, self._session = self._session is not None, None
@@ -125,13 +136,17 @@ class DealerLink:
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         context = None
         if not self.config.is_plain:
-            trusted = self._bank.settings.dealer_trusted_ca
-            context = ssl.create_default_context(cafile=None if trusted is None else str(trusted))
+            context = ssl.create_default_context(cafile=self._bank.settings.dealer_trusted_ca)
+            if own := self._bank.settings.dealer_client_certificate:
+                context.load_cert_chain(own)
         return await asyncio.open_connection(self.config.host, self.config.port, ssl=context, limit=LENGTH_MAX)
 
     def _make(self, journal: DatabaseJournal, streams: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> Session:
         async def reopened() -> None:
             await self._on_open(self)
+
+        async def note(fault: str) -> None:
+            await journal.note(is_on=self.is_on, problem=fault)
 
         return Session(
             (self.config.sender, self.config.target),
@@ -140,12 +155,13 @@ class DealerLink:
             now=self._bank.now,
             on_message=self._received,
             on_resend=reopened,
+            on_fault=note,
         )
 
     async def _watch(self, session: Session, day: date) -> None:
         """Log out when the session's day is over."""
         while session_day(self._bank, await self._bank.now()) == day:
-            await asyncio.sleep(_WATCH_SECONDS)
+            await asyncio.sleep(WATCH_SECONDS)
         await session.log_out("the session's day is over")
         await asyncio.sleep(_LOGON_SECONDS)
         session.abort()

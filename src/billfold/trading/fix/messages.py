@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
 from billfold.bills.rules import pricing, yields
 from billfold.bills.types import Bill
-from billfold.platform.settings.trading_desk import PriceType
+from billfold.platform.settings.trading_desk import DealerSession, PriceType
+from billfold.trading.commands import NewExecution
 from billfold.trading.fix.codec import Fields, format_time, read_time
 from billfold.trading.types import DealerOrder, Side, sign_of
 
@@ -60,6 +61,12 @@ class FieldReader:
         if not found or len(found) > _REFERENCE_MAX or not found.isprintable():
             raise Unreadable(f"tag {tag} is missing or too long")
         return found
+
+    def require_dollars(self) -> None:
+        """Raise Unreadable for a price or a settlement (15, 120) in another currency."""
+        others = {self._fields.get(tag, "USD") for tag in (15, 120)} - {"USD"}
+        if others:
+            raise Unreadable(f"the currency is {others.pop()[:8]!r}, not USD")
 
     def number(self, tag: int, scale: int = 1) -> int:
         """Return a number from zero on times `scale`, without a rest."""
@@ -123,32 +130,21 @@ class FieldReader:
         return found.pop()
 
 
-class Trade(NamedTuple):
-    """A trade as a dealer reports it."""
-
-    side: Side
-    cusip: str
-    units: int
-    price_micros: int
-    money: int
-    settles_on: date
-    executed_at: datetime
-
-
-def read_trade(fields: FieldReader, usual: PriceType, bill: Bill, order: DealerOrder) -> Trade:
+def read_trade(fields: FieldReader, session: DealerSession, bill: Bill, order: DealerOrder) -> NewExecution:
     """Return the trade of an execution report; without 64 it settles as the order. Raises Unreadable."""
     side = {"1": Side.BUY, "2": Side.SELL}.get(fields.text(54))
     if side is None:
         raise Unreadable("tag 54 is neither 1 nor 2")
-    try:
-        settles_on = fields.day(64)
-    except Unreadable:
-        settles_on = order.settles_on
-    return Trade(
-        side,
-        fields.text(48),
-        fields.units(32),
-        fields.price(31, usual, bill, settles_on),
+    settles_on = fields.day(64) if fields.has(64) else order.settles_on
+    fields.require_dollars()
+    return NewExecution(
+        order_id=order.order_id,
+        dealer=session.dealer,
+        reference=fields.text(17),
+        side=side,
+        cusip=fields.text(48),
+        units=fields.units(32),
+        price_micros=fields.price(31, session.price_type, bill, settles_on),
         money=fields.money(),
         settles_on=settles_on,
         executed_at=fields.instant(60),

@@ -22,7 +22,7 @@ SESSION_TYPES: Final = frozenset("0124A5")
 WRITE_SECONDS: Final = 5.0
 _SILENCE, _DEAD = 1.2, 2.4
 _RESEND_SECONDS: Final = 5.0
-_HEARTBEAT_MAX: Final = 3600
+_HEARTBEAT_SECONDS, _HEARTBEAT_MAX = 30, 3600
 
 
 class SessionEnded(Exception):
@@ -56,12 +56,15 @@ class Journal(Protocol):
     async def reset(self) -> None:
         """Begin both numbers at 1 again."""
 
-    async def list_sent(self, first: int, last: int) -> Sequence[SentMessage]:
-        """Return messages that were sent, in their order."""
+    async def list_sent(self, first: int, last: int, types: Collection[str]) -> Sequence[SentMessage]:
+        """Return messages of some types that were sent, in their order."""
 
 
 class Session:
-    """One connection of a session. `on_message` gets each new message that is not about the session itself."""
+    """One connection of a session. `on_message` gets each new message that is not about the session itself.
+
+    `on_resend` is called after an answer to a resend request, `on_fault` with each message that is ignored or rejected.
+    """
 
     def __init__(
         self,
@@ -72,12 +75,13 @@ class Session:
         now: Callable[[], Awaitable[datetime]],
         on_message: Callable[[Message], Awaitable[None]],
         on_resend: Callable[[], Awaitable[None]] | None = None,
+        on_fault: Callable[[str], Awaitable[None]] | None = None,
         repeated: Collection[str] = (),
-        heartbeat_seconds: int = 30,
     ) -> None:
         (self._own, self._other), self._journal, (self._reader, self._writer) = names, journal, streams
         self._now, self._on_message, self._on_resend, self._repeated = now, on_message, on_resend, repeated
-        self._heartbeat = heartbeat_seconds
+        self._on_fault = on_fault
+        self._heartbeat = _HEARTBEAT_SECONDS
         self._sending = asyncio.Lock()
         self._heard_at = self._wrote_at = monotonic()
         self._asked = (0, 0.0)
@@ -121,7 +125,7 @@ class Session:
         """Say that the session ends; the other side answers and closes."""
         self._is_leaving, self.is_on = True, False
         with suppress(OSError, TimeoutError):
-            await self.send("5", [(58, reason)])
+            await self.send("5", [(58, reason or None)])
 
     def close(self) -> None:
         """Close the connection once everything is written."""
@@ -140,8 +144,12 @@ class Session:
     async def _write(self, frame: bytes) -> None:
         self._wrote_at = monotonic()
         self._writer.write(frame)
-        async with asyncio.timeout(WRITE_SECONDS):
-            await self._writer.drain()
+        try:
+            async with asyncio.timeout(WRITE_SECONDS):
+                await self._writer.drain()
+        except TimeoutError:  # it reads nothing any more
+            self.abort()
+            raise
 
     async def _read(self) -> Message | None:
         frame = await read_frame(self._reader)
@@ -149,7 +157,7 @@ class Session:
         try:
             return decode(frame)
         except Garbled as error:
-            log.warning("fix_message_garbled", dealer=self._other, reason=str(error), bytes=len(frame))
+            await self._note(f"a message of {len(frame)} bytes was ignored: {error}")
             return None
 
     async def _beat(self) -> None:
@@ -179,9 +187,8 @@ class Session:
             await self._journal.reset()
         if message.seq < self._journal.next_in and not message.is_possible_duplicate:
             await self._refuse_number(message)
-        beat = message.fields.get(108, "")
         if is_acceptor:
-            self._heartbeat = min(int(beat), _HEARTBEAT_MAX) if beat.isdigit() and int(beat) else self._heartbeat
+            self._heartbeat = min(message.number(108), _HEARTBEAT_MAX) or self._heartbeat
         if message.seq == self._journal.next_in:
             await self._journal.keep_in(message, until=message.seq + 1)
         if is_acceptor:
@@ -194,7 +201,9 @@ class Session:
         self._check_names(message)
         kind, seq, expected = message.type, message.seq, self._journal.next_in
         if kind == "4" and message.fields.get(123) != "Y":
-            await self._journal.keep_in(message, until=max(_number(message, 36), expected))
+            if message.number(36) < expected:
+                await self._reject(message, f"NewSeqNo is below {expected}, which is expected next")
+            await self._journal.keep_in(message, until=max(message.number(36), expected))
         elif seq > expected:
             if kind == "2":  # otherwise both sides would wait for each other
                 await self._answer_resend(message)
@@ -205,7 +214,7 @@ class Session:
             if not message.is_possible_duplicate:
                 await self._refuse_number(message)
         else:
-            until = max(_number(message, 36), seq + 1) if kind == "4" else seq + 1
+            until = max(message.number(36), seq + 1) if kind == "4" else seq + 1
             await self._journal.keep_in(message, until=until)
             await self._act(message)
 
@@ -214,13 +223,22 @@ class Session:
         if kind not in SESSION_TYPES:
             await self._on_message(message)  # what can be read of it counts
         elif message.fault:
-            await self.send("3", [(45, message.seq), (372, kind), (373, 4), (58, message.fault)])
+            await self._reject(message, message.fault)
         elif kind == "1":
             await self.send("0", [(112, message.fields.get(112))])
         elif kind == "2":
             await self._answer_resend(message)
         elif kind == "5":
             await self._receive_logout(message)
+
+    async def _note(self, fault: str) -> None:
+        log.warning("fix_message_faulty", dealer=self._other, fault=fault)
+        if self._on_fault:
+            await self._on_fault(fault)
+
+    async def _reject(self, message: Message, reason: str) -> None:
+        await self._note(f"message {message.seq} of type {message.type} was rejected: {reason}")
+        await self.send("3", [(45, message.seq), (372, message.type), (373, 5), (58, reason)])
 
     async def _receive_logout(self, message: Message) -> None:
         if not self._is_leaving:
@@ -248,13 +266,12 @@ class Session:
     async def _answer_resend(self, message: Message) -> None:
         """Repeat what may be repeated, with PossDup, and fill the rest."""
         async with self._sending:
-            first, last = max(_number(message, 7), 1), self._journal.next_out - 1
-            last = min(_number(message, 16) or last, last)
-            for each in await self._journal.list_sent(first, last):
-                if each.type in self._repeated:
-                    await self._fill(first, each.seq)
-                    await self._repeat(each)
-                    first = each.seq + 1
+            first, last = max(message.number(7), 1), self._journal.next_out - 1
+            last = min(message.number(16) or last, last)
+            for each in await self._journal.list_sent(first, last, self._repeated):
+                await self._fill(first, each.seq)
+                await self._repeat(each)
+                first = each.seq + 1
             await self._fill(first, last + 1)
         if self._on_resend:
             await self._on_resend()
@@ -272,8 +289,3 @@ class Session:
 
 
 _HEADER: Final = frozenset({"8", "9", "35", "49", "56", "34", "52", "43", "122", "10"})
-
-
-def _number(message: Message, tag: int) -> int:
-    raw = message.fields.get(tag, "")
-    return int(raw) if raw.isascii() and raw.isdigit() and len(raw) < 16 else 0  # noqa: PLR2004 - of a bigint

@@ -3,12 +3,15 @@
 from collections.abc import Collection, Sequence
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
+
+import msgspec
 
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Db, Pool
+from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 from billfold.trading.fix.codec import Message
 from billfold.trading.fix.session import SESSION_TYPES, SentMessage
@@ -25,7 +28,7 @@ class MessageStatus(StrEnum):
     CLOSED = "CLOSED"
 
 
-class StoredMessage(NamedTuple):
+class StoredMessage(msgspec.Struct, frozen=True):
     """A message as received or sent."""
 
     message_id: UUID
@@ -44,7 +47,7 @@ class StoredMessage(NamedTuple):
         return self.content.replace("\x01", "|")
 
 
-class SessionState(NamedTuple):
+class SessionState(msgspec.Struct, frozen=True):
     """A session for operators."""
 
     dealer: str
@@ -60,11 +63,14 @@ class SessionLost(Exception):
     """Another process has taken the session, or its numbers have moved: nothing was kept."""
 
 
+_messages = Table(StoredMessage, "dealer_message", key=("message_id",))
+_sessions = Table(SessionState, "dealer_session", key=("dealer",))
 _TAKE = """
 INSERT INTO dealer_session AS s (dealer, owner_id, session_day, next_in, next_out, is_on, changed_at)
 VALUES ($1, $2, $3, 1, 1, false, $4)
 ON CONFLICT (dealer) DO UPDATE
    SET owner_id = $2, is_on = false, changed_at = $4, session_day = $3,
+       problem = CASE s.session_day WHEN $3 THEN s.problem END,
        next_in = CASE s.session_day WHEN $3 THEN s.next_in ELSE 1 END,
        next_out = CASE s.session_day WHEN $3 THEN s.next_out ELSE 1 END
 RETURNING next_in, next_out
@@ -74,6 +80,7 @@ _MOVE_OUT = (
     "UPDATE dealer_session SET next_out = $3 + 1 WHERE dealer = $1 AND owner_id = $2 AND next_out = $3 RETURNING 1"
 )
 _RESET = "UPDATE dealer_session SET next_in = 1, next_out = 1 WHERE dealer = $1 AND owner_id = $2 RETURNING 1"
+_RESET_OFF = "UPDATE dealer_session SET next_in = 1, next_out = 1 WHERE dealer = $1 AND NOT is_on RETURNING 1"
 _KEEP = """
 WITH moved AS ({move})
 INSERT INTO dealer_message
@@ -82,32 +89,29 @@ SELECT {values} FROM moved RETURNING 1
 """
 _KEEP_IN = _KEEP.format(move=_MOVE_IN, values="$5, $1, $6, true, $3, $7, NULL::uuid, $8, $9, 'NEW'")
 _KEEP_OUT = _KEEP.format(move=_MOVE_OUT, values="$4, $1, $5, false, $3, $6, $7::uuid, $8, $9, 'SENT'")
-_NOTE = "UPDATE dealer_session SET is_on = $3, problem = $4, changed_at = $5 WHERE dealer = $1 AND owner_id = $2"
+_NOTE = """
+UPDATE dealer_session SET is_on = $3, problem = coalesce($4, problem), changed_at = $5
+ WHERE dealer = $1 AND owner_id = $2
+"""
 _SENT = """
 SELECT seq, type, content FROM dealer_message
- WHERE dealer = $1 AND session_day = $2 AND NOT is_inbound AND seq BETWEEN $3 AND $4 ORDER BY received_at, seq
+ WHERE dealer = $1 AND session_day = $2 AND NOT is_inbound AND seq BETWEEN $3 AND $4
+   AND type = ANY($5::text[]) ORDER BY received_at, seq
 """
-_COLUMNS = "message_id, dealer, seq, type, order_id, content, received_at, status, reason"
-_NEW = f"SELECT {_COLUMNS} FROM dealer_message WHERE dealer = $1 AND status = 'NEW' ORDER BY received_at, seq"
-_OF_NUMBER = f"""
-SELECT {_COLUMNS} FROM dealer_message
- WHERE dealer = $1 AND seq = $2 AND NOT is_inbound ORDER BY received_at DESC LIMIT 1
-"""
+_NEW = f"{_messages.select} WHERE dealer = $1 AND status = 'NEW' ORDER BY received_at, seq"
+_OF_NUMBER = f"{_messages.select} WHERE dealer = $1 AND seq = $2 AND NOT is_inbound ORDER BY received_at DESC LIMIT 1"
 _SETTLE = "UPDATE dealer_message SET status = $2, reason = $3, order_id = $4, reference = $5 WHERE message_id = $1"
 # What a person books under the reference of a held message closes it.
 OPEN_IN_SQL: Final = """
 status IN ('HELD', 'REFUSED') AND NOT (status = 'HELD' AND reference IS NOT NULL AND EXISTS (
   SELECT FROM execution e WHERE e.dealer = dealer_message.dealer AND e.reference = dealer_message.reference))
 """
-_OPEN = f"SELECT {_COLUMNS} FROM dealer_message WHERE {OPEN_IN_SQL} ORDER BY received_at LIMIT $1"
+_OPEN = f"{_messages.select} WHERE {OPEN_IN_SQL} ORDER BY received_at LIMIT $1"
 _CLOSE = """
 UPDATE dealer_message SET status = 'CLOSED' WHERE message_id = $1 AND status IN ('HELD', 'REFUSED') RETURNING 1
 """
-_OF_ORDER = f"SELECT {_COLUMNS} FROM dealer_message WHERE order_id = $1 ORDER BY received_at, seq LIMIT $2"
+_OF_ORDER = f"{_messages.select} WHERE order_id = $1 ORDER BY received_at, seq LIMIT $2"
 _CANCELS = "SELECT order_id FROM dealer_message WHERE type = 'F' AND order_id = ANY($1::uuid[])"
-_SESSIONS = """
-SELECT dealer, session_day, next_in, next_out, is_on, problem, changed_at FROM dealer_session ORDER BY dealer
-"""
 
 
 class DatabaseJournal:
@@ -141,7 +145,7 @@ class DatabaseJournal:
         if message.type in SESSION_TYPES:
             await self._require(_MOVE_IN, *named)
         else:
-            kept = ids.new(), self._day, message.type[:8], message.text.replace("\0", ""), wall_now()
+            kept = ids.new(), self._day, message.type[:8], message.text, wall_now()
             await self._require(_KEEP_IN, *named, *kept)
         self.next_in = until
 
@@ -150,12 +154,13 @@ class DatabaseJournal:
         await self._require(_RESET, self._dealer, self._owner_id)
         self.next_in = self.next_out = 1
 
-    async def list_sent(self, first: int, last: int) -> Sequence[SentMessage]:
-        """Return what was sent on this day, without messages about the session itself."""
-        return [SentMessage(*row) for row in await self._pool.fetch(_SENT, self._dealer, self._day, first, last)]
+    async def list_sent(self, first: int, last: int, types: Collection[str]) -> Sequence[SentMessage]:
+        """Return what was sent on this day of some types."""
+        named = self._dealer, self._day, first, last, list(types)
+        return [SentMessage(*row) for row in await self._pool.fetch(_SENT, *named)]
 
     async def note(self, *, is_on: bool, problem: str | None = None) -> None:
-        """Note the state of the session for operators."""
+        """Note the state of the session for operators, who see its last problem of the day."""
         await self._pool.execute(_NOTE, self._dealer, self._owner_id, is_on, problem, wall_now())
 
     async def _require(self, sql: str, *values: object) -> None:
@@ -165,13 +170,12 @@ class DatabaseJournal:
 
 async def list_new(conn: Db, dealer: str) -> list[StoredMessage]:
     """Return the messages of a dealer that are not booked, in their order."""
-    return [StoredMessage(*row) for row in await conn.fetch(_NEW, dealer)]
+    return await _messages.all(conn, _NEW, dealer)
 
 
 async def find_sent(conn: Db, dealer: str, seq: int) -> StoredMessage | None:
     """Return the newest message that was sent under a number."""
-    row = await conn.fetchrow(_OF_NUMBER, dealer, seq)
-    return StoredMessage(*row) if row else None
+    return await _messages.first(conn, _OF_NUMBER, dealer, seq)
 
 
 async def settle(conn: Db, message_id: UUID, status: MessageStatus, reason: str, **about: UUID | str | None) -> None:
@@ -181,7 +185,7 @@ async def settle(conn: Db, message_id: UUID, status: MessageStatus, reason: str,
 
 async def list_open(conn: Db, limit: int) -> list[StoredMessage]:
     """Return the messages that a person has to see, oldest first."""
-    return [StoredMessage(*row) for row in await conn.fetch(_OPEN, limit)]
+    return await _messages.all(conn, _OPEN, limit)
 
 
 async def close_open_message(conn: Db, message_id: UUID) -> None:
@@ -192,7 +196,7 @@ async def close_open_message(conn: Db, message_id: UUID) -> None:
 
 async def list_of_order(conn: Db, order_id: UUID, limit: int) -> list[StoredMessage]:
     """Return the messages about an order, oldest first."""
-    return [StoredMessage(*row) for row in await conn.fetch(_OF_ORDER, order_id, limit)]
+    return await _messages.all(conn, _OF_ORDER, order_id, limit)
 
 
 async def list_cancels(conn: Db, order_ids: Collection[UUID]) -> set[UUID]:
@@ -200,6 +204,12 @@ async def list_cancels(conn: Db, order_ids: Collection[UUID]) -> set[UUID]:
     return {row["order_id"] for row in await conn.fetch(_CANCELS, list(order_ids))}
 
 
+async def reset_numbers(conn: Db, dealer: str) -> None:
+    """Let the next logon of a session that is off begin at 1 again. Raises NotFound if none is off."""
+    if await conn.fetchval(_RESET_OFF, dealer) is None:
+        raise NotFound(f"No session with {dealer} is off.")
+
+
 async def list_sessions(conn: Db) -> list[SessionState]:
     """Return the sessions that there have been, by dealer."""
-    return [SessionState(*row) for row in await conn.fetch(_SESSIONS)]
+    return await _sessions.all(conn, f"{_sessions.select} ORDER BY dealer")

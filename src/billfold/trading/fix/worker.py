@@ -19,6 +19,7 @@ from billfold.platform.clock import monotonic
 from billfold.platform.database.background_work import claimed
 from billfold.platform.money import format_price
 from billfold.trading.fix import messages
+from billfold.trading.fix.adapter_link import AdapterLink
 from billfold.trading.fix.booking import Booked
 from billfold.trading.fix.link import DealerLink
 from billfold.trading.fix.store import SessionLost, StoredMessage, list_cancels
@@ -55,12 +56,14 @@ class OrderRouter:
         owner_id = ids.new()
         hooks: dict[str, Any] = {"on_booked": self._booked, "on_open": self._opened}
         sessions = bank.settings.dealer_sessions
-        self._links = {each.dealer: DealerLink(bank, each, owner_id, **hooks) for each in sessions}
+        kinds = {each.dealer: AdapterLink if each.adapter else DealerLink for each in sessions}
+        self._links = {each.dealer: kinds[each.dealer](bank, each, owner_id, **hooks) for each in sessions}
         self._inquiries: dict[UUID, _Inquiry] = {}
         self._new_since: dict[UUID, float] = {}
         self._answer_by: dict[UUID, float] = {}
         self._asked: set[UUID] = set()
         self._leaving: set[UUID] = set()
+        self._attending: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Keep the sessions and route orders until another process has taken them."""
@@ -76,9 +79,14 @@ class OrderRouter:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _route_all(self) -> None:
-        while True:
-            await self.route()
-            await asyncio.sleep(self._tick_seconds)
+        try:
+            while True:
+                await self.route()
+                await asyncio.sleep(self._tick_seconds)
+        finally:
+            for each in self._attending:
+                each.cancel()
+            await asyncio.gather(*self._attending, return_exceptions=True)
 
     async def route(self) -> None:
         """Do what is due for each live order, for all at once: their commands are one batch."""
@@ -89,7 +97,15 @@ class OrderRouter:
         self._asked &= {each.order_id for each in live}
         cancels = {each.order_id for each in live if each.cancel_asked}
         cancels -= await list_cancels(self._bank.pool, cancels) if cancels else set()
-        await asyncio.gather(*(self._attend(each, needs_cancel=each.order_id in cancels) for each in live))
+        waiting = {each.get_name() for each in self._attending}
+        for each in live:
+            if (name := str(each.order_id)) not in waiting:
+                attended = self._attend(each, needs_cancel=each.order_id in cancels)
+                self._attending.add(asyncio.create_task(attended, name=name))
+        if self._attending:  # an order whose dealer does not read waits alone
+            done, self._attending = await asyncio.wait(self._attending, timeout=self._tick_seconds)
+            for each in done:
+                await each
 
     async def _attend(self, order: DealerOrder, *, needs_cancel: bool) -> None:
         try:
@@ -131,12 +147,14 @@ class OrderRouter:
             monotonic() + self._bank.settings.desk_quote_seconds, set()
         )
         bill, now = self._bank.market.bill(order.cusip), await self._bank.now()
-        for each in links:
-            inquiry.waiting.add(each.dealer)
-            try:
-                await each.send("R", messages.quote_request(order, bill, now), about=order.order_id)
-            except _LOST:
-                inquiry.waiting.discard(each.dealer)
+        inquiry.waiting.update(each.dealer for each in links)
+        request = list(messages.quote_request(order, bill, now))
+        asking = (each.send("R", request, about=order.order_id) for each in links)
+        for link, answer in zip(links, await asyncio.gather(*asking, return_exceptions=True), strict=True):
+            if isinstance(answer, _LOST):
+                inquiry.waiting.discard(link.dealer)
+            elif answer is not None:
+                raise answer
 
     async def _best(self, order: DealerOrder, quotes: Sequence[Quote]) -> tuple[Quote | None, str]:
         """Return the quote to take, and why."""

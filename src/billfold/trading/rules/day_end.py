@@ -34,20 +34,18 @@ def value_inventory(book: Book, ctx: Context, day: date) -> None:
             par = cents_for(units, PRICE_PAR_MICROS)
             post_signed(book, book.internal_account(AccountKind.REDEMPTIONS), inventory, amount=par)
             expect_redemption(book, ctx, bill.cusip, units)
-            position = InventoryPosition(
-                customer_id=book.customer_id,
-                closed_on=day,
-                cusip=bill.cusip,
-                units=0,
-                mark_micros=PRICE_PAR_MICROS,
-                redeemed=units,
-            )
+            kept, mark = 0, PRICE_PAR_MICROS
         else:
-            mark = ctx.market.mark(bill, at)
+            kept, mark = units, ctx.market.mark(bill, at)
             value += cents_for(units, mark)
-            position = InventoryPosition(
-                customer_id=book.customer_id, closed_on=day, cusip=bill.cusip, units=units, mark_micros=mark
-            )
+        position = InventoryPosition(
+            customer_id=book.customer_id,
+            closed_on=day,
+            cusip=bill.cusip,
+            units=kept,
+            mark_micros=mark,
+            redeemed=units - kept,
+        )
         book.draft.add(position)
     gains = book.internal_account(AccountKind.TRADING_GAINS)
     post_signed(book, inventory, gains, amount=inventory.balance + value)

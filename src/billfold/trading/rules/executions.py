@@ -52,7 +52,7 @@ def record_executions(books: Books, cmd: RecordExecutions, ctx: Context) -> Outc
             _book_fill(book, ctx, each, order)
             booked.append(str(each.execution_id))
     if not booked:
-        raise Refused(REFUSED, next(iter(refused.values()), "There is nothing to book."))
+        raise Refused(REFUSED, next(iter(refused.values()), "There is nothing to book."), refused=refused)
     return {"executions": booked, "refused": refused}
 
 
@@ -192,14 +192,7 @@ def _record(book: Book, ctx: Context, row: Execution) -> None:
     book.draft.add(row)
     book.keep_fingerprint(row)
     book.put(book.referenced, row.execution_id, ReferencedExecution(row, is_replaced=False))
-    shown = ExecutionPayload(
-        execution_id=row.execution_id,
-        order_id=row.order_id,
-        dealer=row.dealer,
-        units=row.units,
-        money=row.money,
-        flags=row.flags,
-    )
+    shown = msgspec.convert(row, ExecutionPayload, from_attributes=True)
     recording.event(book, ctx, EXECUTION_EVENTS[row.kind], payload=shown)
 
 

@@ -1,6 +1,5 @@
 """Settlement: executions are instructed, and posted once the custodian has confirmed them. No date settles anything."""
 
-from datetime import date
 from typing import Any, Final
 from uuid import UUID
 
@@ -33,8 +32,8 @@ from billfold.trading.settlement.types import (
 )
 from billfold.trading.types import DealerSettlement, Execution, sign_of
 
-SEND_JOB: Final = "settlement.send"
-CANCEL_JOB: Final = "settlement.cancel"
+SEND_JOB: Final = "settlement-send"
+CANCEL_JOB: Final = "settlement-cancel"
 """The kinds of jobs that send an instruction to the custodian, and its cancellation."""
 _S = InstructionStatus
 
@@ -42,10 +41,16 @@ _S = InstructionStatus
 def instruct(book: Book, ctx: Context, row: Execution) -> None:
     """Instruct the custodian to settle an execution."""
     sign = sign_of(row.side)
-    counterparty, units, money = AccountKind.of_dealer(row.dealer), sign * row.units, sign * row.money
-    what: dict[str, Any] = {"counterparty": counterparty, "cusip": row.cusip, "units": units, "money": money}
-    _add(
-        book, ctx, instruction_id_of(row.execution_id), execution_id=row.execution_id, settles_on=row.settles_on, **what
+    _open(
+        book,
+        ctx,
+        instruction_id=instruction_id_of(row.execution_id),
+        execution_id=row.execution_id,
+        counterparty=AccountKind.of_dealer(row.dealer),
+        cusip=row.cusip,
+        units=sign * row.units,
+        money=sign * row.money,
+        settles_on=row.settles_on,
     )
 
 
@@ -66,7 +71,8 @@ def withdraw(book: Book, ctx: Context, execution_id: UUID) -> None:
 def _send_back(book: Book, ctx: Context, row: SettlementInstruction, moved: tuple[int, int], new_id: UUID) -> None:
     units, money = moved
     what: dict[str, Any] = {"counterparty": row.counterparty, "cusip": row.cusip, "units": -units, "money": -money}
-    _add(book, ctx, new_id, settles_on=ctx.calendars.next_settlement_day(book.business_date), **what)
+    settles_on = ctx.calendars.next_settlement_day(book.business_date)
+    _open(book, ctx, instruction_id=new_id, settles_on=settles_on, **what)
 
 
 def expect_redemption(book: Book, ctx: Context, cusip: str, units: int) -> None:
@@ -89,9 +95,8 @@ def _find_redemption(book: Book, ctx: Context, cusip: str) -> SettlementInstruct
     instruction_id = redemption_id_of(cusip)
     if not isinstance(book.referenced.get(instruction_id), SettlementInstruction):
         what: dict[str, Any] = {"counterparty": REDEMPTIONS, "cusip": cusip, "units": 0, "money": 0}
-        what["status"] = _S.PENDING
         due = ctx.calendars.settlement_on_or_after(ctx.bill(cusip).maturity)
-        _add(book, ctx, instruction_id, settles_on=due, **what)
+        _open(book, ctx, instruction_id=instruction_id, settles_on=due, status=_S.PENDING, **what)
     return find_instruction(book, instruction_id)
 
 
@@ -114,8 +119,8 @@ def report_instruction(books: Books, cmd: ReportInstruction, ctx: Context) -> Ou
 
 def _next_status(row: SettlementInstruction, said: InstructionStatus) -> InstructionStatus:
     """Return the state after what was said. Refuses: settlement-state."""
-    allowed = {_S.NEW: row.status == _S.REJECTED and not row.withdrawn, _S.SENT: row.status == _S.NEW}
-    if not allowed.get(said, True):
+    may_resend = row.status == _S.REJECTED and not row.withdrawn
+    if not (may_resend if said == _S.NEW else (said == _S.SENT) == (row.status == _S.NEW)):
         raise Refused("settlement-state", f"The instruction is {row.status}; it cannot become {said}.")
     if said == _S.CANCELLED and not row.withdrawn:
         return _S.REJECTED  # the trade stands: it is still to be settled
@@ -140,6 +145,7 @@ def confirm_settlement(books: Books, cmd: ConfirmSettlement, ctx: Context) -> Ou
         customer_id=book.customer_id,
         difference_id=ctx.ids.next(),
         instruction_id=row.instruction_id,
+        cusip=cmd.cusip,
         units=cmd.units,
         money=cmd.money,
         settled_on=cmd.settled_on,
@@ -155,7 +161,7 @@ def confirm_settlement(books: Books, cmd: ConfirmSettlement, ctx: Context) -> Ou
 
 @decides(DecideDifference)
 def decide_difference(books: Books, cmd: DecideDifference, ctx: Context) -> Outcome:
-    """Post a held confirmation, or dismiss it. Refuses: settlement-state if it was decided, or more than is open."""
+    """Post a held confirmation, or dismiss it. Refuses: settlement-state if it was decided, or what is not open."""
     book = book_of(books, cmd.customers[0])
     held = book.referenced.get(cmd.difference_id)
     if not isinstance(held, SettlementDifference):
@@ -164,10 +170,10 @@ def decide_difference(books: Books, cmd: DecideDifference, ctx: Context) -> Outc
         raise Refused("settlement-state", f"It is {held.status} already.")
     row = find_instruction(book, held.instruction_id)
     if cmd.accept:
-        if row.status in CLOSED or not _is_within(held.units, row.open_units):
-            raise Refused(
-                "settlement-state", f"The instruction is {row.status}; {row.open_units} units of it are open."
-            )
+        # One that was cancelled may settle all the same: it is booked, and sent back.
+        if held.cusip != row.cusip or not _is_within(held.units, row.open_units):
+            left = f"{row.open_units} units of {row.cusip} are open"
+            raise Refused("settlement-state", f"The instruction is {row.status}; {left}. Dismiss the confirmation.")
         _settle(book, ctx, row, held, difference=held.money - expected_money(row, held.units))
     status = DifferenceStatus.ACCEPTED if cmd.accept else DifferenceStatus.DISMISSED
     book.change(SettlementDifference, held.difference_id, status=status, decided_at=ctx.now)
@@ -193,17 +199,20 @@ def _is_within(units: int, open_units: int) -> bool:
 
 def _difference(row: SettlementInstruction, cmd: ConfirmSettlement, ctx: Context) -> str | None:
     """Return why a confirmation is not booked as it is; None if it is what was instructed, or a part of it."""
-    is_early = row.is_redemption and not row.units and cmd.units < 0  # before the close of the maturity date
-    today, right = et_date(ctx.now), 0 if row.status in CLOSED else expected_money(row, cmd.units)
+    # A redemption may come before the close of the maturity date, which says how much is expected.
+    open_units = -cmd.custody_units if row.is_redemption else row.open_units
+    is_within = _is_within(cmd.units, open_units)
+    today, right = et_date(ctx.now), expected_money(row, cmd.units) if is_within else cmd.money
     wrong = {
-        f"The instruction is {row.status} already.": row.status in CLOSED,
+        f"The instruction is {row.status} already.": row.status in CLOSED and not row.is_redemption,
+        f"It is of attempt {cmd.attempt}; attempt {row.attempt} is {row.status}.": (
+            cmd.attempt != row.attempt or row.status == _S.NEW
+        ),
         f"It settles {cmd.cusip}, the instruction is of {row.cusip}.": cmd.cusip != row.cusip,
         f"It settled on {cmd.settled_on}; it is due on {row.settles_on}, and today is {today}.": not (
             row.settles_on <= cmd.settled_on <= today
         ),
-        f"It settles {cmd.units} units; {row.open_units} of the instruction are open.": not (
-            is_early or _is_within(cmd.units, row.open_units)
-        ),
+        f"It settles {cmd.units} units; {open_units} are open.": not is_within,
         f"Its money is {format_usd(cmd.money)}; {cmd.units} of the units are {format_usd(right)}.": cmd.money != right,
     }
     return next((reason for reason, is_wrong in wrong.items() if is_wrong), None)
@@ -231,7 +240,7 @@ def _settle(
         settlement = DealerSettlement(
             customer_id=book.customer_id,
             entry_no=entry_no,
-            dealer=kind.removeprefix("dealer:"),
+            dealer=row.dealer,
             cusip=row.cusip,
             settles_on=row.settles_on,
             closed_on=book.business_date,
@@ -251,25 +260,15 @@ def _settled(book: Book, ctx: Context, row: SettlementInstruction) -> None:
     """Record units and money of an instruction that changed; with nothing open it is SETTLED."""
     changed = {name: getattr(row, name) for name in ("units", "money", "settled_units", "settled_money")}
     is_over = not row.open_units and bool(row.units)
-    status = _S.SETTLED if is_over else _S.PENDING if row.status in CLOSED else row.status
+    status = _S.SETTLED if is_over else _S.PENDING if row.status == _S.SETTLED else row.status
     _change(book, ctx, row, status=status, status_reason=None, **changed)
 
 
-def _add(
-    book: Book, ctx: Context, instruction_id: UUID, *, settles_on: date, status: InstructionStatus = _S.NEW, **what: Any
-) -> None:
-    row = SettlementInstruction(
-        customer_id=book.customer_id,
-        instruction_id=instruction_id,
-        settles_on=settles_on,
-        status=status,
-        created_at=ctx.now,
-        updated_at=ctx.now,
-        **what,
-    )
+def _open(book: Book, ctx: Context, **what: Any) -> None:
+    row = SettlementInstruction(customer_id=book.customer_id, created_at=ctx.now, updated_at=ctx.now, **what)
     book.draft.add(row)
-    if status == _S.NEW:
-        book.schedule(SEND_JOB, instruction_id, ctx.now)
+    if row.status == _S.NEW:
+        book.schedule(SEND_JOB, row.instruction_id, ctx.now)
     _announce(book, ctx, row)
 
 

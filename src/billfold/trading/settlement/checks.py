@@ -21,6 +21,7 @@ SELECT i.customer_id, i.instruction_id, i.settled_units, i.settled_money, coales
   FROM settlement_instruction i LEFT JOIN dealer_settlement s USING (customer_id, instruction_id)
  WHERE i.counterparty <> 'redemptions' GROUP BY i.customer_id, i.instruction_id
 HAVING (i.settled_units, i.settled_money) IS DISTINCT FROM (coalesce(sum(s.units), 0), coalesce(sum(s.money), 0))
+   AND (i.attempt > 0 OR count(s.entry_no) > 0)
 """
 # A bust has no instruction; the row that it replaces has one that is withdrawn.
 _EXECUTED = """

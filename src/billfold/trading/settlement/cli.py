@@ -13,11 +13,13 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.money import format_usd
 from billfold.trading.settlement import decisions, store
+from billfold.trading.settlement.types import SettlementInstruction
 
 group = CommandGroup("settlement", "Settle dealers' trades and maturities with the custodian.", example="show")
 
 _SHOWN, _FACE = 100, 100
-_DIFFERENCES = ("difference", "instruction", "bill", "face>", "money>", "reason")
+_COLUMNS = ("instruction", "with", "bill", "face>", "money>")
+_OPEN = (*_COLUMNS, "due", "open>", "days late>", "cost>", "status")
 InstructionId = Annotated[UUID, typer.Argument(help="The instruction's id, from `billfold settlement show`.")]
 DifferenceId = Annotated[UUID, typer.Argument(help="The difference's id, from `billfold settlement show`.")]
 Reason = Annotated[str, typer.Option(help="Why, for the audit log.")]
@@ -28,56 +30,37 @@ async def show(bank: Bank) -> str:
     """Show what is not settled, fails with their age and cost first, and what differs from the instructions."""
     found = await decisions.read_settlement(bank)
     if found.open:
-        columns = ("instruction", "with", "bill", "face>", "open>", "money>", "due", "days late>", "cost>", "status")
         rows = [
             (
-                *(row.instruction_id, row.counterparty.removeprefix("dealer:"), row.cusip, f"{row.units * _FACE:,}"),
-                *(
-                    f"{row.open_units * _FACE:,}",
-                    format_usd(row.open_money),
-                    row.settles_on,
-                    age or "",
-                    format_usd(cost),
-                ),
+                *(*_shown(row), row.settles_on, _face(row.open_units), age or "", format_usd(cost)),
                 f"{row.status}: {row.status_reason}" if row.status_reason else row.status,
             )
             for row, age, cost in found.open
         ]
-        console.print(table("Face to receive and money to pay, below zero the other way", columns, rows))
+        console.print(table("Face to receive and money to pay, below zero the other way", _OPEN, rows))
     if found.held:
         held = [
-            (
-                each.difference_id,
-                row.instruction_id,
-                row.cusip,
-                f"{each.units * _FACE:,}",
-                format_usd(each.money),
-                each.reason,
-            )
+            (*_shown(row)[:3], _face(each.units), format_usd(each.money), each.difference_id, each.reason)
             for each, row in found.held
         ]
-        console.print(table("Confirmations that are not booked", _DIFFERENCES, held))
+        console.print(table("Confirmations that are not booked", (*_COLUMNS, "difference", "reason"), held))
     cost = sum(each.cost for each in found.fails)
     return f"{len(found.fails)} fails, which cost {format_usd(cost)}; {len(found.due)} are due today."
 
 
-@group.table(
-    "closed", columns=("instruction", "with", "bill", "face>", "money>", "due", "status"), empty="Nothing is settled."
-)
+@group.table("closed", columns=(*_COLUMNS, "due", "status"), empty="Nothing is settled.")
 async def closed(bank: Bank) -> Iterable[Row]:
     """List the last hundred instructions that were settled or cancelled, newest first."""
-    return [
-        (
-            *(
-                row.instruction_id,
-                row.counterparty.removeprefix("dealer:"),
-                row.cusip,
-                f"{row.settled_units * _FACE:,}",
-            ),
-            *(format_usd(row.settled_money), row.settles_on, row.status),
-        )
-        for row in await store.list_closed(bank.pool, bank_customer_id(bank.seed), _SHOWN)
-    ]
+    rows = await store.list_closed(bank.pool, bank_customer_id(bank.seed), _SHOWN)
+    return [(*_shown(row), row.settles_on, row.status) for row in rows]
+
+
+def _shown(row: SettlementInstruction) -> tuple[object, ...]:
+    return row.instruction_id, row.dealer, row.cusip, _face(row.units), format_usd(row.money)
+
+
+def _face(units: int) -> str:
+    return f"{units * _FACE:,}"
 
 
 @group.command(f"send {EXAMPLE_ID} --reason 'The account is agreed'")

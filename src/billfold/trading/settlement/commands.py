@@ -21,16 +21,21 @@ class ReportInstruction(Command, frozen=True, kw_only=True):
 
 
 class ConfirmSettlement(Command, frozen=True, kw_only=True):
-    """Book what the custodian settled, signed like its instruction. What differs from that is held."""
+    """Book what the custodian settled, signed like its instruction. What differs from that is held.
+
+    `custody_units` are the units of the bill at the custodian according to all books: a redemption is of no more.
+    """
 
     reference_kinds = (Reference.SETTLEMENT_INSTRUCTION,)
     needs_identifiers = False
 
     instruction_id: UUID
+    attempt: int
     cusip: str
     units: int
     money: int
     settled_on: date
+    custody_units: int = 0
 
 
 class DecideDifference(Command, frozen=True, kw_only=True):

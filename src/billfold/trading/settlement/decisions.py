@@ -118,6 +118,6 @@ async def propose_difference(
         difference_id=difference_id,
         accept=accept,
     )
-    what = f"{held.units:,} units of {row.cusip} for {format_usd(held.money)} with {row.counterparty}"
+    what = f"{held.units:,} units of {row.cusip} for {format_usd(held.money)} with {row.dealer}"
     words = f"{'Book' if accept else 'Dismiss'} the custodian's confirmation of {what}. {held.reason}"
     return await propose_movement(bank, command, about=difference_id, words=words, reason=reason, by=by)

@@ -1,5 +1,6 @@
 """Queries of instructions to the custodian and of confirmations that differ from them."""
 
+from datetime import date
 from uuid import UUID
 
 from billfold.platform.database.connection import Db
@@ -18,6 +19,18 @@ _CLOSED = f"""
 {_instructions.select} WHERE customer_id = $1 AND NOT {OPEN_IN_SQL} ORDER BY updated_at DESC, instruction_id LIMIT $2
 """
 _HELD = f"{_differences.select} WHERE customer_id = $1 AND status = 'HELD' ORDER BY held_at, difference_id"
+UNSETTLED_BY_DEALER = f"""
+SELECT substr(counterparty, 8), sum(abs(money))::bigint FROM (
+  SELECT counterparty, settles_on, sum(money - settled_money) AS money FROM settlement_instruction
+   WHERE {OPEN_IN_SQL} AND NOT withdrawn AND counterparty LIKE 'dealer:%' GROUP BY counterparty, settles_on) dated
+ GROUP BY counterparty HAVING sum(abs(money)) <> 0 ORDER BY counterparty
+"""
+"""The unsettled money with each dealer, in cents, payments and receipts of different dates added up."""
+
+
+async def list_due(conn: Db, bank_id: UUID, by: date) -> list[SettlementInstruction]:
+    """Return what is due by a date and not confirmed. What was corrected or busted is not due."""
+    return [each for each in await list_open(conn, bank_id) if each.settles_on <= by and not each.withdrawn]
 
 
 async def list_open(conn: Db, bank_id: UUID) -> list[SettlementInstruction]:

@@ -5,6 +5,7 @@ Units are bills to receive and money is cents to pay; both are negative for sale
 
 from datetime import date, datetime
 from enum import StrEnum
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID
@@ -37,12 +38,16 @@ AT_CUSTODIAN: Final = frozenset({_S.SENT, _S.MATCHED, _S.PENDING, _S.FAILING})
 
 
 class SettlementInstruction(Row, frozen=True, kw_only=True):
-    """An instruction as stored. `counterparty` is the kind of the account that it settles."""
+    """An instruction as stored. `counterparty` is the kind of the account that it settles.
+
+    Attempt 0 is of an execution of before there were instructions (migration 0007).
+    """
 
     table = "settlement_instruction"
     key_column = "instruction_id"
     noun = "instruction"
     fingerprinted = True
+    proof_needed = "t.attempt > 0"
 
     customer_id: UUID
     instruction_id: UUID
@@ -72,6 +77,11 @@ class SettlementInstruction(Row, frozen=True, kw_only=True):
         return self.money - self.settled_money
 
     @property
+    def dealer(self) -> str:
+        """The name of the dealer, or `redemptions`."""
+        return self.counterparty.removeprefix("dealer:")
+
+    @property
     def is_redemption(self) -> bool:
         """Tell whether the custodian redeems bills; nothing is sent for that."""
         return self.counterparty == REDEMPTIONS
@@ -83,7 +93,7 @@ REDEMPTIONS: Final = "redemptions"
 
 def instruction_id_of(execution_id: UUID) -> UUID:
     """Return the id of the instruction that settles an execution."""
-    return command_id("settlement", execution_id)
+    return UUID(bytes=sha256(execution_id.bytes).digest()[:16])  # migration 0007 derives it too
 
 
 def redemption_id_of(cusip: str) -> UUID:
@@ -110,6 +120,7 @@ class SettlementDifference(Row, frozen=True, kw_only=True):
     customer_id: UUID
     difference_id: UUID
     instruction_id: UUID
+    cusip: str
     units: int
     money: int
     settled_on: date

@@ -17,7 +17,8 @@ from billfold.cli.command import CommandGroup, console, print_error
 from billfold.cli.context import CliError
 from billfold.identity.partners.store import list_partners
 from billfold.migrations import runner
-from billfold.monitoring.health import HealthCheck, check_bank, check_replicas_read, check_server
+from billfold.monitoring.database_health import check_replicas_read, check_server
+from billfold.monitoring.health import HealthCheck, check_bank
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection, connect, find_owner
 from billfold.platform.database.shortage import error_summary

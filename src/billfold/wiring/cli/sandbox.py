@@ -30,12 +30,12 @@ from billfold.data_keys.keys import DataKeys
 from billfold.migrations import runner
 from billfold.monitoring.management_server import manage_children
 from billfold.platform.clock import monotonic
-from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings, read_settings
 from billfold.platform.telemetry.logs import configure_logging
 from billfold.sandbox.card_processor.launch import card_host_command, listen_to_network
 from billfold.sandbox.chain.launch import start_local_chain
 from billfold.sandbox.cli.control import group, run_task
-from billfold.sandbox.control.tasks import CARD_PROCESSOR, DEALERS, RunningSandbox, perform_tasks
+from billfold.sandbox.control.tasks import CARD_PROCESSOR, DEALERS, WORKER, RunningSandbox, perform_tasks
 from billfold.sandbox.dealers.launch import dealers_command, listen_to_bank
 from billfold.sandbox.forks.copies import OPENING, BankCopies
 from billfold.sandbox.forks.lease import SANDBOX_LOCK
@@ -53,7 +53,7 @@ from billfold.sandbox.scenarios.player import SCENARIOS
 from billfold.sandbox.scenarios.story import RecordingClient, Story
 from billfold.wiring.cli.serve import check_ports, child_command_line, find_silent_port, start_https
 from billfold.wiring.cli.verify import print_report, verify_with_progress
-from billfold.wiring.cli_context import Wiring, read_settings
+from billfold.wiring.cli_context import Wiring
 
 UP_SECONDS = 60.0
 _POLL_SECONDS = 0.1
@@ -130,7 +130,7 @@ class _Start(NamedTuple):
             chain = await start_local_chain(supervisor, self.settings.state_dir)
         self.step("Starting the server")
         await start_https(supervisor, logs)
-        await supervisor.start("worker", child_command_line("worker", "--with-parent"), logs / "worker.log")
+        await supervisor.start(WORKER, child_command_line("worker", "--with-parent"), logs / "worker.log")
         host = card_host_command(self.settings)
         outside = environment_of_others()
         await supervisor.start(

@@ -24,7 +24,7 @@ from billfold.ledger.scheduler import schedule
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.cards.authorizations import commands, store
 from billfold.platform.clock import wall_now
-from billfold.platform.errors import InvalidInput, MarketDataStale, Refused, Unavailable
+from billfold.platform.errors import InvalidInput, Refused, Unavailable
 from billfold.platform.settings.settings import Settings
 
 DEADLINE_SECONDS: Final = 1.7
@@ -114,8 +114,6 @@ async def _decide_message(bank: Bank, message: Message, command: Command) -> Mes
         decision.add_done_callback(_ignore_abandoned)
         await _keep_late(bank, message, command.customers[0])
         return _TIMED_OUT
-    except MarketDataStale:
-        return MessageAnswer(decision=commands.Decision.DECLINED, reason=commands.DeclineReason.UNAVAILABLE)
     if (answer.replayed or is_repeated) and await store.is_late(bank.pool, message.message_id):
         return _TIMED_OUT
     names = MessageAnswer.__struct_fields__

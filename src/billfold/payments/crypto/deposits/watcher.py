@@ -39,7 +39,7 @@ from billfold.payments.crypto.deposits.store import Cursor, Recipient, TransferS
 from billfold.payments.crypto.nodes import Agreement, EvmNode, Nodes, NodeUnavailable
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.database.background_work import read_put_aside
+from billfold.platform.database.background_work import locked, read_put_aside
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.ids import command_id, derive
 from billfold.screening.screening import CurrentList
@@ -357,11 +357,5 @@ class ChainWatchers:
 
 
 async def _run_alone(bank: Bank, chain: Chain, watcher: ChainWatcher) -> int:
-    lock = _LOCK, zlib.crc32(chain.name.encode()) - 2**31
-    async with bank.pool.acquire() as conn:
-        if not await conn.fetchval("SELECT pg_try_advisory_lock($1::int, $2::int)", *lock):
-            return 0
-        try:
-            return await watcher.run_round()
-        finally:
-            await conn.execute("SELECT pg_advisory_unlock($1::int, $2::int)", *lock)
+    async with locked(bank.pool, _LOCK, zlib.crc32(chain.name.encode()) - 2**31) as conn:
+        return 0 if conn is None else await watcher.run_round()
