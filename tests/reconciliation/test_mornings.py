@@ -1,5 +1,6 @@
 """Mornings on a real database: statements are matched, breaks are opened, and close themselves or by two people."""
 
+import msgspec
 import pytest
 from tests.reconciliation.books import MONDAY, THURSDAY, TUESDAY, WEDNESDAY, recap_line
 from tests.reconciliation.files import BOMB, camt053, entry, recap, semt002
@@ -103,6 +104,16 @@ async def test_holdings_short_of_one_unit_are_a_break_until_they_agree(morning, 
     assert await morning.breaks() == []
 
 
+async def test_a_report_within_the_day_opens_no_breaks_and_names_what_is_unknown(morning, fills):
+    paid = [entry(-each.money, TUESDAY) for each in fills]
+    file = await morning.arrive(camt053(TUESDAY, [*paid, entry(5, TUESDAY, "X-1")], within=True))
+    assert file.state == "PROCESSED"
+    [told] = msgspec.json.decode(file.report)["items"]
+    assert (told["matched"], told["unknown"]) == (2, [{"line": 3, "amount": 5, "reference": "X-1"}])
+    assert await morning.breaks() == []
+    assert (await morning.arrive(tuesday(fills))).state == "PROCESSED", "the statement of the day comes all the same"
+
+
 async def test_a_recap_is_compared_term_by_term(morning, fills):
     other = recap_line(fills[0], reference="T-9")
     wrong = recap_line(fills[0], money=f"{(fills[0].money + 1) / 100:.2f}")
@@ -140,6 +151,12 @@ async def test_a_statement_of_a_day_that_is_not_closed_waits_for_its_close(morni
     assert {each.state for each in await morning.files()} == {"PROCESSED"}
 
 
+def twice(content):
+    """Return a file whose statement is there twice."""
+    one = content[content.index(b"<Stmt>") : content.index(b"</BkToCstmrStmt>")]
+    return content.replace(one, one + one)
+
+
 async def test_files_that_are_no_statement_of_ours_are_refused_and_others_go_on(morning, fills):
     refused = {
         monday(account="999"): "which is not the bank's",
@@ -149,6 +166,8 @@ async def test_files_that_are_no_statement_of_ours_are_refused_and_others_go_on(
         b"<Document": "Start Tag",
         b'<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.054.001.08"/>': "is no camt.053",
         monday().replace(b"<Cd>OPBD</Cd>", b"<Cd>INFO</Cd>"): "lacks the opening",
+        twice(monday()): "two statements of one account and day",
+        monday().replace(b"</Stmt>", b"<Bal/></Stmt>").replace(b'Ccy="USD">0.00', b'Ccy="EUR">0.00'): "currency is EUR",
         b"dealer,reference\n": "is missing",
         b"\xff\xfe": "UTF-8",
         b"": "must begin with a line",

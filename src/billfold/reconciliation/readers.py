@@ -28,7 +28,7 @@ from billfold.trading.types import Side
 
 LINES_MAX = 50_000
 _MESSAGE = re.compile(r"urn:iso:std:iso:20022:tech:xsd:(camt\.05[23]|semt\.002)\.00\d\.\d\d")
-_AMOUNT = re.compile(r"\d{1,15}(\.\d{1,5})?", re.ASCII)
+_AMOUNT = re.compile(r"\d{1,12}(\.\d{1,5})?", re.ASCII)
 _REFERENCE_CHARS_MAX = 64
 _CENTS, _UNIT_DOLLARS = 100, 100
 _SHOWN = ("ClrSysRef", "UETR", "AcctSvcrRef", "NtryRef", "TxId", "InstrId")
@@ -48,6 +48,8 @@ def read_statements(content: bytes, calendars: Calendars) -> list[Statement]:
         raise _refused("file", "contains no statement")
     if sum(each.length for each in statements) > LINES_MAX:
         raise _refused("file", f"has more than {LINES_MAX} lines")
+    if len({(each.account, each.day) for each in statements}) < len(statements):
+        raise _refused("file", "contains two statements of one account and day")
     return sorted(statements, key=lambda each: each.day)
 
 
