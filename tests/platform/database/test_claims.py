@@ -28,6 +28,7 @@ async def test_claimed_work_is_skipped_or_awaited_by_other_processes(bank):
 async def test_no_connection_keeps_a_lock_whose_release_failed(bank):
     with pytest.raises(asyncpg.InFailedSQLTransactionError):
         async with locked(bank.pool, 7) as conn:
+            assert conn is not None
             with suppress(asyncpg.DivisionByZeroError):
                 await conn.execute("BEGIN; SELECT 1/0")
     async with asyncio.timeout(10):

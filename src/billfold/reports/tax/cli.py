@@ -12,11 +12,12 @@ from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row, conso
 from billfold.cli.context import CliError
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory import find_customer
+from billfold.platform.database.background_work import locked
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import LAST_DAY, et_date, et_instant
 from billfold.platform.errors import InvalidInput
 from billfold.platform.money import format_usd
-from billfold.reports.statements.worker import claimed
+from billfold.reports.statements.worker import STATEMENTS_LOCK
 from billfold.reports.tax.rules import TaxLine, TaxStatus, boxes_of, filing_of, year_bounds
 from billfold.reports.tax.store import open_recipient, read_tax_years, set_tax_status
 from billfold.reports.tax.worker import WrittenFile, correct_forms, make_year, write_irs_file
@@ -59,8 +60,8 @@ async def make(bank: Bank, *, year: Year) -> str:
     """Make the missing forms of a year. A worker does the same automatically on January 15."""
     if year_bounds(year)[1] > await bank.now():
         raise CliError(f"The year {year} is not over.", "Make its forms next year.")
-    async with claimed(bank) as is_ours:
-        if not is_ours:
+    async with locked(bank.pool, STATEMENTS_LOCK) as conn:
+        if conn is None:
             raise CliError("Another process is making statements.", "Wait until it is done.")
         made, failed = await make_year(bank, year)
     if failed:
