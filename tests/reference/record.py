@@ -1,7 +1,7 @@
 """Records the examples of both APIs. `python -m tests.reference.record` writes them again."""
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import UUID
@@ -36,7 +36,8 @@ async def _partner_desk(bank, closing):
     app = lend_partner_app(bank)
     closing.push_async_callback(take_back, app)
     closing.enter_context(lent_chain(bank))
-    await ChainWatchers()(bank)
+    async with aclosing(ChainWatchers()) as watchers:
+        await watchers(bank)
     known_ids = [number(1000 + n) for n in (1, 0, 2)]
     desk = PartnerApi(bank, app, await new_partner(bank, features=("wires",), known_ids=known_ids))
     closing.push_async_callback(desk.close)
