@@ -14,7 +14,7 @@ from billfold.ledger.engine.load_books import READ_HEADS, load_books, load_ident
 from billfold.ledger.engine.pending_command import Answer, load_references, undo
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.pool import uuid_array
-from billfold.platform.errors import BillfoldError, MarketDataStale, NotFound, Refused
+from billfold.platform.errors import BillfoldError, NotFound, Refused
 
 
 class DryRun(NamedTuple):
@@ -76,7 +76,7 @@ def _run(command: Command, books: Mapping[UUID, Book], ctx: Context) -> DryRun |
     try:
         outcome = command.decide(own, ctx)
         return DryRun(ctx.now, outcome, first, (before, first.draft.lengths()))
-    except (Refused, NotFound, MarketDataStale) as refusal:
+    except (Refused, NotFound) as refusal:
         undo(own.values())
         return refusal
 
