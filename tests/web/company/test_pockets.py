@@ -72,8 +72,9 @@ async def test_members_who_may_not_change_pockets_are_refused(console, customer_
 
 
 async def test_what_is_available_today_can_be_paid_and_not_a_dollar_more(
-    browser, customer_desk, funded, payroll_pocket
+    browser, customer_desk, manager, funded, payroll_pocket
 ):
+    assert manager.team
     await browser.go(f"{browser.home}/pockets/{funded.id}")
     shown = first_match(r"Available today \$([\d,.]+)", browser.text)
     cents = int(shown.replace(",", "").replace(".", ""))
