@@ -76,7 +76,7 @@ def write_credentials(bank):
     texts = dict.fromkeys(SandboxFile.__struct_fields__, "") | {"story": "none", "card_network": None}
     ids = {name: ids_new() for name in texts if name.endswith("_id")}
     given: Any = texts | ids | {"person": ada, "colleague": bo, "clients": (), "pocket_ids": ()}
-    given |= {"partner_person": pia, "operators": operators, "settings": {}}
+    given |= {"partner_person": pia, "operators": operators, "settings": {}, "changed_settings": {}}
     write_sandbox_file(bank.settings.state_dir, SandboxFile(**given))
     return people
 
