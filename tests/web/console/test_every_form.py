@@ -40,6 +40,8 @@ FORMS = sorted(forms_below(*PACKAGES))
 CONSOLE_FORMS = forms_below("billfold.web.company", "billfold.web.console", "billfold.web.operators")
 TRIED_ELSEWHERE = {
     "/bank": "test_customers.py",
+    "/bank/breaks/{break_id:str}": "test_breaks.py",
+    "/bank/reconciliation": "test_reconciliation.py",
     "/bank/desk": "test_desk.py",
     "/bank/desk/blotter": "test_desk.py",
     "/bank/desk/executions/{execution_id:str}": "test_desk.py",

@@ -87,15 +87,11 @@ async def test_a_page_of_a_customer_offers_what_the_role_includes_and_records_wh
     payees = first_match(r'(?s)id="payees">(.+?)</section>', initiator.page.text)
     assert re.search(r"<td>[A-Z][\w ]+<span", payees), payees
     other = f"/bank/customers/{bank_customer_id(bank.seed)}"
-    for wrong in (
-        other,
-        f"{other}/wires",
-        f"{page}/nothing",
-        f"{page}/wires/{ids.new()}",
-        f"{page}/wires/x",
-        f"{page}x",
-    ):
+    missing = (f"{page}/nothing", f"{page}/wire/{ids.new()}", f"{page}/wire/x", f"{page}x")
+    for wrong in (f"{other}/wires", *missing):
         assert (await viewer.go(wrong)).status_code == 404, wrong
+    await viewer.go(other)
+    assert (await viewer.follow()).url.path == f"/team/{bank_customer_id(bank.seed)}"
 
 
 async def test_every_list_of_operators_opens_and_is_continued_from_its_cursor(operators, known, monkeypatch):

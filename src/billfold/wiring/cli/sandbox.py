@@ -206,8 +206,7 @@ def sandbox(
             ):
                 simulated = context.simulated_dealers(to_dealers.getsockname()[1])
                 settings, changes = replace(settings, **read_settings(simulated)), {**changes, **simulated}
-                dealers = to_dealers if simulated else None
-                running = (context, settings, database, step, changes, dealers)
+                running = (context, settings, database, step, changes, to_dealers if simulated else None)
                 asyncio.run(_Start(*running, not no_story, exit_after_story, verbose).run(listener))
         finally:
             step.end()
