@@ -222,7 +222,7 @@ class MembersLife(Life):
             body = {"name": "On chain", "type": "CRYPTO_DEPOSIT_ADDRESS_PORTAL", "chain": CHAIN_NAME}
             if (made := await self._ask("POST", f"/api/v2/pockets/{place.id}/portals/", body)) is None:
                 return
-            self.wallets[place.id] = made["wallet_address"]
+            self.wallets.setdefault(place.id, made["wallet_address"])  # another client may have made one meanwhile
         for _ in range(self.random.randint(1, 3)):
             units = self.random.choice((self.random.randint(1, 2_000_000), self._cents() * UNITS_PER_CENT))
             self.chain.pay(self.wallets[place.id], units)

@@ -92,7 +92,7 @@ def test_the_containers_define_every_setting_that_production_requires():
     subnet = yaml.safe_load((DEPLOY / "container/compose.yaml").read_text())["networks"]["default"]["ipam"]["config"][0]
     assert composed_settings["BILLFOLD_TRUSTED_PROXIES"] == subnet["subnet"]
     build = (DEPLOY.parent / "tools/build_wheel.sh").read_text()
-    assert "--extra aws --extra otel" in build, "the chart takes credentials of AWS"
+    assert "--extra aws --extra fonts --extra otel" in build, "the chart takes credentials of AWS"
     for settings in (composed_settings, values["settings"]):
         assert Settings.from_env(of_image | settings | own_secrets).management_port == 9464
 
@@ -149,7 +149,7 @@ def test_every_package_that_is_imported_is_declared():
             names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             for top in {each.partition(".")[0] for each in names} - sys.stdlib_module_names - {"billfold"}:
-                if not declared & {canonical(each) for each in providers[top]}:
+                if not declared & {canonical(each) for each in providers.get(top, [top])}:
                     missing[top] = path.name
     assert missing == {}
 

@@ -69,8 +69,9 @@ SELECT e.reference, o.reference AS former, e.side, e.cusip, e.units, e.price_mic
        e.business_date
   FROM found JOIN execution e ON e.customer_id = $1 AND e.execution_id = found.execution_id
   LEFT JOIN execution o ON o.customer_id = e.customer_id AND o.execution_id = e.corrects
- WHERE e.kind <> 'BUST'
-   AND NOT EXISTS (SELECT FROM execution c WHERE c.customer_id = $1 AND c.corrects = e.execution_id)
+ WHERE e.kind <> 'BUST' AND e.business_date <= $3
+   AND NOT EXISTS (SELECT 1 FROM execution c
+                    WHERE c.customer_id = $1 AND c.corrects = e.execution_id AND c.business_date <= $3)
  ORDER BY e.recorded_at, e.execution_id
 """
 _RESERVE_BEFORE = """
@@ -158,7 +159,7 @@ class BookedTrade(NamedTuple):
 
 
 async def list_trades(conn: Db, bank_id: UUID, dealer: str, day: date, references: Sequence[str]) -> list[BookedTrade]:
-    """Return the executions of a dealer on a day, and those with one of these references."""
+    """Return the executions of a dealer on a day, and those with one of these references, as of its close."""
     rows = await conn.fetch(_TRADES, bank_id, dealer, day, list(references))
     return [
         BookedTrade(Trade(*(row[name] for name in Trade._fields)), row["business_date"], row["former"]) for row in rows

@@ -25,7 +25,7 @@ from billfold.payments.files.store import read_content
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.ids import command_id
 
-CUSTODIAN_DAY: Final = "sandbox.custodian"
+CUSTODIAN_DAY: Final = "sandbox-custodian"
 """The scheduled job in which the custodian settles what is due, and redeems what has matured."""
 FOLDER: Final = "custodian"
 _OPENS = time(10)

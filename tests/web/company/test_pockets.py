@@ -4,7 +4,7 @@ import re
 from datetime import date
 
 import pytest
-from tests.support.approvals import on_us
+from tests.support.approvals import wire, wire_counterparty
 from tests.support.browser import first_match
 
 from billfold.platform.money import format_usd
@@ -71,17 +71,16 @@ async def test_members_who_may_not_change_pockets_are_refused(console, customer_
     assert (await stranger.go(f"{stranger.home}/pockets/{funded.id}/settings")).status_code == 404
 
 
-async def test_what_is_available_today_can_be_paid_and_not_a_dollar_more(
-    browser, customer_desk, manager, funded, payroll_pocket
-):
+async def test_what_is_available_today_can_be_paid_and_not_a_dollar_more(browser, customer_desk, manager, funded):
     assert manager.team
     await browser.go(f"{browser.home}/pockets/{funded.id}")
     shown = first_match(r"Available today \$([\d,.]+)", browser.text)
     cents = int(shown.replace(",", "").replace(".", ""))
     settled = (await customer_desk.get(f"/api/v2/pockets/{funded.id}/"))["portfolio"]["liquidation_value_t0"]
     assert f"Settled today {settled['formatted']}" in browser.text
+    linked = await wire_counterparty(customer_desk)
     for amount, status in ((cents, 200), (cents + 1_00, 422)):
-        body = on_us(funded, amount, to=payroll_pocket)
+        body = wire(funded, amount, linked)
         await customer_desk.ask("POST", "/api/v1/transfer-requests/preview/", body, status=status)
     await browser.go(f"{browser.home}/pockets")
     assert format_usd(cents) in browser.text

@@ -71,6 +71,7 @@ async def test_a_difference_is_proposed_by_one_operator_and_booked_by_another(ba
     [path] = set(INSTRUCTION.findall(olga.page.text))
     await olga.go(path)
     [difference] = DIFFERENCE.findall(olga.page.text)
+    await otto.go(path)
     await sent(otto, path, {"decision": "accept", "difference": difference, "reason": "x"}, status=409)
     await sent(olga, path, {"decision": "accept", "difference": difference, "reason": "One cent"})
     for browser, status in ((olga, 409), (otto, 303)):

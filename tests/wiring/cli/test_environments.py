@@ -47,8 +47,9 @@ def test_a_missing_time_zone_database_is_reported_with_the_package_to_install(tm
 
 
 def test_a_moved_clone_is_set_up_again(tmp_path):
-    for name in ("Makefile", "pyproject.toml", "uv.lock", "tools/setup.sh"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    client = [f"clients/python/{name}" for name in ("pyproject.toml", "generate.py")]
+    for name in ("Makefile", "pyproject.toml", "uv.lock", "tools/setup.sh", *client):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     ready = tmp_path / ".venv" / ".ready"
     ready.parent.mkdir()

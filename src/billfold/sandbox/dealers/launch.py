@@ -9,6 +9,7 @@ from typing import Final
 import structlog
 
 from billfold.cli.python_process import python_command
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
@@ -17,6 +18,8 @@ from billfold.platform.errors import Refused
 from billfold.platform.settings.settings import Settings
 from billfold.platform.settings.trading_desk import DealerSession, PriceType
 from billfold.sandbox.dealers.books import DEALERS
+from billfold.trading.settlement.store import list_open
+from billfold.trading.settlement.types import InstructionStatus
 from billfold.trading.store import list_live_orders
 from billfold.trading.types import OrderStatus
 from billfold.trading.worker import place_round
@@ -29,6 +32,7 @@ BANK_NAME: Final = "BILLFOLD"
 COVER_SECONDS: Final = 5.0
 """Real time for the dealers to answer a round."""
 _POLL_SECONDS: Final = 0.02
+_NOT_ANSWERED: Final = frozenset({InstructionStatus.NEW, InstructionStatus.SENT})
 _BACKLOG: Final = 8
 
 
@@ -60,7 +64,7 @@ def folder_of(state_dir: Path, dealer: str) -> Path:
 
 
 async def cover_and_wait(bank: Bank) -> None:
-    """Place orders for everything that is not covered, and wait until dealers have ended them.
+    """Place orders for everything that is not covered, and wait until dealers have ended them and the custodian knows.
 
     A bank without sessions places none. What a dealer leaves open after a while stays open.
     """
@@ -71,8 +75,12 @@ async def cover_and_wait(bank: Bank) -> None:
     except Refused as refusal:  # paused, or a round at the same time
         log.info("desk_round_refused", reason=refusal.detail)
     ends = monotonic() + COVER_SECONDS
+    bank_id = bank_customer_id(bank.seed)
     while monotonic() < ends:
-        live = await list_live_orders(bank.pool, bank_customer_id(bank.seed))
+        live = await list_live_orders(bank.pool, bank_id)
         if all(each.status == OrderStatus.UNKNOWN for each in live):
-            return
+            await scheduler.run_scheduled_jobs(bank, await bank.now())  # here or in a worker: the clock counts none
+            told = await list_open(bank.pool, bank_id)
+            if not any(each.status in _NOT_ANSWERED for each in told):
+                return
         await asyncio.sleep(_POLL_SECONDS)

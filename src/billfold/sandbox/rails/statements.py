@@ -41,7 +41,7 @@ _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
 _ONE_DAY = timedelta(days=1)
 _UNKNOWN_CENTS = 123_45
 _NOON, _SENT_AT = 12, 23
-STATEMENTS: Final = "sandbox.statements"
+STATEMENTS: Final = "sandbox-statements"
 """The scheduled job in which the statements of a day are sent."""
 
 
@@ -149,7 +149,9 @@ class SimulatedStatements:
             await asyncio.to_thread(write_atomically, _chosen(bank), behavior.encode())
 
     async def schedule(self, bank: Bank, close: ScheduledJob) -> None:
-        """Have the statements of a day sent when Fedwire is over, too."""
+        """Have the statements of a day sent when Fedwire is over, too, if the bank names its account."""
+        if bank.settings.reserve_account is None:
+            return
         day = et_date(close.at)
         job = ScheduledJob(STATEMENTS, command_id(STATEMENTS, day.isoformat()), None, at=et_instant(day, _SENT_AT))
         await scheduler.schedule(bank.pool, [job])

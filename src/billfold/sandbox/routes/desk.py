@@ -15,11 +15,13 @@ from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.liquidity.overview import read_overview as read_liquidity
 from billfold.platform.dates import et_date, iso_z
 from billfold.reconciliation.store import BREAKS, list_days
-from billfold.reconciliation.types import BreakStatus
+from billfold.reconciliation.types import BreakStatus, Cause, Source
 from billfold.trading import store
 from billfold.trading.fix.store import list_sessions
 from billfold.trading.overview import read_overview
 from billfold.trading.settlement.decisions import read_settlement
+from billfold.trading.settlement.types import InstructionStatus
+from billfold.trading.types import ExecutionKind, OrderStatus, Side
 
 _SHOWN: Final = 50
 _DAYS: Final = timedelta(days=7)
@@ -30,11 +32,11 @@ class DeskOrder(msgspec.Struct, rename={"order_id": "id"}):
 
     order_id: UUID
     dealer: str | None
-    side: str
+    side: Side
     cusip: str
     units: int
     filled_units: int
-    status: str
+    status: OrderStatus
     status_reason: str | None
     settles_on: date
 
@@ -46,8 +48,8 @@ class DeskExecution(msgspec.Struct, rename={"execution_id": "id"}):
     order_id: UUID
     dealer: str
     reference: str
-    kind: str
-    side: str
+    kind: ExecutionKind
+    side: Side
     units: int
     flags: str | None
     is_replaced: bool = False
@@ -62,7 +64,7 @@ class DeskInstruction(msgspec.Struct, rename={"instruction_id": "id"}):
     units: int
     settled_units: int
     settles_on: date
-    status: str
+    status: InstructionStatus
     status_reason: str | None
 
 
@@ -70,8 +72,8 @@ class DeskBreak(msgspec.Struct, rename={"break_id": "id"}):
     """An open break: the two sides in cents, or in units at the custodian."""
 
     break_id: UUID
-    source: str
-    cause: str
+    source: Source
+    cause: Cause
     day: date
     stated: int | None
     booked: int | None
@@ -81,7 +83,7 @@ class DeskDay(msgspec.Struct, rename={"day_id": "id"}):
     """A reconciled day of an account."""
 
     day_id: UUID
-    source: str
+    source: Source
     day: date
 
 
