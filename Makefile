@@ -1,6 +1,7 @@
 # Recipes of Billfold; `make` alone lists them. Needs Python 3.11 or newer with pip, and make.
 .DEFAULT_GOAL := help
 .SUFFIXES:
+.NOTPARALLEL:
 .PHONY: help setup tools sandbox test check fix bench wheel audit client release clean
 
 # What was compiled once is not compiled again by each of the hundred processes that tests start.

@@ -67,7 +67,7 @@ def main() -> None:
 def read_document(api: str) -> dict[str, Any]:
     """Return the document that `billfold openapi` prints."""
     command = [sys.executable, "-m", "billfold", "openapi", api]
-    document: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    document: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return document
 
 

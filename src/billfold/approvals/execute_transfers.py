@@ -179,8 +179,15 @@ async def run_in_order(
         except NotFound as gone:
             found[each.request_id] = gone
     for command, run in zip(commands, await dry_run_in_order(conn, bank, commands), strict=True):
-        found[command.key] = (_refusal_in(run) or run) if isinstance(run, DryRun) else run
+        found[command.key] = (_refusal_in(run) or _rejection_in(run) or run) if isinstance(run, DryRun) else run
     return found
+
+
+def _rejection_in(run: DryRun) -> Refused | None:
+    if run.outcome.get("status") != "REJECTED":
+        return None
+    reason = str(run.outcome.get("reason")).replace("_", " ").lower()
+    return Refused("not-possible", f"The bank would reject it: {reason}. Nothing would move.")
 
 
 def _refusal_in(run: DryRun) -> Refused | None:

@@ -117,10 +117,12 @@ async def assign(
     bank: Bank,
     break_id: BreakId,
     *,
-    owner: Annotated[str, typer.Option(help="Who works on it.")] = "",
-    note: Annotated[str, typer.Option(help="What is known.")] = "",
+    owner: Annotated[str | None, typer.Option(help="Who works on it; '' for nobody.")] = None,
+    note: Annotated[str | None, typer.Option(help="What is known.")] = None,
 ) -> str:
     """Name the owner of a break, and note what is known of it."""
+    row = await store.get_break(bank.pool, bank_customer_id(bank.seed), break_id)
+    owner, note = [(old or "") if new is None else new for new, old in ((owner, row.owner), (note, row.note))]
     await decisions.assign(bank, break_id, owner=owner, note=note, by=_operator(bank))
     return f"The owner is {owner or 'nobody'}."
 

@@ -162,7 +162,7 @@ async def _gaps(conn: Connection, bank: Bank, statement: Statement, entries: sto
         ("opening balance", statement.opening, (await stated_on(previous))[1], f"closing balance of {previous}"),
         ("closing balance", statement.closing, (await stated_on(following))[0], f"opening balance of {following}"),
     ]
-    if await store.find_first_day(conn, bank_id, Source.RESERVE, statement.account) is None:
+    if await store.find_first_day(conn, bank_id, Source.RESERVE, statement.account, is_stated=True) is None:
         booked = await store.find_balance_before(conn, bank_id, entries)
         pairs.append(("opening balance", statement.opening, booked, "balance in the ledger, of the first statement"))
     return [
@@ -213,16 +213,23 @@ async def _compare_trades(conn: Connection, bank: Bank, statement: Statement, wo
             matched += 1
         else:
             opened.append(_trade_break(stated, ours.trade, line_no))
-    missing = [each.trade for each in found if each.business_date == statement.day and each.trade.reference not in seen]
+    told = {each.reference for each in work}  # in an earlier recap, and booked since
+    missing = [
+        each.trade
+        for each in found
+        if each.business_date == statement.day
+        and each.trade.reference not in seen
+        and told.isdisjoint({each.trade.reference, each.former})
+    ]
     opened += [_trade_break(None, each) for each in missing]
-    return Comparison(matched, opened, [each.break_id for each in work if _is_over(each, booked)], [])
+    return Comparison(matched, opened, [each.break_id for each in work if _is_over(each, booked, seen)], [])
 
 
-def _is_over(row: Break, booked: dict[str, store.BookedTrade]) -> bool:
-    """Tell whether an earlier break is: the trade was booked or corrected as the dealer has it, or busted."""
+def _is_over(row: Break, booked: dict[str, store.BookedTrade], seen: set[str]) -> bool:
+    """Tell whether an earlier break is: the trade was booked as the dealer has it, listed late, or busted."""
     ours = booked.get(row.reference or "")
     if row.cause == Cause.MISSING_LINE:
-        return ours is None
+        return ours is None or ours.trade.reference in seen
     return ours is not None and row.detail is not None and row.detail.startswith(describe(ours.trade))
 
 

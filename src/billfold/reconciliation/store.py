@@ -86,7 +86,8 @@ _DEALERS = "SELECT DISTINCT dealer, business_date FROM execution WHERE customer_
 _OPEN_OF = f"""{_breaks.select} WHERE customer_id = $1 AND status = 'OPEN' AND source = $2 AND account = $3
  ORDER BY day, break_id"""
 _FIRST_DAY = """
-SELECT day FROM reconciled_day WHERE customer_id = $1 AND source = $2 AND account = $3 ORDER BY day LIMIT 1
+SELECT day FROM reconciled_day WHERE customer_id = $1 AND source = $2 AND account = $3
+   AND (file_id IS NOT NULL OR NOT $4) ORDER BY day LIMIT 1
 """
 _DAYS_SINCE = f"{_days.select} WHERE customer_id = $1 AND day >= $2 ORDER BY day DESC, source, account"
 _CANDIDATES = f"""{_breaks.select} WHERE customer_id = $1 AND status = 'OPEN' AND source = $2 AND account = $3
@@ -188,9 +189,11 @@ async def find_balance_before(conn: Db, bank_id: UUID, entries: EntryRange) -> i
     return found
 
 
-async def find_first_day(conn: Db, bank_id: UUID, source: Source, account: str) -> date | None:
-    """Return the first day of an account that was reconciled."""
-    found: date | None = await conn.fetchval(_FIRST_DAY, bank_id, source, account)
+async def find_first_day(
+    conn: Db, bank_id: UUID, source: Source, account: str, *, is_stated: bool = False
+) -> date | None:
+    """Return the first day of an account that was reconciled, or that has a statement."""
+    found: date | None = await conn.fetchval(_FIRST_DAY, bank_id, source, account, is_stated)
     return found
 
 

@@ -4,6 +4,7 @@ A statement is compared once the bank has closed its day. It is missing if it ha
 business day; if it comes later, its break closes itself.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from typing import Any
@@ -59,7 +60,7 @@ class StatementFiles(InboundFiles):
 
     @override
     async def book(self, bank: Bank, file: RailFile, content: bytes) -> Mapping[str, Any]:
-        statements = read_statements(content, bank.calendars)
+        statements = await asyncio.to_thread(read_statements, content, bank.calendars)
         for each in statements:
             _require_own(bank, each)
         async with claimed(bank.pool, CLAIM, wait=WAIT):

@@ -11,11 +11,13 @@ DAYS: Final = 30
 """Days of payments that are read; requests are as old as they are kept."""
 _FAILED_MAX = 1000
 _VOLUMES = f"""
-SELECT business_date, count(*), coalesce(sum(amount) FILTER (WHERE direction = 'CREDIT'), 0)::bigint,
-       coalesce(sum(amount) FILTER (WHERE direction = 'DEBIT'), 0)::bigint
-  FROM (SELECT business_date, direction, amount, type FROM transaction WHERE partner_id = $1 AND booked_at >= $2
+SELECT business_date, count(*) FILTER (WHERE is_payment), count(*),
+       coalesce(sum(amount) FILTER (WHERE is_payment AND direction = 'CREDIT'), 0)::bigint,
+       coalesce(sum(amount) FILTER (WHERE is_payment AND direction = 'DEBIT'), 0)::bigint
+  FROM (SELECT business_date, direction, amount, type IN ('ACH', 'WIRE', 'CARD') AS is_payment
+          FROM transaction WHERE partner_id = $1 AND booked_at >= $2
          ORDER BY booked_at DESC, written_no DESC LIMIT {SEARCHED_MAX}) t
- WHERE type IN ('ACH', 'WIRE', 'CARD') GROUP BY 1 ORDER BY 1 DESC
+ GROUP BY 1 ORDER BY 1 DESC
 """
 _ENTRIES = f"""
 SELECT count(*), count(return_code) FROM (
@@ -45,10 +47,11 @@ SELECT s.subscription_id, s.url, s.status, (SELECT count(*) FROM (
 
 
 class VolumeOfDay(NamedTuple):
-    """Payments over the rails and cards on a business date: how many, and cents in and out."""
+    """Payments over the rails and cards on a business date, of all transactions, and their cents in and out."""
 
     day: date
     payments: int
+    transactions: int
     money_in: int
     money_out: int
 
@@ -96,7 +99,7 @@ class Activity(NamedTuple):
     @property
     def is_cut(self) -> bool:
         """Return whether there may be more than was read."""
-        read = (sum(each.payments for each in self.volumes), self.entries, self.pockets)
+        read = (sum(each.transactions for each in self.volumes), self.entries, self.pockets)
         return max(read) >= SEARCHED_MAX or sum(each.requests for each in self.requests) >= SEARCHED_MAX
 
 

@@ -19,7 +19,7 @@ TEXT_MAX = 100
 _WORDS_MAX = 6
 _IMAD = re.compile(r"\d{8}[A-Z0-9]{8}\d{6}\d*")
 _TRACE, _ACCOUNT, _LAST_FOUR = re.compile(r"\d{15}"), re.compile(r"\d{5,17}"), re.compile(r"\d{4}")
-_MONEY = re.compile(r"\$?(\d{1,3}(?:,\d{3})+|\d{1,12})(?:\.(\d{2}))?")
+_MONEY = re.compile(r"\$?(\d{1,3}(?:,\d{3}){1,3}|\d{1,12})(?:\.(\d{2}))?")
 _NUMBER = re.compile(r"[\d\s-]+")
 Values = tuple[object, ...]
 

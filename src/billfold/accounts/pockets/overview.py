@@ -12,13 +12,17 @@ from billfold.accounts.pockets.schemas import valuation
 from billfold.accounts.pockets.store import Boundary
 from billfold.bills.rules.earnings import value_at
 from billfold.ledger.bank import Bank
+from billfold.ledger.types import PocketStatus
 from billfold.platform.dates import et_date, et_instant
 
 _DAY = timedelta(days=1)
 
 
 class Overview(NamedTuple):
-    """Some Pockets together. `payable` is in cents; the yield is the mean of their bills, weighted by market value."""
+    """Some Pockets together. `payable` is in cents, of those that are open.
+
+    The yield is the mean of their bills, weighted by market value.
+    """
 
     payable: int
     mean_yield: Decimal | None
@@ -32,7 +36,7 @@ def overview_of(bank: Bank, rows: Sequence[PocketRow], now: datetime) -> Overvie
     worth = sum(each.market_value for each in held)
     earned = sum((Decimal(each.yield_to_maturity) * each.market_value for each in held), Decimal(0))
     return Overview(
-        payable=sum(each.payable for each in values),
+        payable=sum(each.payable for row, each in zip(rows, values, strict=True) if row.status == PocketStatus.OPEN),
         mean_yield=earned / worth if worth else None,
         matures_on=min((each.bill.maturity for each in held), default=None),
     )

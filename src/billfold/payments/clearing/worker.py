@@ -18,7 +18,6 @@ import structlog
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import SET_APART, bank_customer_id
-from billfold.ledger.types import TradeActivity
 from billfold.payments.clearing.rules import CloseBankDay, MovedPocket, RailTotals, ReportMoves, SettlementBlock
 from billfold.payments.clearing.store import SettlementPeriod, list_cleared
 from billfold.payments.files.types import SETTLEMENT_LOOKBACK
@@ -232,10 +231,10 @@ async def close_bank_days(bank: Bank, now: datetime) -> int:
 
 
 async def _find_redemptions(conn: Connection, bank: Bank, blocks: Iterable[SettlementBlock]) -> tuple[UUID, ...]:
-    """Return the redemptions that a close may expect: of blocks that mature, and of the inventory."""
+    """Return the redemptions that a close may expect: of its blocks, which may change the inventory, and of that."""
     held = [asset for (asset,) in await conn.fetch(_INVENTORY, bank_customer_id(bank.seed))]
-    matured = [block.cusip for block in blocks if block.side == TradeActivity.MATURITY]
-    return tuple(redemption_id_of(cusip) for cusip in dict.fromkeys(matured + held))
+    named = [block.cusip for block in blocks]
+    return tuple(redemption_id_of(cusip) for cusip in dict.fromkeys(named + held))
 
 
 def _key_of(day: date) -> UUID:

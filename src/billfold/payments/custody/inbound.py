@@ -22,9 +22,10 @@ from billfold.payments.custody.messages import (
 from billfold.payments.custody.outbound import RAIL
 from billfold.payments.custody.rules import EndDelivery, SecurityTransfer
 from billfold.payments.custody.worker import count_in_custody, find_transfer
-from billfold.payments.files.inbound import InboundFiles
+from billfold.payments.files.inbound import WAIT, InboundFiles
 from billfold.payments.files.types import InvalidFile, RailFile, StuckLine
 from billfold.payments.wires.iso20022.types import FedwireMistake
+from billfold.platform.database.background_work import claimed
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.dates import et_date
 from billfold.platform.errors import BillfoldError, NotFound, Refused
@@ -70,16 +71,17 @@ class CustodianFiles(InboundFiles):
         if not any(each.message for each in read):
             raise InvalidFile([mistake for each in read for mistake in each.mistakes])
         items, stuck = [], []
-        for each in read:
-            try:
-                outcome = await _book(bank, file, each)
-            except Exception as error:  # one odd message must not block others
-                if is_shortage(error):
-                    raise
-                detail = error.detail if isinstance(error, BillfoldError) else error_summary(error)
-                stuck.append(StuckLine(each.line, each.number, f"{each.name}: {detail}"))
-            else:
-                items.append({"line": each.line, "message": each.name, "number": each.number, "outcome": outcome})
+        async with claimed(bank.pool, CALLER, wait=WAIT):  # each is judged by what was booked before it
+            for each in read:
+                try:
+                    outcome = await _book(bank, file, each)
+                except Exception as error:  # one odd message must not block others
+                    if is_shortage(error):
+                        raise
+                    detail = error.detail if isinstance(error, BillfoldError) else error_summary(error)
+                    stuck.append(StuckLine(each.line, each.number, f"{each.name}: {detail}"))
+                else:
+                    items.append({"line": each.line, "message": each.name, "number": each.number, "outcome": outcome})
         return {"messages": len(read), "items": items, "stuck": stuck}
 
 
@@ -113,10 +115,7 @@ async def _book(bank: Bank, file: RailFile, read: ReadMessage) -> str:
     object_id, attempt = _read_tx_id(message.tx_id)
     row = await find_instruction(bank.pool, bank_customer_id(bank.seed), object_id)
     if row is None:
-        transfer = await _transfer_of(bank, object_id)
-        if status in {_S.REJECTED, _S.CANCELLED}:
-            await _end_delivery(bank, transfer, reason or status)
-        return status
+        return await _book_status(bank, await _transfer_of(bank, object_id), status, reason)
     command = ReportInstruction(
         caller=CALLER,
         key=command_id("custody-status", f"{file.file_id}:{read.number}:{read.digest.hex()}"),
@@ -162,6 +161,15 @@ async def _end_delivery(bank: Bank, transfer: SecurityTransfer, reason: str | No
     )
 
 
+async def _book_status(bank: Bank, transfer: SecurityTransfer, status: InstructionStatus, reason: str) -> str:
+    if status in {_S.REJECTED, _S.CANCELLED}:
+        try:
+            await _end_delivery(bank, transfer, reason or status)
+        except Refused as refused:  # something else has overtaken it
+            return f"REFUSED: {refused.detail}"
+    return status
+
+
 async def _book_confirmation(bank: Bank, read: ReadMessage, message: Confirmation) -> str:
     if message.pre_confirmation is not None:
         return "NOTED: it is announced, and not settled"
@@ -181,7 +189,7 @@ async def _book_confirmation(bank: Bank, read: ReadMessage, message: Confirmatio
             return await _book_delivery(bank, await _transfer_of(bank, instruction_id), message)
     command = ConfirmSettlement(
         caller=CALLER,
-        key=command_id("custody-confirmation", f"{instruction_id}:{read.number}:{read.digest.hex()}"),
+        key=command_id("custody-confirmation", f"{instruction_id}:{read.digest.hex()}"),
         customers=(bank_id,),
         references=(instruction_id,),
         instruction_id=instruction_id,
@@ -191,9 +199,12 @@ async def _book_confirmation(bank: Bank, read: ReadMessage, message: Confirmatio
         money=(message.money or 0) * (1 if message.credit_or_debit == "DBIT" else -1),
         settled_on=message.day,
         custody_units=custody_units,
+        message_no=read.number,
     )
-    held = (await bank.engine.submit(command)).outcome["held"]
-    return f"HELD: {held}" if held else "SETTLED"
+    outcome = (await bank.engine.submit(command)).outcome
+    if (before := outcome["message_no"]) != read.number:
+        raise NotFound(f"It repeats {before}, which is booked. If it is another part, it needs an id of its own.")
+    return f"HELD: {outcome['held']}" if outcome["held"] else "SETTLED"
 
 
 async def _book_delivery(bank: Bank, transfer: SecurityTransfer, message: Confirmation) -> str:

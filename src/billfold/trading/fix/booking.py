@@ -241,7 +241,7 @@ class Booking:
     async def _status(self, order: DealerOrder) -> str:
         """Compare the dealer's answer to a status request with ours; fills that are missing come by themselves."""
         said, filled = self._read.text(39), self._read.units(14) if self._read.has(14) else 0
-        if filled > order.filled_units or (self._read.has(14) and filled < order.filled_units):
+        if filled > order.filled_units or (said != "8" and self._read.has(14) and filled < order.filled_units):
             raise Held(f"the dealer has filled {filled} units, {order.filled_units} are booked")
         status = _STATUSES.get(said)
         if status == OrderStatus.WORKING and order.status not in {OrderStatus.SENT, OrderStatus.UNKNOWN}:

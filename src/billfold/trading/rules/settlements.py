@@ -140,7 +140,7 @@ def confirm_settlement(books: Books, cmd: ConfirmSettlement, ctx: Context) -> Ou
     reason = _difference(row, cmd, ctx)
     if reason is None:
         _settle(book, ctx, row, cmd, difference=0)
-        return {"instruction_id": str(row.instruction_id), "held": None}
+        return {"instruction_id": str(row.instruction_id), "held": None, "message_no": cmd.message_no}
     held = SettlementDifference(
         customer_id=book.customer_id,
         difference_id=ctx.ids.next(),
@@ -156,7 +156,8 @@ def confirm_settlement(books: Books, cmd: ConfirmSettlement, ctx: Context) -> Ou
     book.keep_fingerprint(held)
     book.put(book.referenced, held.difference_id, held)
     recording.event(book, ctx, DIFFERENCE_EVENT, payload=_shown(row, reason))
-    return {"instruction_id": str(row.instruction_id), "difference_id": str(held.difference_id), "held": reason}
+    told = {"difference_id": str(held.difference_id), "held": reason, "message_no": cmd.message_no}
+    return {"instruction_id": str(row.instruction_id), **told}
 
 
 @decides(DecideDifference)

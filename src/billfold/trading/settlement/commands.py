@@ -24,6 +24,7 @@ class ConfirmSettlement(Command, frozen=True, kw_only=True):
     """Book what the custodian settled, signed like its instruction. What differs from that is held.
 
     `custody_units` are the units of the bill at the custodian according to all books: a redemption is of no more.
+    `message_no` is the custodian's number of the message, by which a repeated one is told apart.
     """
 
     reference_kinds = (Reference.SETTLEMENT_INSTRUCTION,)
@@ -35,6 +36,7 @@ class ConfirmSettlement(Command, frozen=True, kw_only=True):
     units: int
     money: int
     settled_on: date
+    message_no: str = ""
     custody_units: int = 0
 
 

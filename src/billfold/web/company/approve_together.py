@@ -62,7 +62,10 @@ async def _approve(company: Company, signed: SignedDecision, nth: int) -> Outcom
     except NotFound as wrong:
         return Outcome(None, wrong.detail)
     except (InvalidInput, Refused, Unavailable) as wrong:
-        return Outcome(await company.api.get(get_transfer_request, **names), wrong.detail)
+        try:
+            return Outcome(await company.api.get(get_transfer_request, **names), wrong.detail)
+        except (NotFound, Refused, Unavailable):  # as when many were refused: the limit of requests counts these too
+            return Outcome(None, f"{signed.request_id}: {wrong.detail}")
 
 
 async def _review(company: Company, request_ids: Collection[str], wrong: FormError = "") -> PageResponse:
@@ -80,7 +83,7 @@ async def _review(company: Company, request_ids: Collection[str], wrong: FormErr
         wrong=wrong,
         requests=chosen,
         total=format_usd(sum(each.transfer.amount.value for each in chosen)),
-        payees=len({each.transfer.counterparty_name or pockets_of(each)[1] for each in chosen}),
+        payees=len({each.transfer.counterparty_id or pockets_of(each)[1] for each in chosen}),
         effect=effect,
         names=await names_of_pockets(company, [key for each in chosen for key in pockets_of(each) if key]),
         pockets={each.transfer.origin_pocket_id for each in chosen},

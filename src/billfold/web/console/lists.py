@@ -94,12 +94,13 @@ async def list_choices(
 
 
 async def names_of_pockets(company: Company, pocket_ids: Iterable[object]) -> dict[str, str]:
-    """Return the names of Pockets by their ids, at most as many as a page of a list has. Raises NotFound."""
-    wanted = sorted({str(each) for each in pocket_ids})[:LIMIT_MAX]
-    if not wanted:
-        return {}
-    filters = {"pocket_id[]": wanted, "limit": LIMIT_MAX, "omit": "PORTFOLIO"}
-    return {str(each.id): each.pocket_name for each in (await company.api.get(list_own_pockets, **filters)).items}
+    """Return the names of Pockets by their ids. Raises NotFound."""
+    wanted, names = sorted({str(each) for each in pocket_ids}), dict[str, str]()
+    for start in range(0, len(wanted), LIMIT_MAX):
+        filters = {"pocket_id[]": wanted[start : start + LIMIT_MAX], "limit": LIMIT_MAX, "omit": "PORTFOLIO"}
+        listed = await company.api.get(list_own_pockets, **filters)
+        names |= {str(each.id): each.pocket_name for each in listed.items}
+    return names
 
 
 def _in_address(wrong: InvalidInput, names: Mapping[str, str]) -> InvalidInput | str:
