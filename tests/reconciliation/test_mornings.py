@@ -142,6 +142,13 @@ async def test_a_day_without_a_statement_is_a_break_that_the_statement_closes(mo
     assert await morning.breaks() == []
 
 
+async def test_the_first_statement_is_compared_with_the_ledger_also_after_a_day_without_one(morning, fills):
+    await morning.look(8, after=TUESDAY)
+    await morning.close(WEDNESDAY)
+    await morning.arrive(camt053(WEDNESDAY, [], opening=WIRED))
+    assert ("BALANCE", WIRED, WIRED - sum(each.money for each in fills)) in await morning.breaks()
+
+
 async def test_a_statement_of_a_day_that_is_not_closed_waits_for_its_close(morning, fills):
     await morning.arrive(monday())
     file = await morning.arrive(camt053(WEDNESDAY, [], opening=WIRED))

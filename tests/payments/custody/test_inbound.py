@@ -233,6 +233,21 @@ async def test_two_messages_of_one_number_are_two_parts(bank, custodian):
     await expect_clean(bank)
 
 
+async def test_a_part_that_is_repeated_under_another_number_waits_for_a_person(bank, custodian):
+    right = await custodian.trade()
+    money = (2 * right.money * 400 + right.units) // (2 * right.units)
+    part = replace(right, units=400, money=money)
+    rest = replace(right, units=right.units - 400, money=right.money - money)
+    content = messages.write_messages([part], ENDS)
+    [read] = messages.read_messages(content)
+    assert await custodian.send_file(content) == ("PROCESSED", ["SETTLED"])
+    _, [waits] = await custodian.send_file(content.replace(read.number.encode(), b"OTHER"), name="again.xml")
+    assert f"repeats {read.number}" in waits
+    assert await custodian.send(rest) == ("PROCESSED", ["SETTLED"])
+    assert await custodian.status() == ["SETTLED"]
+    await expect_clean(bank)
+
+
 async def test_the_rest_is_instructed_again_and_the_former_attempt_settles_nothing(bank, custodian):
     right = await custodian.trade()
     first = replace(right, units=400, money=(2 * right.money * 400 + right.units) // (2 * right.units))
