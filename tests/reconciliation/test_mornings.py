@@ -11,7 +11,7 @@ from billfold.dual_control.decisions import confirm
 from billfold.identity.operators import Operator
 from billfold.ledger.types import Origin, Rail
 from billfold.platform.errors import InvalidInput, Refused
-from billfold.reconciliation import decisions
+from billfold.reconciliation import decisions, worker
 from billfold.reconciliation.types import Resolution
 
 WIRED = 100_000_00
@@ -124,6 +124,28 @@ async def test_a_recap_is_compared_term_by_term(morning, fills):
         ("UNKNOWN_LINE", fills[0].money, None),
         ("UNREADABLE_LINE", None, None),
     ]
+
+
+async def test_a_trade_that_a_dealer_reports_late_is_compared_with_the_next_recap(morning, fills):
+    missing = recap_line(fills[0], reference="T-8")
+    await morning.arrive(recap(missing))
+    assert sorted(each[0] for each in await morning.breaks()) == ["MISSING_LINE", "UNKNOWN_LINE"]
+    later = recap_line(fills[0], reference="T-9", traded_at="2025-06-03 10:31")
+    file = await morning.arrive(recap(later, recap_line(fills[0])))
+    assert file.state == "PROCESSED", file.report
+    assert [each[0] for each in await morning.breaks()] == ["UNKNOWN_LINE", "UNKNOWN_LINE"]
+
+
+async def test_a_day_that_differs_too_much_takes_no_other_day_of_its_file_with_it(morning, fills, monkeypatch):
+    monkeypatch.setattr(worker, "BREAKS_MAX", 1)
+    odd = tuesday(fills, entry(1, TUESDAY, "A", code="FEDWIRE"), entry(2, TUESDAY, "B", code="FEDWIRE"))
+    both = monday().replace(
+        b"</BkToCstmrStmt>", odd[odd.index(b"<Stmt>") : odd.index(b"</BkToCstmrStmt>")] + b"</BkToCstmrStmt>"
+    )
+    file = await morning.arrive(both)
+    assert "differs in 2 lines" in file.report
+    assert file.state != "REFUSED"
+    assert await morning.breaks() == []
 
 
 async def test_a_day_without_a_statement_is_a_break_that_the_statement_closes(morning, fills):

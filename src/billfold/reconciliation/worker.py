@@ -5,11 +5,12 @@ business day; if it comes later, its break closes itself.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import structlog
 from typing_extensions import override
 
@@ -20,7 +21,7 @@ from billfold.ledger.types import Origin
 from billfold.payments.files import retries
 from billfold.payments.files.inbound import WAIT, InboundFiles
 from billfold.payments.files.store import find_file
-from billfold.payments.files.types import DuplicateFile, InvalidFile, RailFile
+from billfold.payments.files.types import DuplicateFile, InvalidFile, RailFile, StuckLine
 from billfold.payments.wires.iso20022.types import FedwireMistake
 from billfold.platform.clock import wall_now
 from billfold.platform.database.background_work import claimed
@@ -64,9 +65,16 @@ class StatementFiles(InboundFiles):
         for each in statements:
             _require_own(bank, each)
         async with claimed(bank.pool, CLAIM, wait=WAIT):
-            await _require_new(bank, statements, file.file_id)
-            items = [await _reconcile_statement(bank, each, file.file_id) for each in statements]
-        return {"items": items, "stuck": []}
+            statements = await _only_new(bank, statements, file.file_id)
+            items, stuck = [], []
+            for each in statements:
+                try:
+                    items.append(await _reconcile_statement(bank, each, file.file_id))
+                except InvalidFile as wrong:  # the other days of the file stand
+                    stuck.append(StuckLine(0, f"{each.account} {each.day}", "; ".join(map(str, wrong.mistakes))))
+                    if len(stuck) == len(statements):
+                        raise
+        return {"items": items, "stuck": stuck}
 
     async def import_file(self, bank: Bank, name: str, content: bytes, *, by: Operator) -> RailFile:
         """Store a file of an operator and reconcile it. Raises Refused `forbidden`, and InvalidInput at `file`."""
@@ -93,13 +101,24 @@ def _require_own(bank: Bank, statement: Statement) -> None:
         raise _refused(f"is of the {name} {statement.account[:35]!r}, which is not the bank's")
 
 
-async def _require_new(bank: Bank, statements: Iterable[Statement], file_id: UUID) -> None:
-    """Refuse a file with a statement that came in another one."""
+async def _only_new(bank: Bank, statements: Sequence[Statement], file_id: UUID) -> list[Statement]:
+    """Return the statements; trades of a day that has its recap, reported late, are in the newest recap of the file.
+
+    Refuses another statement that came in another file.
+    """
+    new, late = list[Statement](), list[Statement]()
     for each in statements:
         key = day_id(each.source, each.account, each.day)
         before = await store.find_day(bank.pool, bank_customer_id(bank.seed), key)
-        if each.is_final and before is not None and before.file_id not in {None, file_id}:
+        is_second = each.is_final and before is not None and before.file_id not in {None, file_id}
+        (late if is_second else new).append(each)
+    for each in late:
+        same = [nth for nth, other in enumerate(new) if (other.source, other.account) == (Source.DEALER, each.account)]
+        if not same:
             raise _refused(f"is a second statement of {each.account} for {each.day}")
+        into = new[newest := max(same, key=lambda nth: new[nth].day)]
+        new[newest] = msgspec.structs.replace(into, trades=into.trades + each.trades, odd=into.odd + each.odd)
+    return new
 
 
 def _refused(reason: str) -> InvalidFile:
