@@ -182,7 +182,7 @@ async def _book_confirmation(bank: Bank, read: ReadMessage, message: Confirmatio
     if is_redemption:
         instruction_id = redemption_id_of(message.bill)
         bank.market.bill(message.bill)  # raises NotFound if the bank does not know it
-        custody_units = await count_in_custody(bank.pool, message.bill)
+        custody_units = await count_in_custody(bank.pool, bank_id, message.bill)
     else:
         instruction_id, attempt = _read_tx_id(message.tx_id)
         if await find_instruction(bank.pool, bank_id, instruction_id) is None:

@@ -12,7 +12,9 @@ _transfers = Table(SecurityTransfer)
 _LIST = f"{_transfers.select} ORDER BY created_at DESC, written_no DESC LIMIT $1"
 _OF_ID = f"{_transfers.select} WHERE transfer_id = $1"
 _IN_CUSTODY = """
-SELECT coalesce(sum(debits - credits), 0)::bigint FROM account WHERE kind = 'custodian' AND asset = $1
+SELECT coalesce(sum(debits - credits), 0)::bigint FROM account
+ WHERE kind = 'custodian' AND asset = $2
+   AND customer_id IN (SELECT $1::uuid UNION SELECT customer_id FROM security_transfer WHERE cusip = $2)
 """
 get_transfer = _transfers.get
 load_references = _transfers.load_references
@@ -28,9 +30,9 @@ async def find_transfer(conn: Db, transfer_id: UUID) -> SecurityTransfer | None:
     return await _transfers.first(conn, _OF_ID, transfer_id)
 
 
-async def count_in_custody(conn: Db, cusip: str) -> int:
+async def count_in_custody(conn: Db, bank_id: UUID, cusip: str) -> int:
     """Return the units of a bill that the custodian has according to all books."""
-    units: int = await conn.fetchval(_IN_CUSTODY, cusip)
+    units: int = await conn.fetchval(_IN_CUSTODY, bank_id, cusip)
     return units
 
 
