@@ -5,6 +5,7 @@ import re
 import shutil
 import time
 from contextlib import asynccontextmanager
+from functools import cache
 
 import pyotp
 from playwright.async_api import async_playwright
@@ -88,6 +89,12 @@ class Authenticator:
         return self._totp.generate_otp(self._last)
 
 
+@cache
+def authenticator_of(secret):
+    """Return the app of a person, the same for all visits: a code is good once."""
+    return Authenticator(secret)
+
+
 class Gallery:
     """The errors of pages, and the folder for their pictures, if any."""
 
@@ -126,7 +133,7 @@ class Visitor:
 
     def __init__(self, page, gallery, *, box, person):
         self.page, self._gallery, self._size = page, gallery, page.viewport_size
-        self.box, self.person, self.app = box, person, person and Authenticator(person.totp_secret)
+        self.box, self.person, self.app = box, person, person and authenticator_of(person.totp_secret)
         self.main = page.locator("main")
         self.links: set[str] = set()
         self.console: list[str] = []
