@@ -92,9 +92,7 @@ def _holder_of(*kinds: str) -> str:
 
 _FINDERS = (
     _Finder(CUSTOMERS, _words, f"to_tsvector('simple', c.name) {_LIKE}"),
-    _Finder(
-        CUSTOMERS, _id, _holder_of("customer", "pocket", "portal", "counterparty", "card", "card_order", "transfer")
-    ),
+    _Finder(CUSTOMERS, _id, _holder_of(*_OBJECTS)),
     _Finder(CUSTOMERS, _account, _holder_of("account")),
     _Finder(PEOPLE, _words, f"to_tsvector('simple', u.first_name || ' ' || u.last_name) {_LIKE}"),
     _Finder(PEOPLE, _email, has_email("$1", "$2")),

@@ -137,13 +137,13 @@ class DealerBooks:
         sent = (self._sent[seq] for seq in sorted(self._sent) if first <= seq <= last)
         return [each for each in sent if each.type in types]
 
-    def is_asked(self, behavior: Behavior) -> bool:
+    def has_pending_behavior(self, behavior: Behavior) -> bool:
         """Tell whether this is the behavior that was asked for."""
         return pending_behavior(self._folder) == behavior
 
     def take_behavior(self, *wanted: Behavior) -> Behavior | None:
         """Return the behavior that was asked for, once, if it is one of these."""
-        found = next((each for each in wanted if self.is_asked(each)), None)
+        found = next((each for each in wanted if self.has_pending_behavior(each)), None)
         if found is not None:
             ask_behavior(self._folder, None)
         return found

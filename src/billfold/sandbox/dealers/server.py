@@ -66,7 +66,7 @@ class SimulatedDealer:
         """Serve a session from its logon on; one that is there already is cut."""
         if self._session is not None:
             self._session.abort()
-        if self.books.is_asked(Behavior.DOWN):
+        if self.books.has_pending_behavior(Behavior.DOWN):
             raise SessionEnded("the dealer is down")
         self._see(first)
         hooks: dict[str, Any] = {"now": self._clock, "on_message": self._receive, "repeated": {"8", "9", "S", "AG"}}
@@ -149,7 +149,7 @@ class SimulatedDealer:
         if behavior == Behavior.SLOW:
             await asyncio.sleep(SLOW_SECONDS)
         await self._report(order, ExecType.NEW, [])
-        if not self.books.is_asked(Behavior.FILL_AFTER_CANCEL):
+        if not self.books.has_pending_behavior(Behavior.FILL_AFTER_CANCEL):
             await self._fill(order, behavior)
 
     async def _fill(self, order: BookedOrder, behavior: Behavior | None) -> None:
@@ -249,7 +249,7 @@ class SimulatedDealer:
         """Correct or bust the last execution, or cut the session, when asked to."""
         while True:
             await asyncio.sleep(_POLL_SECONDS)
-            if self.books.is_asked(Behavior.DOWN):
+            if self.books.has_pending_behavior(Behavior.DOWN):
                 session.abort()
                 return
             replaced = {each.corrects for each in self.books.executions}
