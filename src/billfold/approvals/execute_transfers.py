@@ -187,7 +187,7 @@ def _rejection_in(run: DryRun) -> Refused | None:
     if run.outcome.get("status") != "REJECTED":
         return None
     reason = str(run.outcome.get("reason")).replace("_", " ").lower()
-    return Refused("not-possible", f"The bank would reject it: {reason}. Nothing would move.")
+    return Refused("transfer-not-possible", f"The bank would reject it: {reason}. Nothing would move.")
 
 
 def _refusal_in(run: DryRun) -> Refused | None:

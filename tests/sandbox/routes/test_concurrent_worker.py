@@ -22,7 +22,7 @@ ROUNDS = 12
 @pytest.fixture
 async def busy_worker(bank, bank_dsn):
     """A worker of another process that never rests."""
-    folders = {"rails_dir": bank.settings.rails_dir, "files_dir": bank.settings.files_dir}
+    folders = {name: getattr(bank.settings, name) for name in ("state_dir", "rails_dir", "files_dir")}
     other, stop = await open_bank(bank_dsn, **folders), asyncio.Event()
     running = asyncio.create_task(Worker(other, *file_receivers(), pause_seconds=0).run(stop))
     yield

@@ -64,9 +64,13 @@ async def save_inbound(
 
     An unfinished file of this name is continued.
     """
-    file = await RAIL_FILES.first(conn, _SAME_CONTENT, rail, content.digest, file_id)
+    same = (_SAME_CONTENT, rail, content.digest, file_id)
+    file = await RAIL_FILES.first(conn, *same)
     if file is None:
-        return await _insert_file(conn, file_id, rail, direction=IN, name=name, content=content, now=now)
+        try:
+            return await _insert_file(conn, file_id, rail, direction=IN, name=name, content=content, now=now)
+        except NotFound:  # another process has stored this content, under its name, in the meantime
+            file = await RAIL_FILES.one(conn, *same)
     if file.name != name or file.done_at is not None:
         raise DuplicateFile(file.name, file.created_at)
     return file

@@ -33,6 +33,13 @@ TRANSFERS = (
         "send the request again. If no token is created either, link the account again.",
     ),
     Problem(
+        "transfer-not-possible",
+        422,
+        "The bank would reject this transfer",
+        meaning="A transfer that is made now would be rejected, as `detail` says. Nothing moved.",
+        remedy="Change what `detail` names, or reject the request.",
+    ),
+    Problem(
         "insufficient-funds",
         422,
         "Not enough money",
