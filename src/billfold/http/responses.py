@@ -7,6 +7,7 @@ only its trace id. The rest goes to the log. Tables as CSV files are written pag
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -51,6 +52,19 @@ Separated = Annotated[
     Query(description="comma, with a dot in decimals; or semicolon, with a comma in decimals."),
 ]
 """The parameter of an operation that returns a CSV file."""
+
+
+class Columns(StrEnum):
+    """Of a CSV file: the fields of the API, or what people read."""
+
+    FIELDS = "fields"
+    PEOPLE = "people"
+
+
+ColumnChoice = Annotated[
+    Columns,
+    Query(name="columns", description="fields, as the API names them; or people, with names, dollars, Eastern time."),
+]
 
 
 @dataclass(frozen=True, slots=True)

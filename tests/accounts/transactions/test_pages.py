@@ -2,6 +2,8 @@
 
 import csv
 import io
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from tests.support.world import UNKNOWN
 
 from billfold.accounts import entry_numbers
 from billfold.platform.database import paging
+from billfold.platform.dates import ET
 
 PATH, FILE = "/api/v2/transactions/", "/api/v2/transactions.csv"
 
@@ -83,6 +86,30 @@ async def test_the_transactions_csv_contains_all_pages_and_no_formulas(customer_
     for row in rows:
         assert not row["description"].startswith(("=", "+", "-", "@"))
         assert not row["title"].startswith(("=", "+", "-", "@"))
+
+
+async def test_the_transactions_csv_for_people_has_names_dollars_and_eastern_time(customer_desk, world):
+    pocket = await customer_desk.pocket()
+    await world.wire(pocket, 1_000_05, sender="=cmd")
+    row = next(each for each in (await customer_desk.get(PATH))["items"])
+    answer = await customer_desk.ask("GET", FILE, status=200, filters={"columns": "people"})
+    (found,) = table(answer)
+    at = datetime.fromisoformat(row["time_booked"]).astimezone(ET)
+    name = (await customer_desk.get(f"/api/v2/pockets/{pocket.id}/"))["pocket_name"]
+    assert found == {
+        "Date": at.date().isoformat(),
+        "Time (Eastern)": f"{at:%H:%M}",
+        "Pocket": name,
+        "To or from": "'=cmd",
+        "Description": found["Description"],
+        "Type": "WIRE",
+        "Status": row["status"],
+        "Amount (USD)": "1000.05",
+    }
+    await customer_desk.ask("GET", FILE, status=422, filters={"columns": "robots"})
+    trades = table(await customer_desk.ask("GET", "/api/v1/trades.csv", status=200, filters={"columns": "people"}))
+    assert {each["Pocket"] for each in trades} == {name}
+    assert sum(Decimal(each["Amount (USD)"]) for each in trades) <= Decimal("1000.05")
 
 
 async def test_a_filtered_transaction_list_is_searched_in_batches(
