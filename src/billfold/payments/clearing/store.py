@@ -7,12 +7,13 @@ from datetime import date, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
+from billfold.accounts.entry_numbers import BookedIn, entries_of
 from billfold.payments.clearing.rules import ClearingTotals, OpenPayment
 from billfold.platform.database.connection import Db
 from billfold.platform.dates import et_instant
 
 _EASTERN = "(settles_at AT TIME ZONE 'America/New_York')::date"
-# $1 the bank's own customer; $2, $3 first date and its first instant; $4, $5 last date and instant; $6 its last entry
+# $1 the bank's own customer; $2, $3 first date and its first instant; $4, $5 last date and instant; $6 an entry
 # of long before.
 _OF_CUSTOMERS = f"""
 SELECT type AS rail, {_EASTERN} AS settles_on, settles_at, direction, amount, customer_id,
@@ -27,7 +28,7 @@ SELECT upper(substr(a.kind, 6)) AS rail, j.settles_on,
        l.amount, l.customer_id, l.entry_no, NULL::uuid AS activity_id
   FROM journal_entry j JOIN posting l USING (customer_id, entry_no)
   JOIN account a ON a.customer_id = l.customer_id AND a.account_no IN (l.debit, l.credit)
- WHERE j.customer_id = $1 AND j.entry_no > $6 AND j.kind NOT IN ('clearing', 'settlement')
+ WHERE j.customer_id = $1 AND j.entry_no >= $6 AND j.kind NOT IN ('clearing', 'settlement')
    AND a.kind LIKE 'rail:%' AND j.settles_on BETWEEN $2 AND $4
 """
 # The records of the processor's settlement that are booked to cards.
@@ -103,17 +104,6 @@ SELECT 'ACH', CASE e.direction WHEN 'CREDIT' THEN -e.amount ELSE e.amount END, e
  WHERE f.settles_at >= $3 AND f.settles_at <= $5
  ORDER BY rail, customer_id, entry_no, names
 """
-# Dates of entries ascend: a binary search finds the last one that is older.
-_OLDER = """
-WITH RECURSIVE search (low, high) AS (
-  SELECT 0::bigint, entry_no FROM ledger_head WHERE customer_id = $1
-   UNION ALL
-  SELECT CASE WHEN e.business_date < $2 THEN e.entry_no ELSE s.low END,
-         CASE WHEN e.business_date < $2 THEN s.high ELSE e.entry_no - 1 END
-    FROM search s JOIN journal_entry e ON e.customer_id = $1 AND e.entry_no = (s.low + s.high + 1) / 2
-   WHERE s.low < s.high)
-SELECT coalesce(max(low), 0) FROM search
-"""
 _BALANCES = """
 SELECT kind, sum(credits - debits)::bigint AS balance FROM account
  WHERE kind LIKE 'rail:%' OR kind = 'suspense' GROUP BY kind
@@ -170,7 +160,8 @@ async def list_settling_on(conn: Db, bank_id: UUID, day: date) -> list[Reference
 
 
 async def _parameters(conn: Db, bank_id: UUID, span: SettlementPeriod) -> tuple[object, ...]:
-    return bank_id, *span, await conn.fetchval(_OLDER, bank_id, max(span.first, DATE_MIN + _AHEAD) - _AHEAD)
+    since = max(span.first, DATE_MIN + _AHEAD) - _AHEAD
+    return bank_id, *span, (await entries_of(conn, bank_id, BookedIn(first_day=since))).first
 
 
 async def balances(conn: Db) -> dict[str, int]:
