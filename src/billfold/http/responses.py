@@ -233,18 +233,19 @@ def csv_stream(
     name: str,
     columns: Sequence[str],
     fetch: Callable[[Bank, Row | None], Awaitable[list[Row]]],
-    cells_of: Callable[[Row], Iterable[Cell]],
+    cells_of: Callable[[Row], Iterable[Cell] | None],
     separators: Separators,
     bank: Bank,
 ) -> StreamedResponse:
     """Return a file of `name`. `fetch` returns up to ROWS_PER_PAGE rows of a bank after a row, or the first.
+    A row without cells is left out.
 
     Parts are read and written in turns: files wait for each other, and other requests only for a few rows.
     """
 
     async def part(rows: Sequence[Row]) -> AsyncIterator[bytes]:
         for start in range(0, len(rows), _ROWS_AT_ONCE):
-            yield lines_of(map(cells_of, rows[start : start + _ROWS_AT_ONCE]), separators)
+            yield lines_of(filter(None, map(cells_of, rows[start : start + _ROWS_AT_ONCE])), separators)
             await asyncio.sleep(0)
 
     async def lines() -> AsyncIterator[bytes]:

@@ -133,7 +133,9 @@ async def get_transactions_csv(
     pockets = await list_by_id(bank.pool, [(member.customer_id, each) for each in own]) if is_for_people else []
     names = {each.pocket_id: each.name for each in pockets}
 
-    def cells_of(row: TransactionRow) -> Iterable[object]:
+    def cells_of(row: TransactionRow) -> Iterable[object] | None:
+        if not pages.has_text(row, query.text):
+            return None
         transaction = render_transaction(row, member.now, bank.calendars)
         return _cells_for_people(transaction, names) if is_for_people else _cells(transaction)
 

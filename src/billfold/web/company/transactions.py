@@ -25,6 +25,7 @@ _FILTERS = {
     "amount_from": "amount_from",
     "amount_to": "amount_to",
     "portal": "portal[]",
+    "text": "text",
 }
 _HIDDEN = frozenset({*Shared.__struct_fields__, "object_type", "portal_id", "counterparty_id"})
 
