@@ -176,7 +176,7 @@ async def change_order(
 
     Of two that send an order only one may: each try is a command of its own.
     """
-    who = {"caller": "desk", "origin": Origin.system()}
+    who: dict[str, Any] = {"caller": "desk", "origin": Origin.system()}
     change: dict[str, Any] = {"order_id": order_id, "status": status, "reason": reason, "dealer": dealer}
     command = command_of(bank, ChangeOrder, (order_id,), **who, **change, by_dealer=True)
     try:
