@@ -65,6 +65,7 @@ def _page(operation: ApiOperation) -> Page:
         title=operation.name,
         text=partial(_text, operation),
         samples=partial(samples_of, operation),
+        operation=operation,
         kind=operation.method,
     )
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from rapidfuzz import fuzz, process
 
 from billfold.documentation.markdown import Link, anchor_of, without_comments
+from billfold.documentation.operations import ApiOperation
 
 
 class Sample(NamedTuple):
@@ -29,6 +30,7 @@ class Samples(NamedTuple):
 
     title: str
     variants: Sequence[Sample]
+    note: str = ""
 
 
 class FormField(NamedTuple):
@@ -56,6 +58,8 @@ class Page:
     title: str
     text: Callable[[], str]
     samples: Callable[[], Sequence[Samples]] = _no_samples
+    operation: ApiOperation | None = None
+    """The operation that it describes."""
     base: str = ""
     form: Sequence[FormField] = ()
     kind: str = ""
@@ -69,7 +73,8 @@ class Page:
     def markdown(self) -> str:
         """Return the whole page as Markdown, its samples at the end."""
         blocks = [
-            f"## {each.title}\n\n"
+            "\n\n".join(filter(None, [f"## {each.title}", each.note]))
+            + "\n\n"
             + "".join(f"{_label(variant)}```{variant.language}\n{variant.code}\n```\n\n" for variant in each.variants)
             for each in self.samples()
         ]
