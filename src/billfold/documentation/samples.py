@@ -85,6 +85,7 @@ def _curl_headers(proof: Proof, method: str) -> Iterator[tuple[str, str]]:
             yield "X-Service-Signature", "$signature"
 
 
+_FIRST = "First, in the shell: "
 _INDENT = "    "
 _ARGUMENTS = 90
 
@@ -92,7 +93,10 @@ _ARGUMENTS = 90
 def python_sample(call: Call, home: Home | None = None) -> str:
     """Return the program of a call; the authorization server is not called by the client's operations."""
     file = _literal(home.file, 0) if home else ""
-    return _http_sample(call, file) if call.operation.api == "auth" else _client_sample(call, file)
+    if call.operation.api != "auth":
+        return _client_sample(call, file)
+    first = f"# {_FIRST}{home.shell}\n" if home and call.operation.proof is Proof.ASSERTION else ""
+    return first + _http_sample(call, file)
 
 
 def _client_sample(call: Call, file: str) -> str:
@@ -182,7 +186,7 @@ def typescript_sample(call: Call, home: Home | None = None) -> str:
     """Return the program of a call."""
     operation = call.operation
     has_key = operation.takes_key
-    lines = [f"// First, in the shell: {home.shell}"] if home else []
+    lines = [f"// {_FIRST}{home.shell}"] if home else []
     lines += [*_imports(call, has_key=has_key)]
     lines += [f'const {_camel(name)} = "{value}";' for name, value in call.variables.items()]
     query = f"?{call.query}" if call.query else ""

@@ -71,7 +71,6 @@ class _LookUp:
     def __init__(self, calls: SignedCalls, operation: ApiOperation, box: SandboxFile, *, client: str) -> None:
         self._calls, self._box, self._client = calls, box, client
         self._lists = {each.path: each for each in calls.operations(operation.api).values() if each.method == "GET"}
-        self._pockets = [*map(str, box.pocket_ids), str(box.facilitation_pocket_id)]
         self._missing: dict[str, None] = {}
 
     @property
@@ -85,7 +84,7 @@ class _LookUp:
         found: dict[str, str] = {}
         for part in re.finditer(r"\{(\w+)\}", path):
             name = part[1]
-            value = self._known(name) or await self._listed(name, path[: part.start()], found)
+            value = await self._known(name) or await self._listed(name, path[: part.start()], found)
             if value is not None:
                 found[name] = value
             elif name.endswith("_id"):
@@ -105,7 +104,7 @@ class _LookUp:
         if own or not (name.endswith("_id") and isinstance(value, str) and _UUID.fullmatch(value)):
             return own or await self.body(value)
         for wanted in (name, "_".join(name.split("_")[-_OF_AN_ID:])):
-            known = self._known(wanted, nth=int(name.startswith(_SECOND)))
+            known = await self._known(wanted, nth=int(name.startswith(_SECOND)))
             found = known or await self._listed_anywhere(wanted)
             if found:
                 return found
@@ -116,10 +115,16 @@ class _LookUp:
         before = next((path.partition(f"{{{name}}}")[0] for path in self._lists if f"{{{name}}}" in path), None)
         return None if before is None else await self._listed(name, before, await self.path_values(before))
 
-    def _known(self, name: str, nth: int = 0) -> str | None:
-        if name == "customer_id":
-            return str(self._box.customer_id)
-        return self._pockets[nth] if name in _POCKETS else None
+    async def _known(self, name: str, nth: int = 0) -> str | None:
+        if name in _POCKETS:
+            pockets = self._box.pocket_ids or await self._pockets()
+            return str([*pockets, self._box.facilitation_pocket_id][nth])
+        return str(self._box.customer_id) if name == "customer_id" else None
+
+    async def _pockets(self) -> list[str]:
+        """Return the Pockets of the customer of a sandbox that has not played its story."""
+        listing = self._calls.find("customer", "list_pockets")
+        return list(_values("pocket_id", [*_objects(await self._ask(listing, {}))]))
 
     async def _listed(self, name: str, before: str, known: Mapping[str, str]) -> str | None:
         """Return the first value that a list has, at the path before it or elsewhere."""
@@ -130,16 +135,17 @@ class _LookUp:
         known = {**known, "customer_id": str(self._box.customer_id)}
         if not known.keys() >= {each["name"] for each in listing.parameters_in("path")}:
             return None
+        is_service_user = _SERVICE_USERS in before
+        objects = _objects(await self._ask(listing, known))
+        own = [each for each in objects if each.get(_TOLD_BY, is_service_user) is is_service_user]
+        return next(_values(name, own), None)
+
+    async def _ask(self, listing: ApiOperation, known: Mapping[str, str]) -> Any:  # noqa: ANN401 - any JSON
         try:
             answer = await self._calls.send(call_of(listing, known), key=str(ids.new()), client=self._client)
         except ApiError:
             return None
-        if not answer.is_success:
-            return None
-        is_service_user = _SERVICE_USERS in before
-        objects = _objects(msgspec.json.decode(answer.content))
-        own = [each for each in objects if each.get(_TOLD_BY, is_service_user) is is_service_user]
-        return next(_values(name, own), None)
+        return msgspec.json.decode(answer.content) if answer.is_success else None
 
 
 def _detail(content: bytes) -> str:
