@@ -4,9 +4,10 @@ import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated
 
-import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 import billfold
 
@@ -85,6 +86,12 @@ TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 )
 """The module of each command: a process imports only that of its own command."""
 _SANDBOX = "Sandbox"
+_NAME_WIDTH = 18
+_END = """
+[bold]Options:[/] --version, --help, and for your shell --install-completion. `billfold COMMAND --help` has more.
+
+Example:  billfold sandbox
+"""
 HELP = "A core for bank accounts that live in US Treasury bills."
 
 
@@ -94,59 +101,43 @@ def modules_of_commands(*, is_production: bool) -> dict[str, str]:
     return {name: module for commands in topics.values() for name, module in commands.items()}
 
 
-def list_app(*, is_production: bool) -> typer.Typer:
-    """Return the command line with every command's name and first sentence, none of which can be run."""
-    app = typer.Typer(
-        name="billfold",
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        rich_markup_mode="rich",
-        help=HELP,
-        epilog="Example:  billfold sandbox",
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback()(options)
-    topic_of = {name: topic for topic, commands in TOPICS.items() for name in commands}
+def print_help(*, is_production: bool) -> None:
+    """Print the commands by topic."""
+    console, abouts = Console(highlight=False), abouts_of_commands(is_production=is_production)
+    console.print("\n[bold]Usage:[/] billfold COMMAND\n\n" + HELP)
+    for topic, commands in TOPICS.items():
+        rows = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+        rows.add_column(no_wrap=True, min_width=_NAME_WIDTH, style="cyan")
+        for name in commands:
+            if name in abouts:
+                rows.add_row(f"  {name}", Text(abouts[name]))
+        if rows.rows:
+            console.print(f"\n[bold]{topic}[/]", rows)
+    console.print(_END)
+
+
+def abouts_of_commands(*, is_production: bool) -> dict[str, str]:
+    """Return the help of each command at the top; those that are not for people have none."""
     modules = modules_of_commands(is_production=is_production)
-    abouts = {name: about for module in dict.fromkeys(modules.values()) for name, about in _abouts(module)}
-    for name in modules:
-        if name in abouts:  # others are not for people
-            app.command(name, help=abouts[name], rich_help_panel=topic_of[name])(_run)
-    return app
-
-
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 - called by the command line
-    if wanted:
-        typer.echo(f"billfold {billfold.__version__}")
-        raise typer.Exit
-
-
-def options(
-    *,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Take the options before a command."""
-
-
-def _run() -> None:
-    raise NotImplementedError
+    found = {name: about for each in dict.fromkeys(modules.values()) for name, about in _abouts(each)}
+    return {name: found[name] for name in modules if name in found}
 
 
 def _abouts(module: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and the first paragraph of the help of each command at the top that a module has, by its source."""
+    """Yield name and first paragraph of the help of commands of a module, by its source."""
     path = Path(billfold.__file__).parent.joinpath(*module.split(".")[1:])
     path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    tops = set[str]()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         match node:
-            case ast.Assign(targets=[ast.Name(variable)], value=ast.Call(func=ast.Name("CommandGroup"), args=[])):
-                tops.add(variable)
+            case ast.FunctionDef(decorator_list=decorators) | ast.AsyncFunctionDef(decorator_list=decorators):
+                for each in decorators:
+                    match each:
+                        case ast.Call(args=[ast.Constant(usage), *_]) if _module_of(str(usage).split()[0]) == module:
+                            yield str(usage).split()[0], (ast.get_docstring(node) or "").partition("\n\n")[0]
             case ast.Assign(value=ast.Call(func=ast.Name("CommandGroup"), args=[ast.Constant(name), about, *_])):
                 texts = [each.value for each in ast.walk(about) if isinstance(each, ast.Constant)]
                 yield str(name), "".join(map(str, texts)).strip()
-            case ast.FunctionDef(decorator_list=[ast.Call(ast.Attribute(ast.Name(of)), [ast.Constant(usage), *_])]) | (
-                ast.AsyncFunctionDef(decorator_list=[ast.Call(ast.Attribute(ast.Name(of)), [ast.Constant(usage), *_])])
-            ) if of in tops:
-                yield str(usage).split()[0], (ast.get_docstring(node) or "").partition("\n\n")[0]
+
+
+def _module_of(name: str) -> str | None:
+    return modules_of_commands(is_production=False).get(name)

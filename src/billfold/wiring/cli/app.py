@@ -14,7 +14,8 @@ from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.settings.validation import SettingsError
 from billfold.wiring.cli_context import Wiring
-from billfold.wiring.command_list import HELP, modules_of_commands, options
+from billfold.wiring.command_list import HELP, modules_of_commands
+from billfold.wiring.completion import options
 
 _NO_ACCESS = "Give this user access, or free disk space; BILLFOLD_STATE_DIR names another folder."
 _FIRST_SERVER_ERROR = 500
