@@ -299,12 +299,15 @@ class DocumentationApp:
         texts: dict[str, tuple[str, Callable[[], str]]] = {
             "search.json": (JSON, lambda: self._renderer.search_titles),
             "llms.txt": (TEXT, lambda: self.site.llms_index),
-            "llms-full.txt": (MARKDOWN, lambda: self.site.llms_full),
+            "/llms.txt": (TEXT, lambda: self.site.llms_index),
             **{f"api/{api}/openapi.json": (JSON, partial(_as_json, make)) for api, make in self._documents.items()},
         }
+        if name.startswith("llms/"):
+            text = self.site.full_texts.get(name.removeprefix("llms/").removesuffix(".txt"))
+            return self._not_found(path) if text is None else HttpResponse(200, MARKDOWN, text.encode())
         if name in texts:
-            media_type, text = texts[name]
-            return HttpResponse(200, media_type, text().encode())
+            media_type, make = texts[name]
+            return HttpResponse(200, media_type, make().encode())
         return self._page(path)
 
     def _page(self, path: str, own: OwnCall | None = None) -> HttpResponse:

@@ -108,6 +108,8 @@ _HEADING = re.compile(r"^#{1,3} (.+)$")
 _MARKUP = re.compile(r"[`*|#>]+|\]\([^)]*\)|\[|-{3,}")
 _WORD = re.compile(r"\w+")
 _QUERY_WORDS_MAX = 8
+_ALIKE_MIN = 70
+"""Percentage of letters from which a word is taken for another that was misspelled."""
 _RESULTS_MAX = 30
 _EXCERPT_BEFORE, _EXCERPT_CHARS = 60, 220
 _TITLE_SCORE, _HEADING_SCORE, _TEXT_SCORE, _TEXT_COUNT_MAX = 20, 8, 1, 5
@@ -139,15 +141,22 @@ class SearchIndex:
 
     def __init__(self, pages: Iterable[Page]) -> None:
         self._sections = [(each, _folded(each)) for page in pages for each in _sections_of(page)]
+        self._vocabulary = sorted({word for _, folded in self._sections for word in _WORD.findall(" ".join(folded))})
 
     def search(self, query: str) -> list[Result]:
-        """Return the sections that contain all words of a query, best first."""
-        words = _WORD.findall(query.lower())[:_QUERY_WORDS_MAX]
+        """Return the sections that contain all words of a query, best first; a word that none has is corrected."""
+        words = [self._corrected(each) for each in _WORD.findall(query.lower())[:_QUERY_WORDS_MAX]]
         if not words:
             return []
         found = [(score, each) for each, folded in self._sections if (score := _score(folded, words))]
         found.sort(key=lambda one: (-one[0], one[1].address))
         return [Result(each, _excerpt(each.text, words)) for _, each in found[:_RESULTS_MAX]]
+
+    def _corrected(self, word: str) -> str:
+        if any(word in each for each in self._vocabulary):
+            return word
+        found = process.extractOne(word, self._vocabulary, scorer=fuzz.ratio, score_cutoff=_ALIKE_MIN)
+        return found[0] if found else word
 
     def titles(self) -> list[tuple[str, str, str]]:
         """Return (address, title, heading) of every section, for search as you type."""
@@ -211,9 +220,10 @@ def _excerpt(text: str, words: list[str]) -> str:
 
 
 _REDIRECTS = {"/docs/reference/errors": "/docs/errors", "/docs/reference/events": "/docs/events"}
-FILES = ("/docs/llms.txt", "/docs/llms-full.txt")
+FILES = ("/llms.txt", "/docs/llms.txt")
 """Addresses on the site that are not pages."""
 _SUGGESTIONS = 5
+_FULL_TEXT_BYTES_MAX = 200_000
 
 
 class Place(NamedTuple):
@@ -281,6 +291,7 @@ class Site:
     def llms_index(self) -> str:
         """Every page by title and address, for language models (llmstxt.org)."""
         lines = ["# Documentation", "", "> Every page is Markdown under its address with `.md` at the end.", ""]
+        lines += ["## Full texts", "", *(f"- [{name}](/docs/llms/{name}.txt)" for name in self.full_texts), ""]
         for book in self.books:
             lines += [f"## {book.title}", ""]
             lines += [f"- [{each.title}]({each.path}.md)" for group in book.groups for each in group.pages]
@@ -288,6 +299,16 @@ class Site:
         return "\n".join(lines)
 
     @cached_property
-    def llms_full(self) -> str:
-        """The text of all pages."""
-        return "\n".join(f"<!-- {each.path} -->\n\n{each.markdown()}" for each in self.pages)
+    def full_texts(self) -> dict[str, str]:
+        """The text of all pages by name, each as long as a language model reads at once: `partner-api-1`."""
+        found: dict[str, str] = {}
+        for book in self.books:
+            name, number, size = anchor_of(book.title or book.groups[0].title), 1, 0
+            for page in (each for group in book.groups for each in group.pages):
+                text = f"<!-- {page.path} -->\n\n{page.markdown()}\n"
+                length = len(text.encode())
+                if size + length > _FULL_TEXT_BYTES_MAX:
+                    number, size = number + 1, 0
+                found[f"{name}-{number}"] = found.get(f"{name}-{number}", "") + text
+                size += length
+        return found

@@ -31,7 +31,7 @@ from billfold.wiring.open_bank import open_bank
 from billfold.wiring.providers import forbid_simulations
 
 _PROTOCOL_PATHS = ("/api/", "/.well-known/")
-_DOCS = "/docs"
+_DOCS = ("/docs/", "/llms.txt/")
 
 
 class HostRouter:
@@ -77,7 +77,7 @@ class HostRouter:
         host = name_of(host_header.decode("latin-1").lower()).removesuffix(".")
         if host == self._cards_host:
             return self._cards
-        if self._documentation is not None and f"{scope['path']}/".startswith(f"{_DOCS}/"):
+        if self._documentation is not None and f"{scope['path']}/".startswith(_DOCS):
             return self._documentation
         if host == self._auth_host:
             is_protocol = scope["path"].startswith(_PROTOCOL_PATHS)
