@@ -108,8 +108,8 @@ _HEADING = re.compile(r"^#{1,3} (.+)$")
 _MARKUP = re.compile(r"[`*|#>]+|\]\([^)]*\)|\[|-{3,}")
 _WORD = re.compile(r"\w+")
 _QUERY_WORDS_MAX = 8
-_ALIKE_MIN = 70
-"""Percentage of letters from which a word is taken for another that was misspelled."""
+_ALIKE, _ALIKE_MIN = 5, 70
+"""How many words a misspelled one may stand for, and the percentage of letters that they share."""
 _RESULTS_MAX = 30
 _EXCERPT_BEFORE, _EXCERPT_CHARS = 60, 220
 _TITLE_SCORE, _HEADING_SCORE, _TEXT_SCORE, _TEXT_COUNT_MAX = 20, 8, 1, 5
@@ -144,19 +144,23 @@ class SearchIndex:
         self._vocabulary = sorted({word for _, folded in self._sections for word in _WORD.findall(" ".join(folded))})
 
     def search(self, query: str) -> list[Result]:
-        """Return the sections that contain all words of a query, best first; a word that none has is corrected."""
-        words = [self._corrected(each) for each in _WORD.findall(query.lower())[:_QUERY_WORDS_MAX]]
+        """Return the sections that contain all words of a query, best first; for a word that none has, one like it."""
+        words = [self._spelled(each) for each in _WORD.findall(query.lower())[:_QUERY_WORDS_MAX]]
         if not words:
             return []
         found = [(score, each) for each, folded in self._sections if (score := _score(folded, words))]
         found.sort(key=lambda one: (-one[0], one[1].address))
-        return [Result(each, _excerpt(each.text, words)) for _, each in found[:_RESULTS_MAX]]
+        return [
+            Result(each, _excerpt(each.text, [one for spellings in words for one in spellings]))
+            for _, each in found[:_RESULTS_MAX]
+        ]
 
-    def _corrected(self, word: str) -> str:
+    def _spelled(self, word: str) -> list[str]:
+        """Return a word, or those like it if no page has it."""
         if any(word in each for each in self._vocabulary):
-            return word
-        found = process.extractOne(word, self._vocabulary, scorer=fuzz.ratio, score_cutoff=_ALIKE_MIN)
-        return found[0] if found else word
+            return [word]
+        found = process.extract(word, self._vocabulary, scorer=fuzz.ratio, limit=_ALIKE, score_cutoff=_ALIKE_MIN)
+        return [each for each, *_ in found]
 
     def titles(self) -> list[tuple[str, str, str]]:
         """Return (address, title, heading) of every section, for search as you type."""
@@ -177,18 +181,21 @@ def _folded(section: Section) -> _SearchableText:
     )
 
 
-def _score(section: _SearchableText, words: list[str]) -> int:
-    """Return a section's relevance; 0 if a word is missing."""
+def _score(section: _SearchableText, words: Iterable[Iterable[str]]) -> int:
+    """Return a section's relevance; 0 if it has no spelling of a word."""
     total = 0
-    for word in words:
-        score = _TITLE_SCORE * (word in section.title and not section.heading) + _HEADING_SCORE * (
-            word in section.heading
-        )
-        score += _TEXT_SCORE * min(section.text.count(word), _TEXT_COUNT_MAX)
-        if not score and word not in section.title:
+    for spellings in words:
+        scores = [_score_of_word(section, each) for each in spellings]
+        if not any(scores):
             return 0
-        total += score
+        total += max(scores)
     return total
+
+
+def _score_of_word(section: _SearchableText, word: str) -> int:
+    in_title = word in section.title
+    score = _TITLE_SCORE * (in_title and not section.heading) + _HEADING_SCORE * (word in section.heading)
+    return score + in_title + _TEXT_SCORE * min(section.text.count(word), _TEXT_COUNT_MAX)
 
 
 def _sections_of(page: Page) -> Iterator[Section]:
