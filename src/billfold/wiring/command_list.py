@@ -134,9 +134,13 @@ def _abouts(module: str) -> Iterator[tuple[str, str]]:
                     match each:
                         case ast.Call(args=[ast.Constant(usage), *_]) if _module_of(str(usage).split()[0]) == module:
                             yield str(usage).split()[0], (ast.get_docstring(node) or "").partition("\n\n")[0]
+                        case _:
+                            pass
             case ast.Assign(value=ast.Call(func=ast.Name("CommandGroup"), args=[ast.Constant(name), about, *_])):
                 texts = [each.value for each in ast.walk(about) if isinstance(each, ast.Constant)]
                 yield str(name), "".join(map(str, texts)).strip()
+            case _:
+                pass
 
 
 def _module_of(name: str) -> str | None:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 from socket import socket
+from typing import Any
 
 import pytest
 import typer
@@ -60,7 +61,8 @@ def test_the_version_is_printed_without_the_command_line():
 
 def test_the_help_lists_every_command_by_topic_before_any_is_imported(capsys, monkeypatch):
     abouts = abouts_of_commands(is_production=False)
-    own = typer.main.get_command(build_app(Wiring({}))).commands
+    group: Any = typer.main.get_command(build_app(Wiring({})))
+    own = group.commands
     assert abouts.keys() == {name for name, each in own.items() if not each.hidden}
     assert [name for name, about in abouts.items() if not (own[name].help or "").startswith(about)] == []
     monkeypatch.setattr(sys, "argv", ["billfold", "--help"])

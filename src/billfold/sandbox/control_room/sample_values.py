@@ -8,9 +8,12 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import httpx
 import msgspec
 
 from billfold.documentation.operations import ApiOperation, Call, Content, call_of
@@ -36,18 +39,28 @@ _OF_AN_ID = 2
 """Number of words in the name of an id: that of `origin_pocket_id` is a `pocket_id`."""
 
 
+class _Limited(Exception):
+    """Pages were read faster than the sandbox's callers may ask."""
+
+
 class SampleValues:
-    """What a sandbox has in place of the values of an example."""
+    """The values of a sandbox, in place of those of an example."""
 
     def __init__(self, calls: SignedCalls) -> None:
         self._calls = calls
 
     async def __call__(self, operation: ApiOperation, client: str) -> OwnCall | None:
-        """Return the call of an operation in this sandbox; None for readers elsewhere, and before it has started."""
+        """Return the call of an operation in this sandbox; None for readers elsewhere, and if it cannot be asked."""
         folder = self._calls.state_dir.absolute()
         box = read_sandbox_file(folder) if is_on_this_machine(client) else None
         if box is None:
             return None
+        try:
+            return await self._filled(operation, client, box, folder)
+        except (ApiError, _Limited):
+            return None
+
+    async def _filled(self, operation: ApiOperation, client: str, box: SandboxFile, folder: Path) -> OwnCall:
         look = _LookUp(self._calls, operation, box, client=client)
         variables = await look.path_values(operation.path)
         body = await look.body(operation.request_example) if operation.content is Content.JSON else None
@@ -61,7 +74,7 @@ class SampleValues:
         """Return what a reader of this call is told who gets an error; nothing about calls that change something."""
         if call.operation.method != "GET" or call.is_stream:
             return ""
-        answer = await self._calls.send(call, key=str(ids.new()), client=client)
+        answer = await _send(self._calls, call, client)
         return f"This sandbox answers {answer.status_code} to it: {_detail(answer.content)}" if answer.is_error else ""
 
 
@@ -75,7 +88,7 @@ class _LookUp:
 
     @property
     def note(self) -> str:
-        """What a reader is told about values that this sandbox has none of."""
+        """The note to a reader about values that this sandbox has none of."""
         names = ", ".join(self._missing)
         return f"This sandbox has nothing for {names} yet: the sample has the value of an example." if names else ""
 
@@ -141,11 +154,15 @@ class _LookUp:
         return next(_values(name, own), None)
 
     async def _ask(self, listing: ApiOperation, known: Mapping[str, str]) -> Any:  # noqa: ANN401 - any JSON
-        try:
-            answer = await self._calls.send(call_of(listing, known), key=str(ids.new()), client=self._client)
-        except ApiError:
-            return None
+        answer = await _send(self._calls, call_of(listing, known), self._client)
         return msgspec.json.decode(answer.content) if answer.is_success else None
+
+
+async def _send(calls: SignedCalls, call: Call, client: str) -> httpx.Response:
+    answer = await calls.send(call, key=str(ids.new()), client=client)
+    if answer.status_code == HTTPStatus.TOO_MANY_REQUESTS:
+        raise _Limited
+    return answer
 
 
 def _detail(content: bytes) -> str:
