@@ -65,7 +65,7 @@ def checked_pages(documentation):
 
 
 async def test_a_documentation_page_is_small_valid_and_self_contained(documentation, browser, checked_pages):
-    known = {each.path for each in documentation.site.pages} | {"/docs", "/llms.txt", "/docs/llms.txt"}
+    known = {each.path for each in documentation.site.pages} | {"/docs", "/docs/llms.txt"}
     for page in checked_pages:
         answer = await browser.get(page.path)
         tags = Tags(answer.text)
@@ -77,8 +77,6 @@ async def test_a_documentation_page_is_small_valid_and_self_contained(documentat
         assert len([tag for tag, _ in tags.found if tag == "h1"]) == 1, page.path
         for to in {*tags.values("href"), *tags.values("src")}:
             path, _, fragment = to.partition("#")
-            if path in {"/llms.txt", "/docs/llms.txt"}:
-                continue
             if not path:
                 assert fragment in {*tags.values("id")}, (page.path, to)
             elif not path.startswith(("/docs/files/", "/docs/search")) and not path.endswith("/openapi.json"):

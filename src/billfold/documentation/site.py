@@ -227,7 +227,7 @@ def _excerpt(text: str, words: list[str]) -> str:
 
 
 _REDIRECTS = {"/docs/reference/errors": "/docs/errors", "/docs/reference/events": "/docs/events"}
-FILES = ("/llms.txt", "/docs/llms.txt")
+FILES = ("/docs/llms.txt",)
 """Addresses on the site that are not pages."""
 _SUGGESTIONS = 5
 _FULL_TEXT_BYTES_MAX = 200_000

@@ -21,6 +21,7 @@ def calls(bank):
 async def test_only_the_sandbox_s_own_machine_gets_its_values(bank, calls):
     values, operation = SampleValues(calls), calls.find("partner", "log_in")
     assert await values(operation, HERE) is None, "no sandbox has started this bank"
+    bank.settings.state_dir.mkdir(exist_ok=True)
     write_credentials(bank)
     for client in ("192.0.2.7", "", "localhost", "0.0.0.0"):
         assert await values(operation, client) is None
