@@ -24,6 +24,19 @@ def main() -> None:
     from zoneinfo import ZoneInfoNotFoundError  # noqa: PLC0415 - importing this module stays cheap
 
     try:
+        from billfold.wiring.command_list import modules_of_commands, print_help  # noqa: PLC0415 - as above
+
+        is_production = os.environ.get("BILLFOLD_ENVIRONMENT", "").strip().lower() == "production"
+        completed = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+        typed = completed.split()[1:] if "_BILLFOLD_COMPLETE" in os.environ else sys.argv[1:]
+        if not typed or typed[0] not in modules_of_commands(is_production=is_production):
+            if typed in ([], ["--help"], ["-h"]) and "_BILLFOLD_COMPLETE" not in os.environ:
+                print_help(is_production=is_production)
+                return
+            from billfold.wiring.completion import list_app  # noqa: PLC0415 - as above
+
+            list_app(is_production=is_production)()
+            return
         from billfold.wiring.cli.app import run  # noqa: PLC0415 - importing this module stays cheap
         from billfold.wiring.cli_context import Wiring  # noqa: PLC0415 - importing this module stays cheap
         from billfold.wiring.providers import forbid_simulations  # noqa: PLC0415 - importing this module stays cheap

@@ -51,6 +51,7 @@ async def test_documentation_search_works_without_javascript(browser):
         ("create wire", "/docs/api/partner/create_wire"),
         ("transfers.wire.in.success", "/docs/events/transfers.wire.in.success"),
         ("MICRO-deposits", "/docs/"),
+        ("idempotencey key resued", "/docs/errors/idempotency-key-reused"),
     ):
         page = (await browser.get("/docs/search", params={"q": query})).text
         assert page.split('<ol class="results">')[1].split('href="')[1].startswith(first), query

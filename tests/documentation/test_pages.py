@@ -3,20 +3,26 @@
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from typing import Any, cast
 from zipfile import Path as ZipPath
 
+import httpx
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 from tests.architecture.pages import ROOT
 from tests.architecture.worked import worked
+from tests.reference.documents import DOCUMENTS
 from typing_extensions import override
 
 from billfold.documentation import app
-from billfold.documentation.app import Renderer, written_groups
+from billfold.documentation.app import DocumentationApp, Renderer, written_groups
+from billfold.documentation.operations import call_of
+from billfold.documentation.samples import Home, OwnCall
 from billfold.events.kinds import KINDS
 from billfold.platform.problems import PROBLEMS
+from billfold.platform.settings.settings import Settings
 
-BYTES_MAX = 100_000
+BYTES_MAX, FULL_TEXT_BYTES_MAX = 105_000, 200_000
 STYLE = "default-src 'none'; script-src 'self'; style-src 'self'"
 FIGURES = (
     "cusip",
@@ -59,7 +65,7 @@ def checked_pages(documentation):
 
 
 async def test_a_documentation_page_is_small_valid_and_self_contained(documentation, browser, checked_pages):
-    known = {each.path for each in documentation.site.pages} | {"/docs", "/docs/llms.txt", "/docs/llms-full.txt"}
+    known = {each.path for each in documentation.site.pages} | {"/docs", "/docs/llms.txt"}
     for page in checked_pages:
         answer = await browser.get(page.path)
         tags = Tags(answer.text)
@@ -123,9 +129,47 @@ async def test_every_documentation_page_is_available_as_markdown(documentation, 
         answer = await browser.get(f"{path}.md")
         assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
         assert answer.text == (ROOT / source).read_text().rstrip() + "\n"
-    index, whole = (await browser.get("/docs/llms.txt")).text, (await browser.get("/docs/llms-full.txt")).text
+    index = (await browser.get("/llms.txt")).text
     assert re.findall(r"\]\((\S+)\.md\)", index) == [each.path for each in documentation.site.pages]
+    parts = [await browser.get(path) for path in re.findall(r"\]\((\S+\.txt)\)", index)]
+    assert {each.status_code for each in parts} == {200}
+    assert max(len(each.content) for each in parts) <= FULL_TEXT_BYTES_MAX
+    whole = "".join(each.text for each in parts)
+    assert re.findall(r"^<!-- (\S+) -->$", whole, re.MULTILINE) == [each.path for each in documentation.site.pages]
     assert all(each.text().strip() in whole for each in documentation.site.pages[::40])
+
+
+async def test_a_resource_has_a_page_with_its_object_states_operations_events_and_errors(documentation, browser):
+    page = (await browser.get("/docs/api/partner/resources/wires.md")).text
+    assert re.findall(r"^## (.+)$", page, re.MULTILINE) == ["The object", "States", "Operations", "Events", "Errors"]
+    for shown in ("* `uetr` string", "`PROCESSING`", "/docs/api/partner/create_wire", "transfers.wire.out.queued"):
+        assert shown in page, shown
+    rows = re.findall(r"^\| \d+ \| \[`([\w-]+)`\].* \| (.+) \|$", page, re.MULTILINE)
+    assert {"insufficient-funds": "Create wire", "not-found": "all"}.items() <= dict(rows).items()
+    groups = [group for book in documentation.site.books[1:4] for group in book.groups[1:]]
+    assert all("/resources/" in group.pages[0].path for group in groups)
+
+
+async def test_samples_have_the_values_of_a_sandbox_only_where_it_gives_them(documentation, browser):
+    path = "/docs/api/partner/get_pocket"
+    asked = []
+
+    async def own_values(operation, client):
+        asked.append((operation.id, client))
+        call = call_of(operation, {"pocket_id": "its-own"})
+        return OwnCall(call, Home("prepare", "/box/sandbox.json"), "Nothing yet.") if client == "127.0.0.1" else None
+
+    documents = {name: lambda name=name: DOCUMENTS[name] for name in DOCUMENTS}
+    filled = DocumentationApp(Settings(), documents, own_values=own_values)
+    plain = (await browser.get(f"{path}.md")).text
+    for client, is_own in (("127.0.0.1", True), ("10.0.0.9", False)):
+        transport = httpx.ASGITransport(cast("Any", filled), client=(client, 0))
+        async with httpx.AsyncClient(transport=transport, base_url="https://acme.localhost") as reader:
+            page, again = await reader.get(path), await reader.get(f"{path}.md")
+            await reader.get("/docs/")
+        assert ("its-own" in again.text, "Nothing yet." in page.text, again.text != plain) == (is_own,) * 3
+        assert ('sandbox_partner("/box/sandbox.json")' in again.text, "prepare\n" in again.text) == (is_own, is_own)
+    assert asked == [("get_pocket", client) for client in ("127.0.0.1", "127.0.0.1", "10.0.0.9", "10.0.0.9")]
 
 
 async def test_an_operation_page_links_to_try_it_only_in_a_sandbox(documentation, browser):

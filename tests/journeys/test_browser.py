@@ -2,10 +2,12 @@
 
 import asyncio
 import re
+import sys
 from datetime import datetime
 
 import pyotp
 import pytest
+from tests.architecture.pages import ROOT
 from tests.journeys.steps import ask_where_the_wire_is, receive_money, see_value_grow
 from tests.support.applications import PERSON, Applicant
 from tests.support.browser import first_match
@@ -84,6 +86,14 @@ async def approve(visitor, place, title):
     assert "$60,000.00" in await visitor.text()
     await visitor.fill(Code_from_your_authenticator_app=visitor.app.code())
     await visitor.press("Approve", "approvals")
+
+
+async def test_the_first_call_of_the_documentation_has_the_answer_that_is_shown(sandbox_site, monkeypatch):
+    monkeypatch.chdir(sandbox_site.sandbox.state.parent)
+    code, answer = re.findall(r"```(?:python)?\n(.*?)```", (ROOT / "docs/index.md").read_text(), re.DOTALL)
+    run = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE)
+    printed, _ = await run.communicate()
+    assert printed.decode() == answer
 
 
 async def test_a_wire_is_requested_approved_on_a_phone_and_settles(sandbox_site):

@@ -7,8 +7,7 @@ import re
 import subprocess
 import sys
 import time
-from contextlib import contextmanager, redirect_stdout
-from io import StringIO
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,10 +21,8 @@ import psutil
 import pyotp
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
-from pikepdf import Pdf
 from tests.journeys.test_nothing_personal_in_a_dump import dumped
 from tests.node.runtime import NODE, install_packages, run_npm
-from tests.node.samples import run_typescript
 from tests.reference.documents import DOCUMENTS
 from tests.support.browser import forms_of
 from tests.support.card_network import clear_block, connected, enciphered
@@ -34,26 +31,15 @@ from tests.support.environments import processor_seconds
 from tests.support.process_memory import memory_of, traces, written
 from tests.support.sandbox_process import SOURCE, Sandbox
 
-from billfold.documentation.operations import call_of, operations_of
-from billfold.documentation.samples import curl_sample, python_sample, typescript_sample
 from billfold.events.webhooks.signature import sign_webhook
-from billfold.oauth.server.app import auth_document
 from billfold.platform.database.embedded import find_running
-from billfold.platform.settings.settings import Settings
 from billfold.sandbox.running_sandbox import partner_http
 from billfold.wiring.cli_context import DATABASE
 from billfold_client.local import local_client
 from billfold_client.oauth import Authorization, ClientRegistration
-from billfold_client.sandbox import environment, sandbox_partner
+from billfold_client.sandbox import environment
 
 EXAMPLES = SOURCE.parent / "examples"
-SAMPLES = {
-    "partner": "list_pockets get_customer get_public_keys sandbox_clock sandbox_wire log_in create_pocket "
-    "update_pocket delete_subscription upload_document",
-    "customer": "get_customer get_trades_csv create_pocket update_pocket upload_document",
-    "auth": "show_keys issue_token",
-}
-"""Operations of every kind: how their sender is proved, what they send, what they answer."""
 PATIENCE_SECONDS = 60
 CLIENT_BYTES_MAX = 15_000_000
 CLIENT_IMPORT_SECONDS_MAX = 0.3
@@ -298,27 +284,6 @@ def test_the_api_root_redirects_a_browser_to_the_documentation(sandbox):
     assert f"oathtool --totp -b {box['person']['totp_secret']}" in panel
 
 
-def test_reference_code_samples_run_as_shown(sandbox, monkeypatch):
-    monkeypatch.chdir(sandbox.state.parent)
-    with Pdf.new() as document:
-        document.add_blank_page()
-        document.save("document.pdf")
-    Path(".curlrc").write_text("fail-with-body\n")
-    monkeypatch.setenv("CURL_HOME", ".")
-    for language, write in (("curl", curl_sample), ("Python", python_sample), ("TypeScript", typescript_sample)):
-        for name, value in environment().items():
-            monkeypatch.setenv(name, value)
-        samples = {name: write(call) for name, call in sample_calls(sandbox.home())}
-        if language == "TypeScript":
-            printed = run_typescript(samples)
-        else:
-            run = run_python if language == "Python" else run_shell
-            printed = {name: run(code) for name, code in samples.items()}
-        assert printed.keys() == samples.keys()
-        for name, text in printed.items():
-            assert ("UST-13W" in str(text)) == ("pocket" in name), (language, name, text)
-
-
 def test_the_typescript_client_is_built_and_works_against_a_sandbox(sandbox):
     folder = SOURCE.parent / "clients/typescript"
     try:
@@ -341,42 +306,6 @@ def test_the_typescript_client_is_built_and_works_against_a_sandbox(sandbox):
     command = [str(NODE), "--test", str(folder / "dist/test/sandbox.test.js")]
     played = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
     assert (played.returncode, "pass 6" in played.stdout) == (0, True), played.stdout
-
-
-def sample_calls(home):
-    """Yield the calls of samples by name, with ids of this bank in place of those of the examples."""
-    documents = {**DOCUMENTS, "auth": auth_document(Settings())}
-    operations = {
-        f"{name} {each.id}": each
-        for name in SAMPLES
-        for each in operations_of(name, msgspec.to_builtins(documents[name]))
-    }
-    with sandbox_partner() as api:
-        pocket = api.create_pocket(home.customer_id, pocket_name="Samples", deposit_strategy_id="UST-13W")
-        subscription = api.create_subscription(**operations["partner create_subscription"].request_example)
-        portal = next(iter(api.list_portals(pocket.id)))
-    known = {"customer_id": home.customer_id, "pocket_id": pocket.id, "subscription_id": subscription.id}
-    bodies = {
-        "log_in": {"username": home.username, "password": home.password},
-        "sandbox_wire": {"portal_id": str(portal.id), "amount_usdc": 100_00, "sender_name": "Contoso"},
-        "create_pocket": {"pocket_name": "Sample", "deposit_strategy_id": "UST-13W"},
-    }
-    for api_name, names in SAMPLES.items():
-        for each in names.split():
-            name = f"{api_name} {each}"
-            yield name, call_of(operations[name], {key: str(value) for key, value in known.items()}, bodies.get(each))
-
-
-def run_shell(code):
-    """Return the output of a sample in a shell."""
-    return subprocess.check_output(["bash", "-euc", code], stderr=subprocess.PIPE, text=True)
-
-
-def run_python(code):
-    """Return the output of a sample in Python."""
-    with redirect_stdout(StringIO()) as out:
-        exec(code, {})
-    return out.getvalue()
 
 
 def test_files_saved_by_following_the_readme_are_ignored_by_git():

@@ -10,9 +10,10 @@ Markdown comes from `docs` and the changelog of a checkout, or from their copies
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import cache, cached_property, lru_cache, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -27,6 +28,8 @@ from billfold import pages
 from billfold.documentation import generated, operation_pages
 from billfold.documentation.generated import event_index, event_pages, problem_index, problem_pages, yield_page
 from billfold.documentation.markdown import highlighted, render, title_of
+from billfold.documentation.operations import ApiOperation
+from billfold.documentation.samples import OwnCall, samples_of
 from billfold.documentation.site import Book, Group, Page, Place, Sample, Site
 from billfold.events.kinds import KINDS
 from billfold.http.edge import EdgeMiddleware
@@ -199,6 +202,8 @@ def _static_files(bank_name: str) -> dict[str, bytes]:
     return Theme(bank_name).files | own
 
 
+OwnValues = Callable[[ApiOperation, str], Awaitable[OwnCall | None]]
+"""Returns the call of an operation with the values of a sandbox, for a client's address."""
 ROOT = "/docs"
 HTML = "text/html; charset=utf-8"
 MARKDOWN = "text/markdown; charset=utf-8"
@@ -212,11 +217,20 @@ _PAGE_HEADERS = [(name.encode(), value.encode()) for name, value in page_headers
 class DocumentationApp:
     """The site of one process. The OpenAPI documents are built when the first page is read.
 
-    `tries_at` is the origin of the pages on which operations can be tried, in a sandbox.
+    In a sandbox, `tries_at` is the origin of the pages on which operations can be tried, and `own_values` fills in
+    the samples.
     """
 
-    def __init__(self, settings: Settings, documents: Documents, *, tries_at: str | None = None) -> None:
-        self._settings, self._documents, self._tries_at = settings, documents, tries_at
+    def __init__(
+        self,
+        settings: Settings,
+        documents: Documents,
+        *,
+        tries_at: str | None = None,
+        own_values: OwnValues | None = None,
+    ) -> None:
+        self._settings, self._documents = settings, documents
+        self._tries_at, self._own_values = tries_at, own_values
         self._edge = EdgeMiddleware(self._serve, settings)
         self._rendered = lru_cache(_KEPT_PAGES)(self._render)
         self._thread = ThreadPoolExecutor(1, "documentation")
@@ -242,10 +256,20 @@ class DocumentationApp:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - a body is not read
         request = raw_request_of(scope)
-        response = await asyncio.get_running_loop().run_in_executor(self._thread, self._respond, request)
+        own = await self._find_own(request) if self._own_values else None
+        response = await asyncio.get_running_loop().run_in_executor(self._thread, self._respond, request, own)
         await response.send(send)
 
-    def _respond(self, request: RawRequest) -> HttpResponse:
+    async def _find_own(self, request: RawRequest) -> OwnCall | None:
+        """Return the call that a page shows with the values of this sandbox; None on other pages."""
+        path = request.path.rstrip("/").removesuffix(".md")
+        if self._own_values is None or not path.startswith(f"{ROOT}/api/"):
+            return None
+        found = await asyncio.get_running_loop().run_in_executor(self._thread, lambda: self.site.find(path))
+        operation = found and found[0].operation
+        return await self._own_values(operation, request.client) if operation else None
+
+    def _respond(self, request: RawRequest, own: OwnCall | None) -> HttpResponse:
         if request.method == "OPTIONS":
             return HttpResponse(204, TEXT, headers=[_ALLOWED])
         if request.method not in {"GET", "HEAD"}:
@@ -257,7 +281,7 @@ class DocumentationApp:
             return _html(200, self._renderer.search(query.get("q", [""])[-1][:_QUERY_CHARS_MAX]))
         if path == generated.PATH and query:
             return self._computed(query)
-        return _revalidated(request, self._rendered(path))
+        return _revalidated(request, self._page(path, own) if own else self._rendered(path))
 
     def _computed(self, query: Mapping[str, Sequence[str]]) -> HttpResponse:
         """Return the yield page for the deposit that a reader chose."""
@@ -275,15 +299,18 @@ class DocumentationApp:
         texts: dict[str, tuple[str, Callable[[], str]]] = {
             "search.json": (JSON, lambda: self._renderer.search_titles),
             "llms.txt": (TEXT, lambda: self.site.llms_index),
-            "llms-full.txt": (MARKDOWN, lambda: self.site.llms_full),
+            "/llms.txt": (TEXT, lambda: self.site.llms_index),
             **{f"api/{api}/openapi.json": (JSON, partial(_as_json, make)) for api, make in self._documents.items()},
         }
+        if name.startswith("llms/"):
+            text = self.site.full_texts.get(name.removeprefix("llms/").removesuffix(".txt"))
+            return self._not_found(path) if text is None else HttpResponse(200, MARKDOWN, text.encode())
         if name in texts:
-            media_type, text = texts[name]
-            return HttpResponse(200, media_type, text().encode())
+            media_type, make = texts[name]
+            return HttpResponse(200, media_type, make().encode())
         return self._page(path)
 
-    def _page(self, path: str) -> HttpResponse:
+    def _page(self, path: str, own: OwnCall | None = None) -> HttpResponse:
         is_markdown = path.endswith(".md")
         path = path.removesuffix(".md").removesuffix("/index")
         moved = self.site.find_redirect(path)
@@ -292,9 +319,12 @@ class DocumentationApp:
         found = self.site.find(path)
         if found is None:
             return self._not_found(path)
+        page, place = found
+        if own:
+            page = replace(page, samples=partial(samples_of, own.call.operation, own))
         if is_markdown:
-            return HttpResponse(200, MARKDOWN, found[0].markdown().encode())
-        return _html(200, self._renderer.page(*found))
+            return HttpResponse(200, MARKDOWN, page.markdown().encode())
+        return _html(200, self._renderer.page(page, place))
 
     def _not_found(self, path: str) -> HttpResponse:
         return _html(404, self._renderer.not_found(path))

@@ -15,6 +15,7 @@ from billfold.documentation.operations import (
     parameter_rows,
     rows_of,
 )
+from billfold.documentation.resource_pages import resource_page
 from billfold.documentation.samples import samples_of
 from billfold.documentation.site import Book, Group, Page
 from billfold.platform.problems import PROBLEMS
@@ -38,9 +39,11 @@ def api_book(name: str, document: Mapping[str, Any]) -> Book:
         by_tag.setdefault(each.node["tags"][0], []).append(each)
     groups = {group_name(tag): by_tag[tag] for tag in sorted(by_tag)}
     first = Page(path=f"/docs/api/{name}", title=title, text=partial(_introduction, name, document, groups))
-    return Book(
-        title, [Group("Introduction", [first]), *(Group(each, list(map(_page, groups[each]))) for each in groups)]
-    )
+    resources = [
+        Group(each, [resource_page(name, document, each, operations), *map(_page, operations)])
+        for each, operations in groups.items()
+    ]
+    return Book(title, [Group("Introduction", [first]), *resources])
 
 
 def _introduction(name: str, document: Mapping[str, Any], groups: Mapping[str, list[ApiOperation]]) -> str:
@@ -65,6 +68,7 @@ def _page(operation: ApiOperation) -> Page:
         title=operation.name,
         text=partial(_text, operation),
         samples=partial(samples_of, operation),
+        operation=operation,
         kind=operation.method,
     )
 

@@ -4,7 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from billfold.documentation.operations import FILE, FILE_TYPE, ApiOperation, Call, Content, Proof, call_of, resolved
@@ -17,10 +17,26 @@ signature=$(printf %s "$key$path{body}" | openssl dgst -sha256 -hmac "$PARTNER_S
 _KEY = "key=$(python3 -c 'import uuid; print(uuid.uuid4())')"
 
 
-def curl_sample(call: Call) -> str:
+class Home(NamedTuple):
+    """The sandbox that samples run against: the command that tells a shell its credentials, and their file."""
+
+    shell: str
+    file: str
+
+
+class OwnCall(NamedTuple):
+    """A call with the values of a sandbox, and what a reader is told about those that it has none of."""
+
+    call: Call
+    home: Home
+    note: str
+
+
+def curl_sample(call: Call, home: Home | None = None) -> str:
     """Return the commands of a call."""
     operation = call.operation
-    lines = [f"{name}={shlex.quote(value)}" for name, value in call.variables.items()]
+    lines = [home.shell] if home else []
+    lines += [f"{name}={shlex.quote(value)}" for name, value in call.variables.items()]
     lines.append(f'path="{operation.path.replace("{", "$").replace("}", "")}"')
     if operation.content is Content.JSON:
         lines.append(f"body={shlex.quote(_json(call.body))}")
@@ -69,16 +85,21 @@ def _curl_headers(proof: Proof, method: str) -> Iterator[tuple[str, str]]:
             yield "X-Service-Signature", "$signature"
 
 
+_FIRST = "First, in the shell: "
 _INDENT = "    "
 _ARGUMENTS = 90
 
 
-def python_sample(call: Call) -> str:
+def python_sample(call: Call, home: Home | None = None) -> str:
     """Return the program of a call; the authorization server is not called by the client's operations."""
-    return _http_sample(call) if call.operation.api == "auth" else _client_sample(call)
+    file = _literal(home.file, 0) if home else ""
+    if call.operation.api != "auth":
+        return _client_sample(call, file)
+    first = f"# {_FIRST}{home.shell}\n" if home and call.operation.proof is Proof.ASSERTION else ""
+    return first + _http_sample(call, file)
 
 
-def _client_sample(call: Call) -> str:
+def _client_sample(call: Call, file: str) -> str:
     operation = call.operation
     client = f"sandbox_{operation.api}"
     imports = ["from pathlib import Path\n"] if operation.content is Content.FILE else []
@@ -93,7 +114,7 @@ def _client_sample(call: Call) -> str:
     else:
         action = [f"{_INDENT}answer = {asked}", "print(answer)"] if operation.answers else [f"{_INDENT}{asked}"]
     imports.append(f"from billfold_client.sandbox import {client}")
-    return "\n".join([*imports, "", *values, *([""] if values else []), f"with {client}() as api:", *action])
+    return "\n".join([*imports, "", *values, *([""] if values else []), f"with {client}({file}) as api:", *action])
 
 
 def _keywords(call: Call) -> Iterator[str]:
@@ -110,7 +131,7 @@ def _keywords(call: Call) -> Iterator[str]:
         yield from (f"{name}={_literal(value, 2)}" for name, value in (call.body or {}).items())
 
 
-def _http_sample(call: Call) -> str:
+def _http_sample(call: Call, file: str) -> str:
     """Return the program of a call of the authorization server."""
     operation = call.operation
     imports = ["import os\n"] if operation.proof is Proof.ASSERTION else []
@@ -123,7 +144,7 @@ def _http_sample(call: Call) -> str:
     else:
         shown = "answer.json()" if call.answers_json else "answer.status_code, answer.text"
         read = ["answer.raise_for_status()", f"print({shown})"]
-    return "\n".join([*imports, "", "with sandbox_auth_server() as http:", action, *read])
+    return "\n".join([*imports, "", f"with sandbox_auth_server({file}) as http:", action, *read])
 
 
 def _python_form(call: Call) -> list[str]:
@@ -161,11 +182,12 @@ def _enclosed(start: str, entries: list[str], end: str, depth: int) -> str:
 _KEYED = {Proof.TOKEN_AND_KEY, Proof.SIGNATURE}
 
 
-def typescript_sample(call: Call) -> str:
+def typescript_sample(call: Call, home: Home | None = None) -> str:
     """Return the program of a call."""
     operation = call.operation
     has_key = operation.takes_key
-    lines = [*_imports(call, has_key=has_key)]
+    lines = [f"// {_FIRST}{home.shell}"] if home else []
+    lines += [*_imports(call, has_key=has_key)]
     lines += [f'const {_camel(name)} = "{value}";' for name, value in call.variables.items()]
     query = f"?{call.query}" if call.query else ""
     path = re.sub(r"{(\w+)}", lambda found: f"${{{_camel(found[1])}}}", operation.path)
@@ -260,15 +282,15 @@ _LONG = 8_000
 """Length in characters from which the lists of an example are shortened."""
 
 
-def samples_of(operation: ApiOperation) -> list[Samples]:
-    """Return the samples of an operation."""
-    call = call_of(operation)
+def samples_of(operation: ApiOperation, own: OwnCall | None = None) -> list[Samples]:
+    """Return the samples of an operation, in a sandbox with its own values."""
+    call, home = (own.call, own.home) if own else (call_of(operation), None)
     variants = [
-        Sample("curl", "sh", curl_sample(call)),
-        Sample("Python", "python", python_sample(call)),
-        Sample("TypeScript", "typescript", typescript_sample(call)),
+        Sample("curl", "sh", curl_sample(call, home)),
+        Sample("Python", "python", python_sample(call, home)),
+        Sample("TypeScript", "typescript", typescript_sample(call, home)),
     ]
-    return [Samples("Request", variants), *_responses(operation)]
+    return [Samples("Request", variants, own.note if own else ""), *_responses(operation)]
 
 
 def _responses(operation: ApiOperation) -> Iterator[Samples]:

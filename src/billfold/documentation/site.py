@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from rapidfuzz import fuzz, process
 
 from billfold.documentation.markdown import Link, anchor_of, without_comments
+from billfold.documentation.operations import ApiOperation
 
 
 class Sample(NamedTuple):
@@ -29,6 +30,7 @@ class Samples(NamedTuple):
 
     title: str
     variants: Sequence[Sample]
+    note: str = ""
 
 
 class FormField(NamedTuple):
@@ -56,6 +58,8 @@ class Page:
     title: str
     text: Callable[[], str]
     samples: Callable[[], Sequence[Samples]] = _no_samples
+    operation: ApiOperation | None = None
+    """The operation that it describes."""
     base: str = ""
     form: Sequence[FormField] = ()
     kind: str = ""
@@ -69,7 +73,8 @@ class Page:
     def markdown(self) -> str:
         """Return the whole page as Markdown, its samples at the end."""
         blocks = [
-            f"## {each.title}\n\n"
+            "\n\n".join(filter(None, [f"## {each.title}", each.note]))
+            + "\n\n"
             + "".join(f"{_label(variant)}```{variant.language}\n{variant.code}\n```\n\n" for variant in each.variants)
             for each in self.samples()
         ]
@@ -103,6 +108,8 @@ _HEADING = re.compile(r"^#{1,3} (.+)$")
 _MARKUP = re.compile(r"[`*|#>]+|\]\([^)]*\)|\[|-{3,}")
 _WORD = re.compile(r"\w+")
 _QUERY_WORDS_MAX = 8
+_ALIKE, _ALIKE_MIN = 5, 70
+"""How many words a misspelled one may stand for, and the percentage of letters that they share."""
 _RESULTS_MAX = 30
 _EXCERPT_BEFORE, _EXCERPT_CHARS = 60, 220
 _TITLE_SCORE, _HEADING_SCORE, _TEXT_SCORE, _TEXT_COUNT_MAX = 20, 8, 1, 5
@@ -134,15 +141,26 @@ class SearchIndex:
 
     def __init__(self, pages: Iterable[Page]) -> None:
         self._sections = [(each, _folded(each)) for page in pages for each in _sections_of(page)]
+        self._vocabulary = sorted({word for _, folded in self._sections for word in _WORD.findall(" ".join(folded))})
 
     def search(self, query: str) -> list[Result]:
-        """Return the sections that contain all words of a query, best first."""
-        words = _WORD.findall(query.lower())[:_QUERY_WORDS_MAX]
+        """Return the sections that contain all words of a query, best first; for a word that none has, one like it."""
+        words = [self._spelled(each) for each in _WORD.findall(query.lower())[:_QUERY_WORDS_MAX]]
         if not words:
             return []
         found = [(score, each) for each, folded in self._sections if (score := _score(folded, words))]
         found.sort(key=lambda one: (-one[0], one[1].address))
-        return [Result(each, _excerpt(each.text, words)) for _, each in found[:_RESULTS_MAX]]
+        return [
+            Result(each, _excerpt(each.text, [one for spellings in words for one in spellings]))
+            for _, each in found[:_RESULTS_MAX]
+        ]
+
+    def _spelled(self, word: str) -> list[str]:
+        """Return a word, or those like it if no page has it."""
+        if any(word in each for each in self._vocabulary):
+            return [word]
+        found = process.extract(word, self._vocabulary, scorer=fuzz.ratio, limit=_ALIKE, score_cutoff=_ALIKE_MIN)
+        return [each for each, *_ in found]
 
     def titles(self) -> list[tuple[str, str, str]]:
         """Return (address, title, heading) of every section, for search as you type."""
@@ -163,18 +181,21 @@ def _folded(section: Section) -> _SearchableText:
     )
 
 
-def _score(section: _SearchableText, words: list[str]) -> int:
-    """Return a section's relevance; 0 if a word is missing."""
+def _score(section: _SearchableText, words: Iterable[Iterable[str]]) -> int:
+    """Return a section's relevance; 0 if it has no spelling of a word."""
     total = 0
-    for word in words:
-        score = _TITLE_SCORE * (word in section.title and not section.heading) + _HEADING_SCORE * (
-            word in section.heading
-        )
-        score += _TEXT_SCORE * min(section.text.count(word), _TEXT_COUNT_MAX)
-        if not score and word not in section.title:
+    for spellings in words:
+        scores = [_score_of_word(section, each) for each in spellings]
+        if not any(scores):
             return 0
-        total += score
+        total += max(scores)
     return total
+
+
+def _score_of_word(section: _SearchableText, word: str) -> int:
+    in_title = word in section.title
+    score = _TITLE_SCORE * (in_title and not section.heading) + _HEADING_SCORE * (word in section.heading)
+    return score + in_title + _TEXT_SCORE * min(section.text.count(word), _TEXT_COUNT_MAX)
 
 
 def _sections_of(page: Page) -> Iterator[Section]:
@@ -206,9 +227,10 @@ def _excerpt(text: str, words: list[str]) -> str:
 
 
 _REDIRECTS = {"/docs/reference/errors": "/docs/errors", "/docs/reference/events": "/docs/events"}
-FILES = ("/docs/llms.txt", "/docs/llms-full.txt")
+FILES = ("/docs/llms.txt",)
 """Addresses on the site that are not pages."""
 _SUGGESTIONS = 5
+_FULL_TEXT_BYTES_MAX = 200_000
 
 
 class Place(NamedTuple):
@@ -276,6 +298,7 @@ class Site:
     def llms_index(self) -> str:
         """Every page by title and address, for language models (llmstxt.org)."""
         lines = ["# Documentation", "", "> Every page is Markdown under its address with `.md` at the end.", ""]
+        lines += ["## Full texts", "", *(f"- [{name}](/docs/llms/{name}.txt)" for name in self.full_texts), ""]
         for book in self.books:
             lines += [f"## {book.title}", ""]
             lines += [f"- [{each.title}]({each.path}.md)" for group in book.groups for each in group.pages]
@@ -283,6 +306,16 @@ class Site:
         return "\n".join(lines)
 
     @cached_property
-    def llms_full(self) -> str:
-        """The text of all pages."""
-        return "\n".join(f"<!-- {each.path} -->\n\n{each.markdown()}" for each in self.pages)
+    def full_texts(self) -> dict[str, str]:
+        """The text of all pages by name, each as long as a language model reads at once: `partner-api-1`."""
+        found: dict[str, str] = {}
+        for book in self.books:
+            name, number, size = anchor_of(book.title or book.groups[0].title), 1, 0
+            for page in (each for group in book.groups for each in group.pages):
+                text = f"<!-- {page.path} -->\n\n{page.markdown()}\n"
+                length = len(text.encode())
+                if size + length > _FULL_TEXT_BYTES_MAX:
+                    number, size = number + 1, 0
+                found[f"{name}-{number}"] = found.get(f"{name}-{number}", "") + text
+                size += length
+        return found

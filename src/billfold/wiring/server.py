@@ -14,7 +14,7 @@ from billfold.apis.customer_api import CustomerApi, create_customer_app, custome
 from billfold.apis.partner_api import PartnerApi, create_partner_app, partner_operations
 from billfold.cli.process_supervisor import exit_with_parent
 from billfold.cli.python_process import tune_garbage_collector
-from billfold.documentation.app import DocumentationApp
+from billfold.documentation.app import DocumentationApp, OwnValues
 from billfold.events.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.http.edge import AppWithLifespan, name_of, observed
 from billfold.http.openapi import Document
@@ -31,7 +31,7 @@ from billfold.wiring.open_bank import open_bank
 from billfold.wiring.providers import forbid_simulations
 
 _PROTOCOL_PATHS = ("/api/", "/.well-known/")
-_DOCS = "/docs"
+_DOCS = ("/docs/", "/llms.txt/")
 
 
 class HostRouter:
@@ -77,7 +77,7 @@ class HostRouter:
         host = name_of(host_header.decode("latin-1").lower()).removesuffix(".")
         if host == self._cards_host:
             return self._cards
-        if self._documentation is not None and f"{scope['path']}/".startswith(f"{_DOCS}/"):
+        if self._documentation is not None and f"{scope['path']}/".startswith(_DOCS):
             return self._documentation
         if host == self._auth_host:
             is_protocol = scope["path"].startswith(_PROTOCOL_PATHS)
@@ -158,7 +158,7 @@ def make_host_router(bank: Bank, broadcaster: EventBroadcaster | None = None) ->
         customer=customer,
         pages=_make_pages_app(bank, partner, customer, auth=auth),
         cards=create_card_processor_app(bank),
-        documentation=make_documentation_app(bank.settings, partner.document),
+        documentation=make_documentation_app(bank.settings, partner.document, _own_values(partner, customer, auth)),
     )
 
 
@@ -177,14 +177,26 @@ def _make_pages_app(bank: Bank, partner: PartnerApi, customer: CustomerApi, *, a
     )
 
 
-def make_documentation_app(settings: Settings, partner_document: Callable[[], Document]) -> DocumentationApp:
+def _own_values(partner: PartnerApi, customer: CustomerApi, auth: AppWithLifespan) -> OwnValues | None:
+    """Return what fills in the samples of a sandbox's documentation."""
+    if partner.bank.settings.is_production:
+        return None
+    from billfold.sandbox.control_room import room, sample_values  # noqa: PLC0415 - production does not import it
+
+    return sample_values.SampleValues(room.signed_calls(partner, customer, auth=auth))
+
+
+def make_documentation_app(
+    settings: Settings, partner_document: Callable[[], Document], own_values: OwnValues | None = None
+) -> DocumentationApp:
     """Return the documentation; it needs no bank."""
     documents: dict[str, Callable[[], Document]] = {
         "partner": partner_document,
         "customer": partial(customer_document, settings),
         "auth": partial(auth_document, settings),
     }
-    return DocumentationApp(settings, documents, tries_at=None if settings.is_production else settings.auth_origin)
+    tries_at = None if settings.is_production else settings.auth_origin
+    return DocumentationApp(settings, documents, tries_at=tries_at, own_values=own_values)
 
 
 def make_partner_app(bank: Bank, broadcaster: EventBroadcaster | None = None) -> PartnerApi:

@@ -3,10 +3,13 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 from socket import socket
+from typing import Any
 
 import pytest
 import typer
+from tests.support.environments import processor_seconds
 from typer.testing import CliRunner
 
 from billfold import __version__
@@ -14,6 +17,9 @@ from billfold.__main__ import main
 from billfold.cli import command as cli_command
 from billfold.wiring.cli.app import build_app, run
 from billfold.wiring.cli_context import Wiring
+from billfold.wiring.command_list import TOPICS, abouts_of_commands
+
+HELP_SECONDS_MAX = 0.3
 
 
 def commands(app, words=()):
@@ -51,6 +57,33 @@ def test_the_version_is_printed_without_the_command_line():
     script = "import sys; from billfold.__main__ import main; main(); print('typer' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["billfold", __version__, "False"]
+
+
+def test_the_help_lists_every_command_by_topic_before_any_is_imported(capsys, monkeypatch):
+    abouts = abouts_of_commands(is_production=False)
+    group: Any = typer.main.get_command(build_app(Wiring({})))
+    own = group.commands
+    assert abouts.keys() == {name for name, each in own.items() if not each.hidden}
+    assert [name for name, about in abouts.items() if not (own[name].help or "").startswith(about)] == []
+    monkeypatch.setattr(sys, "argv", ["billfold", "--help"])
+    main()
+    shown = capsys.readouterr().out
+    assert [topic for topic in TOPICS if f"\n{topic}\n" not in shown] == []
+    program = "import sys; from billfold.__main__ import main; sys.argv = ['billfold', '--help']; main()"
+    assert min(processor_seconds(sys.executable, program) for _ in range(3)) < HELP_SECONDS_MAX
+    monkeypatch.setenv("BILLFOLD_ENVIRONMENT", "production")
+    main()
+    assert "trigger" not in capsys.readouterr().out
+
+
+def test_a_shell_completes_the_names_of_commands():
+    def completed(words):
+        wanted = {"_BILLFOLD_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        program = Path(sys.executable).with_name("billfold")
+        return subprocess.check_output([program], env={**os.environ, **wanted}, text=True).split()
+
+    assert completed("billfold card") == ["cards", "card-settlement"]
+    assert completed("billfold partner ro") == ["rotate-secret"]
 
 
 def test_wrong_command_line_usage_exits_with_status_two(capsys):
@@ -100,6 +133,7 @@ def test_an_interrupted_command_exits_without_a_traceback(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("billfold.wiring.cli.app.run", interrupted)
+    monkeypatch.setattr(sys, "argv", ["billfold", "verify"])
     monkeypatch.setattr("os.umask", lambda _: None)  # that of this process is everybody's
     monkeypatch.setenv("PYTHONSAFEPATH", "")  # set by `main`, and put back after this test
     with pytest.raises(SystemExit) as end:

@@ -13,11 +13,30 @@ async function search() {
   const rated = [];
   for (const [address, title, heading] of await sections) {
     const name = `${title} ${address.split("/").pop()}`.toLowerCase(), below = heading.toLowerCase();
-    if (!words.every((word) => name.includes(word) || below.includes(word))) continue;
+    if (!words.every((word) => isIn(`${name} ${below}`, word))) continue;
     rated.push([(heading ? 1 : 0) + (name.startsWith(words[0]) ? 0 : 2), { address, title, heading }]);
   }
   rated.sort((one, other) => one[0] - other[0]);
   show(rated.slice(0, 8).map((each) => each[1]));
+}
+
+// A word is in a text if it is a part of it, or differs from one of its words by a letter: two in a long one.
+function isIn(text, word) {
+  if (text.includes(word)) return true;
+  const most = word.length < 4 ? 0 : word.length < 7 ? 1 : 2;
+  return most > 0 && text.split(/[^\p{L}\p{N}]+/u).some((each) => distance(each, word) <= most);
+}
+
+function distance(one, other) {
+  if (Math.abs(one.length - other.length) > 2) return 3;
+  let row = [...Array(other.length + 1).keys()];
+  for (let i = 1; i <= one.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= other.length; j++)
+      next[j] = Math.min(next[j - 1] + 1, row[j] + 1, row[j - 1] + (one[i - 1] === other[j - 1] ? 0 : 1));
+    row = next;
+  }
+  return row[other.length];
 }
 
 function show(results) {

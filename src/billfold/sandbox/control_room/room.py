@@ -78,26 +78,30 @@ class SignedCalls:
     """The APIs by the names that they have in the documentation's addresses."""
 
     def __init__(self, apis: Mapping[str, ServedApi], state_dir: Path) -> None:
-        self._apis, self._state_dir = apis, state_dir
+        self._apis, self.state_dir = apis, state_dir
         self._operations: dict[str, dict[str, ApiOperation]] = {}
         self._auth: dict[str, httpx.Auth] = {}
 
     def find(self, api: str, operation_id: str) -> ApiOperation:
         """Return an operation. Raises NotFound."""
+        found = self.operations(api).get(operation_id)
+        if found is None:
+            raise NotFound("There is no such operation.")
+        return found
+
+    def operations(self, api: str) -> Mapping[str, ApiOperation]:
+        """Return the operations of an API by their ids. Raises NotFound."""
         if api not in self._apis:
             raise NotFound("There is no such API.")
         if api not in self._operations:
             document = msgspec.to_builtins(self._apis[api].document())
             self._operations[api] = {each.id: each for each in operations_of(api, document)}
-        found = self._operations[api].get(operation_id)
-        if found is None:
-            raise NotFound("There is no such operation.")
-        return found
+        return self._operations[api]
 
     @property
     def credentials(self) -> SandboxFile:
         """Return the credentials that the sandbox published. Raises Unavailable if no sandbox has started this bank."""
-        box = read_sandbox_file(self._state_dir)
+        box = read_sandbox_file(self.state_dir)
         if box is None:
             raise Unavailable("The sandbox has not written its credentials yet. Try again when it is open.")
         return box
@@ -216,13 +220,18 @@ InRoom = SkipValidation[ControlRoom]
 
 def given_by(partner: PartnerApi, customer: CustomerApi, *, auth: AppWithLifespan) -> Mapping[str, Provide]:
     """Return what the pages of the control room take by name. The applications are those that can be tried."""
+    return {"room": Provide(_room_of(partner, signed_calls(partner, customer, auth=auth)))}
+
+
+def signed_calls(partner: PartnerApi, customer: CustomerApi, *, auth: AppWithLifespan) -> SignedCalls:
+    """Return the calls of the sandbox's own callers to these applications."""
     settings = partner.bank.settings
     apis = {
         "partner": ServedApi(partner, f"https://{PARTNER}.{settings.domain}:{settings.port}", partner.document),
         "customer": ServedApi(customer, settings.customer_origin, partial(customer_document, settings)),
         "auth": ServedApi(auth, settings.auth_origin, partial(auth_document, settings)),
     }
-    return {"room": Provide(_room_of(partner, SignedCalls(apis, settings.state_dir)))}
+    return SignedCalls(apis, settings.state_dir)
 
 
 def _room_of(api: PartnerApi, calls: SignedCalls) -> Callable[[PageContext], Awaitable[ControlRoom]]:

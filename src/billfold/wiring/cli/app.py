@@ -1,15 +1,12 @@
 """The command line: the commands of every part, and every failure with a next step."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
-from types import MappingProxyType
-from typing import Annotated
 
 import asyncpg
 import typer
 
-from billfold import __version__
 from billfold.cli.command import CommandGroup, example, print_error
 from billfold.cli.context import CliError
 from billfold.migrations.runner import MigrationError
@@ -17,75 +14,12 @@ from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.settings.validation import SettingsError
 from billfold.wiring.cli_context import Wiring
+from billfold.wiring.command_list import HELP, modules_of_commands
+from billfold.wiring.completion import options
 
 _NO_ACCESS = "Give this user access, or free disk space; BILLFOLD_STATE_DIR names another folder."
 _FIRST_SERVER_ERROR = 500
 """From this status on the caller cannot solve the problem."""
-
-
-_COMMANDS: Mapping[str, str] = MappingProxyType(
-    {
-        "serve": "billfold.wiring.cli.serve",
-        "worker": "billfold.wiring.cli.serve",
-        "run-https": "billfold.wiring.cli.serve",
-        "migrate": "billfold.wiring.cli.migrate",
-        "doctor": "billfold.wiring.cli.doctor",
-        "verify": "billfold.wiring.cli.verify",
-        "backup": "billfold.wiring.cli.backup",
-        "backups": "billfold.wiring.cli.backup",
-        "restore": "billfold.wiring.cli.backup",
-        "openapi": "billfold.wiring.cli.openapi",
-        "deprecations": "billfold.wiring.cli.openapi",
-        "partner": "billfold.wiring.cli.partner",
-        "users": "billfold.team.cli",
-        "oauth-client": "billfold.oauth.cli",
-        "customers": "billfold.accounts.customers.cli",
-        "pocket": "billfold.accounts.pockets.cli",
-        "approvals": "billfold.approvals.cli",
-        "review": "billfold.onboarding.cli",
-        "applications": "billfold.onboarding.applications.cli",
-        "agreements": "billfold.onboarding.agreements.cli",
-        "screening": "billfold.screening.cli",
-        "audit": "billfold.wiring.cli.audit",
-        "keys": "billfold.wiring.cli.keys",
-        "statements": "billfold.reports.statements.cli",
-        "document-keys": "billfold.reports.proofs.cli",
-        "proof": "billfold.reports.proofs.cli",
-        "market": "billfold.wiring.cli.market",
-        "calendar": "billfold.wiring.cli.market",
-        "ach": "billfold.payments.ach.cli",
-        "wires": "billfold.payments.wires.cli",
-        "files": "billfold.payments.files.cli",
-        "desk": "billfold.trading.cli",
-        "liquidity": "billfold.payments.liquidity.cli",
-        "settlement": "billfold.trading.settlement.cli",
-        "card-settlement": "billfold.payments.cards.settlement.cli",
-        "cash-back": "billfold.payments.cards.cash_back.cli",
-        "suspense": "billfold.payments.suspense.cli",
-        "clearing": "billfold.payments.clearing.cli",
-        "reconcile": "billfold.reconciliation.cli",
-        "due-work": "billfold.treasury.cli",
-        "cards": "billfold.payments.cards.cli",
-        "crypto": "billfold.payments.crypto.cli",
-        "custody": "billfold.payments.custody.cli",
-        "freezes": "billfold.dual_control.cli",
-        "proposals": "billfold.dual_control.cli",
-        "adjustment": "billfold.payments.adjustments.cli",
-        "tax": "billfold.reports.tax.cli",
-        "bench": "billfold.wiring.cli.bench",
-        "simulate": "billfold.wiring.cli.simulate",
-    }
-)
-"""The module of each command: a process imports only that of its own command."""
-_SANDBOX_COMMANDS: Mapping[str, str] = MappingProxyType(
-    {
-        "sandbox": "billfold.wiring.cli.sandbox",
-        "clock": "billfold.sandbox.cli.control",
-        "listen": "billfold.sandbox.cli.listen",
-        "trigger": "billfold.sandbox.cli.listen",
-    }
-)
-"""Commands that production does not have."""
 
 
 def build_app(context: Wiring, wanted: str = "") -> typer.Typer:
@@ -93,15 +27,14 @@ def build_app(context: Wiring, wanted: str = "") -> typer.Typer:
     app = typer.Typer(
         name="billfold",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
-        help="A core for bank accounts that live in US Treasury bills.",
+        help=HELP,
         epilog=example("billfold sandbox"),
         context_settings={"obj": context, "help_option_names": ["-h", "--help"]},
     )
-    app.callback()(_about)
-    known = _COMMANDS if context.is_production else {**_SANDBOX_COMMANDS, **_COMMANDS}
+    app.callback()(options)
+    known = modules_of_commands(is_production=context.is_production)
     modules = [known[wanted]] if wanted in known else dict.fromkeys(known.values())
     for group in _command_groups(modules):
         app.add_typer(group.app, name=group.name)
@@ -113,12 +46,6 @@ def _command_groups(modules: Iterable[str]) -> Iterator[CommandGroup]:
         yield from (
             each for each in vars(import_module(name)).values() if isinstance(each, CommandGroup) and not each.nested
         )
-
-
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 - called by the command line
-    if wanted:
-        typer.echo(f"billfold {__version__}")
-        raise typer.Exit
 
 
 def run(context: Wiring, arguments: Sequence[str] | None = None) -> int:
@@ -163,12 +90,3 @@ def _remedy(error: BillfoldError, command: str) -> str:
         return f"Check it; `billfold {command} --help` names the commands that list ids."
     known = PROBLEMS.get(error.code)
     return known.remedy if known and known.status < _FIRST_SERVER_ERROR else "See `billfold doctor`."
-
-
-def _about(
-    *,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    pass
