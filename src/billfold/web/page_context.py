@@ -88,7 +88,6 @@ DONE = {
     "joined": "You have joined the team.",
     "key-added": "The key is added.",
     "key-revoked": "The key is revoked.",
-    "payment-undone": "The money is back in the Pocket.",
     "person-removed": "The person is removed.",
     "nothing-to-deliver": "There is nothing to deliver since then.",
     "password-changed": "Your password is changed. You are signed out in all other browsers.",

@@ -96,7 +96,7 @@ async def undo(company: InCompany, transaction_id: str) -> PageResponse:
         await company.api.send(return_ach_debit, why, key=key, ach_id=found.ach_id)
     else:
         raise NotFound(_NO_SUCH)
-    return redirect(f"{company.path}/transactions/{found.id}", done="payment-undone")
+    return redirect(f"{company.path}/transactions/{found.id}", done="saved")
 
 
 async def _return_codes(company: Company, transaction: Any) -> dict[str, datetime]:  # noqa: ANN401 - any variant
