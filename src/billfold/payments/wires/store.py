@@ -104,10 +104,8 @@ SELECT m.message_id, m.customer_id, m.wire_id, m.kind, m.send_at, m.terms,
   {_WAITING} AND m.customer_id = ANY($4)
  ORDER BY m.send_at, m.message_id LIMIT $2 FOR UPDATE OF m SKIP LOCKED
 """
-_PENDING_CUSTOMERS = """
-SELECT DISTINCT customer_id FROM (
-  SELECT customer_id FROM wire_message WHERE file_id IS NULL AND send_at <= $1
-   ORDER BY send_at, message_id LIMIT $2) due
+_PENDING_CUSTOMERS = f"""
+SELECT DISTINCT customer_id FROM (SELECT m.customer_id {_WAITING} ORDER BY m.send_at, m.message_id LIMIT $2) due
 """
 _TO_REJECT = f"""
 SELECT w.customer_id, w.wire_id, k.account_status = 'FROZEN' AS is_frozen
@@ -165,9 +163,11 @@ class SentMessage(msgspec.Struct, frozen=True):
     status: str | None
 
 
-async def list_pending_customers(conn: Db, now: datetime, limit: int) -> list[UUID]:
-    """Return the customers whose messages are due next."""
-    return [row["customer_id"] for row in await conn.fetch(_PENDING_CUSTOMERS, now, limit)]
+async def list_pending_customers(
+    conn: Db, now: datetime, limit: int, *, admitted: Sequence[UUID] | None = None
+) -> list[UUID]:
+    """Return the customers whose messages are due next; of customers' wires only those `admitted`, if given."""
+    return [row["customer_id"] for row in await conn.fetch(_PENDING_CUSTOMERS, now, limit, admitted)]
 
 
 async def claim_pending(
