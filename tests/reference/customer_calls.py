@@ -122,6 +122,12 @@ async def _play_undoing(r, world, pocket):
     debit = {"portal_id": portal, "direction": "DEBIT", "amount_usdc": 2_500}
     await world.post("-", f"{BOX}/ach/entries/", debit)
     await play_debit(r, f"{V2}/transactions/")
+    booked = (await r.get("-", f"{V2}/transactions/", type="ACH"))["items"]
+    collected = next(each for each in booked if each["title"] == "ACH debit")
+    sold = (await r.get("-", f"{V2}/trades/"))["items"][1]["id"]
+    told = (await r.get("-", f"{V1}/notifications/"))["items"][0]["notification_metadata"]["event_id"]
+    # What the debit moved has ids from its file, which chance names.
+    r.name(collected["id"], collected["transaction_id"], sold, told, since=4000)
 
 
 async def _play_reads(r, pocket):

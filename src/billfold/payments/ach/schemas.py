@@ -104,7 +104,7 @@ class ReceivedAchDebit(msgspec.Struct, kw_only=True):
 
 
 class ReturnAchDebit(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Why a debit is returned: R05, R10 not authorized; R07 revoked; R08 stopped; R11 other terms; R29 (corporate).
+    """The reason of a return: R05, R10 not authorized; R07 revoked; R08 stopped; R11 other terms; R29 corporate.
 
     For all but R08 and R29 the receiver has signed a written statement of unauthorized debit.
     """
