@@ -21,6 +21,7 @@ from billfold.payments.ach.commands import (
 )
 from billfold.payments.crypto.withdrawals.rules import CompleteWithdrawal, RejectWithdrawal, SendUsdc, SubmitWithdrawal
 from billfold.payments.wires.commands import (
+    CancelWire,
     CompleteWire,
     HoldWire,
     IncomingWireFields,
@@ -80,6 +81,9 @@ def play_wires(new_stage):
     wire = send()
     with stage.row("Outgoing wire rejected"):
         stage.about(RejectWire, anna, wire, code="AC04")
+    wire = send()
+    with stage.row("Outgoing wire cancelled"):
+        stage.about(CancelWire, anna, wire)
     stage = new_stage()
     anna = stage.new_customer("Anna")
     pocket = stage.new_pocket(anna)

@@ -239,6 +239,48 @@ async def test_entries_are_sent_in_the_window_for_their_size(
     assert bool(batches[1].company_descriptive_date) == (cents < FROM_THERE)
 
 
+async def test_an_origination_is_cancelled_until_it_is_in_a_file_and_a_reversal_never(partner_desk, books):
+    payee = await books.payee()
+    before = await partner_desk.value(books.pocket)
+    kept, dropped = await books.pay(payee, 10_00), await books.pay(payee, 2_000_00)
+    cancel = f"{books.path}{{}}/cancel/"
+    assert (await partner_desk.post(cancel.format(dropped["id"]), {}, status=200))["status"] == "CANCELLED"
+    too_late = {"status": 409, "code": "ach-origination-not-pending"}
+    await partner_desk.refused("POST", cancel.format(dropped["id"]), {}, **too_late)
+    assert abs(before - 10_00 - await partner_desk.value(books.pocket)) < 2_00
+    await partner_desk.days(2)
+    await partner_desk.refused("POST", cancel.format(kept["id"]), {}, **too_late)
+    await books.move(kept, "reverse")
+    (reversal,) = [each for each in (await partner_desk.get(books.path))["items"] if each["status"] == "APPROVED"]
+    await partner_desk.refused("POST", cancel.format(reversal["id"]), {}, **too_late)
+    assert [sum(each.amount for each in batch.entries) for batch in books.batches()] == [10_00]
+
+
+async def test_a_debit_is_returned_by_its_receiver_within_the_time_frame_of_its_code(partner_desk, books):
+    desk, pocket = partner_desk, books.pocket
+    before = await desk.value(pocket)
+    for cents in (300_00, 400_00):
+        await books.sandbox("ach/entries/", portal_id=pocket.portal, direction="DEBIT", amount_usdc=cents)
+    second, first = [f"/api/v1/ach-debits/{each['ach_id']}/" for each in await books.transactions()]
+    shown = await desk.get(first)
+    assert (shown["status"], sorted(shown["returnable_until"])) == ("PROCESSED", ["R08", "R29"])
+    for code, wrong in (("R10", "has_signed_statement"), ("R01", "code")):
+        await desk.invalid("POST", f"{first}return/", {"code": code}, loc=f"body.{wrong}")
+    not_returnable = {"status": 409, "code": "ach-entry-not-returnable"}
+    signed = {"code": "R10", "has_signed_statement": True}
+    await desk.refused("POST", f"{first}return/", signed, **not_returnable)  # R10 protects consumers
+    back = await desk.post(f"{first}return/", {"code": "R29"}, status=200)
+    assert (back["status"], back["return_code"], back["returnable_until"]) == ("FAILED", "R29", {})
+    await desk.refused("POST", f"{first}return/", {"code": "R29"}, **not_returnable)
+    assert abs(before - 400_00 - await desk.value(pocket)) < 2_00
+    await desk.until("2025-06-04T02:30:00-04:00")  # the next window is after the opening of the second banking day
+    assert (await desk.get(second))["returnable_until"] == {}
+    await desk.refused("POST", f"{second}return/", {"code": "R08"}, **not_returnable)
+    await desk.ask("GET", f"/api/v1/ach-debits/{UNKNOWN}/", status=404)
+    paid = await books.pay(await books.payee(), 10_00)
+    await desk.ask("GET", f"/api/v1/ach-debits/{paid['id']}/", status=404)
+
+
 async def test_closing_a_pocket_with_entries_in_transit_is_refused(partner_desk, books):
     spare = Originator(partner_desk, await partner_desk.pocket(books.pocket.customer, name="Spare"))
     made = await spare.collect(await books.payee(), 50_00)

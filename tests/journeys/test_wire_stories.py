@@ -137,3 +137,17 @@ async def test_wires_to_a_closed_portal_or_an_unknown_account_are_returned(sende
     sent = "".join(path.read_text() for path in sender.outbox.iterdir())
     assert "<Cd>AC04</Cd>" in sent
     assert "<Cd>AC01</Cd>" in sent
+
+
+async def test_a_wire_is_cancelled_while_it_waits_and_its_fee_comes_back(sender):
+    desk = sender.desk
+    await desk.until(FRIDAY_EVENING)
+    before = await desk.value(sender.pocket)
+    wire_id, _ = await sender.send(payees.wire(), 40_000_00)
+    cancelled = await desk.post(f"{WIRES}{wire_id}/cancel/", {}, status=200)
+    assert (cancelled["status"], cancelled["reason"]) == ("REJECTED", "CANCELED")
+    await desk.refused("POST", f"{WIRES}{wire_id}/cancel/", {}, status=409, code="wire-not-pending")
+    assert [each["title"] for each in (await sender.transactions())[:2]] == ["Wire reversed", "Wire sent"]
+    assert before - 40_00 < await desk.value(sender.pocket) <= before
+    await desk.until(TUESDAY_AT_EIGHT)
+    assert not sender.outbox.exists()

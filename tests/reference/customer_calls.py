@@ -8,6 +8,7 @@ from tests.reference.shared_calls import (
     DEPOSITS,
     make_june,
     play_applications,
+    play_debit,
     play_documents,
     play_events,
     play_explanations,
@@ -15,6 +16,7 @@ from tests.reference.shared_calls import (
     play_request_log,
     send_deposits,
 )
+from tests.support.whole_bank import ADDRESS
 
 from billfold.reports.proofs.roots.worker import publish_root
 
@@ -37,6 +39,7 @@ async def play_customer_api(r, world, other):
     """Play everything a member can ask for; `other` is the desk of another, `world` plays for the partner."""
     pocket = await _play_pockets(r, world)
     await _play_counterparties(r)
+    await _play_undoing(r, world, pocket)
     await _play_reads(r, pocket)
     positions = {"type": "POSITION_SUMMARY_REPORT", "parameters": {"date": "2025-06-02"}, "output_formats": ["CSV"]}
     await play_reports(r, f"{V1}/report/", positions)
@@ -103,6 +106,28 @@ async def _play_counterparties(r):
     await r.get("get_counterparty", one)
     await r.get("list_counterparties", path)
     await play_documents(r, f"{V1}/documents/{PROOF}/", f"{V2}/documents/", read=f"{V2}/documents/")
+
+
+async def _play_undoing(r, world, pocket):
+    """Cancel a wire that the partner has sent, and return a debit."""
+    payee = {name: value for name, value in ACCOUNT.items() if name not in {"account_type", "account_number"}}
+    payee |= {"type": "wire", "identifier": "5647772655", "address": ADDRESS, "verification": {"type": "incoming_wire"}}
+    linked = (await r.post("-", f"{V2}/counterparties/", payee))["id"]
+    approved = {"counterparty_id": linked, "status": "APPROVED"}
+    await world.post("-", f"{BOX}/counterparty-verification/", approved)
+    wire = {"counterparty_id": linked, "amount_usdc": 25_000}
+    sent = (await world.post("-", f"{V1}/service-accounts/{pocket}/wires/", wire))["id"]
+    await r.post("cancel_wire", f"{V1}/wires/{sent}/cancel/", {})
+    portal = (await r.get("-", f"{V2}/portals/"))["items"][0]["id"]
+    debit = {"portal_id": portal, "direction": "DEBIT", "amount_usdc": 2_500}
+    await world.post("-", f"{BOX}/ach/entries/", debit)
+    await play_debit(r, f"{V2}/transactions/")
+    booked = (await r.get("-", f"{V2}/transactions/", type="ACH"))["items"]
+    collected = next(each for each in booked if each["title"] == "ACH debit")
+    sold = (await r.get("-", f"{V2}/trades/"))["items"][1]["id"]
+    told = (await r.get("-", f"{V1}/notifications/"))["items"][0]["notification_metadata"]["event_id"]
+    # What the debit moved has ids from its file, which chance names.
+    r.name(collected["id"], collected["transaction_id"], sold, told, since=4000)
 
 
 async def _play_reads(r, pocket):

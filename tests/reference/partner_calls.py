@@ -9,6 +9,7 @@ from tests.reference.shared_calls import (
     make_june,
     play_applications,
     play_both,
+    play_debit,
     play_documents,
     play_events,
     play_explanations,
@@ -215,10 +216,10 @@ async def _play_wires(r, customer, pocket):
     asked = {"counterparty_id": linked["id"], "amount_usdc": 4_000_000, "description": "Lease 9"}
     first = (await r.post("create_wire", path, asked))["id"]
     second = (await r.post("-", path, {**asked, "amount_usdc": 1_00}))["id"]
+    await r.post("cancel_wire", f"{V1}/wires/{(await r.post('-', path, asked))['id']}/cancel/", {})
     await r.post("sandbox_submit_wire", f"{BOX}/wires/{first}/submit/", {})
     await r.post("sandbox_acknowledge_wire", f"{BOX}/wires/{first}/acknowledge/", {})
-    back = {"reason": "AC04", "information": "Account closed"}
-    await r.post("sandbox_return_wire", f"{BOX}/wires/{first}/return/", back)
+    await r.post("sandbox_return_wire", f"{BOX}/wires/{first}/return/", {"reason": "AC04", "information": "Closed"})
     await r.post("sandbox_reject_wire", f"{BOX}/wires/{second}/reject/", {"reason": "AC01"})
     arrived = await r.get("-", f"{V1}/wires/", direction="INCOMING")
     paid = next(each["id"] for each in arrived["items"] if each["wire_type"] == "PAYMENT")
@@ -242,8 +243,7 @@ async def _play_ach(r, customer, pocket):
     portals = (await r.get("-", f"{V2}/pockets/{pocket}/portals/"))["items"]
     portal = next(each["id"] for each in portals if each["status"] == "OPEN")
     theirs = {"sender_account_number": "000123456789", "sender_routing_number": "021000021"}
-    proof = {"portal_id": portal, "amount_usdc": 100, "sender_name": "Ada Stone", **theirs}
-    await r.post("-", f"{BOX}/wire/", proof)
+    await r.post("-", f"{BOX}/wire/", {"portal_id": portal, "amount_usdc": 100, "sender_name": "Ada Stone", **theirs})
     wage = {
         "counterparty_id": payee,
         "direction": "CREDIT",
@@ -255,11 +255,13 @@ async def _play_ach(r, customer, pocket):
     made = await r.post("create_ach_origination", path, wage)
     await r.get("get_ach_origination", f"{path}{made['id']}/")
     await r.get("list_account_ach_originations", path)
+    await r.post("cancel_ach_origination", f"{path}{(await r.post('-', path, wage))['id']}/cancel/", {})
     await play_both(r, "list_customer_ach_originations", f"/customers/{customer}", "/ach-originating/")
     await r.post("sandbox_ach_submit", f"{BOX}/ach/submit/", {})
     await r.post("sandbox_ach_move", f"{BOX}/ach/{made['id']}/", {"move": "return", "code": "R03"})
     debit = {"portal_id": portal, "direction": "DEBIT", "amount_usdc": 2_500}
     await r.post("sandbox_ach_entry", f"{BOX}/ach/entries/", debit)
+    await play_debit(r, f"{V2}/pockets/{pocket}/transactions/")
 
 
 async def _play_cards(r, customer, pocket):

@@ -197,3 +197,11 @@ async def play_both(r, name, of_one, path):
     v1 = "" if of_one.startswith("/api") else "/api/v1"
     await r.get(name, f"{v1}{of_one}{path}")
     await r.get(_OF_ALL[name], f"{v1}{path}" if path else "/api/v1/applications/")
+
+
+async def play_debit(r, transactions):
+    """Return the debit that was collected last."""
+    booked = (await r.get("-", transactions, type="ACH"))["items"]
+    one = f"/api/v1/ach-debits/{next(each['ach_id'] for each in booked if each['title'] == 'ACH debit')}/"
+    await r.get("get_ach_debit", one)
+    await r.post("return_ach_debit", f"{one}return/", {"code": "R08"})

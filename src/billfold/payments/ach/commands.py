@@ -329,12 +329,13 @@ class ReceiveAch(Command, frozen=True, kw_only=True):
 
 
 class ReturnAchEntry(EntryCommand, frozen=True, kw_only=True):
-    """Return a received entry at the request of its receiver."""
+    """Return a received entry at the request of its receiver, who may have signed that it was not authorized."""
 
     former_names = ("GiveBackAch",)
-    audit = AuditedAction("ach", "given_back", fields=("code",))
+    audit = AuditedAction("ach", "given_back", fields=("code", "has_signed_statement"))
 
     code: str
+    has_signed_statement: bool | None = None
 
 
 class ReverseAch(EntryCommand, frozen=True, kw_only=True):

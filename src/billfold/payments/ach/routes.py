@@ -1,21 +1,34 @@
-"""ACH originations: payments to counterparties' bank accounts, and collections from them."""
+"""ACH originations: payments to counterparties' accounts, and collections from them. Debits received, and returned."""
 
+from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.customers.store import list_features
-from billfold.http.operations import get, post
+from billfold.http.operations import SIGNED, get, post, with_scope
 from billfold.http.parameters import ListQuery, Query, page_of, searched_page_of, texts_among
 from billfold.http.schemas import CursorList, SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger import types
 from billfold.ledger.bank import Bank
+from billfold.ledger.directory import find_customer
+from billfold.oauth.caller import CustomerCaller
 from billfold.payments.ach import store
-from billfold.payments.ach.commands import OriginateAch
-from billfold.payments.ach.schemas import AchOrigination, CreateAch, render_origination
-from billfold.platform.errors import NotFound, Refused
+from billfold.payments.ach.commands import AchEntry, AchStatus, AchWay, OriginateAch, ReturnAchEntry, ReviewAch
+from billfold.payments.ach.rules.returns import return_deadline
+from billfold.payments.ach.rules.windows import next_deadline
+from billfold.payments.ach.schemas import (
+    AchOrigination,
+    CreateAch,
+    ReceivedAchDebit,
+    ReturnAchDebit,
+    render_debit,
+    render_origination,
+)
+from billfold.payments.return_codes import STATEMENT_CODES, receiver_codes
+from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 CCD_FEATURE = "ccd"
 """The feature a partner needs to originate CCD entries."""
@@ -97,11 +110,35 @@ async def get_ach_origination(caller: Caller, bank: Bank, account_id: UUID, tran
 
     Returns an origination with its status.
     """
-    owner, pocket_id = await caller.pocket(bank, account_id)
-    entry = await store.get_origination(bank.pool, owner, transfer_id)
-    if entry.pocket_id != pocket_id:
-        raise NotFound("There is no such ACH origination.")
+    _, entry = await _find(caller, bank, account_id, transfer_id)
     return render_origination(entry, bank.calendars)
+
+
+@post(
+    "/api/v1/service-accounts/{account_id}/ach-originating/{transfer_id}/cancel/",
+    status=200,
+    tag="ach",
+    moves_money=True,
+    refuses=("ach-origination-not-pending",),
+)
+async def cancel_ach_origination(caller: Caller, bank: Bank, account_id: UUID, transfer_id: UUID) -> AchOrigination:
+    """Cancel ACH origination
+
+    Possible until the entry is in a file. The money of a CREDIT returns to its Pocket. A reversal by the bank cannot
+    be cancelled.
+    """
+    owner, entry = await _find(caller, bank, account_id, transfer_id)
+    if entry.reverses_id is not None:
+        raise Refused("ach-origination-not-pending", "The entry is a reversal by the bank.")
+    await bank.engine.submit(
+        ReviewAch(
+            **caller.command_fields(owner),
+            references=(transfer_id,),
+            ach_id=transfer_id,
+            decision=AchStatus.CANCELLED,
+        )
+    )
+    return render_origination(await store.get_origination(bank.pool, owner, entry.ach_id), bank.calendars)
 
 
 @get("/api/v1/customers/{customer_id}/ach-originating/", tag="ach")
@@ -142,6 +179,15 @@ async def list_ach_originations(
     return searched_page_of(page, [render_origination(row, bank.calendars) for row in page.items])
 
 
+async def _find(caller: Caller, bank: Bank, account_id: UUID, transfer_id: UUID) -> tuple[UUID, AchEntry]:
+    """Return an origination of an account, and its customer. Raises NotFound."""
+    owner, pocket_id = await caller.pocket(bank, account_id)
+    entry = await store.get_origination(bank.pool, owner, transfer_id)
+    if entry.pocket_id != pocket_id:
+        raise NotFound("There is no such ACH origination.")
+    return owner, entry
+
+
 async def _page(
     bank: Bank,
     owner: UUID,
@@ -160,3 +206,77 @@ async def _page(
         scope=f"ach:{owner}:{pocket_id}",
     )
     return page_of(page, [render_origination(row, bank.calendars) for row in page.items])
+
+
+READ_DEBITS = with_scope("transfers.read", "transactions")
+RETURN_DEBITS = with_scope("transfers.write", "transactions")
+_DEBIT = "/api/v1/ach-debits/{ach_id}/"
+
+
+@get(_DEBIT, SIGNED, READ_DEBITS, tag="ach")
+async def get_ach_debit(caller: Caller | CustomerCaller, bank: Bank, ach_id: UUID) -> ReceivedAchDebit:
+    """Get ACH debit
+
+    Returns a debit received for a Pocket, by the `ach_id` of its transaction, and how long it can be returned.
+    """
+    entry = await _find_debit(caller, bank, ach_id)
+    return render_debit(entry, await _deadlines(bank, entry, caller.now))
+
+
+@post(
+    f"{_DEBIT}return/",
+    SIGNED,
+    RETURN_DEBITS,
+    tag="ach",
+    status=200,
+    moves_money=True,
+    refuses=("not-found", "ach-entry-not-returnable"),
+)
+async def return_ach_debit(
+    caller: Caller | CustomerCaller, bank: Bank, ach_id: UUID, data: ReturnAchDebit
+) -> ReceivedAchDebit:
+    """Return ACH debit
+
+    Returns the amount to the Pocket, and the entry to the bank that collected it, with the next window. The deadline
+    is that of the code: two banking days after settlement, or sixty days for a debit that a consumer did not authorize.
+    """
+    if data.code in STATEMENT_CODES and not data.has_signed_statement:
+        raise InvalidInput.at("body", "has_signed_statement", msg=f"must be true for {data.code}")
+    entry = await _find_debit(caller, bank, ach_id)
+    allowed = await _codes(bank, entry)
+    if data.code not in allowed:
+        raise Refused("ach-entry-not-returnable", f"This debit is returned with {', '.join(allowed)} only.")
+    await bank.engine.submit(
+        ReturnAchEntry(
+            **caller.command_fields(entry.customer_id),
+            references=(ach_id,),
+            ach_id=ach_id,
+            code=data.code,
+            has_signed_statement=data.has_signed_statement or None,
+        )
+    )
+    entry = await store.get_entry(bank.pool, ach_id)
+    return render_debit(entry, await _deadlines(bank, entry, caller.now))
+
+
+async def _find_debit(caller: Caller | CustomerCaller, bank: Bank, ach_id: UUID) -> AchEntry:
+    """Return a received debit of the caller. Raises NotFound."""
+    entry = await store.get_entry(bank.pool, ach_id)
+    is_debit = entry.way == AchWay.RECEIVING and entry.direction == types.Direction.DEBIT
+    if not is_debit or await caller.owner(bank, entry.customer_id) != entry.customer_id:
+        raise NotFound("There is no such ACH entry.")
+    return entry
+
+
+async def _codes(bank: Bank, entry: AchEntry) -> tuple[str, ...]:
+    customer = await find_customer(bank.pool, entry.customer_id)
+    return receiver_codes(entry.sec_code, is_consumer=customer is not None and customer.type == "INDIVIDUAL")
+
+
+async def _deadlines(bank: Bank, entry: AchEntry, now: datetime) -> dict[str, datetime]:
+    """Return the codes for which the next window is early enough, and until when."""
+    if entry.status != AchStatus.PROCESSED:
+        return {}
+    window = next_deadline(now, bank.calendars)
+    ends = {code: return_deadline(entry, code, bank.calendars) for code in await _codes(bank, entry)}
+    return {code: end for code, end in ends.items() if end is not None and window <= end}

@@ -80,6 +80,39 @@ class AchOrigination(msgspec.Struct, kw_only=True):
     object_type: Literal["ACHResponse"] = "ACHResponse"
 
 
+class ReceivedAchDebit(msgspec.Struct, kw_only=True):
+    """A debit that another bank has collected from a Pocket.
+
+    `returnable_until` has each code with which its receiver can still have it returned, and until when.
+    """
+
+    id: UUID
+    customer_id: UUID
+    pocket_id: UUID
+    portal_id: UUID | None
+    sec_code: str
+    status: Literal["PROCESSED", "REJECTED", "FAILED"]
+    amount: Amount
+    company_name: str
+    company_entry_description: str
+    trace_number: str | None
+    return_code: str | None
+    reason: str | None
+    returnable_until: dict[str, datetime]
+    time_created: datetime
+    updated_at: datetime
+
+
+class ReturnAchDebit(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The reason of a return: R05, R10 not authorized; R07 revoked; R08 stopped; R11 other terms; R29 corporate.
+
+    For all but R08 and R29 the receiver has signed a written statement of unauthorized debit.
+    """
+
+    code: Literal["R05", "R07", "R08", "R10", "R11", "R29"]
+    has_signed_statement: bool = False
+
+
 def render_origination(entry: AchEntry, calendars: Calendars) -> AchOrigination:
     """Return an origination for display; if its day has been declared closed, with the next open day."""
     effective_on = entry.effective_on
@@ -95,6 +128,18 @@ def render_origination(entry: AchEntry, calendars: Calendars) -> AchOrigination:
         "time_created": entry.created_at,
     }
     return msgspec.convert(fields, AchOrigination)
+
+
+def render_debit(entry: AchEntry, deadlines: dict[str, datetime]) -> ReceivedAchDebit:
+    """Return a received debit for display, with the deadlines of its codes."""
+    fields = {name: getattr(entry, name, None) for name in ReceivedAchDebit.__struct_fields__} | {
+        "id": entry.ach_id,
+        "amount": usd(entry.amount),
+        "company_entry_description": entry.description,
+        "returnable_until": deadlines,
+        "time_created": entry.created_at,
+    }
+    return msgspec.convert(fields, ReceivedAchDebit)
 
 
 _SHARED_FIELDS = frozenset(AchOrigination.__struct_fields__) & frozenset(AchEntry.__struct_fields__)

@@ -4,6 +4,7 @@ from billfold.ledger.checks import TrackedTable, change_check, creation_checks, 
 from billfold.payments.deposits.rules import ReceiveMoney
 from billfold.payments.suspense.rules import AssignFromSuspense
 from billfold.payments.wires.commands import (
+    CancelWire,
     CompleteWire,
     HoldWire,
     ReceiveWireReturn,
@@ -22,6 +23,7 @@ WIRE_COMMANDS = (
     SubmitWire,
     CompleteWire,
     RejectWire,
+    CancelWire,
     ReceiveMoney,
     ReceiveWireReturn,
     ReturnWire,

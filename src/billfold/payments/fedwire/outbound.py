@@ -84,7 +84,7 @@ class FedwireSender:
         """Write due messages into a file and store it; None if nothing is due that may leave."""
         now, data_key = await bank.now(), await bank_key(bank)
         await bank.ports[DataKeys].load(
-            bank.pool, await store.list_pending_customers(bank.pool, now, MESSAGES_PER_FILE)
+            bank.pool, await store.list_pending_customers(bank.pool, now, MESSAGES_PER_FILE, admitted=admitted)
         )
         async with bank.pool.acquire() as conn, conn.transaction():
             pending = await store.claim_pending(conn, now, MESSAGES_PER_FILE, admitted=admitted)

@@ -97,12 +97,14 @@ class ReferencedWire(NamedTuple):
     """A wire as a rule sees it.
 
     `outstanding` are the cents that have not been returned. `booked_journal_no` is the latest journal entry
-    that booked its money: its own, or the reversal of a rejected return.
+    that booked its money: its own, or the reversal of a rejected return. `is_in_file` tells whether its payment
+    message is in a file: from then on it leaves, whatever its status says yet.
     """
 
     row: WireRow
     outstanding: int
     booked_journal_no: int | None
+    is_in_file: bool = False
 
 
 class IncomingWireFields(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,6 +210,14 @@ class RejectWire(WireCommand, frozen=True, kw_only=True):
 
     wire_id: UUID
     code: str | None
+
+
+class CancelWire(WireCommand, frozen=True, kw_only=True):
+    """Cancel the wire before its message is in a file."""
+
+    audit = AuditedAction("wire", "cancelled", fields=("wire_id",))
+
+    wire_id: UUID
 
 
 class ReturnWire(WireCommand, frozen=True, kw_only=True):

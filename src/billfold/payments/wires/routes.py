@@ -15,7 +15,7 @@ from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
 from billfold.payments.on_us.schemas import requested_cents, with_amount
 from billfold.payments.wires import store
-from billfold.payments.wires.commands import SendWire, WireRow
+from billfold.payments.wires.commands import CancelWire, SendWire, WireRow
 from billfold.payments.wires.schemas import CreateWire, Wire, WireFilters, render_wire
 from billfold.platform.errors import NotFound, Refused
 
@@ -25,6 +25,7 @@ UNVERIFIED_WIRES_FEATURE = "unverified_wires"
 """The feature a partner needs to send wires to unverified counterparties."""
 
 READ = with_scope("transfers.read", "wires")
+CANCEL = with_scope("transfers.write", "wires")
 
 
 @post(
@@ -113,6 +114,26 @@ async def get_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID, c
     if customer_id not in {None, owner}:
         raise NotFound("There is no such wire.")
     return await _read_wire(bank, owner, wire_id)
+
+
+@post(
+    "/api/v1/wires/{wire_id}/cancel/",
+    SIGNED,
+    CANCEL,
+    tag="wires",
+    status=200,
+    moves_money=True,
+    refuses=("wire-not-pending", "pocket-not-open"),
+)
+async def cancel_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID) -> Wire:
+    """Cancel wire
+
+    Returns the amount and the fee of a PENDING wire to its Pocket; the wire is REJECTED with the reason CANCELED.
+    It is refused from the moment the wire is in a file for Fedwire.
+    """
+    owner, own_id = await caller.owned(bank, "wire", wire_id)
+    await bank.engine.submit(CancelWire(**caller.command_fields(owner), references=(own_id,), wire_id=own_id))
+    return await _read_wire(bank, owner, own_id)
 
 
 async def _find_existing(caller: Caller, bank: Bank, wire_id: UUID | None, request: str) -> Wire | None:

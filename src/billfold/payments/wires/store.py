@@ -84,22 +84,28 @@ async def get_open_case(conn: Db, wire_id: UUID, direction: str) -> CaseRow:
 _STOPPED = is_stopped("w")
 _IS_PAYMENT = "m.kind = 'pacs.008' AND w.direction = 'OUTGOING'"
 _DRAWS_ON_RESERVE = "m.kind IN ('pacs.008', 'pacs.004') AND w.direction = 'OUTGOING' AND w.status = 'PENDING'"
+_WAITING = f"""
+  FROM wire_message m LEFT JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
+ WHERE m.file_id IS NULL AND m.send_at <= $1
+   AND ({_IS_PAYMENT} AND (w.status = 'REJECTED' OR {_STOPPED})) IS NOT TRUE
+   AND ($3::uuid[] IS NULL OR m.message_id = ANY($3) OR ({_DRAWS_ON_RESERVE}) IS NOT TRUE)
+"""
+_LOCK_HEADS = f"""
+SELECT customer_id FROM ledger_head
+ WHERE customer_id IN (SELECT m.customer_id {_WAITING} ORDER BY m.send_at, m.message_id LIMIT $2)
+ ORDER BY customer_id FOR UPDATE
+"""
 _PENDING = f"""
 SELECT m.message_id, m.customer_id, m.wire_id, m.kind, m.send_at, m.terms,
        (SELECT p.account_number FROM portal p
          WHERE p.customer_id = w.customer_id AND p.pocket_id = w.pocket_id
            AND p.account_number IS NOT NULL
          ORDER BY p.status DESC, p.created_at, p.written_no LIMIT 1) AS account_number
-  FROM wire_message m LEFT JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
- WHERE m.file_id IS NULL AND m.send_at <= $1
-   AND ({_IS_PAYMENT} AND (w.status = 'REJECTED' OR {_STOPPED})) IS NOT TRUE
-   AND ($3::uuid[] IS NULL OR m.message_id = ANY($3) OR ({_DRAWS_ON_RESERVE}) IS NOT TRUE)
+  {_WAITING} AND m.customer_id = ANY($4)
  ORDER BY m.send_at, m.message_id LIMIT $2 FOR UPDATE OF m SKIP LOCKED
 """
-_PENDING_CUSTOMERS = """
-SELECT DISTINCT customer_id FROM (
-  SELECT customer_id FROM wire_message WHERE file_id IS NULL AND send_at <= $1
-   ORDER BY send_at, message_id LIMIT $2) due
+_PENDING_CUSTOMERS = f"""
+SELECT DISTINCT customer_id FROM (SELECT m.customer_id {_WAITING} ORDER BY m.send_at, m.message_id LIMIT $2) due
 """
 _TO_REJECT = f"""
 SELECT w.customer_id, w.wire_id, k.account_status = 'FROZEN' AS is_frozen
@@ -157,16 +163,22 @@ class SentMessage(msgspec.Struct, frozen=True):
     status: str | None
 
 
-async def list_pending_customers(conn: Db, now: datetime, limit: int) -> list[UUID]:
-    """Return the customers whose messages are due next."""
-    return [row["customer_id"] for row in await conn.fetch(_PENDING_CUSTOMERS, now, limit)]
+async def list_pending_customers(
+    conn: Db, now: datetime, limit: int, *, admitted: Sequence[UUID] | None = None
+) -> list[UUID]:
+    """Return the customers whose messages are due next; of customers' wires only those `admitted`, if given."""
+    return [row["customer_id"] for row in await conn.fetch(_PENDING_CUSTOMERS, now, limit, admitted)]
 
 
 async def claim_pending(
     conn: Connection, now: datetime, limit: int, *, admitted: Sequence[UUID] | None = None
 ) -> list[PendingMessage]:
-    """Return due messages, locked until the transaction ends; of customers' wires only those `admitted`, if given."""
-    return [PendingMessage(*row) for row in await conn.fetch(_PENDING, now, limit, admitted)]
+    """Return due messages, locked until the transaction ends; of customers' wires only those `admitted`, if given.
+
+    The ledger heads of their customers are locked first, so that no wire is cancelled in the meantime.
+    """
+    locked = [row["customer_id"] for row in await conn.fetch(_LOCK_HEADS, now, limit, admitted)]
+    return [PendingMessage(*row) for row in await conn.fetch(_PENDING, now, limit, admitted, locked)]
 
 
 async def list_stopped(conn: Db, now: datetime) -> list[tuple[UUID, UUID, bool]]:
@@ -232,7 +244,9 @@ WITH RECURSIVE undone AS (
 ) SELECT max(entry_no) FROM undone
 """
 _REFERENCED = f"""
-SELECT {_WIRE}, {_OUTSTANDING} AS outstanding, ({_BOOKED_JOURNAL}) AS stands_in FROM wire w
+SELECT {_WIRE}, {_OUTSTANDING} AS outstanding, ({_BOOKED_JOURNAL}) AS stands_in,
+       EXISTS (SELECT FROM wire_message m WHERE m.customer_id = w.customer_id AND m.wire_id = w.wire_id
+                  AND m.kind LIKE 'pacs.%' AND m.file_id IS NOT NULL) AS is_in_file FROM wire w
  WHERE w.customer_id = ANY($1::uuid[]) AND w.wire_id = ANY($2::uuid[])
 """
 _OPEN_WIRES = f"""
@@ -281,7 +295,8 @@ async def load_references(
     referenced = []
     for row in await conn.fetch(_REFERENCED, customer_ids, ids):
         wire = _wires.read(row)
-        referenced.append((wire.customer_id, wire.wire_id, ReferencedWire(wire, row["outstanding"], row["stands_in"])))
+        seen = ReferencedWire(wire, row["outstanding"], row["stands_in"], row["is_in_file"])
+        referenced.append((wire.customer_id, wire.wire_id, seen))
     return referenced
 
 

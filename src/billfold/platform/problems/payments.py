@@ -187,7 +187,8 @@ TRANSFERS = (
         "wire-not-pending",
         409,
         "The wire has left",
-        meaning="The message of the wire has been transmitted; it is not transmitted again.",
+        meaning="The message of the wire is in a file for Fedwire, or the wire has ended; it is neither transmitted "
+        "again nor cancelled.",
         remedy="Read the wire. A transmitted wire can only be returned.",
     ),
     Problem(
@@ -229,7 +230,7 @@ TRANSFERS = (
         "ach-origination-not-pending",
         409,
         "The origination is past its review",
-        meaning="Only originations that are `PENDING` can be changed or cancelled.",
+        meaning="Only originations that are `PENDING` can be changed, and those that are in no file yet cancelled.",
         remedy="Read its status. A transmitted entry can only be returned or paid back.",
     ),
     Problem(

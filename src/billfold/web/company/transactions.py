@@ -1,19 +1,24 @@
 """The transactions of a company, filtered by the query; as a CSV file; one of them."""
 
+from datetime import datetime
 from typing import Any
 
 import msgspec
-from litestar import get
+from litestar import get, post
 
 from billfold.accounts.pockets.routes import get_pocket
 from billfold.accounts.transactions.pages import TYPES
 from billfold.accounts.transactions.routes import get_transaction, get_transactions_csv, list_own_transactions
-from billfold.accounts.transactions.schemas import Shared
-from billfold.payments.wires.commands import WAITING_FOR_FUNDS
+from billfold.accounts.transactions.schemas import AchActivity, Shared, WireActivity
+from billfold.payments.ach.commands import AchWay
+from billfold.payments.ach.routes import get_ach_debit, return_ach_debit
+from billfold.payments.wires.commands import WAITING_FOR_FUNDS, WireDirection, WireStatus, WireType
+from billfold.payments.wires.routes import cancel_wire
 from billfold.payments.wires.store import get_wire
+from billfold.platform.errors import NotFound
 from billfold.web.console.lists import list_choices, operation_filters, read_listing
-from billfold.web.console.team import InCompany
-from billfold.web.page_context import PageResponse, path_id
+from billfold.web.console.team import Company, InCompany
+from billfold.web.page_context import FormError, PageResponse, path_id, redirect, shown_again
 
 _PAGE = 30
 _FILTERS = {
@@ -27,6 +32,8 @@ _FILTERS = {
     "portal": "portal[]",
     "text": "text",
 }
+_NO_SUCH = "There is no such transaction."
+_UNDOES = "transfers.write"
 _HIDDEN = frozenset({*Shared.__struct_fields__, "object_type", "portal_id", "counterparty_id"})
 
 
@@ -52,19 +59,54 @@ async def download_transactions(company: InCompany) -> PageResponse:
 
 @get("/companies/{customer_id:str}/transactions/{transaction_id:str}")
 async def show_transaction(company: InCompany, transaction_id: str) -> PageResponse:
-    """Show one transaction."""
-    key = path_id(transaction_id, "There is no such transaction.")
+    """Show one transaction, and how it can be undone."""
+    return await _show(company, transaction_id)
+
+
+async def _show(company: Company, transaction_id: str, *, wrong: FormError = "") -> PageResponse:
+    key = path_id(transaction_id, _NO_SUCH)
     found = await company.api.get(get_transaction, transaction_id=key)
     wire_id = getattr(found, "wire_id", None)
     wire = await get_wire(company.page.pool, found.customer_id, wire_id) if wire_id else None
+    is_payment = wire is not None and (wire.wire_type, wire.direction) == (WireType.PAYMENT, WireDirection.OUTGOING)
+    may_undo = company.may(_UNDOES) and found.direction == "DEBIT"
     return company.render(
         "transaction",
+        wrong=wrong,
+        may_cancel=may_undo and wire is not None and is_payment and wire.status == WireStatus.PENDING,
+        return_codes=await _return_codes(company, found) if may_undo else {},
         transaction=found,
         kind=found.__struct_config__.tag,
         facts=_facts(found),
         waits_for_funds=wire is not None and wire.reason == WAITING_FOR_FUNDS,
         pocket=await company.api.get(get_pocket, pocket_id=found.pocket_id, omit="PORTFOLIO"),
     )
+
+
+@post("/companies/{customer_id:str}/transactions/{transaction_id:str}/undo")
+@shown_again(_show, unless="forbidden")
+async def undo(company: InCompany, transaction_id: str) -> PageResponse:
+    """Cancel the wire of a transaction, or return its debit."""
+    company.require(_UNDOES)
+    found = await company.api.get(get_transaction, transaction_id=path_id(transaction_id, _NO_SUCH))
+    key = company.page.form_key
+    if isinstance(found, WireActivity):
+        await company.api.send(cancel_wire, key=key, wire_id=found.wire_id)
+    elif isinstance(found, AchActivity):
+        form = company.page.form
+        why = {"code": form.get("code", ""), "has_signed_statement": form.get("has_signed_statement") == "yes"}
+        await company.api.send(return_ach_debit, why, key=key, ach_id=found.ach_id)
+    else:
+        raise NotFound(_NO_SUCH)
+    return redirect(f"{company.path}/transactions/{found.id}", done="saved")
+
+
+async def _return_codes(company: Company, transaction: Any) -> dict[str, datetime]:  # noqa: ANN401 - any variant
+    """Return the codes with which the debit of a transaction can be returned now, and until when."""
+    if not isinstance(transaction, AchActivity) or transaction.ach_direction != AchWay.RECEIVING:
+        return {}
+    debit = await company.api.get(get_ach_debit, ach_id=transaction.ach_id)
+    return dict(debit.returnable_until)
 
 
 def _facts(transaction: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - any variant

@@ -1,6 +1,6 @@
 """Returns: received for entries that we originated, and sent for entries that we received; NOCs."""
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import msgspec
 
@@ -25,6 +25,7 @@ from billfold.payments.ach.rules import entries
 from billfold.payments.ach.rules.entries import referenced_entry, update_entry
 from billfold.payments.ach.rules.windows import next_deadline
 from billfold.payments.return_codes import RECEIVED_RETURN_REASONS, RETURN_REASONS, returnable_until
+from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 
@@ -85,8 +86,8 @@ def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
         raise NotFound
     if entry.status != AchStatus.PROCESSED or entry.pocket_id is None:
         raise Refused("ach-entry-not-returnable", f"The entry is {entry.status}.")
-    until = returnable_until(cmd.code, _settled_on(entry), ctx.calendars)
-    if until is not None and ctx.now > until:
+    until = return_deadline(entry, cmd.code, ctx.calendars)
+    if until is not None and next_deadline(ctx.now, ctx.calendars) > until:
         raise Refused("ach-entry-not-returnable", f"A return for {cmd.code} had to go by {until:%Y-%m-%d}.")
     pocket = book.pockets[entry.pocket_id]
     if pocket.status == PocketStatus.CLOSED:
@@ -99,6 +100,11 @@ def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
     )
     entries.raise_ach_event(book, ctx, entry, kind=kinds.ACH_IN_REJECTED)
     return {"ach_id": str(cmd.ach_id), "status": AchStatus.FAILED, "code": cmd.code}
+
+
+def return_deadline(entry: AchEntry, code: str, calendars: Calendars) -> datetime | None:
+    """Return when the return of a received entry must have arrived; None if no rule limits it."""
+    return returnable_until(code, _settled_on(entry), calendars)
 
 
 def _settled_on(entry: AchEntry) -> date:

@@ -28,7 +28,7 @@ def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> O
     pocket-not-open if its pocket is closed.
     """
     book = book_of(books, cmd.customers[0])
-    original, outstanding, _ = recording.referenced_wire(book, cmd.original_id)
+    original, outstanding, *_ = recording.referenced_wire(book, cmd.original_id)
     if outstanding < cmd.amount:
         raise Refused("wire-already-returned", f"{format_usd(outstanding)} of the wire is outstanding.")
     if original.status != WireStatus.COMPLETED or original.entry_no is None:
@@ -137,7 +137,7 @@ def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
 
 def _returnable(book: Book, wire_id: UUID) -> tuple[WireRow, int | None]:
     """Return a received payment with the journal entry that last booked its money. Raises Refused."""
-    original, outstanding, booked_journal_no = recording.referenced_wire(book, wire_id)
+    original, outstanding, booked_journal_no, _ = recording.referenced_wire(book, wire_id)
     if outstanding < original.amount:
         raise Refused("wire-already-returned", "The wire is already returned.")
     arrived = original.direction == WireDirection.INCOMING and original.wire_type == WireType.PAYMENT

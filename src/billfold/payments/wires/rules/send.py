@@ -13,7 +13,7 @@ import msgspec
 from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
 from billfold.accounts.counterparties.types import Payee
-from billfold.accounts.pockets.rules import pocket_of, require_open
+from billfold.accounts.pockets.rules import pocket_of, require_not_closed, require_open
 from billfold.events import kinds
 from billfold.ledger.book import recording as book_recording
 from billfold.ledger.book.book import Book
@@ -24,6 +24,7 @@ from billfold.ledger.types import AccountKind, Direction, EventKind, JournalKind
 from billfold.payments.wires.commands import (
     RELEASED,
     WAITING_FOR_FUNDS,
+    CancelWire,
     CompleteWire,
     HoldWire,
     RejectWire,
@@ -98,7 +99,7 @@ def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
     suspense.
     """
     book = book_of(books, cmd.customers[0])
-    wire, outstanding, _ = recording.referenced_wire(book, cmd.wire_id)
+    wire, outstanding, *_ = recording.referenced_wire(book, cmd.wire_id)
     if wire.status not in _UNDER_WAY or outstanding < wire.amount:
         return _outcome(wire, wire.status)
     reason = cut_offs.reason_of(cmd.code)
@@ -107,6 +108,27 @@ def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
         _refund_wire(book, ctx, wire, reason=reason)
     outcome = _set_status(book, ctx, wire, WireStatus.REJECTED, kind=kinds.WIRE_OUT_REJECTED, reason=reason)
     return outcome if taken else {**outcome, "no_pocket": True}
+
+
+_CANCELLED = "CANCELED"
+"""The reason of a wire that its customer cancelled."""
+
+
+@decides(CancelWire)
+def cancel_wire(books: Books, cmd: CancelWire, ctx: Context) -> Outcome:
+    """Reverse the wire and its fee, like a rejected one. Refuses: wire-not-pending, pocket-not-open.
+
+    The message is in a file from the commit of the sender, which locks the customers of the wires it takes.
+    """
+    book = book_of(books, cmd.customers[0])
+    wire, _, _, is_in_file = recording.referenced_wire(book, cmd.wire_id)
+    if wire.status != WireStatus.PENDING or wire.wire_type != WireType.PAYMENT:
+        raise Refused("wire-not-pending", f"The {wire.direction.lower()} wire is {wire.status}.")
+    if is_in_file:
+        raise Refused("wire-not-pending", "The message of the wire is in a file for Fedwire.")
+    require_not_closed(book.pockets[wire.pocket_id])
+    _refund_wire(book, ctx, wire, reason=_CANCELLED)
+    return _set_status(book, ctx, wire, WireStatus.REJECTED, kind=kinds.WIRE_OUT_REJECTED, reason=_CANCELLED)
 
 
 def _refund_wire(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
@@ -125,7 +147,7 @@ def _refund_wire(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
         group=group,
         direction=Direction.CREDIT,
         title="Wire reversed",
-        description=_was_rejected(wire, reason),
+        description=_why_undone(wire, reason),
         settles_at=max(ctx.now, wire.send_at or ctx.now),
         wire_type=WireType.REVERSAL,
     )
@@ -141,7 +163,7 @@ def _refund_wire(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
             direction=Direction.CREDIT,
             amount=wire.fee,
             title="Wire fee returned",
-            description="The wire was rejected",
+            description="The wire was cancelled" if reason == _CANCELLED else "The wire was rejected",
             settles_at=book.booked_at,
             details={"credit_type": "ADJUSTMENT"},
         )
@@ -149,7 +171,7 @@ def _refund_wire(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
     book.close()
 
 
-def _was_rejected(wire: WireRow, reason: str) -> str:
+def _why_undone(wire: WireRow, reason: str) -> str:
     sent = "Wire" if wire.wire_type == WireType.PAYMENT else "Return of a wire"
     return f"{sent} to {wire.counterparty_name} was rejected: {reason}"
 
@@ -163,9 +185,13 @@ def _set_status(
     kind: EventKind[kinds.WirePayload],
     **more: object,
 ) -> Outcome:
-    """Raise the event of a new status and record it; return the outcome."""
+    """Raise the event of a new status and record it, visible to later commands of the batch; return the outcome."""
     recording.raise_wire_event(book, ctx, kind, wire_id=wire.wire_id, pocket_id=wire.pocket_id)
-    book.change(WireRow, wire.wire_id, status=status, updated_at=ctx.now, **more)
+    columns: dict[str, Any] = {"status": status, "updated_at": ctx.now, **more}
+    book.change(WireRow, wire.wire_id, **columns)
+    seen = recording.referenced_wire(book, wire.wire_id)
+    changed = seen._replace(row=msgspec.structs.replace(wire, **columns))
+    book.put(book.referenced, wire.wire_id, changed)
     return _outcome(wire, status) | {name: value for name, value in more.items() if name == "reason"}
 
 
