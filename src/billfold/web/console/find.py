@@ -1,4 +1,4 @@
-"""What a member finds in a company by a few words: payees, Pockets, people, amounts and ids, as far as the role reads.
+"""The search of a company by a few words: payees, Pockets, people, amounts and ids, as far as a member's role reads.
 
 Everything is read through the member's own access or by the company's id, so nothing foreign is ever found.
 """
