@@ -10,10 +10,9 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
-from asyncpg import Record
 
 from billfold.accounts.counterparties.rules import identifiers, manage, verification_kinds
-from billfold.accounts.counterparties.types import CounterpartyRow, Payee, format_name, payee_from_row
+from billfold.accounts.counterparties.types import CounterpartyRow, Payee, payee_from_row
 from billfold.accounts.portals.store import FIRST_NETWORK_ADDRESS
 from billfold.data_keys.keys import DataKey, DataKeys, PartyField
 from billfold.events.notifications.notify import notify
@@ -181,8 +180,10 @@ SELECT coalesce(bool_and(coalesce(e.status IN ('IN_TRANSIT', 'PROCESSED', 'FAILE
 """
 _PAYEE_NAMES_MAX = 10_000
 _PAYEE_NAMES = f"""
-SELECT counterparty_id, counterparty_name, display_name FROM counterparty
- WHERE customer_id = $1 AND status <> 'UNLINKED'
+SELECT counterparty_id, concat(display_name || ' / ', coalesce(
+         counterparty_name->>'business_name',
+         concat_ws(' ', counterparty_name->>'first_name', counterparty_name->>'last_name')))
+  FROM counterparty WHERE customer_id = $1 AND status <> 'UNLINKED'
  ORDER BY created_at DESC, written_no DESC LIMIT {_PAYEE_NAMES_MAX}
 """
 _FORGET_EXCHANGED = "DELETE FROM linking_exchange WHERE customer_id = $1 AND exchange_id = $2"
@@ -200,14 +201,8 @@ _decode = msgspec.json.Decoder().decode
 
 
 async def list_payee_names(conn: Db, customer_id: UUID) -> list[tuple[UUID, str]]:
-    """Return the ids and the names of the newest counterparties that are linked, with the name that the team gave."""
-    rows = await conn.fetch(_PAYEE_NAMES, customer_id)
-    return [(row["counterparty_id"], _shown_name(row)) for row in rows]
-
-
-def _shown_name(row: Record) -> str:
-    name = format_name(_decode(row["counterparty_name"]))
-    return f"{row['display_name']} ({name})" if row["display_name"] else name
+    """Return the ids and the names of the newest counterparties that are linked, behind the name that the team gave."""
+    return [(key, name) for key, name in await conn.fetch(_PAYEE_NAMES, customer_id)]
 
 
 PeerKey = tuple[UUID, UUID, UUID]
