@@ -116,6 +116,32 @@ async def test_a_wire_is_requested_approved_on_a_phone_and_settles(sandbox_site)
     assert "60,000.00" in await ada.text()
 
 
+async def find_by_key(page, key, text, name):
+    """Press a key or the button, type, and open the only option of this name."""
+    await (page.keyboard.press(key) if key else page.locator("[data-find]").click())
+    await page.locator(".palette input").fill(text)
+    option = page.get_by_role("option", name=name).first
+    await option.wait_for()
+    async with page.expect_navigation():
+        await option.click()
+
+
+async def test_a_misspelled_supplier_is_found_by_a_key_and_on_a_phone(sandbox_site):
+    ada = sandbox_site.ada
+    await ada.go(f"{sandbox_site.home}/find?q=fabirkam", "find")
+    await ada.follow("Fabrikam", "counterparty")
+    await ada.go(sandbox_site.home, "home")
+    await find_by_key(ada.page, "Control+k", "fabirkam", "Fabrikam")
+    assert "Fabrikam" in await ada.text()
+    await ada.go(sandbox_site.home, "home")
+    await ada.page.keyboard.press("?")
+    assert "Find anything" in await ada.page.get_by_role("dialog", name="Keys").inner_text()
+    await ada.page.keyboard.press("Escape")
+    await ada.page.set_viewport_size(PHONE_WINDOW)
+    await find_by_key(ada.page, "", "statments", "Statements")
+    assert ada.path.endswith("/statements")
+
+
 async def test_a_month_later_the_statement_is_downloaded_and_verified(sandbox_site):
     ada = sandbox_site.ada
     await ada.go("/sandbox", "control room")

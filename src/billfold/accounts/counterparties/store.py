@@ -178,6 +178,14 @@ SELECT coalesce(bool_and(coalesce(e.status IN ('IN_TRANSIT', 'PROCESSED', 'FAILE
   LEFT JOIN ach_entry e ON e.customer_id = c.customer_id AND e.ach_id = a.ach_id::uuid
  WHERE c.customer_id = $1 AND c.command_id = $2 AND c.accepted
 """
+_PAYEE_NAMES_MAX = 10_000
+_PAYEE_NAMES = f"""
+SELECT counterparty_id, concat(display_name || ' / ', coalesce(
+         counterparty_name->>'business_name',
+         concat_ws(' ', counterparty_name->>'first_name', counterparty_name->>'last_name')))
+  FROM counterparty WHERE customer_id = $1 AND status <> 'UNLINKED'
+ ORDER BY created_at DESC, written_no DESC LIMIT {_PAYEE_NAMES_MAX}
+"""
 _FORGET_EXCHANGED = "DELETE FROM linking_exchange WHERE customer_id = $1 AND exchange_id = $2"
 COUNTERPARTIES = KeysetList(
     f"""SELECT {_counterparties.columns()}, written_no FROM counterparty
@@ -190,6 +198,11 @@ COUNTERPARTIES = KeysetList(
 get_counterparty = _counterparties.get
 
 _decode = msgspec.json.Decoder().decode
+
+
+async def list_payee_names(conn: Db, customer_id: UUID) -> list[tuple[UUID, str]]:
+    """Return the ids and the names of the newest counterparties that are linked, behind the name that the team gave."""
+    return [(key, name) for key, name in await conn.fetch(_PAYEE_NAMES, customer_id)]
 
 
 PeerKey = tuple[UUID, UUID, UUID]

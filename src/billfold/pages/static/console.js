@@ -32,22 +32,53 @@ const places = [...document.querySelectorAll(".side a, .switch .sheet a")].map((
   link, words: link.textContent.replace(/\s+/g, " ").trim(),
 }));
 
-// A window that finds a section by any part of its name.
+const KEYS = [["Ctrl K or /", "Find anything"], ["g and a letter", "Go to a section that begins with it"], ["Arrows, Enter", "Choose what was found"], ["Esc", "Close"], ["?", "Show these keys"]];
+const findLink = document.querySelector("[data-find]");
+// The letters of a text in this order, others between them: a letter that is left out does no harm.
+const isLike = (words, wanted) => { let from = 0; return [...wanted].every((each) => (from = words.indexOf(each, from) + 1)); };
+
+// What the page of the search found, as places.
+async function findAll(wanted) {
+  if (!findLink || wanted.length < 2) return [];
+  try {
+    const answer = await fetch(`${findLink.href}?${new URLSearchParams({ q: wanted })}`);
+    if (!answer.ok || answer.redirected) return [];
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    return [...page.querySelectorAll("[data-found] li")].map((each) => ({
+      link: each.querySelector("a"), words: each.querySelector("a").textContent, kind: each.querySelector(".hint").textContent,
+    }));
+  } catch { return []; }
+}
+
+function openKeys() {
+  const keys = Object.assign(document.createElement("dialog"), { className: "palette" });
+  keys.setAttribute("aria-label", "Keys");
+  const list = Object.assign(document.createElement("dl"), { className: "keys" });
+  for (const [key, meaning] of KEYS) list.append(Object.assign(document.createElement("dt"), { textContent: key }), Object.assign(document.createElement("dd"), { textContent: meaning }));
+  keys.append(list);
+  keys.addEventListener("click", (event) => { if (event.target === keys) keys.close(); });
+  keys.addEventListener("close", () => keys.remove());
+  document.body.append(keys);
+  keys.showModal();
+}
+
+// A window that finds a section by letters of its name, and everything of a company.
 function openPalette() {
   const palette = document.createElement("dialog");
   palette.className = "palette";
   palette.setAttribute("aria-label", "Go to");
-  const input = Object.assign(document.createElement("input"), { type: "search", placeholder: "Go to a page", autocomplete: "off" });
+  const input = Object.assign(document.createElement("input"), { type: "search", placeholder: findLink ? "Page, payee, Pocket, person, amount or id" : "Go to a page", autocomplete: "off" });
   const list = document.createElement("ul");
-  const hint = Object.assign(document.createElement("p"), { className: "hint", textContent: "Keys: g and a letter for a section, / for this." });
+  const hint = Object.assign(document.createElement("p"), { className: "hint", textContent: "? shows the keys." });
   for (const [name, value] of Object.entries({ role: "combobox", "aria-label": "Go to", "aria-expanded": "true", "aria-controls": "places" })) input.setAttribute(name, value);
   list.id = "places";
   list.setAttribute("role", "listbox");
   list.setAttribute("aria-label", "Pages");
-  let chosen = 0;
+  let chosen = 0, wait = 0, hits = [];
   const show = () => {
     const wanted = input.value.trim().toLowerCase();
-    const found = places.filter((each) => each.words.toLowerCase().includes(wanted));
+    const named = places.filter((each) => isLike(each.words.toLowerCase(), wanted));
+    const found = [...named.filter((each) => each.words.toLowerCase().includes(wanted)), ...hits, ...named.filter((each) => !each.words.toLowerCase().includes(wanted))];
     chosen = Math.max(0, Math.min(chosen, found.length - 1));
     list.replaceChildren(...found.map((each, number) => {
       const item = document.createElement("li");
@@ -55,6 +86,7 @@ function openPalette() {
       item.setAttribute("role", "presentation");
       link.setAttribute("role", "option");
       link.setAttribute("aria-selected", String(number === chosen));
+      if (each.kind) link.append(Object.assign(document.createElement("span"), { className: "hint", textContent: each.kind }));
       item.append(link);
       return item;
     }));
@@ -62,7 +94,16 @@ function openPalette() {
     if (active) { input.setAttribute("aria-activedescendant", active.id); active.scrollIntoView({ block: "nearest" }); }
     else input.removeAttribute("aria-activedescendant");
   };
-  input.addEventListener("input", () => { chosen = 0; show(); });
+  input.addEventListener("input", () => {
+    chosen = 0;
+    show();
+    clearTimeout(wait);
+    const wanted = input.value.trim();
+    wait = setTimeout(async () => {
+      const found = await findAll(wanted);
+      if (wanted === input.value.trim()) { hits = found; show(); }
+    }, 150);
+  });
   input.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
@@ -82,6 +123,12 @@ function openPalette() {
   palette.showModal();
 }
 
+findLink?.addEventListener("click", (event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  openPalette();
+});
+
 // g and a letter lead to a section, / to the search field of the page, or without one to the window above; so does Ctrl K.
 let begun = false;
 addEventListener("keydown", (event) => {
@@ -97,6 +144,8 @@ addEventListener("keydown", (event) => {
     event.preventDefault();
     if (search) search.focus();
     else if (places.length) openPalette();
+  } else if (event.key === "?" && !document.querySelector(".palette")) {
+    openKeys();
   } else if (event.key === "g") {
     begun = true;
     setTimeout(() => { begun = false; }, 1500);

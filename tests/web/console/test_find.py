@@ -1,0 +1,33 @@
+"""A member finds what the role reads by a few letters, an amount or an id; nothing of another company."""
+
+import re
+
+from tests.support.approvals import counterparty
+
+
+async def _found(browser, text):
+    page = await browser.http.get(f"{browser.home}/find", params={"q": text})
+    assert page.status_code == 200, text
+    return re.findall(r'<li><a class="row" href="([^"]+)">([^<]+)</a><span class="hint">([^<]+)<', page.text)
+
+
+async def test_a_member_finds_payees_pockets_people_amounts_and_ids(console, customer_desk, other_customer, world):
+    browser, stranger = await console(customer_desk), await console(other_customer)
+    own = await customer_desk.pocket(name="Operating reserve")
+    await world.wire(own, 250_000_17)
+    foreign = await other_customer.pocket(name="Payroll")
+    payee = await counterparty(world, customer_desk.team.customer, foreign)
+    [(path, name, kind), *_] = await _found(browser, "nrothwind")
+    assert (path, kind) == (f"{browser.home}/counterparties/{payee}", "Counterparty")
+    assert "Northwind" in name
+    assert (f"{browser.home}/pockets/{own.id}", "Operating reserve", "Pocket") in await _found(browser, "oprating")
+    [(path, name, kind)] = await _found(browser, "$250,000.17")
+    assert kind == "Transaction"
+    for key in (str(own.id), str(payee), path.rpartition("/")[2]):
+        assert len(await _found(browser, key)) == 1, key
+        assert await _found(stranger, key) == []
+    for text in ("Operating reserve", "northwind", "250,000.17", "a", "%", "<b>", "\u2603" * 200):
+        assert not any(browser.home in path for path, _, _ in await _found(stranger, text)), text
+    for text in (str(foreign.id), "Payroll", ""):
+        assert await _found(browser, text) == []
+    assert (await stranger.http.get(f"{browser.home}/find?q=reserve")).status_code == 404
