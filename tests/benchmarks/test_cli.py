@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import cli
+from benchmarks import cli, startup
 from benchmarks.measurements import Result, figure
 from benchmarks.report import as_markdown
 
@@ -37,7 +37,9 @@ TINY = 0.001
         ),
     ],
 )
-def test_benchmark_figures_are_compared_with_their_baselines(name, compared, state_dir, capsys):
+def test_benchmark_figures_are_compared_with_their_baselines(name, compared, state_dir, capsys, monkeypatch):
+    monkeypatch.setattr(startup, "REST_SECONDS", 0.1)
+    monkeypatch.setattr(startup, "_ADD", "pass")
     found = cli.run([name], scale=TINY, runs=1, state_dir=state_dir)
     assert list(state_dir.iterdir()) == [], "it cleans up"
     printed = capsys.readouterr()

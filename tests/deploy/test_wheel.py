@@ -30,7 +30,6 @@ ROOT = Path(__file__).parents[2]
 CONSTRAINTS = ROOT / "src/billfold/constraints.txt"
 EXTRAS = ("", *tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
 IMAGE = "image"
-TRACED = {"otel", IMAGE}
 START_SECONDS, STOP_SECONDS = 90, 30
 RUN_SECONDS = float(os.environ.get("BILLFOLD_WHEEL_SECONDS", "3"))
 LOCAL_CHAIN = {"billfold.sandbox.chain.local_chain"}
@@ -99,16 +98,17 @@ def test_every_module_of_the_wheel_imports_when_only_its_extras_are_installed(in
     assert failed == ({} if extras == "sandbox" else dict.fromkeys(LOCAL_CHAIN, "eth_tester"))
 
 
-def test_serve_and_worker_of_the_wheel_run_when_only_its_extras_are_installed(installed, database_dsn, tmp_path):
+@pytest.mark.parametrize("installed", ["", IMAGE], ids=["no_extras", IMAGE], indirect=True)
+def test_serve_and_worker_of_the_wheel_run_with_no_extras_and_as_in_the_image(installed, database_dsn, tmp_path):
     extras, programs = installed
     environ = settings_of_a_bank(tmp_path, database_dsn)
     subprocess.run([programs / "billfold", "migrate", "up"], env=environ, check=True, capture_output=True, cwd=tmp_path)
     del environ["BILLFOLD_DATABASE_OWNER_URL"]
     with collector_of_traces() as (url, received):
-        if extras in TRACED:
+        if extras == IMAGE:
             environ |= {"BILLFOLD_TRACES": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": url}
         run_services(programs, environ, tmp_path)
-    assert set(received) == ({"/v1/traces"} if extras in TRACED else set())
+    assert set(received) == ({"/v1/traces"} if extras == IMAGE else set())
     for name in ("serve", "worker"):
         log = (tmp_path / f"{name}.log").read_text()
         assert re.findall(r"Traceback|\w+Error|restarting|\b(?:error|critical)\b", log) == [], log

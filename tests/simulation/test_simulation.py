@@ -1,4 +1,4 @@
-"""A seeded history of a bank: 50,000 steps in memory, the first 2,500 through Postgres as well."""
+"""A seeded history of a bank: thousands of steps in memory, the first 2,500 through Postgres as well."""
 
 import gc
 import os
@@ -52,7 +52,7 @@ from billfold.sandbox.simulated_providers import SimulatedScreening
 from billfold.verify.runner import verify_bank
 
 SIMULATION_SEED = int(os.environ.get("BILLFOLD_SIMULATION_SEED", "20250602"))
-STEPS = int(os.environ.get("BILLFOLD_SIMULATION_STEPS", "15000"))
+STEPS = int(os.environ.get("BILLFOLD_SIMULATION_STEPS", "7500"))
 THROUGH_POSTGRES = 2_500
 LOOK_EVERY = 2_500
 UNDO_EVERY = 3

@@ -46,8 +46,8 @@ async def test_interest_and_gains_equal_the_realized_amounts_of_the_trades(bank_
 
 @pytest.fixture
 async def bank(database_dsn):
-    """A bank that opens in February 2023."""
-    opened = await open_bank(database_dsn, clock_start=datetime(2023, 2, 27, 14, tzinfo=UTC))
+    """A bank that opens in September 2023."""
+    opened = await open_bank(database_dsn, clock_start=datetime(2023, 9, 5, 14, tzinfo=UTC))
     yield opened
     await close_bank(opened)
 
@@ -56,7 +56,7 @@ async def test_every_year_of_a_bank_that_ran_into_a_third_year_has_its_tax_forms
     """Bills of every term roll over the ends of the years; some are sold, some move to another Pocket in kind."""
     customer = await partner_desk.customer()
     pockets = [await partner_desk.funded(100_000_00, customer, weeks=weeks) for weeks in (13, 52)]
-    for day in ("2023-11-20", "2024-02-29", "2024-12-30", "2025-12-31"):
+    for day in ("2023-11-20", "2024-02-29", "2024-12-30", "2025-01-03"):
         await partner_desk.until(f"{day}T10:00:00-05:00")
         await partner_desk.transfer(*pockets, 1_000_00)
         await partner_desk.transfer(*pockets, 2_000_00, transfer_type="SECURITY_TRANSFER")
