@@ -6,7 +6,6 @@ alone, as is the control room.
 
 import re
 import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import httpx
 import msgspec
 
+from billfold.cli.python_process import python_command
 from billfold.documentation.operations import ApiOperation, Call, Content, call_of
 from billfold.documentation.samples import Home, OwnCall
 from billfold.platform import ids
@@ -64,8 +64,8 @@ class SampleValues:
         look = _LookUp(self._calls, operation, box, client=client)
         variables = await look.path_values(operation.path)
         body = await look.body(operation.request_example) if operation.content is Content.JSON else None
-        state, program = shlex.quote(str(folder)), shlex.quote(sys.executable)
-        shell = f'eval "$(BILLFOLD_STATE_DIR={state} {program} -m billfold_client.sandbox)"'
+        state, program = shlex.quote(str(folder)), shlex.join(python_command("-m", "billfold_client.sandbox"))
+        shell = f'eval "$(BILLFOLD_STATE_DIR={state} {program})"'
         home = Home(shell, str(folder / FILE_NAME))
         call = call_of(operation, variables, body)
         return OwnCall(call, home, look.note or await self._refusal(call, client))
