@@ -69,6 +69,8 @@ PAYMENT_NOTIFICATIONS: Final[Mapping[str, PaymentNotification]] = MappingProxyTy
     }
 )
 """Kind of event -> its notification; other kinds have none."""
+_ACH_IN: Final = PAYMENT_NOTIFICATIONS["transfers.ach.in.success"]
+_COLLECTED: Final = "An ACH debit"
 CARD_NOTIFICATIONS: Final[Mapping[str, str]] = MappingProxyType(
     {"card.status.frozen": "was frozen by the bank", "card.status.closed": "was closed"}
 )
@@ -105,7 +107,7 @@ SELECT t.customer_id, t.event_id, t.kind, t.raised_at, e.payload
   FROM event_sequence t JOIN event e USING (customer_id, event_no) WHERE t.event_id = ANY($1::uuid[])
 """
 _AMOUNT_BY_REFERENCE = """
-SELECT amount FROM transaction
+SELECT amount, direction FROM transaction
  WHERE customer_id = $1 AND pocket_id = $2 AND details->>$3 = $4 ORDER BY entry_no DESC LIMIT 1
 """
 _ACTIVITY = "SELECT amount FROM transaction WHERE customer_id = $1 AND activity_id = $2"
@@ -193,7 +195,12 @@ async def _notify_of_payment(conn: Connection, vault: Vault, row: Record, now: d
     meaning = PAYMENT_NOTIFICATIONS[row["kind"]]
     customer_id, payload = row["customer_id"], msgspec.json.decode(row["payload"])
     pocket_id = UUID(payload[meaning.pocket])
-    cents, reason = await _find_amount(conn, customer_id, pocket_id, meaning=meaning, payload=payload)
+    cents, reason, is_debit = await _find_amount(conn, customer_id, pocket_id, meaning=meaning, payload=payload)
+    if meaning is _ACH_IN:
+        if cents is None:  # a prenote moves nothing
+            return
+        if is_debit:
+            meaning = meaning._replace(type=_DONE, noun=_COLLECTED)
     name = await conn.fetchval(_NAME, customer_id, pocket_id)
     metadata: dict[str, Any] = {
         **_event_metadata(row),
@@ -222,22 +229,27 @@ def describe(meaning: PaymentNotification, cents: int | None, pocket: str, reaso
     """Return what happened in one sentence: "A wire of $1.00 arrived in the Pocket Reserve." """
     amount = "" if cents is None else f" of {format_usd(cents)}"
     because = "" if reason is None else f" ({reason})"
-    return f"{meaning.noun}{amount} {_PREDICATES[meaning.type]} {pocket}{because}."
+    predicate = "was collected from the Pocket" if meaning.noun == _COLLECTED else _PREDICATES[meaning.type]
+    return f"{meaning.noun}{amount} {predicate} {pocket}{because}."
 
 
 async def _find_amount(
     conn: Connection, customer_id: UUID, pocket_id: UUID, meaning: PaymentNotification, payload: dict[str, Any]
-) -> tuple[int | None, str | None]:
-    """Return how much moved or was to move, in cents, and the reason for a rejection; None if unknown."""
+) -> tuple[int | None, str | None, bool]:
+    """Return how much moved or was to move, in cents, and the reason for a rejection; None if unknown.
+
+    True if it left the Pocket by what the other side asked for.
+    """
     reference = payload.get(meaning.moved)
     if reference is None:
-        return None, None
+        return None, None, False
     if meaning.moved == "on_us_id":
         transfer = await conn.fetchrow(_TRANSFER, customer_id, UUID(reference))
-        return (None, None) if transfer is None else (transfer["amount"], transfer["reason"])
+        return (None, None, False) if transfer is None else (transfer["amount"], transfer["reason"], False)
     if meaning.moved == "transaction_activity_id":
-        return await conn.fetchval(_ACTIVITY, customer_id, UUID(reference)), None
-    return await conn.fetchval(_AMOUNT_BY_REFERENCE, customer_id, pocket_id, meaning.moved, reference), None
+        return await conn.fetchval(_ACTIVITY, customer_id, UUID(reference)), None, False
+    moved = await conn.fetchrow(_AMOUNT_BY_REFERENCE, customer_id, pocket_id, meaning.moved, reference)
+    return (None, None, False) if moved is None else (moved["amount"], None, moved["direction"] == "DEBIT")
 
 
 _FAILING_TEXT = "Its last deliveries all failed. They are tried again as its retry policy says."
