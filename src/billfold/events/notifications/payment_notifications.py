@@ -107,8 +107,9 @@ SELECT t.customer_id, t.event_id, t.kind, t.raised_at, e.payload
   FROM event_sequence t JOIN event e USING (customer_id, event_no) WHERE t.event_id = ANY($1::uuid[])
 """
 _AMOUNT_BY_REFERENCE = """
-SELECT amount, direction FROM transaction
- WHERE customer_id = $1 AND pocket_id = $2 AND details->>$3 = $4 ORDER BY entry_no DESC LIMIT 1
+SELECT (array_agg(amount ORDER BY entry_no DESC))[1] AS amount,
+       (array_agg(direction ORDER BY entry_no))[1] AS direction -- before a return
+  FROM transaction WHERE customer_id = $1 AND pocket_id = $2 AND details->>$3 = $4
 """
 _ACTIVITY = "SELECT amount FROM transaction WHERE customer_id = $1 AND activity_id = $2"
 _CARD = """
@@ -249,7 +250,8 @@ async def _find_amount(
     if meaning.moved == "transaction_activity_id":
         return await conn.fetchval(_ACTIVITY, customer_id, UUID(reference)), None, False
     moved = await conn.fetchrow(_AMOUNT_BY_REFERENCE, customer_id, pocket_id, meaning.moved, reference)
-    return (None, None, False) if moved is None else (moved["amount"], None, moved["direction"] == "DEBIT")
+    assert moved is not None
+    return moved["amount"], None, moved["direction"] == "DEBIT"
 
 
 _FAILING_TEXT = "Its last deliveries all failed. They are tried again as its retry policy says."
