@@ -32,7 +32,7 @@ from billfold.documentation.operations import ApiOperation
 from billfold.documentation.samples import OwnCall, samples_of
 from billfold.documentation.site import Book, Group, Page, Place, Sample, Site
 from billfold.events.kinds import KINDS
-from billfold.http.edge import EdgeMiddleware
+from billfold.http.edge import EdgeMiddleware, name_of
 from billfold.http.raw_request import RawRequest, Receive, Scope, Send, raw_request_of
 from billfold.http.responses import JSON, TEXT, HttpResponse, ProblemWithHeaders
 from billfold.pages.theme import MEDIA_TYPES, Theme, page_headers
@@ -202,6 +202,7 @@ def _static_files(bank_name: str) -> dict[str, bytes]:
     return Theme(bank_name).files | own
 
 
+_OF_PROXIES = (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip")
 OwnValues = Callable[[ApiOperation, str], Awaitable[OwnCall | None]]
 """Returns the call of an operation with the values of a sandbox, for a client's address."""
 ROOT = "/docs"
@@ -263,11 +264,19 @@ class DocumentationApp:
     async def _find_own(self, request: RawRequest) -> OwnCall | None:
         """Return the call that a page shows with the values of this sandbox; None on other pages."""
         path = request.path.rstrip("/").removesuffix(".md")
-        if self._own_values is None or not path.startswith(f"{ROOT}/api/"):
+        if self._own_values is None or not path.startswith(f"{ROOT}/api/") or not self._is_read_here(request):
             return None
         found = await asyncio.get_running_loop().run_in_executor(self._thread, lambda: self.site.find(path))
         operation = found and found[0].operation
         return await self._own_values(operation, request.client) if operation else None
+
+    def _is_read_here(self, request: RawRequest) -> bool:
+        """Tell whether somebody reads a page under a name of this sandbox, without a proxy or another site between."""
+        host = name_of((request.header(b"host") or "").lower())
+        is_own = host in {"localhost", "127.0.0.1", "[::1]"} or f".{host}".endswith(f".{self._settings.domain}")
+        is_passed_on = any(request.header(each) for each in _OF_PROXIES)
+        is_foreign = request.header(b"sec-fetch-site") in {"cross-site", "same-site"}
+        return request.method == "GET" and is_own and not is_passed_on and not is_foreign
 
     def _respond(self, request: RawRequest, own: OwnCall | None) -> HttpResponse:
         if request.method == "OPTIONS":
@@ -281,7 +290,7 @@ class DocumentationApp:
             return _html(200, self._renderer.search(query.get("q", [""])[-1][:_QUERY_CHARS_MAX]))
         if path == generated.PATH and query:
             return self._computed(query)
-        return _revalidated(request, self._page(path, own) if own else self._rendered(path))
+        return _never_stored(self._page(path, own)) if own else _revalidated(request, self._rendered(path))
 
     def _computed(self, query: Mapping[str, Sequence[str]]) -> HttpResponse:
         """Return the yield page for the deposit that a reader chose."""
@@ -340,6 +349,11 @@ def _html(status: int, text: str) -> HttpResponse:
 
 def _media_type(name: str) -> str:
     return MEDIA_TYPES[name.rpartition(".")[2]]
+
+
+def _never_stored(response: HttpResponse) -> HttpResponse:
+    kept = [each for each in response.headers if each != _REVALIDATED]
+    return HttpResponse(response.status, response.content_type, response.body, [*kept, (b"cache-control", b"no-store")])
 
 
 def _revalidated(request: RawRequest, response: HttpResponse) -> HttpResponse:

@@ -139,6 +139,7 @@ CONTESTED_RETURN_REASONS: Mapping[str, str] = {
 STATEMENT_CODES = frozenset({"R05", "R07", "R10", "R11"})
 """Codes for which the consumer has signed a written statement of unauthorized debit."""
 _CONSUMER_CODES = ("R07", "R08", "R10", "R11")
+_CONSUMER_CODES_OF_CORPORATE_DEBITS = ("R05", "R08")
 _CORPORATE_CODES = ("R08", "R29")
 
 
@@ -146,7 +147,7 @@ def receiver_codes(sec_code: str, *, is_consumer: bool) -> tuple[str, ...]:
     """Return the codes with which a receiver may have a debit returned; R10 and its kin protect consumers only."""
     if not is_consumer:
         return _CORPORATE_CODES
-    return ("R05", *_CONSUMER_CODES) if sec_code in {"CCD", "CTX"} else _CONSUMER_CODES
+    return _CONSUMER_CODES_OF_CORPORATE_DEBITS if sec_code in {"CCD", "CTX"} else _CONSUMER_CODES
 
 
 _REINITIABLE_CODES = frozenset({"R01", "R09"})

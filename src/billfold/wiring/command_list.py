@@ -127,7 +127,11 @@ def _abouts(module: str) -> Iterator[tuple[str, str]]:
     """Yield name and first paragraph of the help of commands of a module, by its source."""
     path = Path(billfold.__file__).parent.joinpath(*module.split(".")[1:])
     path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    try:
+        source = path.read_text(encoding="utf-8")
+    except OSError:  # installed without sources: the commands work, their help is in each
+        return
+    for node in ast.parse(source).body:
         match node:
             case ast.FunctionDef(decorator_list=decorators) | ast.AsyncFunctionDef(decorator_list=decorators):
                 for each in decorators:

@@ -1,5 +1,6 @@
 """Pages of transactions at every level, with the sweep of each when requested."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
@@ -64,7 +65,14 @@ _DIRECTIONS = ("DEBIT", "CREDIT")
 _TEXT_MIN, _TEXT_MAX = 2, 100
 _AT_STOP = 2
 TEXTS_READ_MAX = 1_000
-"""Rows that one page of a search for a text decrypts."""
+"""Rows that one page of a search for a text decrypts, at most: many more than a journal entry has."""
+_OPENED_AT_ONCE, _MEMBER_MAX = 100, 2**15 - 1
+_SEARCHED = (
+    *("counterparty_name", "company_name", "counterparty", "company_entry_description", "source", "target"),
+    *("individual_identification_number", "trace_number", "reference_number", "end_to_end_identification"),
+    *("uetr", "imad", "omad"),
+)
+"""The details that a search for a text reads: those that people see."""
 _DIRECTION = Query(parse=partial(parse_choice, _DIRECTIONS), schema={"type": "string", "enum": [*_DIRECTIONS]})
 
 
@@ -163,18 +171,28 @@ async def _search(
     if not query.text:
         return await activity.search(bank.pool, query, calendars=bank.calendars, limit=limit, **where)
     rows, stop = await activity.search(bank.pool, query, calendars=bank.calendars, limit=TEXTS_READ_MAX, **where)
-    opened = await open_transactions(bank, rows)
-    found = [row for row, shown in zip(rows, opened, strict=True) if has_text(shown, query.text)]
     if len(rows) == TEXTS_READ_MAX:
-        stop = Stop(activity.sort_key_of(rows[-1]), rows[-1].booked_at)
-    return found[:limit], stop if len(found) < limit else None
+        # A stop lies between entries, so that the way back finds the same rows: the last entry is read again.
+        *entry, _ = activity.sort_key_of(rows[-1])
+        stop = Stop((*entry, _MEMBER_MAX if where["descending"] else -1), rows[-1].booked_at)
+        rows = [row for row in rows if activity.sort_key_of(row)[:-1] != tuple(entry)]
+    found = []
+    for start in range(0, len(rows), _OPENED_AT_ONCE):
+        part = rows[start : start + _OPENED_AT_ONCE]
+        opened = await open_transactions(bank, part)
+        found += [row for row, shown in zip(part, opened, strict=True) if has_text(shown, query.text)]
+        if len(found) >= limit:
+            return found[:limit], None
+        await asyncio.sleep(0)  # others have their turn
+    return found, stop
 
 
 def has_text(opened: TransactionRow, text: str | None) -> bool:
     """Tell whether a transaction has a text in a name, a title, a description, a reference or its remittance."""
     if not text:
         return True
-    values = [opened.title, opened.description, *_texts(msgspec.json.decode(opened.details))]
+    details = msgspec.json.decode(opened.details)
+    values = [opened.title, opened.description, *_texts([details.get(name) for name in _SEARCHED])]
     values += _texts(msgspec.json.decode(opened.remittance or "null"))
     return any(text.casefold() in each.casefold() for each in values)
 

@@ -261,11 +261,14 @@ async def return_ach_debit(
 
 async def _find_debit(caller: Caller | CustomerCaller, bank: Bank, ach_id: UUID) -> AchEntry:
     """Return a received debit of the caller. Raises NotFound."""
-    entry = await store.get_entry(bank.pool, ach_id)
-    is_debit = entry.way == AchWay.RECEIVING and entry.direction == types.Direction.DEBIT
-    if not is_debit or await caller.owner(bank, entry.customer_id) != entry.customer_id:
-        raise NotFound("There is no such ACH entry.")
-    return entry
+    try:
+        entry = await store.get_entry(bank.pool, ach_id)
+        is_debit = entry.way == AchWay.RECEIVING and entry.direction == types.Direction.DEBIT
+        if is_debit and await caller.owner(bank, entry.customer_id) == entry.customer_id:
+            return entry
+    except NotFound:
+        pass  # a foreign entry is answered as one that does not exist
+    raise NotFound("There is no such ACH debit.")
 
 
 async def _codes(bank: Bank, entry: AchEntry) -> tuple[str, ...]:

@@ -19,9 +19,12 @@ from billfold.cli.python_process import python_command
 from billfold.documentation.operations import ApiOperation, Call, Content, call_of
 from billfold.documentation.samples import Home, OwnCall
 from billfold.platform import ids
+from billfold.platform.telemetry.logs import logger
 from billfold.sandbox.control_room.room import SignedCalls, is_on_this_machine
 from billfold.sandbox.running_sandbox import FILE_NAME, SandboxFile, read_sandbox_file
 from billfold_client.errors import ApiError
+
+log = logger(__name__)
 
 _LISTED_ELSEWHERE: Mapping[str, str] = MappingProxyType(
     {
@@ -58,6 +61,9 @@ class SampleValues:
         try:
             return await self._filled(operation, client, box, folder)
         except (ApiError, _Limited):
+            return None
+        except Exception:  # the page is of more use than its values
+            log.exception("samples_not_filled_in", operation=operation.name)
             return None
 
     async def _filled(self, operation: ApiOperation, client: str, box: SandboxFile, folder: Path) -> OwnCall:

@@ -105,7 +105,10 @@ async def _return_codes(company: Company, transaction: Any) -> dict[str, datetim
     """Return the codes with which the debit of a transaction can be returned now, and until when."""
     if not isinstance(transaction, AchActivity) or transaction.ach_direction != AchWay.RECEIVING:
         return {}
-    debit = await company.api.get(get_ach_debit, ach_id=transaction.ach_id)
+    try:
+        debit = await company.api.get(get_ach_debit, ach_id=transaction.ach_id)
+    except NotFound:  # the return of a credit
+        return {}
     return dict(debit.returnable_until)
 
 

@@ -3,7 +3,8 @@
 Everything is read through the member's own access or by the company's id, so nothing foreign is ever found.
 """
 
-from collections.abc import Iterator, Mapping
+import asyncio
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from litestar import get
@@ -48,7 +49,8 @@ async def find_in_company(company: InCompany) -> PageResponse:
     if is_uuid(text):
         hits = await _by_id(company, text)
     else:
-        hits = [*_alike(text, await _named(company)), *await _by_amount(company, text)] if text else []
+        alike = await asyncio.to_thread(_alike, text, await _named(company)) if text else []
+        hits = [*alike, *await _by_amount(company, text)] if text else []
     return company.render("find", text=text, hits=hits)
 
 
@@ -69,13 +71,13 @@ async def _named(company: Company) -> list[Hit]:
     return hits
 
 
-def _alike(text: str, hits: list[Hit]) -> Iterator[Hit]:
-    """Yield the hits whose names are like a text, the most alike first."""
+def _alike(text: str, hits: list[Hit]) -> list[Hit]:
+    """Return the hits whose names are like a text, the most alike first."""
     names: Mapping[int, str] = {number: each.label for number, each in enumerate(hits)}
     found = process.extract(
         text, names, scorer=fuzz.WRatio, processor=utils.default_process, limit=_SHOWN_MAX, score_cutoff=_ALIKE
     )
-    return (hits[number] for _, _, number in found)
+    return [hits[number] for _, _, number in found]
 
 
 async def _by_amount(company: Company, text: str) -> list[Hit]:

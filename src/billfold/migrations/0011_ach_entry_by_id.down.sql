@@ -1,0 +1,1 @@
+DROP INDEX ach_entry_id;
