@@ -172,10 +172,11 @@ async def _search(
         return await activity.search(bank.pool, query, calendars=bank.calendars, limit=limit, **where)
     rows, stop = await activity.search(bank.pool, query, calendars=bank.calendars, limit=TEXTS_READ_MAX, **where)
     if len(rows) == TEXTS_READ_MAX:
-        # A stop lies between entries, so that the way back finds the same rows: the last entry is read again.
-        *entry, _ = activity.sort_key_of(rows[-1])
-        stop = Stop((*entry, _MEMBER_MAX if where["descending"] else -1), rows[-1].booked_at)
-        rows = [row for row in rows if activity.sort_key_of(row)[:-1] != tuple(entry)]
+        last, place = rows[-1], activity.sort_key_of(rows[-1])
+        if activity.is_by_entry:  # the stop lies between entries, so that the way back finds the same rows
+            place = (last.entry_no, _MEMBER_MAX if where["descending"] else -1)
+            rows = [row for row in rows if row.entry_no != last.entry_no]
+        stop = Stop(place, last.booked_at)
     found = []
     for start in range(0, len(rows), _OPENED_AT_ONCE):
         part = rows[start : start + _OPENED_AT_ONCE]

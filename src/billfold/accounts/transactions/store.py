@@ -236,6 +236,11 @@ class Activity:
         """Return the activity of all customers of a partner by (booked_at, written_no)."""
         return cls(_OF_PARTNER, partner_id, pocket_ids)
 
+    @property
+    def is_by_entry(self) -> bool:
+        """Whether the order is that of the entries of one customer."""
+        return self._lists is not _OF_PARTNER
+
     def sort_key_of(self, row: TransactionRow) -> SortKey:
         """Return the position of a row as stored in cursors."""
         key: SortKey = msgspec.to_builtins(tuple(getattr(row, name) for name in self.order))
