@@ -238,7 +238,7 @@ class Activity:
 
     @property
     def is_by_entry(self) -> bool:
-        """Whether the order is that of the entries of one customer."""
+        """True if the order is that of the entries of one customer."""
         return self._lists is not _OF_PARTNER
 
     def sort_key_of(self, row: TransactionRow) -> SortKey:

@@ -37,7 +37,8 @@ from billfold.platform.ids import command_id, derive
 
 log = structlog.get_logger(__name__)
 
-MESSAGES_PER_FILE = 1_000
+MESSAGES_PER_FILE = 100
+"""Few, as the customers whose wires a file takes wait while it is written."""
 _BLOCKED, _SANCTIONS = "AC06", "SANC"
 """The codes with which the bank itself stops a wire."""
 _CLAIM = "wire sending"
