@@ -230,6 +230,7 @@ class MembersLife(Life):
 
     @override
     async def advance(self) -> None:
+        await self.network.wait_for_reports()
         await self.network.settle()
         await super().advance()
 

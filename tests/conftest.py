@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import asyncpg
+import hypothesis
 import pytest
 from tests.support.databases import fresh_database, look_up_types_once, make_template
 
@@ -50,6 +51,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("chromium is not on the path")
 
 
+# A busy machine draws examples slowly, which says nothing of the code.
+hypothesis.settings.register_profile("busy", suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("busy")
 LONGEST = (
     "tests/deploy/test_wheel.py",
     "tests/http/test_openapi_generators.py",

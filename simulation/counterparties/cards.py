@@ -269,8 +269,12 @@ class CardNetwork(Client):
             lines.append(last | ({"record_id": self._id(), "card_id": self._id()} if oddity != "repeated" else {}))
         return lines
 
-    def has_unread_files(self) -> bool:
-        """Tell whether the bank has not answered all files yet."""
+    async def wait_for_reports(self) -> None:
+        """Wait until the bank has answered all files: one that comes days late is refused as a whole."""
+        while self._has_unread_files():
+            await asyncio.sleep(1)
+
+    def _has_unread_files(self) -> bool:
         self._read_reports()
         return not all(each.report for each in self._files.values())
 
@@ -282,7 +286,7 @@ class CardNetwork(Client):
 
     def _dispute(self) -> None:
         """Charge purchases of processed files back, represent some, and ask for more than was paid."""
-        for file in () if self.has_unread_files() else self._files.values():
+        for file in () if self._has_unread_files() else self._files.values():
             for record in file.records:
                 purchase, cents = record.purchase, record.fields["amount"]
                 if record.fields["record"] != "PRESENTMENT" or purchase is None or not self.chance(0.05):

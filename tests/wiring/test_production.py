@@ -90,6 +90,7 @@ def environment(billfold, database_dsn, tmp_path):
         "BILLFOLD_BANK_ADDRESS": "1 Bill Street, New York, NY 10004, US",
         "BILLFOLD_MAIL_FROM": "no-reply@bank.example",
         "BILLFOLD_CUSTODIAN": "acme_custody:Custodian",
+        "BILLFOLD_CUSTODIAN_ACCOUNT": "SAFEKEEPING-1",
         "BILLFOLD_LINKING_PROVIDER": "none",
         "BILLFOLD_IDENTITY_CHECK": "none",
         "BILLFOLD_LOG_LEVEL": "ERROR",

@@ -7,6 +7,7 @@ only its trace id. The rest goes to the log. Tables as CSV files are written pag
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -51,6 +52,19 @@ Separated = Annotated[
     Query(description="comma, with a dot in decimals; or semicolon, with a comma in decimals."),
 ]
 """The parameter of an operation that returns a CSV file."""
+
+
+class Columns(StrEnum):
+    """Of a CSV file: the fields of the API, or what people read."""
+
+    FIELDS = "fields"
+    PEOPLE = "people"
+
+
+ColumnChoice = Annotated[
+    Columns,
+    Query(name="columns", description="fields, as the API names them; or people, with names, dollars, Eastern time."),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,18 +233,19 @@ def csv_stream(
     name: str,
     columns: Sequence[str],
     fetch: Callable[[Bank, Row | None], Awaitable[list[Row]]],
-    cells_of: Callable[[Row], Iterable[Cell]],
+    cells_of: Callable[[Row], Iterable[Cell] | None],
     separators: Separators,
     bank: Bank,
 ) -> StreamedResponse:
     """Return a file of `name`. `fetch` returns up to ROWS_PER_PAGE rows of a bank after a row, or the first.
+    A row without cells is left out.
 
     Parts are read and written in turns: files wait for each other, and other requests only for a few rows.
     """
 
     async def part(rows: Sequence[Row]) -> AsyncIterator[bytes]:
         for start in range(0, len(rows), _ROWS_AT_ONCE):
-            yield lines_of(map(cells_of, rows[start : start + _ROWS_AT_ONCE]), separators)
+            yield lines_of(filter(None, map(cells_of, rows[start : start + _ROWS_AT_ONCE])), separators)
             await asyncio.sleep(0)
 
     async def lines() -> AsyncIterator[bytes]:

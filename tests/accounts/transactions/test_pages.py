@@ -2,13 +2,17 @@
 
 import csv
 import io
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from tests.support.world import UNKNOWN
 
 from billfold.accounts import entry_numbers
+from billfold.accounts.transactions import pages
 from billfold.platform.database import paging
+from billfold.platform.dates import ET
 
 PATH, FILE = "/api/v2/transactions/", "/api/v2/transactions.csv"
 
@@ -83,6 +87,55 @@ async def test_the_transactions_csv_contains_all_pages_and_no_formulas(customer_
     for row in rows:
         assert not row["description"].startswith(("=", "+", "-", "@"))
         assert not row["title"].startswith(("=", "+", "-", "@"))
+
+
+async def test_a_text_is_found_in_what_is_encrypted_page_by_page_in_both_directions(customer_desk, world, monkeypatch):
+    pocket = await customer_desk.pocket()
+    for sender in ("Harbor Mills", "Nobody", "Another", "HARBOR MILLS", "Someone"):
+        await world.wire(pocket, 1_000_00, sender=sender)
+    theirs = f"/api/v2/customers/{customer_desk.team.customer}/transactions/"
+    monkeypatch.setattr(pages, "TEXTS_READ_MAX", 2)
+    for desk, path in ((customer_desk, PATH), (world, theirs), (world, "/api/v2/transactions/")):
+        for order, limit in (("desc", 1), ("asc", 1), ("desc", 50)):
+            filters: dict[str, Any] = {"text": "harbor mills", "order": order, "limit": limit}
+            found, page = [], await desk.get(path, filters)
+            while True:
+                found += page["items"]
+                if not page["next_page"]:
+                    break
+                page = await desk.get(path, filters | {"cursor": page["next_page"]})
+            assert [each["counterparty_name"] for each in found] == sorted(
+                ["Harbor Mills", "HARBOR MILLS"], reverse=order == "asc"
+            ), (path, order, limit)
+    rows = table(await customer_desk.ask("GET", FILE, status=200, filters={"text": "harbor", "columns": "people"}))
+    assert [row["To or from"] for row in rows] == ["HARBOR MILLS", "Harbor Mills"]
+    assert (await customer_desk.get(PATH, {"text": "counterparty"}))["items"] == [], "names of fields are no text"
+    for wrong in ("h", "h" * 101):
+        await customer_desk.ask("GET", PATH, status=422, filters={"text": wrong})
+
+
+async def test_the_transactions_csv_for_people_has_names_dollars_and_eastern_time(customer_desk, world):
+    pocket = await customer_desk.pocket()
+    await world.wire(pocket, 1_000_05, sender="=cmd")
+    row = next(each for each in (await customer_desk.get(PATH))["items"])
+    answer = await customer_desk.ask("GET", FILE, status=200, filters={"columns": "people"})
+    (found,) = table(answer)
+    at = datetime.fromisoformat(row["time_booked"]).astimezone(ET)
+    name = (await customer_desk.get(f"/api/v2/pockets/{pocket.id}/"))["pocket_name"]
+    assert found == {
+        "Date": at.date().isoformat(),
+        "Time (Eastern)": f"{at:%H:%M}",
+        "Pocket": name,
+        "To or from": "'=cmd",
+        "Description": found["Description"],
+        "Type": "WIRE",
+        "Status": row["status"],
+        "Amount (USD)": "1000.05",
+    }
+    await customer_desk.ask("GET", FILE, status=422, filters={"columns": "robots"})
+    trades = table(await customer_desk.ask("GET", "/api/v1/trades.csv", status=200, filters={"columns": "people"}))
+    assert {each["Pocket"] for each in trades} == {name}
+    assert sum(Decimal(each["Amount (USD)"]) for each in trades) <= Decimal("1000.05")
 
 
 async def test_a_filtered_transaction_list_is_searched_in_batches(

@@ -25,6 +25,7 @@ _PRODUCTION = {
     "BILLFOLD_DATABASE_URL": "postgresql://bank@db/bank",
     "BILLFOLD_DOMAIN": "bank.example",
     "BILLFOLD_CUSTODIAN": "custodian_adapter:Custodian",
+    "BILLFOLD_CUSTODIAN_ACCOUNT": "SAFEKEEPING-1",
     "BILLFOLD_LINKING_PROVIDER": "none",
     "BILLFOLD_IDENTITY_CHECK": "none",
     "BILLFOLD_BEHIND_PROXY": "true",

@@ -77,7 +77,7 @@ async def test_console_filters_are_in_the_url_and_the_csv_has_the_same_rows(
     assert "Wire received" not in browser.text
     file = await browser.go(unescape(first_match(r'href="([^"]+csv[^"]+)"', browser.page.text)))
     rows = list(csv.DictReader(file.text.splitlines()))
-    assert [(each["type"], each["time_booked"][:10]) for each in rows] == [("FEE", "2025-07-01")]
+    assert [(each["Type"], each["Date"]) for each in rows] == [("FEE", "2025-07-01")]
     await browser.go(f"{browser.home}/transactions?amount_from=249,999.99&amount_to=$250000")
     assert "+$250,000.00" in browser.text
     assert "AUM fee" not in browser.text

@@ -1,6 +1,6 @@
 """Trades of v1 and v2, as pages and as one file."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from decimal import Decimal
 from operator import attrgetter
 from typing import Annotated
@@ -9,17 +9,27 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.pockets.requests import resolve_pockets
+from billfold.accounts.pockets.store import list_by_id
 from billfold.accounts.trades.schemas import Trade, V1Trade, render_trade, render_v1_trade
 from billfold.accounts.trades.store import TRADES, TradeFilters, TradeRow, get_trade_row
 from billfold.http.caller import Call
 from billfold.http.operations import SIGNED, MaybeInPath, get, with_scope
 from billfold.http.parameters import DayQuery, OrderedQuery, Query, Since, Until, searched_page_of
-from billfold.http.responses import CSV_ANSWER, ROWS_PER_PAGE, Separated, StreamedResponse, csv_stream
+from billfold.http.responses import (
+    CSV_ANSWER,
+    ROWS_PER_PAGE,
+    ColumnChoice,
+    Columns,
+    Separated,
+    StreamedResponse,
+    csv_stream,
+)
 from billfold.http.schemas import SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
 from billfold.platform.database.paging import Page
+from billfold.platform.dates import ET
 from billfold.platform.text import Separators
 
 V1_ACTIVITIES = ["BUY", "SELL", "MATURITY"]
@@ -59,6 +69,10 @@ _COLUMNS = (
 _DECIMALS = frozenset({"price", "yield_to_maturity"})
 _PATHS = {"notional": "notional.value", "currency": "notional.currency"}
 _cells = attrgetter(*(_PATHS.get(name, name) for name in _COLUMNS))
+_PEOPLE = (
+    *("Date", "Time (Eastern)", "Pocket", "Activity", "Bill", "CUSIP", "Units of $100", "Price"),
+    *("Amount (USD)", "Settles", "Matures", "Yield (%)"),
+)
 
 
 @get("/api/v1/customers/{customer_id}/trades/")
@@ -101,10 +115,11 @@ async def get_trades_csv(
     query: TradeQuery,
     account: Accounts = None,
     separator: Separated = Separators.COMMA,
+    columns: ColumnChoice = Columns.FIELDS,
 ) -> StreamedResponse:
     """Download trades as CSV.
 
-    Returns the trades of `/api/v1/trades/` in one file, newest first; `notional` in cents.
+    Returns the trades of `/api/v1/trades/` in one file, newest first; `notional` in cents, or for people in dollars.
     """
     _, own = await _resolve_pockets(member, bank, None, requested=account)
     values = (member.customer_id, own, *_of_v1(query).values())
@@ -113,11 +128,27 @@ async def get_trades_csv(
         after = None if last is None else (last.entry_no, last.trade_no)
         return await TRADES.rows(bank.pool, *values, after=after, limit=ROWS_PER_PAGE)
 
-    def cells_of(row: TradeRow) -> Iterator[object]:
+    is_for_people = columns == Columns.PEOPLE
+    pockets = await list_by_id(bank.pool, [(member.customer_id, each) for each in own]) if is_for_people else []
+    names = {each.pocket_id: each.name for each in pockets}
+
+    def cells_of(row: TradeRow) -> Iterable[object]:
+        if is_for_people:
+            return _cells_for_people(row, render_v1_trade(row, bank, member.now), names[row.pocket_id])
         shown = zip(_COLUMNS, _cells(render_v1_trade(row, bank, member.now)), strict=True)
         return (Decimal(value) if name in _DECIMALS else value for name, value in shown)
 
-    return csv_stream("trades.csv", _COLUMNS, fetch, cells_of=cells_of, separators=separator, bank=bank)
+    shown = _PEOPLE if is_for_people else _COLUMNS
+    return csv_stream("trades.csv", shown, fetch, cells_of=cells_of, separators=separator, bank=bank)
+
+
+def _cells_for_people(row: TradeRow, trade: V1Trade, pocket: str) -> Iterable[object]:
+    at = row.traded_at.astimezone(ET)
+    return (
+        *(at.date().isoformat(), f"{at:%H:%M}", pocket, row.activity.capitalize(), trade.description, row.cusip),
+        *(row.units, Decimal(trade.price), Decimal(row.notional).scaleb(-2)),
+        *(row.settles_on.isoformat(), trade.maturity_date.isoformat(), Decimal(trade.yield_to_maturity) * 100),
+    )
 
 
 @get("/api/v2/customers/{customer_id}/trades/")

@@ -1,6 +1,6 @@
 """Pages of transactions at every level, with the sweep of each when requested."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
@@ -15,6 +15,7 @@ from billfold.http.parameters import CentsQuery, ListQuery, Query, Since, Until,
 from billfold.ledger.bank import Bank
 from billfold.platform.crypto import is_sealed_text
 from billfold.platform.database.paging import Page, Place, Stop
+from billfold.platform.errors import InvalidInput
 
 _IDENTIFICATION = "individual_identification_number"
 _SEALED = '"sealed:'
@@ -60,8 +61,22 @@ def _decrypt_transaction(row: TransactionRow, keys: PaymentKeys) -> TransactionR
 
 TYPES = frozenset({"ACH", "WIRE", "CARD", "ON_US", "FEE", "CREDIT", "GENERIC"})
 _DIRECTIONS = ("DEBIT", "CREDIT")
+_TEXT_MIN, _TEXT_MAX = 2, 100
 _AT_STOP = 2
+TEXTS_READ_MAX = 1_000
+"""Rows that one page of a search for a text decrypts."""
 _DIRECTION = Query(parse=partial(parse_choice, _DIRECTIONS), schema={"type": "string", "enum": [*_DIRECTIONS]})
+
+
+_TEXT_HELP = (
+    "A text in the name of the other party, the title, the description, a reference or the remittance information."
+)
+
+
+def _parse_text(name: str, text: str) -> str:
+    if not _TEXT_MIN <= len(text.strip()) <= _TEXT_MAX:
+        raise InvalidInput.at("query", name, msg=f"must have {_TEXT_MIN} to {_TEXT_MAX} characters")
+    return text.strip()
 
 
 class TransactionQuery(TransactionFilters, frozen=True, kw_only=True):
@@ -80,6 +95,14 @@ class TransactionQuery(TransactionFilters, frozen=True, kw_only=True):
     portals: Annotated[list[UUID] | None, Query(name="portal[]")] = None
     cards: Annotated[list[UUID] | None, Query(name="card[]")] = None
     pockets: Annotated[list[UUID] | None, Query(name="pocket[]")] = None
+    text: Annotated[
+        str | None,
+        Query(
+            parse=_parse_text,
+            schema={"type": "string", "minLength": _TEXT_MIN, "maxLength": _TEXT_MAX},
+            description=_TEXT_HELP,
+        ),
+    ] = None
 
 
 class SweepQuery(TransactionQuery, frozen=True, kw_only=True):
@@ -113,8 +136,8 @@ async def transaction_page(
     # A search stops between rows, so no row there must be read again.
     if after is not None and place is not None and query.sweeps and place[-1] != _AT_STOP:
         after = _place_before(after, descending=descending)
-    rows, stop = await activity.search(
-        bank.pool, query, now=now, calendars=bank.calendars, after=after, descending=descending, limit=wanted.limit + 2
+    rows, stop = await _search(
+        bank, query, activity, limit=wanted.limit + 2, now=now, after=after, descending=descending
     )
     parts = _with_sweeps(rows, query, last_first=backwards)
     if place is not None and query.sweeps:
@@ -131,6 +154,37 @@ async def transaction_page(
     )
     opened = await open_transactions(bank, [_row_of(half) for half in page.items])
     return Page(opened, page.next_page, page.prev_page, page.stop)
+
+
+async def _search(
+    bank: Bank, query: TransactionQuery, activity: Activity, *, limit: int, **where: Any
+) -> tuple[list[TransactionRow], Stop | None]:
+    """Return rows, and where the search stopped. Texts are encrypted: each row is read to find some in them."""
+    if not query.text:
+        return await activity.search(bank.pool, query, calendars=bank.calendars, limit=limit, **where)
+    rows, stop = await activity.search(bank.pool, query, calendars=bank.calendars, limit=TEXTS_READ_MAX, **where)
+    opened = await open_transactions(bank, rows)
+    found = [row for row, shown in zip(rows, opened, strict=True) if has_text(shown, query.text)]
+    if len(rows) == TEXTS_READ_MAX:
+        stop = Stop(activity.sort_key_of(rows[-1]), rows[-1].booked_at)
+    return found[:limit], stop if len(found) < limit else None
+
+
+def has_text(opened: TransactionRow, text: str | None) -> bool:
+    """Tell whether a transaction has a text in a name, a title, a description, a reference or its remittance."""
+    if not text:
+        return True
+    values = [opened.title, opened.description, *_texts(msgspec.json.decode(opened.details))]
+    values += _texts(msgspec.json.decode(opened.remittance or "null"))
+    return any(text.casefold() in each.casefold() for each in values)
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
 
 
 def _place_before(place: Place, *, descending: bool) -> Place:

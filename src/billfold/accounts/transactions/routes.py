@@ -1,5 +1,7 @@
 """Transactions at every level: partner, customer, Pocket; and the older reads of v1."""
 
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from operator import attrgetter
 from typing import Annotated
 from uuid import UUID
@@ -8,6 +10,7 @@ import msgspec
 
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.pockets.routes import V1_READS
+from billfold.accounts.pockets.store import list_by_id
 from billfold.accounts.transactions import pages
 from billfold.accounts.transactions.pages import TransactionQuery
 from billfold.accounts.transactions.schemas import (
@@ -22,12 +25,21 @@ from billfold.accounts.transactions.store import Activity, get_transaction_row
 from billfold.http.caller import Call
 from billfold.http.operations import MaybeInPath, get, with_scope
 from billfold.http.parameters import ListQuery, OrderedQuery, Query, Since, Until, searched_page_of, texts_among
-from billfold.http.responses import CSV_ANSWER, ROWS_PER_PAGE, Separated, StreamedResponse, csv_stream
+from billfold.http.responses import (
+    CSV_ANSWER,
+    ROWS_PER_PAGE,
+    ColumnChoice,
+    Columns,
+    Separated,
+    StreamedResponse,
+    csv_stream,
+)
 from billfold.http.schemas import SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
 from billfold.platform.database.paging import Page
+from billfold.platform.dates import ET
 from billfold.platform.text import Separators
 
 READS = with_scope("pockets.read", "transactions")
@@ -47,6 +59,7 @@ _COLUMNS = (
 )
 _PATHS = {"type": "__struct_config__.tag", "amount": "amount.value", "currency": "amount.currency"}
 _cells = attrgetter(*(_PATHS.get(name, name) for name in _COLUMNS))
+_PEOPLE = ("Date", "Time (Eastern)", "Pocket", "To or from", "Description", "Type", "Status", "Amount (USD)")
 
 
 @get("/api/v2/transactions/")
@@ -95,11 +108,16 @@ async def list_pocket_transactions(
 
 @get("/api/v2/transactions.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
 async def get_transactions_csv(
-    member: CustomerCaller, bank: Bank, query: TransactionQuery, separator: Separated = Separators.COMMA
+    *,
+    member: CustomerCaller,
+    bank: Bank,
+    query: TransactionQuery,
+    separator: Separated = Separators.COMMA,
+    columns: ColumnChoice = Columns.FIELDS,
 ) -> StreamedResponse:
     """Download transactions as CSV.
 
-    Returns the same transactions in one file, newest first; amounts in cents.
+    Returns the same transactions in one file, newest first; amounts in cents, or for people in dollars.
     """
     own = await resolve_pockets(member, bank, member.customer_id, requested=query.pockets)
     activity = Activity.of_customer(member.customer_id, own)
@@ -111,13 +129,38 @@ async def get_transactions_csv(
         )
         return await pages.open_transactions(bank, rows)
 
+    is_for_people = columns == Columns.PEOPLE
+    pockets = await list_by_id(bank.pool, [(member.customer_id, each) for each in own]) if is_for_people else []
+    names = {each.pocket_id: each.name for each in pockets}
+
+    def cells_of(row: TransactionRow) -> Iterable[object] | None:
+        if not pages.has_text(row, query.text):
+            return None
+        transaction = render_transaction(row, member.now, bank.calendars)
+        return _cells_for_people(transaction, names) if is_for_people else _cells(transaction)
+
     return csv_stream(
         "transactions.csv",
-        _COLUMNS,
+        _PEOPLE if is_for_people else _COLUMNS,
         fetch,
-        cells_of=lambda row: _cells(render_transaction(row, member.now, bank.calendars)),
+        cells_of=cells_of,
         separators=separator,
         bank=bank,
+    )
+
+
+def _cells_for_people(transaction: Transaction, names: Mapping[UUID, str]) -> Iterable[object]:
+    at, party = transaction.time_booked.astimezone(ET), transaction.other_party
+    cents = transaction.amount.value if transaction.direction == "CREDIT" else -transaction.amount.value
+    return (
+        at.date().isoformat(),
+        f"{at:%H:%M}",
+        names[transaction.pocket_id],
+        party or transaction.title,
+        transaction.description,
+        transaction.__struct_config__.tag,
+        transaction.status,
+        Decimal(cents).scaleb(-2),
     )
 
 

@@ -27,6 +27,14 @@ class Shared(msgspec.Struct, kw_only=True):
     customer_id: UUID
     remittance_information: dict[str, Any] | None
 
+    @property
+    def other_party(self) -> str:
+        """Return the name of who paid or was paid; empty if there is none besides the title."""
+        for name in ("counterparty_name", "company_name", "counterparty"):
+            if isinstance(found := getattr(self, name, None), str) and found:
+                return found
+        return ""
+
 
 class AchActivity(Shared, kw_only=True, tag_field="type", tag="ACH"):
     """An ACH entry."""

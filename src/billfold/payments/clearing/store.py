@@ -7,12 +7,14 @@ from datetime import date, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
+from billfold.accounts.entry_numbers import BookedIn, entries_of
 from billfold.payments.clearing.rules import ClearingTotals, OpenPayment
 from billfold.platform.database.connection import Db
 from billfold.platform.dates import et_instant
 
 _EASTERN = "(settles_at AT TIME ZONE 'America/New_York')::date"
-# $1 the bank's own customer; $2, $3 first date and its first instant; $4, $5 last date and instant.
+# $1 the bank's own customer; $2, $3 first date and its first instant; $4, $5 last date and instant; $6 an entry
+# of long before.
 _OF_CUSTOMERS = f"""
 SELECT type AS rail, {_EASTERN} AS settles_on, settles_at, direction, amount, customer_id,
        entry_no, activity_id
@@ -26,7 +28,7 @@ SELECT upper(substr(a.kind, 6)) AS rail, j.settles_on,
        l.amount, l.customer_id, l.entry_no, NULL::uuid AS activity_id
   FROM journal_entry j JOIN posting l USING (customer_id, entry_no)
   JOIN account a ON a.customer_id = l.customer_id AND a.account_no IN (l.debit, l.credit)
- WHERE j.customer_id = $1 AND j.kind NOT IN ('clearing', 'settlement')
+ WHERE j.customer_id = $1 AND j.entry_no >= $6 AND j.kind NOT IN ('clearing', 'settlement')
    AND a.kind LIKE 'rail:%' AND j.settles_on BETWEEN $2 AND $4
 """
 # The records of the processor's settlement that are booked to cards.
@@ -73,7 +75,7 @@ SELECT rail, settles_on, coalesce(payments, 0)::bigint AS payments,
 """
 _OPEN = f"""
 SELECT rail, settles_at, direction, amount, customer_id, entry_no, activity_id
-  FROM ({_MOVEMENTS}) each ORDER BY settles_at, rail, customer_id, entry_no LIMIT $6
+  FROM ({_MOVEMENTS}) each ORDER BY settles_at, rail, customer_id, entry_no LIMIT $7
 """
 _HOURLY = f"""
 SELECT date_trunc('hour', settles_at) + interval '59 minutes' AS at,
@@ -124,18 +126,18 @@ EVER = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, ends=et_ins
 
 async def list_cleared(conn: Db, bank_id: UUID, span: SettlementPeriod) -> list[ClearingTotals]:
     """Return per rail the dates with unsettled amounts."""
-    rows = await conn.fetch(_CLEARED, bank_id, *span, timeout=_QUERY_TIMEOUT_SECONDS)
+    rows = await conn.fetch(_CLEARED, *await _parameters(conn, bank_id, span), timeout=_QUERY_TIMEOUT_SECONDS)
     return [ClearingTotals(*row) for row in rows]
 
 
 async def list_open(conn: Db, bank_id: UUID, span: SettlementPeriod, *, limit: int = 200) -> list[OpenPayment]:
     """Return the payments that settle within the period, earliest first."""
-    return [OpenPayment(*row) for row in await conn.fetch(_OPEN, bank_id, *span, limit)]
+    return [OpenPayment(*row) for row in await conn.fetch(_OPEN, *await _parameters(conn, bank_id, span), limit)]
 
 
 async def list_hourly(conn: Db, bank_id: UUID, span: SettlementPeriod) -> list[tuple[datetime, int, str]]:
     """Return what moves in each hour after the period begins: the hour, signed cents, the rail."""
-    return [(row[0], row[1], row[2]) for row in await conn.fetch(_HOURLY, bank_id, *span)]
+    return [(row[0], row[1], row[2]) for row in await conn.fetch(_HOURLY, *await _parameters(conn, bank_id, span))]
 
 
 class ReferencedPayment(NamedTuple):
@@ -153,7 +155,13 @@ async def list_settling_on(conn: Db, bank_id: UUID, day: date) -> list[Reference
     """Return the payments that the rails themselves settle on a date."""
     ends = et_instant(day + timedelta(days=1), 0) - timedelta(microseconds=1)
     span = SettlementPeriod(day, et_instant(day, 0), day, ends)
-    return [ReferencedPayment(*row) for row in await conn.fetch(_REFERENCED, bank_id, *span)]
+    rows = await conn.fetch(_REFERENCED, *await _parameters(conn, bank_id, span))
+    return [ReferencedPayment(*row) for row in rows]
+
+
+async def _parameters(conn: Db, bank_id: UUID, span: SettlementPeriod) -> tuple[object, ...]:
+    since = max(span.first, DATE_MIN + _AHEAD) - _AHEAD
+    return bank_id, *span, (await entries_of(conn, bank_id, BookedIn(first_day=since))).first
 
 
 async def balances(conn: Db) -> dict[str, int]:
@@ -161,4 +169,6 @@ async def balances(conn: Db) -> dict[str, int]:
     return {row["kind"]: row["balance"] for row in await conn.fetch(_BALANCES)}
 
 
+_AHEAD = timedelta(days=366)
+"""No entry of the bank settles longer after it was booked."""
 _QUERY_TIMEOUT_SECONDS = 3_600.0

@@ -196,6 +196,8 @@ def _production_mistakes(values: Mapping[str, Any], declared: Mapping[str, Setti
     if len(values.get("seed", bytes(_SEED_BYTES_MIN))) < _SEED_BYTES_MIN:
         expected = f"{_SEED_BYTES_MIN} bytes or more in production"
         found.append(SettingMistake(variable_name("seed"), MASK, expected))
+    if values.get("custodian", "none") != "none" and "custodian_account" not in values:
+        found.append(SettingMistake(variable_name("custodian_account"), None, "the account that its messages name"))
     return found
 
 

@@ -35,7 +35,8 @@ async def show_trades(company: InCompany) -> PageResponse:
 async def download_trades(company: InCompany) -> PageResponse:
     """Download the filtered trades."""
     names = {**_FILTERS, "pocket": "account[]"}
-    return await company.api.download(get_trades_csv, **operation_filters(company.page.query, names))
+    filters = operation_filters(company.page.query, names)
+    return await company.api.download(get_trades_csv, **filters, columns="people")
 
 
 @get("/companies/{customer_id:str}/pockets/{pocket_id:str}/trades/{trade_id:str}")

@@ -25,6 +25,7 @@ _FILTERS = {
     "amount_from": "amount_from",
     "amount_to": "amount_to",
     "portal": "portal[]",
+    "text": "text",
 }
 _HIDDEN = frozenset({*Shared.__struct_fields__, "object_type", "portal_id", "counterparty_id"})
 
@@ -45,7 +46,8 @@ async def show_transactions(company: InCompany) -> PageResponse:
 @get("/companies/{customer_id:str}/transactions.csv")
 async def download_transactions(company: InCompany) -> PageResponse:
     """Download the filtered transactions."""
-    return await company.api.download(get_transactions_csv, **operation_filters(company.page.query, _FILTERS))
+    filters = operation_filters(company.page.query, _FILTERS)
+    return await company.api.download(get_transactions_csv, **filters, columns="people")
 
 
 @get("/companies/{customer_id:str}/transactions/{transaction_id:str}")

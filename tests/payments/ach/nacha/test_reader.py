@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.payments.ach.nacha.files import BACKWARD, FORWARD, a_batch, a_change, a_file, a_return, an_entry, files
 
@@ -19,7 +19,7 @@ PAYROLL = a_file(
 LINES = write_file(PAYROLL).decode().splitlines()
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30)
 @given(files(FORWARD + BACKWARD))
 def test_a_written_nacha_file_is_read_back_equal(file):
     assert read_file(write_file(file)) == file

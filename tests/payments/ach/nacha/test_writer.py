@@ -4,7 +4,7 @@ from typing import Any
 
 import achkit
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from tests.payments.ach.nacha.files import BANK, FORWARD, a_batch, a_change, a_file, a_return, an_entry, files
 
 from billfold.payments.ach.nacha.records import PaymentAddenda
@@ -30,7 +30,7 @@ def test_written_nacha_columns_match_the_rules():
     assert closing[:55] == "9000001000001000000020002100002000000000000000000151000"
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30)
 @given(files(FORWARD))
 def test_an_independent_reader_validates_every_written_file_and_reads_the_same(file):
     text = write_file(file).decode()
