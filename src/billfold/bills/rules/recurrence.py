@@ -5,35 +5,39 @@ standard says; the last day of each month is `BYMONTHDAY=-1`.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time
 from enum import StrEnum
 from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
-from dateutil.rrule import rrule, rrulestr
+from dateutil.rrule import rrulestr
 
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import LAST_DAY, require_in_range
 from billfold.platform.errors import InvalidInput
 
 _PART = re.compile(r"([A-Z]+)=([A-Z0-9,+-]+)", re.ASCII)
-_NUMBER = re.compile(r"[1-9][0-9]{0,2}", re.ASCII)
-_DAY = re.compile(r"[0-9]{8}", re.ASCII)
+_WEEKDAY = "(?:MO|TU|WE|TH|FR|SA|SU)"
+# What the library would take for nothing, or fail at, is none of these: 0, a 13th month, a 53rd Monday of a month.
+_VALUES = MappingProxyType({
+    "FREQ": "[A-Z]+", "INTERVAL": "[1-9][0-9]{0,2}", "COUNT": "[1-9][0-9]{0,2}", "UNTIL": "[0-9]{8}", "WKST": _WEEKDAY,
+    "BYDAY": f"(?:[+-]?[1-5])?{_WEEKDAY}", "BYMONTH": "(?:1[0-2]|[1-9])",
+    "BYMONTHDAY": "[+-]?(?:3[01]|[12][0-9]|[1-9])", "BYSETPOS": "[+-]?[1-9][0-9]?"
+})  # fmt: skip
 _OF_MONTHS = frozenset({"BYDAY", "BYMONTHDAY", "BYMONTH", "BYSETPOS"})
 _MAX_LENGTH = 200
 # The library looks for a day up to the year 9999. The calendar repeats every 400 years, so what has no day from a start
 # that is 19 such periods later has none up to 2399, beyond all input, and that is found 20 times as fast.
 _MOVED_YEARS = 19 * 400
-_ZERO = re.compile(r"(?:^|,)[+-]?0+(?:,|$)", re.ASCII)  # the library takes it for nothing
 _PARTS = MappingProxyType({
     "DAILY": frozenset[str](), "WEEKLY": frozenset({"BYDAY", "WKST"}), "MONTHLY": _OF_MONTHS, "YEARLY": _OF_MONTHS
 })  # fmt: skip
 
 
 class OnClosedDay(StrEnum):
-    """What happens to a day on which the Reserve is closed."""
+    """The treatment of a day on which the Reserve is closed."""
 
     BEFORE = "BEFORE"
     AFTER = "AFTER"
@@ -48,15 +52,15 @@ class Occurrence(NamedTuple):
 
 
 class Recurrence(NamedTuple):
-    """A checked rule from its first possible day on; `count` limits its days, `until` is its last possible day."""
+    """A checked rule from its first possible day on; only `limit` days of it count, none after `until`."""
 
-    rule: rrule
-    count: int | None
+    days: Iterable[datetime]
+    limit: int | None
     until: date
 
     def occurrences(self, calendars: Calendars, closed: OnClosedDay) -> Iterator[Occurrence]:
         """Yield the occurrences in order. A day before the first possible one can be the business day of one."""
-        for at in islice(self.rule, self.count):
+        for at in islice(self.days, self.limit):
             day = at.date()
             if day > self.until:
                 return
@@ -72,6 +76,7 @@ def parse_recurrence(text: str, start: date) -> Recurrence:
     count, until = parts.pop("COUNT", None), parts.pop("UNTIL", None)
     try:
         last = LAST_DAY if until is None else datetime.strptime(until, "%Y%m%d").date()  # noqa: DTZ007 - a day
+        last = min(last, LAST_DAY)
         kept = ";".join(f"{name}={value}" for name, value in parts.items())
         far, rule = (
             rrulestr(kept, dtstart=datetime.combine(day, time()))
@@ -94,13 +99,14 @@ def _parts_of(text: str) -> dict[str, str]:
     unknown = parts.keys() - {"FREQ", "INTERVAL", "COUNT", "UNTIL"} - _PARTS[parts["FREQ"]]
     if unknown:
         raise _invalid(f"cannot have {min(unknown)} with FREQ={parts['FREQ']}")
-    for name in ("INTERVAL", "COUNT"):
-        if name in parts and not _NUMBER.fullmatch(parts[name]):
-            raise _invalid(f"must have {name} from 1 to 999")
-    if any(_ZERO.search(value) for value in parts.values()):
-        raise _invalid("cannot have the number 0")
-    if {"COUNT", "UNTIL"} <= parts.keys() or not _DAY.fullmatch(parts.get("UNTIL", "20250101")):
-        raise _invalid("must have COUNT, or UNTIL as YYYYMMDD, or neither")
+    for name, value in parts.items():
+        values = value.split(",") if name.startswith("BY") else [value]
+        if not all(re.fullmatch(_VALUES[name], each, re.ASCII) for each in values):
+            raise _invalid(f"has a wrong {name}")
+    if {"COUNT", "UNTIL"} <= parts.keys():
+        raise _invalid("cannot have both COUNT and UNTIL")
+    if parts["FREQ"] == "WEEKLY" and re.search("[0-9]", parts.get("BYDAY", "")):
+        raise _invalid("cannot have a number in BYDAY with FREQ=WEEKLY")
     # The library takes the day of every month here, where the standard takes the month of the start.
     if parts["FREQ"] == "YEARLY" and "BYMONTHDAY" in parts and "BYMONTH" not in parts:
         raise _invalid("must have BYMONTH with FREQ=YEARLY and BYMONTHDAY")
