@@ -264,8 +264,9 @@ class Life:
         if made is not None and made["status"] != "REJECTED":
             self.model.entries[made["id"]] = (place.id, cents)
 
-    async def _give_back(self, _: Place) -> None:
+    async def _give_back(self, place: Place) -> None:
         """Have the other bank return a payment, at times twice, in parts or too late."""
+        del place
         paid = [*self.model.wires.items(), *self.model.entries.items()]
         if not paid:
             return

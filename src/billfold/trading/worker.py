@@ -20,7 +20,6 @@ from billfold.platform.clock import monotonic
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import Refused
-from billfold.platform.ids import command_id
 from billfold.platform.settings.settings import Settings
 from billfold.trading.commands import ChangeOrder, PlaceOrders
 from billfold.trading.rules.policy import DeskLimits, Position, decide
@@ -171,12 +170,15 @@ async def _live_orders(bank: Bank) -> list[DealerOrder]:
 
 
 async def change_order(
-    bank: Bank, order_id: UUID, status: OrderStatus, reason: str, *, dealer: str | None = None, again: str = ""
+    bank: Bank, order_id: UUID, status: OrderStatus, reason: str, *, dealer: str | None = None
 ) -> bool:
-    """Change the state of an order; return False if somebody else did. `again` tells changes to one state apart."""
-    key, who = command_id(f"order-{status.lower()}{again}", order_id), {"caller": "desk", "origin": Origin.system()}
+    """Change the state of an order; return False if somebody else did, also a worker that has died since.
+
+    Of two that send an order only one may: each try is a command of its own.
+    """
+    who: dict[str, Any] = {"caller": "desk", "origin": Origin.system()}
     change: dict[str, Any] = {"order_id": order_id, "status": status, "reason": reason, "dealer": dealer}
-    command = command_of(bank, ChangeOrder, (order_id,), key=key, **who, **change, by_dealer=True)
+    command = command_of(bank, ChangeOrder, (order_id,), **who, **change, by_dealer=True)
     try:
         await bank.engine.submit(command)
     except Refused as refusal:  # a person was faster

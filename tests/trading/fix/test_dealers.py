@@ -1,5 +1,6 @@
 """The sandbox's dealers over FIX: an order is sent once, and everything that they do to it is booked or held."""
 
+import asyncio
 from datetime import date
 
 import pytest
@@ -12,6 +13,7 @@ from billfold.platform.dates import et_instant
 from billfold.platform.money import cents_for
 from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.sandbox.dealers.books import DEALERS, Behavior, pending_behavior
+from billfold.trading import worker
 from billfold.trading.commands import NewExecution
 from billfold.trading.decisions import change_order, propose_executions
 from billfold.trading.fix.store import list_of_order, list_sessions
@@ -85,6 +87,13 @@ async def test_every_fill_is_booked_once_when_a_dealer_misbehaves(desk, exposed,
         assert (len(booked), booked[0].flags) == (parts, flags)
     assert not await desk.open_messages()
     await expect_clean(desk.bank)
+
+
+async def test_only_one_of_two_workers_may_send_an_order(desk, exposed):
+    """The command of a worker that has died may be committed after the next one has read the order."""
+    [order] = await desk.place()
+    tries = [worker.change_order(desk.bank, order.order_id, OrderStatus.SENT, "next", dealer="harbor") for _ in "12"]
+    assert sorted(await asyncio.gather(*tries)) == [False, True]
 
 
 async def test_a_rejected_order_is_placed_again_with_another_dealer(desk, exposed):

@@ -244,8 +244,7 @@ class OrderRouter:
             inquiry.waiting.discard(message.dealer)
 
     async def _change(self, order: DealerOrder, status: OrderStatus, reason: str, dealer: str | None = None) -> bool:
-        again = str(ids.new()) if status == OrderStatus.UNKNOWN else ""
-        return await change_order(self._bank, order.order_id, status, reason, dealer=dealer, again=again)
+        return await change_order(self._bank, order.order_id, status, reason, dealer=dealer)
 
 
 class DealerSessions:
