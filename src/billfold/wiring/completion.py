@@ -33,4 +33,4 @@ def options(
 
 
 def _run() -> None:
-    raise NotImplementedError
+    raise typer.BadParameter("Name the command first, as in `billfold serve`; its options follow it.")
