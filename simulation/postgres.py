@@ -30,7 +30,7 @@ _TERMINATE = "SELECT pg_terminate_backend($1, 10000)"
 _CHAIN = """
 WITH RECURSIVE chain AS (SELECT unnest(pg_blocking_pids($1)) pid
   UNION SELECT unnest(pg_blocking_pids(pid)) FROM chain)
-SELECT EXISTS (SELECT FROM chain WHERE pid = $1)
+SELECT EXISTS (SELECT 1 FROM chain WHERE pid = $1)
 """
 _BY_DRIVER = re.compile("DECLARE ")
 _OF_SERVER = re.compile("clock_timestamp|pg_current|xid|data_key|event_reader|pg_postmaster")

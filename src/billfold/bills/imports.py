@@ -22,7 +22,7 @@ _ERRORS_MAX = 50
 _MILLI_PER_BP = 10
 _INSERT_STRIKE = """
 INSERT INTO price_strike (struck_at, day, oldest_at, points) SELECT $1, $2, $3, $4
- WHERE NOT EXISTS (SELECT FROM price_strike WHERE struck_at >= $1) RETURNING true
+ WHERE NOT EXISTS (SELECT 1 FROM price_strike WHERE struck_at >= $1) RETURNING true
 """
 _UPDATE_RESULT = """
 UPDATE auction SET announced_on = coalesce(announced_on, $3), high_rate_milli = $4,

@@ -178,13 +178,13 @@ WITH RECURSIVE placed AS (
     WHEN c.relname = ANY($2) THEN 'coordinator'
     WHEN c.relname IN ('partner', 'security', 'auction', 'bill_rate', 'closing_price', 'calendar_override')
          THEN 'everywhere'
-    WHEN EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'customer_id'
+    WHEN EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'customer_id'
                     AND a.attnotnull AND NOT a.attisdropped)
-     AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND NOT EXISTS (
-           SELECT FROM pg_attribute a
+     AND NOT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND NOT EXISTS (
+           SELECT 1 FROM pg_attribute a
             WHERE a.attrelid = c.oid AND a.attname = 'customer_id' AND a.attnum = ANY(i.indkey::int2[])))
-     AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal)
-     AND NOT EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.atttypid = 'xid8'::regtype)
+     AND NOT EXISTS (SELECT 1 FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal)
+     AND NOT EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.atttypid = 'xid8'::regtype)
          THEN 'customer_id'
     ELSE 'coordinator' END AS placement
   FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
@@ -269,7 +269,7 @@ END $$;
 
 async def has_citus(conn: Connection) -> bool:
     """Tell whether the database has the extension."""
-    return bool(await conn.fetchval("SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"))
+    return bool(await conn.fetchval("SELECT EXISTS (SELECT 1 FROM pg_extension WHERE extname = 'citus')"))
 
 
 async def placements(conn: Connection) -> dict[str, Placement]:
@@ -293,7 +293,7 @@ async def distribute(conn: Connection, progress: Callable[[str], None] | None = 
     places = await placements(conn)
     waiting = {t: place for t, place in places.items() if place is not Placement.COORDINATOR and t not in sent}
     for table in waiting:
-        if await conn.fetchval(f'SELECT EXISTS (SELECT FROM "{table}")'):
+        if await conn.fetchval(f'SELECT EXISTS (SELECT 1 FROM "{table}")'):
             raise MigrationError(f"only an empty table is distributed, and {table} has rows")
     async with conn.transaction():
         await conn.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")

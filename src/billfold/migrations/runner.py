@@ -129,13 +129,13 @@ CREATE TABLE IF NOT EXISTS schema_migration (
 """
 _HISTORY = "SELECT version, name, sha256, oldest_release FROM schema_migration ORDER BY version"
 # Before the first release the schema grew by other files, of which 0001_baseline is the sum.
-_IS_UNRELEASED = "SELECT EXISTS (SELECT FROM schema_migration WHERE version = 1 AND name = '0001_house')"
+_IS_UNRELEASED = "SELECT EXISTS (SELECT 1 FROM schema_migration WHERE version = 1 AND name = '0001_house')"
 _START_OVER = (
     "Start over with an empty database; in a sandbox run `billfold sandbox --fresh`, or stop it and remove its state"
     " directory. Its forks and backups cannot be used either."
 )
 _RECORD = "INSERT INTO schema_migration (version, name, sha256, oldest_release) VALUES ($1, $2, $3, $4)"
-_HALF_BUILT = "SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass($1) AND NOT indisvalid)"
+_HALF_BUILT = "SELECT EXISTS (SELECT 1 FROM pg_index WHERE indexrelid = to_regclass($1) AND NOT indisvalid)"
 
 # A setting of the database itself: a copy of it, such as a fork or its restored dump, needs it again. A table that the
 # application created there would hide one from other clients that a pooler gives the same session.

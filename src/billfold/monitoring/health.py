@@ -261,16 +261,16 @@ COUNT_MAX = 10_000
 """Counting stops here."""
 _QUEUES = f"""
 SELECT 'Customers with work due', (SELECT min(due_at) FROM ledger_head WHERE due_at <= $1),
-       (SELECT count(*) FROM (SELECT FROM ledger_head WHERE due_at <= $1 LIMIT {COUNT_MAX}) q), $1::timestamptz
+       (SELECT count(*) FROM (SELECT 1 FROM ledger_head WHERE due_at <= $1 LIMIT {COUNT_MAX}) q), $1::timestamptz
  UNION ALL
 SELECT 'Scheduled jobs', (SELECT min(due_at) FROM scheduled_job WHERE due_at <= $1),
-       (SELECT count(*) FROM (SELECT FROM scheduled_job WHERE due_at <= $1 LIMIT {COUNT_MAX}) q), $1
+       (SELECT count(*) FROM (SELECT 1 FROM scheduled_job WHERE due_at <= $1 LIMIT {COUNT_MAX}) q), $1
  UNION ALL
 SELECT 'Webhook deliveries', (SELECT min(due_at) FROM subscription_queue WHERE due_at <= $2),
-       (SELECT count(*) FROM (SELECT FROM delivery WHERE due_at IS NOT NULL LIMIT {COUNT_MAX}) q), $2
+       (SELECT count(*) FROM (SELECT 1 FROM delivery WHERE due_at IS NOT NULL LIMIT {COUNT_MAX}) q), $2
  UNION ALL
 SELECT 'Files of the rails', (SELECT min(created_at) FROM rail_file WHERE done_at IS NULL),
-       (SELECT count(*) FROM (SELECT FROM rail_file WHERE done_at IS NULL LIMIT {COUNT_MAX}) q), $1
+       (SELECT count(*) FROM (SELECT 1 FROM rail_file WHERE done_at IS NULL LIMIT {COUNT_MAX}) q), $1
 """
 _CLAIMS = "SELECT name, until FROM work_claim WHERE until > $1 ORDER BY name"
 

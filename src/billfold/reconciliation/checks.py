@@ -25,7 +25,7 @@ CHECKS = tuple(
                 "entry {entry_no} has postings that no break explains": """
                     SELECT j.customer_id, j.entry_no FROM journal_entry j
                      WHERE j.kind = 'reconciliation' AND NOT EXISTS (
-                       SELECT FROM reconciliation_break b
+                       SELECT 1 FROM reconciliation_break b
                         WHERE b.customer_id = j.customer_id AND b.entry_no = j.entry_no)""",
             },
         }

@@ -38,7 +38,8 @@ SELECT count(*), coalesce(sum(inflow - outflow - fees), 0)::bigint FROM (
 """
 _WEBHOOKS = f"""
 SELECT s.subscription_id, s.url, s.status, (SELECT count(*) FROM (
-         SELECT FROM delivery d WHERE d.subscription_id = s.subscription_id AND d.state = 'failed' AND d.queued_at >= $2
+         SELECT 1 FROM delivery d
+          WHERE d.subscription_id = s.subscription_id AND d.state = 'failed' AND d.queued_at >= $2
           LIMIT {_FAILED_MAX}) f)
   FROM subscription s
  WHERE s.partner_id = $1 AND s.customer_id IS NULL AND s.deleted_at IS NULL

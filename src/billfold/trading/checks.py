@@ -97,7 +97,7 @@ _OF_THE_ORDER = """
 SELECT o.customer_id, o.order_id, o.status, o.units, o.filled_units, coalesce(sum(e.units), 0) AS executed
   FROM dealer_order o
   LEFT JOIN execution e ON e.customer_id = o.customer_id AND e.order_id = o.order_id AND e.kind <> 'BUST'
-       AND NOT EXISTS (SELECT FROM execution c WHERE c.customer_id = e.customer_id AND c.corrects = e.execution_id)
+       AND NOT EXISTS (SELECT 1 FROM execution c WHERE c.customer_id = e.customer_id AND c.corrects = e.execution_id)
  GROUP BY o.customer_id, o.order_id
 """
 _QUERIES = {
@@ -108,7 +108,7 @@ _QUERIES = {
     ("execution", Certainty.MISSING): {
         "a journal entry has postings that no execution explains": f"""
             SELECT d.customer_id, d.entry_no FROM ({_EXECUTIONS}) d
-             WHERE NOT EXISTS (SELECT FROM execution e
+             WHERE NOT EXISTS (SELECT 1 FROM execution e
                                 WHERE e.customer_id = d.customer_id AND e.entry_no = d.entry_no)""",
     },
     ("dealer_settlement", Certainty.DERIVED): {"its postings differ": _SETTLEMENTS},

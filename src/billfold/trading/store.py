@@ -145,7 +145,7 @@ _LIST_ENDED = f"{_ORDERS} AND status NOT IN {LIVE_IN_SQL} ORDER BY decided_at DE
 _QUOTES = f"{_quotes.select} WHERE customer_id = ANY($1::uuid[]) AND order_id = ANY($2::uuid[]) ORDER BY quoted_at"
 _REFERENCED = f"""
 SELECT {_executions.columns("e")},
-       EXISTS (SELECT FROM execution c WHERE c.customer_id = e.customer_id AND c.corrects = e.execution_id)
+       EXISTS (SELECT 1 FROM execution c WHERE c.customer_id = e.customer_id AND c.corrects = e.execution_id)
          AS is_replaced
   FROM execution e"""
 _ANY_EXECUTIONS = f"{_REFERENCED} WHERE customer_id = ANY($1::uuid[]) AND execution_id = ANY($2::uuid[])"
@@ -177,7 +177,7 @@ WITH RECURSIVE line AS (
     JOIN line l ON e.customer_id = l.customer_id AND e.corrects = l.execution_id
 )
 SELECT {_executions.columns("l")} FROM line l
- WHERE NOT EXISTS (SELECT FROM line c WHERE c.corrects = l.execution_id)
+ WHERE NOT EXISTS (SELECT 1 FROM line c WHERE c.corrects = l.execution_id)
 """
 
 

@@ -132,7 +132,7 @@ async def check_fingerprints(
 ) -> None:
     """Compare every row of these tables, by default of all, with its last fingerprint."""
     tables = (*await tables_of_commands(conn), *AUDITED_TABLES) if tables is None else tuple(tables)
-    rows = [f"SELECT FROM {each.table} UNION ALL SELECT FROM {each.fingerprints}" for each in tables]
+    rows = [f"SELECT 1 FROM {each.table} UNION ALL SELECT 1 FROM {each.fingerprints}" for each in tables]
     for fingerprinted in compress(tables, await any_rows(conn, rows)):
         await _check_table(conn, findings, fingerprinted)
 

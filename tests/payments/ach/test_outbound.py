@@ -16,7 +16,7 @@ from billfold.sandbox.control.clock_stepper import ClockStepper
 
 NUMBERED = "UPDATE ach_entry SET file_id = $2, trace_number = '1' WHERE ach_id = $1"
 WAITS = """
-SELECT EXISTS (SELECT FROM pg_locks JOIN pg_stat_activity USING (pid)
+SELECT EXISTS (SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid)
                 WHERE NOT granted AND datname = current_database())
 """
 SENT = "SELECT customer_id FROM ach_entry WHERE file_id IS NOT NULL"

@@ -13,7 +13,7 @@ from billfold.payments.wires.store import claim_pending
 from billfold.platform.errors import Refused
 
 WAITS = """
-SELECT EXISTS (SELECT FROM pg_locks JOIN pg_stat_activity USING (pid)
+SELECT EXISTS (SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid)
                 WHERE NOT granted AND datname = current_database())
 """
 STATES = """

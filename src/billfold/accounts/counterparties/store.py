@@ -131,9 +131,9 @@ _FIND_PAYEES = f"""{_PAYEES}
 """
 _PAYEES_OF_CUSTOMERS = f"{_PAYEES} WHERE customer_id = ANY($1::uuid[])"
 _STOPPED = """
-(EXISTS (SELECT FROM customer payer
+(EXISTS (SELECT 1 FROM customer payer
           WHERE payer.customer_id = {table}.customer_id AND payer.account_status = 'FROZEN')
- OR EXISTS (SELECT FROM counterparty stopped
+ OR EXISTS (SELECT 1 FROM counterparty stopped
              WHERE stopped.customer_id = {table}.customer_id AND stopped.counterparty_id = {table}.counterparty_id
                AND coalesce(stopped.verification->>'sanctions', 'CLEAR') <> 'CLEAR'))
 """

@@ -21,7 +21,7 @@ SELECT k.kind, k.value, {_customers.columns("c")}
 
 _FROZEN_BY_OTHERS = """
 SELECT EXISTS (
-  SELECT FROM command c
+  SELECT 1 FROM command c
    WHERE c.customer_id = $1 AND c.accepted AND c.kind = 'SetCustomerState' AND c.caller <> $2
      AND c.outcome->>'status' = 'FROZEN'
      AND c.version >= coalesce((SELECT max(o.version) FROM command o

@@ -103,7 +103,7 @@ async def list_partner_keys(conn: Connection | Pool, partner_id: UUID) -> list[r
 
 async def lock_newest_secret(conn: Connection, partner_id: UUID) -> int:
     """Return the number of the newest signing secret; locks out additions until the transaction ends."""
-    await conn.execute("SELECT FROM partner WHERE partner_id = $1 FOR UPDATE", partner_id)
+    await conn.execute("SELECT 1 FROM partner WHERE partner_id = $1 FOR UPDATE", partner_id)
     newest: int = await conn.fetchval("SELECT max(secret_no) FROM partner_secret WHERE partner_id = $1", partner_id)
     return newest
 

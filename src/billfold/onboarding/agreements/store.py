@@ -41,7 +41,7 @@ class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
     pdf: bytes
 
 
-_LOCK = "SELECT FROM bank FOR UPDATE"  # without the right to update, a table cannot be locked
+_LOCK = "SELECT 1 FROM bank FOR UPDATE"  # without the right to update, a table cannot be locked
 _versions = Table(VersionRow, "agreement_version", key=("version",))
 _documents = Table(DocumentRow, "agreement_document", key=("version", "type"))
 _VERSIONS = f"{_versions.select} ORDER BY version DESC"

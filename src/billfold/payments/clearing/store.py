@@ -95,7 +95,7 @@ SELECT m.rail, CASE m.direction WHEN 'CREDIT' THEN m.amount ELSE -m.amount END A
        AND e.way = 'ORIGINATION'
  WHERE (e.ach_id IS NULL OR e.entry_no <> m.entry_no AND e.file_id IS NOT NULL)
    AND NOT (m.rail = 'ACH' AND m.customer_id = $1
-            AND EXISTS (SELECT FROM ach_entry o WHERE o.customer_id = $1 AND o.entry_no = m.entry_no))
+            AND EXISTS (SELECT 1 FROM ach_entry o WHERE o.customer_id = $1 AND o.entry_no = m.entry_no))
  UNION ALL
 SELECT 'ACH', CASE e.direction WHEN 'CREDIT' THEN -e.amount ELSE e.amount END, e.customer_id, e.entry_no,
        ARRAY[e.trace_number], j.booked_at

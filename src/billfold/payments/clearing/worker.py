@@ -151,7 +151,7 @@ WITH bank AS MATERIALIZED (SELECT business_date, due_at FROM ledger_head WHERE c
                WHERE due_at <= (SELECT due_at FROM bank) AND customer_id <> $1),
      apart AS MATERIALIZED ({SET_APART})
 SELECT business_date,
-       EXISTS (SELECT FROM late WHERE customer_id NOT IN (SELECT customer_id FROM apart)) AS customers_first,
+       EXISTS (SELECT 1 FROM late WHERE customer_id NOT IN (SELECT customer_id FROM apart)) AS customers_first,
        (SELECT min(due_at) FROM late JOIN apart USING (customer_id)) AS apart_since
   FROM bank
 """

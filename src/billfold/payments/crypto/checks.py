@@ -105,7 +105,7 @@ _OF_WITHDRAWALS = {
         "its state is {state}, and what was signed for it says otherwise": """
             SELECT t.customer_id, t.withdrawal_id, t.state FROM crypto_transaction t
              WHERE (t.state NOT IN ('REFUSED', 'RESERVED')) <> EXISTS (
-                   SELECT FROM crypto_signature s
+                   SELECT 1 FROM crypto_signature s
                     WHERE s.customer_id = t.customer_id AND s.withdrawal_id = t.withdrawal_id)""",
     },
     (_SIGNED, Certainty.SUSPECT): {

@@ -42,7 +42,7 @@ SELECT {COLUMNS} FROM rail_file
 _REFUSED = f"""
 SELECT {COLUMNS} FROM rail_file f
  WHERE direction = 'IN' AND state = 'REFUSED' AND created_at > $1
-   AND NOT EXISTS (SELECT FROM rail_file g WHERE g.created_at >= f.created_at AND (g.rail, g.name) = (f.rail, f.name)
+   AND NOT EXISTS (SELECT 1 FROM rail_file g WHERE g.created_at >= f.created_at AND (g.rail, g.name) = (f.rail, f.name)
                       AND g.direction = 'IN' AND g.state <> 'REFUSED')
  ORDER BY created_at, name, file_id
 """

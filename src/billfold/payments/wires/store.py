@@ -245,7 +245,7 @@ WITH RECURSIVE undone AS (
 """
 _REFERENCED = f"""
 SELECT {_WIRE}, {_OUTSTANDING} AS outstanding, ({_BOOKED_JOURNAL}) AS stands_in,
-       EXISTS (SELECT FROM wire_message m WHERE m.customer_id = w.customer_id AND m.wire_id = w.wire_id
+       EXISTS (SELECT 1 FROM wire_message m WHERE m.customer_id = w.customer_id AND m.wire_id = w.wire_id
                   AND m.kind LIKE 'pacs.%' AND m.file_id IS NOT NULL) AS is_in_file FROM wire w
  WHERE w.customer_id = ANY($1::uuid[]) AND w.wire_id = ANY($2::uuid[])
 """

@@ -127,7 +127,7 @@ async def run_checks(conn: Connection, findings: Findings, checks: Iterable[Chec
     """
     checks = tuple(checks)
     tables = sorted({check.table for check in checks})
-    filled = set(compress(tables, await any_rows(conn, [f"SELECT FROM {table}" for table in tables])))
+    filled = set(compress(tables, await any_rows(conn, [f"SELECT 1 FROM {table}" for table in tables])))
     checks = tuple(each for each in checks if each.table in filled or each.certainty is Certainty.MISSING)
     for check in compress(checks, await any_rows(conn, [check.sql for check in checks])):
         quoted = {name for _, name, *_ in Formatter().parse(check.message) if name}

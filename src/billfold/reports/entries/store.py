@@ -62,7 +62,7 @@ SELECT cusip, incoming, activity IN ('BUY', 'SELL', 'MATURITY'), count(*), sum(u
 _transactions = Table(TransactionRow, "transaction")
 _PAGE = f"""
 SELECT {_transactions.columns("t")},
-       EXISTS (SELECT FROM journal_entry j WHERE j.customer_id = t.customer_id AND j.entry_no = t.entry_no
+       EXISTS (SELECT 1 FROM journal_entry j WHERE j.customer_id = t.customer_id AND j.entry_no = t.entry_no
                                              AND j.reverses IS NOT NULL),
        e.party_name, CASE WHEN t.direction = 'DEBIT' AND e.entry_no = t.entry_no THEN e.settled_at END,
        w.end_to_end_identification, w.uetr,

@@ -244,7 +244,7 @@ _REVOKE = """
 INSERT INTO document_key_revocation (key_id, revoked_at, recorded_at, reason)
 SELECT key_id, $2, $3, $4 FROM document_key WHERE key_id = $1
 """
-_IS_ANY_LEFT = f"SELECT EXISTS (SELECT FROM {_KEYS} WHERE revoked_at IS NULL)"
+_IS_ANY_LEFT = f"SELECT EXISTS (SELECT 1 FROM {_KEYS} WHERE revoked_at IS NULL)"
 _NEW = """
 INSERT INTO document_key (key_no, key_id, public_key, sealed, created_at, active_at)
 SELECT coalesce(max(key_no), 0) + 1, $1, $2, $3, $4, $5 FROM document_key

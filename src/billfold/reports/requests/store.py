@@ -156,7 +156,7 @@ WITH turn AS (
   SELECT tenant_id, report_id, output_format
     FROM (SELECT DISTINCT ON (tenant_id) tenant_id, report_id, output_format, due_at FROM report_format w
            WHERE status IN ('PENDING', 'PROCESSING') AND due_at <= $1 AND coalesce(claimed_until, $1) <= $1
-             AND NOT EXISTS (SELECT FROM report_format b
+             AND NOT EXISTS (SELECT 1 FROM report_format b
                               WHERE b.tenant_id = w.tenant_id AND b.status = 'PROCESSING' AND b.claimed_until > $1)
            ORDER BY tenant_id, due_at, report_id, output_format) first
    ORDER BY (SELECT max(started_at) FROM report_format s WHERE s.tenant_id = first.tenant_id) NULLS FIRST, due_at

@@ -146,7 +146,7 @@ def is_of_month(starts_at: str, ends_at: str, key: str) -> str:
     """
     return f"""
   p.opened_at < {ends_at} AND (p.closed_at IS NULL OR p.closed_at >= {starts_at} OR EXISTS (
-    SELECT FROM transaction late
+    SELECT 1 FROM transaction late
      WHERE (late.customer_id, late.pocket_id) = (p.customer_id, p.pocket_id)
        AND late.booked_at >= {starts_at} AND late.booked_at < {ends_at}
        AND late.entry_no > coalesce((

@@ -104,7 +104,7 @@ _SETTLE = "UPDATE dealer_message SET status = $2, reason = $3, order_id = $4, re
 # What a person books under the reference of a held message closes it.
 OPEN_IN_SQL: Final = """
 status IN ('HELD', 'REFUSED') AND NOT (status = 'HELD' AND reference IS NOT NULL AND EXISTS (
-  SELECT FROM execution e WHERE e.dealer = dealer_message.dealer AND e.reference = dealer_message.reference))
+  SELECT 1 FROM execution e WHERE e.dealer = dealer_message.dealer AND e.reference = dealer_message.reference))
 """
 _OPEN = f"{_messages.select} WHERE {OPEN_IN_SQL} ORDER BY received_at LIMIT $1"
 _CLOSE = """

@@ -67,7 +67,7 @@ _LIST = f"""{_deposits.select} WHERE $1::text[] IS NULL OR status = ANY($1)
 _ABOVE = f"{_deposits.select} WHERE chain = $1 AND block_number > $2 AND status <> 'REORGED'"
 _WRITTEN_OFF = f"{_deposits.select} WHERE chain = $1 AND tx_hash = $2 AND status = 'REORGED'"
 _IS_BOOKED = """
-SELECT EXISTS (SELECT FROM crypto_deposit
+SELECT EXISTS (SELECT 1 FROM crypto_deposit
   WHERE chain = $1 AND tx_hash = $2 AND log_index = $3 AND status <> 'REORGED')
 """
 _RECIPIENTS = """
@@ -109,7 +109,7 @@ _ADD_XPUB = "INSERT INTO wallet_xpub (xpub, derivation_path) VALUES ($1, $2) ON 
 _FAILED_TRANSFERS = """
 SELECT tx_hash, log_index, block_number, block_hash, token, sender, recipient, units FROM chain_transfer c
  WHERE c.chain = $1 AND c.status = 'FINAL' AND EXISTS (
-   SELECT FROM chain_transfer f
+   SELECT 1 FROM chain_transfer f
     WHERE f.chain = $1 AND f.status = 'FINAL' AND f.tx_hash || ':' || f.log_index = ANY($2::text[])
       AND (f.token, f.recipient, f.block_number) = (c.token, c.recipient, c.block_number))
  ORDER BY c.block_number, c.log_index

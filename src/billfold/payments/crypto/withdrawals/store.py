@@ -31,7 +31,7 @@ _WAITING = f"""
 SELECT {_COLUMNS}, {is_stopped("w")} AS is_stopped, k.account_status = 'FROZEN' AS is_frozen
   FROM crypto_withdrawal w JOIN customer k USING (customer_id)
  WHERE w.chain = $1 AND w.status = 'PENDING' AND NOT EXISTS (
-   SELECT FROM crypto_transaction t WHERE t.customer_id = w.customer_id AND t.withdrawal_id = w.withdrawal_id)
+   SELECT 1 FROM crypto_transaction t WHERE t.customer_id = w.customer_id AND t.withdrawal_id = w.withdrawal_id)
  ORDER BY w.written_no LIMIT $2
 """
 _LIST = f"{_withdrawals.select} WHERE $1::text IS NULL OR status = $1 ORDER BY written_no DESC LIMIT $2"
@@ -52,8 +52,8 @@ SELECT chain, wallet, sum(fee_wei) AS paid FROM crypto_transaction
 """
 _PROBLEMS = f"{_wallets.select} WHERE problem IS NOT NULL ORDER BY problem_since"
 _IS_OURS = """
-SELECT EXISTS (SELECT FROM crypto_wallet WHERE lower(address) = lower($1))
-    OR EXISTS (SELECT FROM directory WHERE kind = 'wallet' AND value = lower($1))
+SELECT EXISTS (SELECT 1 FROM crypto_wallet WHERE lower(address) = lower($1))
+    OR EXISTS (SELECT 1 FROM directory WHERE kind = 'wallet' AND value = lower($1))
 """
 _LOCK_NONCE = "SELECT next_nonce FROM crypto_wallet WHERE chain = $1 AND address = $2 FOR UPDATE"
 _SKIP_NONCES = "UPDATE crypto_wallet SET next_nonce = $3 WHERE chain = $1 AND address = $2 AND next_nonce < $3"
@@ -100,8 +100,8 @@ SELECT {_TRANSACTION} FROM crypto_transaction t JOIN crypto_withdrawal w USING (
  ORDER BY t.updated_at LIMIT $2
 """
 _HAS_WORK = f"""
-SELECT EXISTS (SELECT FROM crypto_withdrawal w WHERE w.chain = $1 AND w.status IN ('PENDING', 'PROCESSING'))
-    OR EXISTS (SELECT FROM crypto_transaction t WHERE t.chain = $1 AND t.state IN {_OPEN_STATES})
+SELECT EXISTS (SELECT 1 FROM crypto_withdrawal w WHERE w.chain = $1 AND w.status IN ('PENDING', 'PROCESSING'))
+    OR EXISTS (SELECT 1 FROM crypto_transaction t WHERE t.chain = $1 AND t.state IN {_OPEN_STATES})
 """
 
 

@@ -85,7 +85,7 @@ SELECT day, reason FROM daily_root_refusal r
 _PURGE = """
 INSERT INTO daily_root_purge (number, purged_at)
 SELECT number, $2 FROM daily_root r
- WHERE made_at < $1 AND NOT EXISTS (SELECT FROM daily_root_purge p WHERE p.number = r.number)
+ WHERE made_at < $1 AND NOT EXISTS (SELECT 1 FROM daily_root_purge p WHERE p.number = r.number)
 """
 _PURGE_PAGES = """
 DELETE FROM daily_root_page WHERE (number, tree, height, page_no) IN (
