@@ -11,10 +11,12 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import cast
 
 import asyncpg
 import hypothesis
 import pytest
+from tests.support.citus_cluster import Cluster
 from tests.support.databases import fresh_database, look_up_types_once, make_template
 
 from billfold.migrations import runner
@@ -75,6 +77,9 @@ look_up_types_once()
 def pg_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.Server]:
     """The Postgres server shared by all processes of this run; nothing on it is durable."""
     state_dir = _run_dir(tmp_path_factory) / "state"
+    if url := os.environ.get("BILLFOLD_TEST_CITUS_URL"):
+        yield cast("embedded.Server", Cluster(url, state_dir))
+        return
     server = embedded.start(state_dir, settings={**embedded.THROWAWAY_SETTINGS, "max_connections": "200"})
     asyncio.run(ensure_login(server.dsn, APP_ROLE))
     yield server

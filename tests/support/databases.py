@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import asyncpg
+from tests.support.citus_cluster import Cluster
 
 from billfold.platform.database.pool import APP_ROLE
 
@@ -46,7 +47,10 @@ async def make_template(server, name, fill, *, base="template1"):
         if not await conn.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", name):
             unfinished = f"{name}_unfinished"
             await fill(await server.create_database(unfinished, template=base))
-            await conn.execute(f"ALTER DATABASE {unfinished} RENAME TO {name}")
+            if isinstance(server, Cluster):
+                await server.finish_template(unfinished, name)
+            else:
+                await conn.execute(f"ALTER DATABASE {unfinished} RENAME TO {name}")
     finally:
         await conn.close()
     return name
@@ -79,8 +83,12 @@ async def fresh_database(server, template):
     kind = "test_" if template == "template1" else CLONE
     name = f"{kind}{os.environ.get('PYTEST_XDIST_WORKER', 'main')}_{next(_numbers)}"
     yield await server.create_database(name, template=template)
+    drop = f'DROP DATABASE "{name}" WITH (FORCE)'
+    if isinstance(server, Cluster):
+        await server.everywhere(drop)
+        return
     conn = await asyncpg.connect(server.dsn)
     try:
-        await conn.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+        await conn.execute(drop)
     finally:
         await conn.close()

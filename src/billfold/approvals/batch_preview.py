@@ -24,12 +24,15 @@ from billfold.platform.errors import BillfoldError
 BATCH_MAX = 100
 """The most requests that are approved together."""
 _HISTORY = """
-SELECT w.request_id, p.created_at,
+WITH p AS MATERIALIZED (
+  SELECT request_id, counterparty_id, created_at FROM counterparty
+    JOIN unnest($2::uuid[], $3::uuid[]) AS w(request_id, counterparty_id) USING (counterparty_id)
+   WHERE customer_id = $1)
+SELECT request_id, created_at,
        (SELECT max(q.amount) FROM transfer_request q
-         WHERE q.customer_id = $1 AND q.counterparty_id = w.counterparty_id AND q.status = 'APPROVED'
+         WHERE q.customer_id = $1 AND q.counterparty_id = p.counterparty_id AND q.status = 'APPROVED'
            AND q.reason IS NULL)
-  FROM unnest($2::uuid[], $3::uuid[]) AS w(request_id, counterparty_id)
-  JOIN counterparty p ON p.customer_id = $1 AND p.counterparty_id = w.counterparty_id
+  FROM p
 """
 
 

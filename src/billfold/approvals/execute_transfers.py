@@ -36,23 +36,24 @@ _Name = tuple[UUID, UUID]
 """A customer and one of its requests."""
 
 # A wire, withdrawal or transfer is inserted by the commit that executes it.
-# One index lookup per request and table, independent of the size of the tables.
 _READY = """
-SELECT q.customer_id, q.request_id, q.content,
-       'unverified_wires' = ANY(customer_features(q.customer_id)),
-       CASE q.type
-       WHEN 'WIRE' THEN (SELECT true FROM wire w
-                          WHERE w.customer_id = q.customer_id AND w.wire_id = q.request_id)
-       WHEN 'USDC' THEN (SELECT true FROM crypto_withdrawal c
-                          WHERE c.customer_id = q.customer_id AND c.withdrawal_id = q.request_id)
-       ELSE (SELECT true FROM transfer t
-              WHERE t.customer_id = q.customer_id AND t.transfer_id = q.request_id)
-        END
-  FROM unnest($1::text::uuid[], $2::text::uuid[]) AS k(customer_id, request_id)
- CROSS JOIN LATERAL (
-       SELECT * FROM transfer_request r
-        WHERE r.customer_id = k.customer_id AND r.request_id = k.request_id
-          AND r.status = 'APPROVED' AND r.reason IS NULL LIMIT 1) q
+WITH q AS MATERIALIZED (
+  SELECT customer_id, request_id, content, type
+    FROM unnest($1::text::uuid[], $2::text::uuid[]) AS k(customer_id, request_id)
+    JOIN transfer_request USING (customer_id, request_id) WHERE status = 'APPROVED' AND reason IS NULL
+), done AS MATERIALIZED (
+  SELECT request_id FROM q JOIN wire w ON w.customer_id = q.customer_id AND w.wire_id = q.request_id
+   WHERE q.type = 'WIRE'
+   UNION ALL
+  SELECT request_id FROM q JOIN crypto_withdrawal c
+      ON c.customer_id = q.customer_id AND c.withdrawal_id = q.request_id WHERE q.type = 'USDC'
+   UNION ALL
+  SELECT request_id FROM q JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
+   WHERE q.type NOT IN ('WIRE', 'USDC')
+)
+SELECT customer_id, request_id, content, 'unverified_wires' = ANY(customer_features(customer_id)),
+       EXISTS (SELECT 1 FROM done WHERE done.request_id = q.request_id)
+  FROM q
 """
 
 

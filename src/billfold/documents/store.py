@@ -31,11 +31,13 @@ SELECT key FROM unnest($1::text[]) AS key
  WHERE NOT EXISTS (SELECT 1 FROM document d WHERE d.file_key = key)
 """
 _IN_REVIEW = f"""
-{_documents.select} d
- WHERE status = 'PENDING_REVIEW' AND application_id IS NULL AND NOT EXISTS (
-   SELECT 1 FROM counterparty c
-    WHERE c.customer_id = d.customer_id AND c.status = 'PENDING'
-      AND c.verification::jsonb->'document_ids' ? d.document_id::text)
+WITH d AS MATERIALIZED (
+  {_documents.select} WHERE status = 'PENDING_REVIEW' AND application_id IS NULL
+), c AS MATERIALIZED (
+  SELECT customer_id, verification::jsonb->'document_ids' AS document_ids FROM counterparty
+   WHERE status = 'PENDING' AND customer_id = ANY(ARRAY(SELECT customer_id FROM d)))
+SELECT {_documents.columns()} FROM d
+ WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.customer_id = d.customer_id AND c.document_ids ? d.document_id::text)
  ORDER BY uploaded_at, document_id LIMIT $1"""
 _ADD = """
 INSERT INTO document

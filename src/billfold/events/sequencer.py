@@ -50,12 +50,14 @@ UPDATE subscription SET enabled_since_xid = '3';
 """
 _SEQUENCE = f"""
 WITH moved AS ({_ADVANCE}), news AS MATERIALIZED ({_NEW_EVENTS}),
+owners AS MATERIALIZED (
+  SELECT customer_id, partner_id FROM customer WHERE customer_id = ANY(ARRAY(SELECT customer_id FROM news))
+),
 placed AS MATERIALIZED (
   SELECT n.customer_id, n.event_no, n.event_id, n.kind, n.raised_at, n.xid,
-         (SELECT c.partner_id FROM customer c WHERE c.customer_id = n.customer_id) AS partner_id,
-         n.kind = ANY($3) AS for_partner, n.kind = ANY($4) AS for_customer,
+         c.partner_id, n.kind = ANY($3) AS for_partner, n.kind = ANY($4) AS for_customer,
          max(n.raised_at) OVER (PARTITION BY n.customer_id ORDER BY n.event_no) AS turn
-    FROM news n
+    FROM news n JOIN owners c USING (customer_id)
 ), partners AS MATERIALIZED (
   SELECT partner_id, coalesce((SELECT max(t.partner_sequence) FROM event_sequence t
                                 WHERE t.partner_id = p.partner_id), 0) AS last

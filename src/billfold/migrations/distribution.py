@@ -197,6 +197,11 @@ WITH RECURSIVE placed AS (
 )
 SELECT name, placement FROM ranked GROUP BY name, placement ORDER BY name <> $1, max(rank), name
 """
+# A statement lies with its customer, if its key names it.
+_WIDEN_KEYS = """
+ALTER TABLE statement DROP CONSTRAINT statement_pkey, ADD CONSTRAINT statement_pkey PRIMARY KEY
+  (customer_id, statement_id)
+"""
 _FOREIGN_KEYS = """
 SELECT conname::text, conrelid::regclass::text, confrelid::regclass::text
   FROM pg_constraint WHERE contype = 'f' AND connamespace = current_schema()::regnamespace
@@ -235,6 +240,12 @@ CREATE OR REPLACE FUNCTION {GATHER}() RETURNS void LANGUAGE plpgsql SECURITY DEF
 SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE
   shared name;
+  definition text;
+  views text[] := ARRAY(
+    SELECT format('CREATE OR REPLACE TEMPORARY VIEW %1$I AS %2$s GRANT SELECT ON pg_temp.%1$I TO {APP_ROLE}',
+                  relname, pg_get_viewdef(oid))
+      FROM pg_class WHERE relkind = 'v' AND relnamespace = 'public'::regnamespace AND NOT EXISTS (
+             SELECT 1 FROM pg_depend d WHERE d.objid = pg_class.oid AND d.deptype = 'e') ORDER BY oid);
 BEGIN
   FOR shared IN
     SELECT c.relname FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
@@ -242,6 +253,11 @@ BEGIN
   LOOP
     EXECUTE format('CREATE TEMPORARY TABLE %1$I ON COMMIT DROP AS SELECT * FROM %1$I', shared);
     EXECUTE format('GRANT SELECT ON pg_temp.%I TO {APP_ROLE}', shared);
+  END LOOP;
+  -- A view reads the tables that its definition was resolved to.
+  PERFORM set_config('search_path', 'pg_temp, pg_catalog, public', true);
+  FOREACH definition IN ARRAY views LOOP
+    EXECUTE definition;
   END LOOP;
 END $$;
 REVOKE ALL ON FUNCTION {GATHER} FROM PUBLIC;
@@ -289,14 +305,16 @@ async def distribute(conn: Connection, progress: Callable[[str], None] | None = 
         raise MigrationError("this database has no Citus: CREATE EXTENSION citus, and add its nodes")
     # Its shards are not tables of the bank.
     await conn.execute("SET citus.override_table_visibility = on")
-    sent = {table for (table,) in await conn.fetch(_SENT)}
-    places = await placements(conn)
-    waiting = {t: place for t, place in places.items() if place is not Placement.COORDINATOR and t not in sent}
-    for table in waiting:
-        if await conn.fetchval(f'SELECT EXISTS (SELECT 1 FROM "{table}")'):
-            raise MigrationError(f"only an empty table is distributed, and {table} has rows")
     async with conn.transaction():
         await conn.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
+        sent = {table for (table,) in await conn.fetch(_SENT)}
+        if "statement" not in sent:
+            await conn.execute(_WIDEN_KEYS)
+        places = await placements(conn)
+        waiting = {t: place for t, place in places.items() if place is not Placement.COORDINATOR and t not in sent}
+        for table in waiting:
+            if await conn.fetchval(f'SELECT EXISTS (SELECT 1 FROM "{table}")'):
+                raise MigrationError(f"only an empty table is distributed, and {table} has rows")
         dropped = await _drop_foreign_keys(conn, places)
         for table, placement in waiting.items():
             if progress:

@@ -188,9 +188,11 @@ async def _trading_desk(conn: Connection) -> HealthCheck:
 
 
 _SETTLEMENT = f"""
-SELECT (SELECT count(*) FROM settlement_difference WHERE status = 'HELD'),
-       count(*) FILTER (WHERE status = 'REJECTED'), count(*) FILTER (WHERE settles_on < $1), min(settles_on)
-  FROM settlement_instruction WHERE {OPEN_INSTRUCTIONS} AND units <> settled_units
+SELECT held, rejected, fails, since FROM (
+  SELECT count(*) FILTER (WHERE status = 'REJECTED') AS rejected, count(*) FILTER (WHERE settles_on < $1) AS fails,
+         min(settles_on) AS since
+    FROM settlement_instruction WHERE {OPEN_INSTRUCTIONS} AND units <> settled_units) i
+ CROSS JOIN (SELECT count(*) AS held FROM settlement_difference WHERE status = 'HELD') d
 """
 
 

@@ -36,6 +36,9 @@ _EXPOSURE = f"""
 WITH traded AS MATERIALIZED (
   SELECT cusip, settles_on, sum(CASE activity WHEN 'BUY' THEN units ELSE -units END) AS customers
     FROM trade WHERE settles_on >= $2 AND activity IN ('BUY', 'SELL') GROUP BY cusip, settles_on
+), filled AS MATERIALIZED (
+  SELECT cusip, settles_on, units FROM execution_movement
+   WHERE customer_id = $1 AND settles_on >= $2 AND business_date >= $2::date - 10
 ), moved AS (
   SELECT cusip, settles_on, customers, 0 AS met, 0 AS dealers FROM traded
   UNION ALL
@@ -45,16 +48,15 @@ WITH traded AS MATERIALIZED (
     FROM (SELECT cusip, settles_on, from_inventory, CASE side WHEN 'BUY' THEN units ELSE -units END AS net
             FROM settlement WHERE settles_on >= $2 AND side IN ('BUY', 'SELL')) s
   UNION ALL
-  SELECT cusip, settles_on, 0, 0, units FROM execution_movement
-   WHERE customer_id = $1 AND settles_on >= $2 AND business_date >= $2::date - 10
+  SELECT cusip, settles_on, 0, 0, units FROM filled
 ), dated AS (
   SELECT cusip, settles_on, sum(customers)::bigint AS customers, sum(met)::bigint AS met,
          sum(dealers)::bigint AS dealers
     FROM moved GROUP BY cusip, settles_on
-), held AS (
+), held AS MATERIALIZED (
   SELECT asset AS cusip, (credits - debits)::bigint AS units FROM account
    WHERE customer_id = $1 AND kind = 'inventory' AND asset <> 'USD' AND credits <> debits
-), ordered AS (
+), ordered AS MATERIALIZED (
   SELECT cusip, coalesce(sum(open * sign) FILTER (WHERE status <> 'UNKNOWN'), 0)::bigint AS live,
          coalesce(sum(open) FILTER (WHERE status = 'UNKNOWN' AND sign > 0), 0)::bigint AS unknown_buys,
          coalesce(sum(open) FILTER (WHERE status = 'UNKNOWN' AND sign < 0), 0)::bigint AS unknown_sells
@@ -174,7 +176,7 @@ WITH RECURSIVE line AS (
   SELECT {_executions.columns()} FROM execution WHERE customer_id = $1 AND execution_id = $2
   UNION ALL
   SELECT {_executions.columns("e")} FROM execution e
-    JOIN line l ON e.customer_id = l.customer_id AND e.corrects = l.execution_id
+    JOIN line l ON e.customer_id = l.customer_id AND e.corrects = l.execution_id WHERE e.customer_id = $1
 )
 SELECT {_executions.columns("l")} FROM line l
  WHERE NOT EXISTS (SELECT 1 FROM line c WHERE c.corrects = l.execution_id)
@@ -241,18 +243,22 @@ class BillResult(NamedTuple):
 VALUE_IN_CENTS = "floor((units * mark_micros + 5000) / 10000.0)::bigint"
 """The value of a house position, as `cents_for` rounds it."""
 _RESULT = f"""
-SELECT cusip, sum(customers)::bigint, sum(dealers)::bigint, sum(revaluation)::bigint FROM (
-  SELECT cusip, CASE side WHEN 'BUY' THEN block_cents ELSE -block_cents END AS customers, 0 AS dealers, 0 AS revaluation
-    FROM settlement WHERE closed_on = $2 AND from_inventory
-  UNION ALL
-  SELECT cusip, 0, -money, 0 FROM execution_movement WHERE customer_id = $1 AND business_date = $2
+WITH booked AS MATERIALIZED (
+  SELECT cusip, 0 AS customers, -money AS dealers, 0 AS revaluation FROM execution_movement
+   WHERE customer_id = $1 AND business_date = $2
   UNION ALL
   SELECT cusip, 0, 0, {VALUE_IN_CENTS} + 10000 * redeemed FROM inventory_position
    WHERE customer_id = $1 AND closed_on = $2
   UNION ALL
   SELECT cusip, 0, 0, -{VALUE_IN_CENTS} FROM inventory_position
    WHERE customer_id = $1
-     AND closed_on = (SELECT max(business_date) FROM closing_price WHERE business_date < $2)) r
+     AND closed_on = (SELECT max(business_date) FROM closing_price WHERE business_date < $2)
+)
+SELECT cusip, sum(customers)::bigint, sum(dealers)::bigint, sum(revaluation)::bigint FROM (
+  SELECT cusip, CASE side WHEN 'BUY' THEN block_cents ELSE -block_cents END AS customers, 0 AS dealers, 0 AS revaluation
+    FROM settlement WHERE closed_on = $2 AND from_inventory
+  UNION ALL
+  SELECT cusip, customers, dealers, revaluation FROM booked) r
  GROUP BY cusip ORDER BY cusip
 """
 

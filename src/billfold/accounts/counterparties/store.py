@@ -137,33 +137,40 @@ _STOPPED = """
              WHERE stopped.customer_id = {table}.customer_id AND stopped.counterparty_id = {table}.counterparty_id
                AND coalesce(stopped.verification->>'sanctions', 'CLEAR') <> 'CLEAR'))
 """
-_AWAITING_REVIEW = f"""{_counterparties.select} c
- WHERE status = 'PENDING' AND verification->>'type' = 'supporting_documents'
-   AND NOT EXISTS (SELECT 1 FROM document d
+_AWAITING_REVIEW = f"""
+WITH c AS MATERIALIZED (
+  SELECT {_counterparties.columns()}, written_no FROM counterparty
+   WHERE status = 'PENDING' AND verification->>'type' = 'supporting_documents')
+SELECT {_counterparties.columns()} FROM c
+ WHERE NOT EXISTS (SELECT 1 FROM document d
                     WHERE d.customer_id = c.customer_id
                       AND c.verification::jsonb->'document_ids' ? d.document_id::text
                       AND d.status IN ('PENDING_UPLOAD', 'INVALID'))
  ORDER BY created_at, written_no LIMIT $1"""
-_PAYER_ADDRESS = FIRST_NETWORK_ADDRESS.format(customer="k.customer_id", pocket="k.pocket_id")
+_PAYER_ADDRESS = FIRST_NETWORK_ADDRESS.format(customer="c.customer_id", pocket="c.pocket_id")
 _PAYEE_ADDRESS = """
 (SELECT network_address FROM portal p
   WHERE p.customer_id = c.target_customer_id AND p.pocket_id = c.target_pocket_id
     AND p.network_address = c.account_number AND p.status = 'OPEN' AND 'ON_US' = ANY(p.payment_rails) LIMIT 1)
 """
-# One index lookup each, however much the tables have grown since the plan was made.
 # Sub-selects keep the plan independent of the ids, so it is made once and not for each batch.
 _PEERS = f"""
-SELECT k.nth - 1 AS nth, c.customer_id, c.counterparty_id, c.type, c.status, c.counterparty_name, c.verification,
+WITH c AS MATERIALIZED (
+  SELECT k.nth - 1 AS nth, k.pocket_id, o.customer_id, o.counterparty_id, o.type, o.status, o.counterparty_name,
+         o.verification, o.details, o.account_number, o.target_customer_id, o.target_pocket_id
+    FROM unnest((SELECT $1::text::uuid[]), (SELECT $2::text::uuid[]), (SELECT $3::text::uuid[])) WITH ORDINALITY
+         AS k(customer_id, pocket_id, counterparty_id, nth)
+    JOIN counterparty o USING (customer_id, counterparty_id)
+), h AS MATERIALIZED (
+  SELECT customer_id, chain FROM ledger_head
+   WHERE customer_id = ANY(ARRAY(SELECT customer_id FROM c UNION SELECT target_customer_id FROM c))
+)
+SELECT c.nth, c.customer_id, c.counterparty_id, c.type, c.status, c.counterparty_name, c.verification,
        c.details, c.target_customer_id, c.target_pocket_id, {_PAYER_ADDRESS} AS payer_address,
-       {_PAYEE_ADDRESS} AS payee_address,
-       (SELECT chain FROM ledger_head h WHERE h.customer_id = k.customer_id LIMIT 1) AS payer_chain,
-       (SELECT chain FROM ledger_head h WHERE h.customer_id = c.target_customer_id LIMIT 1) AS payee_chain,
+       {_PAYEE_ADDRESS} AS payee_address, payer.chain AS payer_chain, payee.chain AS payee_chain,
        clock.business_anchor, clock.wall_anchor, clock.frozen
-  FROM unnest((SELECT $1::text::uuid[]), (SELECT $2::text::uuid[]), (SELECT $3::text::uuid[])) WITH ORDINALITY
-       AS k(customer_id, pocket_id, counterparty_id, nth)
- CROSS JOIN LATERAL (
-       SELECT * FROM counterparty o
-        WHERE o.customer_id = k.customer_id AND o.counterparty_id = k.counterparty_id LIMIT 1) c
+  FROM c LEFT JOIN h payer ON payer.customer_id = c.customer_id
+  LEFT JOIN h payee ON payee.customer_id = c.target_customer_id
   LEFT JOIN clock ON true
 """
 _FIND_EXCHANGED = "SELECT access FROM linking_exchange WHERE customer_id = $1 AND exchange_id = $2"

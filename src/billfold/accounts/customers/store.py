@@ -13,10 +13,10 @@ from billfold.platform.errors import Refused
 
 _customers = Table(CustomerRow)
 _OWNERS = f"""
-SELECT k.kind, k.value, {_customers.columns("c")}
-  FROM unnest($1::text[], $2::text[]) AS k(kind, value)
-  JOIN directory d ON d.kind = k.kind AND d.value = k.value
-  JOIN customer c USING (customer_id)
+WITH d AS MATERIALIZED (
+  SELECT kind, value, customer_id FROM directory JOIN unnest($1::text[], $2::text[]) AS k(kind, value)
+   USING (kind, value) WHERE value = ANY($2::text[]))
+SELECT d.kind, d.value, {_customers.columns("c")} FROM d JOIN customer c USING (customer_id)
 """
 
 _FROZEN_BY_OTHERS = """

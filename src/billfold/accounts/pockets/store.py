@@ -18,26 +18,27 @@ from billfold.platform.database.rows import Table
 JOURNAL_NO_MAX = 2**63 - 1
 _TOTALS = ("cash", "earnings_basis", "inflow", "outflow", "fees", "realised")
 
-_SAME_DAY = f"""customer_id = k.customer_id AND pocket_id = k.pocket_id
+_SAME_DAY = f"""customer_id = h.customer_id AND pocket_id = k.pocket_id
        AND entry_no > coalesce(e.entry_no, 0)
        AND entry_no <= coalesce(n.entry_no, {JOURNAL_NO_MAX})"""
 # For each boundary: the last day that ended before its day, and the pocket's rows from there up to
 # it. The next snapshot limits them to one day's rows; and none are read
 # if the first of them comes later, as at the beginning of a day, because journal times never decrease.
 _STATES_BEFORE = f"""
-SELECT e.cash, e.positions, e.earnings_basis, e.inflow, e.outflow, e.fees, e.realised,
+SELECT k.nth, e.cash, e.positions, e.earnings_basis, e.inflow, e.outflow, e.fees, e.realised,
        t.rows AS trades, a.rows AS activities
-  FROM unnest($1::uuid[], $2::uuid[], $3::date[], $4::timestamptz[]) WITH ORDINALITY
-       AS k(customer_id, pocket_id, business_date, at, nth)
+  FROM ledger_head h
+  JOIN unnest($1::uuid[], $2::uuid[], $3::date[], $4::timestamptz[]) WITH ORDINALITY
+       AS k(customer_id, pocket_id, business_date, at, nth) ON k.customer_id = h.customer_id
   LEFT JOIN LATERAL (
     SELECT * FROM snapshot s
-     WHERE s.customer_id = k.customer_id AND s.pocket_id = k.pocket_id
+     WHERE s.customer_id = h.customer_id AND s.pocket_id = k.pocket_id
        AND s.business_date < k.business_date
      ORDER BY s.business_date DESC LIMIT 1
   ) e ON true
   LEFT JOIN LATERAL (
     SELECT s.entry_no FROM snapshot s
-     WHERE s.customer_id = k.customer_id AND s.pocket_id = k.pocket_id
+     WHERE s.customer_id = h.customer_id AND s.pocket_id = k.pocket_id
        AND s.business_date >= k.business_date
      ORDER BY s.business_date LIMIT 1
   ) n ON true
@@ -54,7 +55,7 @@ SELECT e.cash, e.positions, e.earnings_basis, e.inflow, e.outflow, e.fees, e.rea
      WHERE {_SAME_DAY} AND booked_at < k.at AND (swept OR type <> 'CARD')
        AND (SELECT booked_at FROM transaction WHERE {_SAME_DAY} ORDER BY entry_no LIMIT 1) < k.at
   ) a
- ORDER BY k.nth
+ WHERE h.customer_id = ANY($1::uuid[])
 """
 
 
@@ -78,7 +79,8 @@ async def pocket_states_before(conn: Db, boundaries: Sequence[Boundary]) -> list
     if not boundaries:
         return []
     rows = await conn.fetch(_STATES_BEFORE, *map(list, zip(*boundaries, strict=True)))
-    return [_state_after_replay(row) for row in rows]
+    states = {row["nth"]: _state_after_replay(row) for row in rows}
+    return [states.get(nth, PocketState()) for nth in range(1, len(boundaries) + 1)]
 
 
 def _state_after_replay(row: Record) -> PocketState:
@@ -109,9 +111,7 @@ _HELD = {
     **{name: f"coalesce(h.{name}, '{{}}')" for name in ("lot_cusips", "lot_units", "lot_dates")},
 }
 _ROW = f"SELECT {_pockets.columns('p', **_HELD)}, p.written_no"
-_HOLDINGS = """
-  LEFT JOIN LATERAL (
-    SELECT max(a.credits - a.debits) FILTER (WHERE a.kind = 'cash') AS cash,
+_TOTALED = """max(a.credits - a.debits) FILTER (WHERE a.kind = 'cash') AS cash,
            max(a.debits - a.credits) FILTER (WHERE a.kind = 'owed') AS owed,
            max(a.reserved) FILTER (WHERE a.kind = 'cash') AS reserved,
            sum(a.earnings_basis)::bigint AS earnings_basis,
@@ -119,11 +119,19 @@ _HOLDINGS = """
            array_agg(a.credits - a.debits)
              FILTER (WHERE a.kind = 'lot' AND a.credits > a.debits) AS lot_units,
            array_agg(a.acquired_on)
-             FILTER (WHERE a.kind = 'lot' AND a.credits > a.debits) AS lot_dates
+             FILTER (WHERE a.kind = 'lot' AND a.credits > a.debits) AS lot_dates"""
+_HOLDINGS = f"""
+  LEFT JOIN LATERAL (
+    SELECT {_TOTALED}
       FROM account a
      WHERE a.customer_id = p.customer_id AND a.pocket_id = p.pocket_id AND a.live
   ) h ON true
 """
+# The page first: a cluster joins it with the accounts.
+_OF_PAGE = f"""), h AS MATERIALIZED (
+  SELECT a.customer_id, a.pocket_id, {_TOTALED}
+    FROM account a JOIN p USING (customer_id, pocket_id) WHERE a.live GROUP BY a.customer_id, a.pocket_id)
+{_ROW} FROM p LEFT JOIN h USING (customer_id, pocket_id)"""
 _GET = f"{_ROW} FROM pocket p {_HOLDINGS} WHERE p.customer_id = $1 AND p.pocket_id = $2"
 _BY_ID = f"""{_ROW}
   FROM unnest($1::uuid[], $2::uuid[]) AS k(customer_id, pocket_id)
@@ -135,22 +143,21 @@ _OF_PARTNER = """
          SELECT * FROM pocket
           WHERE partner_id = $1 AND ($2::text[] IS NULL OR status = ANY($2)) AND {page}"""
 _OF_CUSTOMERS = """
-         SELECT o.* FROM unnest($1::uuid[]) AS c(customer_id) CROSS JOIN LATERAL (
+         SELECT o.* FROM ledger_head c CROSS JOIN LATERAL (
            SELECT * FROM pocket q
             WHERE q.customer_id = c.customer_id AND ($2::text[] IS NULL OR q.status = ANY($2)) AND {page}) o
-         {order}"""
+          WHERE c.customer_id = ANY($1::uuid[]) {order}"""
 
 
 def _list_of(selected: str) -> KeysetList[PocketRow]:
-    return KeysetList(f"{_ROW} FROM ({selected}) p {_HOLDINGS} {{order}}", _pockets.read, **BY_OPENING)
+    return KeysetList(f"WITH p AS MATERIALIZED ({selected} {_OF_PAGE} {{order}}", _pockets.read, **BY_OPENING)
 
 
 _OF_CUSTOMER = """customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
            AND ($3::uuid[] IS NULL OR pocket_id = ANY($3))"""
-_PAGE_BY_OFFSET = f"""{_ROW}
-  FROM (SELECT * FROM pocket WHERE {_OF_CUSTOMER}
-         ORDER BY opened_at DESC, written_no DESC OFFSET $4 LIMIT $5) p {_HOLDINGS}
- ORDER BY p.opened_at DESC, p.written_no DESC"""
+_PAGE_BY_OFFSET = f"""WITH p AS MATERIALIZED (
+  SELECT * FROM pocket WHERE {_OF_CUSTOMER} ORDER BY opened_at DESC, written_no DESC OFFSET $4 LIMIT $5
+{_OF_PAGE} ORDER BY p.opened_at DESC, p.written_no DESC"""
 _NOT_CLOSED_OF_CUSTOMER = f"""{_ROW} FROM pocket p {_HOLDINGS}
  WHERE p.customer_id = $1 AND p.status = ANY($2) ORDER BY p.opened_at, p.written_no"""
 _COUNT = f"SELECT count(*) FROM pocket WHERE {_OF_CUSTOMER}"

@@ -93,14 +93,18 @@ SELECT max(global_sequence)
        FROM (SELECT global_sequence FROM event_sequence WHERE global_sequence > $1 ORDER BY global_sequence LIMIT $2) t
 """
 _NEW_EVENTS = """
-SELECT t.customer_id, t.event_id, t.kind, t.raised_at, e.payload
-  FROM event_sequence t JOIN event e USING (customer_id, event_no)
- WHERE t.global_sequence > $1 AND t.global_sequence <= $2 AND t.kind = ANY($3)
-   AND EXISTS (SELECT 1 FROM membership m
-                WHERE m.customer_id = t.customer_id AND m.status = 'ACTIVE')
-   AND NOT EXISTS (SELECT 1 FROM notification_baseline p
-                    WHERE p.customer_id = t.customer_id AND p.event_no >= t.event_no)
- ORDER BY t.global_sequence
+WITH t AS MATERIALIZED (
+  SELECT t.customer_id, t.event_no, t.event_id, t.kind, t.raised_at, t.global_sequence, e.payload
+    FROM event_sequence t JOIN event e USING (customer_id, event_no)
+   WHERE t.global_sequence > $1 AND t.global_sequence <= $2 AND t.kind = ANY($3)
+     AND EXISTS (SELECT 1 FROM membership m
+                  WHERE m.customer_id = t.customer_id AND m.status = 'ACTIVE')
+), p AS MATERIALIZED (
+  SELECT customer_id, event_no FROM notification_baseline
+   WHERE customer_id = ANY(ARRAY(SELECT customer_id FROM t)))
+SELECT customer_id, event_id, kind, raised_at, payload FROM t
+ WHERE NOT EXISTS (SELECT 1 FROM p WHERE p.customer_id = t.customer_id AND p.event_no >= t.event_no)
+ ORDER BY global_sequence
 """
 _EVENTS = """
 SELECT t.customer_id, t.event_id, t.kind, t.raised_at, e.payload

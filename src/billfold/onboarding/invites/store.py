@@ -23,24 +23,29 @@ _DELETE = "DELETE FROM application_invite WHERE customer_id = $1 AND application
 _OF_APPLICATION = f"""
 SELECT {_COLUMNS} FROM application_invite i WHERE customer_id = $1 AND application_id = $2 ORDER BY written_no
 """
-_IS_OPEN = """i.expires_at > $2 AND i.link_expires_at > $3 AND (
-  i.related_party_id IS NULL OR EXISTS (
-    SELECT 1 FROM related_party_application p
-     WHERE p.customer_id = i.customer_id AND p.application_id = i.application_id
-       AND p.related_party_id = i.related_party_id))"""
-_BY_LINK = f"""
-SELECT {_COLUMNS} FROM application_invite i WHERE {_IS_OPEN} AND i.invite_id IN (
-  SELECT invite_id FROM application_invite WHERE link_hash = $1
-   UNION ALL SELECT invite_id FROM earlier_link WHERE link_hash = $1 AND expires_at > $3)
+_OPEN = f"""
+WITH i AS MATERIALIZED (
+  SELECT {_COLUMNS} FROM application_invite i WHERE i.expires_at > $2 AND i.link_expires_at > $3 AND {{condition}}
+), p AS MATERIALIZED (
+  SELECT application_id, related_party_id FROM related_party_application
+   WHERE customer_id = ANY(ARRAY(SELECT customer_id FROM i))
+     AND application_id = ANY(ARRAY(SELECT application_id FROM i)))
+SELECT * FROM i WHERE related_party_id IS NULL OR (application_id, related_party_id) IN (SELECT * FROM p)
 """
+_BY_LINK = _OPEN.format(
+    condition="""i.invite_id IN (
+  SELECT invite_id FROM application_invite WHERE link_hash = $1
+   UNION ALL SELECT invite_id FROM earlier_link WHERE link_hash = $1 AND expires_at > $3)"""
+)
 _KEEP_LINK = """
 INSERT INTO earlier_link (link_hash, invite_id, expires_at)
 SELECT link_hash, invite_id, link_expires_at FROM application_invite WHERE invite_id = $1
 """
-_BY_SESSION = f"""
-SELECT {_COLUMNS} FROM application_invite i JOIN invite_session s USING (invite_id)
- WHERE s.session_hash = $1 AND {_IS_OPEN} AND s.invite_id = $4 AND s.ends_at > $3 AND s.last_seen_at > $5
-"""
+_BY_SESSION = _OPEN.format(
+    condition="""i.invite_id = $4 AND EXISTS (
+  SELECT 1 FROM invite_session s
+   WHERE s.session_hash = $1 AND s.invite_id = $4 AND s.ends_at > $3 AND s.last_seen_at > $5)"""
+)
 _OPEN_SESSION = """
 INSERT INTO invite_session (session_hash, invite_id, last_seen_at, ends_at) VALUES ($1, $2, $3, $4)
 """

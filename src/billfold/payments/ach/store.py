@@ -15,6 +15,7 @@ from billfold.accounts.counterparties.store import is_stopped
 from billfold.payments.ach.commands import AchEntry, OriginationHistory, ReturnEntry
 from billfold.payments.ach.rules.review import ADMINISTRATIVE, HISTORY_DAYS, UNAUTHORISED
 from billfold.platform.database.connection import Connection, Db
+from billfold.platform.database.distribution import HEADS_LOCKED
 from billfold.platform.database.paging import BY_CREATION, Along, BoundedList, KeysetList
 from billfold.platform.database.rows import Table
 from billfold.platform.dates import ET, et_date, et_instant
@@ -150,9 +151,8 @@ SELECT customer_id FROM ach_return_entry WHERE {_ANSWER_IS_DUE}
 # Entries of customers whose data key is damaged wait for another window.
 _IS_OPENED = "customer_id <> ALL($2::uuid[])"
 _LOCK_HEADS = f"""
-SELECT customer_id FROM ledger_head
- WHERE customer_id IN (SELECT customer_id FROM ach_entry WHERE {_IS_DUE} AND {_IS_OPENED})
- ORDER BY customer_id FOR UPDATE
+SELECT customer_id
+  FROM {HEADS_LOCKED}(ARRAY(SELECT DISTINCT customer_id FROM ach_entry WHERE {_IS_DUE} AND {_IS_OPENED}))
 """
 _COUNT = f"""
 SELECT (SELECT count(*) FROM ach_entry WHERE {_IS_DUE} AND {_IS_OPENED}),

@@ -85,23 +85,32 @@ SELECT date_trunc('hour', settles_at) + interval '59 minutes' AS at,
 # Payments of one date with the references that the other bank has: numbers of a wire, the trace number of an ACH entry.
 # Entries of our files settle with their file, days before the ledger counts them; those that were never sent do not.
 _REFERENCED = f"""
-SELECT m.rail, CASE m.direction WHEN 'CREDIT' THEN m.amount ELSE -m.amount END AS amount, m.customer_id, m.entry_no,
-       array_remove(ARRAY[w.imad, w.omad, w.uetr, t.details->>'trace_number'], NULL) AS names, j.booked_at
-  FROM ({_MOVEMENTS}) m JOIN journal_entry j USING (customer_id, entry_no)
-  LEFT JOIN transaction t
-    ON t.customer_id = m.customer_id AND t.activity_id = m.activity_id AND t.entry_no = m.entry_no
-  LEFT JOIN wire w ON w.customer_id = t.customer_id AND w.wire_id = (t.details->>'wire_id')::uuid
-  LEFT JOIN ach_entry e ON e.customer_id = t.customer_id AND e.ach_id = (t.details->>'ach_id')::uuid
-       AND e.way = 'ORIGINATION'
- WHERE (e.ach_id IS NULL OR e.entry_no <> m.entry_no AND e.file_id IS NOT NULL)
-   AND NOT (m.rail = 'ACH' AND m.customer_id = $1
-            AND EXISTS (SELECT 1 FROM ach_entry o WHERE o.customer_id = $1 AND o.entry_no = m.entry_no))
+WITH m AS MATERIALIZED ({_MOVEMENTS}
+), own AS MATERIALIZED (
+  SELECT entry_no FROM ach_entry
+   WHERE customer_id = $1 AND entry_no = ANY(ARRAY(SELECT entry_no FROM m WHERE rail = 'ACH' AND customer_id = $1))
+), counted AS MATERIALIZED (
+  SELECT m.rail, CASE m.direction WHEN 'CREDIT' THEN m.amount ELSE -m.amount END AS amount, m.customer_id, m.entry_no,
+         array_remove(ARRAY[w.imad, w.omad, w.uetr, t.details->>'trace_number'], NULL) AS names, j.booked_at
+    FROM m JOIN journal_entry j USING (customer_id, entry_no)
+    LEFT JOIN transaction t
+      ON t.customer_id = j.customer_id AND t.activity_id = m.activity_id AND t.entry_no = j.entry_no
+    LEFT JOIN wire w ON w.customer_id = t.customer_id AND w.wire_id = (t.details->>'wire_id')::uuid
+    LEFT JOIN ach_entry e ON e.customer_id = t.customer_id AND e.ach_id = (t.details->>'ach_id')::uuid
+         AND e.way = 'ORIGINATION'
+   WHERE e.ach_id IS NULL OR e.entry_no <> m.entry_no AND e.file_id IS NOT NULL
+), sent AS MATERIALIZED (
+  SELECT e.direction, e.amount, e.customer_id, e.entry_no, e.trace_number, j.booked_at
+    FROM ach_entry e JOIN journal_entry j ON j.customer_id = e.customer_id AND j.entry_no = e.entry_no
+   WHERE e.way = 'ORIGINATION'
+     AND e.file_id = ANY(ARRAY(SELECT file_id FROM ach_file WHERE settles_at >= $3 AND settles_at <= $5))
+)
+SELECT * FROM counted
+ WHERE NOT (rail = 'ACH' AND customer_id = $1 AND entry_no IN (SELECT entry_no FROM own))
  UNION ALL
-SELECT 'ACH', CASE e.direction WHEN 'CREDIT' THEN -e.amount ELSE e.amount END, e.customer_id, e.entry_no,
-       ARRAY[e.trace_number], j.booked_at
-  FROM ach_file f JOIN ach_entry e ON e.file_id = f.file_id AND e.way = 'ORIGINATION'
-  JOIN journal_entry j ON j.customer_id = e.customer_id AND j.entry_no = e.entry_no
- WHERE f.settles_at >= $3 AND f.settles_at <= $5
+SELECT 'ACH', CASE direction WHEN 'CREDIT' THEN -amount ELSE amount END, customer_id, entry_no, ARRAY[trace_number],
+       booked_at
+  FROM sent
  ORDER BY rail, customer_id, entry_no, names
 """
 _BALANCES = """

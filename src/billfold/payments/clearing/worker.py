@@ -40,11 +40,12 @@ _BOOKED_BEFORE = timedelta(days=21)
 """Maximum time between the booking and the settlement of a payment."""
 _BATCH_SIZE = 100
 _AFFECTED = """
-SELECT a.customer_id, a.pocket_id, bool_or(a.is_trade) AS has_trade, t.event_id, t.moved_to
-  FROM (SELECT customer_id, pocket_id, true AS is_trade FROM trade WHERE settles_on = $1
-        UNION
-        SELECT customer_id, pocket_id, type = 'ON_US' FROM transaction
-         WHERE settles_at >= $2 AND settles_at < $3 AND booked_at > $4 AND settles_at > booked_at) a
+WITH a AS MATERIALIZED (
+  SELECT customer_id, pocket_id, true AS is_trade FROM trade WHERE settles_on = $1
+   UNION
+  SELECT customer_id, pocket_id, type = 'ON_US' FROM transaction
+   WHERE settles_at >= $2 AND settles_at < $3 AND booked_at > $4 AND settles_at > booked_at)
+SELECT a.customer_id, a.pocket_id, bool_or(a.is_trade) AS has_trade, t.event_id, t.moved_to FROM a
   LEFT JOIN LATERAL (
     SELECT event_id, (payload->>'moved_to')::date AS moved_to FROM event e
      WHERE e.customer_id = a.customer_id AND e.kind = 'settlements.moved'

@@ -13,14 +13,16 @@ from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 
 _SELECT = f"""
-SELECT {Table(OnUsTransferRow).columns("t")}, d.customer_id AS payee_id
-  FROM transfer t LEFT JOIN directory d ON d.kind = 'pocket' AND d.value = t.to_pocket_id::text
+WITH t AS MATERIALIZED (
+  SELECT {Table(OnUsTransferRow).columns()} FROM transfer WHERE {{condition}}
+), d AS MATERIALIZED (
+  SELECT value, customer_id FROM directory
+   WHERE kind = 'pocket' AND value = ANY(ARRAY(SELECT to_pocket_id::text FROM t)))
+SELECT t.*, d.customer_id AS payee_id FROM t LEFT JOIN d ON d.value = t.to_pocket_id::text
 """
-_GET = f"{_SELECT} WHERE t.customer_id = $1 AND t.transfer_id = $2"
-_PENDING = f"""
-{_SELECT} WHERE t.status = 'PENDING' AND t.transfer_id <> ALL($2::uuid[])
- ORDER BY t.created_at, t.transfer_id LIMIT $1
-"""
+_OLDEST = "status = 'PENDING' AND transfer_id <> ALL($2::uuid[]) ORDER BY created_at, transfer_id LIMIT $1"
+_GET = _SELECT.format(condition="customer_id = $1 AND transfer_id = $2")
+_PENDING = f"{_SELECT.format(condition=_OLDEST)} ORDER BY created_at, transfer_id"
 # Two tables in one query: it runs whenever the book of a payer is loaded.
 _PENDING_OF_CUSTOMERS = """
 SELECT customer_id, transfer_id, from_pocket_id, to_pocket_id FROM transfer

@@ -1,7 +1,7 @@
 """Queries of wires, and of the numbers of received messages."""
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -10,6 +10,7 @@ import msgspec
 from billfold.accounts.counterparties.store import is_stopped
 from billfold.payments.wires.commands import QueuedMessage, ReferencedWire, WireRow
 from billfold.platform.database.connection import Connection, Db
+from billfold.platform.database.distribution import HEADS_LOCKED
 from billfold.platform.database.paging import BY_CREATION, Along, BoundedList
 from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
@@ -82,30 +83,37 @@ async def get_open_case(conn: Db, wire_id: UUID, direction: str) -> CaseRow:
 
 
 _STOPPED = is_stopped("w")
+_EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 _IS_PAYMENT = "m.kind = 'pacs.008' AND w.direction = 'OUTGOING'"
 _DRAWS_ON_RESERVE = "m.kind IN ('pacs.008', 'pacs.004') AND w.direction = 'OUTGOING' AND w.status = 'PENDING'"
-_WAITING = f"""
-  FROM wire_message m LEFT JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
- WHERE m.file_id IS NULL AND m.send_at <= $1
-   AND ({_IS_PAYMENT} AND (w.status = 'REJECTED' OR {_STOPPED})) IS NOT TRUE
-   AND ($3::uuid[] IS NULL OR m.message_id = ANY($3) OR ({_DRAWS_ON_RESERVE}) IS NOT TRUE)
+_WIRES_OF = f"""
+w AS MATERIALIZED (
+  SELECT w.customer_id, w.wire_id, w.pocket_id, w.direction, w.status, {_STOPPED} AS is_stopped FROM wire w
+   WHERE w.customer_id = ANY(ARRAY(SELECT customer_id FROM m)) AND w.wire_id = ANY(ARRAY(SELECT wire_id FROM m)))
 """
-_LOCK_HEADS = f"""
-SELECT customer_id FROM ledger_head
- WHERE customer_id IN (SELECT m.customer_id {_WAITING} ORDER BY m.send_at, m.message_id LIMIT $2)
- ORDER BY customer_id FOR UPDATE
+_LEAVES = f"""({_IS_PAYMENT} AND (w.status = 'REJECTED' OR w.is_stopped)) IS NOT TRUE
+       AND ({{admitted}}::uuid[] IS NULL OR m.message_id = ANY({{admitted}}) OR ({_DRAWS_ON_RESERVE}) IS NOT TRUE)"""
+_DUE = f"""
+WITH m AS MATERIALIZED (
+  SELECT message_id, customer_id, wire_id, kind, send_at FROM wire_message
+   WHERE file_id IS NULL AND send_at <= $1 AND (send_at, message_id) > ($4, $5) ORDER BY send_at, message_id LIMIT $2
+), {_WIRES_OF}
+SELECT m.message_id, m.customer_id, m.send_at, {_LEAVES.format(admitted="$3")} AS leaves
+  FROM m LEFT JOIN w USING (customer_id, wire_id) ORDER BY m.send_at, m.message_id
 """
-_PENDING = f"""
+_LOCK_HEADS = f"SELECT customer_id FROM {HEADS_LOCKED}($1)"
+_CLAIM = f"""
+WITH m AS MATERIALIZED (
+  SELECT message_id, customer_id, wire_id, kind, send_at, terms FROM wire_message
+   WHERE message_id = ANY($1::uuid[]) AND file_id IS NULL FOR UPDATE SKIP LOCKED
+), {_WIRES_OF}
 SELECT m.message_id, m.customer_id, m.wire_id, m.kind, m.send_at, m.terms,
        (SELECT p.account_number FROM portal p
          WHERE p.customer_id = w.customer_id AND p.pocket_id = w.pocket_id
            AND p.account_number IS NOT NULL
          ORDER BY p.status DESC, p.created_at, p.written_no LIMIT 1) AS account_number
-  {_WAITING} AND m.customer_id = ANY($4)
- ORDER BY m.send_at, m.message_id LIMIT $2 FOR UPDATE OF m SKIP LOCKED
-"""
-_PENDING_CUSTOMERS = f"""
-SELECT DISTINCT customer_id FROM (SELECT m.customer_id {_WAITING} ORDER BY m.send_at, m.message_id LIMIT $2) due
+  FROM m LEFT JOIN w USING (customer_id, wire_id) WHERE {_LEAVES.format(admitted="$2")}
+ ORDER BY m.send_at, m.message_id
 """
 _TO_REJECT = f"""
 SELECT w.customer_id, w.wire_id, k.account_status = 'FROZEN' AS is_frozen
@@ -167,7 +175,7 @@ async def list_pending_customers(
     conn: Db, now: datetime, limit: int, *, admitted: Sequence[UUID] | None = None
 ) -> list[UUID]:
     """Return the customers whose messages are due next; of customers' wires only those `admitted`, if given."""
-    return [row["customer_id"] for row in await conn.fetch(_PENDING_CUSTOMERS, now, limit, admitted)]
+    return list({customer_id for _, customer_id in await _list_due(conn, now, limit, admitted)})
 
 
 async def claim_pending(
@@ -177,8 +185,22 @@ async def claim_pending(
 
     The ledger heads of their customers are locked first, so that no wire is cancelled in the meantime.
     """
-    locked = [row["customer_id"] for row in await conn.fetch(_LOCK_HEADS, now, limit, admitted)]
-    return [PendingMessage(*row) for row in await conn.fetch(_PENDING, now, limit, admitted, locked)]
+    due = await _list_due(conn, now, limit, admitted)
+    await conn.execute(_LOCK_HEADS, sorted({customer_id for _, customer_id in due}))
+    return [PendingMessage(*row) for row in await conn.fetch(_CLAIM, [message_id for message_id, _ in due], admitted)]
+
+
+async def _list_due(conn: Db, now: datetime, limit: int, admitted: Sequence[UUID] | None) -> list[tuple[UUID, UUID]]:
+    """Return the first messages to send, each with its customer. Those that must not leave stay in between."""
+    due: list[tuple[UUID, UUID]] = []
+    place = (_EARLIEST, UUID(int=0))
+    while len(due) < limit:
+        rows = await conn.fetch(_DUE, now, limit, admitted, *place)
+        due += [(row["message_id"], row["customer_id"]) for row in rows if row["leaves"]]
+        if len(rows) < limit:
+            break
+        place = (rows[-1]["send_at"], rows[-1]["message_id"])
+    return due[:limit]
 
 
 async def list_stopped(conn: Db, now: datetime) -> list[tuple[UUID, UUID, bool]]:
@@ -227,27 +249,33 @@ async def expedite(conn: Db, wire_id: UUID, now: datetime) -> bool:
 
 _wires = Table(WireRow, "wire w", key=("w.customer_id", "w.wire_id"), noun="wire")
 _WIRE = _wires.columns("w")
+_CHARGES = "coalesce(({message}->>'charges')::bigint, 0)"
+_WITH_OUTSTANDING = f"""
+WITH w AS MATERIALIZED (
+  SELECT w.* FROM wire w WHERE {{condition}}
+), back AS MATERIALIZED (
+  SELECT customer_id, wire_id, original_wire_id, status, amount + {_CHARGES.format(message="message::json")} AS cents
+    FROM wire
+   WHERE customer_id = ANY(ARRAY(SELECT customer_id FROM w)) AND original_wire_id = ANY(ARRAY(SELECT wire_id FROM w))
+), held AS MATERIALIZED (
+  SELECT item_id, details->>'original_wire_id' AS original, amount + {_CHARGES.format(message="(details->'message')")}
+         AS cents
+    FROM suspense_item WHERE details->>'original_wire_id' = ANY(ARRAY(SELECT wire_id::text FROM w))
+)
+"""
 _OUTSTANDING = """(w.amount
-  - (SELECT coalesce(sum(r.amount + coalesce((r.message::json->>'charges')::bigint, 0)), 0) FROM wire r
+  - (SELECT coalesce(sum(r.cents), 0) FROM back r
       WHERE r.customer_id = w.customer_id AND r.original_wire_id = w.wire_id AND r.status <> 'REJECTED')
-  - (SELECT coalesce(sum(s.amount + coalesce((s.details->'message'->>'charges')::bigint, 0)), 0) FROM suspense_item s
-      WHERE s.details->>'original_wire_id' = w.wire_id::text
-        AND NOT EXISTS (SELECT 1 FROM wire b WHERE b.customer_id = w.customer_id
+  - (SELECT coalesce(sum(s.cents), 0) FROM held s
+      WHERE s.original = w.wire_id::text
+        AND NOT EXISTS (SELECT 1 FROM back b WHERE b.customer_id = w.customer_id
                            AND b.wire_id = s.item_id AND b.original_wire_id = w.wire_id)))::bigint"""
 """The part of a wire that has not come back: neither to its Pocket nor to suspense, nor as charges."""
-_BOOKED_JOURNAL = """
-WITH RECURSIVE undone AS (
-  SELECT w.entry_no
-   UNION ALL
-  SELECT j.entry_no FROM undone u
-    JOIN journal_entry j ON j.customer_id = w.customer_id AND j.reverses = u.entry_no
-) SELECT max(entry_no) FROM undone
-"""
-_REFERENCED = f"""
-SELECT {_WIRE}, {_OUTSTANDING} AS outstanding, ({_BOOKED_JOURNAL}) AS stands_in,
+_THESE = "w.customer_id = ANY($1::uuid[]) AND w.wire_id = ANY($2::uuid[])"
+_REFERENCED = f"""{_WITH_OUTSTANDING.format(condition=_THESE)}
+SELECT {_WIRE}, {_OUTSTANDING} AS outstanding, last_reversal(w.customer_id, w.entry_no) AS stands_in,
        EXISTS (SELECT 1 FROM wire_message m WHERE m.customer_id = w.customer_id AND m.wire_id = w.wire_id
-                  AND m.kind LIKE 'pacs.%' AND m.file_id IS NOT NULL) AS is_in_file FROM wire w
- WHERE w.customer_id = ANY($1::uuid[]) AND w.wire_id = ANY($2::uuid[])
+                  AND m.kind LIKE 'pacs.%' AND m.file_id IS NOT NULL) AS is_in_file FROM w
 """
 _OPEN_WIRES = f"""
 SELECT DISTINCT ON (w.customer_id, w.pocket_id) {_WIRE} FROM wire w
@@ -259,7 +287,8 @@ SELECT {_WIRE} FROM directory d
   JOIN wire w ON w.customer_id = d.customer_id AND w.wire_id = d.object_id
  WHERE d.kind = 'wire' AND d.value = $1
 """
-_GET_OUTSTANDING = f"SELECT {_OUTSTANDING} FROM wire w WHERE w.customer_id = $1 AND w.wire_id = $2"
+_GET_OUTSTANDING = f"""{_WITH_OUTSTANDING.format(condition="w.customer_id = $1 AND w.wire_id = $2")}
+SELECT {_OUTSTANDING} FROM w"""
 _ARRIVED = """
 SELECT a.number, f.name FROM received_wire_message a JOIN rail_file f USING (file_id)
  WHERE a.number = ANY($1::text[]) AND a.file_id <> $2
@@ -268,10 +297,9 @@ _RECORD_ARRIVED = """
 INSERT INTO received_wire_message (number, file_id, arrived_at)
 SELECT number, $2, $3 FROM unnest($1::text[]) AS number ON CONFLICT DO NOTHING
 """
-_BY_UETR = f"""
+_BY_UETR = f"""{_WITH_OUTSTANDING.format(condition="w.uetr = ANY($1::text[]) AND w.wire_type = 'PAYMENT'")}
 SELECT w.customer_id, w.wire_id, w.direction, w.status, w.amount, w.uetr, w.imad, {_OUTSTANDING} AS outstanding
-  FROM wire w WHERE w.uetr = ANY($1::text[]) AND w.wire_type = 'PAYMENT'
- ORDER BY w.status = 'REJECTED' DESC
+  FROM w ORDER BY w.status = 'REJECTED' DESC
 """
 
 

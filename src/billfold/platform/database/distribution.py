@@ -6,10 +6,13 @@ ADRs 0093 and 0107.
 from billfold.platform.database.connection import Connection, Pool
 
 HEADS_LOCKED = "ledger_heads_locked"
-"""The function that locks heads there, created by `migrate up --distributed`: it marks a distributed bank."""
+"""The function that locks heads, in a cluster shard by shard."""
 
 SHARD_BATCH = "shard_batch"
-"""The table into which a batch inserts one row per shard; a trigger writes its contents into the other tables."""
+"""The table that `migrate up --distributed` creates, which marks a distributed bank.
+
+A batch inserts one row per shard into it; a trigger writes its contents into the other tables.
+"""
 
 SHARD_PARTS = {
     "head": "ledger_head_move",
@@ -36,7 +39,7 @@ _GATHER_SECONDS = 3_600.0
 
 async def is_distributed(conn: Connection | Pool) -> bool:
     """Tell whether a statement goes to the shards of the customers that its values name."""
-    return bool(await conn.fetchval("SELECT to_regproc($1) IS NOT NULL", HEADS_LOCKED))
+    return bool(await conn.fetchval("SELECT to_regclass($1) IS NOT NULL", SHARD_BATCH))
 
 
 async def gather_tables(conn: Connection) -> None:

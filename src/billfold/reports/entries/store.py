@@ -36,14 +36,14 @@ SELECT version, hash FROM search JOIN chain_entry ON customer_id = $1 AND versio
 _BOOKED_AT = "SELECT booked_at FROM journal_entry WHERE customer_id = $1 AND entry_no = $2"
 _DUE_AT = "SELECT due_at FROM ledger_head WHERE customer_id = $1"
 _ACCOUNT = """
-SELECT c.name AS owner, p.name, p.opened_at, p.real_time_yield, n.account_number, n.routing_number
-  FROM pocket p JOIN customer c USING (customer_id)
-  LEFT JOIN LATERAL (
-    SELECT account_number, routing_number FROM portal q
-     WHERE q.customer_id = p.customer_id AND q.pocket_id = p.pocket_id AND q.account_number IS NOT NULL
-       AND q.created_at < $3
-     ORDER BY q.created_at, q.written_no LIMIT 1) n ON true
- WHERE p.customer_id = $1 AND p.pocket_id = $2
+WITH p AS MATERIALIZED (
+  SELECT c.name AS owner, p.name, p.opened_at, p.real_time_yield FROM pocket p JOIN customer c USING (customer_id)
+   WHERE customer_id = $1 AND p.pocket_id = $2)
+SELECT p.owner, p.name, p.opened_at, p.real_time_yield, n.account_number, n.routing_number
+  FROM p LEFT JOIN LATERAL (
+    SELECT account_number, routing_number FROM portal
+     WHERE customer_id = $1 AND pocket_id = $2 AND account_number IS NOT NULL AND created_at < $3
+     ORDER BY created_at, written_no LIMIT 1) n ON true
 """
 _SNAPSHOT = """
 SELECT entry_no, cash, positions FROM snapshot
@@ -61,21 +61,25 @@ SELECT cusip, incoming, activity IN ('BUY', 'SELL', 'MATURITY'), count(*), sum(u
 """
 _transactions = Table(TransactionRow, "transaction")
 _PAGE = f"""
-SELECT {_transactions.columns("t")},
-       EXISTS (SELECT 1 FROM journal_entry j WHERE j.customer_id = t.customer_id AND j.entry_no = t.entry_no
-                                             AND j.reverses IS NOT NULL),
-       e.party_name, CASE WHEN t.direction = 'DEBIT' AND e.entry_no = t.entry_no THEN e.settled_at END,
-       w.end_to_end_identification, w.uetr,
-       CASE w.direction WHEN 'INCOMING' THEN w.imad ELSE (
-         SELECT min(m.imad) FROM wire_message m WHERE m.wire_id = w.wire_id AND m.sent_at < $7) END
-  FROM transaction t LEFT JOIN wire w
-    ON t.type = 'WIRE' AND w.customer_id = t.customer_id AND w.wire_id = (t.details ->> 'wire_id')::uuid
-  LEFT JOIN ach_entry e
-    ON t.type = 'ACH' AND e.customer_id = t.customer_id AND e.ach_id = (t.details ->> 'ach_id')::uuid
-   AND e.way = 'ORIGINATION'
- WHERE t.customer_id = $1 AND t.pocket_id = $2 AND (t.entry_no, t.posting_no) > ($3, $4) AND t.entry_no <= $5
-   AND (t.swept OR t.type <> 'CARD')
- ORDER BY t.entry_no, t.posting_no LIMIT $6
+WITH page AS MATERIALIZED (
+  SELECT {_transactions.columns("t")},
+         EXISTS (SELECT 1 FROM journal_entry j WHERE j.customer_id = $1 AND j.entry_no = t.entry_no
+                                                 AND j.reverses IS NOT NULL) AS is_reversal,
+         e.party_name, CASE WHEN t.direction = 'DEBIT' AND e.entry_no = t.entry_no THEN e.settled_at END AS settled_at,
+         w.end_to_end_identification, w.uetr, w.imad, w.direction AS wire_direction, w.wire_id
+    FROM transaction t LEFT JOIN wire w
+      ON t.type = 'WIRE' AND w.customer_id = $1 AND w.wire_id = (t.details ->> 'wire_id')::uuid
+    LEFT JOIN ach_entry e
+      ON t.type = 'ACH' AND e.customer_id = $1 AND e.ach_id = (t.details ->> 'ach_id')::uuid
+     AND e.way = 'ORIGINATION'
+   WHERE t.customer_id = $1 AND t.pocket_id = $2 AND (t.entry_no, t.posting_no) > ($3, $4) AND t.entry_no <= $5
+     AND (t.swept OR t.type <> 'CARD')
+   ORDER BY t.entry_no, t.posting_no LIMIT $6
+)
+SELECT {_transactions.columns()}, is_reversal, party_name, settled_at, end_to_end_identification, uetr,
+       CASE wire_direction WHEN 'INCOMING' THEN imad ELSE (
+         SELECT min(m.imad) FROM wire_message m WHERE m.wire_id = page.wire_id AND m.sent_at < $7) END
+  FROM page ORDER BY entry_no, posting_no
 """
 _IN_KIND = f"""
 SELECT entry_no, trade_id, incoming, cusip, units, notional, traded_at, settles_on FROM trade

@@ -169,7 +169,7 @@ SELECT c.customer_id FROM customer c
  ORDER BY c.customer_id LIMIT $6
 """
 _DUE_OF_CUSTOMER = f"""
-SELECT p.pocket_id, t.type {_DUE} AND p.customer_id = $5 ORDER BY p.opened_at, p.pocket_id, t.type
+SELECT p.pocket_id, t.type {_DUE} AND p.customer_id = ANY(ARRAY[$5::uuid]) ORDER BY p.opened_at, p.pocket_id, t.type
 """
 _FIRST_OPENED = "SELECT min(opened_at) FROM pocket"
 _FINISHED = "SELECT key FROM statement_run"

@@ -103,8 +103,9 @@ _OF_NUMBER = f"{_messages.select} WHERE dealer = $1 AND seq = $2 AND NOT is_inbo
 _SETTLE = "UPDATE dealer_message SET status = $2, reason = $3, order_id = $4, reference = $5 WHERE message_id = $1"
 # What a person books under the reference of a held message closes it.
 OPEN_IN_SQL: Final = """
-status IN ('HELD', 'REFUSED') AND NOT (status = 'HELD' AND reference IS NOT NULL AND EXISTS (
-  SELECT 1 FROM execution e WHERE e.dealer = dealer_message.dealer AND e.reference = dealer_message.reference))
+status IN ('HELD', 'REFUSED') AND (status <> 'HELD' OR (dealer, reference) NOT IN (
+  SELECT e.dealer, e.reference FROM execution e WHERE e.reference = ANY(ARRAY(
+    SELECT reference FROM dealer_message WHERE status = 'HELD' AND reference IS NOT NULL))) IS NOT FALSE)
 """
 _OPEN = f"{_messages.select} WHERE {OPEN_IN_SQL} ORDER BY received_at LIMIT $1"
 _CLOSE = """

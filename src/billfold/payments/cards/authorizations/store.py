@@ -17,29 +17,34 @@ _payments, _limits = Table(commands.CardPaymentRow), Table(commands.CardLimitsRo
 _late = Table(commands.LateMessageRow, key=("message_id",), noun="message")
 # One query, for low latency: cards, authorizations, payments, limits with the spending of the last day.
 _REFERENCED = """
-WITH k AS MATERIALIZED (SELECT $1::text::uuid[] AS customers, $2::text::uuid[] AS ids)
-SELECT ARRAY(SELECT c FROM card c
-              WHERE customer_id = ANY((SELECT customers FROM k)::uuid[])
-                AND card_id = ANY((SELECT ids FROM k)::uuid[])),
-       ARRAY(SELECT a FROM card_authorization a
-              WHERE customer_id = ANY((SELECT customers FROM k)::uuid[])
-                AND authorization_id = ANY((SELECT ids FROM k)::uuid[])),
-       ARRAY(SELECT p FROM card_payment p
-              WHERE customer_id = ANY((SELECT customers FROM k)::uuid[])
-                AND record_id = ANY((SELECT ids FROM k)::uuid[])),
-       array_agg(l), array_agg(a.authorized_on), array_agg(a.spent)
-  FROM card_limits l
-  LEFT JOIN LATERAL (
-    SELECT authorized_on, json_object_agg(category_code, cents) AS spent
-      FROM (SELECT authorized_on, category_code,
-                   sum(greatest(greatest(approved - reversed, cleared) - spent_before, 0))::bigint AS cents
-              FROM card_authorization c
-             WHERE c.customer_id = l.customer_id AND c.card_id = l.card_id
-               AND authorized_on = (SELECT max(authorized_on) FROM card_authorization m
-                                     WHERE m.customer_id = l.customer_id AND m.card_id = l.card_id)
-             GROUP BY authorized_on, category_code) day
-     GROUP BY authorized_on) a ON true
- WHERE l.customer_id = ANY((SELECT customers FROM k)::uuid[]) AND l.card_id = ANY((SELECT ids FROM k)::uuid[])
+WITH k AS MATERIALIZED (SELECT $1::text::uuid[] AS customers, $2::text::uuid[] AS ids),
+cards AS MATERIALIZED (
+  SELECT c AS found FROM card c
+   WHERE customer_id = ANY((SELECT customers FROM k)::uuid[]) AND card_id = ANY((SELECT ids FROM k)::uuid[])
+), authorizations AS MATERIALIZED (
+  SELECT a AS found FROM card_authorization a
+   WHERE customer_id = ANY((SELECT customers FROM k)::uuid[]) AND authorization_id = ANY((SELECT ids FROM k)::uuid[])
+), payments AS MATERIALIZED (
+  SELECT p AS found FROM card_payment p
+   WHERE customer_id = ANY((SELECT customers FROM k)::uuid[]) AND record_id = ANY((SELECT ids FROM k)::uuid[])
+), limits AS MATERIALIZED (
+  SELECT l AS found, a.authorized_on, a.spent
+    FROM card_limits l
+    LEFT JOIN LATERAL (
+      SELECT authorized_on, json_object_agg(category_code, cents) AS spent
+        FROM (SELECT authorized_on, category_code,
+                     sum(greatest(greatest(approved - reversed, cleared) - spent_before, 0))::bigint AS cents
+                FROM card_authorization c
+               WHERE c.customer_id = l.customer_id AND c.card_id = l.card_id
+                 AND authorized_on = (SELECT max(authorized_on) FROM card_authorization m
+                                       WHERE m.customer_id = l.customer_id AND m.card_id = l.card_id)
+               GROUP BY authorized_on, category_code) day
+       GROUP BY authorized_on) a ON true
+   WHERE l.customer_id = ANY((SELECT customers FROM k)::uuid[]) AND l.card_id = ANY((SELECT ids FROM k)::uuid[])
+)
+SELECT ARRAY(SELECT found FROM cards), ARRAY(SELECT found FROM authorizations), ARRAY(SELECT found FROM payments),
+       array_agg(found), array_agg(authorized_on), array_agg(spent)
+  FROM limits
 """
 _TO_REVERSE = f"""{_late.select} WHERE customer_id = $1
    AND message_id IN (SELECT object_id FROM scheduled_job WHERE kind = $2)"""

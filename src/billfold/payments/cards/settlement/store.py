@@ -65,16 +65,21 @@ SELECT settles_on, coalesce(f.files, 0)::bigint AS files, coalesce(f.net, 0)::bi
 # Differences between the files of a date and the booked records: not booked, not stated, or other amounts. Files that
 # are not processed yet have the first kind.
 _DIFFERENCES = """
+WITH item AS MATERIALIZED (
+  SELECT item_id, status FROM suspense_item
+), booked AS MATERIALIZED (
+  SELECT settles_on, record_id, card_id,
+         CASE WHEN kind IN ('REFUND', 'CHARGEBACK') THEN -amount ELSE amount END AS booked
+    FROM card_payment
+)
 SELECT settles_on, record_id, coalesce(p.card_id, r.card_id) AS card_id, r.stated, p.booked
   FROM (SELECT f.settles_on, r.record_id, r.card_id,
                CASE r.direction WHEN 'DEBIT' THEN r.amount ELSE -r.amount END AS stated
           FROM card_settlement_record r JOIN card_settlement_file f USING (file_id)
          WHERE r.type NOT IN ('FEE', 'UNREADABLE')
-           AND NOT EXISTS (SELECT 1 FROM suspense_item i WHERE i.item_id = r.item_id)) r
-  FULL JOIN (SELECT settles_on, record_id, card_id,
-                    CASE WHEN kind IN ('REFUND', 'CHARGEBACK') THEN -amount ELSE amount END AS booked
-               FROM card_payment p
-              WHERE NOT EXISTS (SELECT 1 FROM suspense_item i JOIN card_settlement_record r USING (item_id)
+           AND NOT EXISTS (SELECT 1 FROM item i WHERE i.item_id = r.item_id)) r
+  FULL JOIN (SELECT * FROM booked p
+              WHERE NOT EXISTS (SELECT 1 FROM item i JOIN card_settlement_record r USING (item_id)
                                  WHERE r.record_id = p.record_id AND i.status = 'ASSIGNED')) p
        USING (settles_on, record_id)
  WHERE r.stated IS DISTINCT FROM p.booked

@@ -28,11 +28,12 @@ SELECT {_COLUMNS} FROM directory d
  WHERE d.kind = 'crypto_withdrawal' AND d.value = $1
 """
 _WAITING = f"""
-SELECT {_COLUMNS}, {is_stopped("w")} AS is_stopped, k.account_status = 'FROZEN' AS is_frozen
-  FROM crypto_withdrawal w JOIN customer k USING (customer_id)
- WHERE w.chain = $1 AND w.status = 'PENDING' AND NOT EXISTS (
+WITH w AS MATERIALIZED (
+  SELECT {_COLUMNS}, w.written_no, {is_stopped("w")} AS is_stopped, k.account_status = 'FROZEN' AS is_frozen
+    FROM crypto_withdrawal w JOIN customer k USING (customer_id) WHERE w.chain = $1 AND w.status = 'PENDING')
+SELECT * FROM w WHERE NOT EXISTS (
    SELECT 1 FROM crypto_transaction t WHERE t.customer_id = w.customer_id AND t.withdrawal_id = w.withdrawal_id)
- ORDER BY w.written_no LIMIT $2
+ ORDER BY written_no LIMIT $2
 """
 _LIST = f"{_withdrawals.select} WHERE $1::text IS NULL OR status = $1 ORDER BY written_no DESC LIMIT $2"
 _OPEN_STATES = "('RESERVED', 'SIGNED', 'SUBMITTED', 'MINED')"

@@ -1,0 +1,2 @@
+DROP FUNCTION last_reversal;
+DROP FUNCTION ledger_heads_locked;

@@ -1,0 +1,83 @@
+"""A Citus cluster in place of the embedded server: BILLFOLD_TEST_CITUS_URL names a database of its coordinator."""
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from billfold.migrations.distribution import SETTINGS, distribute
+
+_NODES = "SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' ORDER BY groupid"
+_END_SESSIONS = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1 AND pid <> pg_backend_pid()
+"""
+
+
+class Cluster:
+    """The nodes of a cluster: a database is made, cloned, renamed and dropped on each. `data_dir` is for tests."""
+
+    def __init__(self, url: str, data_dir: Path) -> None:
+        self.data_dir = data_dir
+        data_dir.mkdir(parents=True, exist_ok=True)
+        self._nodes = asyncio.run(_nodes_of(url))
+
+    @property
+    def dsn(self) -> str:
+        """The address of the maintenance database of the coordinator."""
+        return self.dsn_for("postgres")
+
+    def dsn_for(self, database: str, user: str = "postgres", *, node: int = 0) -> str:
+        """Return the address of a database on the coordinator, or on another node."""
+        return f"postgresql://{user}@{self._nodes[node]}/{database}"
+
+    async def everywhere(self, *statements: str, database: str = "postgres") -> None:
+        """Run statements on each node, the coordinator last."""
+        for node in reversed(range(len(self._nodes))):
+            await _run(self.dsn_for(database, node=node), *statements)
+
+    async def create_database(self, name: str, *, template: str = "template1") -> str:
+        """Create a database on each node unless it exists, as a copy of `template`; return its address."""
+        with suppress(asyncpg.DuplicateDatabaseError):
+            await self.everywhere(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY')
+        if template == "template1":
+            await self.everywhere("CREATE EXTENSION IF NOT EXISTS citus", database=name)
+            (host, port), *workers = (node.split(":") for node in self._nodes)
+            await _run(
+                self.dsn_for(name),
+                f"SELECT citus_set_coordinator_host('{host}', {port})",
+                *(f"SELECT citus_add_node('{at}', {number})" for at, number in workers),
+            )
+        await _run(self.dsn, *(f'ALTER DATABASE "{name}" SET {setting}' for setting in SETTINGS))
+        return self.dsn_for(name)
+
+    async def finish_template(self, unfinished: str, name: str) -> None:
+        """Distribute a migrated database and give it its name; nothing connects to it any more."""
+        conn = await asyncpg.connect(self.dsn_for(unfinished))
+        await distribute(conn)
+        await conn.close()
+        await self.everywhere(f'ALTER DATABASE "{unfinished}" ALLOW_CONNECTIONS false')
+        for node in range(len(self._nodes)):
+            conn = await asyncpg.connect(self.dsn_for("postgres", node=node))
+            while await conn.fetch(_END_SESSIONS, unfinished):
+                await asyncio.sleep(0.1)
+            await conn.close()
+        await self.everywhere(f'ALTER DATABASE "{unfinished}" RENAME TO "{name}"')
+
+
+async def _nodes_of(url: str) -> list[str]:
+    conn = await asyncpg.connect(url)
+    nodes = [f"{host}:{port}" for host, port in await conn.fetch(_NODES)]
+    await conn.close()
+    assert nodes, f"{urlsplit(url).path[1:]} has no nodes: SELECT citus_set_coordinator_host(..), citus_add_node(..)"
+    return nodes
+
+
+async def _run(dsn: str, *statements: str) -> None:
+    conn = await asyncpg.connect(dsn)
+    try:
+        for statement in statements:
+            await conn.execute(statement)
+    finally:
+        await conn.close()
