@@ -1,0 +1,106 @@
+"""Statements that a Citus cluster takes; the plans need BILLFOLD_TEST_CITUS_URL (docs/operate/distributed.md)."""
+
+import importlib
+import os
+import pkgutil
+import re
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+import billfold
+
+SOURCES = Path(billfold.__file__).parent
+STATEMENT = re.compile(r"\s*(WITH|SELECT|INSERT|UPDATE|DELETE)\b")
+NOT_FOR_THE_CLUSTER = re.compile(r"\.(checks|migrations|verify|__main__)\b")
+"""`verify` compares copies on the coordinator."""
+REFUSED = {
+    "billfold.accounts.trades.store": "the beginning of a statement",
+    "billfold.ledger.engine.load_books": "a cluster locks by shard, with another statement",
+    "billfold.servicing.lists": "the newest of each partner by an index, then the newest of those",
+}
+MOMENT = datetime(2026, 6, 2, tzinfo=UTC)
+VALUES = {
+    **dict.fromkeys(("int2", "int4", "int8", "numeric"), 1),
+    "text": "x",
+    "varchar": "x",
+    "bool": True,
+    "bytea": b"x",
+    "json": "{}",
+    "jsonb": "{}",
+    "inet": "127.0.0.1",
+    "timestamptz": MOMENT,
+    "date": date(2026, 6, 2),
+    "float8": 1.0,
+}
+CUSTOMERS = """
+SELECT DISTINCT ON (get_shard_id_for_distribution_column('ledger_head', id)) id
+  FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, 64)) ids LIMIT 2
+"""
+needs_cluster = pytest.mark.skipif("BILLFOLD_TEST_CITUS_URL" not in os.environ, reason="no Citus cluster is named")
+
+
+def test_no_statement_selects_nothing_in_exists():
+    files = [path for path in SOURCES.rglob("*.py") if re.search(r"\bSELECT FROM\b", path.read_text())]
+    assert not files, "SELECT 1 FROM: a cluster fails at a statement without columns, when it runs"
+
+
+def statements():
+    """Every constant of a module that is a statement, also in lists of pages; not templates, which are filled later."""
+    found = {}
+    for info in pkgutil.walk_packages(billfold.__path__, "billfold."):
+        if NOT_FOR_THE_CLUSTER.search(info.name):
+            continue
+        for name, value in vars(importlib.import_module(info.name)).items():
+            for text in texts_of(value):
+                if STATEMENT.match(text) and not re.search(r"\{\w+\}", text):
+                    found.setdefault(text, f"{info.name}:{name}")
+    return found
+
+
+def texts_of(value, depth=2):
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict) and depth:
+        for each in value.values():
+            yield from texts_of(each, depth - 1)
+    elif depth and hasattr(value, "statements"):
+        yield from texts_of(value.statements, depth - 1)
+    elif depth and hasattr(value, "listed"):
+        yield from texts_of(value.listed, depth - 1)
+
+
+@needs_cluster
+async def test_a_cluster_plans_every_statement(conn):
+    customers = [row["id"] for row in await conn.fetch(CUSTOMERS)]
+    planned, refused = 0, []
+    for text, where in statements().items():
+        try:
+            statement = await conn.prepare(text)
+        except asyncpg.PostgresError:
+            continue  # part of a statement, or one for another database
+        values = [value_of(each, customers) for each in statement.get_parameters()]
+        transaction = conn.transaction()
+        await transaction.start()
+        try:
+            await conn.fetch(f"EXPLAIN {text}", *values)
+            planned += 1
+        except asyncpg.FeatureNotSupportedError as error:
+            if where.partition(":")[0] not in REFUSED:
+                refused.append(f"{where}: {error}")
+        except asyncpg.PostgresError:
+            pass  # a value of no meaning
+        await transaction.rollback()
+    assert not refused
+    assert planned > 900
+
+
+def value_of(parameter, customers):
+    name = parameter.name.removeprefix("_").removesuffix("[]")
+    is_array = name != parameter.name
+    if name == "uuid":
+        return customers if is_array else customers[0]
+    value = VALUES.get(name)
+    return [value, value] if is_array else value
