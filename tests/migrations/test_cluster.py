@@ -49,7 +49,7 @@ def test_no_statement_selects_nothing_in_exists():
 
 def statements():
     """Every constant of a module that is a statement, also in lists of pages; not templates, which are filled later."""
-    found = {}
+    found: dict[str, str] = {}
     for info in pkgutil.walk_packages(billfold.__path__, "billfold."):
         if NOT_FOR_THE_CLUSTER.search(info.name):
             continue
@@ -60,16 +60,16 @@ def statements():
     return found
 
 
-def texts_of(value, depth=2):
+def texts_of(value, depth=4):
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict) and depth:
-        for each in value.values():
+    elif depth and not isinstance(value, type):
+        held = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+        if type(value).__module__.startswith("billfold."):
+            slots = {slot for kind in type(value).__mro__ for slot in getattr(kind, "__slots__", ())}
+            held = [getattr(value, name, None) for name in slots | getattr(value, "__dict__", {}).keys()]
+        for each in held:
             yield from texts_of(each, depth - 1)
-    elif depth and hasattr(value, "statements"):
-        yield from texts_of(value.statements, depth - 1)
-    elif depth and hasattr(value, "listed"):
-        yield from texts_of(value.listed, depth - 1)
 
 
 @needs_cluster
