@@ -84,7 +84,7 @@ class Clerk:
 
     def __init__(self, server):
         self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever)
+        self._thread = Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self._spare: dict[str, Future[str]] = {}
         self._connected = asyncio.run_coroutine_threadsafe(asyncpg.connect(server.dsn), self._loop)
