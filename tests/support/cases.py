@@ -2,6 +2,7 @@
 
 import inspect
 from functools import wraps
+from typing import Any
 
 
 def in_one_bank(names, cases, ids=None):
@@ -15,16 +16,17 @@ def in_one_bank(names, cases, ids=None):
     def decorate(test):
         @wraps(test)
         async def run_all(**fixtures):
-            for case in cases:
+            for name, case in zip(ids or cases, cases, strict=True):
                 try:
                     await test(**fixtures, **dict(zip(names, case, strict=True)))
                 except BaseException as error:
-                    error.add_note(f"The case is {case}.")
+                    error.add_note(f"The case is {name}.")
                     raise
 
         signature = inspect.signature(test)
         fixtures = [each for name, each in signature.parameters.items() if name not in names]
-        run_all.__signature__ = signature.replace(parameters=fixtures)
-        return run_all
+        shown: Any = run_all
+        shown.__signature__ = signature.replace(parameters=fixtures)
+        return shown
 
     return decorate
