@@ -5,6 +5,7 @@ The server lives in memory where the machine allows it: cloning the migrated tem
 """
 
 import asyncio
+import gc
 import os
 import shutil
 import tempfile
@@ -17,7 +18,7 @@ import asyncpg
 import hypothesis
 import pytest
 from tests.support.citus_cluster import Cluster
-from tests.support.databases import fresh_database, look_up_types_once, make_template
+from tests.support.databases import Clerk, fresh_database, look_up_types_once, make_template
 
 from billfold.migrations import runner
 from billfold.platform.database import embedded
@@ -42,6 +43,18 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
 
 
+def pytest_collection(session: pytest.Session) -> None:
+    """Collect no garbage while tests are collected: all that is made stays."""
+    gc.disable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Leave what was made out of every later collection of garbage."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the longest tests first to balance the processes."""
     items.sort(key=lambda item: next((n for n, name in enumerate(LONGEST) if name in item.nodeid), len(LONGEST)))
@@ -57,14 +70,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 hypothesis.settings.register_profile("busy", suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("busy")
 LONGEST = (
-    "tests/deploy/test_wheel.py",
-    "tests/http/test_openapi_generators.py",
-    "tests/sandbox/test_cli.py",
-    "tests/journeys/test_browser.py",
-    "tests/journeys/test_examples.py",
     "tests/benchmarks/test_cli.py",
-    "tests/reference/test_examples.py",
+    "tests/journeys/test_browser.py",
+    "tests/deploy/test_wheel.py",
     "tests/simulation/",
+    "tests/http/test_openapi_generators.py",
+    "tests/reference/test_examples.py",
+    "tests/journeys/test_examples.py",
+    "tests/verify/test_damage.py",
+    "tests/wiring/",
+    "tests/payments/crypto/",
+    "tests/trading/fix/",
 )
 MEMORY = Path("/dev/shm")
 MEMORY_WANTED = 2 * 1024**3
@@ -83,6 +99,7 @@ def pg_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded.Ser
     server = embedded.start(state_dir, settings={**embedded.THROWAWAY_SETTINGS, "max_connections": "200"})
     asyncio.run(ensure_login(server.dsn, APP_ROLE))
     yield server
+    Clerk.dismiss(server)
     if embedded.stop(server):
         shutil.rmtree(state_dir.parent)
 
@@ -113,9 +130,18 @@ async def _migrate(dsn: str) -> None:
 
 
 @pytest.fixture
-async def database_dsn(pg_server: embedded.Server, database_template: str) -> AsyncIterator[str]:
+def own_template(request: pytest.FixtureRequest, database_template: str) -> str:
+    """The template of the test's database: an initialized one for those that want it `founded`."""
+    if "founded" not in request.fixturenames:
+        return database_template
+    template: str = request.getfixturevalue("cli_bank")[0]
+    return template
+
+
+@pytest.fixture
+async def database_dsn(pg_server: embedded.Server, own_template: str) -> AsyncIterator[str]:
     """The address of a migrated database for one test, dropped after it."""
-    async with fresh_database(pg_server, database_template) as dsn:
+    async with fresh_database(pg_server, own_template) as dsn:
         yield dsn
 
 

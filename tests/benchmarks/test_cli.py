@@ -40,7 +40,8 @@ TINY = 0.001
 def test_benchmark_figures_are_compared_with_their_baselines(name, compared, state_dir, capsys, monkeypatch):
     monkeypatch.setattr(startup, "REST_SECONDS", 0.1)
     monkeypatch.setattr(startup, "_ADD", "pass")
-    found = cli.run([name], scale=TINY, runs=1, state_dir=state_dir)
+    # The first run of processes that start, which only compiles them, comes before those that are counted.
+    found = cli.run([name], scale=TINY, runs=0 if name == "startup" else 1, state_dir=state_dir)
     assert list(state_dir.iterdir()) == [], "it cleans up"
     printed = capsys.readouterr()
     assert f"### `billfold bench {name}`" in printed.out

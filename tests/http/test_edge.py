@@ -4,6 +4,7 @@ from ipaddress import ip_network
 
 import httpx
 import pytest
+from tests.support.cases import in_one_bank
 from tests.support.whole_bank import close_bank, open_bank
 from tests.support.world import close_app
 
@@ -22,7 +23,7 @@ async def proxied(bank_dsn):
     await close_bank(bank)
 
 
-@pytest.mark.parametrize(
+@in_one_bank(
     ("peer", "scheme", "forwarded", "status"),
     [
         ("10.1.1.1", "http", "https", 200),
@@ -41,7 +42,7 @@ async def test_the_scheme_comes_from_the_socket_or_a_trusted_proxy(proxied, peer
         assert (await sample_client.get("/health", headers=headers)).status_code == status
 
 
-@pytest.mark.parametrize("hosts", [[], ["localhost", "localhost"], ["localhost", "acme.localhost"]])
+@in_one_bank("hosts", [[], ["localhost", "localhost"], ["localhost", "acme.localhost"]])
 async def test_a_request_with_several_host_headers_is_refused(proxied, hosts):
     async def with_hosts(scope, receive, send):
         others = [(name, value) for name, value in scope["headers"] if name != b"host"]

@@ -14,6 +14,7 @@ import asyncpg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.cases import in_one_bank
 
 from billfold.ledger.book.postings import StoredEntry
 from billfold.ledger.types import DERIVED_BALANCES
@@ -223,7 +224,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("wrong", WRONG)
+@in_one_bank("wrong", WRONG)
 async def test_an_invalid_ledger_batch_is_refused(ledger, wrong):
     batch = deposit()
     WRONG[wrong](batch)

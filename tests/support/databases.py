@@ -1,8 +1,11 @@
 """Databases that are filled once per run, and a clone of them for each test."""
 
+import asyncio
 import os
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from itertools import count
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -77,18 +80,69 @@ async def as_owner(bank, statement, *values):
         await conn.execute(statement, *values)
 
 
+class Clerk:
+    """Makes and drops the databases of tests, on a connection and a thread of its own.
+
+    No test waits for either: the next clone of a template is made while a test has the last one.
+    """
+
+    def __init__(self, server):
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._spare: dict[str, Future[str]] = {}
+        self._connected = asyncio.run_coroutine_threadsafe(asyncpg.connect(server.dsn), self._loop)
+        self._turn = asyncio.Lock()
+
+    @classmethod
+    def of(cls, server):
+        return _at_work.get(server.data_dir) or _at_work.setdefault(server.data_dir, cls(server))
+
+    @classmethod
+    def dismiss(cls, server):
+        """Have everything done, before the server stops."""
+        if clerk := _at_work.pop(server.data_dir, None):
+            clerk._have_done("SELECT").result()
+            asyncio.run_coroutine_threadsafe(clerk._connected.result().close(), clerk._loop).result()
+            clerk._loop.call_soon_threadsafe(clerk._loop.stop)
+            clerk._thread.join()
+            clerk._loop.close()
+
+    def take(self, template):
+        """Return the future of the name of a clone."""
+        taken = self._spare.get(template) or self._make(template)
+        self._spare[template] = self._make(template)
+        return taken
+
+    def drop(self, name):
+        self._have_done(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+    def _make(self, template):
+        kind = "test_" if template == "template1" else CLONE
+        name = f"{kind}{os.environ.get('PYTEST_XDIST_WORKER', 'main')}_{next(_numbers)}"
+        return self._have_done(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY', name)
+
+    def _have_done(self, statement, result=""):
+        return asyncio.run_coroutine_threadsafe(self._do(statement, result), self._loop)
+
+    async def _do(self, statement, result):
+        async with self._turn:
+            await (await asyncio.wrap_future(self._connected)).execute(statement)
+        return result
+
+
+_at_work: dict[Any, Clerk] = {}
+
+
 @asynccontextmanager
 async def fresh_database(server, template):
     """The address of a clone that is gone afterwards."""
-    kind = "test_" if template == "template1" else CLONE
-    name = f"{kind}{os.environ.get('PYTEST_XDIST_WORKER', 'main')}_{next(_numbers)}"
-    yield await server.create_database(name, template=template)
-    drop = f'DROP DATABASE "{name}" WITH (FORCE)'
     if isinstance(server, Cluster):
-        await server.everywhere(drop)
+        name = f"{CLONE}{next(_numbers)}"
+        yield await server.create_database(name, template=template)
+        await server.everywhere(f'DROP DATABASE "{name}" WITH (FORCE)')
         return
-    conn = await asyncpg.connect(server.dsn)
-    try:
-        await conn.execute(drop)
-    finally:
-        await conn.close()
+    clerk = Clerk.of(server)
+    name = await asyncio.wrap_future(clerk.take(template))
+    yield server.dsn_for(name)
+    clerk.drop(name)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
+from tests.support.cases import in_one_bank
 from tests.treasury.test_market_refresh import changing
 
 from billfold.bills.store import load_market
@@ -80,7 +81,7 @@ async def test_rates_of_a_folder_are_imported_once_and_bad_lines_and_files_are_r
     assert found._found == []
 
 
-@pytest.mark.parametrize(
+@in_one_bank(
     ("day", "change", "said"),
     [
         ("06/02/2025", 0.51, "more than 50 bp from 2025-05-30"),

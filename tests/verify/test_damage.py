@@ -121,32 +121,34 @@ async def test_an_undamaged_bank_verifies_clean(damaged_conn):
     assert report.checked["posting"] > 100
 
 
-def columns_to_damage():
+def columns_to_damage(table):
     """Every proved column; which there are is read from the migration's tables by name."""
     listed = {table.name: table.columns for table in (*streams.CUSTOMER_TABLES, streams.LEDGER_HEADS)}
     listed |= {row.table: row.__struct_fields__ for row in Row.__subclasses__() if is_stored(row)}
     listed["freeze_proposal"] = FreezeProposal.__struct_fields__
-    return [
-        (table, column)
-        for table, proved in TABLES.items()
-        for column in listed[table]
-        if column not in proved.undetectable
-    ]
+    return [column for column in listed[table] if column not in TABLES[table].undetectable]
 
 
-@pytest.mark.parametrize(("table", "column"), columns_to_damage())
-async def test_verify_reports_a_row_with_a_changed_column(damaged_conn, table, column):
+@pytest.mark.parametrize("table", TABLES)
+async def test_verify_reports_a_row_with_a_changed_column(damaged_conn, table):
+    # On one connection: to plan the statements of a verification takes longer than to run them on a small bank.
+    for column in columns_to_damage(table):
+        async with rolled_back(damaged_conn):
+            await report_a_changed_column(damaged_conn, table, column)
+
+
+async def report_a_changed_column(damaged_conn, table, column):
     before = await one_row(damaged_conn, table)
     types = dict(await damaged_conn.fetch(COLUMNS, table))
     change = OTHERWISE.get((table, column), CHANGES.get(types[column], "")).format(c=column)
     change = change.replace("cents_in_hand", "9000000000")
     damage = f"UPDATE {table} SET {column} = {change} WHERE ctid = $1::text::tid RETURNING *"
     after, constrained = await attempt(damaged_conn, damage, before["ctid"])
-    assert bool(constrained) == (column in REFUSED_COLUMNS.get(table, ()))
+    assert bool(constrained) == (column in REFUSED_COLUMNS.get(table, ())), column
     if constrained:
         assert column in constrained
     else:
-        assert after[column] != before[column]
+        assert after[column] != before[column], column
         assert_finding(await verify_bank(damaged_conn, market=MARKET), table, before, after)
 
 

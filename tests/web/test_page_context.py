@@ -7,6 +7,7 @@ import pytest
 from litestar.routes import HTTPRoute
 from tests.fixtures.pages import PASSWORD
 from tests.support.browser import ORIGIN
+from tests.support.cases import in_one_bank
 
 from billfold.identity.users.totp import totp_uri
 from billfold.web.page_context import redirect
@@ -52,7 +53,7 @@ async def test_a_form_is_accepted_only_from_the_same_origin(browser, headers, st
     assert page.status_code == status
 
 
-@pytest.mark.parametrize(
+@in_one_bank(
     "to",
     [
         "//evil.example",

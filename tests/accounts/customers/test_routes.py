@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
+from tests.support.cases import in_one_bank
 
 from billfold.accounts.customers.schemas import Name, render_customer
 from billfold.ledger.customers import CustomerRow, CustomerStatus
@@ -93,7 +94,7 @@ def test_a_single_line_person_name_is_shown_in_parts(written, parts):
     assert (name.first_name, name.middle_name, name.last_name) == parts
 
 
-@pytest.mark.parametrize(
+@in_one_bank(
     ("name", "kind"),
     [
         ("Ada", "INDIVIDUAL"),

@@ -4,6 +4,7 @@ from datetime import date, datetime, timedelta
 from itertools import pairwise
 
 import pytest
+from tests.support.cases import in_one_bank
 
 from billfold.platform.dates import ET
 
@@ -82,7 +83,7 @@ async def test_earnings_on_the_day_of_the_deposit_are_near_zero(world):
     assert entry["object_type"] == "PocketEarnings"
 
 
-async def test_all_time_earnings_equal_those_of_the_portfolio(world, pockets_of_three_months):
+async def all_time_earnings_equal_those_of_the_portfolio(world, pockets_of_three_months):
     for pocket in pockets_of_three_months:
         found = proven(await world.get(earnings_path(pocket), {"period": "all-time"}))
         portfolio = (await world.get(pocket.path))["portfolio"]
@@ -93,7 +94,7 @@ async def test_all_time_earnings_equal_those_of_the_portfolio(world, pockets_of_
     assert fee > 0
 
 
-async def test_earnings_of_adjacent_periods_add_up_to_the_total(world, pockets_of_three_months):
+async def earnings_of_adjacent_periods_add_up_to_the_total(world, pockets_of_three_months):
     pocket, _ = pockets_of_three_months
     whole = proven(await world.get(earnings_path(pocket), between("2025-06-02", "2025-08-21")))
     for days in [1, 7, 30]:
@@ -125,7 +126,7 @@ async def test_values_over_a_long_period_are_evenly_spaced(world):
     assert wrong["detail"][0]["loc"] == ["query", "date_from"]
 
 
-async def test_an_earnings_period_with_instants_splits_a_day_exactly(world, pockets_of_three_months):
+async def an_earnings_period_with_instants_splits_a_day_exactly(world, pockets_of_three_months):
     pocket, _ = pockets_of_three_months
     # The wire came in the evening of the 18th of July, a Friday.
     came = datetime(2025, 7, 18, 19, 30, tzinfo=ET)
@@ -150,7 +151,7 @@ async def test_an_earnings_period_with_instants_splits_a_day_exactly(world, pock
     assert all(nothing[name] == 0 for name in FLOWS)
 
 
-async def test_named_earnings_periods_begin_on_their_calendar_dates(world, pockets_of_three_months):
+async def named_earnings_periods_begin_on_their_calendar_dates(world, pockets_of_three_months):
     pocket, _ = pockets_of_three_months
     for period, begin in (("wtd", "2025-08-18"), ("mtd", "2025-08-01"), ("ytd", "2025-01-01")):
         entry = await world.get(earnings_path(pocket), {"period": period})
@@ -161,7 +162,7 @@ async def test_named_earnings_periods_begin_on_their_calendar_dates(world, pocke
     assert default == await world.get(earnings_path(pocket), {"period": "all-time"})
 
 
-async def test_the_earnings_aggregate_is_the_exact_sum_of_all_pockets(world, pockets_of_three_months):
+async def the_earnings_aggregate_is_the_exact_sum_of_all_pockets(world, pockets_of_three_months):
     alone = await world.funded(10_000_00)
     await world.post(f"/api/v1/sandbox/pockets/{alone.id}/", {"real_time_yield": True}, 200)
     for filters in (*({"period": name} for name in ("wtd", "mtd", "ytd")), {}, between("2025-07-01", "2025-07-31")):
@@ -254,7 +255,7 @@ async def test_an_idle_pocket_earns_nothing_while_the_market_is_closed(world):
         assert (await world.get(earnings_path(pocket), between(first_day, first_day)))["end_value"]["value"] == shown
 
 
-async def test_a_named_period_on_a_closed_day_ends_on_the_previous_business_day(world, pockets_of_three_months):
+async def a_named_period_on_a_closed_day_ends_on_the_previous_business_day(world, pockets_of_three_months):
     pocket, _ = pockets_of_three_months
     await world.until("2025-08-31T15:00:00-04:00")
     for period, begin in (("wtd", "2025-08-25"), ("mtd", "2025-08-01"), ("all-time", "2025-06-02")):
@@ -274,3 +275,18 @@ async def test_earnings_of_a_foreign_pocket_are_not_found(world, other_partner):
         {"customer_id": (await world.pocket()).customer, "pocket_id[]": pocket.id},
     ):
         await world.refused("GET", PATH, filters=filters, status=404, code="not-found")
+
+
+@in_one_bank(
+    "check",
+    [
+        all_time_earnings_equal_those_of_the_portfolio,
+        earnings_of_adjacent_periods_add_up_to_the_total,
+        an_earnings_period_with_instants_splits_a_day_exactly,
+        named_earnings_periods_begin_on_their_calendar_dates,
+        the_earnings_aggregate_is_the_exact_sum_of_all_pockets,
+        a_named_period_on_a_closed_day_ends_on_the_previous_business_day,
+    ],
+)
+async def test_earnings_of_three_months_agree_with_the_portfolio_in_every_period(world, pockets_of_three_months, check):
+    await check(world, pockets_of_three_months)

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
+from tests.support.cases import in_one_bank
 from tests.support.whole_bank import PARTNER
 
 from billfold.accounts.pockets import store
@@ -106,7 +107,7 @@ def plain(state):
 COUNTERS = ("cash", "earnings_basis", "inflow", "outflow", "fees", "realised")
 
 
-async def test_pocket_states_at_past_instants_equal_the_live_states(diary):
+async def pocket_states_at_past_instants_equal_the_live_states(diary):
     # Just after the instant, since what happened at it belongs to what follows it.
     asked = [diary.boundary(key, at + timedelta(microseconds=1)) for key, at, _ in diary.seen]
     found = await store.pocket_states_before(diary.bank.pool, asked)
@@ -116,22 +117,35 @@ async def test_pocket_states_at_past_instants_equal_the_live_states(diary):
     assert any(each.realised for each in found)
 
 
-async def test_cash_and_basis_equal_net_inflow_at_every_instant(diary):
+async def cash_and_basis_equal_net_inflow_at_every_instant(diary):
     for _, _, state in diary.seen:
         came = state.inflow - state.outflow - state.fees + state.realised
         assert state.cash + state.earnings_basis == came
 
 
-async def test_pocket_states_are_returned_in_request_order_and_equal_single_queries(diary):
+async def pocket_states_are_returned_in_request_order_and_equal_single_queries(diary):
     asked = [diary.boundary(key, at) for key, at, _ in reversed(diary.seen)]
     together = await store.pocket_states_before(diary.bank.pool, asked)
     alone = [(await store.pocket_states_before(diary.bank.pool, [boundary]))[0] for boundary in asked]
     assert together == alone
 
 
-async def test_an_unknown_or_unopened_pocket_has_an_empty_state(diary):
+async def an_unknown_or_unopened_pocket_has_an_empty_state(diary):
     begin = datetime.fromisoformat("2024-01-01T00:00:00-05:00")
     boundaries = [diary.boundary((NONE, NONE), begin), diary.boundary(diary.keys[0], begin)]
     found = await store.pocket_states_before(diary.bank.pool, boundaries)
     assert [plain(each) for each in found] == [(frozenset(), 0, 0, 0, 0, 0, 0)] * 2
     assert await store.pocket_states_before(diary.bank.pool, []) == []
+
+
+@in_one_bank(
+    "check",
+    [
+        pocket_states_at_past_instants_equal_the_live_states,
+        cash_and_basis_equal_net_inflow_at_every_instant,
+        pocket_states_are_returned_in_request_order_and_equal_single_queries,
+        an_unknown_or_unopened_pocket_has_an_empty_state,
+    ],
+)
+async def test_the_states_of_ten_weeks_are_those_recorded_then(diary, check):
+    await check(diary)

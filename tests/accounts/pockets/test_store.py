@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from tests.support.cases import in_one_bank
 from tests.support.whole_bank import PARTNER
 
 from billfold.accounts.pockets import store
@@ -53,7 +54,7 @@ async def test_closed_pockets_are_excluded_from_the_list_of_open_pockets(bank, o
     assert sorted(keys(await store.list_by_id(bank.pool, opened_pockets[1:]))) == sorted(opened_pockets[1:])
 
 
-@pytest.mark.parametrize(
+@in_one_bank(
     ("sql", "arguments", "index"),
     [
         (store._GET, (PARTNER, PARTNER), "pocket_pkey"),

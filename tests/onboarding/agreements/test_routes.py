@@ -9,6 +9,7 @@ import pytest
 from pypdf import PdfReader
 from tests.support.applications import FIRST, SECOND, Applicant, changed, release
 from tests.support.approvals import REQUESTS, on_us
+from tests.support.cases import in_one_bank
 from tests.support.damage import undetected
 from tests.support.world import UNKNOWN
 
@@ -162,7 +163,7 @@ async def test_transfer_requests_and_wires_without_required_agreements_are_refus
     await desk.refused("POST", f"/api/v1/service-accounts/{payer.id}/wires/", wire, **code)
 
 
-@pytest.mark.parametrize(
+@in_one_bank(
     ("field", "wrong"),
     [("timestamp", "2999-01-01T00:00:00Z"), ("timestamp", "2025-06-02T09:00:00"), ("ip_address", "::x"), ("by", "me")],
 )

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 from msgspec.structs import replace
+from tests.support.cases import in_one_bank
 from tests.support.whole_bank import close_bank, expect_clean, open_bank
 from tests.trading.desk_by_hand import OLGA, OTTO, DeskByHand
 from tests.trading.settlement.test_stories import expect_clean as expect_clean_but_roots
@@ -171,7 +172,7 @@ async def test_one_odd_message_takes_no_other_with_it(bank, custodian):
     await expect_clean(bank)
 
 
-@pytest.mark.parametrize(
+@in_one_bank(
     "content",
     [
         b"not XML",

@@ -4,6 +4,7 @@ from copy import deepcopy
 
 import pytest
 from lxml import etree
+from tests.support.cases import in_one_bank
 
 from billfold.payments.files import retries
 from billfold.payments.wires.iso20022.envelope import write_messages
@@ -84,7 +85,7 @@ async def test_an_odd_wire_is_held_for_review_with_its_reason_and_the_other_of_i
     await fedwire.prove()
 
 
-@pytest.mark.parametrize("name", ODD)
+@in_one_bank("name", ODD)
 async def test_a_file_with_only_an_odd_wire_is_refused_with_the_reason(fedwire, holder, name):
     change, told = ODD[name]
     await fedwire.drop("odd.xml", await changed_file(fedwire, holder, change, with_good=False))

@@ -2,6 +2,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from tests.support.cases import in_one_bank
 
 from billfold.platform.database import pool as database_pool
 from billfold.platform.database.pool import Batcher
@@ -13,7 +14,7 @@ async def pool(empty_database_dsn):
         yield opened
 
 
-@pytest.mark.parametrize(
+@in_one_bank(
     "instant",
     [
         datetime(2025, 6, 2, 13, 0, 0, 123456, UTC),

@@ -5,7 +5,7 @@ import json
 from datetime import UTC, date, datetime
 from uuid import UUID
 
-import pytest
+from tests.support.cases import in_one_bank
 from tests.support.world import PartnerClient, new_partner
 
 from billfold.accounts.portals.commands import UpdatePortal
@@ -162,7 +162,7 @@ async def test_run_to_next_event_advances_to_a_maturity_or_reports_nothing_ahead
     assert (seen[2]["happened"]["mature"], seen[3]["happened"]["charge"]) == (1, 1)
 
 
-@pytest.mark.parametrize(
+@in_one_bank(
     "body",
     [
         {},

@@ -3,8 +3,8 @@
 import asyncio
 
 import pyotp
-import pytest
 from tests.support.browser import first_match
+from tests.support.cases import in_one_bank
 from tests.support.oauth import Member, Relying, program
 from tests.web.steps import give_password, reset_link
 
@@ -145,7 +145,7 @@ async def test_password_reset_links_are_limited_per_day_without_revealing_it(ban
     assert len(await emails()) == 10
 
 
-@pytest.mark.parametrize(
+@in_one_bank(
     ("password", "again", "said"),
     [
         ("short", "short", "12 to 128"),

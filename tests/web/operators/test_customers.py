@@ -8,6 +8,7 @@ import pytest
 from tests.support.approvals import wire_counterparty
 from tests.support.browser import first_match
 from tests.support.cards import Holder
+from tests.support.cases import in_one_bank
 
 from billfold.identity.users.store import find_user
 from billfold.ledger.scheduler import bank_customer_id
@@ -118,7 +119,7 @@ def _scans(plan):
     return [row[0] for row in plan if "Seq Scan" in row[0] and "on partner" not in row[0]]
 
 
-@pytest.mark.parametrize("place", range(len(_FINDERS)))
+@in_one_bank("place", range(len(_FINDERS)))
 async def test_each_meaning_of_a_text_is_looked_up_by_an_index(bank, place):
     find = _FINDERS[place]
     values = next(each for text in TEXTS if (each := find.read(str(text), bank)))
@@ -127,7 +128,7 @@ async def test_each_meaning_of_a_text_is_looked_up_by_an_index(bank, place):
         assert _scans(await conn.fetch(f"EXPLAIN {find.listing.rows}{find.condition}", *values)) == []
 
 
-@pytest.mark.parametrize("name", sorted({*OF_BANK, *OF_CUSTOMER}))
+@in_one_bank("name", sorted({*OF_BANK, *OF_CUSTOMER}))
 async def test_each_list_is_read_in_the_order_of_an_index(bank, name):
     for of_bank, listing in ((True, OF_BANK.get(name)), (False, OF_CUSTOMER.get(name))):
         if listing is None:
