@@ -20,6 +20,7 @@ from billfold.ledger.book import postings as book_postings
 from billfold.ledger.book.book import Book, refresh_due
 from billfold.ledger.book.draft import PocketBook, PocketColumns, PocketCounters
 from billfold.ledger.book.postings import StoredEntry
+from billfold.ledger.customers import DirectoryEntry
 from billfold.ledger.engine.load_books import serialize_book
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.calendars import Calendars
@@ -217,7 +218,10 @@ def _by_shard(books: Iterable[Book], shards: Mapping[UUID, int]) -> dict[int, li
 
 
 async def _write_by_shard(conn: Connection, batches: Sequence[_Batch]) -> list[tuple[Any, ...]]:
-    """Write the parts of each shard, then the rest; return the pockets that remain to be written."""
+    """Write new names, which tell a taken id, then the parts of each shard, then the rest.
+
+    Returns the pockets that remain to be written.
+    """
     elsewhere: _Tuples = {}
     parts_by_shard: list[Parts] = []
     for batch in batches:
@@ -228,6 +232,7 @@ async def _write_by_shard(conn: Connection, batches: Sequence[_Batch]) -> list[t
             else:
                 elsewhere.setdefault(kind, []).extend(rows)
         parts_by_shard.append(parts)
+    await _copy(conn, {DirectoryEntry: elsewhere.pop(DirectoryEntry, [])})
     await write_shards(conn, parts_by_shard)
     await _copy(conn, elsewhere)
     jobs = [job for batch in batches for job in batch.jobs]
