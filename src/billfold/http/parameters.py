@@ -78,8 +78,21 @@ class Parameter:
         bare = self.name.removesuffix("[]")
         return (self.name, f"{bare}[]" if bare == self.name else bare)
 
+    @property
+    def is_object(self) -> bool:
+        """Tell whether it is sent as texts by keys: `name[key]=text`."""
+        return bool(self.schema.get("type") == "object")
+
+    def names_in(self, sent: Iterable[str]) -> Sequence[str]:
+        """Return the names under which it may be sent: for an object those that were sent."""
+        if not self.is_object:
+            return self.names
+        return [name for name in sent if name.startswith(f"{self.name}[") and name.endswith("]")]
+
     def read(self, sent: Mapping[str, Sequence[str]]) -> Any:  # noqa: ANN401 - as declared
         """Return its value. Raises InvalidInput."""
+        if self.is_object:
+            return {name[len(self.name) + 1 : -1]: sent[name][0] for name in self.names_in(sent)} or self.default
         texts = [(index, text) for name in self.names for index, text in enumerate(sent.get(name, ()))]
         if not texts:
             return self.default
@@ -236,6 +249,7 @@ def _parse_date(name: str, text: str) -> date:
 
 _READINGS: dict[Any, tuple[Parse, Document]] = {
     str: (lambda _, text: text, {"type": "string"}),
+    dict[str, str]: (lambda _, text: text, {"type": "object", "additionalProperties": {"type": "string"}}),
     bool: (_parse_bool, {"type": "boolean"}),
     date: (_parse_date, {"type": "string", "format": "date"}),
     UUID: (partial(parse_uuid, "query"), {"type": "string", "format": "uuid"}),
