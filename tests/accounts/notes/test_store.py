@@ -4,12 +4,11 @@ import asyncio
 from uuid import uuid4
 
 import pytest
-
 from tests.support import payees
 from tests.support.whole_bank import expect_clean
 
 FOUND = {"external_id": "inv-1"}
-NASTY = {"formula": "=1+1", "html": "<script>alert(1)</script>", "sql": "') OR 1=1 --", "a.b:c": "𝕏" * 500}
+NASTY = {"formula": "=1+1", "html": "<script>alert(1)</script>", "sql": "') OR 1=1 --", "a.b:c": "\U0001d54f" * 500}
 
 
 async def test_ids_and_metadata_of_objects_are_attached_found_and_changed(world):
@@ -44,6 +43,12 @@ async def test_ids_and_metadata_of_objects_are_attached_found_and_changed(world)
     assert (moved["external_id"], moved["metadata"]) == ("inv-1", {"k": "v"})
     assert await world.get(f"/api/v1/transfers/on-us/{moved['id']}/") == moved
     await expect_clean(world.bank)
+    stored = str([*map(dict, await world.bank.pool.fetch("SELECT * FROM object_note"))])
+    assert "inv-1" not in stored
+    assert "script" not in stored
+    await world.bank.pool.execute("UPDATE object_note SET terms = '{}' WHERE kind = 'transfer'")
+    with pytest.raises(AssertionError, match="object_note"):
+        await expect_clean(world.bank)
 
 
 async def test_an_external_id_is_given_once_by_concurrent_requests_and_not_by_a_repeated_one(world):

@@ -25,7 +25,7 @@ Metadata = Annotated[
 
 
 class NewNote(msgspec.Struct, kw_only=True):
-    """What may be attached to a new object."""
+    """The note of a new object."""
 
     external_id: ExternalId | UnsetType = UNSET
     metadata: Metadata | UnsetType = UNSET
@@ -39,10 +39,15 @@ class ChangedNote(msgspec.Struct, kw_only=True):
 
 
 class ShownNote(msgspec.Struct, kw_only=True):
-    """What was attached to an object."""
+    """The note of an object."""
 
     external_id: str | None = None
     metadata: dict[str, str] = {}
+
+    @property
+    def metadata_text(self) -> str:
+        """The metadata as JSON in one line, empty if there are none."""
+        return msgspec.json.encode(self.metadata).decode() if self.metadata else ""
 
 
 class NoteQuery(msgspec.Struct, frozen=True, kw_only=True):

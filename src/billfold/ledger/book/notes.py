@@ -1,4 +1,4 @@
-"""What an integrator attaches to an object of a customer: its own id, and metadata.
+"""Notes: the own id and the metadata that an integrator attaches to an object of a customer.
 
 Everything is sealed before it reaches a command. `key` and `terms` are blind indexes under the customer's data key, so
 nothing can be looked up when the key is destroyed.
