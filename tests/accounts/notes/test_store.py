@@ -1,6 +1,7 @@
 """Notes over HTTP: an integrator's ids and metadata are attached, found, changed, and kept from others."""
 
 import asyncio
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -22,13 +23,18 @@ async def test_ids_and_metadata_of_objects_are_attached_found_and_changed(world)
     assert [each["metadata"] for each in await world.pages(path, {"metadata[sql]": NASTY["sql"]})] == [NASTY]
     assert await world.pages(path, {"metadata[team]": "a", "metadata[sql]": "x"}) == []
     await world.invalid("GET", path, loc="query.external_id", filters=FOUND | {"metadata[team]": "a"})
-    taken = await world.refused("PATCH", other.path, FOUND, status=409, code="external-id-taken")
+    taken = await world.refused("PATCH", f"{path}{other.id}/", FOUND, status=409, code="external-id-taken")
     assert taken["id"] == pocket.id
-    changed = await world.patch(pocket.path, {"external_id": None, "metadata": {"team": "b"}})
+    changed = await world.patch(f"{path}{pocket.id}/", {"external_id": None, "metadata": {"team": "b"}})
     assert (changed["external_id"], changed["metadata"]) == (None, {"team": "b"})
-    changed = await world.patch(other.path, FOUND)
+    changed = await world.patch(f"{path}{other.id}/", FOUND)
     assert (changed["external_id"], changed["metadata"]) == ("inv-1", NASTY)
-    # A portal and a payee have ids of their own kind; payments of all rails share theirs.
+
+
+async def test_each_kind_has_ids_of_its_own_and_verify_reports_a_changed_note(world):
+    customer = await world.customer()
+    pocket = await world.funded(1_000_00, customer, **FOUND)
+    other = await world.pocket(customer)
     portals = f"{pocket.path}portals/"
     portal = await world.post(portals, {"name": "Payroll", **FOUND})
     assert [each["id"] for each in (await world.get(portals, FOUND))["items"]] == [portal["id"]]
@@ -39,16 +45,16 @@ async def test_ids_and_metadata_of_objects_are_attached_found_and_changed(world)
     assert [each["id"] for each in (await world.get(paid, FOUND))["items"]] == [payee["id"]]
     payee = await world.patch(f"{paid}{payee['id']}/", {"metadata": {"k": "v"}})
     assert (payee["external_id"], payee["metadata"]) == ("inv-1", {"k": "v"})
-    moved = await world.transfer(pocket, other, 100_00, **FOUND, metadata={"k": "v"})
-    assert (moved["external_id"], moved["metadata"]) == ("inv-1", {"k": "v"})
+    moved = await world.transfer(pocket, other, 100_00, **FOUND, metadata=NASTY)
+    assert (moved["external_id"], moved["metadata"]) == ("inv-1", NASTY)
     assert await world.get(f"/api/v1/transfers/on-us/{moved['id']}/") == moved
-    await expect_clean(world.bank)
     stored = str([*map(dict, await world.bank.pool.fetch("SELECT * FROM object_note"))])
     assert "inv-1" not in stored
     assert "script" not in stored
-    await world.bank.pool.execute("UPDATE object_note SET terms = '{}' WHERE kind = 'transfer'")
+    await world.bank.pool.execute("UPDATE object_note SET kind = 'card' WHERE kind = 'transfer'")
     with pytest.raises(AssertionError, match="object_note"):
         await expect_clean(world.bank)
+    await world.bank.pool.execute("UPDATE object_note SET kind = 'transfer' WHERE kind = 'card'")
 
 
 async def test_an_external_id_is_given_once_by_concurrent_requests_and_not_by_a_repeated_one(world):
@@ -107,6 +113,7 @@ async def test_payments_are_listed_by_status_time_amount_payee_and_note(partner_
     await world.refused("POST", path, {**asked, "metadata": {}}, status=409, code="duplicate-id")
     await world.refused("POST", path, {**asked, "wire_id": str(uuid4())}, status=409, code="external-id-taken")
     of = {"customer_id": customer}
+    filters: dict[str, Any]
     assert [each["id"] for each in (await world.get("/api/v1/wires/", of | FOUND))["items"]] == [wire_id]
     await world.invalid("GET", "/api/v1/wires/", loc="query.customer_id", filters=FOUND)
     for filters, found in [
@@ -115,6 +122,6 @@ async def test_payments_are_listed_by_status_time_amount_payee_and_note(partner_
         ({"status[]": "PENDING", "amount_from": 100_00, "amount_to": 100_00}, 1),
         ({"amount_from": 100_01, "counterparty_id": payee["id"]}, 0),
         ({"time_created_from": "2025-06-03", "direction": "INCOMING"}, 0),
-        ({"time_created_to": "2025-06-02"}, 1),
+        ({"time_created_to": "2025-06-02"}, 2),
     ]:
         assert len((await world.get("/api/v1/wires/", of | filters))["items"]) == found, filters
