@@ -273,7 +273,7 @@ def _parameters(operation: Operation) -> Iterator[Document]:
 
 def _query_parameter(parameter: Parameter) -> Document:
     described: Document = {} if parameter.description is None else {"description": parameter.description}
-    if parameter.is_object:
+    if parameter.schema.get("type") == "object":
         described |= {"style": "deepObject", "explode": True}
     return {
         "name": parameter.name,

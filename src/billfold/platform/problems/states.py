@@ -20,15 +20,6 @@ STATES = (
         retryable=True,
     ),
     Problem(
-        "external-id-taken",
-        409,
-        "Another object has this external id",
-        meaning="An `external_id` is unique among the objects of one kind of a customer; payments are one kind, "
-        "whatever their rail.",
-        remedy="Read the object named in `id`: it may be the one that you were about to create. Otherwise send another "
-        "`external_id`.",
-    ),
-    Problem(
         "secret-changed",
         409,
         "The signing secret has been changed",
