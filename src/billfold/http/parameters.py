@@ -71,7 +71,7 @@ class Parameter:
         return (self,)
 
     def names_in(self, sent: Iterable[str]) -> Sequence[str]:
-        """The names under which it is accepted: a list with `[]` and without, only one documented; an object as sent."""
+        """The names under which it is accepted: a list with `[]` and without, though one is documented."""
         if self.schema.get("type") == "object":
             return [name for name in sent if name.startswith(f"{self.name}[") and name.endswith("]")]
         if not self.many or self.name.startswith("filter["):
