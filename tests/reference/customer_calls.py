@@ -84,7 +84,7 @@ async def _play_statements(r, pocket):
 async def _play_pockets(r, world):
     """Open, change and fund a Pocket; return its id."""
     pockets = f"{V2}/pockets/"
-    new = {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"}
+    new = {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W", "metadata": {"team": "ops"}}
     pocket = (await r.post("create_pocket", pockets, new))["id"]
     await world.post("-", f"{BOX}/pockets/{pocket}/", {"real_time_yield": True})
     await r.patch("update_pocket", f"{pockets}{pocket}/", {"pocket_name": "Payroll reserve"})

@@ -37,7 +37,7 @@ async def play_partner_api(r):
     customer = (await r.post("sandbox_customer", f"{BOX}/customers/", {"name": "Northwind"}))["id"]
     payee = (await r.post("-", f"{BOX}/customers/", {"name": "Contoso"}))["id"]
     made, theirs = f"{V2}/customers/{customer}/pockets/", f"{V2}/customers/{payee}/pockets/"
-    new = {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"}
+    new = {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W", "metadata": {"team": "ops"}}
     pocket = (await r.post("create_pocket", made, new))["id"]
     other = (await r.post("-", made, {"pocket_name": "Long", "deposit_strategy_id": "UST-26W"}))["id"]
     inbox = (await r.post("-", theirs, {"pocket_name": "Inbox", "deposit_strategy_id": "UST-13W"}))["id"]

@@ -174,7 +174,7 @@ class Fedwire:
         await self.clock.advance(timedelta(0))
 
     async def wires(self, holder):
-        return await LISTS["customer_id"].rows(self.bank.pool, holder.customer_id, None, None, limit=100)
+        return await LISTS["customer_id"].rows(self.bank.pool, holder.customer_id, *(None,) * 9, limit=100)
 
     async def held(self):
         return await suspense_store.list_items(self.bank.pool, status=SuspenseStatus.HELD)

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from billfold.data_keys.keys import COUNTERPARTY_ACCOUNT, SEALED_COLUMNS, DataKeys, KeyRing, SealedColumn
+from billfold.data_keys.keys import COUNTERPARTY_ACCOUNT, NOTE_COLUMNS, SEALED_COLUMNS, DataKeys, KeyRing, SealedColumn
 from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
@@ -27,7 +27,7 @@ async def check_sealed(conn: Connection, findings: Findings, keys: DataKeys | No
     Values of a destroyed key are not opened either; how many keys are destroyed is counted.
     """
     if keys is not None:
-        for column in (*SEALED_COLUMNS, COUNTERPARTY_ACCOUNT):
+        for column in (*SEALED_COLUMNS, COUNTERPARTY_ACCOUNT, *NOTE_COLUMNS):
             await _check_column(conn, findings, column, keys)
     findings.checked.update(dict(await conn.fetchrow(_COUNTS) or {}))
     findings.next_section()

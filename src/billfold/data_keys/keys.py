@@ -366,6 +366,9 @@ SEALED_COLUMNS: Final = (CUSTOMER_PROFILE, LINKING_ACCESS, DOCUMENT_NAME, CARD_S
 COUNTERPARTY_ACCOUNT: Final = SealedColumn(
     "counterparty", "counterparty_id", "account_number", field=PartyField.ACCOUNT
 )
+NOTE_COLUMNS: Final = tuple(
+    SealedColumn("object_note", "object_id", column, field=PartyField.TEXT) for column in ("external_id", "metadata")
+)
 
 
 async def open_column(

@@ -81,7 +81,9 @@ class Schemas:
             return {"type": "string", **choice}
         if origin in {list, tuple, frozenset}:
             return {"items": self.response(_bare(arguments[0])), "type": "array"}
-        return {"additionalProperties": self.response(arguments[1]), "type": "object"}
+        schema = {"additionalProperties": self.response(arguments[1]), "type": "object"}
+        named = self.response(arguments[0])
+        return schema if named == {"type": "string"} else {**schema, "propertyNames": named}
 
     def _union(self, kinds: list[Any]) -> Document:
         if kinds[1:] not in ([], [NoneType]):
@@ -126,20 +128,20 @@ class Schemas:
         return schema
 
 
-_LENGTHS = ("minLength", "maxLength", "minItems", "maxItems", "description")
+_LENGTHS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "description")
 
 
 def _constraints(arguments: tuple[Any, ...]) -> Document:
     """Return the schema keywords of an annotated type."""
     found: Document = {}
-    is_list = typing.get_origin(arguments[0]) is list
+    counted = {list: "Items", dict: "Properties"}.get(typing.get_origin(arguments[0]), "Length")
     for meta in arguments[1:]:
         for name, keyword in _CONSTRAINTS.items():
             if (value := getattr(meta, name)) is not None:
                 found[keyword] = published_pattern(value) if name == "pattern" else value
         for name, keyword in (("min_length", "min"), ("max_length", "max")):
             if (value := getattr(meta, name)) is not None:
-                found[keyword + ("Items" if is_list else "Length")] = value
+                found[keyword + counted] = value
         if meta.description is not None:
             found["description"] = meta.description
         found |= meta.extra_json_schema or {}

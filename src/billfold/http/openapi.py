@@ -272,7 +272,9 @@ def _parameters(operation: Operation) -> Iterator[Document]:
 
 
 def _query_parameter(parameter: Parameter) -> Document:
-    described = {} if parameter.description is None else {"description": parameter.description}
+    described: Document = {} if parameter.description is None else {"description": parameter.description}
+    if parameter.schema.get("type") == "object":
+        described |= {"style": "deepObject", "explode": True}
     return {
         "name": parameter.name,
         "in": "query",

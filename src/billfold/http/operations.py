@@ -261,7 +261,9 @@ class Operation:
         if self.changes and not self.path.endswith(PREVIEW_PATH):
             request.refuse_preview()
         if request.query_values and not self.any_query:
-            request.check_query({name: each.many for each in self.query for name in each.names})
+            request.check_query(
+                {name: each.many for each in self.query for name in each.names_in(request.query_values)}
+            )
         if self.body is None:
             return
         if request.values is not None:

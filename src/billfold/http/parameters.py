@@ -70,9 +70,10 @@ class Parameter:
         """Itself."""
         return (self,)
 
-    @property
-    def names(self) -> Sequence[str]:
-        """The names under which it is accepted: a list with `[]` and without; only one is documented."""
+    def names_in(self, sent: Iterable[str]) -> Sequence[str]:
+        """The names under which it is accepted: a list with `[]` and without, though one is documented."""
+        if self.schema.get("type") == "object":
+            return [name for name in sent if name.startswith(f"{self.name}[") and name.endswith("]")]
         if not self.many or self.name.startswith("filter["):
             return (self.name,)
         bare = self.name.removesuffix("[]")
@@ -80,7 +81,9 @@ class Parameter:
 
     def read(self, sent: Mapping[str, Sequence[str]]) -> Any:  # noqa: ANN401 - as declared
         """Return its value. Raises InvalidInput."""
-        texts = [(index, text) for name in self.names for index, text in enumerate(sent.get(name, ()))]
+        if self.schema.get("type") == "object":
+            return {name[len(self.name) + 1 : -1]: sent[name][0] for name in self.names_in(sent)} or self.default
+        texts = [(index, text) for name in self.names_in(sent) for index, text in enumerate(sent.get(name, ()))]
         if not texts:
             return self.default
         if not self.many:
@@ -223,10 +226,6 @@ def _parse_int(bounds: msgspec.Meta, name: str, text: str) -> int:
     raise InvalidInput.at("query", name, msg=f"must be a whole number {between}", kind="out_of_range")
 
 
-def _parse_bool(name: str, text: str) -> bool:
-    return parse_choice(("true", "false"), name, text) == "true"
-
-
 def _parse_date(name: str, text: str) -> date:
     try:
         return parse_day(text)
@@ -236,7 +235,8 @@ def _parse_date(name: str, text: str) -> date:
 
 _READINGS: dict[Any, tuple[Parse, Document]] = {
     str: (lambda _, text: text, {"type": "string"}),
-    bool: (_parse_bool, {"type": "boolean"}),
+    dict[str, str]: (lambda _, text: text, {"type": "object", "additionalProperties": {"type": "string"}}),
+    bool: (lambda name, text: parse_choice(("true", "false"), name, text) == "true", {"type": "boolean"}),
     date: (_parse_date, {"type": "string", "format": "date"}),
     UUID: (partial(parse_uuid, "query"), {"type": "string", "format": "uuid"}),
 }

@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.book.book import Book
+from billfold.ledger.book.notes import Note, attach_note
 from billfold.ledger.context import Context
 from billfold.ledger.types import Origin
 from billfold.platform.ids import command_id
@@ -36,6 +37,7 @@ class Reference(StrEnum):
     DEALER_ORDER = "dealer_order"
     DOCUMENT = "document"
     EXECUTION = "execution"
+    NOTE = "note"
     OPEN_ACH_ENTRIES = "open_ach_entries"
     OPEN_WIRES = "open_wires"
     OPEN_WITHDRAWALS = "open_withdrawals"
@@ -78,6 +80,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     the same (caller, key) with another fingerprint is refused. `origin` is the user or client,
     for the audit log; it decides nothing. `references` are ids of other objects the rule needs:
     it finds them in `Book.referenced`. All of them may have been `seen`.
+    `attached` is the note for the object of the command; `noted` is that object if it exists.
     """
 
     rule: ClassVar[Rule]
@@ -92,6 +95,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     # Does it leave a command row? The row has the name of its class, so that earlier ones stay readable.
     is_recorded: ClassVar[bool] = True
     former_names: ClassVar[tuple[str, ...]] = ()
+    # The kind of the object to which a note is attached, and the name of its id in the outcome.
+    notes_on: ClassVar[tuple[str, str]] = ("", "")
 
     caller: str
     key: UUID
@@ -100,6 +105,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     origin: Origin | None = None
     references: tuple[UUID, ...] = ()
     seen: Seen | None = None
+    attached: Note | None = None
+    noted: UUID | None = None
 
     @property
     def command_id(self) -> UUID:
@@ -112,8 +119,12 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
         return (cls.__name__, *cls.former_names)
 
     def decide(self, books: Books, ctx: Context) -> Outcome:
-        """Apply the rule to these books."""
-        return type(self).rule(books, self, ctx)
+        """Apply the rule to these books, and attach the note to its object."""
+        outcome = type(self).rule(books, self, ctx)
+        if self.attached is not None:
+            kind, name = self.notes_on
+            attach_note(book_of(books, self.customers[0]), kind, UUID(outcome[name]), note=self.attached, ctx=ctx)
+        return outcome
 
     def audited_fields(self) -> dict[str, Any]:
         """Return the fields of this command that the audit log shows, as far as they are set."""

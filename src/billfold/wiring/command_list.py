@@ -31,6 +31,7 @@ TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "restore": "billfold.wiring.cli.backup",
             "keys": "billfold.wiring.cli.keys",
             "audit": "billfold.wiring.cli.audit",
+            "events": "billfold.events.cli",
             "due-work": "billfold.treasury.cli",
         },
         "Customers and partners": {

@@ -59,7 +59,7 @@ async def test_closed_pockets_are_excluded_from_the_list_of_open_pockets(bank, o
     [
         (store._GET, (PARTNER, PARTNER), "pocket_pkey"),
         (POCKETS_OF_PARTNER.statements[True], (PARTNER, None, None, None, 30), "pocket_partner"),
-        (POCKETS_OF_CUSTOMERS.statements[True], ([PARTNER], None, None, None, 30), "pocket_pkey"),
+        (POCKETS_OF_CUSTOMERS.statements[True], ([PARTNER], None, None, None, None, 30), "pocket_pkey"),
     ],
 )
 async def test_pocket_reads_use_an_index_for_any_number_of_pockets(conn, sql, arguments, index):

@@ -80,6 +80,7 @@ async def test_the_transactions_csv_contains_all_pages_and_no_formulas(customer_
     answer = await customer_desk.ask("GET", FILE, status=200)
     assert answer.text.splitlines()[0] == (
         "id,transaction_id,pocket_id,type,direction,status,amount,currency,description,title,time_booked,time_settled"
+        ",external_id,metadata"
     )
     rows = table(answer)
     assert [row["id"] for row in rows] == [each["id"] for each in (await customer_desk.get(PATH))["items"]]
@@ -131,6 +132,7 @@ async def test_the_transactions_csv_for_people_has_names_dollars_and_eastern_tim
         "Type": "WIRE",
         "Status": row["status"],
         "Amount (USD)": "1000.05",
+        "Your id": "",
     }
     await customer_desk.ask("GET", FILE, status=422, filters={"columns": "robots"})
     trades = table(await customer_desk.ask("GET", "/api/v1/trades.csv", status=200, filters={"columns": "people"}))

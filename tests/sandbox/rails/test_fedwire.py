@@ -33,7 +33,7 @@ async def wire(holder, wire_id):
 
 
 async def all_wires(holder):
-    return await LISTS["customer_id"].rows(holder.bank.pool, holder.customer_id, None, None, limit=100)
+    return await LISTS["customer_id"].rows(holder.bank.pool, holder.customer_id, *(None,) * 9, limit=100)
 
 
 async def test_wires_of_a_day_are_sent_in_one_file_and_settled_or_rejected(holder):

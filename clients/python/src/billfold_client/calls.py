@@ -138,8 +138,13 @@ def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _texts(fields: Query) -> dict[str, list[str]]:
-    """Return a query or form; a list repeats its name, what was not given is left out."""
-    given = {name: value for name, value in _given(fields).items() if value is not None}
+    """Return a query or form; a list repeats its name, a mapping is `name[key]`, what was not given is left out."""
+    given: dict[str, Any] = {}
+    for name, value in _given(fields).items():
+        if isinstance(value, Mapping):
+            given |= {f"{name}[{key}]": each for key, each in value.items()}
+        elif value is not None:
+            given[name] = value
     return {
         name: [_text(each) for each in (value if isinstance(value, list | tuple | set) else [value])]
         for name, value in given.items()

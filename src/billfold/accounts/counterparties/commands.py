@@ -18,6 +18,7 @@ class AddCounterparty(Command, frozen=True, kw_only=True):
     """
 
     former_names = ("AddOnUsCounterparty",)
+    notes_on = ("counterparty", "counterparty_id")
     audit = AuditedAction(
         "counterparty", "created", fields=("type", "display_name", "verification", "target_pocket_id")
     )
@@ -44,6 +45,7 @@ class AddCounterparty(Command, frozen=True, kw_only=True):
 class UpdateCounterparty(Command, frozen=True, kw_only=True):
     """Change the display name, or unlink permanently."""
 
+    notes_on = ("counterparty", "counterparty_id")
     audit = AuditedAction("counterparty", lambda c: "unlinked" if c.unlink else "updated", fields=("display_name",))
 
     counterparty_id: UUID

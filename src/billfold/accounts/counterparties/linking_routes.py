@@ -275,7 +275,7 @@ async def list_v1_counterparties(caller: Caller, bank: Bank, customer_id: UUID) 
     """
     owner = await caller.owner(bank, customer_id)
     rows = await store.COUNTERPARTIES.rows(
-        bank.pool, owner, list(V1_COUNTERPARTY_TYPES), None, limit=_COUNTERPARTIES_MAX
+        bank.pool, owner, list(V1_COUNTERPARTY_TYPES), None, None, limit=_COUNTERPARTIES_MAX
     )
     opened = await open_counterparties(bank, [row for row in rows if has_v1_form(row)])
     shown = [render_v1_counterparty(row) for row in opened]

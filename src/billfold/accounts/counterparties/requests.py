@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -14,6 +15,8 @@ from billfold.accounts.counterparties.commands import AddCounterparty, ConfirmDe
 from billfold.accounts.counterparties.rules import identifiers, manage, verification_kinds
 from billfold.accounts.counterparties.store import document_ids_of, open_counterparties, open_details, seal_details
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus
+from billfold.accounts.notes.schemas import ChangedNote, NoteQuery
+from billfold.accounts.notes.store import find_noted, note_fields, show_notes, terms_of
 from billfold.accounts.portals import store as portal_store
 from billfold.accounts.portals.commands import PortalRow
 from billfold.accounts.portals.rules import NETWORK_DIGITS
@@ -33,6 +36,7 @@ from billfold.ledger.directory import find_customer
 from billfold.ledger.engine.pending_command import Answer
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.clock import wall_now
+from billfold.platform.database.paging import Page
 from billfold.platform.database.usage_counts import forget_usage, hashed_subject, require_unused
 from billfold.platform.errors import FieldError, InvalidInput, Unavailable
 
@@ -82,7 +86,7 @@ TYPES = frozenset({"ach", "wire", "on_us", "international_wire", "crypto_wallet_
 STATUSES = frozenset({"PENDING", "LINKED", "UNLINKED", "VERIFIED"})
 
 
-class CounterpartyQuery(msgspec.Struct, frozen=True, kw_only=True):
+class CounterpartyQuery(NoteQuery, frozen=True, kw_only=True):
     """Filter of counterparties."""
 
     statuses: Annotated[list[str] | None, texts_among("status", STATUSES)] = None
@@ -96,7 +100,7 @@ _FROM_ACCOUNTS = frozenset({"incoming_wire", "micro_deposits"})
 """Verifications by money from an account at another bank: Pockets and wallets cannot send it."""
 
 
-class ChangeCounterparty(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class ChangeCounterparty(ChangedNote, forbid_unknown_fields=True, kw_only=True):
     """Another display name (null removes it), or `status` UNLINKED permanently."""
 
     display_name: schemas.DisplayName | UnsetType | None = UNSET
@@ -130,6 +134,7 @@ async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: sc
     data_key = await bank.ports[DataKeys].of(bank.pool, owner)
     return AddCounterparty(
         **call.command_fields(owner),
+        **await note_fields(bank, owner, "counterparty", form),
         type=kind,
         counterparty_name=msgspec.to_builtins(form.counterparty_name),
         display_name=form.display_name,
@@ -162,14 +167,20 @@ def command_content(order: AddCounterparty) -> dict[str, Any]:
     """Return the content to link, ready for JSON, without the caller."""
     own = set(AddCounterparty.__struct_fields__) - set(Command.__struct_fields__)
     fields: dict[str, Any] = msgspec.to_builtins({name: getattr(order, name) for name in own})
-    return fields
+    return fields if order.attached is None else {**fields, "attached": msgspec.to_builtins(order.attached)}
 
 
 async def counterparty_page(
     bank: Bank, owner: UUID, wanted: ListQuery, query: CounterpartyQuery
 ) -> CursorList[schemas.Counterparty]:
     """Return one page of a customer's counterparties, newest first; filters in both spellings."""
-    page = await wanted.read(bank, store.COUNTERPARTIES, owner, query.types, query.statuses, scope="counterparties")
+    if (external_id := query.require_alone(query.types, query.statuses)) is not None:
+        found = await find_noted(
+            bank, owner, "counterparty", external_id, get=partial(store.get_counterparty, bank.pool, owner)
+        )
+        return page_of(Page(found), await render_counterparties(bank, owner, found))
+    values = (query.types, query.statuses, await terms_of(bank, owner, "counterparty", query))
+    page = await wanted.read(bank, store.COUNTERPARTIES, owner, *values, scope="counterparties")
     return page_of(page, await render_counterparties(bank, owner, page.items))
 
 
@@ -185,7 +196,7 @@ async def render_counterparties(bank: Bank, owner: UUID, rows: Sequence[Counterp
     named = {row.counterparty_id: document_ids_of(row) for row in rows}
     ids = {each for own in named.values() for each in own}
     found = await document_store.list_documents(bank.pool, owner, ids) if ids else {}
-    return [
+    shown = [
         schemas.render_counterparty(
             row,
             bank.settings,
@@ -197,6 +208,7 @@ async def render_counterparties(bank: Bank, owner: UUID, rows: Sequence[Counterp
         )
         for row in rows
     ]
+    return await show_notes(bank, {(owner, each.id): each for each in shown})
 
 
 async def expire_verification(bank: Bank, job: ScheduledJob) -> None:
@@ -230,7 +242,7 @@ def _document_error(found: DocumentRow | None) -> str:
 def details_of(form: schemas.Form) -> dict[str, Any]:
     """Return the fields of a variant as stored: one layout, normalized, without nulls."""
     fields = msgspec.to_builtins(form)
-    for name in ("type", "counterparty_name", "display_name", "verification"):
+    for name in ("type", "counterparty_name", "display_name", "verification", "external_id", "metadata"):
         fields.pop(name, None)
     if isinstance(form, schemas.InternationalForm):
         if form.account_number is not None:  # swapped

@@ -11,6 +11,7 @@ from billfold.accounts.counterparties.commands import ConfirmDeposits, UpdateCou
 from billfold.accounts.counterparties.names import NameMatch
 from billfold.accounts.counterparties.requests import read_counterparty
 from billfold.accounts.counterparties.schemas import Counterparty
+from billfold.accounts.notes.store import note_fields
 from billfold.http.caller import Call
 from billfold.http.operations import MAY_NEED_APPROVAL, MaybeInPath, get, patch, post, with_scope
 from billfold.http.parameters import ListQuery
@@ -22,7 +23,8 @@ from billfold.platform.errors import Refused
 
 READS = with_scope("transfers.read", "counterparties")
 WRITES = with_scope("transfers.write", "counterparties")
-_ADD_REFUSES = ("customer-not-open", "name-checks-exhausted", "usage-limit-reached")
+_ADD_REFUSES = ("customer-not-open", "name-checks-exhausted", "usage-limit-reached", "external-id-taken")
+_UPDATE_REFUSES = ("counterparty-not-linked", "external-id-taken")
 _DEPOSIT_REFUSES = (
     "micro-deposits-not-sent",
     "micro-deposits-not-pending",
@@ -123,8 +125,8 @@ async def get_counterparty(caller: Call, bank: Bank, customer_id: MaybeInPath, c
     return await read_counterparty(bank, await caller.owner(bank, customer_id), counterparty_id)
 
 
-@patch(_PATH + "{counterparty_id}/", refuses=("counterparty-not-linked",))
-@patch(_OWN_PATH + "{counterparty_id}/", WRITES, refuses=("counterparty-not-linked",))
+@patch(_PATH + "{counterparty_id}/", refuses=_UPDATE_REFUSES)
+@patch(_OWN_PATH + "{counterparty_id}/", WRITES, refuses=_UPDATE_REFUSES)
 async def update_counterparty(
     caller: Call, bank: Bank, customer_id: MaybeInPath, counterparty_id: UUID, data: requests.ChangeCounterparty
 ) -> Counterparty:
@@ -138,6 +140,7 @@ async def update_counterparty(
     await bank.engine.submit(
         UpdateCounterparty(
             **caller.command_fields(owner),
+            **await note_fields(bank, owner, "counterparty", data, noted=counterparty_id),
             counterparty_id=counterparty_id,
             display_name=data.display_name if isinstance(data.display_name, str) else None,
             rename=rename,

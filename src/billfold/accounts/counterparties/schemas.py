@@ -12,6 +12,7 @@ from billfold.accounts.addresses import Address, find_address_error
 from billfold.accounts.counterparties.names import NameMatch
 from billfold.accounts.counterparties.rules import identifiers
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, format_name
+from billfold.accounts.notes.schemas import NewNote, ShownNote
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.http.schemas import NOT_BLANK, CheckedBody, one_of
 from billfold.platform.errors import FieldError
@@ -47,7 +48,7 @@ _IDENTIFIER_CHECKS = {
 }
 
 
-class _Form(CheckedBody, forbid_unknown_fields=True, kw_only=True, tag_field="type"):
+class _Form(NewNote, CheckedBody, forbid_unknown_fields=True, kw_only=True, tag_field="type"):
     """The fields of every variant."""
 
     number_checks: ClassVar[tuple[tuple[str, Callable[[str], str | None]], ...]] = ()
@@ -198,7 +199,7 @@ class ShownVerification(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The owner's registered name, with all but the first letters masked."""
 
 
-class Counterparty(msgspec.Struct, kw_only=True):
+class Counterparty(ShownNote, kw_only=True):
     """A payee of a customer."""
 
     id: UUID

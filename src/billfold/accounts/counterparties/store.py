@@ -13,6 +13,7 @@ import msgspec
 
 from billfold.accounts.counterparties.rules import identifiers, manage, verification_kinds
 from billfold.accounts.counterparties.types import CounterpartyRow, Payee, payee_from_row
+from billfold.accounts.notes.store import has_terms, open_note
 from billfold.accounts.portals.store import FIRST_NETWORK_ADDRESS
 from billfold.data_keys.keys import DataKey, DataKeys, PartyField
 from billfold.events.notifications.notify import notify
@@ -65,8 +66,10 @@ def open_details(data_key: DataKey | None, details: Mapping[str, Any]) -> dict[s
 def open_order(data_key: DataKey | None, order: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an `AddCounterparty` with its details and its holder's address in plain text."""
     address = order.get("holder_address")
+    shown = {name: value for name, value in order.items() if name != "attached"}
     return {
-        **order,
+        **shown,
+        **open_note(data_key, order.get("attached", {})),
         "details": open_details(data_key, order["details"]),
         "holder_address": address and PartyField.ADDRESS.open(data_key, address),
     }
@@ -197,11 +200,12 @@ _FORGET_EXCHANGED = "DELETE FROM linking_exchange WHERE customer_id = $1 AND exc
 COUNTERPARTIES = KeysetList(
     f"""SELECT {_counterparties.columns()}, written_no FROM counterparty
  WHERE customer_id = $1
-   AND ($2::text[] IS NULL OR type = ANY($2)) AND ($3::text[] IS NULL OR status = ANY($3)) AND {{page}}""",
+   AND ($2::text[] IS NULL OR type = ANY($2)) AND ($3::text[] IS NULL OR status = ANY($3))
+   AND {has_terms("counterparty", "counterparty_id", 4)} AND {{page}}""",
     _counterparties.read,
     **BY_CREATION,
 )
-"""Counterparties of a customer, of some types and statuses or of all, newest first."""
+"""Counterparties of a customer, of some types and statuses or of all, and by terms of notes, newest first."""
 get_counterparty = _counterparties.get
 
 _decode = msgspec.json.Decoder().decode

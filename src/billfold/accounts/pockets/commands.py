@@ -92,6 +92,7 @@ class Hold(Row, frozen=True, kw_only=True):
 class OpenPocket(Command, frozen=True, kw_only=True):
     """Open a pocket with its first bank portal. Strategies as weeks; None keeps matured cash."""
 
+    notes_on = ("pocket", "pocket_id")
     audit = AuditedAction("pocket", "created", fields=("name", "deposit_weeks", "reinvestment_weeks"))
 
     partner_id: UUID
@@ -110,6 +111,7 @@ class UpdatePocket(Command, frozen=True, kw_only=True):
     """
 
     reference_kinds = (Reference.OPEN_ACH_ENTRIES, Reference.OPEN_WIRES, Reference.OPEN_WITHDRAWALS)
+    notes_on = ("pocket", "pocket_id")
     audit = AuditedAction(
         "pocket",
         lambda c: "closed" if c.close_for else "updated",

@@ -7,6 +7,8 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from billfold.accounts.notes.schemas import ChangedNote
+from billfold.accounts.notes.store import note_fields
 from billfold.accounts.pockets import store
 from billfold.accounts.pockets.commands import UpdatePocket
 from billfold.bills.rules import strategies
@@ -37,7 +39,7 @@ class OmitQuery(msgspec.Struct, frozen=True, kw_only=True):
 Statuses = Annotated[list[str] | None, texts_among("filter[status]", _STATUSES)]
 
 
-class ChangePocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class ChangePocket(ChangedNote, forbid_unknown_fields=True, kw_only=True):
     """Changes to a Pocket. Closing needs `status` CLOSED and a `closure_reason`."""
 
     pocket_name: PocketName | None = None
@@ -55,8 +57,9 @@ async def resolve_pockets(call: Call, bank: Bank, owner: UUID, requested: Sequen
     return [(await call.pocket(bank, each, owner))[1] for each in dict.fromkeys(requested)]
 
 
-def update_pocket_command(call: Call, owner: UUID, pocket_id: UUID, data: ChangePocket) -> UpdatePocket:
-    """Return the command for a change. Raises InvalidInput."""
+async def update_pocket_command(call: Call, bank: Bank, pocket: tuple[UUID, UUID], data: ChangePocket) -> UpdatePocket:
+    """Return the command for a change of (customer_id, pocket_id). Raises InvalidInput."""
+    owner, pocket_id = pocket
     if data.status and data.closure_reason is None:
         raise InvalidInput.at("body", "closure_reason", msg="is needed to close", kind="missing")
     if data.closure_reason and data.status is None:
@@ -68,6 +71,7 @@ def update_pocket_command(call: Call, owner: UUID, pocket_id: UUID, data: Change
     deposit = data.deposit_strategy_id
     return UpdatePocket(
         **call.command_fields(owner),
+        **await note_fields(bank, owner, "pocket", data, noted=pocket_id),
         pocket_id=pocket_id,
         name=data.pocket_name or data.name,
         deposit_weeks=resolve_weeks("deposit_strategy_id", deposit) if deposit else None,

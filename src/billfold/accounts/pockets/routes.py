@@ -1,6 +1,7 @@
 """Pockets, and accounts, their older form in v1."""
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Annotated, Any, Literal
@@ -9,6 +10,8 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from billfold.accounts.notes.schemas import NewNote, NoteQuery
+from billfold.accounts.notes.store import find_noted, note_fields, show_notes, terms_of
 from billfold.accounts.pockets import commands, requests, store
 from billfold.accounts.pockets.requests import OmitQuery
 from billfold.accounts.pockets.schemas import Account, Pocket, accrued_cents, render_account, render_pocket, valuation
@@ -19,23 +22,24 @@ from billfold.http.schemas import Amount, CursorList, OffsetList, format_appreci
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
-from billfold.platform.database.paging import LIMIT_DEFAULT
+from billfold.platform.database.paging import LIMIT_DEFAULT, Page
 from billfold.platform.errors import NotFound
 
 READS, WRITES = with_scope("pockets.read", "pockets"), with_scope("pockets.write", "pockets")
 V1_READS = Deprecation(since=date(2025, 1, 6), sunset=date(2027, 1, 6))
 _ACCOUNTS_MAX = 1000
-_OPEN_REFUSES = ("customer-not-open", "agreement-not-accepted")
+_OPEN_REFUSES = ("customer-not-open", "agreement-not-accepted", "external-id-taken")
 _UPDATE_REFUSES = (
     "pocket-not-open",
     "customer-not-open",
     "pocket-not-empty",
     "last-open-pocket",
     "pocket-strategy-locked",
+    "external-id-taken",
 )
 
 
-class CreateOwnPocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class CreateOwnPocket(NewNote, forbid_unknown_fields=True, kw_only=True):
     """A new Pocket. `trading_strategy_id` sets both strategies."""
 
     pocket_name: requests.PocketName
@@ -67,6 +71,7 @@ async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data
     answer = await bank.engine.submit(
         commands.OpenPocket(
             **caller.command_fields(owner),
+            **await note_fields(bank, owner, "pocket", data),
             partner_id=caller.partner_id,
             name=data.pocket_name,
             deposit_weeks=deposit,
@@ -74,19 +79,30 @@ async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data
         )
     )
     row = await store.get_pocket(bank.pool, owner, UUID(answer.outcome["pocket_id"]))
-    return render_pocket(row, bank, caller.now)
+    return (await _show(bank, [row], [render_pocket(row, bank, caller.now)]))[0]
 
 
 @get("/api/v2/customers/{customer_id}/pockets/")
 async def list_customer_pockets(
-    caller: Caller, bank: Bank, customer_id: UUID, wanted: ListQuery, query: OmitQuery, status: requests.Statuses = None
+    caller: Caller,
+    bank: Bank,
+    customer_id: UUID,
+    wanted: ListQuery,
+    query: OmitQuery,
+    notes: NoteQuery,
+    status: requests.Statuses = None,
 ) -> CursorList[Pocket]:
     """List Pockets of a customer.
 
     Returns Pockets, newest first.
     """
     owner = await caller.owner(bank, customer_id)
-    return await _list_pockets(caller, bank, wanted, owners=[owner], statuses=status, omit=query.parse_omit)
+    shown: dict[str, Any] = {"omit": query.parse_omit}
+    if (external_id := notes.require_alone(status)) is not None:
+        found = await _find_pockets(caller, bank, owner, external_id=external_id, **shown)
+        return page_of(Page(found), found)
+    terms = await terms_of(bank, owner, "pocket", notes)
+    return await _list_pockets(caller, bank, wanted, owners=[owner], filters=(status, terms), **shown)
 
 
 @get("/api/v2/pockets/", refuses=("not-found",))
@@ -108,7 +124,8 @@ async def list_pockets(
     if customer_id is not None:
         owners = [await caller.owner(bank, each) for each in dict.fromkeys(customer_id)]
     shown = {"omit": query.parse_omit, "real_time": valuation_type == "REAL_TIME"}
-    return await _list_pockets(caller, bank, wanted, owners=owners, statuses=status, **shown)
+    filters = (status,) if owners is None else (status, None)
+    return await _list_pockets(caller, bank, wanted, owners=owners, filters=filters, **shown)
 
 
 @get("/api/v2/pockets/", READS, name="list_pockets", refuses=("not-found",))
@@ -119,6 +136,7 @@ async def list_own_pockets(
     offset: Offset = 0,
     limit: Limit = LIMIT_DEFAULT,
     query: OmitQuery,
+    notes: NoteQuery,
     status: requests.Statuses = None,
     pocket_id: Annotated[list[UUID] | None, Query(name="pocket_id[]", description="Only these.")] = None,
 ) -> OffsetList[Pocket]:
@@ -126,13 +144,17 @@ async def list_own_pockets(
 
     Returns Pockets, newest first; `count` is the number of all of them, or of those named.
     """
-    omitted_parts = query.parse_omit
+    omitted_parts, owner = query.parse_omit, member.customer_id
+    if (external_id := notes.require_alone(status, pocket_id)) is not None:
+        found = await _find_pockets(member, bank, owner, external_id=external_id, omit=omitted_parts)
+        return OffsetList(offset=0, count=len(found), items=found)
     await _require_own(bank, member, pocket_id)
+    terms = await terms_of(bank, owner, "pocket", notes)
     count, rows = await store.list_page_by_offset(
-        bank.pool, member.customer_id, statuses=status, pocket_ids=pocket_id, offset=offset, limit=limit
+        bank.pool, owner, statuses=status, pocket_ids=pocket_id, terms=terms, offset=offset, limit=limit
     )
     items = [render_pocket(row, bank, member.now, omit=omitted_parts) for row in rows]
-    return OffsetList(offset=offset, count=count, items=items)
+    return OffsetList(offset=offset, count=count, items=await _show(bank, rows, items))
 
 
 @get("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", name="get_customer_pocket")
@@ -143,7 +165,8 @@ async def get_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_
     Returns the Pocket with its portfolio.
     """
     key = await caller.pocket(bank, pocket_id, customer_id)
-    return render_pocket(await store.get_pocket(bank.pool, *key), bank, caller.now, omit=query.parse_omit)
+    row = await store.get_pocket(bank.pool, *key)
+    return (await _show(bank, [row], [render_pocket(row, bank, caller.now, omit=query.parse_omit)]))[0]
 
 
 @patch("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", refuses=_UPDATE_REFUSES)
@@ -157,9 +180,24 @@ async def update_pocket(
     fee; remaining cash below the price of a bill is paid into another Pocket of the customer.
     """
     owner, own_id = await caller.pocket(bank, pocket_id, customer_id)
-    await bank.engine.submit(requests.update_pocket_command(caller, owner, own_id, data=data))
+    await bank.engine.submit(await requests.update_pocket_command(caller, bank, (owner, own_id), data=data))
     row = await store.get_pocket(bank.pool, owner, own_id)
-    return render_pocket(row, bank, caller.now, with_customer_id=False)
+    return (await _show(bank, [row], [render_pocket(row, bank, caller.now, with_customer_id=False)]))[0]
+
+
+async def _show(bank: Bank, rows: Sequence[commands.PocketRow], shown: list[Pocket]) -> list[Pocket]:
+    """Return Pockets for display with their notes."""
+    return await show_notes(
+        bank, {(row.customer_id, row.pocket_id): each for row, each in zip(rows, shown, strict=True)}
+    )
+
+
+async def _find_pockets(caller: Call, bank: Bank, owner: UUID, *, external_id: str, **shown: Any) -> list[Pocket]:
+    """Return the Pocket with an external id, if there is one."""
+    rows = await find_noted(
+        bank, owner, "pocket", external_id, get=lambda pocket_id: store.get_pocket(bank.pool, owner, pocket_id)
+    )
+    return await _show(bank, rows, [render_pocket(row, bank, caller.now, **shown) for row in rows])
 
 
 class Accounts(msgspec.Struct, kw_only=True):
@@ -177,7 +215,7 @@ async def list_accounts(caller: Caller, bank: Bank, customer_id: UUID) -> Accoun
     Returns accounts of a customer. Use the Pockets of v2 instead.
     """
     owner = await caller.owner(bank, customer_id)
-    rows = await store.POCKETS_OF_CUSTOMERS.rows(bank.pool, [owner], None, limit=_ACCOUNTS_MAX)
+    rows = await store.POCKETS_OF_CUSTOMERS.rows(bank.pool, [owner], None, None, limit=_ACCOUNTS_MAX)
     items = [render_account(row, bank, caller.now) for row in rows]
     return Accounts(count=len(items), items=items)
 
@@ -200,13 +238,14 @@ async def _require_own(bank: Bank, member: CustomerCaller, pocket_ids: list[UUID
 
 
 async def _list_pockets(
-    caller: Caller, bank: Bank, wanted: ListQuery, owners: list[UUID] | None, statuses: list[str] | None, **shown: Any
+    caller: Caller, bank: Bank, wanted: ListQuery, owners: list[UUID] | None, filters: tuple[Any, ...], **shown: Any
 ) -> CursorList[Pocket]:
     listed, of = (
         (store.POCKETS_OF_PARTNER, caller.partner_id) if owners is None else (store.POCKETS_OF_CUSTOMERS, owners)
     )
-    page = await wanted.read(bank, listed, of, statuses, scope="pockets")
-    return page_of(page, [render_pocket(row, bank, caller.now, **shown) for row in page.items])
+    page = await wanted.read(bank, listed, of, *filters, scope="pockets")
+    items = [render_pocket(row, bank, caller.now, **shown) for row in page.items]
+    return page_of(page, await _show(bank, page.items, items))
 
 
 _FACE_CENTS = 100_00

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from billfold.accounts.notes.schemas import ShownNote
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.bills.rules import earnings as bill_earnings
 from billfold.bills.rules import fees as bill_fees
@@ -149,7 +150,7 @@ class Portfolio(msgspec.Struct, kw_only=True):
     object_type: Literal["Portfolio"] = "Portfolio"
 
 
-class Pocket(msgspec.Struct, kw_only=True):
+class Pocket(ShownNote, kw_only=True):
     """A bank account and a brokerage account in one."""
 
     id: UUID

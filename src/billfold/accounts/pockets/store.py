@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
+from billfold.accounts.notes.store import has_terms
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.bills.rules.earnings import PocketState
 from billfold.platform.database.connection import Db
@@ -145,8 +146,9 @@ _OF_PARTNER = """
 _OF_CUSTOMERS = """
          SELECT o.* FROM ledger_head c CROSS JOIN LATERAL (
            SELECT * FROM pocket q
-            WHERE q.customer_id = c.customer_id AND ($2::text[] IS NULL OR q.status = ANY($2)) AND {page}) o
-          WHERE c.customer_id = ANY($1::uuid[]) {order}"""
+            WHERE q.customer_id = c.customer_id AND ($2::text[] IS NULL OR q.status = ANY($2))
+              AND {noted} AND {page}) o
+          WHERE c.customer_id = ANY($1::uuid[]) {order}""".replace("{noted}", has_terms("q", "pocket_id", 3))
 
 
 def _list_of(selected: str) -> KeysetList[PocketRow]:
@@ -154,16 +156,19 @@ def _list_of(selected: str) -> KeysetList[PocketRow]:
 
 
 _OF_CUSTOMER = """customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
-           AND ($3::uuid[] IS NULL OR pocket_id = ANY($3))"""
+           AND ($3::uuid[] IS NULL OR pocket_id = ANY($3)) AND {noted}""".replace(
+    "{noted}", has_terms("pocket", "pocket_id", 4)
+)
 _PAGE_BY_OFFSET = f"""WITH p AS MATERIALIZED (
-  SELECT * FROM pocket WHERE {_OF_CUSTOMER} ORDER BY opened_at DESC, written_no DESC OFFSET $4 LIMIT $5
+  SELECT * FROM pocket WHERE {_OF_CUSTOMER} ORDER BY opened_at DESC, written_no DESC OFFSET $5 LIMIT $6
 {_OF_PAGE} ORDER BY p.opened_at DESC, p.written_no DESC"""
 _NOT_CLOSED_OF_CUSTOMER = f"""{_ROW} FROM pocket p {_HOLDINGS}
  WHERE p.customer_id = $1 AND p.status = ANY($2) ORDER BY p.opened_at, p.written_no"""
 _COUNT = f"SELECT count(*) FROM pocket WHERE {_OF_CUSTOMER}"
 _IDS = "SELECT pocket_id FROM pocket WHERE customer_id = $1 AND ($2::uuid[] IS NULL OR pocket_id = ANY($2))"
 POCKETS_OF_PARTNER, POCKETS_OF_CUSTOMERS = _list_of(_OF_PARTNER), _list_of(_OF_CUSTOMERS)
-"""Pockets of a partner, or of a list of distinct customers, of some statuses or of all. Newest first."""
+"""Pockets of a partner, or of a list of distinct customers, of some statuses or of all; the latter by terms of notes,
+too. Newest first."""
 _NOT_CLOSED = ["PENDING", "OPEN", "FROZEN"]
 
 
@@ -186,7 +191,8 @@ async def list_ids(conn: Db, customer_id: UUID, among: Sequence[UUID] | None = N
 async def list_open(conn: Db, partner_id: UUID, customer_id: UUID | None, *, limit: int) -> list[PocketRow]:
     """Return the oldest `limit` pockets that are not closed, of a partner or one of its customers."""
     listed, owners = (POCKETS_OF_PARTNER, partner_id) if customer_id is None else (POCKETS_OF_CUSTOMERS, [customer_id])
-    return await listed.rows(conn, owners, _NOT_CLOSED, descending=False, limit=limit)
+    filters = (_NOT_CLOSED,) if customer_id is None else (_NOT_CLOSED, None)
+    return await listed.rows(conn, owners, *filters, descending=False, limit=limit)
 
 
 async def list_not_closed(conn: Db, customer_id: UUID) -> list[PocketRow]:
@@ -195,9 +201,16 @@ async def list_not_closed(conn: Db, customer_id: UUID) -> list[PocketRow]:
 
 
 async def list_page_by_offset(
-    conn: Db, customer_id: UUID, *, statuses: list[str] | None, pocket_ids: list[UUID] | None, offset: int, limit: int
+    conn: Db,
+    customer_id: UUID,
+    *,
+    statuses: list[str] | None,
+    pocket_ids: list[UUID] | None,
+    terms: list[int] | None = None,
+    offset: int,
+    limit: int,
 ) -> tuple[int, list[PocketRow]]:
     """Return the number of a customer's pockets (`pocket_ids` or all), and `limit` from `offset`, newest first."""
-    wanted = (customer_id, statuses, pocket_ids)
+    wanted = (customer_id, statuses, pocket_ids, terms)
     count: int = await conn.fetchval(_COUNT, *wanted)
     return count, await _pockets.all(conn, _PAGE_BY_OFFSET, *wanted, offset, limit) if offset < count else []

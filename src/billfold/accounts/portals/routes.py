@@ -1,11 +1,15 @@
 """Portals of v1 and v2."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.addresses import address_of, format_address
+from billfold.accounts.notes.schemas import ChangedNote, NewNote, NoteQuery
+from billfold.accounts.notes.store import find_noted, note_fields, show_notes, terms_of
 from billfold.accounts.portals import rules, schemas, store
 from billfold.accounts.portals.commands import OpenPortal, PortalRow, UpdatePortal, Wallet, WalletSource
 from billfold.accounts.portals.schemas import AccountPortals, Portal, render_account_portal, render_portal
@@ -17,6 +21,7 @@ from billfold.http.schemas import NOT_BLANK, CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory import find_customer
+from billfold.platform.database.paging import Page
 from billfold.platform.errors import InvalidInput, Refused
 
 BANK_TYPE: Final = "BANK_VIRTUAL_ACCOUNT_PORTAL"
@@ -30,7 +35,7 @@ Types = Annotated[
 ]
 
 
-class CreatePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class CreatePortal(NewNote, forbid_unknown_fields=True, kw_only=True):
     """A portal of v2; `payment_rails` limits its rails. Only a crypto portal has the rail CRYPTO, and no other."""
 
     name: NewName
@@ -47,23 +52,36 @@ async def open_portal(
     name: str,
     rails: list[Rail] | None = None,
     wallet: Wallet | None = None,
+    note: NewNote | None = None,
 ) -> PortalRow:
     """Open a portal of (customer_id, pocket_id); `rails` limits its rails, `wallet` makes it a crypto portal."""
     owner, pocket_id = pocket
     chosen = tuple(rail for rail in rules.BANK_RAILS if rail in rails) if rails else None
     fields: dict[str, Any] = {"pocket_id": pocket_id, "name": name, "payment_rails": chosen, "wallet": wallet}
+    fields |= await note_fields(bank, owner, "portal", note or NewNote())
     answer = await bank.engine.submit(OpenPortal(**call.command_fields(owner), **fields))
     return await store.get_portal(bank.pool, owner, UUID(answer.outcome["portal_id"]))
 
 
 async def portal_page(
-    bank: Bank, wanted: ListQuery, owner: UUID, pocket_id: UUID | None, types: list[str] | None
+    bank: Bank, wanted: ListQuery, owner: UUID, pocket_id: UUID | None, types: list[str] | None, notes: NoteQuery
 ) -> CursorList[Portal]:
     """Return one page of portals of a pocket, or of all pockets of a customer, newest first."""
-    page = await wanted.read(bank, store.PORTALS, owner, pocket_id, types, scope="portals")
-    return page_of(page, [render_portal(row) for row in page.items])
+    if (external_id := notes.require_alone(types)) is not None:
+        get = partial(store.get_portal, bank.pool, owner, pocket_id=pocket_id)
+        found = await find_noted(bank, owner, "portal", external_id, get=get)
+        return page_of(Page(found), await _show(bank, found))
+    terms = await terms_of(bank, owner, "portal", notes)
+    page = await wanted.read(bank, store.PORTALS, owner, pocket_id, types, terms, scope="portals")
+    return page_of(page, await _show(bank, page.items))
 
 
+async def _show(bank: Bank, rows: Sequence[PortalRow]) -> list[Portal]:
+    """Return portals for display with their notes."""
+    return await show_notes(bank, {(row.customer_id, row.portal_id): render_portal(row) for row in rows})
+
+
+_UPDATE_REFUSES = ("already-closed", "external-id-taken")
 READS, WRITES = with_scope("pockets.read", "portals"), with_scope("pockets.write", "portals")
 
 
@@ -74,13 +92,19 @@ class CreateAccountPortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tr
 
 
 class RenamePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A new name."""
+    """A new name, v1."""
 
     name: OtherName
 
 
-class ChangePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A new name, or `status` CLOSED, or both."""
+class AnnotatePortal(ChangedNote, forbid_unknown_fields=True, kw_only=True):
+    """A new name, and a note."""
+
+    name: OtherName | None = None
+
+
+class ChangePortal(ChangedNote, forbid_unknown_fields=True, kw_only=True):
+    """A new name, a note, or `status` CLOSED."""
 
     name: OtherName | None = None
     status: Literal["CLOSED"] | None = None
@@ -139,34 +163,34 @@ async def list_customer_account_portals(caller: Caller, bank: Bank, customer_id:
 
 @get("/api/v2/pockets/{pocket_id}/portals/", SIGNED, READS)
 async def list_portals(
-    caller: Call, bank: Bank, pocket_id: UUID, wanted: ListQuery, types: Types = None
+    caller: Call, bank: Bank, pocket_id: UUID, wanted: ListQuery, notes: NoteQuery, types: Types = None
 ) -> CursorList[Portal]:
     """List portals of a Pocket.
 
     Returns portals, newest first.
     """
     owner, own_id = await caller.pocket(bank, pocket_id)
-    return await portal_page(bank, wanted, owner, pocket_id=own_id, types=types)
+    return await portal_page(bank, wanted, owner, pocket_id=own_id, types=types, notes=notes)
 
 
 @get("/api/v2/customers/{customer_id}/portals/")
 @get("/api/v2/portals/", READS)
 async def list_customer_portals(
-    caller: Call, bank: Bank, customer_id: MaybeInPath, wanted: ListQuery, types: Types = None
+    caller: Call, bank: Bank, customer_id: MaybeInPath, wanted: ListQuery, notes: NoteQuery, types: Types = None
 ) -> CursorList[Portal]:
     """List portals.
 
     Returns portals of all Pockets of a customer, newest first.
     """
     owner = await caller.owner(bank, customer_id)
-    return await portal_page(bank, wanted, owner, pocket_id=None, types=types)
+    return await portal_page(bank, wanted, owner, pocket_id=None, types=types, notes=notes)
 
 
 @post(
     "/api/v2/pockets/{pocket_id}/portals/",
     SIGNED,
     WRITES,
-    refuses=("pocket-not-open", "customer-not-open", "rail-not-available"),
+    refuses=("pocket-not-open", "customer-not-open", "rail-not-available", "external-id-taken"),
 )
 async def create_portal(caller: Call, bank: Bank, pocket_id: UUID, data: CreatePortal) -> Portal:
     """Create portal.
@@ -175,9 +199,8 @@ async def create_portal(caller: Call, bank: Bank, pocket_id: UUID, data: CreateP
     """
     pocket = await caller.pocket(bank, pocket_id)
     wallet = await _wallet_for(bank, data)
-    return render_portal(
-        await open_portal(caller, bank, pocket, name=data.name, rails=data.payment_rails, wallet=wallet)
-    )
+    row = await open_portal(caller, bank, pocket, name=data.name, rails=data.payment_rails, wallet=wallet, note=data)
+    return (await _show(bank, [row]))[0]
 
 
 async def _wallet_for(bank: Bank, data: CreatePortal) -> Wallet | None:
@@ -201,24 +224,24 @@ async def _wallet_for(bank: Bank, data: CreatePortal) -> Wallet | None:
 @get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/")
 async def get_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID) -> Portal:
     """Get portal."""
-    return render_portal(await _find_portal(caller, bank, pocket_id, portal_id=portal_id))
+    return (await _show(bank, [await _find_portal(caller, bank, pocket_id, portal_id=portal_id)]))[0]
 
 
-@patch("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", refuses=("already-closed",))
-async def rename_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID, data: RenamePortal) -> Portal:
+@patch("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", refuses=_UPDATE_REFUSES)
+async def rename_portal(caller: Caller, bank: Bank, pocket_id: UUID, portal_id: UUID, data: AnnotatePortal) -> Portal:
     """Rename portal."""
     found = await _find_portal(caller, bank, pocket_id, portal_id=portal_id)
-    return render_portal(await _rename_portal(caller, bank, found, name=data.name))
+    return (await _show(bank, [await _rename_portal(caller, bank, found, name=data.name, note=data)]))[0]
 
 
-@patch("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", WRITES, status=204, refuses=("already-closed",))
+@patch("/api/v2/pockets/{pocket_id}/portals/{portal_id}/", WRITES, status=204, refuses=_UPDATE_REFUSES)
 async def update_portal(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UUID, data: ChangePortal) -> None:
     """Update portal.
 
     Renames it, or closes it permanently.
     """
     found = await _find_portal(caller, bank, pocket_id, portal_id=portal_id)
-    await _update_portal(caller, bank, found, name=data.name, close=data.status is not None)
+    await _update_portal(caller, bank, found, name=data.name, close=data.status is not None, note=data)
 
 
 @get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/funding-instructions/", SIGNED, READS)
@@ -248,17 +271,27 @@ async def _find_portal(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UUI
 
 
 async def _update_portal(
-    caller: Call, bank: Bank, found: PortalRow, *, name: str | None = None, close: bool = False
+    caller: Call,
+    bank: Bank,
+    found: PortalRow,
+    *,
+    name: str | None = None,
+    close: bool = False,
+    note: ChangedNote | None = None,
 ) -> None:
-    fields = caller.command_fields(found.customer_id)
-    await bank.engine.submit(UpdatePortal(**fields, portal_id=found.portal_id, name=name, close=close))
+    owner, portal_id = found.customer_id, found.portal_id
+    fields = caller.command_fields(owner)
+    fields |= await note_fields(bank, owner, "portal", note or ChangedNote(), noted=portal_id)
+    await bank.engine.submit(UpdatePortal(**fields, portal_id=portal_id, name=name, close=close))
 
 
-async def _rename_portal(caller: Caller, bank: Bank, found: PortalRow, name: str) -> PortalRow:
-    await _update_portal(caller, bank, found, name=name)
+async def _rename_portal(
+    caller: Caller, bank: Bank, found: PortalRow, name: str | None, note: ChangedNote | None = None
+) -> PortalRow:
+    await _update_portal(caller, bank, found, name=name, note=note)
     return await store.get_portal(bank.pool, found.customer_id, found.portal_id)
 
 
 async def _list_v1(bank: Bank, owner: UUID, pocket_id: UUID | None) -> AccountPortals:
-    rows = await store.PORTALS.rows(bank.pool, owner, pocket_id, None, limit=_V1_PORTALS_MAX)
+    rows = await store.PORTALS.rows(bank.pool, owner, pocket_id, None, None, limit=_V1_PORTALS_MAX)
     return AccountPortals(count=len(rows), portals=[render_account_portal(row) for row in rows])

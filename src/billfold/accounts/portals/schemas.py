@@ -7,13 +7,14 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from billfold.accounts.notes.schemas import ShownNote
 from billfold.accounts.portals.commands import PortalRow, PortalStatus
 from billfold.http.schemas import Amount, one_of, usd
 from billfold.ledger.types import Rail
 from billfold.platform.settings.settings import Settings
 
 
-class Portal(msgspec.Struct, kw_only=True):
+class Portal(ShownNote, kw_only=True):
     """A payment identifier of a Pocket."""
 
     id: UUID

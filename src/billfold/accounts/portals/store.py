@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from uuid import UUID
 
+from billfold.accounts.notes.store import has_terms
 from billfold.accounts.portals.commands import PortalRow
 from billfold.ledger.book.book import Book
 from billfold.platform.database.connection import Connection, Db
@@ -22,11 +23,11 @@ FIRST_NETWORK_ADDRESS = """
 PORTALS = KeysetList(
     f"""SELECT {_portals.columns()}, written_no FROM portal
  WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2) AND ($3::text[] IS NULL OR type = ANY($3))
-   AND {{page}}""",
+   AND {has_terms("portal", "portal_id", 4)} AND {{page}}""",
     _portals.read,
     **BY_CREATION,
 )
-"""Portals of a customer, of one pocket or of all, of some types or of all, newest first."""
+"""Portals of a customer, of one pocket or of all, of some types or of all, and by terms of notes, newest first."""
 
 
 async def get_portal(conn: Db, customer_id: UUID, portal_id: UUID, *, pocket_id: UUID | None = None) -> PortalRow:

@@ -1,7 +1,7 @@
 """Pages of transactions at every level, with the sweep of each when requested."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
@@ -9,6 +9,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.notes.schemas import ShownNote
+from billfold.accounts.notes.store import show_notes
 from billfold.accounts.transactions.settlement import SettledDocument, TransactionRow, remittance_shown
 from billfold.accounts.transactions.store import Activity, TransactionFilters, sweep_of
 from billfold.data_keys.keys import PartyField, PaymentKeys
@@ -20,6 +22,7 @@ from billfold.platform.errors import InvalidInput
 
 _IDENTIFICATION = "individual_identification_number"
 _SEALED = '"sealed:'
+_PAYMENTS = ("on_us_transfer_id", "wire_id", "ach_id")
 _decode_documents = msgspec.json.Decoder(tuple[SettledDocument, ...]).decode
 
 
@@ -29,6 +32,29 @@ async def open_transactions(bank: Bank, rows: Sequence[TransactionRow]) -> list[
         return list(rows)
     keys = await PaymentKeys.load(bank, {row.customer_id for row in rows})
     return [_decrypt_transaction(row, keys) if _has_sealed(row) else row for row in rows]
+
+
+async def noted_transactions(bank: Bank, rows: Sequence[TransactionRow]) -> list[TransactionRow]:
+    """Return transactions with the notes of their payments among their details."""
+    details = [msgspec.json.decode(row.details) for row in rows]
+    keys = [_payment_of(row, told) for row, told in zip(rows, details, strict=True)]
+    notes = {key: ShownNote() for key in keys if key is not None}
+    await show_notes(bank, notes)
+    noted = []
+    for row, told, key in zip(rows, details, keys, strict=True):
+        note = None if key is None else notes[key]
+        if note is not None and (note.external_id or note.metadata):
+            shown = msgspec.json.encode(told | msgspec.structs.asdict(note)).decode()
+            noted.append(msgspec.structs.replace(row, details=shown))
+        else:
+            noted.append(row)
+    return noted
+
+
+def _payment_of(row: TransactionRow, details: Mapping[str, Any]) -> tuple[UUID, UUID] | None:
+    """Return customer and id of the payment that a transaction belongs to."""
+    found = next((details[name] for name in _PAYMENTS if details.get(name)), None)
+    return None if found is None else (row.customer_id, UUID(found))
 
 
 def _has_sealed(row: TransactionRow) -> bool:
@@ -160,7 +186,7 @@ async def transaction_page(
         sort_key_of=lambda half: (*activity.sort_key_of(half[0]), half[1]),
         stop=None if stop is None else Stop((*stop.place, _AT_STOP), stop.at),
     )
-    opened = await open_transactions(bank, [_row_of(half) for half in page.items])
+    opened = await noted_transactions(bank, await open_transactions(bank, [_row_of(half) for half in page.items]))
     return Page(opened, page.next_page, page.prev_page, page.stop)
 
 

@@ -56,10 +56,17 @@ _COLUMNS = (
     "title",
     "time_booked",
     "time_settled",
+    "external_id",
+    "metadata",
 )
-_PATHS = {"type": "__struct_config__.tag", "amount": "amount.value", "currency": "amount.currency"}
+_PATHS = {
+    "type": "__struct_config__.tag",
+    "amount": "amount.value",
+    "currency": "amount.currency",
+    "metadata": "metadata_text",
+}
 _cells = attrgetter(*(_PATHS.get(name, name) for name in _COLUMNS))
-_PEOPLE = ("Date", "Time (Eastern)", "Pocket", "To or from", "Description", "Type", "Status", "Amount (USD)")
+_PEOPLE = ("Date", "Time (Eastern)", "Pocket", "To or from", "Description", "Type", "Status", "Amount (USD)", "Your id")
 
 
 @get("/api/v2/transactions/")
@@ -127,7 +134,7 @@ async def get_transactions_csv(
         rows = await activity.rows(
             bank.pool, query, now=member.now, calendars=bank.calendars, after=after, limit=ROWS_PER_PAGE
         )
-        return await pages.open_transactions(bank, rows)
+        return await pages.noted_transactions(bank, await pages.open_transactions(bank, rows))
 
     is_for_people = columns == Columns.PEOPLE
     pockets = await list_by_id(bank.pool, [(member.customer_id, each) for each in own]) if is_for_people else []
@@ -161,6 +168,7 @@ def _cells_for_people(transaction: Transaction, names: Mapping[UUID, str]) -> It
         transaction.__struct_config__.tag,
         transaction.status,
         Decimal(cents).scaleb(-2),
+        transaction.external_id or "",
     )
 
 
@@ -242,7 +250,7 @@ async def _read_transaction(
     bank: Bank, customer_id: UUID, pocket_id: UUID | None, requested_id: UUID
 ) -> TransactionRow:
     row = await get_transaction_row(bank.pool, customer_id, pocket_id, requested_id)
-    return (await pages.open_transactions(bank, [row]))[0]
+    return (await pages.noted_transactions(bank, await pages.open_transactions(bank, [row])))[0]
 
 
 async def _partner_page(caller: Caller, bank: Bank, wanted: ListQuery, query: TransactionQuery) -> Page[TransactionRow]:

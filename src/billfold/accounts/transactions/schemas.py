@@ -6,12 +6,13 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.notes.schemas import ShownNote
 from billfold.accounts.transactions.settlement import TransactionRow, settles_at
 from billfold.http.schemas import Amount, one_of, usd
 from billfold.platform.calendars import Calendars
 
 
-class Shared(msgspec.Struct, kw_only=True):
+class Shared(ShownNote, kw_only=True):
     """The fields of every variant."""
 
     id: UUID
@@ -185,6 +186,8 @@ def render_transaction(row: TransactionRow, now: datetime, calendars: Calendars)
         pocket_id=row.pocket_id,
         customer_id=row.customer_id,
         remittance_information=msgspec.json.decode(row.remittance or "null"),
+        external_id=details.get("external_id"),
+        metadata=details.get("metadata", {}),
         **{name: value for name, value in details.items() if name in fields},
     )
     return variant
@@ -192,7 +195,11 @@ def render_transaction(row: TransactionRow, now: datetime, calendars: Calendars)
 
 def render_v1_transaction(row: TransactionRow, now: datetime, calendars: Calendars) -> V1Transaction:
     """Return the same transaction in its older form."""
-    block = msgspec.json.decode(row.details)
+    block = {
+        name: value
+        for name, value in msgspec.json.decode(row.details).items()
+        if name not in ShownNote.__struct_fields__
+    }
     kind = block.get("fee_type") or block.get("credit_type")
     v1_type = _V1_TYPE.get(f"{row.type}:{kind}" if kind else row.type, "GENERIC")
     details: dict[str, Any] = {

@@ -12,6 +12,7 @@ import msgspec
 from asyncpg import Record
 
 from billfold.ledger.book.book import Book
+from billfold.ledger.book.notes import note_reference
 from billfold.ledger.book.postings import CommandEntry, Fingerprint
 from billfold.ledger.commands import Command, Missing, Outcome, Reference
 from billfold.ledger.context import Context
@@ -213,19 +214,32 @@ async def load_references(
     conn: Connection, readers: ReferenceReaders, commands: Sequence[Command], books: Mapping[UUID, Book]
 ) -> None:
     """Load the objects that the commands reference into these books, and drop those of earlier ones."""
-    if len(commands) == 1 and (seen := commands[0].seen) is not None:
+    noting = [each for each in commands if each.attached is not None]
+    if len(commands) == 1 and not noting and (seen := commands[0].seen) is not None:
         own = books.get(commands[0].customers[0])
         if own is not None and own.chain == seen.chains[own.customer_id]:
             own.referenced = dict(seen.objects)
             return
     ids = list({each for command in commands for each in command.references})
-    if not ids:
+    if not ids and not noting:
         return
     for book in books.values():
         book.referenced.clear()
-    for kind in sorted({kind for command in commands for kind in command.reference_kinds}):
+    kinds = {kind for command in commands for kind in command.reference_kinds}
+    for kind in sorted(kinds) if ids else ():
         for customer_id, object_id, found in await readers[kind](conn, list(books), ids):
             books[customer_id].referenced[object_id] = found
+    await _load_notes(conn, readers, noting, books=books)
+
+
+async def _load_notes(
+    conn: Connection, readers: ReferenceReaders, commands: Sequence[Command], books: Mapping[UUID, Book]
+) -> None:
+    """Load the notes of the objects that the commands change, and the holders of external ids that they give."""
+    ids = [each for job in commands if job.attached for each in (job.noted, job.attached.key) if each is not None]
+    for customer_id, _, row in await readers[Reference.NOTE](conn, list(books), ids) if ids else ():
+        for place in filter(None, (note_reference(row.object_id), row.external_key)):
+            books[customer_id].referenced[place] = row
 
 
 def traced_command(command: Command) -> AbstractContextManager[Any]:

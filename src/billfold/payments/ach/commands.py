@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
+from billfold.ledger.book.notes import TRANSFER
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.types import Direction
 from billfold.payments.routing_numbers import routing_number_of
@@ -248,6 +249,7 @@ class OriginateAch(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.COUNTERPARTY,)
     needs_identifiers = False
+    notes_on = (TRANSFER, "ach_id")
 
     ach_id: UUID
     pocket_id: UUID

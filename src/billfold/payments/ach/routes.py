@@ -1,18 +1,23 @@
 """ACH originations: payments to counterparties' accounts, and collections from them. Debits received, and returned."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.customers.store import list_features
+from billfold.accounts.notes.schemas import PaymentFilters
+from billfold.accounts.notes.store import find_noted, note_fields, sealed_note, show_notes, terms_of
 from billfold.http.operations import SIGNED, get, post, with_scope
 from billfold.http.parameters import ListQuery, Query, page_of, searched_page_of, texts_among
 from billfold.http.schemas import CursorList, SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger import types
 from billfold.ledger.bank import Bank
+from billfold.ledger.book.notes import TRANSFER
 from billfold.ledger.directory import find_customer
 from billfold.oauth.caller import CustomerCaller
 from billfold.payments.ach import store
@@ -28,6 +33,7 @@ from billfold.payments.ach.schemas import (
     render_origination,
 )
 from billfold.payments.return_codes import STATEMENT_CODES, receiver_codes
+from billfold.platform.database.paging import Page
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 CCD_FEATURE = "ccd"
@@ -53,6 +59,7 @@ Direction = Literal["CREDIT", "DEBIT"] | None
         "counterparty-not-verified",
         "sanction-screen-failed",
         "insufficient-funds",
+        "external-id-taken",
     ),
 )
 async def create_ach_origination(caller: Caller, bank: Bank, account_id: UUID, data: CreateAch) -> AchOrigination:
@@ -68,9 +75,11 @@ async def create_ach_origination(caller: Caller, bank: Bank, account_id: UUID, d
             "CCD entries are not enabled for this customer. Use WEB or PPD, or ask the bank to enable `ccd`.",
         )
     ach_id = caller.new_resource_id(bank.seed)
+    note = await note_fields(bank, owner, TRANSFER, data)
     await bank.engine.submit(
         OriginateAch(
             **caller.command_fields(owner),
+            **note,
             references=(data.counterparty_id,),
             ach_id=ach_id,
             pocket_id=pocket_id,
@@ -81,10 +90,10 @@ async def create_ach_origination(caller: Caller, bank: Bank, account_id: UUID, d
             lines=tuple(data.payment_related_information),
             amount=data.amount_usdc,
             history=await store.read_history(bank.pool, owner, caller.now),
-            request=msgspec.json.encode(data).decode(),
+            request=msgspec.json.encode(msgspec.structs.replace(data, **sealed_note(note))).decode(),
         )
     )
-    return render_origination(await store.get_origination(bank.pool, owner, ach_id), bank.calendars)
+    return await _show_one(bank, await store.get_origination(bank.pool, owner, ach_id))
 
 
 @get("/api/v1/service-accounts/{account_id}/ach-originating/", tag="ach")
@@ -93,6 +102,7 @@ async def list_account_ach_originations(
     bank: Bank,
     account_id: UUID,
     page_query: ListQuery,
+    filters: PaymentFilters,
     statuses: Statuses = None,
     direction: Direction = None,
 ) -> CursorList[AchOrigination]:
@@ -101,7 +111,7 @@ async def list_account_ach_originations(
     Returns the originations of one account, newest first.
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
-    return await _page(bank, owner, pocket_id, page_query=page_query, statuses=statuses, direction=direction)
+    return await _page(bank, (owner, pocket_id), page_query, filters, statuses=statuses, direction=direction)
 
 
 @get("/api/v1/service-accounts/{account_id}/ach-originating/{transfer_id}/", tag="ach")
@@ -111,7 +121,7 @@ async def get_ach_origination(caller: Caller, bank: Bank, account_id: UUID, tran
     Returns an origination with its status.
     """
     _, entry = await _find(caller, bank, account_id, transfer_id)
-    return render_origination(entry, bank.calendars)
+    return await _show_one(bank, entry)
 
 
 @post(
@@ -138,7 +148,7 @@ async def cancel_ach_origination(caller: Caller, bank: Bank, account_id: UUID, t
             decision=AchStatus.CANCELLED,
         )
     )
-    return render_origination(await store.get_origination(bank.pool, owner, entry.ach_id), bank.calendars)
+    return await _show_one(bank, await store.get_origination(bank.pool, owner, entry.ach_id))
 
 
 @get("/api/v1/customers/{customer_id}/ach-originating/", tag="ach")
@@ -147,6 +157,7 @@ async def list_customer_ach_originations(
     bank: Bank,
     customer_id: UUID,
     page_query: ListQuery,
+    filters: PaymentFilters,
     statuses: Statuses = None,
     direction: Direction = None,
 ) -> CursorList[AchOrigination]:
@@ -155,7 +166,7 @@ async def list_customer_ach_originations(
     Returns the originations of all accounts of a customer, newest first.
     """
     owner = await caller.owner(bank, customer_id)
-    return await _page(bank, owner, None, page_query=page_query, statuses=statuses, direction=direction)
+    return await _page(bank, (owner, None), page_query, filters, statuses=statuses, direction=direction)
 
 
 @get("/api/v1/ach-originating/", tag="ach")
@@ -176,7 +187,7 @@ async def list_ach_originations(
     page = await page_query.read(
         bank, store.ORIGINATIONS_OF_PARTNER, caller.partner_id, *values, scope="ach-originations"
     )
-    return searched_page_of(page, [render_origination(row, bank.calendars) for row in page.items])
+    return searched_page_of(page, await _show(bank, page.items))
 
 
 async def _find(caller: Caller, bank: Bank, account_id: UUID, transfer_id: UUID) -> tuple[UUID, AchEntry]:
@@ -190,22 +201,34 @@ async def _find(caller: Caller, bank: Bank, account_id: UUID, transfer_id: UUID)
 
 async def _page(
     bank: Bank,
-    owner: UUID,
-    pocket_id: UUID | None,
+    of: tuple[UUID, UUID | None],
     page_query: ListQuery,
+    filters: PaymentFilters,
+    *,
     statuses: list[str] | None,
     direction: str | None,
 ) -> CursorList[AchOrigination]:
-    page = await page_query.read(
-        bank,
-        store.ORIGINATIONS,
-        owner,
-        pocket_id,
-        sorted(statuses) if statuses else None,
-        direction,
-        scope=f"ach:{owner}:{pocket_id}",
-    )
-    return page_of(page, [render_origination(row, bank.calendars) for row in page.items])
+    owner, pocket_id = of
+    chosen = (sorted(statuses) if statuses else None, direction, *filters.values)
+    if (external_id := filters.require_alone(*chosen)) is not None:
+        found = await find_noted(
+            bank, owner, TRANSFER, external_id, get=partial(store.get_origination, bank.pool, owner)
+        )
+        found = [each for each in found if pocket_id in {None, each.pocket_id}]
+        return page_of(Page(found), await _show(bank, found))
+    values = (owner, pocket_id, *chosen, await terms_of(bank, owner, TRANSFER, filters))
+    page = await page_query.read(bank, store.ORIGINATIONS, *values, scope=f"ach:{owner}:{pocket_id}")
+    return page_of(page, await _show(bank, page.items))
+
+
+async def _show(bank: Bank, entries: Sequence[AchEntry]) -> list[AchOrigination]:
+    """Return originations for display with their notes."""
+    shown = {(each.customer_id, each.ach_id): render_origination(each, bank.calendars) for each in entries}
+    return await show_notes(bank, shown)
+
+
+async def _show_one(bank: Bank, entry: AchEntry) -> AchOrigination:
+    return (await _show(bank, [entry]))[0]
 
 
 READ_DEBITS = with_scope("transfers.read", "transactions")

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.notes.schemas import NewNote, ShownNote
 from billfold.http.schemas import Amount, usd
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import AMOUNT_MAX_CENTS, LINE_WIDTH, AchEntry, AchStatus
@@ -36,14 +37,14 @@ def _description_error(text: str, direction: str) -> str | None:
     return None
 
 
-class CreateAch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class CreateAch(NewNote, forbid_unknown_fields=True, kw_only=True):
     """A payment to a counterparty (CREDIT), or a collection from it (DEBIT)."""
 
     counterparty_id: UUID
     direction: Literal["CREDIT", "DEBIT"]
     amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=AMOUNT_MAX_CENTS)]
     sec_code: Literal["CCD", "PPD", "WEB"] = "WEB"
-    payment_related_information: Annotated[list[Line], msgspec.Meta(max_length=ADDENDA_MAX)] = []
+    payment_related_information: Annotated[list[Line], msgspec.Meta(max_length=ADDENDA_MAX)] = []  # noqa: RUF012 - a struct
     company_entry_description: Description | None = None
 
     @property
@@ -58,7 +59,7 @@ class CreateAch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         return text or _DEFAULTS[self.direction]
 
 
-class AchOrigination(msgspec.Struct, kw_only=True):
+class AchOrigination(ShownNote, kw_only=True):
     """An entry that a customer originated. `return_code` is set if it was returned."""
 
     id: UUID

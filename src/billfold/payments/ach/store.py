@@ -12,6 +12,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.store import is_stopped
+from billfold.accounts.notes.store import payment_filters
 from billfold.payments.ach.commands import AchEntry, OriginationHistory, ReturnEntry
 from billfold.payments.ach.rules.review import ADMINISTRATIVE, HISTORY_DAYS, UNAUTHORISED
 from billfold.platform.database.connection import Connection, Db
@@ -61,11 +62,12 @@ SELECT coalesce(sum(amount) FILTER (WHERE created_at >= $2), 0)::bigint,
 ORIGINATIONS = KeysetList(
     f"""SELECT {_COLUMNS}, written_no FROM ach_entry
  WHERE customer_id = $1 AND way = 'ORIGINATION' AND ($2::uuid IS NULL OR pocket_id = $2)
-   AND ($3::text[] IS NULL OR status = ANY($3)) AND ($4::text IS NULL OR direction = $4) AND {{page}}""",
+   AND ($3::text[] IS NULL OR status = ANY($3)) AND ($4::text IS NULL OR direction = $4)
+   AND {payment_filters("ach_entry", "ach_id", 5)} AND {{page}}""",
     _entries.read,
     **BY_CREATION,
 )
-"""The originations of a customer, by Pocket, statuses and direction; None does not filter."""
+"""The originations of a customer, by Pocket, statuses, direction and `payment_filters`; None does not filter."""
 ORIGINATIONS_OF_PARTNER = BoundedList(
     f"""SELECT {_COLUMNS}, written_no FROM ach_entry
  WHERE partner_id = $1 AND way = 'ORIGINATION' AND ($2::text[] IS NULL OR status = ANY($2))

@@ -116,6 +116,7 @@ class CreateVirtualCard(Command, frozen=True, kw_only=True):
     """Record a virtual card that the processor has issued."""
 
     audit = AuditedAction("card", "created", fields=("pocket_id", "last_four"))
+    notes_on = ("card", "card_id")
     needs_identifiers = False
 
     card_id: UUID

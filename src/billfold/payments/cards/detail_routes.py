@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from billfold.accounts.notes.store import note_fields
 from billfold.audit.record import audited_by
 from billfold.http.admission import KEPT
 from billfold.http.counts import count_object
@@ -13,7 +14,7 @@ from billfold.payments.cards.commands import PRINTED_NAME_MAX, CardType, CreateV
 from billfold.payments.cards.processor import EncryptedDetail, PublicKeyError, fingerprint_of, holder_of, processor_of
 from billfold.payments.cards.routes import find_card
 from billfold.payments.cards.rules import require_not_closed
-from billfold.payments.cards.schemas import CardDetail, DetailKey, render_detail
+from billfold.payments.cards.schemas import CardDetail, DetailKey, NewVirtualCard, render_detail
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.ids import command_id
@@ -26,9 +27,16 @@ _READS = 30
 @post(
     "/api/v1/service-accounts/{account_id}/virtual-cards/",
     tag="cards",
-    refuses=(*_REFUSES, "customer-not-open", "pocket-not-open", "pocket-frozen", "usage-limit-reached"),
+    refuses=(
+        *_REFUSES,
+        "customer-not-open",
+        "pocket-not-open",
+        "pocket-frozen",
+        "usage-limit-reached",
+        "external-id-taken",
+    ),
 )
-async def create_virtual_card(caller: Caller, bank: Bank, account_id: UUID, data: DetailKey) -> CardDetail:
+async def create_virtual_card(caller: Caller, bank: Bank, account_id: UUID, data: NewVirtualCard) -> CardDetail:
     """Create virtual card.
 
     It is ONLINE at once. Its number is returned encrypted to the key, which can be used only once.
@@ -44,6 +52,7 @@ async def create_virtual_card(caller: Caller, bank: Bank, account_id: UUID, data
     await bank.engine.submit(
         CreateVirtualCard(
             **caller.command_fields(owner),
+            **await note_fields(bank, owner, "card", data),
             card_id=card_id,
             pocket_id=pocket_id,
             name=customer.name[:PRINTED_NAME_MAX],
@@ -105,7 +114,7 @@ async def _claim_public_key(caller: Caller, bank: Bank, public_key: str) -> None
         raise Refused("public-key-reused", "The key was used in an earlier request.")
 
 
-async def _encrypt_detail(bank: Bank, card_id: UUID, data: DetailKey) -> EncryptedDetail:
+async def _encrypt_detail(bank: Bank, card_id: UUID, data: DetailKey | NewVirtualCard) -> EncryptedDetail:
     try:
         return await processor_of(bank).encrypt_detail(card_id, data.public_key, data.padding)
     except PublicKeyError as error:

@@ -1,11 +1,15 @@
 """Cards: orders, lists, status, limits, closing."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.addresses import Address, find_address_error
+from billfold.accounts.notes.schemas import NoteQuery
+from billfold.accounts.notes.store import find_noted, show_notes, terms_of
 from billfold.data_keys.keys import CARD_SHIPPING_ADDRESS, DataKeys, open_column
 from billfold.http.operations import delete, get, patch, post, put
 from billfold.http.parameters import ListQuery, page_of, searched_page_of, texts_among
@@ -16,6 +20,7 @@ from billfold.payments.cards import commands, schemas, store
 from billfold.payments.cards.authorizations import store as authorization_store
 from billfold.payments.cards.authorizations.commands import CardLimitsRow, CategoryCode, SetCardLimits, references_of
 from billfold.payments.cards.processor import processor_of
+from billfold.platform.database.paging import Page
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, NotFound
 
@@ -113,26 +118,26 @@ _ALREADY_CLOSED = "already-closed"
 
 @get("/api/v1/service-accounts/{account_id}/cards/", tag="cards")
 async def list_account_cards(
-    caller: Caller, bank: Bank, account_id: UUID, page_query: ListQuery, statuses: Statuses = None
+    caller: Caller, bank: Bank, account_id: UUID, page_query: ListQuery, notes: NoteQuery, statuses: Statuses = None
 ) -> CursorList[schemas.Card]:
     """List cards of an account.
 
     Returns cards, newest first, without their secrets.
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
-    return await _page(bank, page_query, owner, pocket_id=pocket_id, statuses=statuses)
+    return await _page(bank, page_query, notes, owner, pocket_id=pocket_id, statuses=statuses)
 
 
 @get("/api/v1/customers/{customer_id}/cards/", tag="cards")
 async def list_customer_cards(
-    caller: Caller, bank: Bank, customer_id: UUID, page_query: ListQuery, statuses: Statuses = None
+    caller: Caller, bank: Bank, customer_id: UUID, page_query: ListQuery, notes: NoteQuery, statuses: Statuses = None
 ) -> CursorList[schemas.Card]:
     """List cards of a customer.
 
     Returns cards of all its accounts, newest first, without their secrets.
     """
     owner = await caller.owner(bank, customer_id)
-    return await _page(bank, page_query, owner, pocket_id=None, statuses=statuses)
+    return await _page(bank, page_query, notes, owner, pocket_id=None, statuses=statuses)
 
 
 @get("/api/v1/cards/", tag="cards")
@@ -145,7 +150,7 @@ async def list_cards(
     """
     values = (caller.partner_id, _stored(statuses))
     page = await page_query.read(bank, store.CARDS_OF_PARTNER, *values, scope="cards of a partner")
-    return searched_page_of(page, [schemas.render_card(row) for row in page.items])
+    return searched_page_of(page, await _show(bank, page.items))
 
 
 @get(f"{_CARD}/status/", tag="cards")
@@ -231,10 +236,26 @@ async def find_card(
 
 
 async def _page(
-    bank: Bank, page_query: ListQuery, owner: UUID, *, pocket_id: UUID | None, statuses: list[str] | None
+    bank: Bank,
+    page_query: ListQuery,
+    notes: NoteQuery,
+    owner: UUID,
+    *,
+    pocket_id: UUID | None,
+    statuses: list[str] | None,
 ) -> CursorList[schemas.Card]:
-    page = await page_query.read(bank, store.CARDS, owner, pocket_id, _stored(statuses), scope="cards")
-    return page_of(page, [schemas.render_card(row) for row in page.items])
+    if (external_id := notes.require_alone(statuses)) is not None:
+        found = await find_noted(bank, owner, "card", external_id, get=partial(store.get_card, bank.pool, owner))
+        found = [card for card in found if pocket_id in {None, card.pocket_id}]
+        return page_of(Page(found), await _show(bank, found))
+    values = (owner, pocket_id, _stored(statuses), await terms_of(bank, owner, "card", notes))
+    page = await page_query.read(bank, store.CARDS, *values, scope="cards")
+    return page_of(page, await _show(bank, page.items))
+
+
+async def _show(bank: Bank, rows: Sequence[commands.CardRow]) -> list[schemas.Card]:
+    """Return cards for display with their notes."""
+    return await show_notes(bank, {(row.customer_id, row.card_id): schemas.render_card(row) for row in rows})
 
 
 def _stored(statuses: list[str] | None) -> list[str] | None:

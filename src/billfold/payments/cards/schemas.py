@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.addresses import Address
+from billfold.accounts.notes.schemas import NewNote, ShownNote
 from billfold.http.schemas import NOT_BLANK, one_of
 from billfold.payments.cards import commands
 from billfold.payments.cards.processor import EncryptedDetail
@@ -21,7 +22,7 @@ STATUS_ALIASES = {"OPEN": commands.CardStatus.ONLINE, "LOCKED": commands.CardSta
 """Names of an earlier release."""
 
 
-class Card(msgspec.Struct, kw_only=True):
+class Card(ShownNote, kw_only=True):
     """A card, without its secrets."""
 
     card_id: UUID
@@ -74,6 +75,13 @@ class ClosingCard(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 class DetailKey(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The client's public key, for this request only."""
+
+    public_key: Pem
+    padding: commands.Padding = commands.Padding.PKCS1_V1_5
+
+
+class NewVirtualCard(NewNote, forbid_unknown_fields=True, kw_only=True):
+    """A virtual card to create, and the client's public key, for this request only."""
 
     public_key: Pem
     padding: commands.Padding = commands.Padding.PKCS1_V1_5

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from billfold.accounts.notes.store import has_terms
 from billfold.payments.cards.commands import CardOrderRow, CardRow
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.paging import BY_CREATION, Along, BoundedList, KeysetList
@@ -36,11 +37,11 @@ INSERT INTO card_detail_key AS k (fingerprint, command_id, used_at) VALUES ($1, 
 """
 CARDS = KeysetList(
     f"""SELECT * FROM ({_CARDS} WHERE c.customer_id = $1 AND ($2::uuid IS NULL OR c.pocket_id = $2)) found
- WHERE ($3::text[] IS NULL OR status = ANY($3)) AND {{page}}""",
+ WHERE ($3::text[] IS NULL OR status = ANY($3)) AND {has_terms("found", "card_id", 4)} AND {{page}}""",
     _cards.read,
     **BY_CREATION,
 )
-"""Cards of a customer, of one Pocket or of all, in some statuses or in all, newest first."""
+"""Cards of a customer, of one Pocket or of all, in some statuses or in all, and by terms of notes, newest first."""
 CARDS_OF_PARTNER = BoundedList(
     f"""SELECT * FROM ({_CARDS} WHERE c.partner_id = $1) found
  WHERE ($2::text[] IS NULL OR status = ANY($2)) AND {{page}}""",

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.ledger.book.notes import TRANSFER
 from billfold.ledger.commands import Command, Reference
 from billfold.platform.database.rows import Row
 
@@ -94,6 +95,7 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.COUNTERPARTY,)
     needs_identifiers = False
+    notes_on = (TRANSFER, "transfer_id")
 
     transfer_id: UUID | None
     type: str

@@ -9,12 +9,14 @@ import msgspec
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.store import PeerKey, PeerRow
+from billfold.accounts.notes.store import note_fields, show_notes
 from billfold.http.operations import get, post
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.ledger.book.notes import TRANSFER
 from billfold.ledger.commands import Outcome, Seen
 from billfold.payments.on_us import schemas, store
-from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
+from billfold.payments.on_us.commands import TransferOnUs, TransferOrder, TransferRow
 from billfold.payments.on_us.worker import execute_if_pending
 from billfold.platform.database.connection import Pool
 from billfold.platform.database.pool import Batcher
@@ -83,6 +85,7 @@ _DIRECTION_RULES = {
         "duplicate-id",
         "same-pocket",
         "transfer-type-not-allowed",
+        "external-id-taken",
     ),
 )
 async def create_on_us_transfer(
@@ -104,7 +107,9 @@ async def create_on_us_transfer(
     def render(outcome: Outcome) -> schemas.OnUsTransfer:
         pockets = (command.from_pocket_id, command.to_pocket_id)
         transfer_id = UUID(outcome["transfer_id"])
-        return schemas.render_ordered(order, outcome, transfer_id=transfer_id, kind=data.type, pockets=pockets)
+        made = schemas.render_ordered(order, outcome, transfer_id=transfer_id, kind=data.type, pockets=pockets)
+        made.external_id, made.metadata = data.external_id or None, data.metadata or {}
+        return made
 
     try:
         answer = await bank.engine.submit(command, caller.response(render))
@@ -126,7 +131,12 @@ async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: UUID) -> s
     Returns a transfer with its status.
     """
     owner, own_id = await caller.owned(bank, "transfer", transfer_id)
-    return schemas.render_transfer(await store.get_transfer(bank.pool, owner, own_id))
+    return await _show(bank, await store.get_transfer(bank.pool, owner, own_id))
+
+
+async def _show(bank: Bank, row: TransferRow) -> schemas.OnUsTransfer:
+    """Return a transfer for display with its note."""
+    return (await show_notes(bank, {(row.customer_id, row.transfer_id): schemas.render_transfer(row)}))[0]
 
 
 def check_fields(data: schemas.CreateTransfer) -> None:
@@ -166,7 +176,7 @@ async def _find_existing(
     row = await store.get_transfer(bank.pool, entry.customer_id, entry.object_id)
     if entry.partner_id != caller.partner_id or row.order.content_hash != order.content_hash:
         raise Refused("duplicate-id", "Another transfer already has this transfer_id.")
-    return schemas.render_transfer(row)
+    return await _show(bank, row)
 
 
 def _order(data: schemas.CreateTransfer) -> TransferOrder:
@@ -192,6 +202,7 @@ async def _command(
         raise Refused("same-pocket", "A transfer needs two different pockets.")
     return TransferOnUs(
         **caller.command_fields(payer, payee),
+        **await note_fields(bank, payer, TRANSFER, data, noted=data.transfer_id),
         transfer_id=data.transfer_id,
         type=data.type,
         from_pocket_id=from_pocket,

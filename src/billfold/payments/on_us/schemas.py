@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.notes.schemas import NewNote, ShownNote
 from billfold.accounts.pockets.schemas import Fee
 from billfold.http.schemas import Amount, one_of, usd
 from billfold.payments.on_us.commands import TransferOrder, TransferRow, TransferStatus
@@ -41,7 +42,7 @@ class FullWithdrawal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, t
     """The whole balance, net of fees."""
 
 
-class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class CreateTransfer(NewNote, forbid_unknown_fields=True, kw_only=True):
     """A transfer to make. Give exactly one of `amount` and the older `amount_usdc`."""
 
     type: TransferType
@@ -99,7 +100,7 @@ class AskedTransfer(msgspec.Struct, kw_only=True):
     amount: Amount | None
 
 
-class OnUsTransfer(msgspec.Struct, kw_only=True):
+class OnUsTransfer(ShownNote, kw_only=True):
     """A transfer: PENDING, COMPLETED, or REJECTED with its reason."""
 
     id: UUID

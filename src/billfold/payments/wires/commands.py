@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
+from billfold.ledger.book.notes import TRANSFER
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.platform.database.rows import Row
 
@@ -151,6 +152,7 @@ class SendWire(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.COUNTERPARTY,)
     needs_identifiers = False
+    notes_on = (TRANSFER, "wire_id")
 
     wire_id: UUID | None
     pocket_id: UUID

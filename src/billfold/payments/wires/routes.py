@@ -1,23 +1,27 @@
 """Wires: created by the Partner API, read by both APIs. Customers send them by transfer requests."""
 
 from collections.abc import Sequence
+from functools import partial
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.customers.store import list_features, require_feature
+from billfold.accounts.notes.store import find_noted, note_fields, sealed_note, show_notes, terms_of
 from billfold.data_keys.keys import DataKeys, PartyField, PaymentKeys
 from billfold.http.operations import SIGNED, get, post, with_scope
 from billfold.http.parameters import OrderedQuery, searched_page_of
 from billfold.http.schemas import SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.ledger.book.notes import TRANSFER
 from billfold.oauth.caller import CustomerCaller
 from billfold.payments.on_us.schemas import requested_cents, with_amount
 from billfold.payments.wires import store
 from billfold.payments.wires.commands import CancelWire, SendWire, WireRow
 from billfold.payments.wires.schemas import CreateWire, Wire, WireFilters, render_wire
-from billfold.platform.errors import NotFound, Refused
+from billfold.platform.database.paging import Page
+from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 WIRES_FEATURE = "wires"
 """The feature a partner needs to send wires."""
@@ -43,6 +47,7 @@ CANCEL = with_scope("transfers.write", "wires")
         "sanction-screen-failed",
         "insufficient-funds",
         "duplicate-id",
+        "external-id-taken",
     ),
 )
 async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: CreateWire) -> Wire:
@@ -52,12 +57,14 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
     await require_feature(bank.pool, owner, WIRES_FEATURE)
-    data = await _seal_instructions(bank, owner, with_amount(data))
+    note = await note_fields(bank, owner, TRANSFER, data, noted=data.wire_id)
+    data = msgspec.structs.replace(await _seal_instructions(bank, owner, with_amount(data)), **sealed_note(note))
     request = msgspec.json.encode({"account_id": pocket_id, **msgspec.to_builtins(data)}).decode()
     if (existing := await _find_existing(caller, bank, data.wire_id, request=request)) is not None:
         return existing
     command = SendWire(
         **caller.command_fields(owner),
+        **note,
         references=(data.counterparty_id,),
         wire_id=data.wire_id,
         pocket_id=pocket_id,
@@ -88,6 +95,23 @@ async def list_wires(
 
     Returns wires in both directions, newest first.
     """
+    owner, owner_id = await _list_owner(caller, bank, filters)
+    chosen = (filters.pocket_id, filters.direction, filters.status, *filters.values)
+    terms = None
+    if filters.external_id is not None or filters.metadata:
+        if owner == "partner_id":
+            raise InvalidInput.at("query", "customer_id", msg="is needed to filter by external_id or metadata")
+        if (external_id := filters.require_alone(*chosen)) is not None:
+            get = partial(store.get_wire, bank.pool, owner_id)
+            found = await find_noted(bank, owner_id, TRANSFER, external_id, get=get)
+            return searched_page_of(Page(found), await _render_wires(bank, found))
+        terms = await terms_of(bank, owner_id, TRANSFER, filters)
+    page = await page_query.read(bank, store.LISTS[owner], owner_id, *chosen, terms, scope=f"wires:{owner}:{owner_id}")
+    return searched_page_of(page, await _render_wires(bank, page.items))
+
+
+async def _list_owner(caller: Caller | CustomerCaller, bank: Bank, filters: WireFilters) -> tuple[str, UUID]:
+    """Return the column and the id of the owner whose wires are listed. Raises NotFound."""
     owner, owner_id = "partner_id", caller.partner_id
     if isinstance(caller, CustomerCaller):
         owner, owner_id = "customer_id", caller.customer_id
@@ -99,9 +123,7 @@ async def list_wires(
         customer_id, _ = await caller.pocket(bank, filters.pocket_id)
         if owner == "partner_id":
             owner, owner_id = "customer_id", customer_id
-    values = (owner_id, filters.pocket_id, filters.direction)
-    page = await page_query.read(bank, store.LISTS[owner], *values, scope=f"wires:{owner}:{owner_id}")
-    return searched_page_of(page, await _render_wires(bank, page.items))
+    return owner, owner_id
 
 
 @get("/api/v1/wires/{wire_id}/", SIGNED, READ, tag="wires")
@@ -162,4 +184,4 @@ async def _read_wire(bank: Bank, owner: UUID, wire_id: UUID) -> Wire:
 async def _render_wires(bank: Bank, rows: Sequence[WireRow]) -> list[Wire]:
     """Return wires for display, decrypted with the keys of their customers."""
     keys = await PaymentKeys.load(bank, {row.customer_id for row in rows})
-    return [render_wire(row, keys) for row in rows]
+    return await show_notes(bank, {(row.customer_id, row.wire_id): render_wire(row, keys) for row in rows})

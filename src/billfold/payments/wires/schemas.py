@@ -6,18 +6,19 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.notes.schemas import NewNote, PaymentFilters, ShownNote
 from billfold.accounts.transactions.settlement import SettledDocument, remittance_shown
 from billfold.data_keys.keys import PartyField, PaymentKeys
 from billfold.http.parameters import Query
 from billfold.http.schemas import Amount, usd
 from billfold.payments.on_us.schemas import Cents, FullWithdrawal, RequestedAmount
-from billfold.payments.wires.commands import WireDirection, WireRow
+from billfold.payments.wires.commands import WireDirection, WireRow, WireStatus
 from billfold.payments.wires.messages import open_message
 
 Note = Annotated[str, msgspec.Meta(max_length=140)]
 
 
-class CreateWire(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class CreateWire(NewNote, forbid_unknown_fields=True, kw_only=True):
     """A wire to send. Give exactly one of `amount` and `amount_usdc`."""
 
     counterparty_id: UUID
@@ -30,12 +31,13 @@ class CreateWire(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     wire_id: UUID | None = None
 
 
-class WireFilters(msgspec.Struct, frozen=True, kw_only=True):
+class WireFilters(PaymentFilters, frozen=True, kw_only=True):
     """Filter of wires; None does not filter."""
 
     pocket_id: Annotated[UUID | None, Query()] = None
     customer_id: Annotated[UUID | None, Query()] = None
     direction: Annotated[Literal["INCOMING", "OUTGOING"] | None, Query()] = None
+    status: Annotated[list[WireStatus] | None, Query(name="status[]")] = None
 
 
 class WireFee(msgspec.Struct, kw_only=True):
@@ -45,7 +47,7 @@ class WireFee(msgspec.Struct, kw_only=True):
     amount: Amount
 
 
-class Wire(msgspec.Struct, kw_only=True):
+class Wire(ShownNote, kw_only=True):
     """A wire. `original_wire_id` is set only for a RETURN, `reason` for a REJECTED wire or one WAITING_FOR_FUNDS."""
 
     id: UUID

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.store import is_stopped
+from billfold.accounts.notes.store import created_between, payment_filters
 from billfold.payments.wires.commands import QueuedMessage, ReferencedWire, WireRow
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.distribution import HEADS_LOCKED
@@ -374,11 +375,11 @@ LISTS = {
     owner: BoundedList(
         f"""SELECT {_WIRE}, w.written_no FROM wire w
  WHERE w.{owner} = $1 AND ($2::uuid IS NULL OR w.pocket_id = $2) AND ($3::text IS NULL OR w.direction = $3)
-   AND {{page}}""",
+   AND ($4::text[] IS NULL OR w.status = ANY($4)) AND {payment_filters("w", "wire_id", 5)} AND {{page}}""",
         _wires.read,
-        Along(f"wire WHERE {owner} = $1"),
+        Along(f"wire WHERE {owner} = $1 AND {created_between(2)}", places=(0, 4, 5)),
         **BY_CREATION,
     )
     for owner in ("customer_id", "partner_id")
 }
-"""The wires of an owner, by Pocket and direction; None does not filter."""
+"""The wires of an owner, by Pocket, direction, statuses and `payment_filters`; None does not filter."""

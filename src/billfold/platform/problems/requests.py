@@ -222,6 +222,15 @@ REQUESTS = (
         retryable=True,
     ),
     Problem(
+        "external-id-taken",
+        409,
+        "Another object has this external id",
+        meaning="An `external_id` is unique among the objects of one kind of a customer; payments are one kind, "
+        "whatever their rail.",
+        remedy="Read the object named in `id`: it may be the one that you were about to create. Otherwise send another "
+        "`external_id`.",
+    ),
+    Problem(
         "duplicate-id",
         409,
         "The id is taken",

@@ -1,0 +1,143 @@
+"""Notes as stored: sealed, and found by blind indexes."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from billfold.accounts.notes.schemas import ChangedNote, NewNote, NoteQuery, ShownNote
+from billfold.data_keys.keys import DataKey, DataKeys, PartyField
+from billfold.ledger.bank import Bank
+from billfold.ledger.book.notes import Note, NoteRow
+from billfold.platform.database.connection import Connection
+from billfold.platform.database.rows import Table
+from billfold.platform.errors import NotFound
+
+_notes = Table(NoteRow)
+_REFERENCED = f"""
+{_notes.select} WHERE customer_id = ANY($1::uuid[]) AND object_id = ANY($2::uuid[])
+ UNION ALL
+{_notes.select} WHERE customer_id = ANY($1::uuid[]) AND external_key = ANY($2::uuid[])
+"""
+_OF_OBJECTS = """
+SELECT customer_id, object_id, external_id, metadata FROM object_note
+ WHERE customer_id = ANY($1::uuid[]) AND object_id = ANY($2::uuid[])
+"""
+_BY_KEY = "SELECT object_id FROM object_note WHERE customer_id = $1 AND external_key = $2"
+_HAS_TERMS = """(${number}::bigint[] IS NULL OR EXISTS (SELECT 1 FROM object_note n
+        WHERE n.customer_id = {table}.customer_id AND n.object_id = {table}.{key} AND n.terms @> ${number}))"""
+_BETWEEN = """{alias}created_at >= coalesce(${first}::timestamptz, '-infinity')
+   AND {alias}created_at < coalesce(${second}::timestamptz, 'infinity')"""
+_KEY_BYTES, _TERM_BYTES = 16, 8
+_FIELD: Final = PartyField.TEXT
+
+Shown = TypeVar("Shown", bound=ShownNote)
+Item = TypeVar("Item")
+
+
+def has_terms(table: str, key: str, number: int) -> str:
+    """Return the SQL condition that a row has all metadata with these terms, the parameter `number`; None for any."""
+    return _HAS_TERMS.format(table=table, key=key, number=number)
+
+
+def created_between(first: int, alias: str = "") -> str:
+    """Return the SQL condition on the time of a row: from the parameter `first` on, before the next one."""
+    return _BETWEEN.format(alias=alias, first=first, second=first + 1)
+
+
+def payment_filters(table: str, key: str, first: int) -> str:
+    """Return the SQL condition of `PaymentFilters.values` and the terms of a note, parameters from `first` on."""
+    low, high, payee, terms = range(first + 2, first + 6)
+    return f"""{created_between(first, f"{table}.")}
+   AND (${low}::bigint IS NULL OR {table}.amount >= ${low}) AND (${high}::bigint IS NULL OR {table}.amount <= ${high})
+   AND (${payee}::uuid IS NULL OR {table}.counterparty_id = ${payee})
+   AND {has_terms(table, key, terms)}"""
+
+
+async def load_references(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return the notes of these objects, and the holders of external ids, as (customer, object, note)."""
+    rows = await _notes.all(conn, _REFERENCED, customer_ids, ids)
+    return [(row.customer_id, row.object_id, row) for row in rows]
+
+
+async def note_fields(
+    bank: Bank, owner: UUID, kind: str, given: NewNote | ChangedNote, *, noted: UUID | None = None
+) -> dict[str, Any]:
+    """Return the fields of a command that attaches what a request gives, or none; `noted` is an object that exists."""
+    if given.external_id is UNSET and given.metadata is UNSET:
+        return {}
+    data_key = await bank.ports[DataKeys].of(bank.pool, owner)
+    external_id: str | UnsetType | None = given.external_id
+    key = None
+    if isinstance(external_id, str):
+        key, external_id = _key_of(data_key, kind, external_id), _FIELD.seal(data_key, external_id)
+    metadata: str | UnsetType | None = UNSET
+    terms: tuple[int, ...] = ()
+    if given.metadata is not UNSET:
+        terms = tuple(_terms_of(data_key, kind, given.metadata))
+        metadata = None
+        if given.metadata:
+            metadata = _FIELD.seal(data_key, msgspec.json.encode(given.metadata, order="sorted").decode())
+    return {"attached": Note(external_id=external_id, key=key, metadata=metadata, terms=terms), "noted": noted}
+
+
+async def show_notes(bank: Bank, shown: Mapping[tuple[UUID, UUID], Shown]) -> list[Shown]:
+    """Add the notes to objects for display, by customer and id; what was destroyed with its key is left out."""
+    if shown:
+        customers, ids = (list(dict.fromkeys(each)) for each in zip(*shown, strict=True))
+        rows = await bank.pool.fetch(_OF_OBJECTS, customers, ids)
+        ring = await bank.ports[DataKeys].load(bank.pool, {row["customer_id"] for row in rows}) if rows else {}
+        for customer_id, object_id, external_id, metadata in rows:
+            each, data_key = shown.get((customer_id, object_id)), ring[customer_id]
+            if each is not None:
+                opened = open_note(data_key, {"external_id": external_id, "metadata": metadata})
+                each.external_id, each.metadata = opened.get("external_id"), opened.get("metadata", {})
+    return list(shown.values())
+
+
+def open_note(data_key: DataKey | None, sealed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts of a note that are given and not destroyed."""
+    opened = {
+        name: text
+        for name in ("external_id", "metadata")
+        if isinstance(sealed.get(name), str) and (text := _FIELD.open(data_key, sealed[name])) is not None
+    }
+    return opened | ({"metadata": msgspec.json.decode(opened["metadata"])} if "metadata" in opened else {})
+
+
+async def terms_of(bank: Bank, owner: UUID, kind: str, query: NoteQuery) -> list[int] | None:
+    """Return the terms that a list is filtered by, None for no filter."""
+    if not query.metadata:
+        return None
+    return _terms_of(await bank.ports[DataKeys].of(bank.pool, owner), kind, query.metadata)
+
+
+async def find_noted(
+    bank: Bank, owner: UUID, kind: str, external_id: str, *, get: Callable[[UUID], Awaitable[Item]]
+) -> list[Item]:
+    """Return the object with this external id, which `get` reads, or nothing."""
+    key = _key_of(await bank.ports[DataKeys].of(bank.pool, owner), kind, external_id)
+    object_id = await bank.pool.fetchval(_BY_KEY, owner, key)
+    try:
+        return [] if object_id is None else [await get(object_id)]
+    except NotFound:  # a payment of another rail
+        return []
+
+
+def sealed_note(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts of `note_fields` as a stored request holds them, or none."""
+    note: Note | None = fields.get("attached")
+    return {} if note is None else {"external_id": note.external_id, "metadata": note.metadata}
+
+
+def _key_of(data_key: DataKey, kind: str, external_id: str) -> UUID:
+    return UUID(bytes=data_key.digest(f"external_id {kind} {external_id}".encode())[:_KEY_BYTES])
+
+
+def _terms_of(data_key: DataKey, kind: str, metadata: Mapping[str, str]) -> list[int]:
+    plain: Collection[bytes] = [f"metadata {kind} {key} {value}".encode() for key, value in sorted(metadata.items())]
+    return [int.from_bytes(data_key.digest(each)[:_TERM_BYTES], signed=True) for each in plain]
