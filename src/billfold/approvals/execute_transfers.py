@@ -31,6 +31,7 @@ from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.pool import Batcher, uuid_array
 from billfold.platform.errors import BillfoldError, NotFound, Refused
 from billfold.platform.ids import command_id
+from billfold.treasury.rules.withdraw import NOTHING_TO_MOVE
 
 _Name = tuple[UUID, UUID]
 """A customer and one of its requests."""
@@ -52,7 +53,7 @@ SELECT q.customer_id, q.request_id, q.content,
  CROSS JOIN LATERAL (
        SELECT * FROM transfer_request r
         WHERE r.customer_id = k.customer_id AND r.request_id = k.request_id
-          AND r.status = 'APPROVED' AND r.reason IS NULL LIMIT 1) q
+          AND r.status = 'APPROVED' AND r.reason IS NULL AND r.series_state IS NULL LIMIT 1) q
 """
 
 
@@ -102,13 +103,14 @@ INSUFFICIENT_FUNDS: Final = "INSUFFICIENT_FUNDS"
 
 _Destination = tuple[UUID, UUID, tuple[str | None, str | None]]
 """A customer, the Pocket that is paid, and the network addresses of both Pockets."""
-_REASONS = {
+REASONS: Final = {
     "agreement-not-accepted": "ACCOUNT_UNAVAILABLE",
     "counterparty-not-verified": "ACCOUNT_UNAVAILABLE",
     "insufficient-funds": INSUFFICIENT_FUNDS,
     "counterparty-not-linked": "ACCOUNT_UNAVAILABLE",
     "customer-not-open": "ACCOUNT_UNAVAILABLE",
     "not-found": "ACCOUNT_UNAVAILABLE",
+    "nothing-to-move": NOTHING_TO_MOVE,
     "pocket-frozen": "ACCOUNT_UNAVAILABLE",
     "pocket-not-open": "ACCOUNT_UNAVAILABLE",
     "sanction-screen-failed": SANCTION_SCREEN_FAILED,
@@ -208,7 +210,7 @@ async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
     except (Refused, NotFound) as refusal:
         code = refusal.code
     if code is not None:
-        await reject_request(bank, customer_id, request_id, reason=_REASONS.get(code, "INVALID_TRANSFER"))
+        await reject_request(bank, customer_id, request_id, reason=REASONS.get(code, "INVALID_TRANSFER"))
 
 
 async def _command_for(
@@ -238,6 +240,8 @@ async def _command_for(
         to_pocket_id=to_pocket_id,
         amount=content.requested_cents,
         at_most=content.most_cents,
+        keep=content.keep_cents,
+        top_up_to=content.target_cents,
         partner_id=customer.partner_id,
         addresses=addresses,
         approved=approved,
@@ -273,6 +277,7 @@ def _wire_command(
         pocket_id=order.origin_pocket_id,
         amount=content.requested_cents,
         at_most=content.most_cents,
+        keep=content.keep_cents,
         counterparty_id=order.counterparty_id,
         description=order.description,
         wire_instructions=content.instructions,

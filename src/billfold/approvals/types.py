@@ -41,11 +41,14 @@ class Actor:
 TransferType = Literal["ON_US", "WIRE", "USDC"]
 Status = Literal["PENDING", "APPROVED", "DENIED", "CANCELLED", "EXPIRED"]
 Decision = Literal["APPROVED", "DENIED"]
+SeriesState = Literal["ACTIVE", "PAUSED", "CANCELLED", "ENDED"]
 Execution = Literal["NOT_STARTED", "PROCESSING", "COMPLETED", "REJECTED"]
 EXPIRE_TRANSFER_REQUEST: Final = "request.expire"
 EXECUTE_TRANSFER_REQUEST: Final = "request.execute"
 EXPIRE_AUTHORIZATION_REQUEST: Final = "change.expire"
 APPLY_AUTHORIZATION_REQUEST: Final = "change.apply"
+RUN_SERIES: Final = "request.run"
+REPORT_SERIES: Final = "request.report"
 """Kinds of scheduled jobs; the object is the request."""
 
 
@@ -131,12 +134,18 @@ class StoredRequest(msgspec.Struct, frozen=True, kw_only=True):
         """The member whose own role is decided: they may not review it."""
         return None
 
+    @property
+    def is_series(self) -> bool:
+        """Tell whether it is carried out on the days of a schedule."""
+        return False
+
 
 class TransferRequest(StoredRequest, frozen=True, kw_only=True):
     """A transfer request. `asked` is the hash of the content as sent when it was created.
 
     `execution` and `reason` are those of the approved transfer, `paid` is the amount moved and `fee` the
-    wire fee.
+    wire fee. A series has a state, the last of its days that was handled, and the time of the next; each of its runs
+    has its `series_id` and the day of the rule.
     """
 
     type: TransferType
@@ -148,6 +157,17 @@ class TransferRequest(StoredRequest, frozen=True, kw_only=True):
     reason: str | None = msgspec.field(name="reason_now")
     fee: int
     paid: int | None
+    series_state: SeriesState | None = None
+    handled_through: date | None = None
+    next_run_at: datetime | None = None
+    series_id: UUID | None = None
+    run_on: date | None = None
+
+    @property
+    @override
+    def is_series(self) -> bool:
+        """Tell whether it is carried out on the days of a schedule."""
+        return self.series_state is not None
 
 
 class AuthorizationRequestRow(StoredRequest, frozen=True, kw_only=True):

@@ -31,7 +31,15 @@ from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
 from billfold.treasury.rules.overdraft import overdraft_of, recover_overdraft_by_selling
 from billfold.treasury.rules.sweep import sweep_and_invest
-from billfold.treasury.rules.withdraw import InsufficientFunds, Withdrawn, require_at_most, withdraw
+from billfold.treasury.rules.withdraw import (
+    NOTHING_TO_MOVE,
+    InsufficientFunds,
+    Withdrawn,
+    payable_cents,
+    require_at_most,
+    require_something,
+    withdraw,
+)
 
 _KINDS = {
     TransferStatus.PENDING: kinds.ON_US_PROCESSING,
@@ -181,14 +189,13 @@ def _move_money(transfer: _Transfer) -> int:
 
 def _pay(transfer: _Transfer, group: UUID) -> tuple[Withdrawn, datetime]:
     """Post the debit of the payer in an entry that stays open; return the amount paid and its settlement time."""
-    cmd, ctx, _, payer, origin, _, destination = transfer
+    _, ctx, _, payer, origin, _, destination = transfer
     internal = transfer.is_internal
     terms = _reallocation_terms(ctx, destination) if internal else ctx.same_day
     _begin(payer, ctx, terms.settles_on)
     try:
-        paid = withdraw(
-            payer, origin, ctx, amount=cmd.amount, terms=terms, to=payer.internal_account(AccountKind.ON_US)
-        )
+        amount, to = _amount_of(transfer, terms), payer.internal_account(AccountKind.ON_US)
+        paid = withdraw(payer, origin, ctx, amount=amount, terms=terms, to=to)
     except InsufficientFunds:
         raise _Rejected("INSUFFICIENT_FUNDS") from None
     settles_at = et_instant(terms.settles_on, 0) if internal else payer.booked_at
@@ -196,6 +203,23 @@ def _pay(transfer: _Transfer, group: UUID) -> tuple[Withdrawn, datetime]:
         transfer, Direction.DEBIT, group, posting_no=paid.posting_no, amount=paid.amount, settles_at=settles_at
     )
     return paid, settles_at
+
+
+def _amount_of(transfer: _Transfer, terms: SaleTerms) -> int | None:
+    """Return the cents to pay, by what both pockets hold now; None: everything."""
+    cmd, ctx, _, _, origin, _, destination = transfer
+    if cmd.keep is None and cmd.top_up_to is None:
+        return cmd.amount
+    if cmd.keep is None:
+        found = (cmd.top_up_to or 0) - payable_cents(destination, ctx)
+    else:
+        found = payable_cents(origin, ctx, terms) - cmd.keep
+    try:
+        return require_something(found, at_most=cmd.at_most)
+    except Refused:
+        if not cmd.approved:
+            raise
+        raise _Rejected(NOTHING_TO_MOVE) from None
 
 
 def _reallocation_terms(ctx: Context, destination: PocketBook) -> SaleTerms:

@@ -49,6 +49,14 @@ TRANSFERS = (
         "`FULL_WITHDRAWAL` to move the whole balance.",
     ),
     Problem(
+        "nothing-to-move",
+        422,
+        "There is nothing to move",
+        meaning="The amount is decided by what the Pockets hold, and is zero now: the Pocket that pays holds no more "
+        "than it keeps, or the one that receives has what it is topped up to.",
+        remedy="Send it again when the Pockets hold other amounts, or with other terms.",
+    ),
+    Problem(
         "amount-not-allowed",
         422,
         "The amount is out of bounds",
