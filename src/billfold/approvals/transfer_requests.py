@@ -63,6 +63,8 @@ async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
         before = await TRANSFER_REQUESTS.lock(conn, *key, now=by.now)
         if before.member_id != by.member_id:
             raise Refused("forbidden", "Only the requester can change the transfer request.")
+        if before.series_id is not None:
+            raise Refused("forbidden", "The run of a series has its content. Cancel it and request another transfer.")
         TRANSFER_REQUESTS.check_pending(before)
         await _check_id(conn, content.request_id)
         terms, status = await _required_approvals(bank, by, content, conn=conn)

@@ -71,6 +71,8 @@ async def update_schedule_state(
     cancelled like any request. Its content does not change: cancel it and request another.
     """
     by = await principal_of(member, bank)
+    found = await TRANSFER_REQUESTS.get(bank.pool, member.customer_id, transfer_id, now=member.now)
+    _check_changeable(by, found)
     if data.state == "ACTIVE":
         # What fell due while it was paused stays left out, also if no worker has seen it yet.
         await worker.run_due(bank, member.customer_id, transfer_id)
