@@ -7,6 +7,7 @@ import pytest
 from billfold.approvals.series import rules
 from billfold.approvals.transfer_orders import Schedule
 from billfold.approvals.types import ApprovalRequirement
+from billfold.bills.rules.recurrence import OnClosedDay
 from billfold.platform.calendars import Calendars
 from billfold.platform.ids import new
 
@@ -41,7 +42,7 @@ def test_days_that_are_moved_to_one_business_day_are_all_run():
 
 
 def test_a_closed_day_is_left_out_on_the_day_itself_and_misses_nothing():
-    daily = Schedule(start_on=date(2025, 7, 3), rule="FREQ=DAILY;COUNT=3", on_closed_day="SKIP")
+    daily = Schedule(start_on=date(2025, 7, 3), rule="FREQ=DAILY;COUNT=3", on_closed_day=OnClosedDay.SKIP)
     made, _ = runs(daily, datetime(2025, 7, 6, tzinfo=UTC))
     assert made == [("2025-07-03", None), ("2025-07-04", "CLOSED_DAY"), ("2025-07-05", "CLOSED_DAY")]
 
@@ -55,6 +56,7 @@ def test_what_falls_due_while_paused_is_left_out():
 @pytest.mark.parametrize(("day", "hour"), [(date(2025, 3, 7), 13), (date(2025, 3, 10), 12), (date(2025, 11, 3), 13)])
 def test_a_run_is_at_eight_in_new_york_also_around_a_change_to_summer_time(day, hour):
     run = rules.next_run(Schedule(start_on=day), CALENDARS, None, now=datetime(2025, 1, 1, tzinfo=UTC))
+    assert run is not None
     assert run.at == datetime(day.year, day.month, day.day, hour, tzinfo=UTC)
 
 

@@ -87,7 +87,7 @@ async def test_a_run_that_is_refused_says_why_and_the_series_goes_on(
     await customer_desk.bank.pool.execute("UPDATE membership SET status = 'DEACTIVATED' WHERE role = 'ADMIN'")
     await world.until("2025-07-01T12:00:00Z")
     assert await runs_of(manager, wires) == [
-        ("2025-06-16", "PROCESSING", None),
+        ("2025-06-16", "COMPLETED", None),
         ("2025-06-23", "REJECTED", "ACCOUNT_UNAVAILABLE"),
         ("2025-06-30", "REJECTED", "REQUESTER_NOT_ALLOWED"),
     ]
@@ -102,7 +102,7 @@ async def test_amounts_follow_what_the_pockets_hold(customer_desk, manager, worl
     sweep = {"type": "ALL_ABOVE", "keep_usdc": 5_000_00, "at_most_usdc": 3_000_00}
     refill = {"type": "TOP_UP_TO", "target_usdc": 3_500_00, "at_most_usdc": 9_000_00}
     await series(customer_desk, manager, on_us(funded, 0, to=payroll_pocket, amount=sweep), start_on="2025-06-16")
-    await series(
+    topped_up = await series(
         customer_desk,
         manager,
         on_us(funded, 0, to=payroll_pocket, amount=refill),
@@ -111,12 +111,13 @@ async def test_amounts_follow_what_the_pockets_hold(customer_desk, manager, worl
     )
     await world.until("2025-06-16T12:00:00Z")
     assert 2_995_00 < await world.value(payroll_pocket) < 3_005_00
-    await world.until("2025-06-17T12:00:00Z")
-    payable = (await customer_desk.get(f"/api/v2/pockets/{payroll_pocket.id}/"))["portfolio"]
-    print(payable)
     await world.until("2025-06-18T12:00:00Z")
-    print(await world.value(payroll_pocket), await world.value(funded))
-    print((await customer_desk.get(REQUESTS))["items"])
+    assert await runs_of(customer_desk, topped_up) == [
+        ("2025-06-17", "COMPLETED", None),
+        ("2025-06-18", "REJECTED", "NOTHING_TO_MOVE"),
+    ]
+    assert ("run.skipped", "2025-06-18") in await events_of(customer_desk, topped_up)
+    assert 3_500_00 <= await world.value(payroll_pocket) < 3_505_00
     body = on_us(funded, 0, to=payroll_pocket, amount=refill | {"target_usdc": 100})
     await customer_desk.refused("POST", f"{REQUESTS}preview/", body, status=422, code="nothing-to-move")
 
