@@ -14,12 +14,13 @@ from billfold.accounts.counterparties.store import open_order
 from billfold.accounts.counterparties.types import format_name
 from billfold.approvals.rule_schemas import render_rule
 from billfold.approvals.store.reviews import ReviewState
-from billfold.approvals.transfer_orders import AmountType, OrderedTransfer, Schedule, content_of
+from billfold.approvals.transfer_orders import AmountType, OrderedTransfer, content_of
 from billfold.approvals.types import (
     AuthorizationRequestRow,
     Reviewer,
     ReviewRow,
     Rule,
+    Schedule,
     SeriesState,
     StoredRequest,
     TransferRequest,

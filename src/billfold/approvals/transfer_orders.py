@@ -18,8 +18,7 @@ from billfold.accounts.counterparties.store import open_details
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.customers.store import list_features, list_owners
 from billfold.accounts.profiles import open_profiles
-from billfold.approvals.types import TransferRequest, TransferType
-from billfold.bills.rules.recurrence import OnClosedDay, Recurrence, parse_recurrence
+from billfold.approvals.types import Schedule, TransferRequest, TransferType
 from billfold.data_keys.keys import DataKey, DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerRow
@@ -50,36 +49,17 @@ class InternalReallocation(
 
 
 class AllAbove(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="ALL_ABOVE"):
-    """What the Pocket can pay above `keep_usdc` when the transfer is executed, up to `at_most_usdc`; cents."""
+    """All that the Pocket can pay above `keep_usdc` when the transfer is executed, up to `at_most_usdc`; cents."""
 
     keep_usdc: Annotated[int, msgspec.Meta(ge=0, le=MOST_CENTS)]
     at_most_usdc: Cents
 
 
 class TopUpTo(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="TOP_UP_TO"):
-    """What the receiving Pocket of the same customer lacks to be able to pay `target_usdc`, up to `at_most_usdc`."""
+    """The cents that a receiving Pocket of the customer lacks to be able to pay `target_usdc`, up to `at_most_usdc`."""
 
     target_usdc: Cents
     at_most_usdc: Cents
-
-
-class Schedule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The days of a transfer: `start_on`, or those of a rule from then on, of RFC 5545, section 3.3.10.
-
-    A day on which the Federal Reserve is closed is moved to the open day before or after it, or skipped. A transfer is
-    made at 8:00 New York time.
-    """
-
-    start_on: date
-    rule: Annotated[str, msgspec.Meta(max_length=200)] | None = None
-    on_closed_day: OnClosedDay = OnClosedDay.AFTER
-
-    def recurrence(self) -> Recurrence:
-        """Return the days. Raises InvalidInput at body.schedule.rule."""
-        try:
-            return parse_recurrence(self.rule or "FREQ=DAILY;COUNT=1", self.start_on)
-        except InvalidInput as wrong:
-            raise InvalidInput.at("body", "schedule", "rule", msg=wrong.errors[0].msg) from None
 
 
 class OnUsOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="ON_US"):
@@ -164,12 +144,12 @@ class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def keep_cents(self) -> int | None:
-        """What the Pocket keeps at least, of an amount that is all above it."""
+        """The least that the Pocket keeps, of an amount that is all above it."""
         return self.variable.keep_usdc if isinstance(self.variable, AllAbove) else None
 
     @property
     def target_cents(self) -> int | None:
-        """What the receiving Pocket is topped up to."""
+        """The cents that the receiving Pocket is topped up to."""
         return self.variable.target_usdc if isinstance(self.variable, TopUpTo) else None
 
     @property

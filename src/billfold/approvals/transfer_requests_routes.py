@@ -22,7 +22,7 @@ from billfold.approvals.store.requests import TRANSFER_REQUESTS, Filters, transa
 from billfold.approvals.store.reviews import list_other_members, load_reviews, open_addresses, users_behind
 from billfold.approvals.transfer_orders import RequestContent
 from billfold.approvals.transfer_preview import TransferPreview, preview, render_preview
-from billfold.approvals.types import DEFAULT_REQUIREMENT, Status, TransferRequest, TransferType
+from billfold.approvals.types import DEFAULT_REQUIREMENT, Schedule, Status, TransferRequest, TransferType
 from billfold.data_keys.keys import DataKeys, PartyField
 from billfold.http.caller import Call
 from billfold.http.counts import count_second
@@ -48,7 +48,7 @@ async def ordered_content(
     order: transfer_orders.OrderedTransfer,
     *,
     reviewers: Sequence[UUID],
-    schedule: transfer_orders.Schedule | UnsetType | None = None,
+    schedule: Schedule | UnsetType | None = None,
 ) -> RequestContent:
     """Return the ordered transfer with its instructions sealed; nothing is looked up yet."""
     content = RequestContent(transfer=order, reviewers=unique_reviewers(reviewers), schedule=schedule or UNSET)

@@ -2,16 +2,18 @@
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
 from typing_extensions import override
 
+from billfold.bills.rules.recurrence import OnClosedDay, Recurrence, parse_recurrence
 from billfold.identity.users.rules import Action, Confirmation, Role
 from billfold.ledger.types import Origin
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Pool
+from billfold.platform.errors import InvalidInput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,25 @@ APPLY_AUTHORIZATION_REQUEST: Final = "change.apply"
 RUN_SERIES: Final = "request.run"
 REPORT_SERIES: Final = "request.report"
 """Kinds of scheduled jobs; the object is the request."""
+
+
+class Schedule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The days of a transfer: `start_on`, or those of a rule from then on, of RFC 5545, section 3.3.10.
+
+    A day on which the Federal Reserve is closed is moved to the open day before or after it, or skipped. A transfer is
+    made at 8:00 New York time.
+    """
+
+    start_on: date
+    rule: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    on_closed_day: OnClosedDay = OnClosedDay.AFTER
+
+    def recurrence(self) -> Recurrence:
+        """Return the days. Raises InvalidInput at body.schedule.rule."""
+        try:
+            return parse_recurrence(self.rule or "FREQ=DAILY;COUNT=1", self.start_on)
+        except InvalidInput as wrong:
+            raise InvalidInput.at("body", "schedule", "rule", msg=wrong.errors[0].msg) from None
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,12 +1,11 @@
-"""Which day of a series is next: missed, skipped and moved days, and days around a change to summer time."""
+"""The next day of a series: missed, skipped and moved days, and days around a change to summer time."""
 
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from billfold.approvals.series import rules
-from billfold.approvals.transfer_orders import Schedule
-from billfold.approvals.types import ApprovalRequirement
+from billfold.approvals.types import ApprovalRequirement, Schedule
 from billfold.bills.rules.recurrence import OnClosedDay
 from billfold.platform.calendars import Calendars
 from billfold.platform.ids import new
@@ -16,7 +15,7 @@ CALENDARS = Calendars()
 
 def runs(schedule, now, *, paused=False, after=None):
     """Return the runs that a worker makes until nothing is due, as day and reason, and the time of the next."""
-    made = []
+    made: list[tuple[str, rules.Skipped | None]] = []
     while True:
         run = rules.next_run(schedule, CALENDARS, after, now=now, paused=paused)
         if run is None or run.at > now:

@@ -4,15 +4,12 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from enum import StrEnum
 from itertools import dropwhile
-from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec import UNSET
 
-from billfold.approvals.execute_transfers import REASONS
 from billfold.approvals.series.commands import ReportRun, ReportState
-from billfold.approvals.transfer_orders import Schedule
-from billfold.approvals.types import ApprovalRequirement
+from billfold.approvals.types import ApprovalRequirement, Schedule
 from billfold.bills.rules.recurrence import Occurrence
 from billfold.events import kinds
 from billfold.ledger.book.recording import event
@@ -36,15 +33,6 @@ class Skipped(StrEnum):
 
 SKIPPED = frozenset({*Skipped, NOTHING_TO_MOVE})
 """Reasons of a run that was left out, as the schedule or the amount says; with others it failed."""
-RUN_REASONS = MappingProxyType(
-    {
-        **REASONS,
-        "amount-not-allowed": "AMOUNT_NOT_ALLOWED",
-        "approval-impossible": "REQUESTER_NOT_ALLOWED",
-        "content-changed": "COUNTERPARTY_CHANGED",
-    }
-)
-"""Refusal code -> reason why a run was not made; others: INVALID_TRANSFER."""
 
 
 class Run(NamedTuple):

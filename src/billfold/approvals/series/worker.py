@@ -6,6 +6,7 @@ table, so that a run is made once, whatever process stops or repeats, and wherev
 """
 
 from datetime import date, datetime
+from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
@@ -13,7 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from billfold.approvals import transfer_requests
-from billfold.approvals.execute_transfers import execute_request
+from billfold.approvals.execute_transfers import REASONS, execute_request
 from billfold.approvals.series import rules
 from billfold.approvals.series.commands import ReportRun, ReportState
 from billfold.approvals.store.approval_rules import requirement_for_transfer, update
@@ -39,6 +40,15 @@ from billfold.platform.database.connection import Connection
 from billfold.platform.errors import BillfoldError, InvariantError
 from billfold.platform.ids import command_id, derive
 
+_REASONS = MappingProxyType(
+    {
+        **REASONS,
+        "amount-not-allowed": "AMOUNT_NOT_ALLOWED",
+        "approval-impossible": "REQUESTER_NOT_ALLOWED",
+        "content-changed": "COUNTERPARTY_CHANGED",
+    }
+)
+"""Refusal code -> reason why a run was not made; others: INVALID_TRANSFER."""
 _RUNS_MAX = 20
 """Runs of one series at a time; others come first before the rest."""
 _APPROVED: Final[Status] = "APPROVED"
@@ -109,7 +119,7 @@ async def _make(
         try:
             terms, status = await _required_approvals(audited_action.conn, by, series, content, data_key=data_key)
         except BillfoldError as refusal:
-            reason = rules.RUN_REASONS.get(refusal.code, "INVALID_TRANSFER")
+            reason = _REASONS.get(refusal.code, "INVALID_TRANSFER")
     columns = {"series_id": series.request_id, "run_on": run.day, "reason": reason}
     made = await transfer_requests.insert_content(audited_action, by, content, terms=terms, status=status, **columns)
     if not made:
