@@ -1,3 +1,4 @@
+-- Needs a stop: the release before executes a series at once when it is approved there.
 -- A transfer request with a schedule is a series: its state, and the last of its days that was taken care of. Each of its runs is a request of its own, one for a day of its rule. Rows that are there have none of these.
 -- Outside a transaction
 

@@ -74,6 +74,7 @@ async def run_due(bank: Bank, customer_id: UUID, series_id: UUID) -> bool:
 
 async def _run_next(bank: Bank, customer_id: UUID, series_id: UUID, data_key: DataKey | None) -> bool:
     """Make the next run if it is due, or schedule it; return whether it was made."""
+    now = await bank.now()
     async with audited(
         bank.pool,
         bank.vault,
@@ -83,7 +84,7 @@ async def _run_next(bank: Bank, customer_id: UUID, series_id: UUID, data_key: Da
         resource=(TRANSFER_REQUESTS.table, series_id),
         now=wall_now(),
     ) as audited_action:
-        conn, now = audited_action.conn, await bank.now()
+        conn = audited_action.conn
         series = await TRANSFER_REQUESTS.lock(conn, customer_id, series_id, now=now)
         schedule, state = content_of(series).schedule, series.series_state
         if schedule is UNSET or series.status != "APPROVED" or state not in {"ACTIVE", "PAUSED"}:
@@ -130,8 +131,23 @@ async def _make(
     audited_action.details |= {"run_on": run.day, "transfer_request_id": content.request_id, "reason": reason}
     if status == "PENDING":
         await transfer_requests.after_submission(audited_action, by, content)
+    if reason is not None and reason not in rules.SKIPPED:
+        await _notify_failed(audited_action, by, content, reason=reason)
     report = ScheduledJob(REPORT_SERIES, content.request_id, series.customer_id, at=now)
     await scheduler.schedule(audited_action.conn, [report])
+
+
+async def _notify_failed(audited_action: AuditedAction, by: Actor, content: RequestContent, *, reason: str) -> None:
+    """Notify the team of a run that nothing is executed of, so that no event of a transfer follows."""
+    await transfer_requests.notify_team(
+        audited_action,
+        by,
+        await TRANSFER_REQUESTS.get(audited_action.conn, by.customer_id, content.request_id, now=by.now),
+        kind="TRANSFER_REJECTED",
+        title="A transfer of a series was not made",
+        verb="could not make",
+        metadata={"reason": reason},
+    )
 
 
 async def _required_approvals(

@@ -49,6 +49,13 @@ TRANSFERS = (
         "`FULL_WITHDRAWAL` to move the whole balance.",
     ),
     Problem(
+        "series-not-running",
+        409,
+        "The series is not running",
+        meaning="The series of transfers waits for approval, was cancelled, or has ended.",
+        remedy="Request another series; one that waits for approval is cancelled like any transfer request.",
+    ),
+    Problem(
         "nothing-to-move",
         422,
         "There is nothing to move",

@@ -65,13 +65,6 @@ STATES = (
         remedy="Look at `detail`: the bill is unknown, has matured, or has not settled yet.",
     ),
     Problem(
-        "series-not-running",
-        409,
-        "The series is not running",
-        meaning="The series of transfers waits for approval, was cancelled, or has ended.",
-        remedy="Request another series; one that waits for approval is cancelled like any transfer request.",
-    ),
-    Problem(
         "delivery-ended",
         409,
         "The delivery has ended",
