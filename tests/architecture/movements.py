@@ -38,6 +38,7 @@ from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.accounts.customers.commands import CloseCustomer, SetCustomerState, UpdateCustomer
 from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
+from billfold.approvals.series.commands import ReportRun, ReportState
 from billfold.ledger.scheduler import CatchUp
 from billfold.ledger.types import Agreements, AgreementTerms
 from billfold.onboarding.applications.rules.status import ReportApplication
