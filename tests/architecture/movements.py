@@ -38,6 +38,7 @@ from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.accounts.customers.commands import CloseCustomer, SetCustomerState, UpdateCustomer
 from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
+from billfold.approvals.series.commands import ReportRun, ReportState
 from billfold.ledger.scheduler import CatchUp
 from billfold.ledger.types import Agreements, AgreementTerms
 from billfold.onboarding.applications.rules.status import ReportApplication
@@ -70,6 +71,10 @@ def play_all(functions):
 def _play_reports(stage, anna, pocket):
     with stage.row("Daily root announced"):
         stage.submit(AnnounceRoot, anna, day=date(2025, 5, 28), root="a.b.c")
+    with stage.row("Run of a series reported"):
+        stage.submit(ReportRun, anna, series_id=pocket, run_on=date(2025, 5, 28), reason=None)
+    with stage.row("State of a series reported"):
+        stage.submit(ReportState, anna, series_id=pocket, state="PAUSED")
     with stage.row("Application moved"):
         stage.submit(ReportApplication, anna, application_id=pocket, status=ApplicationStatus.APPROVED)
 

@@ -16,7 +16,7 @@ def test_the_event_kinds_of_partners_match_the_contract():
 
 
 def test_the_event_kinds_of_customers_cover_wires_transfers_bills_and_reports():
-    assert len(CUSTOMER_KINDS) == 14
+    assert len(CUSTOMER_KINDS) == 18
     assert not [kind for kind in CUSTOMER_KINDS if ".ach." in kind or ".crypto." in kind]
     assert set(CUSTOMER_KINDS) - set(PARTNER_KINDS) == {"trades.maturity", "transfers.on-us.received"}
 

@@ -236,6 +236,19 @@ async def _play_approvals(r, other, pocket):
     await r.get("get_transfer_request", one)
     await r.delete("cancel_transfer_request", f"{path}{two}/")
     await r.get("list_transfer_requests", path)
+    await _play_series(r, other, order)
+
+
+async def _play_series(r, other, order):
+    """Ask for a transfer on the last day of every month, have `other` approve it, look ahead and pause it."""
+    schedule = {"start_on": "2025-06-30", "rule": "FREQ=MONTHLY;BYMONTHDAY=-1", "on_closed_day": "BEFORE"}
+    body = {"transfer": order | {"id": str(number(2203))}, "reviewers": [], "schedule": schedule}
+    await r.desk.bank.pool.execute("DELETE FROM rate_limit_window")
+    path = f"{V1}/transfer-requests/{(await r.post('-', f'{V1}/transfer-requests/', body))['id']}/"
+    with r.at(other):
+        await r.patch("-", f"{path}status/", {"status": "APPROVED"})
+    await r.get("list_upcoming_runs", f"{path}upcoming-runs/")
+    await r.patch("update_schedule_state", f"{path}schedule/", {"state": "PAUSED"})
 
 
 async def _play_rules(r, other):

@@ -53,7 +53,7 @@ class PocketEffect(NamedTuple):
 class BatchPreview(NamedTuple):
     """The effect by Pocket, and by request: why it would be refused, whether it pays now, and its payee so far.
 
-    A request that needs further approvals does not pay now.
+    A request that needs further approvals does not pay now, nor does a series.
     """
 
     pockets: dict[UUID, PocketEffect]
@@ -67,7 +67,11 @@ async def preview_batch(bank: Bank, customer_id: UUID, request_ids: Sequence[UUI
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         requests = await TRANSFER_REQUESTS.list_named(conn, customer_id, request_ids, now=now)
         reviews = await reviews_of(conn, customer_id, requests)
-        last = [each for each in requests if approvals_in(reviews[each.request_id]) + 1 >= each.terms.required]
+        last = [
+            each
+            for each in requests
+            if not each.is_series and approvals_in(reviews[each.request_id]) + 1 >= each.terms.required
+        ]
         runs = await run_in_order(bank, conn, [content_of(each) for each in last], customer_id=customer_id)
         paid = [(each, run) for each in last if isinstance(run := runs[each.request_id], DryRun)]
         effects = {}

@@ -59,6 +59,14 @@ SELECT c.customer_id, c.command_id
     ON q.customer_id = c.customer_id AND q.request_id = c.key
  WHERE c.caller = 'transfer-request' AND c.accepted AND q.status IS DISTINCT FROM 'APPROVED'
 """
+# A run that needs no approval of its own has the content of its series, which needed them.
+_NOT_OF_SERIES = """
+SELECT q.customer_id, q.request_id
+  FROM transfer_request q LEFT JOIN transfer_request s ON s.customer_id = q.customer_id AND s.request_id = q.series_id
+ WHERE q.series_id IS NOT NULL AND (q.terms ->> 'required')::int = 0
+   AND (s.status IS DISTINCT FROM 'APPROVED' OR s.series_state IS NULL OR q.member_id <> s.member_id
+        OR q.content::jsonb #- '{transfer,id}' <> (s.content::jsonb - 'schedule') #- '{transfer,id}')
+"""
 _TABLES = ("transfer_request", "authorization_request")
 CHECKS = (
     *(
@@ -73,6 +81,7 @@ CHECKS = (
         )
         for table in _TABLES
     ),
+    Check("transfer_request", "it is not what its series was approved for", _NOT_OF_SERIES),
     Check("review", "the reviewer is the requester", _SELF_REVIEWED),
     Check("review", "the reviewer was not eligible when the request was made", _LATER_REVIEWER),
     Check("review", "the audit log has no entry of this review", _NOT_AUDITED),

@@ -31,6 +31,7 @@ from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.pool import Batcher, uuid_array
 from billfold.platform.errors import BillfoldError, NotFound, Refused
 from billfold.platform.ids import command_id
+from billfold.treasury.rules.withdraw import NOTHING_TO_MOVE
 
 _Name = tuple[UUID, UUID]
 """A customer and one of its requests."""
@@ -41,6 +42,7 @@ WITH q AS MATERIALIZED (
   SELECT customer_id, request_id, content, type
     FROM unnest($1::text::uuid[], $2::text::uuid[]) AS k(customer_id, request_id)
     JOIN transfer_request USING (customer_id, request_id) WHERE status = 'APPROVED' AND reason IS NULL
+     AND series_state IS NULL
 ), done AS MATERIALIZED (
   SELECT request_id FROM q JOIN wire w ON w.customer_id = q.customer_id AND w.wire_id = q.request_id
    WHERE q.type = 'WIRE'
@@ -103,13 +105,14 @@ INSUFFICIENT_FUNDS: Final = "INSUFFICIENT_FUNDS"
 
 _Destination = tuple[UUID, UUID, tuple[str | None, str | None]]
 """A customer, the Pocket that is paid, and the network addresses of both Pockets."""
-_REASONS = {
+REASONS: Final = {
     "agreement-not-accepted": "ACCOUNT_UNAVAILABLE",
     "counterparty-not-verified": "ACCOUNT_UNAVAILABLE",
     "insufficient-funds": INSUFFICIENT_FUNDS,
     "counterparty-not-linked": "ACCOUNT_UNAVAILABLE",
     "customer-not-open": "ACCOUNT_UNAVAILABLE",
     "not-found": "ACCOUNT_UNAVAILABLE",
+    "nothing-to-move": NOTHING_TO_MOVE,
     "pocket-frozen": "ACCOUNT_UNAVAILABLE",
     "pocket-not-open": "ACCOUNT_UNAVAILABLE",
     "sanction-screen-failed": SANCTION_SCREEN_FAILED,
@@ -209,7 +212,7 @@ async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
     except (Refused, NotFound) as refusal:
         code = refusal.code
     if code is not None:
-        await reject_request(bank, customer_id, request_id, reason=_REASONS.get(code, "INVALID_TRANSFER"))
+        await reject_request(bank, customer_id, request_id, reason=REASONS.get(code, "INVALID_TRANSFER"))
 
 
 async def _command_for(
@@ -239,6 +242,8 @@ async def _command_for(
         to_pocket_id=to_pocket_id,
         amount=content.requested_cents,
         at_most=content.most_cents,
+        keep=content.keep_cents,
+        top_up_to=content.target_cents,
         partner_id=customer.partner_id,
         addresses=addresses,
         approved=approved,
@@ -274,6 +279,7 @@ def _wire_command(
         pocket_id=order.origin_pocket_id,
         amount=content.requested_cents,
         at_most=content.most_cents,
+        keep=content.keep_cents,
         counterparty_id=order.counterparty_id,
         description=order.description,
         wire_instructions=content.instructions,

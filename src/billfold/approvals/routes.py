@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.approvals import authorization_requests, schemas
+from billfold.approvals import authorization_requests, rule_schemas, schemas
 from billfold.approvals.authorization_requests import open_contacts
 from billfold.approvals.rules import MAY_APPROVE, check_rule, find_candidates
 from billfold.approvals.schemas import AuthorizationRequest
@@ -199,43 +199,43 @@ _RULE = f"{_RULES}{{rule_id}}/"
 
 
 @get(_RULES, _RULE_READS, tag="approvals")
-async def list_approval_rules(member: CustomerCaller, bank: Bank) -> schemas.ApprovalRules:
+async def list_approval_rules(member: CustomerCaller, bank: Bank) -> rule_schemas.ApprovalRules:
     """List approval rules.
 
     Returns the rules for approving transfers and sensitive changes, oldest first.
     """
     rules = await approval_rules.list_rules(bank.pool, member.customer_id)
-    return schemas.ApprovalRules(items=[schemas.render_rule(each) for each in rules])
+    return rule_schemas.ApprovalRules(items=[rule_schemas.render_rule(each) for each in rules])
 
 
 @post(_RULES, _RULE_WRITES, tag="approvals", status=202)
 async def create_approval_rule(
-    member: CustomerCaller, bank: Bank, data: schemas.CreateApprovalRule
+    member: CustomerCaller, bank: Bank, data: rule_schemas.CreateApprovalRule
 ) -> AuthorizationRequest:
     """Create approval rule.
 
     The rule takes effect, as `resource_id`, once another member has confirmed it.
     """
     now = member.now
-    rule = Rule(rule_id=ids.new(), created_at=now, updated_at=now, **schemas.rule_fields(data))
+    rule = Rule(rule_id=ids.new(), created_at=now, updated_at=now, **rule_schemas.rule_fields(data))
     return await _request_rule_change(member, bank, "approval_rule.create", rule=rule, current=None)
 
 
 @get(_RULE, _RULE_READS, tag="approvals")
-async def get_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID) -> schemas.ApprovalRule:
+async def get_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID) -> rule_schemas.ApprovalRule:
     """Get approval rule."""
-    return schemas.render_rule(await approval_rules.get_rule(bank.pool, member.customer_id, rule_id))
+    return rule_schemas.render_rule(await approval_rules.get_rule(bank.pool, member.customer_id, rule_id))
 
 
 @patch(_RULE, _RULE_WRITES, tag="approvals", status=202)
 async def update_approval_rule(
-    member: CustomerCaller, bank: Bank, rule_id: UUID, data: schemas.UpdateApprovalRule
+    member: CustomerCaller, bank: Bank, rule_id: UUID, data: rule_schemas.UpdateApprovalRule
 ) -> AuthorizationRequest:
     """Update approval rule.
 
     Another member confirms the change. Earlier requests keep the terms of the previous rule.
     """
-    to: dict[str, Any] = schemas.rule_fields(data)
+    to: dict[str, Any] = rule_schemas.rule_fields(data)
     if not to:
         raise InvalidInput.at("body", msg="names nothing to change")
     found = await approval_rules.get_rule(bank.pool, member.customer_id, rule_id)

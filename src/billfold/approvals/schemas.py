@@ -1,7 +1,7 @@
-"""Schemas of approval rules, authorization requests and transfer requests."""
+"""Schemas of authorization requests and transfer requests."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -12,40 +12,46 @@ from billfold.accounts.addresses import Address, address_of
 from billfold.accounts.counterparties.names import NameMatch, mask_name, match_payee
 from billfold.accounts.counterparties.store import open_order
 from billfold.accounts.counterparties.types import format_name
+from billfold.approvals.rule_schemas import render_rule
 from billfold.approvals.store.reviews import ReviewState
-from billfold.approvals.transfer_orders import OrderedTransfer, content_of
+from billfold.approvals.transfer_orders import AmountType, OrderedTransfer, content_of
 from billfold.approvals.types import (
     AuthorizationRequestRow,
     Reviewer,
     ReviewRow,
     Rule,
+    Schedule,
+    SeriesState,
     StoredRequest,
     TransferRequest,
-    TransferType,
     Verdict,
 )
 from billfold.data_keys.keys import DataKey, PartyField
-from billfold.http.schemas import NOT_BLANK, Amount, usd
-from billfold.identity.users.rules import Action, Role
+from billfold.http.schemas import Amount, usd
+from billfold.identity.users.rules import Role
 from billfold.ledger.customers import CustomerRow
-from billfold.payments.on_us.schemas import MOST_CENTS
 from billfold.payments.wires.schemas import WireFee
 
 Reviewers = Annotated[list[UUID], msgspec.Meta(max_length=50)]
 
 
 class CreateTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The transfer, and its reviewers; an empty list means every member who may approve."""
+    """The transfer, and its reviewers; an empty list means every member who may approve.
+
+    With a `schedule` it is a series: approved once, it makes the transfer on each of its days.
+    """
 
     transfer: OrderedTransfer
     reviewers: Reviewers
+    schedule: Schedule | None = None
 
 
 class ChangeTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """New content: the whole `transfer`, with the same id and type, or other `reviewers`."""
+    """New content: the whole `transfer`, with the same id and type, other `reviewers`, or another `schedule`."""
 
     transfer: OrderedTransfer | None = None
     reviewers: Reviewers | None = None
+    schedule: Schedule | None = None
 
 
 class DecideTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -109,8 +115,13 @@ class RequestedTransfer(msgspec.Struct, kw_only=True):
     type: Literal["ON_US", "WIRE", "USDC"]
     origin_pocket_id: UUID
     amount: Amount
-    """For a full withdrawal, the value of the Pocket at the time of the request, and later the amount paid."""
-    amount_type: Literal["REQUESTED_AMOUNT", "FULL_WITHDRAWAL"]
+    """For a full withdrawal, the value of the Pocket at the time of the request, and later the amount paid. For
+    `ALL_ABOVE` and `TOP_UP_TO` first their maximum."""
+    amount_type: AmountType
+    keep: Amount | UnsetType = UNSET
+    """What `ALL_ABOVE` leaves in the Pocket."""
+    target: Amount | UnsetType = UNSET
+    """What the receiving Pocket of `TOP_UP_TO` can pay afterwards."""
     details: dict[str, Any] | UnsetType = UNSET
     counterparty_id: UUID | UnsetType = UNSET
     counterparty_name: str | UnsetType = UNSET
@@ -125,10 +136,21 @@ class RequestedTransfer(msgspec.Struct, kw_only=True):
     transaction_ids: list[UUID]
 
 
+class ShownSchedule(msgspec.Struct, kw_only=True):
+    """The schedule of a series. `next_run_at` is null before it is approved, while it is paused, and at its end."""
+
+    start_on: date
+    rule: str | None
+    on_closed_day: Literal["BEFORE", "AFTER", "SKIP"]
+    state: SeriesState
+    next_run_at: datetime | None
+
+
 class ShownTransferRequest(msgspec.Struct, kw_only=True):
     """A transfer request. Approvals are bound to `content_hash`, and void when it changes.
 
-    `version` counts its contents. `blocked_reason` says why nobody can approve it any more, null while someone can.
+    `version` counts its contents. `blocked_reason` says why nobody can approve it any more, null while someone can. A
+    series has a `schedule`; each of its runs is a request with its `series_id` and, as `run_on`, the day of the rule.
     """
 
     id: UUID
@@ -145,6 +167,9 @@ class ShownTransferRequest(msgspec.Struct, kw_only=True):
     time_created: datetime
     updated_at: datetime
     expires_at: datetime
+    schedule: ShownSchedule | None
+    series_id: UUID | None
+    run_on: date | None
     object_type: Literal["TransferRequest"] = "TransferRequest"
 
 
@@ -199,16 +224,30 @@ def render_request(row: TransferRequest, details: RequestDetails) -> ShownTransf
         transfer=_transfer_of(row, details),
         reviewers=[render_person(details.state.users[each]) for each in row.reviewers],
         approval_rule_id=row.terms.rule_id,
+        schedule=_schedule_of(row),
+        series_id=row.series_id,
+        run_on=row.run_on,
         **render_shared(row, details.state),
     )
+
+
+def _schedule_of(row: TransferRequest) -> ShownSchedule | None:
+    schedule = content_of(row).schedule
+    if schedule is UNSET or row.series_state is None:
+        return None
+    shown = msgspec.structs.asdict(schedule) | {"state": row.series_state, "next_run_at": row.next_run_at}
+    return msgspec.convert(shown, ShownSchedule)
 
 
 def _transfer_of(row: TransferRequest, details: RequestDetails) -> RequestedTransfer:
     content = content_of(row)
     order = msgspec.to_builtins(content.transfer)
     kept = ("details", "counterparty_id", "description", "wire_instructions", "end_to_end_identification")
-    in_full = content.requested_cents is None
+    is_open = content.requested_cents is None
     fields = {name: order[name] for name in kept if name in order}
+    for name, cents in (("keep", content.keep_cents), ("target", content.target_cents)):
+        if cents is not None:
+            fields[name] = msgspec.to_builtins(usd(cents))
     if content.instructions is not None:
         fields["wire_instructions"] = PartyField.TEXT.open(details.data_key, content.instructions)
     if content.payee is not None:
@@ -225,8 +264,8 @@ def _transfer_of(row: TransferRequest, details: RequestDetails) -> RequestedTran
             "id": row.request_id,
             "type": row.type,
             "origin_pocket_id": row.pocket_id,
-            "amount": msgspec.to_builtins(usd(row.paid if in_full and row.paid else row.amount)),
-            "amount_type": "FULL_WITHDRAWAL" if in_full else "REQUESTED_AMOUNT",
+            "amount": msgspec.to_builtins(usd(row.paid if is_open and row.paid else row.amount)),
+            "amount_type": content.amount_type,
             "execution_status": row.execution,
             "reason": row.reason,
             "fees": [{"amount": msgspec.to_builtins(usd(row.fee))}] if row.fee else [],
@@ -236,80 +275,8 @@ def _transfer_of(row: TransferRequest, details: RequestDetails) -> RequestedTran
     )
 
 
-RuleName = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=NOT_BLANK)]
-Approver = Literal["ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER"]
-Threshold = Annotated[int, msgspec.Meta(ge=0, le=MOST_CENTS)]
-Cap = Annotated[int, msgspec.Meta(ge=1, le=1_000 * MOST_CENTS)]
-Count = Annotated[int, msgspec.Meta(ge=0, le=5)]
-Actions = Annotated[list[Action], msgspec.Meta(min_length=1, max_length=3)]
-Kinds = Annotated[list[TransferType], msgspec.Meta(max_length=3)]
-Roles = Annotated[list[Approver], msgspec.Meta(max_length=5)]
-Ids = Annotated[list[UUID], msgspec.Meta(max_length=50)]
-
-
-class CreateApprovalRule(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A rule. Empty lists impose no limit: every type, every member who may approve.
-
-    `min_amount_usdc` and `daily_cap_usdc` are cents. `ordered`: the n-th approval comes from the
-    n-th of `approver_ids`, or of `approver_roles`.
-    """
-
-    name: RuleName
-    actions: Actions = msgspec.field(default_factory=lambda: ["TRANSFER"])
-    transfer_types: Kinds = msgspec.field(default_factory=list)
-    min_amount_usdc: Threshold | None = None
-    daily_cap_usdc: Cap | None = None
-    required_approvals: Count
-    approver_roles: Roles = msgspec.field(default_factory=list)
-    approver_ids: Ids = msgspec.field(default_factory=list)
-    ordered: bool = False
-    enabled: bool = True
-
-
-class UpdateApprovalRule(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The fields to change; omitted fields stay as they are. Null removes an amount."""
-
-    name: RuleName | UnsetType = UNSET
-    actions: Actions | UnsetType = UNSET
-    transfer_types: Kinds | UnsetType = UNSET
-    min_amount_usdc: Threshold | UnsetType | None = UNSET
-    daily_cap_usdc: Cap | UnsetType | None = UNSET
-    required_approvals: Count | UnsetType = UNSET
-    approver_roles: Roles | UnsetType = UNSET
-    approver_ids: Ids | UnsetType = UNSET
-    ordered: bool | UnsetType = UNSET
-    enabled: bool | UnsetType = UNSET
-
-
 class DecideAuthorization(DecideTransferRequest, kw_only=True):
     """The decision of a second member. With `content_hash` or `version` it counts for that content only."""
-
-
-class ApprovalRule(msgspec.Struct, kw_only=True):
-    """A rule, enabled or disabled."""
-
-    id: UUID
-    name: str
-    actions: list[Action]
-    transfer_types: list[TransferType]
-    min_amount_usdc: int | None
-    daily_cap_usdc: int | None
-    required_approvals: int
-    approver_roles: list[str]
-    approver_ids: list[UUID]
-    ordered: bool
-    enabled: bool
-    version: int
-    time_created: datetime
-    updated_at: datetime
-    object_type: Literal["ApprovalRule"] = "ApprovalRule"
-
-
-class ApprovalRules(msgspec.Struct, kw_only=True):
-    """All rules, oldest first."""
-
-    items: list[ApprovalRule]
-    object_type: Literal["List"] = "List"
 
 
 class AuthorizationRequest(msgspec.Struct, kw_only=True):
@@ -337,36 +304,6 @@ class AuthorizationRequest(msgspec.Struct, kw_only=True):
     updated_at: datetime
     expires_at: datetime
     object_type: Literal["AuthorizationRequest"] = "AuthorizationRequest"
-
-
-_SHOWN_NAMES = {
-    "rule_id": "id",
-    "min_amount": "min_amount_usdc",
-    "daily_cap": "daily_cap_usdc",
-    "created_at": "time_created",
-}
-"""Field of a rule -> its name in the API, if different."""
-
-
-def rule_fields(data: CreateApprovalRule | UpdateApprovalRule) -> dict[str, Any]:
-    """Return the rule's fields from a request body."""
-    given = {name: value for name in data.__struct_fields__ if (value := getattr(data, name)) is not UNSET}
-    for name, shown in _SHOWN_NAMES.items():
-        if shown in given:
-            given[name] = given.pop(shown) or None
-    unique_fields = {"actions", "transfer_types"}
-    return {
-        name: tuple(dict.fromkeys(value) if name in unique_fields else value) if isinstance(value, list) else value
-        for name, value in given.items()
-    }
-
-
-def render_rule(rule: Rule) -> ApprovalRule:
-    """Return a rule for display."""
-    fields = msgspec.structs.asdict(rule)
-    for name, shown in _SHOWN_NAMES.items():
-        fields[shown] = fields.pop(name)
-    return msgspec.convert(fields, ApprovalRule)
 
 
 def render_change(row: AuthorizationRequestRow, state: ReviewState, data_key: DataKey | None) -> AuthorizationRequest:

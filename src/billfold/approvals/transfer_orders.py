@@ -5,6 +5,7 @@ hash of that text, so a name here changes for new requests only, never for store
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from typing import Annotated, Any, Literal, cast
 from uuid import UUID
 
@@ -17,15 +18,16 @@ from billfold.accounts.counterparties.store import open_details
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.customers.store import list_features, list_owners
 from billfold.accounts.profiles import open_profiles
-from billfold.approvals.types import TransferRequest, TransferType
+from billfold.approvals.types import Schedule, TransferRequest, TransferType
 from billfold.data_keys.keys import DataKey, DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerRow
-from billfold.payments.on_us.schemas import FullWithdrawal, RequestedAmount, requested_cents
+from billfold.payments.on_us.schemas import MOST_CENTS, Cents, FullWithdrawal, RequestedAmount
 from billfold.platform.database.connection import Connection
-from billfold.platform.errors import NotFound, Refused
+from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.money import format_usd
 
+AmountType = Literal["REQUESTED_AMOUNT", "FULL_WITHDRAWAL", "ALL_ABOVE", "TOP_UP_TO"]
 Description = Annotated[str, msgspec.Meta(max_length=100)]
 Reference = Annotated[str, msgspec.Meta(min_length=1, max_length=35)]
 Instructions = Annotated[str, msgspec.Meta(min_length=1, max_length=140)]
@@ -46,12 +48,26 @@ class InternalReallocation(
     transfer_type: Literal["BANK_TRANSFER", "SECURITY_TRANSFER"] = "BANK_TRANSFER"
 
 
+class AllAbove(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="ALL_ABOVE"):
+    """All that the Pocket can pay above `keep_usdc` when the transfer is executed, up to `at_most_usdc`; cents."""
+
+    keep_usdc: Annotated[int, msgspec.Meta(ge=0, le=MOST_CENTS)]
+    at_most_usdc: Cents
+
+
+class TopUpTo(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="TOP_UP_TO"):
+    """The cents that a receiving Pocket of the customer lacks to be able to pay `target_usdc`, up to `at_most_usdc`."""
+
+    target_usdc: Cents
+    at_most_usdc: Cents
+
+
 class OnUsOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="ON_US"):
     """A transfer within this bank."""
 
     id: UUID
     origin_pocket_id: UUID
-    amount: RequestedAmount | FullWithdrawal
+    amount: RequestedAmount | FullWithdrawal | AllAbove | TopUpTo
     details: PeerToPeer | InternalReallocation
     description: Description | None = None
     end_to_end_identification: Reference | None = None
@@ -62,7 +78,7 @@ class WireOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_fi
 
     id: UUID
     origin_pocket_id: UUID
-    amount: RequestedAmount | FullWithdrawal
+    amount: RequestedAmount | FullWithdrawal | AllAbove
     counterparty_id: UUID
     description: Description | None = None
     wire_instructions: Instructions | None = None
@@ -78,6 +94,7 @@ class UsdcOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_fi
     counterparty_id: UUID
 
 
+_START_MAX = timedelta(days=731)
 _GROWTH = 500
 """A growth of 1/500: the seven days that a request may wait, at ten percent a year."""
 OrderedTransfer = OnUsOrder | WireOrder | UsdcOrder
@@ -96,6 +113,7 @@ class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
     reviewers: tuple[UUID, ...] = ()
     value: int | UnsetType = UNSET
     wire_instructions: str | UnsetType = UNSET
+    schedule: Schedule | UnsetType = UNSET
 
     @property
     def request_id(self) -> UUID:
@@ -115,12 +133,35 @@ class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def amount(self) -> int:
         """The amount in cents by which rules and limits decide."""
+        if (found := self.variable) is not None:
+            return found.at_most_usdc
         return self.requested_cents or (0 if self.value is UNSET else self.value)
 
     @property
+    def variable(self) -> AllAbove | TopUpTo | None:
+        """The rule of an amount that is decided when it is paid."""
+        return found if isinstance(found := self.transfer.amount, AllAbove | TopUpTo) else None
+
+    @property
+    def keep_cents(self) -> int | None:
+        """The least that the Pocket keeps, of an amount that is all above it."""
+        return self.variable.keep_usdc if isinstance(self.variable, AllAbove) else None
+
+    @property
+    def target_cents(self) -> int | None:
+        """The cents that the receiving Pocket is topped up to."""
+        return self.variable.target_usdc if isinstance(self.variable, TopUpTo) else None
+
+    @property
+    def amount_type(self) -> AmountType:
+        """The kind of the amount."""
+        return cast("AmountType", self.transfer.amount.__struct_config__.tag)
+
+    @property
     def requested_cents(self) -> int | None:
-        """The amount to pay in cents; None: the whole balance."""
-        return requested_cents(self.transfer.amount)
+        """The amount to pay in cents; None: decided when it is paid."""
+        amount = self.transfer.amount
+        return amount.amount_usdc if isinstance(amount, RequestedAmount) else None
 
     @property
     def most_cents(self) -> int | None:
@@ -128,12 +169,16 @@ class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
 
         Without this limit, money that arrives later would leave under the rule of a smaller amount.
         """
+        if self.variable is not None:
+            return self.amount
         return None if self.requested_cents is not None else self.amount + -(-self.amount // _GROWTH)
 
     @property
     def amount_text(self) -> str:
         """The amount as text for a sentence."""
         text = format_usd(self.amount)
+        if self.variable is not None:
+            return f"up to {text}"
         return f"the whole balance (about {text})" if self.requested_cents is None else text
 
     @property
@@ -150,6 +195,25 @@ class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
             return self.transfer.counterparty_id
         details = self.transfer.details
         return details.destination_counterparty_id if isinstance(details, PeerToPeer) else None
+
+
+def check_order(content: RequestContent, today: date) -> None:
+    """Raise InvalidInput for an amount that the transfer cannot have, and for a schedule without a day from now on."""
+    order, amount = content.transfer, content.transfer.amount
+    details = order.details if isinstance(order, OnUsOrder) else None
+    in_kind = isinstance(details, InternalReallocation) and details.transfer_type == "SECURITY_TRANSFER"
+    if content.variable is not None and in_kind:
+        raise InvalidInput.at("body", "transfer", "amount", msg="of bills that move must be given, or be all of them")
+    if isinstance(amount, TopUpTo) and not isinstance(details, InternalReallocation):
+        raise InvalidInput.at("body", "transfer", "amount", msg="is topped up between Pockets of one customer only")
+    schedule = content.schedule
+    if schedule is UNSET:
+        return
+    if isinstance(amount, FullWithdrawal):
+        raise InvalidInput.at("body", "transfer", "amount", msg="of a schedule is ALL_ABOVE, which states its maximum")
+    if not today <= schedule.start_on <= today + _START_MAX:
+        raise InvalidInput.at("body", "schedule", "start_on", msg="must be today or later, within two years")
+    schedule.recurrence()
 
 
 def decode_content(text: str) -> RequestContent:

@@ -15,7 +15,7 @@ from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.schemas import valuation
 from billfold.approvals.execute_transfers import check_feasible
 from billfold.approvals.schemas import DualAuthUser, render_person
-from billfold.approvals.transfer_orders import RequestContent
+from billfold.approvals.transfer_orders import AmountType, RequestContent
 from billfold.approvals.transfer_requests import check_unused, required_approvals
 from billfold.approvals.types import Actor, ApprovalRequirement, Reviewer
 from billfold.http.schemas import Amount, format_price, one_of, usd
@@ -154,7 +154,7 @@ class TransferPreview(msgspec.Struct, kw_only=True):
     transfer_id: UUID
     time_priced: datetime
     amount: Amount
-    amount_type: Literal["REQUESTED_AMOUNT", "FULL_WITHDRAWAL"]
+    amount_type: AmountType
     sales: list[PreviewedSale]
     proceeds: Amount
     realized_gain: Amount
@@ -175,7 +175,7 @@ def render_preview(found: PreviewedTransfer, bank: Bank, members: Mapping[UUID, 
         transfer_id=found.content.request_id,
         time_priced=found.now,
         amount=usd(found.amount),
-        amount_type="FULL_WITHDRAWAL" if found.content.requested_cents is None else "REQUESTED_AMOUNT",
+        amount_type=found.content.amount_type,
         sales=sales,
         proceeds=_sum(each.proceeds for each in sales),
         realized_gain=_sum(each.realized_gain for each in sales),

@@ -43,24 +43,11 @@ async def create(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
         conn = audited_action.conn
         if await conn.fetchval(_ID_EXISTS, str(content.request_id)):
             await _same_or_refuse(conn, by, content)
-        is_new = await insert(
-            audited_action,
-            TRANSFER_REQUESTS.table,
-            customer_id=by.customer_id,
-            request_id=content.request_id,
-            type=content.type,
-            asked=_fingerprint(content),
-            member_id=by.member_id,
-            user_id=by.user_id,
-            client_id=by.client_id,
-            created_at=by.now,
-            expires_at=by.now + rules.REQUEST_LIFETIME,
-            **await _content_columns(bank, by, content, conn=conn),
-        )
-        if not is_new:
+        terms, status = await _required_approvals(bank, by, content, conn=conn)
+        if not await insert_content(audited_action, by, content, terms=terms, status=status):
             audited_action.skip()
             return await _same_or_refuse(conn, by, content)
-        return await _after_submission(audited_action, by, content)
+        return await after_submission(audited_action, by, content)
 
 
 async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequest:
@@ -76,16 +63,19 @@ async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
         before = await TRANSFER_REQUESTS.lock(conn, *key, now=by.now)
         if before.member_id != by.member_id:
             raise Refused("forbidden", "Only the requester can change the transfer request.")
+        if before.series_id is not None:
+            raise Refused("forbidden", "The run of a series has its content. Cancel it and request another transfer.")
         TRANSFER_REQUESTS.check_pending(before)
         await _check_id(conn, content.request_id)
-        columns = await _content_columns(bank, by, content, conn=conn)
+        terms, status = await _required_approvals(bank, by, content, conn=conn)
+        columns = _content_columns(by, content, terms, status)
         if columns["content"] == before.content:
             audited_action.skip()
             return before
         await reviews.void_reviews(audited_action, by, content.request_id)
         columns["version"] = (before.version or 1) + 1
         await update(audited_action, TRANSFER_REQUESTS.table, *key, where="status = 'PENDING'", **columns)
-        return await _after_submission(audited_action, by, content)
+        return await after_submission(audited_action, by, content)
 
 
 async def cancel(by: Actor, request_id: UUID) -> None:
@@ -114,16 +104,17 @@ async def decide(bank: Bank, by: Actor, request_id: UUID, *, verdict: Verdict) -
         found = await TRANSFER_REQUESTS.lock(conn, by.customer_id, request_id, now=by.now)
         status = await reviews.record_review(audited_action, by, found, kind=TRANSFER_REQUESTS, verdict=verdict)
         if decision == "APPROVED":
-            await _check_requester(conn, by.customer_id, found)
+            await check_requester(conn, found)
             await check_same_payee(conn, by.customer_id, content_of(found), ring.get(by.customer_id))
         audited_action.details |= {"content_hash": found.content_hash.hex(), "status": status}
         if status == "APPROVED":
             await _check_id(conn, request_id)
-            await execute_transfers.check_feasible(bank, conn, content_of(found), customer_id=by.customer_id)
+            if not found.is_series:
+                await execute_transfers.check_feasible(bank, conn, content_of(found), customer_id=by.customer_id)
         if status != "PENDING":
             await TRANSFER_REQUESTS.move(audited_action, found, status, now=by.now)
         more = " More approvals are needed." if status == "PENDING" else ""
-        await _notify_team(
+        await notify_team(
             audited_action,
             by,
             found,
@@ -146,9 +137,35 @@ async def find_same(by: Actor, content: RequestContent) -> TransferRequest | Non
 # -- of each -----------------------------------------------------------------------------
 
 
-async def _content_columns(bank: Bank, by: Actor, content: RequestContent, *, conn: Connection) -> dict[str, Any]:
+async def insert_content(
+    audited_action: AuditedAction,
+    by: Actor,
+    content: RequestContent,
+    *,
+    terms: ApprovalRequirement,
+    status: Status,
+    **run: Any,
+) -> bool:
+    """Insert a request, or the run of a series; return False if its id is in use."""
+    return await insert(
+        audited_action,
+        TRANSFER_REQUESTS.table,
+        customer_id=by.customer_id,
+        request_id=content.request_id,
+        type=content.type,
+        asked=_fingerprint(content),
+        member_id=by.member_id,
+        user_id=by.user_id,
+        client_id=by.client_id,
+        created_at=by.now,
+        expires_at=by.now + rules.REQUEST_LIFETIME,
+        **_content_columns(by, content, terms, status),
+        **run,
+    )
+
+
+def _content_columns(by: Actor, content: RequestContent, terms: ApprovalRequirement, status: Status) -> dict[str, Any]:
     """Return the columns that store a content, with its initial status."""
-    terms, status = await _required_approvals(bank, by, content, conn=conn)
     text = rules.text_of(msgspec.to_builtins(content))
     return {
         "pocket_id": content.pocket_id,
@@ -161,16 +178,17 @@ async def _content_columns(bank: Bank, by: Actor, content: RequestContent, *, co
         "terms": rules.text_of(terms),
         "business_date": by.business_date,
         "status": status,
+        "series_state": None if content.schedule is UNSET else "ACTIVE",
         "updated_at": by.now,
     }
 
 
-async def _after_submission(audited_action: AuditedAction, by: Actor, content: RequestContent) -> TransferRequest:
+async def after_submission(audited_action: AuditedAction, by: Actor, content: RequestContent) -> TransferRequest:
     """Return a request that was just written, after scheduling its job and notifying its reviewers."""
     found = await TRANSFER_REQUESTS.lock(audited_action.conn, by.customer_id, content.request_id, now=by.now)
     await TRANSFER_REQUESTS.schedule_next(audited_action.conn, found, now=by.now)
     if found.status == "PENDING":
-        await _notify_team(
+        await notify_team(
             audited_action,
             by,
             found,
@@ -189,7 +207,8 @@ async def _required_approvals(
     terms = await required_approvals(conn, by, content)
     if terms.required:
         return terms, "PENDING"
-    await execute_transfers.check_feasible(bank, conn, content, customer_id=by.customer_id)
+    if content.schedule is UNSET:
+        await execute_transfers.check_feasible(bank, conn, content, customer_id=by.customer_id)
     return terms, "APPROVED"
 
 
@@ -234,8 +253,9 @@ def _check_reviewers(content: RequestContent, able: Container[UUID], *, terms: A
         raise InvalidInput(wrong)
 
 
-async def _check_requester(conn: Connection, customer_id: UUID, request: TransferRequest) -> None:
-    for blocker in (await reviews.find_requester_blockers(conn, customer_id, [request])).values():
+async def check_requester(conn: Connection, request: TransferRequest) -> None:
+    """Raise Refused `approval-impossible` when the requester of a transfer may no longer make it."""
+    for blocker in (await reviews.find_requester_blockers(conn, request.customer_id, [request])).values():
         raise Refused("approval-impossible", blocker)
 
 
@@ -263,8 +283,8 @@ async def _same_or_refuse(conn: Connection, by: Actor, content: RequestContent) 
 
 def _fingerprint(content: RequestContent) -> bytes:
     """Return the hash of the content as sent, independent of later changes."""
-    sealed = () if content.wire_instructions is UNSET else (content.wire_instructions,)
-    return rules.hash_of(rules.text_of(msgspec.to_builtins([content.transfer, content.reviewers, *sealed])))
+    also = [each for each in (content.wire_instructions, content.schedule) if each is not UNSET]
+    return rules.hash_of(rules.text_of(msgspec.to_builtins([content.transfer, content.reviewers, *also])))
 
 
 def _audit_details(content: RequestContent) -> dict[str, Any]:
@@ -272,7 +292,7 @@ def _audit_details(content: RequestContent) -> dict[str, Any]:
     return details if content.counterparty_id is None else details | {"to": content.counterparty_id}
 
 
-async def _notify_team(
+async def notify_team(
     audited_action: AuditedAction,
     by: Actor,
     request: TransferRequest,
@@ -288,6 +308,7 @@ async def _notify_team(
     if name is None:
         raise InvariantError("a request names a pocket that does not exist")
     transfer = f"a {_NOUNS[request.type]} of {content_of(request).amount_text} from the Pocket {name}"
+    transfer += " on the days of a schedule" if request.is_series else ""
     await notify.notify(
         audited_action.conn,
         by.vault,

@@ -5,7 +5,7 @@ from typing import Annotated, get_args
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from billfold.accounts.agreements.rules import require_version
 from billfold.accounts.customers.store import require_feature
@@ -22,7 +22,7 @@ from billfold.approvals.store.requests import TRANSFER_REQUESTS, Filters, transa
 from billfold.approvals.store.reviews import list_other_members, load_reviews, open_addresses, users_behind
 from billfold.approvals.transfer_orders import RequestContent
 from billfold.approvals.transfer_preview import TransferPreview, preview, render_preview
-from billfold.approvals.types import DEFAULT_REQUIREMENT, Status, TransferRequest, TransferType
+from billfold.approvals.types import DEFAULT_REQUIREMENT, Schedule, Status, TransferRequest, TransferType
 from billfold.data_keys.keys import DataKeys, PartyField
 from billfold.http.caller import Call
 from billfold.http.counts import count_second
@@ -43,10 +43,15 @@ from billfold.platform.ids import command_id
 
 
 async def ordered_content(
-    bank: Bank, customer_id: UUID, order: transfer_orders.OrderedTransfer, *, reviewers: Sequence[UUID]
+    bank: Bank,
+    customer_id: UUID,
+    order: transfer_orders.OrderedTransfer,
+    *,
+    reviewers: Sequence[UUID],
+    schedule: Schedule | UnsetType | None = None,
 ) -> RequestContent:
     """Return the ordered transfer with its instructions sealed; nothing is looked up yet."""
-    content = RequestContent(transfer=order, reviewers=unique_reviewers(reviewers))
+    content = RequestContent(transfer=order, reviewers=unique_reviewers(reviewers), schedule=schedule or UNSET)
     if not isinstance(order, transfer_orders.WireOrder) or order.wire_instructions is None:
         return content
     data_key = await bank.ports[DataKeys].of(bank.pool, customer_id)
@@ -69,13 +74,15 @@ async def with_payee(
 
     The customer is that of the token, or the one named by the partner. Raises NotFound, Refused `customer-not-open`,
     `pocket-not-open`, `pocket-frozen`, `same-pocket`, `agreement-not-accepted`, `counterparty-type-mismatch`,
-    `counterparty-not-verified`, `sanction-screen-failed`, and `insufficient-funds` for a full withdrawal of nothing.
+    `counterparty-not-verified`, `sanction-screen-failed`, `insufficient-funds` for a full withdrawal of nothing, and
+    InvalidInput as `check_order`.
     """
+    transfer_orders.check_order(content, et_date(caller.now))
     customer = await caller.customer(bank, customer_id)
     owner = customer.customer_id
     require_active(customer.account_status)
     pays = await _check_pocket(caller, bank, content.pocket_id, owner=owner, receives=False)
-    if content.requested_cents is None:
+    if content.amount_type == "FULL_WITHDRAWAL":
         if (value := valuation(pays, bank, caller.now).total_value) <= 0:
             raise Refused("insufficient-funds", "The Pocket is empty.")
         content = msgspec.structs.replace(content, value=value)
@@ -114,7 +121,7 @@ DECIDES = with_scope("transfers.write", "transfer-requests", needs="transfers.ap
 CREATIONS_PER_SECOND = 1
 """Transfer requests that one client may create per second for one user."""
 _PREVIEW = "/transfer-requests/preview/"
-_ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id}/"
+_ALL, ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id}/"
 _EXECUTION_ERRORS = (
     "customer-not-open",
     "agreement-not-accepted",
@@ -124,6 +131,7 @@ _EXECUTION_ERRORS = (
     "sanction-screen-failed",
     "insufficient-funds",
     "amount-not-allowed",
+    "nothing-to-move",
     "amount-below-minimum",
     "rail-not-available",
     "wallet-not-payable",
@@ -150,7 +158,9 @@ async def create_transfer_request(
 
     Other members approve it, unless a rule requires no approval.
 
-    Sending the same request with the same `id` again returns the existing one.
+    Sending the same request with the same `id` again returns the existing one. With a `schedule` it is made on each
+    day of it, or once on `start_on`: the approval is for all of them, and limits, freezes, the payee and the rights of
+    the requester are checked on each day.
     """
     access = member.access
     caller = command_id(f"client:{access.client_id}", str(access.user_id))
@@ -158,7 +168,9 @@ async def create_transfer_request(
         bank.pool, caller, "transfer-request-creations", per_second=CREATIONS_PER_SECOND, wall=member.wall
     )
     by = await principal_of(member, bank)
-    content = await ordered_content(bank, member.customer_id, data.transfer, reviewers=data.reviewers)
+    content = await ordered_content(
+        bank, member.customer_id, data.transfer, reviewers=data.reviewers, schedule=data.schedule
+    )
     found = await transfer_requests.find_same(by, content)
     if found is None:
         content = await with_payee(member, bank, content)
@@ -185,7 +197,7 @@ async def preview_transfer(
         raise InvalidInput.at("body", "reviewers", msg="must be empty: no member approves a partner's transfer")
     if by is None and isinstance(data.transfer, transfer_orders.WireOrder):
         await require_feature(bank.pool, owner, WIRES_FEATURE)  # as if the partner sent it
-    content = await ordered_content(bank, owner, data.transfer, reviewers=data.reviewers)
+    content = await ordered_content(bank, owner, data.transfer, reviewers=data.reviewers, schedule=data.schedule)
     content = await with_payee(caller, bank, content, customer_id=owner)
     with in_body():
         found = await preview(bank, owner, content, by=by)
@@ -206,10 +218,13 @@ async def list_transfer_requests(
     requested_by: str | None = None,
     time_created_from: Since = None,
     time_created_to: Until = None,
+    series_id: UUID | None = None,
+    scheduled: bool | None = None,
 ) -> CursorList[ShownTransferRequest]:
     """List transfer requests.
 
-    Newest first. `reviewer` is a member who is named as reviewer, or has reviewed.
+    Newest first. `reviewer` is a member who is named as reviewer, or has reviewed. `series_id` lists the runs of a
+    series, `scheduled=true` the series themselves.
     """
     filters = Filters(
         statuses=status,
@@ -219,6 +234,8 @@ async def list_transfer_requests(
         reviewer=await _find_member(member, bank, "reviewer", text=reviewer),
         since=time_created_from,
         until=time_created_to,
+        series_id=series_id,
+        scheduled=scheduled,
     )
     values = (member.customer_id, member.now, *msgspec.structs.astuple(filters))
     scope = f"transfer-requests:{member.customer_id}"
@@ -240,16 +257,16 @@ async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> schemas
     return schemas.DualAuthUsers(items=[schemas.render_person(each) for each in others if each.member_id in able])
 
 
-@get(_ONE, READS)
+@get(ONE, READS)
 async def get_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: UUID) -> ShownTransferRequest:
     """Get transfer request.
 
     Returns the request, its reviews and its execution.
     """
-    return await _read_transfer_request(member, bank, transfer_id)
+    return await read_transfer_request(member, bank, transfer_id)
 
 
-@patch(_ONE, WRITES, refuses=(*_CONTENT_ERRORS, "transfer-request-not-pending"))
+@patch(ONE, WRITES, refuses=(*_CONTENT_ERRORS, "transfer-request-not-pending"))
 async def update_transfer_request(
     member: CustomerCaller, bank: Bank, transfer_id: UUID, data: schemas.ChangeTransferRequest
 ) -> ShownTransferRequest:
@@ -260,10 +277,13 @@ async def update_transfer_request(
     found = await TRANSFER_REQUESTS.get(bank.pool, member.customer_id, transfer_id, now=member.now)
     before = transfer_orders.content_of(found)
     reviewers = before.reviewers if data.reviewers is None else data.reviewers
+    schedule = data.schedule or before.schedule
     if data.transfer is None:
-        content = msgspec.structs.replace(before, reviewers=unique_reviewers(reviewers), payee=None, value=UNSET)
+        content = msgspec.structs.replace(
+            before, reviewers=unique_reviewers(reviewers), payee=None, value=UNSET, schedule=schedule
+        )
     else:
-        content = await ordered_content(bank, member.customer_id, data.transfer, reviewers=reviewers)
+        content = await ordered_content(bank, member.customer_id, data.transfer, reviewers=reviewers, schedule=schedule)
     if (content.request_id, content.type) != (found.request_id, found.type):
         raise InvalidInput.at("body", "transfer", msg="keeps its id and its type")
     content = await with_payee(member, bank, content)
@@ -273,7 +293,7 @@ async def update_transfer_request(
     return await _execute_if_approved(member, bank, changed)
 
 
-@delete(_ONE, WRITES, refuses=("transfer-request-not-pending",))
+@delete(ONE, WRITES, refuses=("transfer-request-not-pending",))
 async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: UUID) -> None:
     """Cancel transfer request.
 
@@ -282,7 +302,7 @@ async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_i
     await transfer_requests.cancel(await principal_of(member, bank), transfer_id)
 
 
-@patch(f"{_ONE}status/", DECIDES, refuses=(*REVIEW_ERRORS, *_EXECUTION_ERRORS, *_OVERTAKEN))
+@patch(f"{ONE}status/", DECIDES, refuses=(*REVIEW_ERRORS, *_EXECUTION_ERRORS, *_OVERTAKEN))
 async def decide_transfer_request(
     member: CustomerCaller, bank: Bank, transfer_id: UUID, data: schemas.DecideTransferRequest
 ) -> ShownTransferRequest:
@@ -305,10 +325,11 @@ async def _execute_if_approved(member: CustomerCaller, bank: Bank, request: Tran
     """Return a request for display, after executing it if it was just approved."""
     if request.status == "APPROVED" and request.execution == "NOT_STARTED":
         await execute_request(bank, member.customer_id, request.request_id)
-    return await _read_transfer_request(member, bank, request.request_id)
+    return await read_transfer_request(member, bank, request.request_id)
 
 
-async def _read_transfer_request(member: CustomerCaller, bank: Bank, request_id: UUID) -> ShownTransferRequest:
+async def read_transfer_request(member: CustomerCaller, bank: Bank, request_id: UUID) -> ShownTransferRequest:
+    """Return a request for display."""
     row = await TRANSFER_REQUESTS.get(bank.pool, member.customer_id, request_id, now=member.now)
     return schemas.render_request(row, await _load_details(bank, member.customer_id, [row]))
 

@@ -2,16 +2,18 @@
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
 from typing_extensions import override
 
+from billfold.bills.rules.recurrence import OnClosedDay, Recurrence, parse_recurrence
 from billfold.identity.users.rules import Action, Confirmation, Role
 from billfold.ledger.types import Origin
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Pool
+from billfold.platform.errors import InvalidInput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +43,34 @@ class Actor:
 TransferType = Literal["ON_US", "WIRE", "USDC"]
 Status = Literal["PENDING", "APPROVED", "DENIED", "CANCELLED", "EXPIRED"]
 Decision = Literal["APPROVED", "DENIED"]
+SeriesState = Literal["ACTIVE", "PAUSED", "CANCELLED", "ENDED"]
 Execution = Literal["NOT_STARTED", "PROCESSING", "COMPLETED", "REJECTED"]
 EXPIRE_TRANSFER_REQUEST: Final = "request.expire"
 EXECUTE_TRANSFER_REQUEST: Final = "request.execute"
 EXPIRE_AUTHORIZATION_REQUEST: Final = "change.expire"
 APPLY_AUTHORIZATION_REQUEST: Final = "change.apply"
+RUN_SERIES: Final = "request.run"
+REPORT_SERIES: Final = "request.report"
 """Kinds of scheduled jobs; the object is the request."""
+
+
+class Schedule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The days of a transfer: `start_on`, or those of a rule from then on, of RFC 5545, section 3.3.10.
+
+    A day on which the Federal Reserve is closed is moved to the open day before or after it, or skipped. A transfer is
+    made at 8:00 New York time.
+    """
+
+    start_on: date
+    rule: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    on_closed_day: OnClosedDay = OnClosedDay.AFTER
+
+    def recurrence(self) -> Recurrence:
+        """Return the days. Raises InvalidInput at body.schedule.rule."""
+        try:
+            return parse_recurrence(self.rule or "FREQ=DAILY;COUNT=1", self.start_on)
+        except InvalidInput as wrong:
+            raise InvalidInput.at("body", "schedule", "rule", msg=wrong.errors[0].msg) from None
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,12 +155,18 @@ class StoredRequest(msgspec.Struct, frozen=True, kw_only=True):
         """The member whose own role is decided: they may not review it."""
         return None
 
+    @property
+    def is_series(self) -> bool:
+        """Tell whether it is carried out on the days of a schedule."""
+        return False
+
 
 class TransferRequest(StoredRequest, frozen=True, kw_only=True):
     """A transfer request. `asked` is the hash of the content as sent when it was created.
 
     `execution` and `reason` are those of the approved transfer, `paid` is the amount moved and `fee` the
-    wire fee.
+    wire fee. A series has a state, the last of its days that was handled, and the time of the next; each of its runs
+    has its `series_id` and the day of the rule.
     """
 
     type: TransferType
@@ -148,6 +178,17 @@ class TransferRequest(StoredRequest, frozen=True, kw_only=True):
     reason: str | None = msgspec.field(name="reason_now")
     fee: int
     paid: int | None
+    series_state: SeriesState | None = None
+    handled_through: date | None = None
+    next_run_at: datetime | None = None
+    series_id: UUID | None = None
+    run_on: date | None = None
+
+    @property
+    @override
+    def is_series(self) -> bool:
+        """Tell whether it is carried out on the days of a schedule."""
+        return self.series_state is not None
 
 
 class AuthorizationRequestRow(StoredRequest, frozen=True, kw_only=True):

@@ -95,6 +95,22 @@ class SettlementPayload(msgspec.Struct, frozen=True, kw_only=True):
     moved_to: date
 
 
+class SeriesPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """A series of transfers and its state: ACTIVE, PAUSED, CANCELLED or ENDED."""
+
+    series_id: UUID
+    state: str
+
+
+class SeriesRunPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The run of a series for a day of its rule, which is a transfer request. `reason` says why nothing moved."""
+
+    series_id: UUID
+    transfer_request_id: UUID
+    run_on: date
+    reason: str | msgspec.UnsetType = msgspec.UNSET
+
+
 class ReportPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request for a report. `report_id` is omitted until there is a report."""
 
@@ -128,6 +144,7 @@ _report_completed = ReportPayload(report_request_id=_TRANSFER, report_id=_ACTIVI
 _daily_root = DailyRootPayload(
     day=date(2025, 6, 2), root="eyJhbGciOiJFZERTQSJ9.eyJkYXkiOiIyMDI1LTA2LTAyIn0.c2lnbmF0dXJl"
 )
+_series_run = SeriesRunPayload(series_id=_OTHER, transfer_request_id=_TRANSFER, run_on=date(2025, 6, 2))
 _report_failed = ReportPayload(report_request_id=_TRANSFER)
 
 
@@ -193,6 +210,24 @@ CRYPTO_OUT_SUCCESS = _for_partners(
 )
 CRYPTO_OUT_REJECTED = _for_partners(
     "transfers.crypto.withdrawal.rejected", "A crypto withdrawal was rejected.", _crypto
+)
+SERIES_UPDATED = _for_customers(
+    "transfers.series.updated",
+    "A series of transfers became active, was paused or cancelled, or has ended.",
+    SeriesPayload(series_id=_OTHER, state="PAUSED"),
+)
+SERIES_RUN = _for_customers(
+    "transfers.series.run", "A transfer of a series was made, or waits for an approval of its own.", _series_run
+)
+SERIES_RUN_SKIPPED = _for_customers(
+    "transfers.series.run.skipped",
+    "A transfer of a series was left out: it is paused, the day closed or over, or there is nothing to move.",
+    msgspec.structs.replace(_series_run, reason="CLOSED_DAY"),
+)
+SERIES_RUN_FAILED = _for_customers(
+    "transfers.series.run.failed",
+    "A transfer of a series could not be made, and nothing moved.",
+    msgspec.structs.replace(_series_run, reason="INSUFFICIENT_FUNDS"),
 )
 TRADE_MATURITY = _for_customers("trades.maturity", "A Treasury bill of a Pocket matured and was paid back.", _maturity)
 SETTLEMENT_MOVED = _for_both(

@@ -28,6 +28,7 @@ _LABELS = {
     "post_logout_redirect_uris": "redirect addresses after signing out",
     "redirect_uris": "redirect addresses",
     "settled_from": "first day",
+    "start_on": "first day",
     "subject_id": "id",
     "settled_to": "last day",
     "to": "last day",

@@ -13,6 +13,7 @@ from billfold.accounts.customers.rules import CLOSED_JOB
 from billfold.accounts.pockets.commands import POCKET_CLOSED_JOB
 from billfold.approvals import execute_transfers, types
 from billfold.approvals.authorization_requests import run_closed_job
+from billfold.approvals.series import worker as series_worker
 from billfold.approvals.store.requests import run_expiry_job
 from billfold.audit.seals import AuditSealer
 from billfold.documents.ports import APPLICATION_DOCUMENT_JOB
@@ -93,9 +94,7 @@ def job_runners(simulation: Simulation | None) -> JobRunners:
             DEPOSITS_DUE: send_micro_deposits,
             ACH_WINDOW: outbound.AchWindows(simulation.ach.schedule_answer if simulation else None).open_window,
             VERIFICATION_EXPIRY: expire_verification,
-            types.APPLY_AUTHORIZATION_REQUEST: approved_changes.run_apply_job,
-            types.EXECUTE_TRANSFER_REQUEST: execute_transfers.run_execute_job,
-            **dict.fromkeys(_EXPIRIES, run_expiry_job),
+            **_approval_jobs(),
             CLOSED_JOB: run_closed_job,
             CHECK_JOB: decisions.run_check_job,
             REPORT_JOB: decisions.run_report_job,
@@ -117,6 +116,16 @@ def job_runners(simulation: Simulation | None) -> JobRunners:
             **(simulation.job_runners() if simulation else {}),
         }
     )
+
+
+def _approval_jobs() -> JobRunners:
+    return {
+        types.APPLY_AUTHORIZATION_REQUEST: approved_changes.run_apply_job,
+        types.EXECUTE_TRANSFER_REQUEST: execute_transfers.run_execute_job,
+        types.RUN_SERIES: series_worker.run_series,
+        types.REPORT_SERIES: series_worker.report,
+        **dict.fromkeys(_EXPIRIES, run_expiry_job),
+    }
 
 
 async def _after_close(simulation: Simulation | None, maker: DailyRootMaker, bank: Bank, at: ScheduledJob) -> None:

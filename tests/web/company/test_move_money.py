@@ -73,6 +73,39 @@ async def test_a_transfer_is_previewed_requested_and_approved_by_a_second_member
     assert "Completed" in maker.text
 
 
+async def test_a_series_is_requested_on_the_form_approved_paused_and_cancelled(
+    customer_desk, console, world, funded, payroll_pocket
+):
+    maker = await console(customer_desk, role="INITIATOR")
+    path = f"{maker.home}/move-money"
+    sent = {"origin": funded.id, "to": f"pocket:{payroll_pocket.id}", "amount": "1,000", "keep": "5,000"}
+    sent |= {"repeat": "FREQ=WEEKLY", "end": "2025-06-30", "on_closed_day": "BEFORE"}
+    await maker.go(path)
+    await maker.send(path, step="preview", **sent)
+    assert maker.mistakes["start_on"].endswith("The first day must be given.")
+    await maker.send(path, step="preview", **sent, start_on="2025-06-01")
+    assert "must be today or later" in maker.mistakes["start_on"]
+    await maker.send(path, step="preview", **sent, start_on="2025-06-12")
+    assert "Every week from Jun 12, 2025" in maker.text
+    await maker.send(path, step="request")
+    (made,) = (await customer_desk.get(REQUESTS, {"scheduled": "true"}))["items"]
+    assert made["transfer"]["amount_type"] == "ALL_ABOVE"
+    await customer_desk.patch(f"{path_of(made)}status/", {"status": "APPROVED"})
+    await world.until("2025-06-13T12:00:00Z")
+    shown = f"{maker.home}/transfer-requests/{made['id']}"
+    await maker.go(shown)
+    assert "All above $5,000.00" in maker.text
+    assert "Runs so far" in maker.text
+    await maker.send(f"{shown}/schedule", state="PAUSED")
+    await maker.go(shown)
+    assert "Resume" in maker.text
+    await maker.send(f"{shown}/schedule", state="CANCELLED")
+    await maker.go(shown)
+    assert "the series is over" in maker.text
+    await maker.go(f"{maker.home}/transfer-requests?scheduled=true")
+    assert "Every week" in maker.text
+
+
 async def test_an_approval_counts_only_for_the_shown_content_and_from_permitted_members(
     customer_desk, manager, console, other_customer, funded, payroll_pocket
 ):

@@ -76,7 +76,7 @@ SELECT coalesce(sum(q.amount), 0)::bigint
   LEFT JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
   LEFT JOIN wire w ON w.customer_id = q.customer_id AND w.wire_id = q.request_id
  WHERE q.rule_id = $1 AND q.business_date = $2 AND q.request_id <> $3
-   AND q.status IN ('PENDING', 'APPROVED') AND q.reason IS NULL
+   AND q.status IN ('PENDING', 'APPROVED') AND q.reason IS NULL AND q.series_state IS NULL
    AND t.status IS DISTINCT FROM 'REJECTED' AND w.status IS DISTINCT FROM 'REJECTED'
 """
 

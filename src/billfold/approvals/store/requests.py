@@ -115,7 +115,7 @@ class RequestKind(Generic[RequestType]):
         job, at = self.expiry_job, request.expires_at
         if request.status != "PENDING":
             await scheduler.cancel(conn, self.expiry_job, request.request_id)
-            job, at = self.approval_job, now
+            job, at = approval_types.RUN_SERIES if request.is_series else self.approval_job, now
         if request.status in {"PENDING", "APPROVED"}:
             await scheduler.schedule(conn, [ScheduledJob(job, request.request_id, request.customer_id, at=at)])
 
@@ -158,15 +158,19 @@ TRANSFER_REQUESTS = RequestKind(
 SELECT q.*, {_STATUS},
        CASE WHEN q.status <> 'APPROVED' THEN 'NOT_STARTED'
             WHEN q.reason IS NOT NULL THEN 'REJECTED'
+            WHEN q.series_state IS NOT NULL THEN 'NOT_STARTED'
             WHEN 'PENDING' IN (t.status, w.status, c.status) THEN 'PROCESSING'
             ELSE coalesce(t.status, w.status, c.status, 'NOT_STARTED') END AS execution,
        CASE WHEN q.status = 'APPROVED' THEN coalesce(q.reason, t.reason, w.reason, c.reason) END AS reason_now,
        coalesce(w.fee, 0) AS fee,
-       CASE WHEN coalesce(t.status, w.status) <> 'REJECTED' THEN nullif(coalesce(t.amount, w.amount), 0) END AS paid
+       CASE WHEN coalesce(t.status, w.status) <> 'REJECTED' THEN nullif(coalesce(t.amount, w.amount), 0) END AS paid,
+       j.due_at AS next_run_at
   FROM transfer_request q
   LEFT JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
   LEFT JOIN wire w ON w.customer_id = q.customer_id AND w.wire_id = q.request_id
   LEFT JOIN crypto_withdrawal c ON c.customer_id = q.customer_id AND c.withdrawal_id = q.request_id
+  LEFT JOIN scheduled_job j ON q.series_state = 'ACTIVE' AND j.kind = '{approval_types.RUN_SERIES}'
+   AND j.object_id = q.request_id
  WHERE q.customer_id = $1
 """,
     filters="""
@@ -176,6 +180,7 @@ SELECT q.*, {_STATUS},
    AND ($9::uuid IS NULL OR $9 = ANY(q.reviewers) OR EXISTS (
         SELECT 1 FROM review v WHERE v.customer_id = q.customer_id
            AND v.request_id = q.request_id AND v.member_id = $9))
+   AND ($10::uuid IS NULL OR q.series_id = $10) AND ($11::boolean IS NULL OR (q.series_state IS NOT NULL) = $11)
 """,
     needs=MAY_APPROVE,
     expiry_job=approval_types.EXPIRE_TRANSFER_REQUEST,
@@ -218,6 +223,8 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     since: datetime | None = None
     until: datetime | None = None
     reviewer: UUID | None = None
+    series_id: UUID | None = None
+    scheduled: bool | None = None
 
 
 async def transactions_of(

@@ -90,7 +90,8 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
     `customers` is (payer,) or (payer, payee). With `later` the transfer is only recorded, and a
     second command with `accepted` executes it. `addresses` are the network addresses of the two
     pockets; a counterparty that no longer accepts payments has none, and is not paid. If the
-    transfer was `approved` before, it is executed at once, and a refusal makes it REJECTED.
+    transfer was `approved` before, it is executed at once, and a refusal makes it REJECTED. With `keep` it moves
+    what the payer can pay above so many cents, with `top_up_to` what the receiving pocket lacks to be able to pay them.
     """
 
     reference_kinds = (Reference.COUNTERPARTY,)
@@ -103,6 +104,8 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
     to_pocket_id: UUID | None
     amount: int | None
     at_most: int | None = None
+    keep: int | None = None
+    top_up_to: int | None = None
     partner_id: UUID
     order: TransferOrder = TransferOrder()
     addresses: tuple[str | None, str | None] = (None, None)

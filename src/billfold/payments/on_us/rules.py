@@ -5,7 +5,7 @@ commit. Within one customer `BANK_TRANSFER` sells and buys at T+1 prices, and `S
 moves lots with acquisition date and tax basis unchanged.
 """
 
-from datetime import date, datetime
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -31,7 +31,15 @@ from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
 from billfold.treasury.rules.overdraft import overdraft_of, recover_overdraft_by_selling
 from billfold.treasury.rules.sweep import sweep_and_invest
-from billfold.treasury.rules.withdraw import InsufficientFunds, Withdrawn, require_at_most, withdraw
+from billfold.treasury.rules.withdraw import (
+    NOTHING_TO_MOVE,
+    InsufficientFunds,
+    Withdrawn,
+    payable_cents,
+    require_at_most,
+    require_something,
+    withdraw,
+)
 
 _KINDS = {
     TransferStatus.PENDING: kinds.ON_US_PROCESSING,
@@ -164,7 +172,7 @@ def _move_money(transfer: _Transfer) -> int:
     if not transfer.is_internal:
         payer.close()
         roll_business_day(payee, destination, ctx)
-        _begin(payee, ctx, ctx.settles_on)
+        payee.begin(JournalKind.ON_US, ctx, settles_on=ctx.settles_on)
     posting_no = payee.post(payee.internal_account(AccountKind.ON_US), destination.bank, amount)
     sweep_and_invest(payee, destination, ctx, amount=amount, unsettled=unsettled)
     _record_transaction(transfer, Direction.CREDIT, group, posting_no=posting_no, amount=amount, settles_at=settles_at)
@@ -181,14 +189,13 @@ def _move_money(transfer: _Transfer) -> int:
 
 def _pay(transfer: _Transfer, group: UUID) -> tuple[Withdrawn, datetime]:
     """Post the debit of the payer in an entry that stays open; return the amount paid and its settlement time."""
-    cmd, ctx, _, payer, origin, _, destination = transfer
+    _, ctx, _, payer, origin, _, destination = transfer
     internal = transfer.is_internal
     terms = _reallocation_terms(ctx, destination) if internal else ctx.same_day
-    _begin(payer, ctx, terms.settles_on)
+    payer.begin(JournalKind.ON_US, ctx, settles_on=terms.settles_on)
     try:
-        paid = withdraw(
-            payer, origin, ctx, amount=cmd.amount, terms=terms, to=payer.internal_account(AccountKind.ON_US)
-        )
+        amount, to = _amount_of(transfer, terms), payer.internal_account(AccountKind.ON_US)
+        paid = withdraw(payer, origin, ctx, amount=amount, terms=terms, to=to)
     except InsufficientFunds:
         raise _Rejected("INSUFFICIENT_FUNDS") from None
     settles_at = et_instant(terms.settles_on, 0) if internal else payer.booked_at
@@ -196,6 +203,20 @@ def _pay(transfer: _Transfer, group: UUID) -> tuple[Withdrawn, datetime]:
         transfer, Direction.DEBIT, group, posting_no=paid.posting_no, amount=paid.amount, settles_at=settles_at
     )
     return paid, settles_at
+
+
+def _amount_of(transfer: _Transfer, terms: SaleTerms) -> int | None:
+    """Return the cents to pay, by what both pockets hold now; None: everything."""
+    cmd, ctx, _, _, origin, _, destination = transfer
+    if cmd.top_up_to is not None:
+        found = cmd.top_up_to - payable_cents(destination, ctx)
+    elif cmd.keep is not None:
+        found = payable_cents(origin, ctx, terms) - cmd.keep
+    else:
+        return cmd.amount
+    if found <= 0 and cmd.approved:
+        raise _Rejected(NOTHING_TO_MOVE)
+    return require_something(found, at_most=cmd.at_most)
 
 
 def _reallocation_terms(ctx: Context, destination: PocketBook) -> SaleTerms:
@@ -215,10 +236,6 @@ def _reallocation_terms(ctx: Context, destination: PocketBook) -> SaleTerms:
     return ctx.next_day._replace(price_of=lambda cusip: min(ctx.t1_bid(cusip), ctx.t0_bid(cusip) * ask // bid))
 
 
-def _begin(book: Book, ctx: Context, settles_on: date) -> None:
-    book.begin(JournalKind.ON_US, ctx, settles_on=settles_on)
-
-
 # -- bills ------------------------------------------------------------------------------
 
 
@@ -231,7 +248,7 @@ def _move_bills(transfer: _Transfer) -> int:
     cmd, ctx, _, book, origin, _, destination = transfer
     roll_business_day(book, origin, ctx)
     roll_business_day(book, destination, ctx)
-    _begin(book, ctx, ctx.business_date)
+    book.begin(JournalKind.ON_US, ctx, settles_on=ctx.business_date)
     target_cents = cmd.amount
     if target_cents is None:
         target_cents = sum(cents_for(units, ctx.mark(cusip)) for cusip, units in origin.positions())

@@ -11,6 +11,7 @@ from billfold.accounts.pockets.schemas import Fee
 from billfold.http.schemas import Amount, one_of, usd
 from billfold.payments.on_us.commands import TransferOrder, TransferRow, TransferStatus
 from billfold.platform.errors import InvalidInput
+from billfold.treasury.rules.withdraw import NOTHING_TO_MOVE
 
 MOST_CENTS = 999_999_999_999
 """The maximum of one transfer is that of a Fedwire payment: $9,999,999,999.99."""
@@ -100,12 +101,15 @@ class AskedTransfer(msgspec.Struct, kw_only=True):
     amount: Amount | None
 
 
+_REASONS = ("INSUFFICIENT_FUNDS", "ACCOUNT_UNAVAILABLE", "INVALID_TRANSFER", NOTHING_TO_MOVE)
+
+
 class OnUsTransfer(ShownNote, kw_only=True):
     """A transfer: PENDING, COMPLETED, or REJECTED with its reason."""
 
     id: UUID
     status: Annotated[str, one_of(*TransferStatus)]
-    reason: Annotated[str, one_of("INSUFFICIENT_FUNDS", "ACCOUNT_UNAVAILABLE", "INVALID_TRANSFER")] | None
+    reason: Annotated[str, one_of(*_REASONS)] | None
     transfer: AskedTransfer
     fees: list[Fee]
     object_type: Literal["OnUsTransfer"] = "OnUsTransfer"

@@ -146,8 +146,9 @@ class QueuedMessage(Row, frozen=True, kw_only=True):
 class SendWire(Command, frozen=True, kw_only=True):
     """Pay `amount` cents (None: the whole balance, net of fees) to a counterparty by wire, up to `at_most`.
 
-    `wire_instructions` override the counterparty's, sealed as those are; `request` is the JSON text of the request. If
-    the wire was `approved` before, a refusal raises `wire.rejected` and becomes the outcome.
+    With `keep` it pays what the pocket can pay above so many cents and the fee. `wire_instructions` override the
+    counterparty's, sealed as those are; `request` is the JSON text of the request. If the wire was `approved` before, a
+    refusal raises `wire.rejected` and becomes the outcome.
     """
 
     reference_kinds = (Reference.COUNTERPARTY,)
@@ -158,6 +159,7 @@ class SendWire(Command, frozen=True, kw_only=True):
     pocket_id: UUID
     amount: int | None
     at_most: int | None = None
+    keep: int | None = None
     counterparty_id: UUID
     description: str | None = None
     wire_instructions: str | None = None

@@ -49,6 +49,21 @@ TRANSFERS = (
         "`FULL_WITHDRAWAL` to move the whole balance.",
     ),
     Problem(
+        "series-not-running",
+        409,
+        "The series is not running",
+        meaning="The series of transfers waits for approval, was cancelled, or has ended.",
+        remedy="Request another series; one that waits for approval is cancelled like any transfer request.",
+    ),
+    Problem(
+        "nothing-to-move",
+        422,
+        "There is nothing to move",
+        meaning="The amount is decided by what the Pockets hold, and is zero now: the Pocket that pays holds no more "
+        "than it keeps, or the one that receives has what it is topped up to.",
+        remedy="Send it again when the Pockets hold other amounts, or with other terms.",
+    ),
+    Problem(
         "amount-not-allowed",
         422,
         "The amount is out of bounds",

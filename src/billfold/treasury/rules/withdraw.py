@@ -1,6 +1,6 @@
 """Withdrawals from a pocket: bills become cash, and cash is paid over the bank account to the recipient."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from billfold.bills.rules import fees
 from billfold.ledger.book.book import Book
@@ -34,9 +34,20 @@ def require_at_most(most: int | None, amount: int) -> None:
         )
 
 
-def payable_cents(pocket: PocketBook, ctx: Context) -> int:
-    """Return the most that a payment can raise from the pocket today, without accrued fees and holds."""
-    return max(liquidation_value(pocket, ctx.same_day) - _kept_cents(pocket, ctx), 0)
+NOTHING_TO_MOVE: Final = "NOTHING_TO_MOVE"
+"""The reason of a transfer whose amount was decided when it was due, and is zero."""
+
+
+def payable_cents(pocket: PocketBook, ctx: Context, terms: SaleTerms | None = None) -> int:
+    """Return the most that a payment can raise from the pocket, today or on these terms, without fees and holds."""
+    return max(liquidation_value(pocket, terms or ctx.same_day) - _kept_cents(pocket, ctx), 0)
+
+
+def require_something(cents: int, *, at_most: int | None) -> int:
+    """Return the cents of an amount that is decided now, within its maximum. Raises Refused `nothing-to-move`."""
+    if cents <= 0:
+        raise Refused("nothing-to-move", "There is nothing to move: the amount is zero now.")
+    return cents if at_most is None else min(cents, at_most)
 
 
 def _kept_cents(pocket: PocketBook, ctx: Context) -> int:

@@ -191,13 +191,13 @@ def _of_transfer(company: Company, request: ShownTransferRequest, names: dict[st
     transfer = request.transfer
     origin, own = pockets_of(request)
     to = transfer.counterparty_name or names[str(own)]
-    about = "About " if transfer.amount_type == "FULL_WITHDRAWAL" else ""
+    about = {"FULL_WITHDRAWAL": "About ", "REQUESTED_AMOUNT": ""}.get(transfer.amount_type, "Up to ")
     return _item(
         company,
         request,
         path=f"{company.path}/approvals/transfers/{request.id}",
         sentence=f"{names[str(origin)]} to {to}",
-        description=transfer.description or "",
+        description=", ".join(filter(None, (transfer.description, "on a schedule" if request.schedule else ""))),
         amount=about + transfer.amount.formatted,
         cents=transfer.amount.value,
     )

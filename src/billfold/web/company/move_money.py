@@ -1,6 +1,7 @@
 """Transfers: previewed, then requested, with or without scripts; requests listed, shown, cancelled."""
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -13,6 +14,9 @@ from billfold.accounts.pockets.routes import get_pocket, list_own_pockets
 from billfold.accounts.pockets.store import list_by_id
 from billfold.approvals.routes import get_approval_rule
 from billfold.approvals.schemas import ShownTransferRequest
+from billfold.approvals.series.routes import list_upcoming_runs, update_schedule_state
+from billfold.approvals.series.rules import due_at, upcoming
+from billfold.approvals.transfer_orders import RequestContent, check_order
 from billfold.approvals.transfer_requests_routes import (
     STATUSES,
     TYPES,
@@ -22,8 +26,9 @@ from billfold.approvals.transfer_requests_routes import (
     list_transfer_requests,
     preview_transfer,
 )
-from billfold.http.raw_request import is_uuid
+from billfold.http.raw_request import convert, is_uuid
 from billfold.platform import ids
+from billfold.platform.dates import et_date
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 from billfold.web.console.lists import list_choices, read_listing
 from billfold.web.console.team import Company, InCompany
@@ -37,6 +42,7 @@ _FILTERS = {
     "pocket": "pocket[]",
     "from": "time_created_from",
     "to": "time_created_to",
+    "scheduled": "scheduled",
 }
 _NO_SUCH = "There is no such transfer request."
 
@@ -71,15 +77,38 @@ async def cancel(company: InCompany, request_id: str) -> PageResponse:
     return redirect(f"{company.path}/transfer-requests/{key}", done="transfer-cancelled")
 
 
+@post("/companies/{customer_id:str}/transfer-requests/{request_id:str}/schedule")
+async def change_schedule(company: InCompany, request_id: str) -> PageResponse:
+    """Pause, resume or cancel a series."""
+    key = path_id(request_id, _NO_SUCH)
+    try:
+        body = body_of(update_schedule_state.body, company.page.form)
+        await company.api.send(update_schedule_state, body, key=company.page.form_key, transfer_id=key)
+    except (InvalidInput, Refused) as wrong:
+        return await _page(company, key, wrong)
+    return redirect(f"{company.path}/transfer-requests/{key}", done="saved")
+
+
 async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageResponse:
     found = await company.api.get(get_transfer_request, transfer_id=key)
+    may_end = company.may("transfers.write") and (
+        found.requested_by.member_id == company.own.member_id or company.own.role == "ADMIN"
+    )
+    following, runs = (), ()
+    if found.schedule is not None:
+        following = (await company.api.get(list_upcoming_runs, transfer_id=key)).items
+        runs = (await company.api.get(list_transfer_requests, series_id=key, limit=_PAGE)).items
     return company.render(
         "transfer_request",
         wrong=wrong,
         request=found,
-        may_cancel=found.status == "PENDING"
-        and company.may("transfers.write")
-        and (found.requested_by.member_id == company.own.member_id or company.own.role == "ADMIN"),
+        may_cancel=found.status == "PENDING" and may_end,
+        may_change=found.schedule is not None
+        and found.status == "APPROVED"
+        and found.schedule.state in {"ACTIVE", "PAUSED"}
+        and may_end,
+        upcoming=following,
+        runs=runs,
         **await read_around(company, found),
     )
 
@@ -112,7 +141,22 @@ _SCOPE = "transfers.write"
 _SHOWN_MAX = 100
 PAYABLE = {"on_us": "ON_US", "wire": "WIRE", "international_wire": "WIRE", "crypto_wallet_address": "USDC"}
 """Kinds of counterparties that a transfer request can pay, and its type."""
-_CHOSEN = ("origin", "to", "amount", "all", "in_kind", "reference", "description", "wire_instructions")
+_CHOSEN = (
+    "origin",
+    "to",
+    "amount",
+    "all",
+    "in_kind",
+    "reference",
+    "description",
+    "wire_instructions",
+    "start_on",
+    "repeat",
+    "end",
+    "on_closed_day",
+    "keep",
+    "target",
+)
 """Fields that the form adds to those of the request, or that are kept from one step to the next."""
 _FIELD_OF = {
     "amount_usdc": "amount",
@@ -121,8 +165,12 @@ _FIELD_OF = {
     "destination_pocket_id": "to",
     "end_to_end_identification": "reference",
     "origin_pocket_id": "origin",
+    "keep_usdc": "keep",
+    "target_usdc": "target",
+    "at_most_usdc": "amount",
 }
 """Field of the request -> field of the form, where they differ."""
+_RUNS_SHOWN = 6
 _CENTS_MAX = 9_999_999_999_99
 
 
@@ -164,6 +212,8 @@ async def move_money(company: InCompany) -> PageResponse:
         if form.get("step") == "request":
             made = await company.api.send(create_transfer_request, body, key=page.form_key)
             return redirect(f"{company.path}/transfer-requests/{made.id}", done="transfer-requested")
+        if "schedule" in body:
+            return await _schedule_page(company, chosen, body)
         found = await company.api.send(preview_transfer, body)
     except (InvalidInput, Refused) as wrong:
         return await _form(company, form, at_fields(wrong, _FIELD_OF))
@@ -175,6 +225,23 @@ async def move_money(company: InCompany) -> PageResponse:
         payee=chosen.counterparty,
         transfer_id=body["transfer"]["id"],
         given={name: form.get(name, "") for name in _CHOSEN},
+    )
+
+
+async def _schedule_page(company: Company, chosen: _Transfer, body: dict[str, Any]) -> PageResponse:
+    """Show the first days of a series before it is requested. Raises InvalidInput."""
+    data = convert(body, create_transfer_request.body)
+    check_order(RequestContent(transfer=data.transfer, schedule=data.schedule), et_date(company.clock.now))
+    days = islice(upcoming(data.schedule, company.page.server.bank.calendars, None), _RUNS_SHOWN)
+    return company.render(
+        "series_preview",
+        origin=await company.api.get(get_pocket, pocket_id=chosen.origin),
+        to_pocket=None if chosen.counterparty else await company.api.get(get_pocket, pocket_id=chosen.to),
+        payee=chosen.counterparty,
+        schedule=data.schedule,
+        upcoming=[(each.day, due_at(each) if each.moved_to else None) for each in days],
+        transfer_id=body["transfer"]["id"],
+        given={name: company.page.form.get(name, "") for name in _CHOSEN},
     )
 
 
@@ -217,13 +284,14 @@ def _body(form: Mapping[str, str], chosen: _Transfer) -> dict[str, Any]:
     texts = {"description": form.get("description", ""), "wire_instructions": form.get("wire_instructions", "")}
     texts["end_to_end_identification"] = form.get("reference", "")
     body = body_of(create_transfer_request.body, texts)
+    body |= _schedule_in(form)
     sent_id = form.get("transfer_id", "")
     transfer: dict[str, Any] = body.setdefault("transfer", {})
     transfer |= {
         "id": sent_id if is_uuid(sent_id) else str(ids.new()),
         "type": chosen.type,
         "origin_pocket_id": chosen.origin,
-        "amount": {"type": "FULL_WITHDRAWAL"} if form.get("all") else _requested(form.get("amount", "")),
+        "amount": _amount_in(form),
     }
     if chosen.counterparty is None:
         in_kind = "SECURITY_TRANSFER" if form.get("in_kind") else "BANK_TRANSFER"
@@ -234,6 +302,30 @@ def _body(form: Mapping[str, str], chosen: _Transfer) -> dict[str, Any]:
     else:
         transfer["counterparty_id"] = chosen.to
     return body
+
+
+def _schedule_in(form: Mapping[str, str]) -> dict[str, Any]:
+    """Return the schedule of a form, if it has one."""
+    start, repeat, end = (form.get(name, "").strip() for name in ("start_on", "repeat", "end"))
+    if not start:
+        if repeat or end:
+            raise InvalidInput.at("start_on", msg="must be given")
+        return {}
+    rule = repeat + (f";UNTIL={end.replace('-', '')}" if repeat and end else "")
+    return {"schedule": {"start_on": start, "rule": rule or None, "on_closed_day": form.get("on_closed_day", "AFTER")}}
+
+
+def _amount_in(form: Mapping[str, str]) -> dict[str, Any]:
+    if form.get("all"):
+        return {"type": "FULL_WITHDRAWAL"}
+    requested = _requested(form.get("amount", ""))
+    if form.get("keep", "").strip():
+        kept = cents_of("keep", form["keep"].strip())
+        return {"type": "ALL_ABOVE", "keep_usdc": kept, "at_most_usdc": requested["amount_usdc"]}
+    if form.get("target", "").strip():
+        target = cents_of("target", form["target"].strip())
+        return {"type": "TOP_UP_TO", "target_usdc": target, "at_most_usdc": requested["amount_usdc"]}
+    return requested
 
 
 def _requested(text: str) -> dict[str, Any]:

@@ -40,7 +40,13 @@ from billfold.payments.wires.rules import cut_offs, messages, recording
 from billfold.platform.errors import InvariantError, NotFound, Refused
 from billfold.treasury.rules.day_end import pay_fee, roll_business_day
 from billfold.treasury.rules.sweep import sweep_and_invest
-from billfold.treasury.rules.withdraw import InsufficientFunds, require_at_most, withdraw
+from billfold.treasury.rules.withdraw import (
+    InsufficientFunds,
+    payable_cents,
+    require_at_most,
+    require_something,
+    withdraw,
+)
 
 _UNDER_WAY = frozenset({WireStatus.PENDING, WireStatus.PROCESSING})
 
@@ -264,13 +270,15 @@ def _post_wire(
     group = ctx.ids.next_group()
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date)
-    fee = ctx.terms.wire_fee_cents
+    fee, amount = ctx.terms.wire_fee_cents, cmd.amount
+    if cmd.keep is not None:
+        amount = require_something(payable_cents(pocket, ctx) - cmd.keep - fee, at_most=cmd.at_most)
     try:
         amount, posting_no, _ = withdraw(
             book,
             pocket,
             ctx,
-            amount=cmd.amount,
+            amount=amount,
             terms=ctx.same_day,
             to=book.internal_account(AccountKind.RAIL_WIRE),
             fee_reserve=fee,
