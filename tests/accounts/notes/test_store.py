@@ -113,15 +113,15 @@ async def test_payments_are_listed_by_status_time_amount_payee_and_note(partner_
     await world.refused("POST", path, {**asked, "metadata": {}}, status=409, code="duplicate-id")
     await world.refused("POST", path, {**asked, "wire_id": str(uuid4())}, status=409, code="external-id-taken")
     of = {"customer_id": customer}
-    filters: dict[str, Any]
     assert [each["id"] for each in (await world.get("/api/v1/wires/", of | FOUND))["items"]] == [wire_id]
     await world.invalid("GET", "/api/v1/wires/", loc="query.customer_id", filters=FOUND)
-    for filters, found in [
+    cases: list[tuple[dict[str, Any], int]] = [
         ({"metadata[k]": "v"}, 1),
         ({"metadata[k]": "w"}, 0),
         ({"status[]": "PENDING", "amount_from": 100_00, "amount_to": 100_00}, 1),
         ({"amount_from": 100_01, "counterparty_id": payee["id"]}, 0),
         ({"time_created_from": "2025-06-03", "direction": "INCOMING"}, 0),
         ({"time_created_to": "2025-06-02"}, 2),
-    ]:
+    ]
+    for filters, found in cases:
         assert len((await world.get("/api/v1/wires/", of | filters))["items"]) == found, filters
