@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from billfold.accounts.counterparties.requests import expire_verification
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, SCREENING_DUE, VERIFICATION_EXPIRY
 from billfold.accounts.customers.rules import CLOSED_JOB
+from billfold.accounts.holds.commands import EXPIRY_JOB as HOLD_EXPIRY_JOB
+from billfold.accounts.holds.worker import expire_hold
 from billfold.accounts.pockets.commands import POCKET_CLOSED_JOB
 from billfold.approvals import execute_transfers, types
 from billfold.approvals.authorization_requests import run_closed_job
@@ -112,6 +114,7 @@ def job_runners(simulation: Simulation | None) -> JobRunners:
             EXPIRY_JOB: card_worker.expire_hold,
             LATE_JOB: card_worker.reverse_late,
             POCKET_CLOSED_JOB: card_worker.close_cards,
+            HOLD_EXPIRY_JOB: expire_hold,
             FINISHED_JOB: run_finished_job,
             **_custody_jobs(simulation),
             **(simulation.job_runners() if simulation else {}),

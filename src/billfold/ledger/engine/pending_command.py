@@ -223,7 +223,7 @@ async def load_references(
         return
     for book in books.values():
         book.referenced.clear()
-    for kind in sorted({kind for command in commands for kind in command.reference_kinds}):
+    for kind in sorted({kind for command in commands for kind in command.reads}):
         for customer_id, object_id, found in await readers[kind](conn, list(books), ids):
             books[customer_id].referenced[object_id] = found
 

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
+from billfold.accounts.holds.commands import Payment
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.types import Direction
 from billfold.payments.routing_numbers import routing_number_of
@@ -240,7 +241,7 @@ class EntriesCommand(Command, frozen=True, kw_only=True):
     ach_ids: tuple[UUID, ...]
 
 
-class OriginateAch(Command, frozen=True, kw_only=True):
+class OriginateAch(Payment, frozen=True, kw_only=True):
     """Originate an entry of `amount` cents: a payment to a counterparty (CREDIT) or a collection (DEBIT).
 
     `references` holds the counterparty; `history` is the input of the review.

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.customers.store import list_features
+from billfold.accounts.holds.schemas import named
 from billfold.http.operations import SIGNED, get, post, with_scope
 from billfold.http.parameters import ListQuery, Query, page_of, searched_page_of, texts_among
 from billfold.http.schemas import CursorList, SearchedList
@@ -53,6 +54,8 @@ Direction = Literal["CREDIT", "DEBIT"] | None
         "counterparty-not-verified",
         "sanction-screen-failed",
         "insufficient-funds",
+        "hold-not-active",
+        "amount-not-allowed",
     ),
 )
 async def create_ach_origination(caller: Caller, bank: Bank, account_id: UUID, data: CreateAch) -> AchOrigination:
@@ -62,6 +65,8 @@ async def create_ach_origination(caller: Caller, bank: Bank, account_id: UUID, d
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
     description = data.description
+    if data.hold_id and data.direction == "DEBIT":
+        raise InvalidInput.at("body", "hold_id", msg="is not allowed with DEBIT: a collection pays nothing")
     if data.sec_code == "CCD" and CCD_FEATURE not in await list_features(bank.pool, owner):
         raise Refused(
             "sec-code-not-enabled",
@@ -71,7 +76,8 @@ async def create_ach_origination(caller: Caller, bank: Bank, account_id: UUID, d
     await bank.engine.submit(
         OriginateAch(
             **caller.command_fields(owner),
-            references=(data.counterparty_id,),
+            references=(data.counterparty_id, *([data.hold_id] if data.hold_id else ())),
+            hold_id=named(data.hold_id),
             ach_id=ach_id,
             pocket_id=pocket_id,
             counterparty_id=data.counterparty_id,

@@ -5,7 +5,9 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET
 
+from billfold.accounts.holds.schemas import Named
 from billfold.http.schemas import Amount, usd
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import AMOUNT_MAX_CENTS, LINE_WIDTH, AchEntry, AchStatus
@@ -45,6 +47,7 @@ class CreateAch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     sec_code: Literal["CCD", "PPD", "WEB"] = "WEB"
     payment_related_information: Annotated[list[Line], msgspec.Meta(max_length=ADDENDA_MAX)] = []
     company_entry_description: Description | None = None
+    hold_id: Named = UNSET
 
     @property
     def description(self) -> str:

@@ -9,6 +9,7 @@ import msgspec
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.store import PeerKey, PeerRow
+from billfold.accounts.holds.schemas import named
 from billfold.http.operations import get, post
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
@@ -83,6 +84,8 @@ _DIRECTION_RULES = {
         "duplicate-id",
         "same-pocket",
         "transfer-type-not-allowed",
+        "hold-not-active",
+        "amount-not-allowed",
     ),
 )
 async def create_on_us_transfer(
@@ -179,6 +182,7 @@ def _order(data: schemas.CreateTransfer) -> TransferOrder:
         target=data.target,
         async_mode=data.async_mode,
         content_hash=sha256(msgspec.json.encode(data)).hexdigest(),
+        hold_id=named(data.hold_id),
     )
 
 
@@ -202,7 +206,8 @@ async def _command(
         later=order.async_mode,
         order=order,
         references=order.referenced,
-        seen=seen,
+        hold_id=order.hold_id,
+        seen=None if order.hold_id else seen,
     )
 
 

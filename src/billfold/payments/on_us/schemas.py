@@ -5,7 +5,9 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET
 
+from billfold.accounts.holds.schemas import Named
 from billfold.accounts.pockets.schemas import Fee
 from billfold.http.schemas import Amount, one_of, usd
 from billfold.payments.on_us.commands import TransferOrder, TransferRow, TransferStatus
@@ -57,6 +59,7 @@ class CreateTransfer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     target: Endpoint | None = None
     transfer_type: Literal["BANK_TRANSFER", "SECURITY_TRANSFER"] | None = None
     async_mode: bool = False
+    hold_id: Named = UNSET
 
 
 class _OfAmount(Protocol):

@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.customers.store import list_features, require_feature
+from billfold.accounts.holds.schemas import named
 from billfold.data_keys.keys import DataKeys, PartyField, PaymentKeys
 from billfold.http.operations import SIGNED, get, post, with_scope
 from billfold.http.parameters import OrderedQuery, searched_page_of
@@ -43,6 +44,8 @@ CANCEL = with_scope("transfers.write", "wires")
         "sanction-screen-failed",
         "insufficient-funds",
         "duplicate-id",
+        "hold-not-active",
+        "amount-not-allowed",
     ),
 )
 async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: CreateWire) -> Wire:
@@ -58,7 +61,8 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
         return existing
     command = SendWire(
         **caller.command_fields(owner),
-        references=(data.counterparty_id,),
+        references=(data.counterparty_id, *([data.hold_id] if data.hold_id else ())),
+        hold_id=named(data.hold_id),
         wire_id=data.wire_id,
         pocket_id=pocket_id,
         amount=requested_cents(data.amount),

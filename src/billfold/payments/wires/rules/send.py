@@ -13,6 +13,7 @@ import msgspec
 from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
 from billfold.accounts.counterparties.types import Payee
+from billfold.accounts.holds.rules import capture_hold
 from billfold.accounts.pockets.rules import pocket_of, require_not_closed, require_open
 from billfold.events import kinds
 from billfold.ledger.book import recording as book_recording
@@ -265,6 +266,7 @@ def _post_wire(
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date)
     fee = ctx.terms.wire_fee_cents
+    capture_hold(book, pocket, ctx, hold_id=cmd.hold_id, amount=cmd.amount)
     try:
         amount, posting_no, _ = withdraw(
             book,
