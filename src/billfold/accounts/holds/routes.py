@@ -30,7 +30,7 @@ async def place_hold(caller: Call, bank: Bank, pocket_id: UUID, data: CreateHold
     """Place hold.
 
     Keeps money in the Pocket: nothing but a transfer that names the hold can use it until it expires or is released.
-    No bill is sold: they go on earning until the hold is captured.
+    No bill is sold: they keep earning until the hold is captured.
     """
     owner, own_id = await caller.pocket(bank, pocket_id)
     until = data.expires_at or caller.now + commands.DURATION
