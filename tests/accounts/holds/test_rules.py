@@ -125,6 +125,8 @@ def test_a_payment_of_another_pocket_or_customer_finds_no_hold(holder):
         holder.pay(100_00, HOLD)
     with pytest.raises(NotFound):
         holder.pay(100_00, UUID(int=6))
+    assert holder.pay(100_00, UUID(int=6), later=True, transfer_id=UUID(int=7))["status"] == "PENDING"
+    assert holder.pay(100_00, UUID(int=6), accepted=True, transfer_id=UUID(int=7))["reason"] == "INVALID_TRANSFER"
     with pytest.raises(NotFound):
         holder.submit(ReleaseHold, holder.new_customer("Bert"), references=(HOLD,), hold_id=HOLD)
 

@@ -157,7 +157,7 @@ def _capture_hold(transfer: _Transfer) -> None:
     cmd, ctx, _, payer, origin, *_ = transfer
     try:
         capture_hold(payer, origin, ctx, hold_id=cmd.hold_id, amount=cmd.amount)
-    except Refused:
+    except (Refused, NotFound):
         if not (cmd.accepted or cmd.approved):
             raise
         raise _Rejected("INVALID_TRANSFER") from None
