@@ -13,7 +13,6 @@ from tests.reference.shared_calls import (
     play_documents,
     play_events,
     play_explanations,
-    play_hold,
     play_preview,
     play_reports,
     play_request_log,
@@ -199,7 +198,6 @@ async def _play_verifications(r, customer):
 
 
 async def _play_wires(r, customer, pocket):
-    await play_hold(r, pocket)
     portals = (await r.get("-", f"{V2}/pockets/{pocket}/portals/"))["items"]
     portal = next(each["id"] for each in portals if each["status"] == "OPEN" and "WIRE" in each["payment_rails"])
     path = f"{V1}/service-accounts/{pocket}/wires/"

@@ -109,12 +109,8 @@ def job_runners(simulation: Simulation | None) -> JobRunners:
             CASH_BACK_JOB: give_month,
             DECIDED_JOB: run_decided_job,
             SCREENING_DUE: run_screening_job,
-            ORDER_JOB: card_worker.place_order,
-            STATUS_JOB: card_worker.report_status,
-            EXPIRY_JOB: card_worker.expire_hold,
-            LATE_JOB: card_worker.reverse_late,
-            POCKET_CLOSED_JOB: card_worker.close_cards,
             HOLD_EXPIRY_JOB: expire_hold,
+            **_card_jobs(),
             FINISHED_JOB: run_finished_job,
             **_custody_jobs(simulation),
             **(simulation.job_runners() if simulation else {}),
@@ -126,6 +122,16 @@ async def _after_close(simulation: Simulation | None, maker: DailyRootMaker, ban
     if simulation:
         await simulation.statements.schedule(bank, at)
     await maker.run(bank, at)
+
+
+def _card_jobs() -> JobRunners:
+    return {
+        ORDER_JOB: card_worker.place_order,
+        STATUS_JOB: card_worker.report_status,
+        EXPIRY_JOB: card_worker.expire_hold,
+        LATE_JOB: card_worker.reverse_late,
+        POCKET_CLOSED_JOB: card_worker.close_cards,
+    }
 
 
 def _custody_jobs(simulation: Simulation | None) -> JobRunners:

@@ -12,7 +12,7 @@ from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput
 
-READS, WRITES = with_scope("pockets.read", "pockets"), with_scope("transfers.write", "pockets")
+READS, WRITES = with_scope("pockets.read", "holds"), with_scope("transfers.write", "holds")
 _ALL = "/api/v2/pockets/{pocket_id}/holds/"
 _ONE = f"{_ALL}{{hold_id}}/"
 Statuses = Annotated[list[str] | None, texts_among("filter[status]", frozenset(commands.HoldStatus))]
