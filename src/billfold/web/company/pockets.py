@@ -190,17 +190,18 @@ async def _show_pocket(company: Company, pocket_id: str, wrong: FormError = "") 
 async def change_holds(company: InCompany, pocket_id: str) -> PageResponse:
     """Place a hold on a Pocket until the end of a day, or release one."""
     company.require(_HOLDS)
-    form, sent = company.page.form, {"key": company.page.form_key, "pocket_id": path_id(pocket_id, _NO_SUCH)}
+    form, form_key, key = company.page.form, company.page.form_key, path_id(pocket_id, _NO_SUCH)
     if "hold" in form:
-        await company.api.send(release_hold, {}, hold_id=path_id(form["hold"], "There is no such hold."), **sent)
+        hold_id = path_id(form["hold"], "There is no such hold.")
+        await company.api.send(release_hold, {}, key=form_key, pocket_id=key, hold_id=hold_id)
     else:
         body = {
             "amount_usdc": cents_of("amount_usdc", form.get("amount_usdc", "")),
             "reason": form.get("reason", ""),
             "expires_at": instant_in_zone("expires_at", f"{form.get('expires_at', '')}T23:59:59", _EASTERN),
         }
-        await company.api.send(place_hold, body, **sent)
-    return redirect(f"{company.path}/pockets/{pocket_id}", done="saved")
+        await company.api.send(place_hold, body, key=form_key, pocket_id=key)
+    return redirect(f"{company.path}/pockets/{key}", done="saved")
 
 
 @get(f"{_ONE}/portals/{{portal_id:str}}")
