@@ -156,20 +156,9 @@ async def make_june(desk, customer):
     await make_statements(desk.bank, UUID(customer), Month.parse("2025-06"))
 
 
-async def _play_hold(r, of_pocket):
-    """Place a hold, read it, and release it."""
-    holds = f"{of_pocket}/holds/"
-    deposit = {"amount_usdc": 12_500, "reason": "Deposit for unit 4"}
-    one = f"{holds}{(await r.post('place_hold', holds, deposit))['id']}/"
-    await r.get("get_hold", one)
-    await r.get("list_holds", holds, **{"filter[status]": "ACTIVE"})
-    await r.post("release_hold", f"{one}release/", {})
-
-
 async def play_explanations(r, pocket, pockets):
     """Ask how amounts came about; `pockets` is the path under which the Pockets of one customer are."""
     of_pocket = f"/api/v2/pockets/{pocket}"
-    await _play_hold(r, of_pocket)
     held = (await r.get("-", f"{of_pocket}/"))["portfolio"]["securities"][0]["cusip"]
     await r.get("explain_earnings", f"{of_pocket}/earnings/explain/", field="end_value")
     for name, path in (
@@ -201,6 +190,16 @@ _OF_ALL = {
     "list_customer_cards": "list_cards",
     "get_individual_application": "list_individual_applications",
 }
+
+
+async def play_hold(r, pocket):
+    """Place a hold, read it, and release it."""
+    holds = f"/api/v2/pockets/{pocket}/holds/"
+    deposit = {"amount_usdc": 12_500, "reason": "Deposit for unit 4", "expires_at": "2025-06-20T21:00:00Z"}
+    one = f"{holds}{(await r.post('place_hold', holds, deposit))['id']}/"
+    await r.get("get_hold", one)
+    await r.get("list_holds", holds, **{"filter[status]": "ACTIVE"})
+    await r.post("release_hold", f"{one}release/", {})
 
 
 async def play_both(r, name, of_one, path):
