@@ -36,6 +36,7 @@ from billfold.accounts.counterparties.commands import (
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.accounts.customers.commands import CloseCustomer, SetCustomerState, UpdateCustomer
+from billfold.accounts.holds.commands import ExpireHold, PlaceHold, ReleaseHold
 from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
 from billfold.approvals.series.commands import ReportRun, ReportState
@@ -177,6 +178,15 @@ def play_payments(new_stage):
     stage.until(LATER)
     with stage.row("On-us payment of the whole balance", anna):
         stage.transfer(pocket, theirs, None)
+    held = {"pocket_id": second.id, "amount": 1_00, "until": datetime(2025, 6, 11, 13, tzinfo=UTC), "reason": "rent"}
+    for number, (row, ends) in enumerate((("Hold released", ReleaseHold), ("Hold on a Pocket expired", ExpireHold))):
+        hold = {"hold_id": UUID(int=900 + number)}
+        with stage.row("Hold placed on a Pocket"):
+            stage.submit(PlaceHold, anna, **hold, **held)
+        if ends is ExpireHold:
+            stage.until(date(2025, 6, 11))
+        with stage.row(row):
+            stage.submit(ends, anna, references=tuple(hold.values()), **hold)
 
 
 def play_counterparties(new_stage):

@@ -12,6 +12,7 @@ from tests.reference.shared_calls import (
     play_documents,
     play_events,
     play_explanations,
+    play_hold,
     play_reports,
     play_request_log,
     send_deposits,
@@ -39,6 +40,7 @@ async def play_customer_api(r, world, other):
     """Play everything a member can ask for; `other` is the desk of another, `world` plays for the partner."""
     pocket = await _play_pockets(r, world)
     await _play_counterparties(r)
+    await play_hold(r, pocket)
     await _play_undoing(r, world, pocket)
     await _play_reads(r, pocket)
     positions = {"type": "POSITION_SUMMARY_REPORT", "parameters": {"date": "2025-06-02"}, "output_formats": ["CSV"]}

@@ -13,6 +13,7 @@ from tests.reference.shared_calls import (
     play_documents,
     play_events,
     play_explanations,
+    play_hold,
     play_preview,
     play_reports,
     play_request_log,
@@ -198,17 +199,13 @@ async def _play_verifications(r, customer):
 
 
 async def _play_wires(r, customer, pocket):
+    await play_hold(r, pocket)
     portals = (await r.get("-", f"{V2}/pockets/{pocket}/portals/"))["items"]
     portal = next(each["id"] for each in portals if each["status"] == "OPEN" and "WIRE" in each["payment_rails"])
     path = f"{V1}/service-accounts/{pocket}/wires/"
-    payee = {
-        "type": "wire",
-        "routing_number": "121182904",
-        "identifier": "5647772655",
-        "counterparty_name": {"type": "business", "business_name": "Beta LLC"},
-        "address": ADDRESS,
-        "verification": {"type": "incoming_wire"},
-    }
+    payee = {"type": "wire", "routing_number": "121182904", "identifier": "5647772655", "address": ADDRESS}
+    payee["counterparty_name"] = {"type": "business", "business_name": "Beta LLC"}
+    payee["verification"] = {"type": "incoming_wire"}
     linked = await r.post("-", f"{V2}/customers/{customer}/counterparties/", payee)
     theirs = {"sender_account_number": "5647772655", "sender_routing_number": "121182904"}
     proof = {"portal_id": portal, "amount_usdc": 1_00, "sender_name": "Beta LLC", **theirs}

@@ -192,6 +192,16 @@ _OF_ALL = {
 }
 
 
+async def play_hold(r, pocket):
+    """Place a hold, read it, and release it."""
+    holds = f"/api/v2/pockets/{pocket}/holds/"
+    deposit = {"amount_usdc": 12_500, "reason": "Deposit for unit 4", "expires_at": "2025-06-20T21:00:00Z"}
+    one = f"{holds}{(await r.post('place_hold', holds, deposit))['id']}/"
+    await r.get("get_hold", one)
+    await r.get("list_holds", holds, **{"filter[status]": "ACTIVE"})
+    await r.post("release_hold", f"{one}release/", {})
+
+
 async def play_both(r, name, of_one, path):
     """Read something of one customer, then the list of all."""
     v1 = "" if of_one.startswith("/api") else "/api/v1"

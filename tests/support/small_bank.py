@@ -9,6 +9,7 @@ from tests.support.whole_bank import SEED, EngineCommands, close_bank, open_bank
 
 from billfold.accounts.counterparties.commands import UpdateCounterparty
 from billfold.accounts.customers.commands import CloseCustomer, UpdateCustomer
+from billfold.accounts.holds.commands import PlaceHold
 from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
 from billfold.dual_control.decisions import propose, withdraw
@@ -211,5 +212,12 @@ async def live(dsn):
     await small.transfer(small.carls, small.short, 2_222_22)
     await small.until(date(2025, 8, 5))
     await small.transfer(small.short, small.berts, 40_000_00)
+    for number in range(2):
+        hold = {"hold_id": named(f"hold {number}"), "pocket_id": small.short.id}
+        until = et_instant(date(2025, 8, 6), 12)
+        await small.submit(PlaceHold, small.anna, amount=700_00, until=until, reason="a deposit", **hold)
+        order = TransferOrder(hold_id=hold["hold_id"])
+        named_hold = {"order": order, "hold_id": order.hold_id, "references": order.referenced}
+        await small.transfer(small.short, small.long, (700_00, 200_00)[number], **named_hold)
     await small.receive_money(small.short, 1_000_00, rail="ACH")
     await close_bank(bank)

@@ -138,7 +138,7 @@ _STATE_CHECKS = (
         "hold",
         "no credit has its amount",
         """SELECT l.customer_id, l.hold_id FROM hold l
-            WHERE NOT EXISTS (SELECT 1 FROM transaction a
+            WHERE l.status IS NULL AND NOT EXISTS (SELECT 1 FROM transaction a
               WHERE a.customer_id = l.customer_id AND a.pocket_id = l.pocket_id
                 AND a.type = l.cause AND a.direction = 'CREDIT' AND a.amount = l.amount
                 AND a.booked_at <= l.until)""",

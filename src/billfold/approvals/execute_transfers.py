@@ -13,6 +13,7 @@ import msgspec
 
 from billfold.accounts.counterparties import store
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
+from billfold.accounts.holds.schemas import named
 from billfold.approvals import transfer_orders, types
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent
@@ -231,13 +232,13 @@ async def _command_for(
     if customer is None or customer.partner_id is None:
         raise NotFound
     payee_id, to_pocket_id, addresses = await _destination(conn, customer_id, content)
-    named = content.counterparty_id
+    payee = content.counterparty_id
     return TransferOnUs(
         caller=CALLER,
         key=order.id,
         customers=(customer_id, payee_id),
         transfer_id=order.id,
-        type="PEER_TO_PEER" if named else "INTERNAL_REALLOCATION",
+        type="PEER_TO_PEER" if payee else "INTERNAL_REALLOCATION",
         from_pocket_id=order.origin_pocket_id,
         to_pocket_id=to_pocket_id,
         amount=content.requested_cents,
@@ -247,8 +248,9 @@ async def _command_for(
         partner_id=customer.partner_id,
         addresses=addresses,
         approved=approved,
-        order=_on_us(order, named),
-        references=() if named is None else (named,),
+        order=(on_us := _on_us(order, payee)),
+        hold_id=on_us.hold_id,
+        references=on_us.referenced,
     )
 
 
@@ -260,6 +262,7 @@ def _on_us(order: transfer_orders.OnUsOrder, counterparty_id: UUID | None) -> Tr
         description=order.description,
         end_to_end_identification=order.end_to_end_identification,
         async_mode=True,
+        hold_id=named(order.hold_id),
     )
 
 
@@ -288,7 +291,8 @@ def _wire_command(
         unverified_wires=unverified_wires,
         approved=approved,
         request=msgspec.json.encode(order).decode(),
-        references=(order.counterparty_id,),
+        hold_id=named(order.hold_id),
+        references=(order.counterparty_id, *([order.hold_id] if order.hold_id else ())),
     )
 
 

@@ -17,6 +17,7 @@ from billfold.accounts.counterparties.rules import verification_kinds
 from billfold.accounts.counterparties.store import open_details
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.customers.store import list_features, list_owners
+from billfold.accounts.holds.schemas import Named
 from billfold.accounts.profiles import open_profiles
 from billfold.approvals.types import Schedule, TransferRequest, TransferType
 from billfold.data_keys.keys import DataKey, DataKeys
@@ -71,6 +72,7 @@ class OnUsOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_fi
     details: PeerToPeer | InternalReallocation
     description: Description | None = None
     end_to_end_identification: Reference | None = None
+    hold_id: Named = UNSET
 
 
 class WireOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="WIRE"):
@@ -83,6 +85,7 @@ class WireOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_fi
     description: Description | None = None
     wire_instructions: Instructions | None = None
     end_to_end_identification: Reference | None = None
+    hold_id: Named = UNSET
 
 
 class UsdcOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type", tag="USDC"):

@@ -135,6 +135,7 @@ _EXECUTION_ERRORS = (
     "amount-below-minimum",
     "rail-not-available",
     "wallet-not-payable",
+    "hold-not-active",
 )
 _OVERTAKEN = ("transfer-request-not-pending", "approval-impossible", "duplicate-id")
 """Errors that mean the request, or its requester's rights, changed in the meantime."""

@@ -72,6 +72,15 @@ class OnUsReceivedPayload(msgspec.Struct, frozen=True, kw_only=True):
     receiving_pocket_id: UUID
 
 
+class HoldPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """A hold on a Pocket: the cents placed, captured or let go, and those that it still keeps."""
+
+    hold_id: UUID
+    pocket_id: UUID
+    amount: Cents
+    remaining: Cents
+
+
 class CryptoPayload(msgspec.Struct, frozen=True, kw_only=True):
     """A transfer over a blockchain."""
 
@@ -138,6 +147,7 @@ _on_us = OnUsPayload(on_us_id=_TRANSFER, origin_account_id=_POCKET, destination_
 _on_us_received = OnUsReceivedPayload(on_us_id=_TRANSFER, transaction_activity_id=_ACTIVITY, receiving_pocket_id=_OTHER)
 _crypto = CryptoPayload(crypto_transfer_id=_TRANSFER, service_account_id=_POCKET)
 _card_transaction = CardTransactionPayload(card_id=_CARD, amount=12_50, account_id=_POCKET)
+_hold = HoldPayload(hold_id=_TRANSFER, pocket_id=_POCKET, amount=125_00, remaining=0)
 _maturity = MaturityPayload(trade_id=_ACTIVITY, pocket_id=_POCKET, cusip="912797PX6")
 _settlement = SettlementPayload(pocket_id=_POCKET, settlement_date=date(2025, 6, 5), moved_to=date(2025, 6, 6))
 _report_completed = ReportPayload(report_request_id=_TRANSFER, report_id=_ACTIVITY)
@@ -229,6 +239,14 @@ SERIES_RUN_FAILED = _for_customers(
     "A transfer of a series could not be made, and nothing moved.",
     msgspec.structs.replace(_series_run, reason="INSUFFICIENT_FUNDS"),
 )
+HOLD_CREATED = _for_both(
+    "hold.created",
+    "A hold keeps money in a Pocket.",
+    HoldPayload(hold_id=_TRANSFER, pocket_id=_POCKET, amount=125_00, remaining=125_00),
+)
+HOLD_CAPTURED = _for_both("hold.captured", "A payment has used an amount of the hold that it names.", _hold)
+HOLD_RELEASED = _for_both("hold.released", "What a hold still kept was let go.", _hold)
+HOLD_EXPIRED = _for_both("hold.expired", "A hold has expired; what it still kept was let go.", _hold)
 TRADE_MATURITY = _for_customers("trades.maturity", "A Treasury bill of a Pocket matured and was paid back.", _maturity)
 SETTLEMENT_MOVED = _for_both(
     "settlements.moved",

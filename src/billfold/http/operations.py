@@ -84,6 +84,7 @@ RATES_PER_MINUTE: Final[Mapping[str, int]] = {
     "documents": 300,
     "earnings": 300,
     "events": 300,
+    "holds": 300,
     "notifications": 300,
     "onboarding": 300,
     "pockets": 120,

@@ -37,6 +37,7 @@ class Reference(StrEnum):
     DEALER_ORDER = "dealer_order"
     DOCUMENT = "document"
     EXECUTION = "execution"
+    HOLD = "hold"
     NOTE = "note"
     OPEN_ACH_ENTRIES = "open_ach_entries"
     OPEN_WIRES = "open_wires"
@@ -112,6 +113,11 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     def command_id(self) -> UUID:
         """The id of this command, derived from caller and key."""
         return command_id(self.caller, self.key)
+
+    @property
+    def reads(self) -> tuple[Reference, ...]:
+        """The kinds of its references."""
+        return self.reference_kinds
 
     @classmethod
     def names(cls) -> tuple[str, ...]:

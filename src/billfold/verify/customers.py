@@ -94,6 +94,8 @@ def _holds(image: SerializedBook, head: Record, rows: Sequence[Record]) -> Itera
     """Holds that had not expired at the last commit, or not long before; the image has no ids of theirs."""
     unmatched = Counter((pocket.pocket_id, *lien) for pocket in image.pockets for lien in pocket.liens)
     for row in rows:
+        if row["status"] not in {None, "ACTIVE"}:
+            continue
         lien = row["pocket_id"], row["amount"], row["until"]
         if unmatched[lien]:
             unmatched[lien] -= 1

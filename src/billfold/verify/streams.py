@@ -63,7 +63,7 @@ COMMANDS = Table.of(postings.CommandEntry, "version", "command_id", key=("comman
 SNAPSHOTS = Table.of(
     postings.PocketSnapshot, "entry_no", "pocket_id", "business_date", key=("pocket_id", "business_date")
 )
-HOLDS = Table("hold", ("customer_id", "hold_id", "pocket_id", "amount", "until"), "hold_id")
+HOLDS = Table("hold", ("customer_id", "hold_id", "pocket_id", "amount", "until", "status"), "hold_id")
 
 CUSTOMER_TABLES = (
     CUSTOMERS,

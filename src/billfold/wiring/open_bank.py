@@ -19,6 +19,7 @@ import billfold
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.store import notify_changes
 from billfold.accounts.customers import store as customer_store
+from billfold.accounts.holds import store as hold_store
 from billfold.accounts.notes import store as note_store
 from billfold.accounts.portals.store import load_portals
 from billfold.accounts.transactions.store import find_bank_bookings
@@ -94,6 +95,7 @@ def reference_readers() -> ReferenceReaders:
         Reference.DEALER_ORDER: trading_store.load_orders,
         Reference.DOCUMENT: document_store.find_referenced,
         Reference.EXECUTION: trading_store.load_executions,
+        Reference.HOLD: hold_store.load_references,
         Reference.NOTE: note_store.load_references,
         Reference.OPEN_ACH_ENTRIES: ach_store.load_open_entries,
         Reference.OPEN_WIRES: load_open_wires,

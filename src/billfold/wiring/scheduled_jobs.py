@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from billfold.accounts.counterparties.requests import expire_verification
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, SCREENING_DUE, VERIFICATION_EXPIRY
 from billfold.accounts.customers.rules import CLOSED_JOB
+from billfold.accounts.holds.commands import EXPIRY_JOB as HOLD_EXPIRY_JOB
+from billfold.accounts.holds.worker import expire_hold
 from billfold.accounts.pockets.commands import POCKET_CLOSED_JOB
 from billfold.approvals import execute_transfers, types
 from billfold.approvals.authorization_requests import run_closed_job
@@ -106,11 +108,8 @@ def job_runners(simulation: Simulation | None) -> JobRunners:
             CASH_BACK_JOB: give_month,
             DECIDED_JOB: run_decided_job,
             SCREENING_DUE: run_screening_job,
-            ORDER_JOB: card_worker.place_order,
-            STATUS_JOB: card_worker.report_status,
-            EXPIRY_JOB: card_worker.expire_hold,
-            LATE_JOB: card_worker.reverse_late,
-            POCKET_CLOSED_JOB: card_worker.close_cards,
+            HOLD_EXPIRY_JOB: expire_hold,
+            **_card_jobs(),
             FINISHED_JOB: run_finished_job,
             **_custody_jobs(simulation),
             **(simulation.job_runners() if simulation else {}),
@@ -132,6 +131,16 @@ async def _after_close(simulation: Simulation | None, maker: DailyRootMaker, ban
     if simulation:
         await simulation.statements.schedule(bank, at)
     await maker.run(bank, at)
+
+
+def _card_jobs() -> JobRunners:
+    return {
+        ORDER_JOB: card_worker.place_order,
+        STATUS_JOB: card_worker.report_status,
+        EXPIRY_JOB: card_worker.expire_hold,
+        LATE_JOB: card_worker.reverse_late,
+        POCKET_CLOSED_JOB: card_worker.close_cards,
+    }
 
 
 def _custody_jobs(simulation: Simulation | None) -> JobRunners:

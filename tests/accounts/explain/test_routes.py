@@ -8,7 +8,7 @@ from math import isqrt
 import pytest
 from tests.accounts.pockets.test_earnings_routes import FIGURES
 
-CENTS = ("total_value", "cash", "liquidation_value_t0", "liquidation_value_t1", "owed")
+CENTS = ("total_value", "cash", "liquidation_value_t0", "liquidation_value_t1", "owed", "held")
 OF_ONE_BILL = ("market_value", "mark_price", "yield_to_maturity")
 
 # -- a reader with fractions, who knows nothing but the answer --------------------------------

@@ -94,3 +94,29 @@ def test_presets_are_whole_months_and_the_year_until_today():
         "Last month": ("2024-12-01", "2024-12-31"),
         "This year": ("2025-01-01", "2025-01-31"),
     }
+
+
+async def test_money_is_held_and_released_on_the_page_of_its_pocket_and_not_by_a_viewer(console, customer_desk, funded):
+    manager, viewer = await console(customer_desk), await console(customer_desk, role="VIEWER")
+    path = f"{manager.home}/pockets/{funded.id}"
+    fields = {"amount_usdc": "1,250.50", "reason": "Rent of July", "expires_at": "2025-06-09"}
+    await manager.go(path)
+    assert (await manager.send(f"{path}/holds", **fields | {"expires_at": "2026-06-09"})).status_code == 422
+    assert "must be within 30 days from now" in manager.text
+    assert (await manager.send(f"{path}/holds", **fields)).status_code == 303
+    await viewer.go(path)
+    assert "Held $1,250.50 , how it came about kept for what it is meant for" in viewer.text
+    assert "Rent of July $1,250.50, until" in viewer.text
+    assert "Hold money" not in viewer.text
+    sent = {"csrf": viewer.csrf, "form_key": "0123456789", **fields}
+    assert (await viewer.post(f"{path}/holds", sent)).status_code == 403
+    page = await manager.go(path)
+    form = {
+        "csrf": manager.csrf,
+        "form_key": "to release",
+        "hold": first_match(r'name="hold" value="([^"]+)"', page.text),
+    }
+    assert [(await manager.post(f"{path}/holds", form)).status_code for _ in range(2)] == [303, 303]
+    await manager.go(path)
+    assert "Rent of July" not in manager.text
+    assert (await manager.post(f"{path}/holds", form | {"form_key": "again"})).status_code == 409

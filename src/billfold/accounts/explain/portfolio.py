@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from billfold.accounts.explain import prices, store
 from billfold.accounts.explain.schemas import TO_CENT, Explanation, Formula, Input, Row, RowKind, Unit, explain, given
-from billfold.accounts.explain.store import lot_row
+from billfold.accounts.explain.store import hold_row, lot_row
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.schemas import accrued_cents, portfolio_of, positions_of, valuation
 from billfold.accounts.pockets.store import JOURNAL_NO_MAX
@@ -40,6 +40,7 @@ class PortfolioField(StrEnum):
     APPRECIATION_PER_SECOND = "appreciation_per_second"
     FEES = "fees"
     OWED = "owed"
+    HELD = "held"
     UNREALISED = "unrealised"
     ALL_TIME_EARNINGS = "all_time_earnings"
     MARKET_VALUE = "market_value"
@@ -54,6 +55,7 @@ class PocketRows(NamedTuple):
     """The rows of a Pocket used in explanations, read at one moment."""
 
     accounts: list[store.AccountRow]
+    holds: list[store.HeldAmount]
     cash: store.CashRow
     trades: list[store.MovedTrade]
     transactions: list[store.MovedMoney]
@@ -66,6 +68,7 @@ async def read_pocket(conn: Connection, row: PocketRow) -> PocketRows:
     since = store.PocketSpan(*key, cash.entry_no, JOURNAL_NO_MAX, start=row.opened_at, end=store.NEVER)
     return PocketRows(
         accounts=await store.list_accounts(conn, *key),
+        holds=await store.list_holds(conn, *key),
         cash=cash,
         trades=await store.list_trades(conn, since, _MOVES_CASH),
         transactions=await store.list_transactions(conn, since),
@@ -96,6 +99,7 @@ class ExplainedPocket:
             PortfolioField.LIQUIDATION_VALUE_T1: self._liquidation_t1,
             PortfolioField.APPRECIATION_PER_SECOND: self._appreciation,
             PortfolioField.OWED: self._owed,
+            PortfolioField.HELD: self._held,
             PortfolioField.UNREALISED: self._unrealised,
             PortfolioField.ALL_TIME_EARNINGS: self._all_time_earnings,
         }
@@ -346,6 +350,20 @@ class ExplainedPocket:
                     given("d", "Paid for the Pocket", account.debits, Unit.CENTS, rows=[_account_row(account)]),
                     given("k", "Recovered", account.credits, Unit.CENTS, rows=[_account_row(account)]),
                 )
+            ],
+        )
+
+    def _held(self) -> Explanation:
+        calendars = self._bank.calendars
+        return explain(
+            "Held",
+            "What holds keep in the Pocket until they end. It earns like the rest, and cannot be paid out otherwise.",
+            Formula("H", "sum(h)", Unit.CENTS, "Held"),
+            comes_to=self._row.held_cents(self._now, calendars),
+            inputs=[
+                given("h", each.reason, each.amount, Unit.CENTS, rows=[hold_row(each)])
+                for each in self._rows.holds
+                if calendars.settles_at(each.until) > self._now
             ],
         )
 

@@ -65,6 +65,7 @@ def _figure(row: PocketRow, shown: Portfolio, field: PortfolioField) -> int | st
         PortfolioField.APPRECIATION_PER_SECOND: shown.appreciation_per_second or "0",
         PortfolioField.FEES: sum(each.amount.value for each in shown.fees),
         PortfolioField.OWED: shown.owed.value,
+        PortfolioField.HELD: shown.held.value,
         PortfolioField.UNREALISED: bills - row.earnings_basis,
         PortfolioField.ALL_TIME_EARNINGS: 0 if shown.all_time_earnings is UNSET else shown.all_time_earnings.value,
     }

@@ -129,6 +129,7 @@ class RowKind(StrEnum):
     RATE = "RATE"
     PRICE = "PRICE"
     POCKET = "POCKET"
+    HOLD = "HOLD"
 
 
 _UNIT = one_of(*Unit)

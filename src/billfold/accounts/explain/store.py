@@ -70,6 +70,23 @@ SELECT activity_id, entry_no, posting_no, type, direction, amount, title, booked
    AND details->>'fee_type' = 'AUM_FEE' AND booked_at > $5 AND booked_at <= $6
 """
 
+_HELD = """
+SELECT o.hold_id, o.amount, o.until, coalesce(o.reason, 'May still be returned') AS reason
+  FROM hold o JOIN ledger_head g USING (customer_id)
+ WHERE o.customer_id = $1 AND o.pocket_id = $2
+   AND (o.status IS NULL OR o.status = 'ACTIVE') AND o.until > g.booked_at - interval '14 days'
+ ORDER BY o.until, o.hold_id
+"""
+
+
+class HeldAmount(NamedTuple):
+    """Cents that a hold keeps in a Pocket until an instant."""
+
+    hold_id: UUID
+    amount: int
+    until: datetime
+    reason: str
+
 
 class AccountRow(NamedTuple):
     """A lot that holds bills, or the account of the Pocket's overdraft."""
@@ -143,6 +160,11 @@ async def list_accounts(conn: Connection, customer_id: UUID, pocket_id: UUID) ->
     return [AccountRow(*row) for row in await conn.fetch(_ACCOUNTS, customer_id, pocket_id)]
 
 
+async def list_holds(conn: Connection, customer_id: UUID, pocket_id: UUID) -> list[HeldAmount]:
+    """Return what holds keep in a Pocket, next end first, with some that ended lately."""
+    return [HeldAmount(*row) for row in await conn.fetch(_HELD, customer_id, pocket_id)]
+
+
 async def get_cash(conn: Connection, customer_id: UUID, pocket_id: UUID) -> CashRow:
     """Return the components of a Pocket's cash."""
     (row,) = await conn.fetch(_CASH, customer_id, pocket_id)
@@ -189,6 +211,11 @@ def lot_row(lot: AccountRow, units: int | None = None) -> Row:
         amount=usd(lot.earnings_basis),
         on=lot.acquired_on,
     )
+
+
+def hold_row(hold: HeldAmount) -> Row:
+    """Return the row of a hold."""
+    return Row(kind=RowKind.HOLD, label=hold.reason, id=str(hold.hold_id), amount=usd(hold.amount), at=hold.until)
 
 
 def trade_rows(trades: Sequence[MovedTrade]) -> list[Row]:

@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.types import PocketStatus
+from billfold.platform.calendars import Calendars
 from billfold.platform.database.rows import Row
 
 POCKET_CLOSED_JOB: Final = "pocket.closed"
@@ -62,10 +63,17 @@ class PocketRow(msgspec.Struct, frozen=True):
     reserved: int = 0
     unsettled_discount: int = 0
     unsettled_on: date | None = None
+    hold_amounts: list[int] = []
+    hold_ends: list[datetime] = []
 
     def discount_on(self, day: date) -> int:
         """Return the cost of using unsettled cash on this day."""
         return self.unsettled_discount if self.unsettled_on is not None and day < self.unsettled_on else 0
+
+    def held_cents(self, now: datetime, calendars: Calendars) -> int:
+        """Return the cents that may not leave yet, as `PocketBook.held_cents` does."""
+        holds = zip(self.hold_amounts, self.hold_ends, strict=True)
+        return sum(amount for amount, until in holds if calendars.settles_at(until) > now)
 
     def positions(self) -> dict[str, int]:
         """Units per CUSIP."""

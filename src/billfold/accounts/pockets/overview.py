@@ -36,7 +36,11 @@ def overview_of(bank: Bank, rows: Sequence[PocketRow], now: datetime) -> Overvie
     worth = sum(each.market_value for each in held)
     earned = sum((Decimal(each.yield_to_maturity) * each.market_value for each in held), Decimal(0))
     return Overview(
-        payable=sum(each.payable for row, each in zip(rows, values, strict=True) if row.status == PocketStatus.OPEN),
+        payable=sum(
+            max(each.payable - row.held_cents(now, bank.calendars), 0)
+            for row, each in zip(rows, values, strict=True)
+            if row.status == PocketStatus.OPEN
+        ),
         mean_yield=earned / worth if worth else None,
         matures_on=min((each.bill.maturity for each in held), default=None),
     )

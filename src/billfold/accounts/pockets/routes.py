@@ -271,6 +271,7 @@ class TotalPortfolio(msgspec.Struct, kw_only=True):
     liquidation_value_t1: Amount
     fees: Amount
     owed: Amount
+    held: Amount
     appreciation_per_second: str
     maturities: list[MaturingBills]
     object_type: Literal["TotalPortfolio"] = "TotalPortfolio"
@@ -300,6 +301,7 @@ async def get_portfolio(caller: Call, bank: Bank, customer_id: MaybeInPath) -> T
         liquidation_value_t1=usd(sum(each.liquidation_value_t1 for each in values)),
         fees=usd(sum(fees)),
         owed=usd(sum(row.owed for row in rows)),
+        held=usd(sum(row.held_cents(now, bank.calendars) for row in rows)),
         appreciation_per_second=format_appreciation(sum(slopes, Decimal(0))),
         maturities=[MaturingBills(maturity_date=day, face_value=usd(face[day])) for day in sorted(face)],
     )

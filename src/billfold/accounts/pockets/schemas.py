@@ -143,6 +143,7 @@ class Portfolio(msgspec.Struct, kw_only=True):
     owed: Annotated[
         Amount, msgspec.Meta(description="The Pocket's overdraft, which the bank recovers from incoming money.")
     ]
+    held: Annotated[Amount, msgspec.Meta(description="What holds keep of it: only payments that name them can use it.")]
     liquidation_value_t0: Amount
     liquidation_value_t1: Amount
     pricing_timestamp: datetime | None = None
@@ -338,6 +339,7 @@ def portfolio_of(row: PocketRow, bank: Bank, now: datetime, *, omit: Omit, real_
         total_value=usd(current_value.total_value),
         fees=[Fee(amount=usd(fees))] if fees else [],
         owed=usd(row.owed),
+        held=usd(row.held_cents(now, bank.calendars)),
         liquidation_value_t0=usd(current_value.liquidation_value_t0),
         liquidation_value_t1=usd(current_value.liquidation_value_t1),
         pricing_timestamp=current_value.pricing_timestamp if is_real_time else None,

@@ -110,6 +110,7 @@ _pockets = Table(PocketRow, "pocket")
 _HELD = {
     **{name: f"coalesce(h.{name}, 0)" for name in ("cash", "earnings_basis", "owed", "reserved")},
     **{name: f"coalesce(h.{name}, '{{}}')" for name in ("lot_cusips", "lot_units", "lot_dates")},
+    **{name: f"coalesce(l.{name}, '{{}}')" for name in ("hold_amounts", "hold_ends")},
 }
 _ROW = f"SELECT {_pockets.columns('p', **_HELD)}, p.written_no"
 _TOTALED = """max(a.credits - a.debits) FILTER (WHERE a.kind = 'cash') AS cash,
@@ -127,6 +128,12 @@ _HOLDINGS = f"""
       FROM account a
      WHERE a.customer_id = p.customer_id AND a.pocket_id = p.pocket_id AND a.live
   ) h ON true
+  LEFT JOIN LATERAL (
+    SELECT array_agg(o.amount) AS hold_amounts, array_agg(o.until) AS hold_ends
+      FROM hold o JOIN ledger_head g USING (customer_id)
+     WHERE o.customer_id = p.customer_id AND o.pocket_id = p.pocket_id AND (o.status IS NULL OR o.status = 'ACTIVE')
+       AND o.until > g.booked_at - interval '14 days'
+  ) l ON true
 """
 # The page first: a cluster joins it with the accounts.
 _OF_PAGE = f"""), h AS MATERIALIZED (

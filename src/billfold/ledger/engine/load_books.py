@@ -151,7 +151,8 @@ SELECT customer_id, {", ".join(PocketColumns.__struct_fields__)}
 """
 _HOLDS = """
 SELECT customer_id, l.pocket_id, l.amount, l.until FROM hold l JOIN ledger_head h USING (customer_id)
- WHERE customer_id = ANY($1::uuid[]) AND l.until > h.booked_at - $2::interval
+ WHERE customer_id = ANY($1::uuid[]) AND (l.status IS NULL OR l.status = 'ACTIVE')
+   AND l.until > h.booked_at - $2::interval
 """
 
 

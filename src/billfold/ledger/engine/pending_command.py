@@ -225,7 +225,7 @@ async def load_references(
         return
     for book in books.values():
         book.referenced.clear()
-    kinds = {kind for command in commands for kind in command.reference_kinds}
+    kinds = {kind for command in commands for kind in command.reads}
     for kind in sorted(kinds) if ids else ():
         for customer_id, object_id, found in await readers[kind](conn, list(books), ids):
             books[customer_id].referenced[object_id] = found

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
+from billfold.accounts.holds.commands import Payment
 from billfold.ledger.book.notes import TRANSFER
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.types import Direction
@@ -241,7 +242,7 @@ class EntriesCommand(Command, frozen=True, kw_only=True):
     ach_ids: tuple[UUID, ...]
 
 
-class OriginateAch(Command, frozen=True, kw_only=True):
+class OriginateAch(Payment, frozen=True, kw_only=True):
     """Originate an entry of `amount` cents: a payment to a counterparty (CREDIT) or a collection (DEBIT).
 
     `references` holds the counterparty; `history` is the input of the review.

@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.customers.store import list_features
+from billfold.accounts.holds.schemas import named
 from billfold.accounts.notes.schemas import PaymentFilters
 from billfold.accounts.notes.store import find_noted, note_fields, sealed_note, show_notes, terms_of
 from billfold.http.operations import SIGNED, get, post, with_scope
@@ -60,6 +61,8 @@ Direction = Literal["CREDIT", "DEBIT"] | None
         "sanction-screen-failed",
         "insufficient-funds",
         "external-id-taken",
+        "hold-not-active",
+        "amount-not-allowed",
     ),
 )
 async def create_ach_origination(caller: Caller, bank: Bank, account_id: UUID, data: CreateAch) -> AchOrigination:
@@ -69,6 +72,8 @@ async def create_ach_origination(caller: Caller, bank: Bank, account_id: UUID, d
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
     description = data.description
+    if data.hold_id and data.direction == "DEBIT":
+        raise InvalidInput.at("body", "hold_id", msg="is not allowed with DEBIT: a collection pays nothing")
     if data.sec_code == "CCD" and CCD_FEATURE not in await list_features(bank.pool, owner):
         raise Refused(
             "sec-code-not-enabled",
@@ -80,7 +85,8 @@ async def create_ach_origination(caller: Caller, bank: Bank, account_id: UUID, d
         OriginateAch(
             **caller.command_fields(owner),
             **note,
-            references=(data.counterparty_id,),
+            references=(data.counterparty_id, *([data.hold_id] if data.hold_id else ())),
+            hold_id=named(data.hold_id),
             ach_id=ach_id,
             pocket_id=pocket_id,
             counterparty_id=data.counterparty_id,

@@ -5,7 +5,9 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET
 
+from billfold.accounts.holds.schemas import Named
 from billfold.accounts.notes.schemas import NewNote, ShownNote
 from billfold.http.schemas import Amount, usd
 from billfold.ledger.types import Direction
@@ -46,6 +48,7 @@ class CreateAch(NewNote, forbid_unknown_fields=True, kw_only=True):
     sec_code: Literal["CCD", "PPD", "WEB"] = "WEB"
     payment_related_information: Annotated[list[Line], msgspec.Meta(max_length=ADDENDA_MAX)] = []  # noqa: RUF012 - a struct
     company_entry_description: Description | None = None
+    hold_id: Named = UNSET
 
     @property
     def description(self) -> str:

@@ -7,8 +7,9 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.holds.commands import Payment
 from billfold.ledger.book.notes import TRANSFER
-from billfold.ledger.commands import Command, Reference
+from billfold.ledger.commands import Reference
 from billfold.platform.database.rows import Row
 
 
@@ -46,11 +47,12 @@ class TransferOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     target: str | None = None
     async_mode: bool = False
     content_hash: str = ""
+    hold_id: UUID | None = None
 
     @property
     def referenced(self) -> tuple[UUID, ...]:
         """Return the ids that the order references in addition to its Pockets."""
-        return () if self.counterparty_id is None else (self.counterparty_id,)
+        return tuple(each for each in (self.counterparty_id, self.hold_id) if each is not None)
 
     @property
     def in_kind(self) -> bool:
@@ -84,7 +86,7 @@ class TransferRow(OnUsTransferRow, frozen=True):
     order: TransferOrder
 
 
-class TransferOnUs(Command, frozen=True, kw_only=True):
+class TransferOnUs(Payment, frozen=True, kw_only=True):
     """Move `amount` cents (None: the whole balance, net of fees) between two pockets of the bank, up to `at_most`.
 
     `customers` is (payer,) or (payer, payee). With `later` the transfer is only recorded, and a

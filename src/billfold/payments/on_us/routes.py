@@ -9,6 +9,7 @@ import msgspec
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.store import PeerKey, PeerRow
+from billfold.accounts.holds.schemas import named
 from billfold.accounts.notes.store import note_fields, show_notes
 from billfold.http.operations import get, post
 from billfold.identity.partners.caller import Caller
@@ -86,6 +87,8 @@ _DIRECTION_RULES = {
         "same-pocket",
         "transfer-type-not-allowed",
         "external-id-taken",
+        "hold-not-active",
+        "amount-not-allowed",
     ),
 )
 async def create_on_us_transfer(
@@ -189,6 +192,7 @@ def _order(data: schemas.CreateTransfer) -> TransferOrder:
         target=data.target,
         async_mode=data.async_mode,
         content_hash=sha256(msgspec.json.encode(data)).hexdigest(),
+        hold_id=named(data.hold_id),
     )
 
 
@@ -213,7 +217,8 @@ async def _command(
         later=order.async_mode,
         order=order,
         references=order.referenced,
-        seen=seen,
+        hold_id=order.hold_id,
+        seen=None if order.hold_id else seen,
     )
 
 

@@ -12,6 +12,7 @@ from uuid import UUID
 from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED, check_sanctions
 from billfold.accounts.counterparties.types import Payee
+from billfold.accounts.holds.rules import capture_hold
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.bills.rules import fees, lots
 from billfold.bills.rules.lots import Sale
@@ -91,6 +92,7 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     try:
         destination = _require_movable(payer, origin, payee, cmd=cmd, ctx=ctx)
         transfer = _Transfer(cmd, ctx, transfer_id, payer=payer, origin=origin, payee=payee, destination=destination)
+        _capture_hold(transfer)
         amount = _move_bills(transfer) if cmd.order.in_kind else _move_money(transfer)
         _require_at_most(cmd, amount)
         status = TransferStatus.COMPLETED
@@ -108,7 +110,7 @@ def _require_movable(payer: Book, origin: PocketBook, payee: Book, *, cmd: Trans
     """Return the destination if both pockets may be used; else refuse, or reject a transfer accepted before."""
     try:
         _require_may_pay(payer, origin, payee, ctx=ctx)
-        if cmd.references:
+        if cmd.order.counterparty_id:
             _require_linked(payer, cmd)
         destination = _destination(payee, cmd, payer)
     except Refused as refusal:
@@ -156,6 +158,17 @@ def _destination(payee: Book, cmd: TransferOnUs, payer: Book) -> PocketBook:
             raise Refused("pocket-not-open", f"The receiving pocket is {destination.status}.")
         raise _Rejected("ACCOUNT_UNAVAILABLE")
     return destination
+
+
+def _capture_hold(transfer: _Transfer) -> None:
+    """Use the hold that the transfer names; one that was accepted before is rejected if it has ended."""
+    cmd, ctx, _, payer, origin, *_ = transfer
+    try:
+        capture_hold(payer, origin, ctx, hold_id=cmd.hold_id, amount=cmd.amount)
+    except (Refused, NotFound):
+        if not (cmd.accepted or cmd.approved):
+            raise
+        raise _Rejected("INVALID_TRANSFER") from None
 
 
 # -- money ------------------------------------------------------------------------------

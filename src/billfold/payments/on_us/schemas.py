@@ -5,7 +5,9 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET
 
+from billfold.accounts.holds.schemas import Named
 from billfold.accounts.notes.schemas import NewNote, ShownNote
 from billfold.accounts.pockets.schemas import Fee
 from billfold.http.schemas import Amount, one_of, usd
@@ -59,6 +61,7 @@ class CreateTransfer(NewNote, forbid_unknown_fields=True, kw_only=True):
     target: Endpoint | None = None
     transfer_type: Literal["BANK_TRANSFER", "SECURITY_TRANSFER"] | None = None
     async_mode: bool = False
+    hold_id: Named = UNSET
 
 
 class _OfAmount(Protocol):

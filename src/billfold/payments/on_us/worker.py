@@ -37,6 +37,7 @@ async def execute_pending(bank: Bank, row: TransferRow) -> Answer:
             accepted=True,
             order=row.order,
             references=row.order.referenced,
+            hold_id=row.order.hold_id,
         )
     )
 

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
+from billfold.accounts.holds.commands import Payment
 from billfold.ledger.book.notes import TRANSFER
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.platform.database.rows import Row
@@ -143,7 +144,7 @@ class QueuedMessage(Row, frozen=True, kw_only=True):
     terms: str
 
 
-class SendWire(Command, frozen=True, kw_only=True):
+class SendWire(Payment, frozen=True, kw_only=True):
     """Pay `amount` cents (None: the whole balance, net of fees) to a counterparty by wire, up to `at_most`.
 
     With `keep` it pays what the pocket can pay above so many cents and the fee. `wire_instructions` override the

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.customers.store import list_features, require_feature
+from billfold.accounts.holds.schemas import named
 from billfold.accounts.notes.store import find_noted, note_fields, sealed_note, show_notes, terms_of
 from billfold.data_keys.keys import DataKeys, PartyField, PaymentKeys
 from billfold.http.operations import SIGNED, get, post, with_scope
@@ -48,6 +49,8 @@ CANCEL = with_scope("transfers.write", "wires")
         "insufficient-funds",
         "duplicate-id",
         "external-id-taken",
+        "hold-not-active",
+        "amount-not-allowed",
     ),
 )
 async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: CreateWire) -> Wire:
@@ -65,7 +68,8 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
     command = SendWire(
         **caller.command_fields(owner),
         **note,
-        references=(data.counterparty_id,),
+        references=(data.counterparty_id, *([data.hold_id] if data.hold_id else ())),
+        hold_id=named(data.hold_id),
         wire_id=data.wire_id,
         pocket_id=pocket_id,
         amount=requested_cents(data.amount),

@@ -5,7 +5,9 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET
 
+from billfold.accounts.holds.schemas import Named
 from billfold.accounts.notes.schemas import NewNote, PaymentFilters, ShownNote
 from billfold.accounts.transactions.settlement import SettledDocument, remittance_shown
 from billfold.data_keys.keys import PartyField, PaymentKeys
@@ -29,6 +31,7 @@ class CreateWire(NewNote, forbid_unknown_fields=True, kw_only=True):
     end_to_end_identification: Annotated[str, msgspec.Meta(max_length=35)] | None = None
     created_by: Annotated[str, msgspec.Meta(max_length=200)] | None = None
     wire_id: UUID | None = None
+    hold_id: Named = UNSET
 
 
 class WireFilters(PaymentFilters, frozen=True, kw_only=True):

@@ -64,11 +64,25 @@ TRANSFERS = (
         remedy="Send it again when the Pockets hold other amounts, or with other terms.",
     ),
     Problem(
+        "hold-not-active",
+        409,
+        "The hold keeps nothing any more",
+        meaning="It was captured in full or released, or it has expired. The payment that named it moved nothing.",
+        remedy="Read the hold. Place a new one, or pay without it.",
+    ),
+    Problem(
+        "too-many-holds",
+        409,
+        "The pocket has too many holds",
+        meaning="A pocket has at most 100 holds at the same time, with those of its collections.",
+        remedy="Release one that is not needed any more, or wait until one expires.",
+    ),
+    Problem(
         "amount-not-allowed",
         422,
         "The amount is out of bounds",
-        meaning="The amount is zero, or above the limits of the rail or the customer; or a pocket whose "
-        "full withdrawal was requested has received money since.",
+        meaning="The amount is zero, or above the limits of the rail or the customer, or more than the hold that the "
+        "payment names; or a pocket whose full withdrawal was requested has received money since.",
         remedy="Send an amount within the bounds named in `detail`, or split the payment. Request a full "
         "withdrawal again.",
     ),

@@ -8,6 +8,8 @@ import msgspec
 from litestar import get, post
 from msgspec import UNSET
 
+from billfold.accounts.holds.commands import ACTIVE_MAX, DURATION, DURATION_MAX
+from billfold.accounts.holds.routes import list_holds, place_hold, release_hold
 from billfold.accounts.pockets.earnings_routes import get_pocket_earnings, list_pocket_values
 from billfold.accounts.pockets.overview import days_between, overview_of, values_by_day
 from billfold.accounts.pockets.routes import create_pocket, get_pocket, list_own_pockets, update_pocket
@@ -29,7 +31,7 @@ from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound
 from billfold.web.console.charts import line_chart, maturity_ladder
 from billfold.web.console.team import Company, InCompany
-from billfold.web.forms import body_of
+from billfold.web.forms import body_of, cents_of, instant_in_zone
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect, shown_again
 
 _PAGE = 30
@@ -39,6 +41,9 @@ _SPANS = {"30d": ("30 days", 30), "90d": ("90 days", 90), "1y": ("1 year", 365),
 _SPARK_DAYS, _SPARK_POINTS = 30, 15
 _ONE = "/companies/{customer_id:str}/pockets/{pocket_id:str}"
 _SCOPE = "pockets.write"
+_HOLDS = "transfers.write"
+_EASTERN = "America/New_York"
+_DAY = timedelta(days=1)
 _NO_SUCH = "There is no such Pocket."
 _LABELS = {"swift_bic": "SWIFT/BIC"}
 _PERIODS: dict[Literal["mtd", "ytd", "all-time"], str] = {
@@ -145,6 +150,10 @@ async def change_pocket(company: InCompany, pocket_id: str) -> PageResponse:
 @get(_ONE)
 async def show_pocket(company: InCompany, pocket_id: str) -> PageResponse:
     """Show one Pocket."""
+    return await _show_pocket(company, pocket_id)
+
+
+async def _show_pocket(company: Company, pocket_id: str, wrong: FormError = "") -> PageResponse:
     key, api = path_id(pocket_id, _NO_SUCH), company.api
     pocket: Pocket = await api.get(get_pocket, pocket_id=key)
     span = company.page.query.get("span", "90d")
@@ -158,6 +167,10 @@ async def show_pocket(company: InCompany, pocket_id: str) -> PageResponse:
     ]
     return company.render(
         "pocket",
+        wrong=wrong,
+        given=company.page.form,
+        holds=(await api.get(list_holds, pocket_id=key, limit=ACTIVE_MAX, **{"filter[status]": "ACTIVE"})).items,
+        hold_days=[et_date(company.clock.now) + each for each in (timedelta(0), DURATION, DURATION_MAX - _DAY)],
         pocket=pocket,
         overview=overview_of(bank, rows, company.clock.now),
         per_second=_appreciation(pocket),
@@ -170,6 +183,25 @@ async def show_pocket(company: InCompany, pocket_id: str) -> PageResponse:
         portals=(await api.get(list_portals, pocket_id=key, limit=_PAGE)).items,
         recent=(await api.get(list_own_transactions, limit=_RECENT, **{"pocket[]": key})).items,
     )
+
+
+@post(f"{_ONE}/holds")
+@shown_again(_show_pocket, unless="forbidden")
+async def change_holds(company: InCompany, pocket_id: str) -> PageResponse:
+    """Place a hold on a Pocket until the end of a day, or release one."""
+    company.require(_HOLDS)
+    form, form_key, key = company.page.form, company.page.form_key, path_id(pocket_id, _NO_SUCH)
+    if "hold" in form:
+        hold_id = path_id(form["hold"], "There is no such hold.")
+        await company.api.send(release_hold, {}, key=form_key, pocket_id=key, hold_id=hold_id)
+    else:
+        body = {
+            "amount_usdc": cents_of("amount_usdc", form.get("amount_usdc", "")),
+            "reason": form.get("reason", ""),
+            "expires_at": instant_in_zone("expires_at", f"{form.get('expires_at', '')}T23:59:59", _EASTERN),
+        }
+        await company.api.send(place_hold, body, key=form_key, pocket_id=key)
+    return redirect(f"{company.path}/pockets/{key}", done="saved")
 
 
 @get(f"{_ONE}/portals/{{portal_id:str}}")

@@ -12,6 +12,7 @@ import msgspec
 from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
 from billfold.accounts.counterparties.types import Payee
+from billfold.accounts.holds.rules import capture_hold
 from billfold.accounts.pockets.rules import place_hold, require_not_closed, require_open
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
@@ -88,6 +89,7 @@ def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
     held_for_review = review_reason(cmd.amount, cmd.history, above_cents=ctx.terms.ach_review_above_cents)
     entry = _entry_of(book, pocket, payee, cmd=cmd, ctx=ctx)
     if cmd.direction == Direction.CREDIT:
+        capture_hold(book, pocket, ctx, hold_id=cmd.hold_id, amount=cmd.amount)
         entry = pay_out(book, pocket, ctx, entry=entry, settles_at=times.settled_at)
     if held_for_review is not None:
         entry = msgspec.structs.replace(entry, reason=held_for_review)

@@ -13,6 +13,7 @@ import msgspec
 from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
 from billfold.accounts.counterparties.types import Payee
+from billfold.accounts.holds.rules import capture_hold
 from billfold.accounts.pockets.rules import pocket_of, require_not_closed, require_open
 from billfold.events import kinds
 from billfold.ledger.book import recording as book_recording
@@ -273,6 +274,7 @@ def _post_wire(
     fee, amount = ctx.terms.wire_fee_cents, cmd.amount
     if cmd.keep is not None:
         amount = require_something(payable_cents(pocket, ctx) - cmd.keep - fee, at_most=cmd.at_most)
+    capture_hold(book, pocket, ctx, hold_id=cmd.hold_id, amount=amount)
     try:
         amount, posting_no, _ = withdraw(
             book,

@@ -1,0 +1,1 @@
+DROP INDEX hold_placed, hold_until;
