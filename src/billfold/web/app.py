@@ -31,6 +31,7 @@ from billfold.http.responses import HttpResponse, method_not_allowed, nothing_he
 from billfold.identity.users import sessions, store
 from billfold.ledger.bank import Bank
 from billfold.oauth.server.app import error_facts
+from billfold.pages.fonts import web_font
 from billfold.pages.theme import MEDIA_TYPES, page_headers
 from billfold.platform.clock import wall_now
 from billfold.platform.database.shortage import patiently
@@ -146,11 +147,13 @@ def the_page(request: Request[Any, Any, Any]) -> PageContext:
 
 @get("/files/{name:str}", opt=PUBLIC)
 async def show_file(name: str, page: PageContext) -> PageResponse:
-    """Show a file of the pages: the style sheet, the script, the icon."""
-    content = page.server.theme.files.get(name)
+    """Show a file of the pages: the style sheet, the script, the mark, the font, which a browser keeps for a week."""
+    font = web_font(name)
+    content = font or page.server.theme.files.get(name)
     if content is None:
         raise NotFound("There is no such file.")
-    return Response(content, media_type=MEDIA_TYPES[name.rpartition(".")[2]])
+    headers = {"cache-control": "public, max-age=604800"} if font else {}
+    return Response(content, media_type=MEDIA_TYPES[name.rpartition(".")[2]], headers=headers)
 
 
 def _check_form(page: PageContext) -> None:
