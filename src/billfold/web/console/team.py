@@ -15,6 +15,7 @@ from litestar.params import SkipValidation
 from typing_extensions import override
 
 from billfold.apis.customer_api import CustomerApi
+from billfold.events.notifications.notify import count_unread
 from billfold.http.api import Identity
 from billfold.http.operations import Operation, Proof
 from billfold.http.raw_request import RawRequest
@@ -154,8 +155,9 @@ class Company(ApiTeam):
 
     layout = "company.html"
 
-    def __init__(self, visit: Visit, api: CustomerApi) -> None:
+    def __init__(self, visit: Visit, api: CustomerApi, unread: int) -> None:
         super().__init__(visit)
+        self.unread = unread
         self.path = f"/companies/{self.customer_id}"
         self.token = _token_of(self.page, self.own)
         authenticator = api.authenticator
@@ -203,7 +205,8 @@ def company_of(api: CustomerApi) -> Callable[[PageContext, str], Awaitable[Compa
         def is_wanted(each: Membership) -> bool:
             return str(each.customer_id) == customer_id.lower() and each.is_of_company
 
-        return Company(await visit_of(page, is_wanted, "company"), api)
+        visit = await visit_of(page, is_wanted, "company")
+        return Company(visit, api, await count_unread(page.pool, visit.own.customer_id, page.user.user_id))
 
     return find_company
 
