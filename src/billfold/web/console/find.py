@@ -49,13 +49,13 @@ async def find_in_company(company: InCompany) -> PageResponse:
     if is_uuid(text):
         hits = await _by_id(company, text)
     else:
-        named = await _named(company) if text else []
+        named = await list_named(company) if text else []
         found = await asyncio.to_thread(alike, text, [each.label for each in named], limit=_SHOWN_MAX)
         hits = [*(named[each] for each in found), *await _by_amount(company, text)] if text else []
     return company.render("find", text=text, hits=hits)
 
 
-async def _named(company: Company) -> list[Hit]:
+async def list_named(company: Company) -> list[Hit]:
     """Return everything of the company that has a name and that the member may read."""
     pool, path, owner = company.page.pool, company.path, company.customer_id
     hits: list[Hit] = []
@@ -68,7 +68,9 @@ async def _named(company: Company) -> list[Hit]:
     if company.may("team.read"):
         team = await company.api.get(get_team)
         people = [each for group in team.groups for each in group.members if not each.is_service_user]
-        hits += [Hit(f"{each.first_name} {each.last_name}", "Person", f"/team/{owner}") for each in people]
+        hits += [
+            Hit(f"{each.first_name} {each.last_name}", "Person", f"/team/{owner}#{each.member_id}") for each in people
+        ]
     return hits
 
 
