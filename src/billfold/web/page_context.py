@@ -163,6 +163,8 @@ class PageContext:
         self.device = cookies.get(DEVICE_COOKIE, "")
         self.session: Session | None = None
         self.form: dict[str, str] = {}
+        self.shell: Mapping[str, Any] = {"layout": "frame.html"}
+        """What frames a page that is of a person: the name of its template, and what that shows."""
 
     @property
     def receive(self) -> Receive:
@@ -284,6 +286,7 @@ class PageContext:
         status = status or (_status_of(wrong) if wrong else HTTP_OK)
         headers = wrong.headers if isinstance(wrong, LockedOut) else headers
         facts = {
+            **self.shell,
             "csrf": self.csrf,
             "form_key": secrets.token_urlsafe(_FORM_KEY_BYTES),
             "session": self.session,

@@ -15,11 +15,11 @@ _SAID = {
 _NOUNS = {"ach": "ACH entry", "pocket": "Pocket", "oauth_client": "application", "user": "account"}
 _PAST = ("ed", "en", "n")
 _NAMES = ("display_name", "name", "counterparty_name", "email", "url", "type")
-"""What names something in the details of an entry, the best first."""
+"""The details of an entry that name its subject, the best first."""
 
 
 class Sentence(NamedTuple):
-    """What was done, and to what: its name, and the path of its page if it has one."""
+    """A sentence without its subject: verb and kind of the object, its name, and the path of its page if it has one."""
 
     words: str
     name: str = ""

@@ -4,7 +4,7 @@ A page function takes it as `operator` below `/bank`, as `company` below `/compa
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -142,6 +142,26 @@ InBank = SkipValidation[BankPage]
 async def in_bank(page: PageContext) -> BankPage:
     """Return the visitor as an operator. Raises NotFound for everybody else."""
     return BankPage(await visit_of(page, lambda each: each.is_of_bank, "bank"))
+
+
+async def own_shell(
+    page: PageContext,
+    customer_id: str | None,
+    company_of: Callable[[PageContext, str], Awaitable[ApiTeam]],
+    partner_of: Callable[[PageContext, str], Awaitable[ApiTeam]],
+) -> Mapping[str, Any]:
+    """Return what frames a page of a person: the console of the team in its path, or of the first of the person."""
+    found = [each for each in await page.memberships() if customer_id in {None, str(each.customer_id)}]
+    team: TeamPage
+    if not found:
+        return {"layout": "console.html", "clock": await read_page_clock(page)}
+    if found[0].is_of_bank:
+        team, layout, name = await in_bank(page), "bank.html", "operator"
+    elif found[0].partner_slug:
+        team, layout, name = await partner_of(page, found[0].partner_slug), "partner.html", "partner"
+    else:
+        team, layout, name = await company_of(page, str(found[0].customer_id)), "company.html", "company"
+    return {"layout": layout, name: team, "team": team, "clock": team.clock}
 
 
 CLIENT_ID = "console"
