@@ -163,8 +163,7 @@ class PageContext:
         self.device = cookies.get(DEVICE_COOKIE, "")
         self.session: Session | None = None
         self.form: dict[str, str] = {}
-        self.shell: Mapping[str, Any] = {"layout": "frame.html"}
-        """What frames a page that is of a person: the name of its template, and what that shows."""
+        self.shell: Mapping[str, Any] = {"layout": "frame.html"}  # of pages of persons: own_shell of console/team.py
 
     @property
     def receive(self) -> Receive:
@@ -286,14 +285,13 @@ class PageContext:
         status = status or (_status_of(wrong) if wrong else HTTP_OK)
         headers = wrong.headers if isinstance(wrong, LockedOut) else headers
         facts = {
-            **self.shell,
             "csrf": self.csrf,
             "form_key": secrets.token_urlsafe(_FORM_KEY_BYTES),
             "session": self.session,
             "wrong": sentence_of(wrong),
             "field_errors": field_errors(wrong),
             "done": self._done if status == HTTP_OK else "",
-        } | facts
+        } | {**self.shell, **facts}
         return Response(
             self._with_every_error(name, facts),
             status_code=status,
@@ -321,8 +319,7 @@ def redirect(to: str, cookies: Sequence[Cookie] = (), *, done: str = "") -> Page
     if done:
         path, mark, place = to.partition("#")
         to = f"{path}?done={done}{mark}{place}"
-    # A header may contain only latin-1; quoted parts stay as they are.
-    location = quote(to, safe=_ADDRESS_SIGNS)
+    location = quote(to, safe=_ADDRESS_SIGNS)  # a header has only latin-1; quoted parts stay as they are
     return Response(b"", status_code=303, headers={"location": location, **page_headers()}, cookies=list(cookies))
 
 
