@@ -8,20 +8,20 @@ async def receive_money(visitor, place):
     await visitor.go(place.pocket, "pocket")
     await visitor.follow("Instructions", "paying in")
     await visitor.follow("Let a wire arrive", "simulation")
-    await visitor.fill(Amount="2500000000", Sender_name="Contoso")
-    await visitor.press("Let it happen", "simulated")
+    await visitor.fill(Amount="25,000,000", Sender_name="Contoso")
+    await visitor.press("Run simulation", "simulated")
 
 
 async def see_value_grow(visitor, place):
     """Let the clock run, see the total value change on an open page, and stop the clock."""
     await visitor.go("/sandbox", "control room")
-    await visitor.press("Let it run", "control room")
+    await visitor.press("Start clock", "control room")
     await visitor.go(place.home, "home")
     value = visitor.page.locator("[data-ticks]").first
     grown = "before => document.querySelector('[data-ticks]').innerText !== before"
     await visitor.page.wait_for_function(grown, arg=await value.inner_text())
     await visitor.go("/sandbox", "control room")
-    await visitor.press("Stop it", "control room")
+    await visitor.press("Stop clock", "control room")
 
 
 async def ask_where_the_wire_is(visitor):

@@ -28,7 +28,6 @@ SUPPLIER = {
     "City": "New York",
     "State": "NY",
     "Postal_code": "10001",
-    "Country": "US",
 }
 PASSWORD = "walnut-orbit-canyon"
 DOCUMENTATION = {
@@ -62,10 +61,10 @@ async def add_supplier(visitor, place):
     await visitor.go(f"{place.home}/counterparties", "counterparties")
     await visitor.follow("Add a counterparty", "new counterparty")
     await visitor.fill(**SUPPLIER)
-    await visitor.press("Add", "counterparty")
+    await visitor.press("Add counterparty", "counterparty")
     supplier = visitor.path
     await visitor.follow("Let the bank approve it", "simulation")
-    await visitor.press("Let it happen", "simulated")
+    await visitor.press("Run simulation", "simulated")
     await visitor.go(supplier, "counterparty")
 
 
@@ -106,8 +105,8 @@ async def test_a_wire_is_requested_approved_on_a_phone_and_settles(sandbox_site)
     await approve(sandbox_site.bo, sandbox_site, "Fabrikam")
     for _ in range(CLOCK_MOVES_MAX):
         await ada.go("/sandbox", "control room")
-        await ada.page.get_by_label("Run to next").select_option(label="Wires")
-        await ada.press("Run", "control room")
+        await ada.page.get_by_label("Next event of a kind").select_option(label="Wires")
+        await ada.press("Run to it", "control room")
         await ada.go(request, "transfer request")
         if "Completed" in await ada.text():
             break
@@ -148,7 +147,7 @@ async def test_a_month_later_the_statement_is_downloaded_and_verified(sandbox_si
     now = datetime.fromisoformat(await ada.page.locator("#now").input_value())
     later = now.replace(month=now.month + 1, day=2)
     await ada.page.locator("#now").fill(later.isoformat(timespec="minutes"))
-    await ada.press("Set", "control room")
+    await ada.press("Set clock", "control room")
     await ada.read_until("PDF", f"{sandbox_site.home}/statements", "statements")
     async with ada.page.expect_download() as downloading:
         await ada.page.get_by_role("link", name=re.compile(f"Bank statement of {now:%B}")).first.click()
@@ -200,7 +199,7 @@ async def test_a_failed_webhook_delivery_is_resent_in_the_browser(sandbox_site):
         await ada.follow("Add a subscription", "new subscription")
         await ada.fill(Address=receiver.url)
         await ada.page.locator(f"[name='event.{EVENT}']").check()
-        await ada.press("Add", "subscription")
+        await ada.press("Add subscription", "subscription")
         subscription = ada.path
         await receive_money(ada, sandbox_site)
         await ada.read_until("Failed 500", subscription, "failed delivery")
@@ -295,7 +294,7 @@ async def test_a_sandbox_is_restored_from_its_fork_after_money_is_spent(sandbox_
     before = await ada.text()
     await ada.go("/sandbox", "control room")
     await ada.fill(Name_of_a_new_fork="before-the-loss")
-    await ada.main.get_by_role("button", name="Fork", exact=True).click()
+    await ada.main.get_by_role("button", name="Create fork", exact=True).click()
     await ada.page.get_by_text("The copy is made.").wait_for()
     await ada.look("task")
     await ada.go(f"{sandbox_site.home}/move-money", "move money")
@@ -320,7 +319,7 @@ async def test_an_operation_is_tried_in_the_browser_reference(sandbox_site):
     await sandbox_site.ada.page.get_by_role("link", name="Try it").click()
     await sandbox_site.ada.look("try it")
     await sandbox_site.ada.fill(Body='{"pocket_name": "Tried", "deposit_strategy_id": "UST-4W"}')
-    await sandbox_site.ada.press("Send", "tried")
+    await sandbox_site.ada.press("Send request", "tried")
     assert "201 Created" in await sandbox_site.ada.text()
     await sandbox_site.ada.go(f"{sandbox_site.home}/pockets", "pockets")
     assert "Tried" in await sandbox_site.ada.text()
@@ -363,5 +362,5 @@ async def test_an_upload_is_tried_in_the_browser_reference(sandbox_site, api):
     await sandbox_site.ada.go(f"/docs/api/{api}/upload_document", "documentation upload")
     await sandbox_site.ada.page.get_by_role("link", name="Try it").click()
     await sandbox_site.ada.look("try an upload")
-    await sandbox_site.ada.press("Send", "tried upload")
+    await sandbox_site.ada.press("Send request", "tried upload")
     assert "201 Created" in await sandbox_site.ada.text()

@@ -163,6 +163,8 @@ async def _play_notifications(r):
     one = (await r.get("list_notifications", told))["items"][0]["id"]
     await r.get("get_notification", f"{told}{one}/")
     await r.patch("update_notification", f"{told}{one}/", {"status": "READ"})
+    await r.get("count_unread_notifications", f"{told}unread/")
+    await r.post("mark_all_notifications_read", f"{told}mark-all-read/")
     await r.get("list_notification_audiences", audience)
     chosen = f"{audience}FUNDS_RECEIVED/"
     await r.get("get_notification_audience", chosen)

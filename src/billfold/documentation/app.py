@@ -35,6 +35,7 @@ from billfold.events.kinds import KINDS
 from billfold.http.edge import EdgeMiddleware, name_of
 from billfold.http.raw_request import RawRequest, Receive, Scope, Send, raw_request_of
 from billfold.http.responses import JSON, TEXT, HttpResponse, ProblemWithHeaders
+from billfold.pages.fonts import web_font
 from billfold.pages.theme import MEDIA_TYPES, Theme, page_headers
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.settings.settings import Settings
@@ -303,7 +304,7 @@ class DocumentationApp:
         """Return the response for a path without a trailing slash, the same for everybody."""
         name = path.removeprefix(f"{ROOT}/")
         if name.startswith("files/"):
-            content = self._renderer.files.get(name.removeprefix("files/"))
+            content = self._renderer.files.get(name.removeprefix("files/")) or web_font(name.removeprefix("files/"))
             return self._not_found(path) if content is None else HttpResponse(200, _media_type(name), content)
         texts: dict[str, tuple[str, Callable[[], str]]] = {
             "search.json": (JSON, lambda: self._renderer.search_titles),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -14,7 +15,7 @@ COOKIE = "__Host-session"
 _KNOWN_CHARS = 4
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
     "base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 )
 _HEADERS = {
@@ -23,7 +24,12 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=(), payment=()",
 }
-MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+MEDIA_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+    "woff": "font/woff",
+}
 
 
 class Theme:
@@ -38,6 +44,7 @@ class Theme:
             ),
             autoescape=True,
             undefined=StrictUndefined,
+            finalize=with_true_minus,
             trim_blocks=True,
             lstrip_blocks=True,
         )
@@ -47,11 +54,11 @@ class Theme:
         self._templates.filters["cents"] = format_usd
         self._templates.filters["ending"] = format_ending
         self._templates.filters["moment"] = local_time
-        self._templates.filters["cents"] = format_usd
         self._templates.filters["price"] = format_price
         self._templates.filters["ago"] = format_duration
         self._templates.filters["with_query"] = with_query
         self._templates.filters.update(filters)
+        self._templates.globals["icon"] = icon
         self.files = {file.name: file.read_bytes() for file in files(__package__).joinpath("static").iterdir()}
 
     def name_bank(self, name: str) -> None:
@@ -67,6 +74,19 @@ def _folders(package: str) -> list[str]:
     """Return the folders of a package that hold templates, whose names are unique in all of them."""
     inner = files(package).joinpath("templates").iterdir()
     return ["templates", *(f"templates/{each.name}" for each in inner if each.is_dir())]
+
+
+@cache
+def icon(name: str) -> str:
+    """Return an icon of Lucide as part of a page, in the color of its text."""
+    from lucide.jinja import lucide  # noqa: PLC0415 - only for pages
+
+    return lucide(name, size=None, **{"class": "icon", "aria-hidden": "true"})
+
+
+def with_true_minus(value: object) -> object:
+    """Return what a template shows, an amount below zero with the sign that is as wide as a digit."""
+    return f"\N{MINUS SIGN}{value[1:]}" if isinstance(value, str) and value.startswith("-$") else value
 
 
 def page_headers(form_target_uri: str | None = None) -> dict[str, str]:

@@ -6,6 +6,7 @@ Changes are made by POST, from our own origin, with the browser's token.
 
 import importlib
 import pkgutil
+import re
 import warnings
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
@@ -31,12 +32,13 @@ from billfold.http.responses import HttpResponse, method_not_allowed, nothing_he
 from billfold.identity.users import sessions, store
 from billfold.ledger.bank import Bank
 from billfold.oauth.server.app import error_facts
+from billfold.pages.fonts import web_font
 from billfold.pages.theme import MEDIA_TYPES, page_headers
 from billfold.platform.clock import wall_now
 from billfold.platform.database.shortage import patiently
 from billfold.platform.errors import BillfoldError, NotFound
 from billfold.web.console.partner import partner_of
-from billfold.web.console.team import company_of, in_bank, team_of
+from billfold.web.console.team import company_of, in_bank, own_shell, team_of
 from billfold.web.page_context import ACCOUNT, PUBLIC, PageContext, PageResponse, PageServer, parse_form
 from billfold.web.team.members import page_administrator
 
@@ -146,11 +148,13 @@ def the_page(request: Request[Any, Any, Any]) -> PageContext:
 
 @get("/files/{name:str}", opt=PUBLIC)
 async def show_file(name: str, page: PageContext) -> PageResponse:
-    """Show a file of the pages: the style sheet, the script, the icon."""
-    content = page.server.theme.files.get(name)
+    """Show a file of the pages: the style sheet, the script, the mark, the font, which a browser keeps for a week."""
+    font = web_font(name)
+    content = font or page.server.theme.files.get(name)
     if content is None:
         raise NotFound("There is no such file.")
-    return Response(content, media_type=MEDIA_TYPES[name.rpartition(".")[2]])
+    headers = {"cache-control": "public, max-age=604800"} if font else {}
+    return Response(content, media_type=MEDIA_TYPES[name.rpartition(".")[2]], headers=headers)
 
 
 def _check_form(page: PageContext) -> None:
@@ -222,6 +226,8 @@ def _methods_of(scope: Scope) -> HttpResponse:
 
 NONE_GIVEN: Mapping[str, Provide] = MappingProxyType({})
 PACKAGES = ("billfold.web",)
+_FRAMED = re.compile(r"/(account|applications|team|companies/[^/]+/(applications|agreements))(/|$)")
+"""Paths of persons, and of administrators of a company, whose pages are framed by the console of a team."""
 
 
 def create_pages_app(
@@ -239,7 +245,15 @@ def create_pages_app(
     """
     packages = (*PACKAGES, *packages)
     find_company, find_partner = company_of(customer_api), partner_of(partner_api)
+
+    async def framed_page(request: Request[Any, Any, Any]) -> PageContext:
+        page = the_page(request)
+        if page.is_signed_in and _FRAMED.match(page.request.path):
+            page.shell = await own_shell(page, request.path_params.get("customer_id"), find_company, find_partner)
+        return page
+
     own = {
+        "page": Provide(framed_page),
         "by": Provide(page_administrator),
         "company": Provide(find_company),
         "operator": Provide(in_bank),

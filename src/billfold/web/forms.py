@@ -22,15 +22,17 @@ _LABELS = {
     "again": "password",
     "amount_from": "smallest amount",
     "amount_to": "largest amount",
+    "business_name": "name of the company",
     "current": "current password",
     "email": "email address",
     "from": "first day",
+    "identifier": "account number",
     "post_logout_redirect_uris": "redirect addresses after signing out",
     "redirect_uris": "redirect addresses",
     "settled_from": "first day",
     "start_on": "first day",
-    "subject_id": "id",
     "settled_to": "last day",
+    "subject_id": "id",
     "to": "last day",
 }
 """Labels of fields that cannot be derived from their names."""

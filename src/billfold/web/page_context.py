@@ -163,6 +163,7 @@ class PageContext:
         self.device = cookies.get(DEVICE_COOKIE, "")
         self.session: Session | None = None
         self.form: dict[str, str] = {}
+        self.shell: Mapping[str, Any] = {"layout": "frame.html"}  # of pages of persons: own_shell of console/team.py
 
     @property
     def receive(self) -> Receive:
@@ -290,7 +291,7 @@ class PageContext:
             "wrong": sentence_of(wrong),
             "field_errors": field_errors(wrong),
             "done": self._done if status == HTTP_OK else "",
-        } | facts
+        } | {**self.shell, **facts}
         return Response(
             self._with_every_error(name, facts),
             status_code=status,
@@ -318,8 +319,7 @@ def redirect(to: str, cookies: Sequence[Cookie] = (), *, done: str = "") -> Page
     if done:
         path, mark, place = to.partition("#")
         to = f"{path}?done={done}{mark}{place}"
-    # A header may contain only latin-1; quoted parts stay as they are.
-    location = quote(to, safe=_ADDRESS_SIGNS)
+    location = quote(to, safe=_ADDRESS_SIGNS)  # a header has only latin-1; quoted parts stay as they are
     return Response(b"", status_code=303, headers={"location": location, **page_headers()}, cookies=list(cookies))
 
 

@@ -43,6 +43,12 @@ async def test_a_member_reads_notifications_and_marks_them(customer_desk):
     log = (await customer_desk.get("/api/v1/team/audit-logs/"))["items"]
     marked = [each["details"] for each in log if each["action"] == "notification.updated"]
     assert marked == [{"status": "READ"}, {"status": "UNREAD"}, {"status": "READ"}]
+    assert await tell(customer_desk) == 1
+    for unread in (1, 0):
+        assert (await customer_desk.get(f"{PATH}unread/"))["count"] == unread
+        assert (await customer_desk.post(f"{PATH}mark-all-read/", {}, status=200))["count"] == 0
+    log = (await customer_desk.get("/api/v1/team/audit-logs/"))["items"]
+    assert len([each for each in log if each["action"] == "notification.updated"]) == len(marked) + 1
 
 
 async def test_incoming_money_raises_a_notification_immediately(customer_desk, customer_world):

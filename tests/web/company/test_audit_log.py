@@ -8,7 +8,7 @@ async def test_the_audit_log_is_filtered_and_downloaded(console, customer_desk, 
     await customer_desk.pocket(name="Reserve")
     path, csv = f"{browser.home}/audit-log", f"{browser.home}/audit-log.csv"
     await browser.go(path)
-    assert "Pocket created" in browser.text
+    assert "Anna Lind created the Pocket Reserve" in browser.text
     own = first_match(r'<option value="([^"]{36})"', browser.page.text)
     lines = (await browser.http.get(f"{csv}?member={own}")).text.splitlines()
     await browser.go(f"{path}?member={own}&from=2020-01-01")

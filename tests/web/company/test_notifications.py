@@ -17,6 +17,14 @@ async def test_a_notification_is_marked_as_read(console, customer_desk, customer
     await browser.send(action, status="READ")
     await browser.follow()
     assert "Mark unread" in browser.text
+    await customer_world.wire(own, 10_00)
+    await browser.go(f"{browser.home}/notifications")
+    await browser.go(f"{browser.home}/notifications")
+    assert 'aria-label="Notifications, 1 unread"' in browser.page.text
+    assert f'href="{browser.home}/pockets/{own.id}">Money arrived' in browser.page.text
+    await browser.send(f"{browser.home}/notifications/read")
+    await browser.follow()
+    assert 'aria-label="Notifications"' in browser.page.text
     colleague = await console(customer_desk, role="VIEWER")
     await colleague.go(colleague.home)
     assert (await colleague.post(action, {"csrf": colleague.csrf, "status": "READ"})).status_code == 404

@@ -1,6 +1,8 @@
 """Reports and statements in the console: requested by a form, made, downloaded and verified; not by others."""
 
 import asyncio
+import io
+from zipfile import ZipFile
 
 import pytest
 from tests.reference.shared_calls import make_june
@@ -73,7 +75,8 @@ async def test_console_statements_link_to_their_files(console, customer_desk, ot
     await make_june(customer_desk, customer_desk.team.customer)
     browser = await console(customer_desk, role="VIEWER")
     await browser.go(f"{browser.home}/statements?period=2025-06&type=BANK&pocket={pocket.id}")
-    assert "June 2025 Bank statement" in browser.text
+    assert "June 2025" in browser.text
+    assert "Bank statement" in browser.text.split("Filter")[1]
     assert "Brokerage statement" not in browser.text.split("Filter")[1]
     (shown,) = (await customer_desk.get("/api/v1/statements/", {"type[]": "BANK"}))["items"]
     path = f"pockets/{pocket.id}/statements/2025-06/{shown['id']}"
@@ -82,5 +85,16 @@ async def test_console_statements_link_to_their_files(console, customer_desk, ot
     assert f"/downloads/{shown['id']}?" in file.headers["location"]
     assert (await browser.go(f"{browser.home}/pockets/{pocket.id}/statements/2025-07/{shown['id']}")).status_code == 404
     assert (await browser.go(f"{browser.home}/statements?period=June")).status_code == 422
+    whole = await browser.http.get(f"{browser.home}/statements/2025-06/all.zip")
+    listed = (await customer_desk.get("/api/v1/statements/", {"key": "2025-06"}))["items"]
+    with ZipFile(io.BytesIO(whole.content)) as archive:
+        assert len(archive.namelist()) == len(listed)
+        assert archive.testzip() is None
+        assert {archive.read(each)[:5] for each in archive.namelist()} == {b"%PDF-"}
+    stranger = await console(other_customer)
+    for gone, status in (("2025-07", 404), ("June", 422), ("..", 404)):
+        assert (await browser.http.get(f"{browser.home}/statements/{gone}/all.zip")).status_code == status, gone
+    assert (await stranger.http.get(f"{browser.home}/statements/2025-06/all.zip")).status_code == 404
+    assert (await stranger.http.get(f"{stranger.home}/statements/2025-06/all.zip")).status_code == 404
     other = await console(other_customer)
     assert (await other.go(f"{other.home}/{path}")).status_code == 404

@@ -58,6 +58,7 @@ TRIED_ELSEWHERE = {
     "/companies/{customer_id:str}/counterparties/{counterparty_id:str}": "test_moving_money.py",
     "/companies/{customer_id:str}/move-money": "test_moving_money.py",
     "/companies/{customer_id:str}/pockets/{pocket_id:str}/holds": "test_pockets.py",
+    "/companies/{customer_id:str}/notifications/read": "test_notifications.py",
     "/companies/{customer_id:str}/transactions/{transaction_id:str}/undo": "test_undo.py",
     "/companies/{customer_id:str}/transfer-requests/{request_id:str}/cancel": "test_moving_money.py",
     "/companies/{customer_id:str}/reports/new": "test_reports.py",

@@ -31,3 +31,14 @@ async def test_a_member_finds_payees_pockets_people_amounts_and_ids(console, cus
     for text in (str(foreign.id), "Payroll", ""):
         assert await _found(browser, text) == []
     assert (await stranger.http.get(f"{browser.home}/find?q=reserve")).status_code == 404
+    list_path = f"{browser.home}/counterparties"
+    for query, is_found in (("text=nrothwind", True), ("text=nrothwind&type=wire", False), ("text=Payroll", False)):
+        await browser.go(f"{list_path}?{query}")
+        assert (str(payee) in browser.page.text) == is_found, query
+    await stranger.go(f"{stranger.home}/counterparties?text=northwind")
+    assert str(payee) not in stranger.page.text
+    await browser.go(f"{list_path}/new?type=on_us")
+    made = await browser.send(f"{list_path}/new", business_name="Northwnd", type="on_us", account_number="7")
+    assert (made.status_code, browser.mistakes.keys()) == (422, {"account_number"})
+    await browser.send(f"{list_path}/new", business_name="", type="on_us", account_number="")
+    assert browser.mistakes.keys() == {"business_name", "account_number"}

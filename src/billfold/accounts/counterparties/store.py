@@ -196,6 +196,11 @@ SELECT counterparty_id, concat(display_name || ' / ', coalesce(
   FROM counterparty WHERE customer_id = $1 AND status <> 'UNLINKED'
  ORDER BY created_at DESC, written_no DESC LIMIT {_PAYEE_NAMES_MAX}
 """
+_OF_IDS = f"""{_counterparties.select} c
+ WHERE c.customer_id = $1 AND c.counterparty_id = ANY($2::uuid[])
+   AND ($3::text IS NULL OR c.type = $3) AND ($4::text IS NULL OR c.status = $4)
+ ORDER BY array_position($2::uuid[], c.counterparty_id)
+"""
 _FORGET_EXCHANGED = "DELETE FROM linking_exchange WHERE customer_id = $1 AND exchange_id = $2"
 COUNTERPARTIES = KeysetList(
     f"""SELECT {_counterparties.columns()}, written_no FROM counterparty
@@ -214,6 +219,13 @@ _decode = msgspec.json.Decoder().decode
 async def list_payee_names(conn: Db, customer_id: UUID) -> list[tuple[UUID, str]]:
     """Return the ids and the names of the newest counterparties that are linked, behind the name that the team gave."""
     return [(key, name) for key, name in await conn.fetch(_PAYEE_NAMES, customer_id)]
+
+
+async def list_by_ids(
+    conn: Db, owner: UUID, ids: Sequence[UUID], *, kind: str | None = None, status: str | None = None
+) -> list[CounterpartyRow]:
+    """Return counterparties of a customer in the order of their ids, of one type and status or of all."""
+    return await _counterparties.all(conn, _OF_IDS, owner, list(ids), kind, status)
 
 
 PeerKey = tuple[UUID, UUID, UUID]

@@ -88,6 +88,13 @@ class CustomerNotification(msgspec.Struct, frozen=True, kw_only=True):
     object_type: Literal["CustomerNotification"] = "CustomerNotification"
 
 
+class UnreadNotifications(msgspec.Struct, frozen=True, kw_only=True):
+    """The number of a member's unread notifications, counted up to 1,000."""
+
+    count: int
+    object_type: Literal["UnreadNotifications"] = "UnreadNotifications"
+
+
 class NotificationAudience(msgspec.Struct, frozen=True, kw_only=True):
     """All members with one of the roles, and the listed users. Both empty: no recipients."""
 

@@ -170,6 +170,14 @@ UPDATE notification_recipient SET read_at = $4
    AND (read_at IS NULL) <> ($4::timestamptz IS NULL)
 RETURNING true
 """
+_SET_ALL_READ = """
+UPDATE notification_recipient SET read_at = $3 WHERE customer_id = $1 AND user_id = $2 AND read_at IS NULL
+"""
+_COUNTED_MAX = 1_000
+_COUNT_UNREAD = f"""
+SELECT count(*) FROM (
+  SELECT FROM notification_recipient WHERE customer_id = $1 AND user_id = $2 AND read_at IS NULL LIMIT {_COUNTED_MAX}) n
+"""
 
 
 async def notify(
@@ -216,6 +224,18 @@ async def set_status(
     read_at = now if status == "READ" else None
     found = await conn.fetchval(_SET_READ, customer_id, user_id, notification_id, read_at)
     return found is True
+
+
+async def set_all_read(conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, now: datetime) -> int:
+    """Record that a user has read every notification of a customer; return how many were unread."""
+    done = await conn.execute(_SET_ALL_READ, customer_id, user_id, now)
+    return int(done.rpartition(" ")[2])
+
+
+async def count_unread(conn: Connection | Pool, customer_id: UUID, user_id: UUID | None) -> int:
+    """Return how many notifications of a customer a user has not read, at most a thousand."""
+    found: int = await conn.fetchval(_COUNT_UNREAD, customer_id, user_id)
+    return found
 
 
 def _compose_email(reader: Recipient, title: str, description: str) -> EmailContent:

@@ -10,7 +10,7 @@ from billfold.audit.record import audited_by
 from billfold.events.notifications import kinds, notify, payment_notifications
 from billfold.events.notifications.kinds import CustomerNotification
 from billfold.events.notifications.notify import RECIPIENTS_MAX
-from billfold.http.operations import delete, get, patch, put, with_scope
+from billfold.http.operations import delete, get, patch, post, put, with_scope
 from billfold.http.parameters import ListQuery, page_of
 from billfold.http.schemas import CursorList
 from billfold.identity.users.rules import PERMISSIONS
@@ -46,6 +46,33 @@ async def list_notifications(
     return page_of(page, kinds.open_notifications(bank.vault, member.customer_id, page.items))
 
 
+@get("/api/v1/notifications/unread/", READS, tag="notifications")
+async def count_unread_notifications(member: CustomerCaller, bank: Bank) -> kinds.UnreadNotifications:
+    """Count unread notifications.
+
+    They are the member's; a service user has none.
+    """
+    await payment_notifications.notify_of_payments(bank.pool, bank.vault, now=member.wall)
+    count = await notify.count_unread(bank.pool, member.customer_id, member.access.user_id)
+    return kinds.UnreadNotifications(count=count)
+
+
+@post("/api/v1/notifications/mark-all-read/", WRITES, status=200, tag="notifications")
+async def mark_all_notifications_read(member: CustomerCaller, bank: Bank) -> kinds.UnreadNotifications:
+    """Mark all notifications as read.
+
+    Only for this member. Returns how many are unread afterwards.
+    """
+    user_id = _reader(member)
+    details = {"status": "READ"}
+    async with audited_by(
+        member, bank, member.customer_id, "notification.updated", resource_id=None, details=details
+    ) as audited:
+        if not await notify.set_all_read(audited.conn, member.customer_id, user_id, now=member.wall):
+            audited.skip()
+    return kinds.UnreadNotifications(count=await notify.count_unread(bank.pool, member.customer_id, user_id))
+
+
 @get("/api/v1/notifications/{notification_id}/", READS, tag="notifications")
 async def get_notification(member: CustomerCaller, bank: Bank, notification_id: UUID) -> CustomerNotification:
     """Read one notification. Reading does not mark it as read."""
@@ -58,9 +85,7 @@ async def update_notification(
 ) -> CustomerNotification:
     """Mark a notification as read, or as unread again, only for this member."""
     await _get(member, bank, notification_id)
-    user_id = member.access.user_id
-    if user_id is None:
-        raise Refused("forbidden", "A service user cannot mark notifications as read.")
+    user_id = _reader(member)
     details = {"status": data.status}
     async with audited_by(
         member, bank, member.customer_id, "notification.updated", resource_id=notification_id, details=details
@@ -75,6 +100,13 @@ async def update_notification(
         ):
             audited.skip()
     return await _get(member, bank, notification_id)
+
+
+def _reader(member: CustomerCaller) -> UUID:
+    """Return the user who reads. Raises Refused `forbidden` for a service user."""
+    if member.access.user_id is None:
+        raise Refused("forbidden", "A service user cannot mark notifications as read.")
+    return member.access.user_id
 
 
 async def _get(member: CustomerCaller, bank: Bank, notification_id: UUID) -> CustomerNotification:

@@ -1,7 +1,8 @@
 // What the console does beyond plain pages: values grow by the second, menus close, keys lead to places, ids are copied.
 "use strict";
 
-const dollars = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" });
+const inDollars = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" });
+const dollars = { format: (amount) => inDollars.format(amount).replace("-", "−") };
 const ticking = [...document.querySelectorAll("[data-ticks]")].map((element) => ({
   element, cents: Number(element.dataset.cents), perSecond: Number(element.dataset.ticks), since: performance.now(),
 }));
@@ -260,4 +261,68 @@ for (const form of document.querySelectorAll("form[data-live]")) {
   form.addEventListener("change", apply);
   form.addEventListener("input", (event) => { if (event.target.matches("[inputmode]")) { clearTimeout(wait); wait = setTimeout(apply, 400); } });
   form.addEventListener("submit", (event) => { event.preventDefault(); apply(); });
+}
+
+// A chart shows the day under the pointer. Dragging over days shows only these; its values are those of the table below it.
+const svgPart = (name, attributes) => {
+  const part = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) part.setAttribute(key, value);
+  return part;
+};
+for (const chart of document.querySelectorAll("[data-chart]")) {
+  const plot = chart.querySelector(".plot"), svg = plot.querySelector("svg"), line = svg.querySelector(".line");
+  const rows = [...chart.nextElementSibling.querySelectorAll("tbody tr")].reverse();
+  const days = rows.map((row) => ({ day: row.cells[0].textContent, shown: row.cells[1].textContent.trim(), value: Number(row.cells[1].textContent.replace("\u2212", "-").replace(/[^0-9.-]/g, "")) }));
+  const places = line.getAttribute("points").split(" ").map((each) => each.split(",").map(Number));
+  const [low, high] = [Math.min(...places.map(([, y]) => y)), Math.max(...places.map(([, y]) => y))];
+  const [top, bottom] = [days[places.findIndex(([, y]) => y === low)].value, days[places.findIndex(([, y]) => y === high)].value];
+  const valueAt = (y) => high === low ? top : top + (bottom - top) * (y - low) / (high - low);
+  const cursor = svgPart("path", { class: "cursor" }), chosen = svgPart("rect", { class: "chosen", y: -1000, height: 3000, width: 0 });
+  const [dot, tip] = ["dot", "tip"].map((className) => Object.assign(document.createElement("div"), { className, hidden: true }));
+  const [marks, ends] = [plot.querySelectorAll(".marks span"), chart.querySelectorAll("figcaption span")];
+  const whole = Object.assign(document.createElement("button"), { type: "button", className: "link", textContent: "Show all days", hidden: true });
+  svg.append(chosen, cursor);
+  plot.append(dot, tip);
+  ends[0].after(whole);
+  let view = [0, 0, 1000, 300], from = null;
+  const nearest = (event) => {
+    const box = svg.getBoundingClientRect();
+    const x = view[0] + view[2] * (event.clientX - box.left) / box.width;
+    return Math.max(0, Math.min(days.length - 1, Math.round(x / 1000 * (days.length - 1))));
+  };
+  const show = (first, last) => {
+    const ys = places.slice(first, last + 1).map(([, y]) => y);
+    const isAll = first === 0 && last === days.length - 1;
+    const room = Math.max((Math.max(...ys) - Math.min(...ys)) * .1, 1);
+    const [y, end] = isAll ? [0, 300] : [Math.min(...ys) - room, Math.max(...ys) + room];
+    view = [places[first][0], y, places[last][0] - places[first][0], end - y];
+    svg.setAttribute("viewBox", view.join(" "));
+    svg.querySelector(".grid").setAttribute("d", [0, .5, 1].map((part) => `M0 ${y + view[3] * part}H1000`).join(""));
+    marks.forEach((mark, n) => { mark.textContent = inDollars.format(valueAt(y + view[3] * n / 2)).replace(/\.00$/, "").replace("-", "\u2212"); });
+    ends[0].textContent = days[first].day;
+    ends[ends.length - 1].textContent = days[last].day;
+    whole.hidden = isAll;
+  };
+  const leave = () => { dot.hidden = tip.hidden = true; cursor.setAttribute("d", ""); chosen.setAttribute("width", 0); from = null; };
+  svg.addEventListener("pointermove", (event) => {
+    const at = nearest(event), [x, y] = places[at], box = svg.getBoundingClientRect();
+    const [left, down] = [(x - view[0]) / view[2] * box.width, (y - view[1]) / view[3] * box.height];
+    dot.hidden = tip.hidden = false;
+    cursor.setAttribute("d", `M${x} ${view[1]}V${view[1] + view[3]}`);
+    dot.style.translate = `${left}px ${down}px`;
+    tip.replaceChildren(Object.assign(document.createElement("strong"), { textContent: days[at].shown }), days[at].day);
+    tip.style.left = `${Math.max(0, Math.min(left + 12, box.width - tip.offsetWidth))}px`;
+    if (from === null) return;
+    chosen.setAttribute("x", Math.min(x, places[from][0]));
+    chosen.setAttribute("width", Math.abs(x - places[from][0]));
+  });
+  svg.addEventListener("pointerdown", (event) => { if (event.button === 0) { from = nearest(event); event.preventDefault(); } });
+  svg.addEventListener("pointerup", (event) => {
+    const to = nearest(event), begun = from;
+    leave();
+    if (begun !== null && Math.abs(to - begun) > 1) show(Math.min(begun, to), Math.max(begun, to));
+  });
+  svg.addEventListener("pointerleave", leave);
+  svg.addEventListener("pointercancel", leave);
+  whole.addEventListener("click", () => show(0, days.length - 1));
 }

@@ -213,7 +213,7 @@ async def show_components(room: InRoom) -> PageResponse:
         amounts=[usd(each) for each in (1_204_33, -87_10, 0)],
         per_second=Decimal("3.7"),
         ladder=maturity_ladder(_LADDER),
-        marks={"cents": "The amount must be at least 1.", "text": "The text is too long."},
+        marks={"amount": "The amount must be dollars like 1,250.50.", "text": "The text is too long."},
         pages=SimpleNamespace(prev_page="newer", next_page="older"),
         scopes=list(SCOPES)[:4],
         signed=[SimpleNamespace(direction=direction, amount=usd(amount)) for direction, amount in signed],

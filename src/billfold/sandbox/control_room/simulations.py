@@ -25,11 +25,13 @@ from billfold.sandbox.control_room.overview import WHOLE
 from billfold.sandbox.control_room.room import PATH, ControlRoom, InRoom
 from billfold.sandbox.routes.catalogue import SandboxSimulation, SimulationParameter, magic_values, simulations
 from billfold.web.console.api import ApiClient
+from billfold.web.forms import cents_of
 from billfold.web.page_context import PUBLIC, FormError, PageResponse
 
 _ONE = f"{PATH}/simulations/{{name:str}}"
 _CLOCK = "clock"
 """The area whose simulations are buttons on the first page."""
+_CENTS = "_usdc"
 _TITLES = {"ach": "ACH", "card-money": "Card payments", "payments": "Incoming payments"}
 
 
@@ -81,7 +83,7 @@ async def _show(
             each.name,
             each.schema,
             is_required=each.required,
-            value=example.get(each.name),
+            value=_shown(each.name, example.get(each.name)),
             area=simulation.area,
         )
         for each in simulation.parameters
@@ -122,14 +124,20 @@ def _value(parameter: SimulationParameter, text: str) -> Any:  # noqa: ANN401 - 
         return None
     if schema.get("type") == "boolean":
         return {"true": True, "false": False}.get(text, text)
-    if kind == "integer" and WHOLE.fullmatch(text.strip()):
-        return int(text)
+    is_dollars = parameter.name.endswith(_CENTS)
+    if is_dollars or (kind == "integer" and WHOLE.fullmatch(text.strip())):
+        return cents_of(parameter.name, text.strip()) if is_dollars else int(text)
     if kind == "object":
         try:
             return msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError):
             raise InvalidInput.at("body", parameter.name, msg="is not JSON") from None
     return text
+
+
+def _shown(name: str, value: object) -> object:
+    """Return a value as its field shows it: cents as dollars."""
+    return f"{value / 100:,.2f}" if name.endswith(_CENTS) and isinstance(value, int) else value
 
 
 def _pretty(content: bytes) -> str:

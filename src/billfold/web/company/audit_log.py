@@ -6,6 +6,8 @@ from litestar import get
 from billfold.platform.dates import et_date
 from billfold.team.audit_routes import get_audit_logs_csv, list_audit_logs, list_member_audit_logs
 from billfold.team.routes import get_team
+from billfold.web.console.audit_sentences import sentence_of
+from billfold.web.console.find import list_named
 from billfold.web.console.lists import operation_filters, presets_of, read_listing
 from billfold.web.console.team import Company, InCompany
 from billfold.web.page_context import PageResponse, path_id
@@ -23,11 +25,14 @@ async def show_audit_log(company: InCompany) -> PageResponse:
         path_id(member, "There is no such member.")
         operation, names = list_member_audit_logs, {**_SPAN, "member": "member_id"}
     listing = await read_listing(company, operation, names, limit=_PAGE)
+    entries = listing.rows.items
+    named = {each.path.replace("#", "/").rpartition("/")[2]: each for each in await list_named(company)}
     return company.render(
         "audit_log",
         listing=listing._replace(presets=presets_of(et_date(company.page.now))),
         members=await _members(company),
-        details={each.id: _lines(each.details) for each in listing.rows.items},
+        sentences={each.id: sentence_of(each.action, each.resource_id, each.details, named) for each in entries},
+        details={each.id: _lines(each.details) for each in entries},
     )
 
 

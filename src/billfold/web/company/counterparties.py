@@ -1,5 +1,6 @@
-"""Counterparties of a company: listed, shown with the progress of verification, added, renamed, removed."""
+"""Counterparties of a company: listed, found by name, shown with their verification, added, renamed, removed."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args
 from uuid import UUID
@@ -7,7 +8,8 @@ from uuid import UUID
 from litestar import get, post
 from msgspec import UNSET
 
-from billfold.accounts.counterparties.requests import STATUSES, TYPES
+from billfold.accounts.addresses import COUNTRIES
+from billfold.accounts.counterparties.requests import STATUSES, TYPES, render_counterparties
 from billfold.accounts.counterparties.routes import (
     create_counterparty,
     get_counterparty,
@@ -15,13 +17,18 @@ from billfold.accounts.counterparties.routes import (
     update_counterparty,
     verify_micro_deposits,
 )
+from billfold.accounts.counterparties.schemas import Counterparty
+from billfold.accounts.counterparties.store import list_by_ids, list_payee_names
 from billfold.documents.routes import upload_document, upload_document_file
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.http.operations import Operation
 from billfold.http.raw_request import is_uuid
+from billfold.http.schemas import CursorList
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.company.move_money import PAYABLE
+from billfold.web.console.find import alike
 from billfold.web.console.lists import read_listing
+from billfold.web.console.look_alikes import find_look_alikes
 from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import Form, at_fields, body_of, cents_of
 from billfold.web.page_context import FormError, PageResponse, RouteOptions, path_id, redirect
@@ -67,11 +74,14 @@ def _name(form: Mapping[str, str]) -> dict[str, str]:
     names = {name: text for name in ("first_name", "last_name") if (text := form.get(name, "").strip())}
     if names:
         return {"type": "individual", **names}
-    return {"type": "business", "business_name": form.get("business_name", "").strip()}
+    name = form.get("business_name", "").strip()
+    return {"type": "business", **({"business_name": name} if name else {})}
 
 
 _PAGE = 30
+_TEXT_MAX = 100
 SCOPE = "transfers.write"
+_COUNTRIES = ("US", *sorted(COUNTRIES - {"US"}))
 _NO_SUCH = "There is no such counterparty."
 _ONE = "/companies/{customer_id:str}/counterparties/{counterparty_id:str}"
 
@@ -79,8 +89,23 @@ _ONE = "/companies/{customer_id:str}/counterparties/{counterparty_id:str}"
 @get("/companies/{customer_id:str}/counterparties")
 async def show_counterparties(company: InCompany) -> PageResponse:
     """Show counterparties, the newest first."""
+    text = company.page.query.get("text", "").strip()[:_TEXT_MAX]
     listing = await read_listing(company, list_counterparties, {"status": "status", "type": "type"}, limit=_PAGE)
+    if text and not listing.wrong:
+        listing = listing._replace(rows=await _named_like(company, text, listing.filters))
+    listing.filters.update({"text": text} if text else {})
     return company.render("counterparties", listing=listing, statuses=sorted(STATUSES), types=sorted(TYPES))
+
+
+async def _named_like(company: Company, text: str, filters: Mapping[str, str]) -> CursorList[Counterparty]:
+    """Return the counterparties whose names are like a text, the most alike first, on one page."""
+    page, owner = company.page, company.customer_id
+    named = await list_payee_names(page.pool, owner)
+    found = await asyncio.to_thread(alike, text, [name for _, name in named], limit=_PAGE)
+    ids = [named[each][0] for each in found]
+    rows = await list_by_ids(page.pool, owner, ids, kind=filters.get("type"), status=filters.get("status"))
+    items = await render_counterparties(page.server.bank, owner, rows)
+    return CursorList(prev_page=None, next_page=None, items=items)
 
 
 @get("/companies/{customer_id:str}/counterparties/new")
@@ -145,6 +170,7 @@ async def counterparty_page(company: Company, key: UUID, wrong: FormError = "") 
         "counterparty",
         wrong=wrong,
         counterparty=found,
+        look_alikes=await find_look_alikes(company, found),
         is_payable=found.type in PAYABLE and found.status in {"LINKED", "VERIFIED"},
         given=company.page.form,
     )
@@ -161,6 +187,7 @@ def new_page(company: Company, kind: str, wrong: FormError = "") -> PageResponse
         form=Form(_BODIES[kind_of(kind)], page.form),
         documents=sent_documents(page.form.get("document") or page.query.get("document", "")),
         given=page.form,
+        countries=_COUNTRIES,
     )
 
 

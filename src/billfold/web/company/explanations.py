@@ -21,6 +21,7 @@ from billfold.accounts.pockets.routes import get_pocket
 from billfold.http.operations import Operation
 from billfold.pages.theme import format_day, local_time
 from billfold.platform.errors import NotFound
+from billfold.web.console.spoken_formulas import spoken
 from billfold.web.console.team import InCompany
 from billfold.web.page_context import PageResponse, path_id
 
@@ -64,6 +65,7 @@ class ShownValue(NamedTuple):
     label: str
     value: str
     formula: str
+    spoken: str
     rounding: str
     rows: list[ShownRow]
 
@@ -117,7 +119,7 @@ def _outlined(found: Explanation, reader: Reader, place: str, *, depth: int, inp
         label=found.label,
         value=_shown(found, reader),
         words=found.words,
-        steps=[_step(each, reader) for each in found.steps],
+        steps=_steps(found, reader),
         inputs=[_input(each, reader) for each in found.inputs[inputs_from:last]],
         more_inputs=max(0, len(found.inputs) - last),
         parts=parts,
@@ -129,12 +131,21 @@ def _outlined(found: Explanation, reader: Reader, place: str, *, depth: int, inp
 
 def _input(found: Input, reader: Reader) -> ShownValue:
     rows = [_row(each, reader) for each in found.rows]
-    return ShownValue(found.symbol, found.label, _shown(found, reader), formula="", rounding="", rows=rows)
+    return ShownValue(found.symbol, found.label, _shown(found, reader), formula="", spoken="", rounding="", rows=rows)
 
 
-def _step(found: Step, reader: Reader) -> ShownValue:
-    value = _shown(found, reader)
-    return ShownValue(found.symbol, found.label, value, formula=found.formula, rounding=found.rounding or "", rows=[])
+def _steps(found: Explanation, reader: Reader) -> list[ShownValue]:
+    labels: dict[str, list[str]] = {}
+    known: list[Input | Explanation] = [*found.inputs, *found.parts]
+    for each in known:
+        labels.setdefault(each.symbol, []).append(each.label)
+    shown = []
+    for step in found.steps:
+        words = spoken(step.formula, labels)
+        labels[step.symbol] = [step.label]
+        value = _shown(step, reader)
+        shown.append(ShownValue(step.symbol, step.label, value, step.formula, words, step.rounding or "", rows=[]))
+    return shown
 
 
 def _shown(given: Explanation | Input | Step, reader: Reader) -> str:

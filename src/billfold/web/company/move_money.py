@@ -31,6 +31,7 @@ from billfold.platform import ids
 from billfold.platform.dates import et_date
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 from billfold.web.console.lists import list_choices, read_listing
+from billfold.web.console.look_alikes import find_look_alikes
 from billfold.web.console.team import Company, InCompany
 from billfold.web.forms import Form, at_fields, body_of, cents_of
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect
@@ -223,6 +224,7 @@ async def move_money(company: InCompany) -> PageResponse:
         origin=await company.api.get(get_pocket, pocket_id=chosen.origin),
         to_pocket=None if chosen.counterparty else await company.api.get(get_pocket, pocket_id=chosen.to),
         payee=chosen.counterparty,
+        look_alikes=await find_look_alikes(company, chosen.counterparty) if chosen.counterparty else (),
         transfer_id=body["transfer"]["id"],
         given={name: form.get(name, "") for name in _CHOSEN},
     )

@@ -1,9 +1,12 @@
 """A member's notifications, and who is notified of what."""
 
+from itertools import groupby
+
 from litestar import get, post
 
 from billfold.events.notifications import routes
-from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES
+from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES, CustomerNotification
+from billfold.pages.theme import local_time
 from billfold.platform.errors import InvalidInput
 from billfold.team.routes import get_team
 from billfold.web.console.team import Company, InCompany
@@ -13,6 +16,14 @@ from billfold.web.page_context import FormError, PageResponse, path_id, redirect
 _PATH = "/companies/{customer_id:str}/notifications"
 _PAGE = 30
 _STATES = ("UNREAD", "READ")
+_CAUSES = {
+    "transfer_request_id": "transfer-requests",
+    "counterparty_id": "counterparties",
+    "report_request_id": "reports",
+    "subscription_id": "developer/subscriptions",
+    "pocket_id": "pockets",
+}
+"""Names in the metadata of a notification, and where what they name is shown."""
 
 
 async def _show(company: Company, notification_type: str, *, wrong: FormError = "") -> PageResponse:
@@ -35,7 +46,27 @@ async def show_notifications(company: InCompany) -> PageResponse:
     if status not in {"", *_STATES}:
         raise InvalidInput.at("query", "status", msg=f"must be one of {', '.join(_STATES)}")
     rows = await company.api.get(routes.list_notifications, status=status, cursor=query.get("cursor"), limit=_PAGE)
-    return company.render("notifications", rows=rows, filters={"status": status})
+    zone = company.page.user.time_zone
+    days = groupby(rows.items, lambda each: local_time(each.created_at, zone).rpartition(", ")[0])
+    return company.render(
+        "notifications",
+        rows=rows,
+        days=[(day, [(each, _cause(company, each)) for each in items]) for day, items in days],
+        filters={"status": status},
+    )
+
+
+def _cause(company: Company, notification: CustomerNotification) -> str:
+    """Return the path of what a notification is about, or nothing."""
+    told = notification.notification_metadata or {}
+    return next((f"{company.path}/{place}/{told[name]}" for name, place in _CAUSES.items() if told.get(name)), "")
+
+
+@post(f"{_PATH}/read")
+async def mark_all(company: InCompany) -> PageResponse:
+    """Mark all notifications as read."""
+    await company.api.send(routes.mark_all_notifications_read, key=company.page.form_key)
+    return redirect(f"{company.path}/notifications", done="saved")
 
 
 @post(f"{_PATH}/{{notification_id:str}}")

@@ -4,7 +4,7 @@ Everything is read through the member's own access or by the company's id, so no
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from litestar import get
@@ -49,12 +49,13 @@ async def find_in_company(company: InCompany) -> PageResponse:
     if is_uuid(text):
         hits = await _by_id(company, text)
     else:
-        alike = await asyncio.to_thread(_alike, text, await _named(company)) if text else []
-        hits = [*alike, *await _by_amount(company, text)] if text else []
+        named = await list_named(company) if text else []
+        found = await asyncio.to_thread(alike, text, [each.label for each in named], limit=_SHOWN_MAX)
+        hits = [*(named[each] for each in found), *await _by_amount(company, text)] if text else []
     return company.render("find", text=text, hits=hits)
 
 
-async def _named(company: Company) -> list[Hit]:
+async def list_named(company: Company) -> list[Hit]:
     """Return everything of the company that has a name and that the member may read."""
     pool, path, owner = company.page.pool, company.path, company.customer_id
     hits: list[Hit] = []
@@ -67,17 +68,18 @@ async def _named(company: Company) -> list[Hit]:
     if company.may("team.read"):
         team = await company.api.get(get_team)
         people = [each for group in team.groups for each in group.members if not each.is_service_user]
-        hits += [Hit(f"{each.first_name} {each.last_name}", "Person", f"/team/{owner}") for each in people]
+        hits += [
+            Hit(f"{each.first_name} {each.last_name}", "Person", f"/team/{owner}#{each.member_id}") for each in people
+        ]
     return hits
 
 
-def _alike(text: str, hits: list[Hit]) -> list[Hit]:
-    """Return the hits whose names are like a text, the most alike first."""
-    names: Mapping[int, str] = {number: each.label for number, each in enumerate(hits)}
+def alike(text: str, names: Sequence[str], *, limit: int) -> list[int]:
+    """Return the positions of the names that are like a text, the most alike first."""
     found = process.extract(
-        text, names, scorer=fuzz.WRatio, processor=utils.default_process, limit=_SHOWN_MAX, score_cutoff=_ALIKE
+        text, names, scorer=fuzz.WRatio, processor=utils.default_process, limit=limit, score_cutoff=_ALIKE
     )
-    return [hits[number] for _, _, number in found]
+    return [position for _, _, position in found]
 
 
 async def _by_amount(company: Company, text: str) -> list[Hit]:

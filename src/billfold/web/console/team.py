@@ -4,7 +4,7 @@ A page function takes it as `operator` below `/bank`, as `company` below `/compa
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from litestar.params import SkipValidation
 from typing_extensions import override
 
 from billfold.apis.customer_api import CustomerApi
+from billfold.events.notifications.notify import count_unread
 from billfold.http.api import Identity
 from billfold.http.operations import Operation, Proof
 from billfold.http.raw_request import RawRequest
@@ -143,6 +144,26 @@ async def in_bank(page: PageContext) -> BankPage:
     return BankPage(await visit_of(page, lambda each: each.is_of_bank, "bank"))
 
 
+async def own_shell(
+    page: PageContext,
+    customer_id: str | None,
+    company_of: Callable[[PageContext, str], Awaitable[ApiTeam]],
+    partner_of: Callable[[PageContext, str], Awaitable[ApiTeam]],
+) -> Mapping[str, Any]:
+    """Return what frames a page of a person: the console of the team in its path, or of the first of the person."""
+    found = [each for each in await page.memberships() if customer_id in {None, str(each.customer_id)}]
+    team: TeamPage
+    if not found:
+        return {"layout": "console.html", "clock": await read_page_clock(page)}
+    if found[0].is_of_bank:
+        team, layout, name = await in_bank(page), "bank.html", "operator"
+    elif found[0].partner_slug:
+        team, layout, name = await partner_of(page, found[0].partner_slug), "partner.html", "partner"
+    else:
+        team, layout, name = await company_of(page, str(found[0].customer_id)), "company.html", "company"
+    return {"layout": layout, name: team, "team": team, "clock": team.clock}
+
+
 CLIENT_ID = "console"
 """The name of the console among the clients of a company in the audit log."""
 _OAUTH = frozenset({Proof.OAUTH})
@@ -154,8 +175,9 @@ class Company(ApiTeam):
 
     layout = "company.html"
 
-    def __init__(self, visit: Visit, api: CustomerApi) -> None:
+    def __init__(self, visit: Visit, api: CustomerApi, unread: int) -> None:
         super().__init__(visit)
+        self.unread = unread
         self.path = f"/companies/{self.customer_id}"
         self.token = _token_of(self.page, self.own)
         authenticator = api.authenticator
@@ -203,7 +225,8 @@ def company_of(api: CustomerApi) -> Callable[[PageContext, str], Awaitable[Compa
         def is_wanted(each: Membership) -> bool:
             return str(each.customer_id) == customer_id.lower() and each.is_of_company
 
-        return Company(await visit_of(page, is_wanted, "company"), api)
+        visit = await visit_of(page, is_wanted, "company")
+        return Company(visit, api, await count_unread(page.pool, visit.own.customer_id, page.user.user_id))
 
     return find_company
 

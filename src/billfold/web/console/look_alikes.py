@@ -1,0 +1,89 @@
+"""Counterparties that are easily taken for another one: by name, or by the ends of a wallet's address."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from anyascii import anyascii
+from rapidfuzz import fuzz, process, utils
+from rapidfuzz.distance import Levenshtein
+
+from billfold.accounts.counterparties.routes import list_counterparties
+from billfold.accounts.counterparties.schemas import Counterparty
+from billfold.accounts.counterparties.store import list_payee_names
+from billfold.platform.database.paging import LIMIT_MAX
+from billfold.web.console.team import Company
+
+_ALIKE = 85
+_SHOWN_MAX = 3
+_FIRST, _LAST = 6, 4
+"""The characters of an address that people compare; who wants to be mistaken for another makes an address with them."""
+_REMOVED = "UNLINKED"
+_WALLETS = "crypto_wallet_address"
+
+
+class Part(NamedTuple):
+    """A part of a text, and whether the other text has something else there."""
+
+    text: str
+    differs: bool
+
+
+class LookAlike(NamedTuple):
+    """A counterparty like the one that is shown: both texts in parts, and how the other one is called."""
+
+    counterparty_id: UUID
+    own: list[Part]
+    other: list[Part]
+    name: str = ""
+
+
+async def find_look_alikes(company: Company, shown: Counterparty) -> list[LookAlike]:
+    """Return the linked counterparties of a company that are easily taken for one of them."""
+    named = [each for each in await list_payee_names(company.page.pool, company.customer_id) if each[0] != shown.id]
+    found = await asyncio.to_thread(like_names, shown.counterparty_name, named)
+    if shown.type != _WALLETS or not shown.wallet_address:
+        return found
+    wallets = (await company.api.get(list_counterparties, type=_WALLETS, limit=LIMIT_MAX)).items
+    own = shown.wallet_address
+    alike = [each for each in wallets if each.status != _REMOVED and are_wallets_alike(own, each.wallet_address or "")]
+    return [
+        *(LookAlike(each.id, *parts_of(own, each.wallet_address), each.counterparty_name) for each in alike),
+        *(each for each in found if each.counterparty_id not in {wallet.id for wallet in alike}),
+    ]
+
+
+def like_names(own: str, named: Sequence[tuple[UUID, str]]) -> list[LookAlike]:
+    """Return those whose names are like one; a name may stand behind that which the team gave."""
+    names = [name.rpartition(" / ")[2] for _, name in named]
+    found = process.extract(own, names, scorer=fuzz.ratio, processor=_heard, limit=_SHOWN_MAX, score_cutoff=_ALIKE)
+    return [LookAlike(named[each][0], *parts_of(own, names[each])) for _, _, each in found]
+
+
+def _heard(name: str) -> str:
+    """Return a name in Latin letters: those of another script that look like them are no difference."""
+    return utils.default_process(anyascii(name))
+
+
+def are_wallets_alike(one: str, other: str) -> bool:
+    """Return whether two addresses differ, but not in the characters that people compare."""
+    (first, second) = one.lower(), other.lower()
+    return first != second and first[:_FIRST] == second[:_FIRST] and first[-_LAST:] == second[-_LAST:]
+
+
+def parts_of(own: str, other: str) -> tuple[list[Part], list[Part]]:
+    """Return two texts in parts that are the same in both or not."""
+    steps = Levenshtein.opcodes(own, other)
+    return (
+        [
+            Part(own[each.src_start : each.src_end], each.tag != "equal")
+            for each in steps
+            if each.src_end > each.src_start
+        ],
+        [
+            Part(other[each.dest_start : each.dest_end], each.tag != "equal")
+            for each in steps
+            if each.dest_end > each.dest_start
+        ],
+    )
