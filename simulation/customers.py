@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from simulation.faults import Faults
-from simulation.oracles import Model
+from simulation.oracles import Model, require
 from simulation.processes import PARTNER_HOST, Credentials, Server
 
 PATIENCE_SECONDS = 8.0
@@ -264,6 +264,30 @@ class Life:
         if made is not None and made["status"] != "REJECTED":
             self.model.entries[made["id"]] = (place.id, cents)
 
+    async def _give_back(self, place: Place) -> None:
+        """Have the other bank return a payment, at times twice, in parts or too late."""
+        del place
+        paid = [*self.model.wires.items(), *self.model.entries.items()]
+        if not paid:
+            return
+        payment, (origin, cents) = self.random.choice(paid)
+        if payment in self.model.entries:
+            await self._ask("POST", "/api/v1/sandbox/ach/submit/", {})
+            for _ in range(2):
+                await self._ask("POST", f"/api/v1/sandbox/ach/{payment}/", {"move": "return", "code": "R03"})
+            return
+        for step in ("submit", "acknowledge"):
+            await self._ask("POST", f"/api/v1/sandbox/wires/{payment}/{step}/", {})
+        part = self.random.choice((cents, cents // 2 or 1))
+        for _ in range(2):
+            await self._return_wire(payment, origin, part, cents)
+
+    async def _return_wire(self, payment: str, origin: str, part: int, cents: int) -> None:
+        if await self._ask("POST", f"/api/v1/sandbox/wires/{payment}/return/", {"amount_usdc": part}) is not None:
+            self.model.returned[payment] += part
+            require(self.model.returned[payment] <= cents, f"more than wire {payment} has come back")
+            self.model.book(origin, part)
+
     async def _linked(self, place: Place, name: str, details: dict[str, Any]) -> str | None:
         known = self.payees.get(f"{place.customer} {name}")
         if known is not None:
@@ -294,7 +318,7 @@ class Life:
         return self.random.choice((self.random.randint(1, 20_000), self.random.randint(10_000, 5_000_000)))
 
 
-STEPS = {"wire_in": 10, "ach_in": 6, "pay": 40, "wire_out": 6, "ach_out": 6, "read": 20}
+STEPS = {"wire_in": 10, "ach_in": 6, "pay": 40, "wire_out": 6, "ach_out": 6, "give_back": 4, "read": 20}
 STEPS |= {"member_pay": 6, "member_read": 10, "member_report": 2, "card_pay": 12, "usdc_in": 6}
 """Each step with its weight."""
 CROWD, JOINING_MAX = 1.5, 4

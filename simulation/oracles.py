@@ -55,6 +55,7 @@ class Model:
         self.transfers: dict[str, tuple[str, str, int]] = {}
         self.wires: dict[str, tuple[str, int]] = {}
         self.entries: dict[str, tuple[str, int]] = {}
+        self.returned: Counter[str] = Counter()
         self.reports: set[str] = set()
         self.unsure: set[str] = set()
         """Transfers and wires that need not be there: they were asked for, and may have been executed."""
