@@ -239,7 +239,7 @@ class Life:
         linked = await self._linked(place, "wire", WIRE_PAYEE)
         if linked is None:
             return
-        cents = self._cents() // 10 + 1
+        cents = self._paid_cents()
         path = f"/api/v1/service-accounts/{place.id}/wires/"
         made = await self._ask("POST", path, {"counterparty_id": linked, "amount_usdc": cents, "description": "Rent"})
         if made is not None and made["status"] != "REJECTED":
@@ -259,7 +259,7 @@ class Life:
         )
         if linked is None:
             return
-        cents = self._cents() // 10 + 1
+        cents = self._paid_cents()
         body = {"counterparty_id": linked, "amount_usdc": cents, "direction": "CREDIT", "sec_code": "PPD"}
         body["company_entry_description"] = "PAYROLL"
         made = await self._ask("POST", f"/api/v1/service-accounts/{place.id}/ach-originating/", body)
@@ -309,6 +309,10 @@ class Life:
     def chance(self, of: float) -> bool:
         """Tell whether something that happens this often happens now."""
         return self.random.random() < of
+
+    def _paid_cents(self) -> int:
+        """Return an amount for another bank: it rejects a wire that ends with one cent, an entry with three."""
+        return self._cents() // 1000 * 100 + self.random.choice((1, 3, self.random.randrange(2, 100)))
 
     def _cents(self) -> int:
         return self.random.choice((self.random.randint(1, 20_000), self.random.randint(10_000, 5_000_000)))

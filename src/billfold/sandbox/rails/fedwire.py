@@ -290,14 +290,7 @@ class SimulatedFedwire:
         await self._deliver(bank, f"fed-status-{wire_id}.xml", [status], [message])
 
     async def give_back(
-        self,
-        bank: Bank,
-        customer_id: UUID,
-        wire_id: UUID,
-        reason: str,
-        information: str,
-        returned: Returned,
-        key: UUID,
+        self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str, information: str, returned: Returned, key: UUID
     ) -> None:
         """Return a wire of ours, or a part of it, from its receiver, once for each key.
 
