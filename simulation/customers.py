@@ -149,6 +149,8 @@ async def _forget(server: Server, scope: dict[str, Any], content: bytes) -> None
 
 def _is_repeated(answer: Answer) -> bool:
     code = answer.body.get("code") if isinstance(answer.body, dict) else None
+    if code == "usage-limit-reached":  # of a day of the bank
+        return False
     return answer.status in REPEATED or code in {"idempotency-in-progress", "invalid-dpop-proof"}
 
 
@@ -237,7 +239,7 @@ class Life:
         linked = await self._linked(place, "wire", WIRE_PAYEE)
         if linked is None:
             return
-        cents = self._cents() // 10 + 1
+        cents = self._paid_cents()
         path = f"/api/v1/service-accounts/{place.id}/wires/"
         made = await self._ask("POST", path, {"counterparty_id": linked, "amount_usdc": cents, "description": "Rent"})
         if made is not None and made["status"] != "REJECTED":
@@ -257,12 +259,30 @@ class Life:
         )
         if linked is None:
             return
-        cents = self._cents() // 10 + 1
+        cents = self._paid_cents()
         body = {"counterparty_id": linked, "amount_usdc": cents, "direction": "CREDIT", "sec_code": "PPD"}
         body["company_entry_description"] = "PAYROLL"
         made = await self._ask("POST", f"/api/v1/service-accounts/{place.id}/ach-originating/", body)
         if made is not None and made["status"] != "REJECTED":
             self.model.entries[made["id"]] = (place.id, cents)
+
+    async def _give_back(self, place: Place) -> None:
+        """Have the other bank return a payment, at times twice, in parts or too late."""
+        del place
+        paid = [*self.model.wires.items(), *self.model.entries.items()]
+        if not paid:
+            return
+        payment, (_, cents) = self.random.choice(paid)
+        if payment in self.model.entries:
+            await self._ask("POST", "/api/v1/sandbox/ach/submit/", {})
+            path, body = f"ach/{payment}/", dict[str, Any](move="return", code="R03")
+        else:
+            for step in ("submit", "acknowledge"):
+                await self._ask("POST", f"/api/v1/sandbox/wires/{payment}/{step}/", {})
+            path, body = f"wires/{payment}/return/", {"amount_usdc": self.random.choice((cents, cents // 2 or 1))}
+        for _ in range(2):
+            if await self._ask("POST", f"/api/v1/sandbox/{path}", body) is not None:
+                self.model.returned[payment].append(body.get("amount_usdc", cents))
 
     async def _linked(self, place: Place, name: str, details: dict[str, Any]) -> str | None:
         known = self.payees.get(f"{place.customer} {name}")
@@ -290,11 +310,15 @@ class Life:
         """Tell whether something that happens this often happens now."""
         return self.random.random() < of
 
+    def _paid_cents(self) -> int:
+        """Return an amount for another bank: it rejects a wire that ends with one cent, an entry with three."""
+        return self._cents() // 1000 * 100 + self.random.choice((1, 3, self.random.randrange(2, 100)))
+
     def _cents(self) -> int:
         return self.random.choice((self.random.randint(1, 20_000), self.random.randint(10_000, 5_000_000)))
 
 
-STEPS = {"wire_in": 10, "ach_in": 6, "pay": 40, "wire_out": 6, "ach_out": 6, "read": 20}
+STEPS = {"wire_in": 10, "ach_in": 6, "pay": 40, "wire_out": 6, "ach_out": 6, "give_back": 4, "read": 20}
 STEPS |= {"member_pay": 6, "member_read": 10, "member_report": 2, "card_pay": 12, "usdc_in": 6}
 """Each step with its weight."""
 CROWD, JOINING_MAX = 1.5, 4

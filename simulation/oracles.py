@@ -22,6 +22,10 @@ _TRADED = """
 SELECT pocket_id::text, activity, incoming, cusip, units, price_micros, notional, traded_at
   FROM trade ORDER BY customer_id, entry_no, trade_no
 """
+_RETURNED = """
+SELECT original_wire_id::text AS payment, array_agg(amount) AS amounts FROM wire
+ WHERE wire_type = 'RETURN' AND direction = 'INCOMING' GROUP BY 1
+"""
 _HELD = """
 SELECT pocket_id::text, kind, asset, sum(credits - debits)::bigint AS amount FROM account
  WHERE kind IN ('cash', 'lot', 'owed') GROUP BY 1, 2, 3
@@ -55,6 +59,8 @@ class Model:
         self.transfers: dict[str, tuple[str, str, int]] = {}
         self.wires: dict[str, tuple[str, int]] = {}
         self.entries: dict[str, tuple[str, int]] = {}
+        self.returned: defaultdict[str, list[int]] = defaultdict(list)
+        """The amounts that other banks sent back of each payment. What is more than it was is not booked."""
         self.reports: set[str] = set()
         self.unsure: set[str] = set()
         """Transfers and wires that need not be there: they were asked for, and may have been executed."""
@@ -96,6 +102,13 @@ class Model:
             booked[origin][-cents] += 1
             if results[payment] in {"REJECTED", "FAILED", "CANCELLED"}:
                 booked[origin][cents] += 1
+        came = {row["payment"]: row["amounts"] for row in await conn.fetch(_RETURNED)}
+        for payment in (came.keys() | self.returned.keys()) - self.entries.keys():
+            (origin, cents), taken = self.wires[payment], Counter(came.get(payment))
+            refused, rest = Counter(self.returned[payment]) - taken, cents - sum(came.get(payment, ()))
+            require(taken <= Counter(self.returned[payment]) and rest >= 0, f"{taken} came back of the wire {payment}")
+            require(all(each > rest for each in refused), f"{refused} did not come back of the wire {payment}")
+            booked[origin] += taken
         return booked
 
 

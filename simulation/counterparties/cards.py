@@ -158,7 +158,9 @@ class CardNetwork(Client):
             self.faults.happened["authorization without an answer"] += 1
         if answer is not None and answer.status == HTTPStatus.OK and answer.body["reason"] not in UNDECIDED:
             self.acknowledged["POST"] += 1
-            self._approve(purchase, answer.body["approved_amount"], cents)
+            self._approve(purchase, approved := answer.body["approved_amount"], cents)
+            if approved not in {0, cents} and not body["is_partial_allowed"]:
+                self.wrong.append(f"a part is approved, {approved}, which is not allowed: {purchase}")
         elif self.chance(0.5):
             await self._tell(purchase, "REVERSAL", None)
         else:
@@ -178,7 +180,8 @@ class CardNetwork(Client):
             if told not in {cents or open_, 0}:  # 0: it has expired
                 self.wrong.append(f"of {purchase}, {told} was released instead of {cents or open_}")
         if purchase.open and self.chance(0.8):
-            parts = [purchase.open] if self.chance(0.6) else [purchase.open // 2 or 1, purchase.open]
+            half = purchase.open // 2 or 1
+            parts = self.random.choice(([purchase.open], [half, purchase.open], [half]))
             parts[-1] += self.random.choice((0, 0, 0, 0, 500))  # a tip
             for cents in parts:
                 await self._present(purchase, cents, is_final=cents is parts[-1] and self.chance(0.8))
@@ -289,7 +292,7 @@ class CardNetwork(Client):
         for file in () if self._has_unread_files() else self._files.values():
             for record in file.records:
                 purchase, cents = record.purchase, record.fields["amount"]
-                if record.fields["record"] != "PRESENTMENT" or purchase is None or not self.chance(0.05):
+                if record.fields["record"] != "PRESENTMENT" or purchase is None or not self.chance(0.2):
                     continue
                 named = {"original_record_id": record.fields["record_id"]}
                 if record.disputed and self.chance(0.5):

@@ -16,7 +16,7 @@ from billfold.payments.wires.commands import SendWire
 from billfold.platform.ids import command_id
 from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.sandbox.rails.ach_network import SimulatedAchNetwork
-from billfold.sandbox.rails.fedwire import DestinationAccount, Sender, SimulatedFedwire
+from billfold.sandbox.rails.fedwire import DestinationAccount, Returned, Sender, SimulatedFedwire
 
 CALLER = "small rails"
 OURS, THEIRS = "061199992", "09100001"
@@ -185,7 +185,8 @@ async def _receive(bank, anna, bert):
 
 async def _bounce(bank, anna, wires, entries):
     room, world = SimulatedFedwire(), SimulatedAchNetwork()
-    await room.give_back(bank, anna.id, wires["paid"], reason="AC04", information="Account closed")
+    told = {"reason": "AC04", "information": "Account closed", "returned": Returned(), "key": wires["paid"]}
+    await room.give_back(bank, anna.id, wires["paid"], **told)
     await cases.recall(bank, wires["lost"], "DUPL")
     bert_wrote = command_id(CALLER, "change")
     await world.change_entry(bank, bert_wrote, entries["other"], code="C01", corrected="998877")

@@ -23,3 +23,16 @@ async def test_answering_a_sandbox_ach_file_twice_returns_entries_once(bank):
     assert await bank.pool.fetchval("SELECT status FROM ach_entry") == "FAILED"
     # A return of the return would say that it came twice.
     assert await bank.pool.fetchval("SELECT count(*) FROM ach_return_entry") == 0
+
+
+async def test_a_return_requested_again_under_its_key_at_another_time_is_sent_once(bank):
+    anna, clock, network = Customer(bank, "Anna"), ClockStepper(bank), SimulatedAchNetwork()
+    await anna.settle_in(500_000_00)
+    await anna.ach("DEBIT", 100_00)
+    await clock.advance(timedelta(days=1))
+    ach_id = await bank.pool.fetchval("SELECT ach_id FROM ach_entry")
+    for _ in range(2):
+        await network.return_entry(bank, ach_id, ach_id, code="R03")
+        await clock.advance(timedelta(minutes=1))
+    assert await bank.pool.fetchval("SELECT status FROM ach_entry") == "FAILED"
+    assert await bank.pool.fetchval("SELECT count(*) FROM suspense_item") == 0

@@ -11,7 +11,9 @@ from billfold.payments.files import store as file_store
 from billfold.payments.wires import cases, store
 from billfold.payments.wires.store import LISTS, get_wire
 from billfold.sandbox.control.clock_stepper import ClockStepper
-from billfold.sandbox.rails.fedwire import SimulatedFedwire
+from billfold.sandbox.rails.fedwire import Returned, SimulatedFedwire
+
+FIRST, SECOND = UUID(int=1), UUID(int=2)
 
 
 @pytest.fixture
@@ -60,4 +62,19 @@ async def test_a_recalled_outgoing_wire_is_returned(holder):
     assert (back.wire_type, back.original_wire_id) == ("RETURN", wire_id)
     (case,) = await store.list_cases(holder.bank.pool)
     assert case.status == "ACCEPTED"
+    await expect_clean(holder.bank)
+
+
+async def test_a_return_requested_again_under_its_key_on_another_day_is_sent_once(holder):
+    wire_id = await sent(holder, 1_000_00)
+    await holder.clock.advance(timedelta(minutes=1))
+
+    for key in (FIRST, FIRST, SECOND, FIRST):
+        await holder.room.give_back(
+            holder.bank, holder.customer_id, wire_id, "AC04", information="Closed", returned=Returned(300_00), key=key
+        )
+        await holder.clock.advance(timedelta(days=1))
+
+    backs = [each for each in await all_wires(holder) if each.original_wire_id == wire_id]
+    assert [each.amount for each in backs] == [300_00, 300_00]
     await expect_clean(holder.bank)

@@ -33,6 +33,7 @@ from billfold.platform.errors import Refused
 from billfold.platform.ids import digits
 from billfold.sandbox.rails.correspondent import BookLine, Correspondent
 
+_HAS_ARRIVED = "SELECT EXISTS (SELECT FROM rail_file WHERE rail = 'ACH' AND direction = 'IN' AND name = $1)"
 SIMULATED_ANSWER = "sandbox.ach"
 """The scheduled job in which the simulated banks answer a file."""
 
@@ -86,10 +87,11 @@ class SimulatedAchNetwork:
         await self._deliver(bank, f"ENTRY-{key}.ach", answer_file)
 
     async def _deliver(self, bank: Bank, name: str, file: AchFile) -> None:
-        now = await bank.now()
-        on = bank.calendars.add_fed_days(bank.calendars.business_date(now), ACH_SETTLES_AFTER)
-        await _record(bank, name, file, is_ours=False, returns_on=et_date(now), others_on=on)
-        await _network_side(bank).transmit(name, write_file(file))
+        if not await bank.pool.fetchval(_HAS_ARRIVED, name):  # a repeated request would send it at another time
+            now = await bank.now()
+            on = bank.calendars.add_fed_days(bank.calendars.business_date(now), ACH_SETTLES_AFTER)
+            await _record(bank, name, file, is_ours=False, returns_on=et_date(now), others_on=on)
+            await _network_side(bank).transmit(name, write_file(file))
         await self._processor.process_file(bank, name)
 
 

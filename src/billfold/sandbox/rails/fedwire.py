@@ -15,6 +15,7 @@ from billfold.ledger.types import ScheduledJob
 from billfold.payments.fedwire.booking import payment_id
 from billfold.payments.fedwire.inbound_files import FedwireFileProcessor
 from billfold.payments.fedwire.outbound import FedwireSender
+from billfold.payments.fedwire.validation import numbers_of
 from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
 from billfold.payments.files.store import read_content
 from billfold.payments.wires import store
@@ -109,15 +110,18 @@ class SimulatedFed:
         information: str,
         amount: int | None = None,
         charges: int = 0,
-        outstanding: int | None = None,
+        key: UUID | None = None,
     ) -> FedwireMessage:
-        """Return the message by which the payee of a payment of ours returns it, or the rest of it, less charges."""
-        nth = "" if outstanding in {None, payment_message.amount} else f":{outstanding}"
+        """Return the message by which the payee of a payment of ours returns it, or a part of it, less charges.
+
+        Its number is the same on any day: that of the payment is the first of it.
+        """
+        seed_text = f"return:{payment_message.message_id}" + (f":{key}" if key else "")
         settled = payment_message.amount - charges if amount is None else amount
         return self._wire(
             PaymentReturn,
             now,
-            message_id=_imad(day, f"return:{payment_message.message_id}{nth}"),
+            message_id=_imad(date.fromisoformat(payment_message.message_id[:8]), seed_text),
             original=original_of(payment_message),
             original_amount=None if settled == payment_message.amount else payment_message.amount,
             amount=settled,
@@ -286,29 +290,19 @@ class SimulatedFedwire:
         await self._deliver(bank, f"fed-status-{wire_id}.xml", [status], [message])
 
     async def give_back(
-        self,
-        bank: Bank,
-        customer_id: UUID,
-        wire_id: UUID,
-        reason: str,
-        information: str,
-        returned: Returned | None = None,
+        self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str, information: str, returned: Returned, key: UUID
     ) -> None:
-        """Return a wire of ours, or a part of it, from its receiver. Refuses: wire-not-completed."""
+        """Return a wire of ours, or a part of it, from its receiver, once for each key.
+
+        Refuses: wire-not-completed, wire-already-returned.
+        """
         wire = await get_wire(bank.pool, customer_id, wire_id)
         _expect_completed(wire, WireDirection.OUTGOING)
-        returned, outstanding = returned or Returned(), await get_outstanding(bank.pool, wire)
-        if outstanding <= 0:
-            raise Refused("wire-already-returned", "The wire has been returned already.")
         message = await _sent_message(bank, wire)
         if not isinstance(message, CreditTransfer):
             raise Refused("wire-not-completed", "A return cannot be returned.")
-        if returned.charges >= outstanding:
-            raise InvalidInput.at("body", "charges_usdc", msg="must be less than the outstanding amount of the wire")
+        outstanding, now = await get_outstanding(bank.pool, wire), await bank.now()
         amount = returned.amount or outstanding - returned.charges
-        if amount + returned.charges > outstanding:
-            raise InvalidInput.at("body", "amount_usdc", msg="must not exceed the outstanding amount of the wire")
-        now = await bank.now()
         return_message = SimulatedFed(bank.settings.bank_routing_number).payment_return(
             message,
             now,
@@ -317,9 +311,17 @@ class SimulatedFedwire:
             information=information,
             amount=amount,
             charges=returned.charges,
-            outstanding=outstanding,
+            key=key,
         )
-        await self._deliver(bank, f"fed-return-{wire_id}-{outstanding}.xml", [return_message])
+        if await store.find_arrived(bank.pool, numbers_of(return_message), key):
+            return
+        if outstanding <= 0:
+            raise Refused("wire-already-returned", "The wire has been returned already.")
+        if returned.charges >= outstanding:
+            raise InvalidInput.at("body", "charges_usdc", msg="must be less than the outstanding amount of the wire")
+        if amount + returned.charges > outstanding:
+            raise InvalidInput.at("body", "amount_usdc", msg="must not exceed the outstanding amount of the wire")
+        await self._deliver(bank, f"fed-return-{key}.xml", [return_message])
 
     async def ask_for(self, bank: Bank, customer_id: UUID, wire_id: UUID, reason: str) -> None:
         """Simulate a return request from the sender of a wire that arrived. Refuses: wire-not-completed."""

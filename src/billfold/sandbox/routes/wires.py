@@ -8,7 +8,7 @@ import msgspec
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.sandbox.rails.fedwire import Returned, SimulatedFedwire
-from billfold.sandbox.routes.operations import sandbox_post
+from billfold.sandbox.routes.operations import request_id, sandbox_post
 
 Code = Annotated[str, msgspec.Meta(pattern=r"^[A-Z0-9]{4}\Z", description="a code of ISO 20022, such as AC04")]
 WIRE_MAX_CENTS = 999_999_999_999
@@ -71,8 +71,8 @@ async def return_wire(
 ) -> None:
     """Return a COMPLETED wire of ours (pacs.004), as a wire of the type RETURN."""
     wire = await caller.owned(bank, "wire", wire_id)
-    returned = Returned(data.amount_usdc, data.charges_usdc)
-    await fedwire.give_back(bank, *wire, reason=data.reason, information=data.information, returned=returned)
+    returned, key = Returned(data.amount_usdc, data.charges_usdc), request_id(caller)
+    await fedwire.give_back(bank, *wire, reason=data.reason, information=data.information, returned=returned, key=key)
 
 
 @sandbox_post("wires/{wire_id}/request-return/", name="sandbox_request_wire_return", refuses=("wire-not-completed",))

@@ -103,6 +103,7 @@ async def _decide_message(bank: Bank, message: Message, command: Command) -> Mes
                 await reverse_late_message(bank, late)
     is_repeated = bank.engine.is_running(command)
     decision = asyncio.ensure_future(bank.engine.submit(command))
+    decision.add_done_callback(_ignore_abandoned)
     try:
         answer = await asyncio.wait_for(asyncio.shield(decision), DEADLINE_SECONDS)
     except TimeoutError:
@@ -111,7 +112,6 @@ async def _decide_message(bank: Bank, message: Message, command: Command) -> Mes
             or message.type == MessageType.ADVICE
         ):
             raise Unavailable("The bank takes too long. Send the message again.", retry_after_seconds=1) from None
-        decision.add_done_callback(_ignore_abandoned)
         await _keep_late(bank, message, command.customers[0])
         return _TIMED_OUT
     if (answer.replayed or is_repeated) and await store.is_late(bank.pool, message.message_id):
