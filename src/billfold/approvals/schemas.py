@@ -35,10 +35,14 @@ Reviewers = Annotated[list[UUID], msgspec.Meta(max_length=50)]
 
 
 class CreateTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The transfer, and its reviewers; an empty list means every member who may approve."""
+    """The transfer, and its reviewers; an empty list means every member who may approve.
+
+    With `must_be_approved` at least one other member approves it, also where a rule requires no approval.
+    """
 
     transfer: OrderedTransfer
     reviewers: Reviewers
+    must_be_approved: bool = False
 
 
 class ChangeTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

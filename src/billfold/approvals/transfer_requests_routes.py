@@ -1,11 +1,11 @@
 """Transfer requests: one member requests a transfer, others approve or deny it."""
 
 from collections.abc import Sequence
-from typing import Annotated, get_args
+from typing import Annotated, Literal, get_args
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from billfold.accounts.agreements.rules import require_version
 from billfold.accounts.customers.store import require_feature
@@ -43,10 +43,16 @@ from billfold.platform.ids import command_id
 
 
 async def ordered_content(
-    bank: Bank, customer_id: UUID, order: transfer_orders.OrderedTransfer, *, reviewers: Sequence[UUID]
+    bank: Bank,
+    customer_id: UUID,
+    order: transfer_orders.OrderedTransfer,
+    *,
+    reviewers: Sequence[UUID],
+    must_be_approved: bool = False,
 ) -> RequestContent:
     """Return the ordered transfer with its instructions sealed; nothing is looked up yet."""
-    content = RequestContent(transfer=order, reviewers=unique_reviewers(reviewers))
+    needed: Literal[True] | UnsetType = True if must_be_approved else UNSET
+    content = RequestContent(transfer=order, reviewers=unique_reviewers(reviewers), must_be_approved=needed)
     if not isinstance(order, transfer_orders.WireOrder) or order.wire_instructions is None:
         return content
     data_key = await bank.ports[DataKeys].of(bank.pool, customer_id)
@@ -158,7 +164,13 @@ async def create_transfer_request(
         bank.pool, caller, "transfer-request-creations", per_second=CREATIONS_PER_SECOND, wall=member.wall
     )
     by = await principal_of(member, bank)
-    content = await ordered_content(bank, member.customer_id, data.transfer, reviewers=data.reviewers)
+    content = await ordered_content(
+        bank,
+        member.customer_id,
+        data.transfer,
+        reviewers=data.reviewers,
+        must_be_approved=data.must_be_approved,
+    )
     found = await transfer_requests.find_same(by, content)
     if found is None:
         content = await with_payee(member, bank, content)
@@ -185,7 +197,9 @@ async def preview_transfer(
         raise InvalidInput.at("body", "reviewers", msg="must be empty: no member approves a partner's transfer")
     if by is None and isinstance(data.transfer, transfer_orders.WireOrder):
         await require_feature(bank.pool, owner, WIRES_FEATURE)  # as if the partner sent it
-    content = await ordered_content(bank, owner, data.transfer, reviewers=data.reviewers)
+    content = await ordered_content(
+        bank, owner, data.transfer, reviewers=data.reviewers, must_be_approved=data.must_be_approved
+    )
     content = await with_payee(caller, bank, content, customer_id=owner)
     with in_body():
         found = await preview(bank, owner, content, by=by)
@@ -263,7 +277,13 @@ async def update_transfer_request(
     if data.transfer is None:
         content = msgspec.structs.replace(before, reviewers=unique_reviewers(reviewers), payee=None, value=UNSET)
     else:
-        content = await ordered_content(bank, member.customer_id, data.transfer, reviewers=reviewers)
+        content = await ordered_content(
+            bank,
+            member.customer_id,
+            data.transfer,
+            reviewers=reviewers,
+            must_be_approved=before.must_be_approved is True,
+        )
     if (content.request_id, content.type) != (found.request_id, found.type):
         raise InvalidInput.at("body", "transfer", msg="keeps its id and its type")
     content = await with_payee(member, bank, content)

@@ -79,6 +79,7 @@ TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "Develop": {
             "openapi": "billfold.wiring.cli.openapi",
             "deprecations": "billfold.wiring.cli.openapi",
+            "mcp": "billfold.wiring.cli.mcp",
             "bench": "billfold.wiring.cli.bench",
             "simulate": "billfold.wiring.cli.simulate",
         },
