@@ -18,6 +18,7 @@ TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "clock": "billfold.sandbox.cli.control",
             "listen": "billfold.sandbox.cli.listen",
             "trigger": "billfold.sandbox.cli.listen",
+            "certify": "billfold.sandbox.cli.certify",
         },
         "Run the bank": {
             "serve": "billfold.wiring.cli.serve",
