@@ -35,10 +35,7 @@ Reviewers = Annotated[list[UUID], msgspec.Meta(max_length=50)]
 
 
 class CreateTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The transfer, and its reviewers; an empty list means every member who may approve.
-
-    With `must_be_approved` at least one other member approves it, also where a rule requires no approval.
-    """
+    """The transfer, and its reviewers, all who may approve if empty; `must_be_approved` even if no rule asks for it."""
 
     transfer: OrderedTransfer
     reviewers: Reviewers
