@@ -44,7 +44,7 @@ class User:
 
 
 class Payment(NamedTuple):
-    """What a user asks to be paid. The form has its id, so that a second click pays nothing twice."""
+    """A payment that a user asks for. The form has its id, so that a second click pays nothing twice."""
 
     id: UUID
     payee: str
@@ -53,7 +53,7 @@ class Payment(NamedTuple):
 
 
 class Bank:
-    """What this application asks of the bank. Every method may raise ApiError."""
+    """The calls that this application makes. Every method may raise ApiError."""
 
     def __init__(self, api: PartnerApi) -> None:
         self._api = api

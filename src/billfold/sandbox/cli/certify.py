@@ -44,7 +44,7 @@ class Delivery(NamedTuple):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """What became of a delivery; `answer` is a status, or why there is none."""
+    """The outcome of a delivery; `answer` is a status, or why there is none."""
 
     tried: str
     expected: str
