@@ -23,6 +23,7 @@ from billfold.platform.problems import PROBLEMS
 from billfold.platform.settings.settings import Settings
 
 BYTES_MAX, FULL_TEXT_BYTES_MAX = 105_000, 200_000
+MADE = ("/openapi.json", "/postman.json", "/bruno.zip", "/requests.http")
 STYLE = "default-src 'none'; script-src 'self'; style-src 'self'"
 FIGURES = (
     "cusip",
@@ -79,7 +80,7 @@ async def test_a_documentation_page_is_small_valid_and_self_contained(documentat
             path, _, fragment = to.partition("#")
             if not path:
                 assert fragment in {*tags.values("id")}, (page.path, to)
-            elif not path.startswith(("/docs/files/", "/docs/search")) and not path.endswith("/openapi.json"):
+            elif not path.startswith(("/docs/files/", "/docs/search")) and not path.endswith(MADE):
                 assert path.removesuffix(".md").rstrip("/") in known | {"/docs"}, (page.path, to)
         assert answer.headers["content-security-policy"].startswith(STYLE), page.path
 

@@ -80,6 +80,11 @@ async def test_a_company_with_three_approvers_pays_by_its_rules(company, custome
 
     petty = await company.ask(999_99, status="APPROVED")
     assert petty["transfer"]["execution_status"] == "COMPLETED"
+    body = {**on_us(company.pocket, 999_99, counterparty=company.linked), "must_be_approved": True}
+    careful = await company.askers[3].post(REQUESTS, body)
+    assert (careful["status"], careful["required_approvals"], careful["approval_rule_id"]) == ("PENDING", 1, None)
+    kept = await company.askers[3].patch(f"{REQUESTS}{careful['id']}/", {"reviewers": []})
+    assert kept["status"] == "PENDING"
     usual = await company.ask(1_000_00, by=1)
     done = await decide(second, usual)
     assert (done["status"], done["transfer"]["execution_status"]) == ("APPROVED", "COMPLETED")

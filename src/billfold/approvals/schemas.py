@@ -36,7 +36,7 @@ Reviewers = Annotated[list[UUID], msgspec.Meta(max_length=50)]
 
 
 class CreateTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """The transfer, and its reviewers; an empty list means every member who may approve.
+    """The transfer, and its reviewers, all who may approve if empty; `must_be_approved` even if no rule asks for it.
 
     With a `schedule` it is a series: approved once, it makes the transfer on each of its days.
     """
@@ -44,6 +44,7 @@ class CreateTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=
     transfer: OrderedTransfer
     reviewers: Reviewers
     schedule: Schedule | None = None
+    must_be_approved: bool = False
 
 
 class ChangeTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

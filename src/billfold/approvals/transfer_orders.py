@@ -108,7 +108,7 @@ class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
 
     Approvals become void when the payee of the counterparty changes. `value` is the value of the Pocket of a full
     withdrawal at that time, in cents, which rules and limits use. `wire_instructions` are those of the
-    order, sealed; the order itself omits them.
+    order, sealed; the order itself omits them. With `must_be_approved` no rule can do without an approval.
     """
 
     transfer: OrderedTransfer
@@ -117,6 +117,7 @@ class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
     value: int | UnsetType = UNSET
     wire_instructions: str | UnsetType = UNSET
     schedule: Schedule | UnsetType = UNSET
+    must_be_approved: Literal[True] | UnsetType = UNSET
 
     @property
     def request_id(self) -> UUID:

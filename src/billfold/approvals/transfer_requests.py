@@ -16,7 +16,7 @@ from billfold.approvals.store import reviews
 from billfold.approvals.store.approval_rules import insert, requirement_for_transfer, update
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent, check_same_payee, content_of
-from billfold.approvals.types import Actor, ApprovalRequirement, Status, TransferRequest, Verdict
+from billfold.approvals.types import DEFAULT_REQUIREMENT, Actor, ApprovalRequirement, Status, TransferRequest, Verdict
 from billfold.audit.record import AuditedAction
 from billfold.data_keys.keys import DataKeys
 from billfold.events.notifications import notify
@@ -225,6 +225,8 @@ async def required_approvals(conn: Connection, by: Actor, content: RequestConten
         day=by.business_date,
         request_id=content.request_id,
     )
+    if not terms.required and content.must_be_approved is True:
+        terms = DEFAULT_REQUIREMENT
     if not terms.required:
         return terms
     others = await reviews.list_other_members(
@@ -283,7 +285,8 @@ async def _same_or_refuse(conn: Connection, by: Actor, content: RequestContent) 
 
 def _fingerprint(content: RequestContent) -> bytes:
     """Return the hash of the content as sent, independent of later changes."""
-    also = [each for each in (content.wire_instructions, content.schedule) if each is not UNSET]
+    optional = (content.wire_instructions, content.schedule, content.must_be_approved)
+    also = [each for each in optional if each is not UNSET]
     return rules.hash_of(rules.text_of(msgspec.to_builtins([content.transfer, content.reviewers, *also])))
 
 

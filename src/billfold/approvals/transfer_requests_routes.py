@@ -49,9 +49,15 @@ async def ordered_content(
     *,
     reviewers: Sequence[UUID],
     schedule: Schedule | UnsetType | None = None,
+    must_be_approved: bool = False,
 ) -> RequestContent:
     """Return the ordered transfer with its instructions sealed; nothing is looked up yet."""
-    content = RequestContent(transfer=order, reviewers=unique_reviewers(reviewers), schedule=schedule or UNSET)
+    content = RequestContent(
+        transfer=order,
+        reviewers=unique_reviewers(reviewers),
+        schedule=schedule or UNSET,
+        must_be_approved=True if must_be_approved else UNSET,
+    )
     if not isinstance(order, transfer_orders.WireOrder) or order.wire_instructions is None:
         return content
     data_key = await bank.ports[DataKeys].of(bank.pool, customer_id)
@@ -170,7 +176,12 @@ async def create_transfer_request(
     )
     by = await principal_of(member, bank)
     content = await ordered_content(
-        bank, member.customer_id, data.transfer, reviewers=data.reviewers, schedule=data.schedule
+        bank,
+        member.customer_id,
+        data.transfer,
+        reviewers=data.reviewers,
+        must_be_approved=data.must_be_approved,
+        schedule=data.schedule,
     )
     found = await transfer_requests.find_same(by, content)
     if found is None:
@@ -198,7 +209,14 @@ async def preview_transfer(
         raise InvalidInput.at("body", "reviewers", msg="must be empty: no member approves a partner's transfer")
     if by is None and isinstance(data.transfer, transfer_orders.WireOrder):
         await require_feature(bank.pool, owner, WIRES_FEATURE)  # as if the partner sent it
-    content = await ordered_content(bank, owner, data.transfer, reviewers=data.reviewers, schedule=data.schedule)
+    content = await ordered_content(
+        bank,
+        owner,
+        data.transfer,
+        reviewers=data.reviewers,
+        schedule=data.schedule,
+        must_be_approved=data.must_be_approved,
+    )
     content = await with_payee(caller, bank, content, customer_id=owner)
     with in_body():
         found = await preview(bank, owner, content, by=by)
@@ -284,7 +302,14 @@ async def update_transfer_request(
             before, reviewers=unique_reviewers(reviewers), payee=None, value=UNSET, schedule=schedule
         )
     else:
-        content = await ordered_content(bank, member.customer_id, data.transfer, reviewers=reviewers, schedule=schedule)
+        content = await ordered_content(
+            bank,
+            member.customer_id,
+            data.transfer,
+            reviewers=reviewers,
+            schedule=schedule,
+            must_be_approved=before.must_be_approved is True,
+        )
     if (content.request_id, content.type) != (found.request_id, found.type):
         raise InvalidInput.at("body", "transfer", msg="keeps its id and its type")
     content = await with_payee(member, bank, content)

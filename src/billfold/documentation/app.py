@@ -26,6 +26,7 @@ from markupsafe import Markup
 
 from billfold import pages
 from billfold.documentation import generated, operation_pages
+from billfold.documentation.collections import COLLECTIONS, with_samples
 from billfold.documentation.generated import event_index, event_pages, problem_index, problem_pages, yield_page
 from billfold.documentation.markdown import highlighted, render, title_of
 from billfold.documentation.operations import ApiOperation
@@ -306,11 +307,15 @@ class DocumentationApp:
         if name.startswith("files/"):
             content = self._renderer.files.get(name.removeprefix("files/")) or web_font(name.removeprefix("files/"))
             return self._not_found(path) if content is None else HttpResponse(200, _media_type(name), content)
+        if (made := self._collection(name)) is not None:
+            return made
         texts: dict[str, tuple[str, Callable[[], str]]] = {
             "search.json": (JSON, lambda: self._renderer.search_titles),
             "llms.txt": (TEXT, lambda: self.site.llms_index),
             "/llms.txt": (TEXT, lambda: self.site.llms_index),
-            **{f"api/{api}/openapi.json": (JSON, partial(_as_json, make)) for api, make in self._documents.items()},
+            **{
+                f"api/{api}/openapi.json": (JSON, partial(_as_json, api, make)) for api, make in self._documents.items()
+            },
         }
         if name.startswith("llms/"):
             text = self.site.full_texts.get(name.removeprefix("llms/").removesuffix(".txt"))
@@ -319,6 +324,14 @@ class DocumentationApp:
             media_type, make = texts[name]
             return HttpResponse(200, media_type, make().encode())
         return self._page(path)
+
+    def _collection(self, path: str) -> HttpResponse | None:
+        """Return the operations of an API as a file for an HTTP client."""
+        api, _, name = path.removeprefix("api/").partition("/")
+        for file, media_type, make in COLLECTIONS.values():
+            if name == file and api in self._documents:
+                return HttpResponse(200, media_type, make(api, self._documents[api]()))
+        return None
 
     def _page(self, path: str, own: OwnCall | None = None) -> HttpResponse:
         is_markdown = path.endswith(".md")
@@ -340,8 +353,8 @@ class DocumentationApp:
         return _html(404, self._renderer.not_found(path))
 
 
-def _as_json(make_document: Callable[[], Mapping[str, Any]]) -> str:
-    return msgspec.json.format(msgspec.json.encode(make_document()), indent=2).decode()
+def _as_json(api: str, make_document: Callable[[], Mapping[str, Any]]) -> str:
+    return msgspec.json.format(msgspec.json.encode(with_samples(api, make_document())), indent=2).decode()
 
 
 def _html(status: int, text: str) -> HttpResponse:

@@ -56,7 +56,9 @@ def _introduction(name: str, document: Mapping[str, Any], groups: Mapping[str, l
     )
     return (
         f"# {info['title']}\n\nVersion {info['version']}, at `{server}`. "
-        f"[The OpenAPI document](/docs/api/{name}/openapi.json), "
+        f"[The OpenAPI document](/docs/api/{name}/openapi.json), the same for "
+        f"[Postman](/docs/api/{name}/postman.json), [Bruno](/docs/api/{name}/bruno.zip) and "
+        f"[editors](/docs/api/{name}/requests.http), "
         "[how to run the samples](/docs/guides/run_the_samples), "
         f"[all errors](/docs/errors), [all events](/docs/events).\n\n{info.get('description', '')}\n{operations}"
     )

@@ -16,6 +16,8 @@ from rapidfuzz import fuzz, process
 from billfold.documentation.markdown import Link, anchor_of, without_comments
 from billfold.documentation.operations import ApiOperation
 
+_OF_DOCUMENTS = ("/openapi.json", "/postman.json", "/bruno.zip", "/requests.http")
+
 
 class Sample(NamedTuple):
     """A block of code next to a page: what it is, its language as highlighters call it, and the code."""
@@ -278,7 +280,7 @@ class Site:
         if not parts.path:
             return Link(fragment, page.title)
         path = normpath(join(page.folder, parts.path))
-        if path in FILES or path.endswith("/openapi.json"):
+        if path in FILES or path.endswith(_OF_DOCUMENTS):
             return Link(path, path)
         path = path.removesuffix(".md").removesuffix("/index")
         found = self._places.get(_REDIRECTS.get(path, path))

@@ -18,6 +18,7 @@ TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "clock": "billfold.sandbox.cli.control",
             "listen": "billfold.sandbox.cli.listen",
             "trigger": "billfold.sandbox.cli.listen",
+            "certify": "billfold.sandbox.cli.certify",
         },
         "Run the bank": {
             "serve": "billfold.wiring.cli.serve",
@@ -80,6 +81,7 @@ TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "Develop": {
             "openapi": "billfold.wiring.cli.openapi",
             "deprecations": "billfold.wiring.cli.openapi",
+            "mcp": "billfold.wiring.cli.mcp",
             "bench": "billfold.wiring.cli.bench",
             "simulate": "billfold.wiring.cli.simulate",
         },

@@ -4,12 +4,15 @@ import csv
 import hashlib
 import io
 import re
+from decimal import Decimal
 
+from tests.reports.requests.test_bookkeeping import read_beancount, read_ledger
 from tests.support.world import UNKNOWN
 
 from billfold.reports.proofs import signed_files
 from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, list_public_keys, verify
 from billfold.reports.proofs.signed_files import Verdict, verify_file
+from billfold.reports.requests.bookkeeping import UNASSIGNED
 from billfold.reports.requests.renderers import formats_of
 from billfold.reports.requests.types import ReportParameters, ReportType
 from billfold.reports.requests.worker import make_reports
@@ -176,6 +179,7 @@ async def test_every_report_type_is_rendered_in_every_format_and_signed(customer
         path = f"/api/v1/report/{done['report_id']}"
         files = {str(name): await content(customer_desk, path, name) for name in formats}
         assert all(files.values())
+        await check_books(customer_desk, pocket, files)
         if type_ == ReportType.POSITION_SUMMARY_REPORT:
             assert files["PDF"].startswith("%PDF-")
             assert [row["Pocket"] for row in rows_of(files["CSV"])] == ["Reserve"]
@@ -193,6 +197,22 @@ async def test_every_report_type_is_rendered_in_every_format_and_signed(customer
             found = verify_file(altered, await list_public_keys(customer_desk.bank.pool))
             assert found.verdict == Verdict.ALTERED
             assert f"Closing balance of Reserve reads {reads}; the bank signed {closing}." in found.findings
+
+
+async def check_books(desk, pocket, files):
+    """The books, in the reports that have them, show what the Pocket has and what its bills cost."""
+    if "BEANCOUNT" not in files:
+        return
+    balances, _ = read_beancount(files["BEANCOUNT"])
+    assert read_ledger(files["LEDGER"]) == balances
+    cash, bills = [next(cents for name, cents in balances.items() if name.endswith(end)) for end in (":Cash", ":Bills")]
+    shown = (await desk.get(f"/api/v2/pockets/{pocket.id}/"))["portfolio"]
+    assert cash == shown["cash"]["value"]
+    assert (cash + bills, balances[UNASSIGNED]) == (100_000_00, -100_000_00)
+    moved = [row["Amount"] for row in rows_of(files["QUICKBOOKS_CSV"])]
+    assert moved[0] == "100000.00"
+    assert [row["*Amount"] for row in rows_of(files["XERO_CSV"])] == moved
+    assert sum(map(Decimal, moved)) * 100 == cash
 
 
 MISTAKES = [

@@ -24,7 +24,7 @@ from billfold.reports.formats import bai2, mt940, ofx, xlsx
 from billfold.reports.formats.camt import write_camt052, write_camt053, write_camt054
 from billfold.reports.formats.files import StatementFile, Writer
 from billfold.reports.proofs.signatures import Figure
-from billfold.reports.requests import types
+from billfold.reports.requests import bookkeeping, types
 from billfold.reports.requests.securities import write_positions_csv, write_positions_pdf, write_trades
 
 COLUMNS: Final = (
@@ -150,12 +150,19 @@ async def _statements(source: types.ReportSource) -> StatementFile:
     return file._replace(entries=entries)
 
 
+_BOOKS: Final = {
+    "BEANCOUNT": bookkeeping.in_books(bookkeeping.write_beancount, bookkeeping.BEANCOUNT_HEADING),
+    "LEDGER": bookkeeping.in_books(bookkeeping.write_ledger, b""),
+    "QUICKBOOKS_CSV": bookkeeping.in_books(bookkeeping.write_quickbooks, bookkeeping.QUICKBOOKS_HEADING),
+    "XERO_CSV": bookkeeping.in_books(bookkeeping.write_xero, bookkeeping.XERO_HEADING),
+}
 _STATEMENTS: Final = (types.ReportType.BANK_STATEMENT_REPORT, types.ReportType.BROKERAGE_STATEMENT_REPORT)
 RENDERERS: Final[Mapping[tuple[types.ReportType, types.ReportFormat], types.Renderer]] = MappingProxyType(
     {
         **{(kind, types.ReportFormat(name)): in_format(WRITERS[name]) for kind in _STATEMENTS for name in WRITERS},
         (types.ReportType.TRADE_REPORT, types.ReportFormat.TMS_CSV): write_trades,
         (types.ReportType.TRADE_REPORT, types.ReportFormat.CSV): write_trades,
+        **{(types.ReportType.TRADE_REPORT, types.ReportFormat(name)): each for name, each in _BOOKS.items()},
         (types.ReportType.SECURITY_PRICE_REPORT, types.ReportFormat.TMS_CSV): write_prices,
         (types.ReportType.POSITION_SUMMARY_REPORT, types.ReportFormat.PDF): write_positions_pdf,
         (types.ReportType.POSITION_SUMMARY_REPORT, types.ReportFormat.CSV): write_positions_csv,

@@ -53,6 +53,10 @@ class ReportFormat(StrEnum):
     TMS_CSV = "TMS_CSV"
     CSV = "CSV"
     PDF = "PDF"
+    BEANCOUNT = "BEANCOUNT"
+    LEDGER = "LEDGER"
+    QUICKBOOKS_CSV = "QUICKBOOKS_CSV"
+    XERO_CSV = "XERO_CSV"
 
 
 class ReportRequestStatus(StrEnum):
@@ -101,6 +105,10 @@ FORMATS: Final[Mapping[ReportFormat, FormatFacts]] = MappingProxyType(
         ReportFormat.TMS_CSV: FormatFacts("tms.csv", "text/csv; charset=utf-8"),
         ReportFormat.CSV: FormatFacts("csv", "text/csv; charset=utf-8"),
         ReportFormat.PDF: FormatFacts("pdf", "application/pdf"),
+        ReportFormat.BEANCOUNT: FormatFacts("beancount", "text/plain; charset=utf-8"),
+        ReportFormat.LEDGER: FormatFacts("ledger", "text/plain; charset=utf-8"),
+        ReportFormat.QUICKBOOKS_CSV: FormatFacts("quickbooks.csv", "text/csv; charset=utf-8"),
+        ReportFormat.XERO_CSV: FormatFacts("xero.csv", "text/csv; charset=utf-8"),
     }
 )
 
