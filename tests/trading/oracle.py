@@ -29,7 +29,7 @@ class Moved(NamedTuple):
 
 
 class Oracle:
-    """What must be true. `trades` and `wires` are customers' documents as the Partner API has them."""
+    """The figures as they must be. `trades` and `wires` are customers' documents as the Partner API has them."""
 
     def __init__(self, state_dir, trades=(), wires=(), closed=()):
         self.folder, self.prices = state_dir, Prices(closed)
