@@ -6,6 +6,7 @@ Units are bills of $100, money is cents; both are positive if the bank receives 
 
 import csv
 import json
+import re
 from collections import Counter, defaultdict
 from datetime import date, datetime
 from decimal import Decimal
@@ -56,7 +57,7 @@ class Oracle:
 
     def exposure(self, until=date.max):
         """Units that customers hold and no dealer has sold to the bank; below zero its own inventory."""
-        left = Counter()
+        left = Counter[str]()
         for sign, rows in ((1, self.customers), (-1, self.dealers)):
             for each in rows:
                 left[each.cusip] += sign * each.units * (each.day <= until)
@@ -75,7 +76,7 @@ class Oracle:
 
     def unsettled(self):
         """Units by bill that dealers have sold to the bank and the custodian has not confirmed."""
-        open_units = Counter()
+        open_units = Counter[str]()
         for each in self.dealers:
             open_units[each.cusip] += each.units
         for each in self.confirmed:
@@ -88,7 +89,7 @@ class Oracle:
 
     def _custodian(self):
         day, stated = self.holdings[-1]
-        held = Counter()
+        held = Counter[str]()
         for each in self.confirmed:
             held[each.cusip] += each.units * (each.day <= day)
         for cusip in stated.keys() | held.keys():
@@ -125,7 +126,7 @@ class Oracle:
     def _documents(self, rail, name):
         for path in sorted(self.folder.glob(f"rails/{rail}/done/*.xml")):
             for each in etree.parse(path).iter():
-                if each.tag.endswith("}Document") and f":{name}." in each.tag:
+                if re.search(f":{name}\\.[0-9.]+}}Document$", str(each.tag)):
                     yield each
 
 
@@ -158,7 +159,7 @@ def _statement(document):
 
 
 def _holdings(document):
-    held = defaultdict(int)
+    held = defaultdict[str, int](int)
     for each in document.iterfind(".//{*}BalForAcct"):
         sign = 1 if _text(each, "ShrtLngInd") == "LONG" else -1
         held[_text(each, "OthrId/{*}Id")] += sign * int(_text(each, "FaceAmt")) // 100
