@@ -180,6 +180,12 @@ async def test_a_statement_of_a_day_that_is_not_closed_waits_for_its_close(morni
     assert {each.state for each in await morning.files()} == {"PROCESSED"}
 
 
+def paged(content, *, number=1, is_last=1):
+    """Return a file that is one page of a statement."""
+    page = f"<StmtPgntn><PgNb>{number}</PgNb><LastPgInd>{is_last}</LastPgInd></StmtPgntn>"
+    return content.replace(b"<Stmt>", b"<Stmt>" + page.encode())
+
+
 def twice(content):
     """Return a file whose statement is there twice."""
     one = content[content.index(b"<Stmt>") : content.index(b"</BkToCstmrStmt>")]
@@ -197,6 +203,8 @@ async def test_files_that_are_no_statement_of_ours_are_refused_and_others_go_on(
         monday().replace(b"<Cd>OPBD</Cd>", b"<Cd>INFO</Cd>"): "lacks the opening",
         twice(monday()): "two statements of one account and day",
         monday().replace(b"</Stmt>", b"<Bal/></Stmt>").replace(b'Ccy="USD">0.00', b'Ccy="EUR">0.00'): "currency is EUR",
+        paged(monday(), number=2): '"PgNb"',
+        paged(monday(), is_last=0): '"LastPgInd"',
         b"dealer,reference\n": "is missing",
         b"\xff\xfe": "UTF-8",
         b"": "must begin with a line",

@@ -34,6 +34,8 @@ CASES = {
     "an amount is a match": ("100", "100", 1, [], [], []),
     "the direction counts": ("-100", "100", 0, [], [-100], [100]),
     "two lines of one amount for one movement are ambiguous": ("100 100", "100", 0, [], [100, 100], [100]),
+    "a line that is there twice is one too many": ("100#x 100#x", "100", 1, [], [100], []),
+    "so is one of a known reference": ("100#a 100#a 100#a", "100#a", 1, [], [100, 100], []),
     "as many lines as movements of one amount match": ("100 100", "100 100", 2, [], [], []),
     "the rail resolves equal amounts": ("100@ACH 100@WIRE 100@WIRE", "100@ACH 100@WIRE", 1, [], [100, 100], [100]),
     "another rail is no match": ("100@ACH", "100@WIRE", 0, [], [100], [100]),

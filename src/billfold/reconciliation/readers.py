@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from datetime import date
 from decimal import Decimal
+from types import MappingProxyType
 from typing import TypeVar
 from uuid import UUID
 
@@ -34,6 +35,7 @@ _CENTS, _UNIT_DOLLARS = 100, 100
 _SHOWN = ("ClrSysRef", "UETR", "AcctSvcrRef", "NtryRef", "TxId", "InstrId")
 """References that are shown, the most telling first; payers choose the others, which are only compared."""
 _COMPARED = (*_SHOWN, "EndToEndId", "MsgId")
+_ONE_PAGE = MappingProxyType({"PgNb": {"1"}, "LastPgInd": {"true", "1"}})
 _NO_REFERENCE = frozenset({"", "NOTPROVIDED", "NONREF"})
 _SECURITIES = "SECURITIES"
 _Line = TypeVar("_Line")
@@ -59,8 +61,9 @@ def _read_message(content: bytes) -> Iterator[Statement]:
     named = None if document is None else _MESSAGE.fullmatch(etree.QName(document).namespace or "")
     if document is None or named is None:
         raise _refused("Document", "is no camt.053, camt.052 or semt.002")
-    if any((each.text or "").strip() == "false" for each in document.iter("{*}LastPgInd")):
-        raise _refused("LastPgInd", "is false: a statement comes in one file, with all its pages")
+    for name, whole in _ONE_PAGE.items():
+        if {(each.text or "").strip() for each in document.iter(f"{{*}}{name}")} - whole:
+            raise _refused(name, "is of one page of several: a statement comes in one file, with all of them")
     if named[1] == "semt.002":
         yield from map(_read_holdings, document.iterfind("{*}SctiesBalCtdyRpt"))
         return

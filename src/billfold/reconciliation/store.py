@@ -91,7 +91,8 @@ SELECT day FROM reconciled_day WHERE customer_id = $1 AND source = $2 AND accoun
 """
 _DAYS_SINCE = f"{_days.select} WHERE customer_id = $1 AND day >= $2 ORDER BY day DESC, source, account"
 _CANDIDATES = f"""{_breaks.select} WHERE customer_id = $1 AND status = 'OPEN' AND source = $2 AND account = $3
-   AND break_id <> $4 ORDER BY abs(coalesce(stated, 0) - coalesce(booked, 0) + $5::bigint), day LIMIT $6"""
+   AND break_id <> $4 AND num_nonnulls(stated, booked) > 0
+ ORDER BY abs(coalesce(stated, 0) - coalesce(booked, 0) + $5::bigint), day LIMIT $6"""
 BREAKS = KeysetList(
     f"""{_breaks.select} WHERE customer_id = $1 AND status = $2 AND ($3::text IS NULL OR cause = $3)
    AND ($4::text IS NULL OR source = $4) AND ($5::text IS NULL OR owner = $5) AND {{page}}""",

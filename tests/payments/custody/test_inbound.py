@@ -160,14 +160,16 @@ async def test_one_odd_message_takes_no_other_with_it(bank, custodian):
     unknown = replace(right, tx_id=tx_id_of(custodian.desk.bank_id))
     foreign = replace(right, account="ANOTHER")
     unread = replace(right, settled_on=None)
+    torn = replace(right, isin="US912797MV61", custodian_id="torn")
     status = messages.StatusAdvice(tx_id="NOT-OURS", failing="LACK")
-    state, outcomes = await custodian.send(unknown, foreign, status, unread, right)
+    state, outcomes = await custodian.send(unknown, foreign, status, unread, torn, right)
     assert state == "ARRIVED"
     assert [each for each in outcomes if each == "SETTLED"] == ["SETTLED"]
     assert sum("is not an instruction" in each for each in outcomes) == 1
     assert sum("There is no instruction" in each for each in outcomes) == 1
     assert sum("of the account ANOTHER" in each for each in outcomes) == 1
     assert sum("no effective settlement date" in each for each in outcomes) == 1
+    assert sum("It names two bills: US912797MV61 and " in each for each in outcomes) == 1
     assert await custodian.status() == ["SETTLED"]
     await expect_clean(bank)
 

@@ -3,13 +3,17 @@
 from datetime import date, timedelta
 from typing import Any
 
+import asyncpg
 import pytest
 from tests.support.sandbox_process import BOX, Sandbox, perform
+from tests.trading.oracle import Oracle
 
 from billfold.cli.context import CliError
 from billfold.sandbox.running_sandbox import partner_http
 from billfold.sandbox.scenarios.player import SCENARIOS, Player
 from billfold.sandbox.scenarios.story import RecordingClient
+from billfold.trading.settlement.store import list_open
+from billfold.trading.store import list_exposure, list_results
 
 BAD_DAYS = {
     "dealer-down": "no dealer's session is on",
@@ -30,17 +34,24 @@ BAD_DAYS = {
     "worker-dies": "FILLED by ",
 }
 SATURDAY = 5
+_CLOSED = "SELECT day FROM calendar_override WHERE bond_market = 'closed'"
 
 
 @pytest.fixture(scope="module")
-def http(tmp_path_factory):
-    """The Partner API of a running sandbox that has not played its story."""
+def sandbox(tmp_path_factory):
+    """A running sandbox that has not played its story."""
     running = Sandbox(tmp_path_factory.mktemp("bad"), "--seed", 7, "--no-story")
     try:
-        with partner_http(running.wait_up().home()) as client:
-            yield client
+        yield running.wait_up()
     finally:
         running.end()
+
+
+@pytest.fixture(scope="module")
+def http(sandbox):
+    """Its Partner API."""
+    with partner_http(sandbox.home()) as client:
+        yield client
 
 
 @pytest.mark.parametrize("name", BAD_DAYS)
@@ -48,6 +59,42 @@ def test_a_bad_day_ends_with_what_operators_see_and_a_clean_ledger(http, name):
     told = perform(http, f"scenarios/{name}/play/")
     assert BAD_DAYS[name] in " ".join(told)
     assert told[-1] == "Every row is as it was written."
+
+
+async def test_the_files_from_outside_lead_to_the_figures_of_the_bank_after_all_bad_days(sandbox, http):
+    if not (sandbox.state / "rails" / "statement" / "done").exists():  # no other test has run
+        perform(http, "scenarios/cent-off/play/")
+    pockets = [
+        pocket["id"]
+        for each in items(http, "/api/v1/customers/")
+        for pocket in items(http, f"/api/v2/customers/{each['id']}/pockets/")
+    ]
+    trades = [row for each in pockets for row in items(http, f"/api/v2/pockets/{each}/trades/")]
+    moved = [row for each in pockets for row in items(http, f"/api/v2/pockets/{each}/transactions/")]
+    conn = await asyncpg.connect(host=str(sandbox.state / "postgres"), user="postgres", database="billfold")
+    closed = [day for (day,) in await conn.fetch(_CLOSED)]
+    oracle = Oracle(sandbox.state, trades, [row for row in moved if row["type"] == "WIRE"], closed)
+    bank_id = await conn.fetchval("SELECT customer_id FROM trading_desk")
+    results = {day: sum(each.total for each in await list_results(conn, bank_id, day)) for day in oracle.results()}
+    async with conn.transaction():
+        exposure = {each.cusip: each.units for each in await list_exposure(conn, bank_id, date.min) if each.units}
+    still_open = {each.cusip: each.open_units for each in await list_open(conn, bank_id)}
+    await conn.close()
+    breaks = http.get(f"{BOX}/desk/").json()["breaks"]
+    assert any(results.values())
+    assert results == oracle.results()
+    assert exposure == oracle.exposure()
+    assert still_open == oracle.unsettled()
+    assert sorted(((each["source"], each["stated"], each["booked"]) for each in breaks), key=str) == oracle.breaks()
+    assert oracle.balances()
+
+
+def items(http, path):
+    """Yield the items of all pages."""
+    while path:
+        page = http.get(path).raise_for_status().json()
+        yield from page["items"]
+        path = page["next_page"]
 
 
 def test_a_bad_day_is_played_from_a_weekend_and_again_with_the_same_answers_after_a_rewind(http):

@@ -183,7 +183,15 @@ async def test_numbers_begin_again_on_the_next_day(desk, exposed):
     async with desk.routing():
         await desk.reaches(await placed(desk), "FILLED")
         before = {each.dealer: each for each in await list_sessions(desk.bank.pool)}
+        desk.ask(Behavior.DOWN)  # the first logon of the day is lost
         await ClockStepper(desk.bank).set_to(et_instant(TUESDAY, 9))
+
+        async def tried():
+            found = await list_sessions(desk.bank.pool)
+            return all(each.session_day == TUESDAY and each.next_out > 1 for each in found)
+
+        await until(tried)
+        desk.calm()
         await desk.is_on(TUESDAY)
         await exposed.deposit(250_000_00)
         await desk.reaches(await placed(desk), "FILLED")
@@ -191,6 +199,7 @@ async def test_numbers_begin_again_on_the_next_day(desk, exposed):
     assert {each.session_day for each in after.values()} == {TUESDAY}
     assert {name: each.next_out for name, each in after.items()} != {n: e.next_out for n, e in before.items()}
     assert all(each.next_out <= 5 for each in after.values())
+    assert not any("too low" in (each.problem or "") for each in after.values())
     await expect_clean(desk.bank)
 
 

@@ -8,13 +8,17 @@ from dataclasses import replace
 import pytest
 from tests.support.whole_bank import expect_clean
 from tests.trading.fix.simulated_desk import simulated_desk, until
+from tests.trading.oracle import Oracle
 
 from billfold.sandbox.dealers.books import DEALERS, DealerBooks
+from billfold.sandbox.dealers.launch import DEALER_FOLDER
 from billfold.trading.fix.worker import OrderRouter
+from billfold.trading.overview import read_overview
 from billfold.trading.store import list_live_orders
 from billfold.trading.types import OrderStatus
 
 KILLS = 200
+TRADES = "SELECT activity, cusip, units AS quantity, book_date::text FROM trade"
 
 
 class Killed(BaseException):
@@ -83,7 +87,7 @@ async def _outlive(work):
 
 @pytest.fixture
 async def desk(bank_dsn, tmp_path):
-    async with simulated_desk(bank_dsn, tmp_path) as opened:
+    async with simulated_desk(bank_dsn, tmp_path / DEALER_FOLDER) as opened:
         yield opened
 
 
@@ -123,6 +127,9 @@ async def expect_agreement(desk):
     assert {each["order_id"] for each in rows if each["status"] == OrderStatus.FILLED} == received.keys()
     assert {each["status"] for each in rows} <= {"FILLED", "REJECTED"}, "what never arrived says so"
     assert not await desk.open_messages()
+    trades = [dict(each) | {"notional": {"value": 0}} for each in await desk.bank.pool.fetch(TRADES)]
+    lines = [each.exposure for each in (await read_overview(desk.bank)).lines]
+    assert {each.cusip: each.units for each in lines if each.units} == Oracle(desk.folder.parent, trades).exposure()
     await expect_clean(desk.bank)
     for each in books:
         each.close()

@@ -87,6 +87,7 @@ async def test_the_next_message_goes_on_after_those_that_make_no_sense(scripted,
     await dealer.send("8", fill_of(order, t150="H", t19="T-404", t17="B-1"))
     await dealer.send("8", [(11, "12"), (150, "F")])
     await dealer.send("UZZ", [(58, "a type of their own")])
+    await desk.bank.pool.execute(SENT_YESTERDAY)
     await dealer.send("j", [(45, 4711), (372, "D"), (380, 0)])
     await dealer.send("8", fill_of(order))
     await desk.reaches(order, "FILLED")
@@ -101,6 +102,14 @@ async def test_the_next_message_goes_on_after_those_that_make_no_sense(scripted,
     rejected = [(each.fields[372], each.fields[380]) for each in dealer.of_type("j")]
     assert rejected == [("8", "0"), ("8", "0"), ("8", "0"), ("UZZ", "3")]
     await expect_clean(desk.bank)
+
+
+SENT_YESTERDAY = """
+INSERT INTO dealer_message
+  (message_id, dealer, session_day, is_inbound, seq, type, order_id, content, received_at, status)
+SELECT gen_random_uuid(), dealer, session_day - 1, false, 4711, 'D', order_id, '', now(), 'SENT'
+  FROM dealer_message WHERE type = 'D'
+"""
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,8 @@ async def _book_confirmation(bank: Bank, read: ReadMessage, message: Confirmatio
     is_redemption = message.kind in _REDEMPTION_KINDS and _TX_ID.fullmatch(message.tx_id or "") is None
     if is_redemption and not bank.terms.dealers:
         return "NOTED: a bank without dealers books maturities by date"
+    if message.isin and message.cusip and message.cusip not in message.isin:
+        raise NotFound(f"It names two bills: {message.isin} and {message.cusip}.")
     if message.day is None or message.movement not in {"RECE", "DELI"}:
         raise NotFound("It has no effective settlement date, or neither receives nor delivers.")
     bank_id, attempt, custody_units = bank_customer_id(bank.seed), 1, 0

@@ -89,13 +89,13 @@ class _Table:
                 self._match(fitting, found[0])
 
     def match_amounts(self, is_considered: Callable[[StatedLine | ExpectedLine], bool]) -> None:
-        """As many lines as movements of one amount: of one rail if the lines name theirs."""
+        """As many lines as movements of one amount: of one rail if the lines name theirs. A copy of a line is left."""
         by_amount = _by(filter(is_considered, self._expected), lambda each: each.amount)
         for amount, lines in _by(filter(is_considered, self._lines), lambda each: each.amount).items():
             for _, own in sorted(_by(lines, lambda each: each.rail or "").items(), reverse=True):
                 theirs = [each for each in by_amount.get(amount, ()) if each in self._expected and _fits(own[0], each)]
-                if len(own) == len(theirs):
-                    self._match(own, theirs)
+                if len(own) == len(theirs) or (len(own) > len(theirs) and _are_copies(own)):
+                    self._match(own[: len(theirs)], theirs)
 
     def match_rails(self) -> None:
         """All that is left of a rail that settles in batches, if both sides have the same net; of cards, also zero."""
@@ -164,6 +164,10 @@ def _by_reference(side: Iterable[_Side]) -> dict[str, list[_Side]]:
 
 def _total(side: Iterable[StatedLine | ExpectedLine]) -> int:
     return sum(each.amount for each in side)
+
+
+def _are_copies(lines: Sequence[StatedLine]) -> bool:
+    return bool(lines[0].references) and len({each.references for each in lines}) == 1
 
 
 def _fits(line: StatedLine, expected: ExpectedLine) -> bool:

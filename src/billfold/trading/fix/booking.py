@@ -253,7 +253,7 @@ class Booking:
 
     async def _refusal(self) -> str:
         """Apply a rejection (3, j) of something that was sent."""
-        sent = await find_sent(self._bank.pool, self._session.dealer, self._read.number(45))
+        sent = await find_sent(self._bank.pool, self._message, self._read.number(45))
         if sent is None or sent.order_id is None:
             raise Unknown(f"the dealer rejects a message that is about no order: {self._said}")
         self._order = order = await find_order(self._bank.pool, self._bank_id, sent.order_id)

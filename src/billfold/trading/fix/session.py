@@ -90,7 +90,8 @@ class Session:
 
     async def log_on(self) -> None:
         """Log on as the initiator. Raises SessionEnded, EOFError, OSError."""
-        is_new = self._journal.next_in == self._journal.next_out == 1
+        if is_new := self._journal.next_in == 1:  # also after a logon that nobody answered
+            await self._journal.reset()
         body = [(98, 0), (108, self._heartbeat), (141, "Y" if is_new else None)]
         await self.send("A", body)
         await self._receive_logon(is_acceptor=False)

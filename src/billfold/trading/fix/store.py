@@ -99,7 +99,10 @@ SELECT seq, type, content FROM dealer_message
    AND type = ANY($5::text[]) ORDER BY received_at, seq
 """
 _NEW = f"{_messages.select} WHERE dealer = $1 AND status = 'NEW' ORDER BY received_at, seq"
-_OF_NUMBER = f"{_messages.select} WHERE dealer = $1 AND seq = $2 AND NOT is_inbound ORDER BY received_at DESC LIMIT 1"
+_OF_NUMBER = f"""
+{_messages.select} WHERE dealer = $1 AND seq = $2 AND NOT is_inbound
+   AND session_day = (SELECT session_day FROM dealer_message WHERE message_id = $3) ORDER BY received_at DESC LIMIT 1
+"""
 _SETTLE = "UPDATE dealer_message SET status = $2, reason = $3, order_id = $4, reference = $5 WHERE message_id = $1"
 # What a person books under the reference of a held message closes it.
 OPEN_IN_SQL: Final = """
@@ -174,9 +177,9 @@ async def list_new(conn: Db, dealer: str) -> list[StoredMessage]:
     return await _messages.all(conn, _NEW, dealer)
 
 
-async def find_sent(conn: Db, dealer: str, seq: int) -> StoredMessage | None:
-    """Return the newest message that was sent under a number."""
-    return await _messages.first(conn, _OF_NUMBER, dealer, seq)
+async def find_sent(conn: Db, answer: StoredMessage, seq: int) -> StoredMessage | None:
+    """Return the newest message that was sent under a number on the day of an answer."""
+    return await _messages.first(conn, _OF_NUMBER, answer.dealer, seq, answer.message_id)
 
 
 async def settle(conn: Db, message_id: UUID, status: MessageStatus, reason: str, **about: UUID | str | None) -> None:
