@@ -104,7 +104,7 @@ class Model:
                 booked[origin][cents] += 1
         came = {row["payment"]: row["amounts"] for row in await conn.fetch(_RETURNED)}
         for payment in (came.keys() | self.returned.keys()) - self.entries.keys():
-            (origin, cents), taken = self.wires[payment], Counter[int](came.get(payment))
+            (origin, cents), taken = self.wires[payment], Counter[int](came.get(payment, ()))
             refused, rest = Counter(self.returned[payment]) - taken, cents - sum(came.get(payment, ()))
             require(taken <= Counter(self.returned[payment]) and rest >= 0, f"{taken} came back of the wire {payment}")
             require(all(each > rest for each in refused), f"{refused} did not come back of the wire {payment}")
