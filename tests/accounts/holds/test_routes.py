@@ -40,7 +40,7 @@ async def test_transfers_wires_and_ach_credits_capture_what_a_partner_has_held(d
     assert await desk.post(holds, deposit, key=key) == made
     named, one = {"hold_id": made["id"]}, f"{holds}{made['id']}/"
     await desk.refused("POST", holds, deposit, status=422, code="insufficient-funds")
-    await desk.invalid("POST", holds, {**deposit, "expires_at": "2031-01-01T00:00:00Z"}, loc=["body", "expires_at"])
+    await desk.invalid("POST", holds, {**deposit, "expires_at": "2031-01-01T00:00:00Z"}, loc="body.expires_at")
     portfolio = (await desk.get(pocket.path))["portfolio"]
     assert portfolio["held"]["value"] == 9_000_00
     assert (await desk.post(ON_US, reallocation(pocket, there, 5_000_00)))["reason"] == "INSUFFICIENT_FUNDS"
@@ -51,7 +51,7 @@ async def test_transfers_wires_and_ach_credits_capture_what_a_partner_has_held(d
     await desk.post(f"/api/v1/service-accounts/{pocket.id}/wires/", wire)
     credit = {"counterparty_id": await linked(desk, pocket, payees.ach()), "amount_usdc": 1_500_00, **named}
     path = f"/api/v1/service-accounts/{pocket.id}/ach-originating/"
-    await desk.invalid("POST", path, {**credit, "direction": "DEBIT"}, loc=["body", "hold_id"])
+    await desk.invalid("POST", path, {**credit, "direction": "DEBIT"}, loc="body.hold_id")
     await desk.post(path, {**credit, "direction": "CREDIT"}, status=200)
     shown = await desk.get(one)
     assert [shown[name]["value"] for name in ("amount", "captured", "held")] == [9_000_00, 8_500_00, 500_00]
