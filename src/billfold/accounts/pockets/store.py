@@ -122,6 +122,8 @@ _TOTALED = """max(a.credits - a.debits) FILTER (WHERE a.kind = 'cash') AS cash,
              FILTER (WHERE a.kind = 'lot' AND a.credits > a.debits) AS lot_units,
            array_agg(a.acquired_on)
              FILTER (WHERE a.kind = 'lot' AND a.credits > a.debits) AS lot_dates"""
+_KEPT = "array_agg(o.amount) AS hold_amounts, array_agg(o.until) AS hold_ends"
+_IS_KEPT = "(o.status IS NULL OR o.status = 'ACTIVE') AND o.until > g.booked_at - interval '14 days'"
 _HOLDINGS = f"""
   LEFT JOIN LATERAL (
     SELECT {_TOTALED}
@@ -129,17 +131,20 @@ _HOLDINGS = f"""
      WHERE a.customer_id = p.customer_id AND a.pocket_id = p.pocket_id AND a.live
   ) h ON true
   LEFT JOIN LATERAL (
-    SELECT array_agg(o.amount) AS hold_amounts, array_agg(o.until) AS hold_ends
+    SELECT {_KEPT}
       FROM hold o JOIN ledger_head g USING (customer_id)
-     WHERE o.customer_id = p.customer_id AND o.pocket_id = p.pocket_id AND (o.status IS NULL OR o.status = 'ACTIVE')
-       AND o.until > g.booked_at - interval '14 days'
+     WHERE o.customer_id = p.customer_id AND o.pocket_id = p.pocket_id AND {_IS_KEPT}
   ) l ON true
 """
-# The page first: a cluster joins it with the accounts.
+# The page first: a cluster joins it with the accounts and holds.
 _OF_PAGE = f"""), h AS MATERIALIZED (
   SELECT a.customer_id, a.pocket_id, {_TOTALED}
-    FROM account a JOIN p USING (customer_id, pocket_id) WHERE a.live GROUP BY a.customer_id, a.pocket_id)
-{_ROW} FROM p LEFT JOIN h USING (customer_id, pocket_id)"""
+    FROM account a JOIN p USING (customer_id, pocket_id) WHERE a.live GROUP BY a.customer_id, a.pocket_id
+), l AS MATERIALIZED (
+  SELECT o.customer_id, o.pocket_id, {_KEPT}
+    FROM hold o JOIN p USING (customer_id, pocket_id) JOIN ledger_head g ON g.customer_id = o.customer_id
+   WHERE {_IS_KEPT} GROUP BY o.customer_id, o.pocket_id)
+{_ROW} FROM p LEFT JOIN h USING (customer_id, pocket_id) LEFT JOIN l USING (customer_id, pocket_id)"""
 _GET = f"{_ROW} FROM pocket p {_HOLDINGS} WHERE p.customer_id = $1 AND p.pocket_id = $2"
 _BY_ID = f"""{_ROW}
   FROM unnest($1::uuid[], $2::uuid[]) AS k(customer_id, pocket_id)
