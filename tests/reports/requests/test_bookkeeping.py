@@ -50,12 +50,14 @@ def read_beancount(text):
     entries, errors, _ = loader.load_string(text)
     assert errors == []
     transactions = [each for each in entries if isinstance(each, Transaction)]
-    return sums((leg.account, leg.units.number) for each in transactions for leg in each.postings), transactions
+    return sums(
+        (leg.account, leg.units.number if leg.units else 0) for each in transactions for leg in each.postings
+    ), transactions
 
 
 def read_ledger(text):
     """Return the same of a journal of ledger; each transaction must be zero."""
-    balances = {}
+    balances: dict[str, int] = {}
     for block in text.strip().split("\n\n"):
         legs = sums(
             (name, Decimal(amount)) for name, amount in re.findall(r"^ {4}(\S+)  (-?[\d.]+) USD$", block, re.MULTILINE)
@@ -69,9 +71,9 @@ def read_ledger(text):
 
 
 def sums(amounts):
-    found = {}
+    found: dict[str, int] = {}
     for name, amount in amounts:
-        found[name] = found.get(name, 0) + int(amount * 100)
+        found[name] = found.get(name, 0) + int((amount or 0) * 100)
     return found
 
 
