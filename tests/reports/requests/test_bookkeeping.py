@@ -51,7 +51,7 @@ def read_beancount(text):
     assert errors == []
     transactions = [each for each in entries if isinstance(each, Transaction)]
     return sums(
-        (leg.account, leg.units.number) for each in transactions for leg in each.postings if leg.units
+        (leg.account, leg.units.number if leg.units else 0) for each in transactions for leg in each.postings
     ), transactions
 
 
@@ -73,7 +73,7 @@ def read_ledger(text):
 def sums(amounts):
     found: dict[str, int] = {}
     for name, amount in amounts:
-        found[name] = found.get(name, 0) + int(amount * 100)
+        found[name] = found.get(name, 0) + int((amount or 0) * 100)
     return found
 
 
