@@ -79,10 +79,11 @@ async def scripted_desk(dsn, *, tls=None, names=("citadel",), **settings):
 
 
 def fill_of(order, *, reference="T-1", units=None, **changes):
-    """Return the report of a fill; `changes` are tags like t118."""
+    """Return the report of a fill; `changes` are tags like t118, left out if None."""
     units, price = units or order.units, order.mark_micros
     money = cents_for(units, price)
     amount = f"{money // 100}.{money % 100:02}"
     fields = {11: order.order_id, 17: reference, 150: "F", 39: "2", 48: order.cusip, 54: "1", 32: units * 100}
     fields |= {31: f"{price / 1e6:.6f}", 118: amount, 381: amount, 60: "20250602-13:00:00.000", 151: 0, 14: units * 100}
-    return list((fields | {int(name[1:]): value for name, value in changes.items()}).items())
+    fields |= {int(name[1:]): value for name, value in changes.items()}
+    return [(tag, value) for tag, value in fields.items() if value is not None]

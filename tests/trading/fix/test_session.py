@@ -129,6 +129,7 @@ SELECT gen_random_uuid(), dealer, session_day - 1, false, 4711, 'D', order_id, '
         {"t120": "EUR"},
         {"t64": "soon"},
         {"t150": "2"},
+        {"t17": None},
     ],
 )
 async def test_a_fill_that_contradicts_its_order_is_held_and_the_order_unknown(scripted, order, changes):

@@ -172,12 +172,19 @@ class Booking:
         return await self._change(order, end, self._said) if end else f"nothing follows from 150={kind}"
 
     async def _fill(self, order: DealerOrder) -> str:
-        self._reference = self._read.text(17)
+        self._reference = self._require_reference()
         new = await self._trade(order)
         if await self._is_booked(ExecutionKind.FILL, new):
             return "booked already"
         outcome = await self._submit(RecordExecutions, (order.order_id, new.execution_id), executions=(new,))
         return f"booked as {outcome['executions'][0]}"
+
+    def _require_reference(self) -> str:
+        """Return the dealer's reference of a trade. Raises Held without one: it is a trade all the same."""
+        try:
+            return self._read.text(17)
+        except Unreadable as error:
+            raise Held(str(error)) from None
 
     async def _is_booked(self, kind: ExecutionKind, new: NewExecution | Execution) -> bool:
         """Tell whether the message's reference is booked. Raises Held if it is with other values."""
@@ -208,12 +215,13 @@ class Booking:
         return msgspec.structs.replace(trade, executed_at=at)
 
     async def _amend(self, *, is_bust: bool) -> str:
-        dealer, self._reference = self._session.dealer, self._read.text(17)
+        dealer = self._session.dealer
         old = await find_newest_execution(self._bank.pool, self._bank_id, execution_id_of(dealer, self._read.text(19)))
         if old is None:
             raise Unknown(f"no execution {self._read.text(19)} is known")
         self._order = order = await find_order(self._bank.pool, self._bank_id, old.order_id)
         assert order is not None
+        self._reference = self._require_reference()
         new = old if is_bust else await self._trade(order)
         if await self._is_booked(ExecutionKind.BUST if is_bust else ExecutionKind.CORRECTION, new):
             return "booked already"
