@@ -5,6 +5,8 @@ commit. Within one customer `BANK_TRANSFER` sells and buys at T+1 prices, and `S
 moves lots with acquisition date and tax basis unchanged.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -92,18 +94,17 @@ def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     try:
         destination = _require_movable(payer, origin, payee, cmd=cmd, ctx=ctx)
         transfer = _Transfer(cmd, ctx, transfer_id, payer=payer, origin=origin, payee=payee, destination=destination)
-        _capture_hold(transfer)
+        with _invalid_if(was_accepted=cmd.accepted or cmd.approved):
+            capture_hold(payer, origin, ctx, hold_id=cmd.hold_id, amount=cmd.amount)
         amount = _move_bills(transfer) if cmd.order.in_kind else _move_money(transfer)
-        _require_at_most(cmd, amount)
+        with _invalid_if(was_accepted=cmd.approved):
+            require_at_most(cmd.at_most, amount)
         status = TransferStatus.COMPLETED
     except _Rejected as rejected:
         payer.undo()
         payee.undo()
         status, reason = TransferStatus.REJECTED, rejected.reason
     return _record_transfer(payer, cmd, ctx, transfer_id=transfer_id, status=status, reason=reason, amount=amount)
-
-
-# -- conditions -----------------------------------------------------------------------
 
 
 def _require_movable(payer: Book, origin: PocketBook, payee: Book, *, cmd: TransferOnUs, ctx: Context) -> PocketBook:
@@ -127,11 +128,13 @@ def _require_may_pay(payer: Book, origin: PocketBook, payee: Book, *, ctx: Conte
         require_accepted(payer, ctx)
 
 
-def _require_at_most(cmd: TransferOnUs, amount: int) -> None:
+@contextmanager
+def _invalid_if(*, was_accepted: bool) -> Iterator[None]:
+    """Reject a transfer that was accepted before; else refuse."""
     try:
-        require_at_most(cmd.at_most, amount)
-    except Refused:
-        if not cmd.approved:
+        yield
+    except (Refused, NotFound):
+        if not was_accepted:
             raise
         raise _Rejected("INVALID_TRANSFER") from None
 
@@ -158,20 +161,6 @@ def _destination(payee: Book, cmd: TransferOnUs, payer: Book) -> PocketBook:
             raise Refused("pocket-not-open", f"The receiving pocket is {destination.status}.")
         raise _Rejected("ACCOUNT_UNAVAILABLE")
     return destination
-
-
-def _capture_hold(transfer: _Transfer) -> None:
-    """Use the hold that the transfer names; one that was accepted before is rejected if it has ended."""
-    cmd, ctx, _, payer, origin, *_ = transfer
-    try:
-        capture_hold(payer, origin, ctx, hold_id=cmd.hold_id, amount=cmd.amount)
-    except (Refused, NotFound):
-        if not (cmd.accepted or cmd.approved):
-            raise
-        raise _Rejected("INVALID_TRANSFER") from None
-
-
-# -- money ------------------------------------------------------------------------------
 
 
 def _move_money(transfer: _Transfer) -> int:
@@ -249,9 +238,6 @@ def _reallocation_terms(ctx: Context, destination: PocketBook) -> SaleTerms:
     return ctx.next_day._replace(price_of=lambda cusip: min(ctx.t1_bid(cusip), ctx.t0_bid(cusip) * ask // bid))
 
 
-# -- bills ------------------------------------------------------------------------------
-
-
 def _move_bills(transfer: _Transfer) -> int:
     """Move whole bills worth at least the amount at the mark, shortest maturity first, except matured ones.
 
@@ -315,9 +301,6 @@ def _move_lots(transfer: _Transfer, sale: Sale[Lot]) -> None:
             counter_pocket_id=other.pocket_id,
             transfer_id=transfer_id,
         )
-
-
-# -- records ------------------------------------------------------------------------------
 
 
 def _record_transaction(
