@@ -122,14 +122,21 @@ class Application:
         self._webhook_secret = webhook_secret
         self._users: dict[str, User] = {}
         self._sessions: dict[str, str] = {}
-        self._events: dict[UUID, str] = {}
+        self._enrolling: set[str] = set()
+        self._events: dict[UUID, tuple[str, str]] = {}
 
     def sign_up(self, email: str, company: str, password: str) -> None:
         """Make a user, whose customer the bank knows from then on."""
         if email in self._users:
             raise HTTPException(409, "There is a user with this address.")
+        if email in self._enrolling:
+            raise HTTPException(409, "This address is being signed up.")
         salt = secrets.token_bytes(16)
-        customer_id, pocket_id = self.bank.enrol(company)
+        self._enrolling.add(email)  # two clicks are one customer
+        try:
+            customer_id, pocket_id = self.bank.enrol(company)
+        finally:
+            self._enrolling.discard(email)
         self._users[email] = User(company, salt, _hashed(password, salt), customer_id, pocket_id)
 
     def sign_in(self, email: str, password: str) -> str:
@@ -155,14 +162,14 @@ class Application:
             event = verify_webhook(body, headers, shared_secret=self._webhook_secret)
         except InvalidWebhook as wrong:
             raise HTTPException(400, "The signature is wrong.") from wrong
-        self._events.setdefault(event.event_id, event.event_type)
+        self._events.setdefault(event.event_id, (event.event_type, body.decode()))
         if len(self._events) > EVENTS_KEPT:
             del self._events[next(iter(self._events))]
 
-    @property
-    def news(self) -> list[str]:
-        """The types of the last events, the newest last. An event only says when to ask: the bank has the figures."""
-        return list(self._events.values())[-5:]
+    def news_of(self, user: User) -> list[str]:
+        """The types of a user's last events, the newest last. An event says when to ask: the bank has the figures."""
+        own = str(user.customer_id), str(user.pocket_id)
+        return [kind for kind, body in self._events.values() if any(each in body for each in own)][-5:]
 
 
 def _hashed(password: str, salt: bytes) -> bytes:
@@ -207,11 +214,11 @@ def make_app(bank: Bank, webhook_secret: str) -> FastAPI:
         routing, account, address = bank.deposit_account(user)
         rows = "".join(f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in each)}</tr>" for each in bank.statement(user))
         pay = _form("/pay", "Pay", {"payee": "text", "address": "text", "dollars": "text"}, id=str(uuid4()))
-        told = ", ".join(map(escape, state.news)) or "nothing yet"
+        told = ", ".join(map(escape, state.news_of(user))) or "nothing yet"
         return _page(
             user.company,
-            f"<p>Worth {escape(bank.value(user))}. Pay in: routing number {routing}, account {account}; "
-            f"from another Pocket: {address}.</p>{pay}"
+            f"<p>Worth {escape(bank.value(user))}. Pay in: routing number {escape(routing)}, account "
+            f"{escape(account)}; from another Pocket: {escape(address)}.</p>{pay}"
             f"<h2>Statement</h2><table>{rows}</table><p>The bank told: {told}.</p>",
         )
 

@@ -93,6 +93,7 @@ class Clerk:
         self._spare: dict[str, Future[str]] = {}
         self._connected = asyncio.run_coroutine_threadsafe(asyncpg.connect(server.dsn), self._loop)
         self._turn = asyncio.Lock()
+        self._dropping: list[Future[str]] = []
 
     @classmethod
     def of(cls, server):
@@ -102,7 +103,8 @@ class Clerk:
     def dismiss(cls, server):
         """Have everything done, before the server stops."""
         if clerk := _at_work.pop(server.data_dir, None):
-            clerk._have_done("SELECT").result()
+            for each in clerk._dropping:
+                each.result()
             asyncio.run_coroutine_threadsafe(clerk._connected.result().close(), clerk._loop).result()
             clerk._loop.call_soon_threadsafe(clerk._loop.stop)
             clerk._thread.join()
@@ -115,7 +117,7 @@ class Clerk:
         return taken
 
     def drop(self, name):
-        self._have_done(f'DROP DATABASE "{name}" WITH (FORCE)')
+        self._dropping.append(self._have_done(f'DROP DATABASE "{name}" WITH (FORCE)'))
 
     def _make(self, template):
         kind = "test_" if template == "template1" else CLONE
@@ -139,10 +141,14 @@ async def fresh_database(server, template):
     """The address of a clone that is gone afterwards."""
     if isinstance(server, Cluster):
         name = f"{CLONE}{next(_numbers)}"
-        yield await server.create_database(name, template=template)
-        await server.everywhere(f'DROP DATABASE "{name}" WITH (FORCE)')
+        try:
+            yield await server.create_database(name, template=template)
+        finally:
+            await server.everywhere(f'DROP DATABASE "{name}" WITH (FORCE)')
         return
     clerk = Clerk.of(server)
     name = await asyncio.wrap_future(clerk.take(template))
-    yield server.dsn_for(name)
-    clerk.drop(name)
+    try:
+        yield server.dsn_for(name)
+    finally:
+        clerk.drop(name)

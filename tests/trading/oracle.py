@@ -68,6 +68,14 @@ class Oracle:
         days = sorted({day for day, _, _ in self.statements})
         return {day: self._worth(day) - self._worth(before) for before, day in pairwise(days)}
 
+    def booked_late(self, booked):
+        """The days of executions, by dealer and reference, that the bank booked after their day: both days of each."""
+        for dealer, rows in self.by_dealer.items():
+            for each in rows:
+                day, theirs = booked.get((dealer, each["reference"])), _day(each["traded_on"])
+                if day not in {None, theirs}:
+                    yield day, theirs
+
     def _worth(self, day):
         paid = sum(each.money for each in self.customers if each.day <= day)
         paid -= sum(each.money for each in self.dealers if each.day <= day)

@@ -31,7 +31,7 @@ WITH p AS MATERIALIZED (
 SELECT request_id, created_at,
        (SELECT max(q.amount) FROM transfer_request q
          WHERE q.customer_id = $1 AND q.counterparty_id = p.counterparty_id AND q.status = 'APPROVED'
-           AND q.reason IS NULL)
+           AND q.reason IS NULL AND q.series_state IS NULL)
   FROM p
 """
 

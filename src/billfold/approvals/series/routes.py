@@ -75,7 +75,8 @@ async def update_schedule_state(
     _check_changeable(by, found)
     if data.state == "ACTIVE":
         # What fell due while it was paused stays left out, also if no worker has seen it yet.
-        await worker.run_due(bank, member.customer_id, transfer_id)
+        while await worker.run_due(bank, member.customer_id, transfer_id):
+            pass
     await _change_state(by, transfer_id, data)
     return await read_transfer_request(member, bank, transfer_id)
 

@@ -176,7 +176,8 @@ UPDATE notification_recipient SET read_at = $3 WHERE customer_id = $1 AND user_i
 _COUNTED_MAX = 1_000
 _COUNT_UNREAD = f"""
 SELECT count(*) FROM (
-  SELECT FROM notification_recipient WHERE customer_id = $1 AND user_id = $2 AND read_at IS NULL LIMIT {_COUNTED_MAX}) n
+  SELECT 1 FROM notification_recipient
+   WHERE customer_id = $1 AND user_id = $2 AND read_at IS NULL LIMIT {_COUNTED_MAX}) n
 """
 
 

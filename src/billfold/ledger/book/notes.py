@@ -69,7 +69,7 @@ def attach_note(book: Book, kind: str, object_id: UUID, *, note: Note, ctx: Cont
         )
     place = note_reference(object_id)
     former: NoteRow | None = book.referenced.get(place)
-    if former is not None and former.kind != kind:
+    if former is not None and TRANSFER in {kind, former.kind}:  # a payment gets its note when it is made
         raise Refused("duplicate-id", "Another object already has this id.")
     changes: dict[str, object] = {"updated_at": ctx.now}
     if note.external_id is not UNSET:

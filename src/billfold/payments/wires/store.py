@@ -89,8 +89,8 @@ _IS_PAYMENT = "m.kind = 'pacs.008' AND w.direction = 'OUTGOING'"
 _DRAWS_ON_RESERVE = "m.kind IN ('pacs.008', 'pacs.004') AND w.direction = 'OUTGOING' AND w.status = 'PENDING'"
 _WIRES_OF = f"""
 w AS MATERIALIZED (
-  SELECT w.customer_id, w.wire_id, w.pocket_id, w.direction, w.status, {_STOPPED} AS is_stopped FROM wire w
-   WHERE w.customer_id = ANY(ARRAY(SELECT customer_id FROM m)) AND w.wire_id = ANY(ARRAY(SELECT wire_id FROM m)))
+  SELECT w.customer_id, w.wire_id, w.pocket_id, w.direction, w.status, {_STOPPED} AS is_stopped
+    FROM m JOIN wire w USING (customer_id, wire_id))
 """
 _LEAVES = f"""({_IS_PAYMENT} AND (w.status = 'REJECTED' OR w.is_stopped)) IS NOT TRUE
        AND ({{admitted}}::uuid[] IS NULL OR m.message_id = ANY({{admitted}}) OR ({_DRAWS_ON_RESERVE}) IS NOT TRUE)"""
@@ -255,21 +255,27 @@ _WITH_OUTSTANDING = f"""
 WITH w AS MATERIALIZED (
   SELECT w.* FROM wire w WHERE {{condition}}
 ), back AS MATERIALIZED (
-  SELECT customer_id, wire_id, original_wire_id, status, amount + {_CHARGES.format(message="message::json")} AS cents
+  SELECT customer_id, original_wire_id, amount + {_CHARGES.format(message="message::json")} AS cents
     FROM wire
    WHERE customer_id = ANY(ARRAY(SELECT customer_id FROM w)) AND original_wire_id = ANY(ARRAY(SELECT wire_id FROM w))
+     AND original_wire_id IS NOT NULL AND status <> 'REJECTED' -- as the index has them
 ), held AS MATERIALIZED (
   SELECT item_id, details->>'original_wire_id' AS original, amount + {_CHARGES.format(message="(details->'message')")}
          AS cents
-    FROM suspense_item WHERE details->>'original_wire_id' = ANY(ARRAY(SELECT wire_id::text FROM w))
+    FROM suspense_item
+   WHERE details->>'original_wire_id' = ANY(ARRAY(SELECT wire_id::text FROM w))
+     AND details->>'original_wire_id' IS NOT NULL
+), given AS MATERIALIZED (
+  SELECT customer_id, wire_id, original_wire_id FROM wire
+   WHERE customer_id = ANY(ARRAY(SELECT customer_id FROM w)) AND wire_id = ANY(ARRAY(SELECT item_id FROM held))
 )
 """
 _OUTSTANDING = """(w.amount
   - (SELECT coalesce(sum(r.cents), 0) FROM back r
-      WHERE r.customer_id = w.customer_id AND r.original_wire_id = w.wire_id AND r.status <> 'REJECTED')
+      WHERE r.customer_id = w.customer_id AND r.original_wire_id = w.wire_id)
   - (SELECT coalesce(sum(s.cents), 0) FROM held s
       WHERE s.original = w.wire_id::text
-        AND NOT EXISTS (SELECT 1 FROM back b WHERE b.customer_id = w.customer_id
+        AND NOT EXISTS (SELECT 1 FROM given b WHERE b.customer_id = w.customer_id
                            AND b.wire_id = s.item_id AND b.original_wire_id = w.wire_id)))::bigint"""
 """The part of a wire that has not come back: neither to its Pocket nor to suspense, nor as charges."""
 _THESE = "w.customer_id = ANY($1::uuid[]) AND w.wire_id = ANY($2::uuid[])"

@@ -26,7 +26,8 @@ from billfold.reports.statements.store import costs, list_trades
 OPENING, UNASSIGNED, FEES = "Equity:Opening-Balances", "Equity:Unassigned", "Expenses:Bank-Fees"
 _ONE_DAY = timedelta(days=1)
 _NAME_MAX = 40
-_LEDGER_MARKS = str.maketrans({";": ",", "|": "/", "(": "[", ")": "]"})
+_LEDGER_MARKS = str.maketrans({";": ",", "|": "/", ":": "."} | dict.fromkeys("([", "{") | dict.fromkeys(")]", "}"))
+"""In a comment of ledger `[2026-01-31]` is another date, and `:tag:` or `name: value` are the transaction's data."""
 
 
 class Booking(NamedTuple):

@@ -33,7 +33,7 @@ from billfold.platform.errors import Refused
 from billfold.platform.ids import digits
 from billfold.sandbox.rails.correspondent import BookLine, Correspondent
 
-_HAS_ARRIVED = "SELECT EXISTS (SELECT FROM rail_file WHERE rail = 'ACH' AND direction = 'IN' AND name = $1)"
+_HAS_ARRIVED = "SELECT EXISTS (SELECT 1 FROM rail_file WHERE rail = 'ACH' AND direction = 'IN' AND name = $1)"
 SIMULATED_ANSWER = "sandbox.ach"
 """The scheduled job in which the simulated banks answer a file."""
 

@@ -240,6 +240,7 @@ async def _schedule_page(company: Company, chosen: _Transfer, body: dict[str, An
         origin=await company.api.get(get_pocket, pocket_id=chosen.origin),
         to_pocket=None if chosen.counterparty else await company.api.get(get_pocket, pocket_id=chosen.to),
         payee=chosen.counterparty,
+        look_alikes=await find_look_alikes(company, chosen.counterparty) if chosen.counterparty else (),
         schedule=data.schedule,
         upcoming=[(each.day, due_at(each) if each.moved_to else None) for each in days],
         transfer_id=body["transfer"]["id"],
@@ -322,6 +323,8 @@ def _amount_in(form: Mapping[str, str]) -> dict[str, Any]:
         return {"type": "FULL_WITHDRAWAL"}
     requested = _requested(form.get("amount", ""))
     if form.get("keep", "").strip():
+        if form.get("target", "").strip():
+            raise InvalidInput.at("target", msg="must be empty if an amount is kept")
         kept = cents_of("keep", form["keep"].strip())
         return {"type": "ALL_ABOVE", "keep_usdc": kept, "at_most_usdc": requested["amount_usdc"]}
     if form.get("target", "").strip():

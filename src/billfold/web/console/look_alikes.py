@@ -56,9 +56,16 @@ async def find_look_alikes(company: Company, shown: Counterparty) -> list[LookAl
 
 def like_names(own: str, named: Sequence[tuple[UUID, str]]) -> list[LookAlike]:
     """Return those whose names are like one; a name may stand behind that which the team gave."""
-    names = [name.rpartition(" / ")[2] for _, name in named]
+    if not _heard(own):
+        return []
+    names = [_legal(name, own) for _, name in named]
     found = process.extract(own, names, scorer=fuzz.ratio, processor=_heard, limit=_SHOWN_MAX, score_cutoff=_ALIKE)
     return [LookAlike(named[each][0], *parts_of(own, names[each])) for _, _, each in found]
+
+
+def _legal(shown: str, own: str) -> str:
+    """Return the name behind that which the team gave; both if another legal name may have a slash."""
+    return shown if " / " in own else shown.rpartition(" / ")[2]
 
 
 def _heard(name: str) -> str:

@@ -254,8 +254,8 @@ def _payable_pocket(book: Book, cmd: SendWire, ctx: Context) -> PocketBook:
 
 
 def _payable_counterparty(book: Book, cmd: SendWire) -> Payee:
-    payee: Payee | None = book.referenced.get(cmd.counterparty_id)
-    if payee is None:
+    payee = book.referenced.get(cmd.counterparty_id)
+    if not isinstance(payee, Payee):
         raise NotFound("There is no such counterparty.")
     check_payable(payee, Rail.WIRE, unverified_wires=cmd.unverified_wires)
     return payee
