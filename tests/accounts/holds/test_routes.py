@@ -91,6 +91,7 @@ async def test_a_member_captures_a_hold_by_an_approved_request_and_the_clock_end
     await world.until("2025-06-05T17:00:00-04:00")
     shown = (await viewer.get(holds))["items"]
     assert [(each["status"], each["held"]["value"]) for each in shown] == [("EXPIRED", 0)] * 2
+    await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
     late = await customer_desk.post("/api/v1/transfer-requests/", on_us(funded, 100, to=payroll_pocket, hold_id=second))
     refusal = {"status": "APPROVED"}
     path = f"/api/v1/transfer-requests/{late['id']}/status/"
