@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from billfold.accounts.notes.store import has_terms
 from billfold.accounts.portals.commands import PortalRow
 from billfold.ledger.book.book import Book
 from billfold.platform.database.connection import Connection, Db
@@ -23,7 +22,9 @@ FIRST_NETWORK_ADDRESS = """
 PORTALS = KeysetList(
     f"""SELECT {_portals.columns()}, written_no FROM portal
  WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2) AND ($3::text[] IS NULL OR type = ANY($3))
-   AND {has_terms("portal", "portal_id", 4)} AND {{page}}""",
+   AND ($4::bigint[] IS NULL OR portal_id = ANY(ARRAY(
+         SELECT object_id FROM object_note WHERE customer_id = $1 AND kind = 'portal' AND terms @> $4)))
+   AND {{page}}""",
     _portals.read,
     **BY_CREATION,
 )
