@@ -4,7 +4,6 @@ Nothing here calls what is under test. A file of a dealer is its own book; the c
 Units are bills of $100, money is cents; both are positive if the bank receives bills and pays for them.
 """
 
-import csv
 import json
 import re
 from collections import Counter, defaultdict
@@ -49,12 +48,6 @@ class Oracle:
         self.statements = sorted(_statement(each) for each in self._documents("statement", "camt.053"))
         self.holdings = sorted(_holdings(each) for each in self._documents("statement", "semt.002"))
 
-    def standing(self, dealer, until="9"):
-        """The executions of a dealer that were not corrected or busted until a day, by reference."""
-        rows = [each for each in self.by_dealer[dealer] if each["traded_on"] <= until]
-        gone = {each["corrects"] for each in rows} | {each["reference"] for each in rows if each["kind"] == "BUST"}
-        return {each["reference"]: each for each in rows if each["reference"] not in gone}
-
     def exposure(self, until=date.max):
         """Units that customers hold and no dealer has sold to the bank; below zero its own inventory."""
         left = Counter[str]()
@@ -90,40 +83,6 @@ class Oracle:
         for each in self.confirmed:
             open_units[each.cusip] -= each.units
         return {cusip: units for cusip, units in open_units.items() if units}
-
-    def breaks(self):
-        """The differences of the last holdings, and of all lines and recaps: their source, and both sides."""
-        return sorted([*self._custodian(), *self._reserve(), *self._recaps()], key=str)
-
-    def _custodian(self):
-        day, stated = self.holdings[-1]
-        held = Counter[str]()
-        for each in self.confirmed:
-            held[each.cusip] += each.units * (each.day <= day)
-        for cusip in stated.keys() | held.keys():
-            if stated.get(cusip, 0) != held[cusip]:
-                yield "CUSTODIAN", stated.get(cusip, 0), held[cusip]
-
-    def _reserve(self):
-        last = self.statements[-1][0]
-        stated = Counter(cents for _, lines, _ in self.statements for cents in lines)
-        moved = Counter(-each.money for each in self.confirmed if each.day <= last)
-        moved.update(sign * amount["value"] for day, sign, amount in self.wires if day <= last)
-        missing = list((moved - stated).elements())
-        for cents in (stated - moved).elements():
-            near = next((each for each in missing if abs(cents - each) * PERCENT <= abs(each)), None)
-            if near is not None:
-                missing.remove(near)
-            yield "RESERVE", cents, near
-        yield from (("RESERVE", None, cents) for cents in missing)
-
-    def _recaps(self):
-        for path in sorted(self.folder.glob("rails/statement/done/recap-*.csv")):
-            for row in csv.DictReader(path.read_text().splitlines()):
-                standing, theirs = self.standing(row["dealer"], path.stem[-len("2025-06-02") :]), _cents(row["money"])
-                ours = standing.get(row["reference"])
-                if ours is None or ours["money"] != theirs:
-                    yield "DEALER", theirs, ours and ours["money"]
 
     def balances(self):
         """Tell whether each statement begins with the balance at which the one before it ended, and adds up."""
