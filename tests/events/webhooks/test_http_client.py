@@ -184,11 +184,11 @@ async def test_a_silent_name_server_holds_up_neither_a_thread_nor_another_lookup
         monkeypatch.setattr(ssrf, "LOOKUP_SECONDS", 1.0)  # the library itself gives up after two
         began = time.monotonic()
         thread = asyncio.create_task(asyncio.to_thread(time.monotonic))
-        lookups = (ssrf.resolve_host(f"host{nth}.example", 443) for nth in range(50))
+        lookups = (ssrf.resolve_host(f"host{nth}.example", 443) for nth in range(20))
         answers = await asyncio.gather(*lookups, return_exceptions=True)
     assert {type(each) for each in answers} == {TimeoutError}
     assert await thread - began < 2
-    assert time.monotonic() - began < 50
+    assert time.monotonic() - began < 20
 
 
 async def test_a_host_that_resolves_to_a_private_address_later_is_not_called():
