@@ -31,7 +31,7 @@ def test_the_31st_is_skipped_in_short_months_and_the_last_day_is_in_each():
         (OnClosedDay.SKIP, None),
     ],
 )
-def test_a_holiday_is_moved_as_asked_and_counts(closed, moved_to):
+def test_a_run_on_a_holiday_is_moved_or_left_out_and_counts(closed, moved_to):
     found = days("FREQ=DAILY;COUNT=2", date(2025, 7, 3), closed=closed)
     assert found == [(date(2025, 7, 3), date(2025, 7, 3)), (date(2025, 7, 4), moved_to)]
 
