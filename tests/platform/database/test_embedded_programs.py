@@ -4,6 +4,8 @@ import os
 import pwd
 import shutil
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -27,6 +29,7 @@ def machine(monkeypatch):
 
         def run(words, **_):
             added.append(words)
+            time.sleep(0.01)
             if works:
                 known.add(words[-1])
 
@@ -55,6 +58,14 @@ def test_root_runs_postgres_under_a_lent_account_without_sbin_in_the_path(machin
     added = machine(*accounts, tools=tools, works=works)
     assert embedded_programs._server_account() is SOMEBODY
     assert [words[0] for words in added] == called
+
+
+def test_processes_that_need_the_account_at_once_add_it_once(machine):
+    added = machine(tools=["useradd"])
+    with ThreadPoolExecutor(8) as pool:
+        accounts = list(pool.map(lambda _: embedded_programs._server_account(), range(8)))
+    assert accounts == [SOMEBODY] * 8
+    assert len(added) == 1
 
 
 def test_root_without_a_lendable_account_is_refused_with_a_next_step(machine):
