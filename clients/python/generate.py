@@ -23,7 +23,8 @@ from source import class_name, default_of, docstring, identifier, noun_of, refer
 
 APIS = {"partner": "x-service-idempotency", "customer": "idempotency-key"}
 PACKAGE = Path(__file__).parent / "src" / "billfold_client"
-_OWN_HEADERS = {"x-service-signature", "authorization", "dpop", "last-event-id"}
+PREVIEW_TYPE = "application/vnd.billfold.preview+json"
+_OWN_HEADERS = {"x-service-signature", "authorization", "dpop", "last-event-id", "prefer", "preview-id"}
 _TEXTS = {"uuid": "UUID", "date": "dt.date", "date-time": "dt.datetime"}
 _SCALARS = {"integer": "int", "number": "float", "boolean": "bool", "string": "str", "null": "None"}
 Schema = Mapping[str, Any]
@@ -85,9 +86,10 @@ class Module:
     def source(self) -> str:
         """Return the whole module."""
         operations = [
-            Operation(self, method, path, node)
+            operation
             for path, methods in self._document["paths"].items()
             for method, node in methods.items()
+            for operation in self._operations(method, path, node)
         ]
         name, info = self._api.capitalize(), self._document["info"]
         about = docstring(info["description"], 1)
@@ -102,6 +104,13 @@ class Module:
         shapes = [*self._all(self._answered, self._struct), *self._all(self._asked, self._typed_dict)]
         header = _HEADER.format(title=info["title"], version=info["version"])
         return "\n".join([header, *shapes, *self._union_lines, *classes, ""])
+
+    def _operations(self, method: str, path: str, node: Schema) -> list["Operation"]:
+        """Return an operation, and its preview if it has one."""
+        operation = Operation(self, method, path, node)
+        return (
+            [operation, Operation(self, method, path, node, is_preview=True)] if operation.has_preview else [operation]
+        )
 
     def _all(self, names: dict[str, None], lines_of: Any) -> list[str]:  # noqa: ANN401 - one of two methods
         """Return the source of all shapes, also of those that others bring."""
@@ -246,14 +255,15 @@ class Parameter:
 
 
 class Operation:
-    """One operation as a method."""
+    """One operation as a method, or its preview as another."""
 
-    def __init__(self, module: Module, method: str, path: str, node: Schema) -> None:
+    def __init__(self, module: Module, method: str, path: str, node: Schema, *, is_preview: bool = False) -> None:
         self._module, self._method, self._path, self._node = module, method.upper(), path, node
-        self._name = str(node["operationId"])
+        self._name = f"preview_{node['operationId']}" if is_preview else str(node["operationId"])
         given = [module.resolved(each) for each in node.get("parameters", ())]
         headers = {each["name"].lower() for each in given if each["in"] == "header"}
-        self._takes_key = any(each in headers for each in APIS.values())
+        self._takes_key = not is_preview and any(each in headers for each in APIS.values())
+        self.has_preview, self._is_preview = "prefer" in headers, is_preview
         if unknown := headers - _OWN_HEADERS - set(APIS.values()):
             raise ValueError(f"{self._name} has headers that the client does not know: {unknown}")
         self._parameters = [self._parameter(each["name"], each, place=each["in"]) for each in given]
@@ -264,7 +274,7 @@ class Operation:
             for status, response in node["responses"].items()
             if status < "4"
         }
-        self._results = results
+        self._results = {status: kind for status, kind in results.items() if kind}
 
     def _parameter(self, name: str, node: Schema, *, place: str) -> Parameter:
         kind = self._module.asked(node.get("schema", {}), class_name(self._name), name)
@@ -293,7 +303,13 @@ class Operation:
         """Return the type of an answer."""
         if 300 <= status < 400:  # noqa: PLR2004 - a redirection
             return "Location"
-        ((content_type, content),) = (response.get("content") or {"": {}}).items()
+        contents = response.get("content") or {"": {}}
+        offered = [each for each in contents if (each == PREVIEW_TYPE) == self._is_preview]
+        if not offered:
+            return ""
+        content_type, content = offered[0], contents[offered[0]]
+        if content_type == PREVIEW_TYPE:
+            return self._module.answered(content["schema"], "", "preview")
         if content_type == "application/json":
             return self._module.answered(content["schema"], "", noun_of(self._name))
         return {"": "None", "text/event-stream": "stream"}.get(content_type, "str")
@@ -337,10 +353,13 @@ class Operation:
         yield from (f"{each.python}: {each.kind}" for each in shown if each.place in {"path", "whole"})
         named = [each for each in shown if each.place not in {"path", "whole"}]
         has_key = has_key and self._takes_key and self._method != "GET"
-        if named or has_key:
+        has_preview = self.has_preview and not self._is_preview
+        if named or has_key or has_preview:
             yield "*"
         yield from (f"{each.python}: {each.kind}" for each in named if each.required)
         yield from (f"{each.python}: {each.kind} | Unset = UNSET" for each in named if not each.required)
+        if has_preview:
+            yield "preview_id: str | Unset = UNSET"
         if has_key:
             yield "idempotency_key: UUID | str | None = None"
 
@@ -356,7 +375,9 @@ class Operation:
                 yield f"{place}={{{', '.join(f'{json.dumps(each.name)}: {each.python}' for each in placed)}}}"
         if any(each.place == "whole" for each in self._parameters):
             yield "body=body"
-        if self._method != "GET":
+        if self.has_preview:
+            yield 'headers={"prefer": "preview"}' if self._is_preview else 'headers={"preview-id": preview_id}'
+        if self._method != "GET" and not self._is_preview:
             yield "key=idempotency_key" if self._takes_key else "is_repeatable=False"
 
     def _has_json_object(self) -> bool:
@@ -365,6 +386,8 @@ class Operation:
 
     def _about(self) -> str:
         summary, description = self._node["summary"].rstrip("."), self._node.get("description", "")
+        if self._is_preview:
+            return f"Preview: {summary[:1].lower()}{summary[1:]}.\n\nNothing is done; `preview_id` of the answer has it done as shown."
         parts = [f"{summary}."]
         if description.rstrip(".") != summary:
             parts.append(description)

@@ -3,6 +3,7 @@
 from typing_extensions import override
 
 from billfold import __version__
+from billfold.apis.previews import MoneyPreview, render_money_preview
 from billfold.approvals.routes import request_approval
 from billfold.documents.store import find_type
 from billfold.events.broadcaster import EventBroadcaster, create_event_broadcaster
@@ -51,6 +52,7 @@ class CustomerApi(Api):
             broadcaster=self._broadcaster,
             request_log=RequestRecorder(bank.pool),
             find_document_type=find_type,
+            render_preview=render_money_preview,
             request_approval=request_approval,
             reference=Reference(lambda: customer_document(bank.settings)),
         )
@@ -85,6 +87,7 @@ def customer_document(settings: Settings) -> Document:
         examples=examples_of(__name__),
         components=_components(settings),
         webhooks=webhooks_of(CUSTOMER_KINDS, customer=True),
+        preview=MoneyPreview,
     )
     return describe(what)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 from billfold import __version__
+from billfold.apis.previews import MoneyPreview, render_money_preview
 from billfold.approvals.routes import request_approval
 from billfold.documents.store import find_type
 from billfold.events.broadcaster import EventBroadcaster, create_event_broadcaster
@@ -55,6 +56,7 @@ class PartnerApi(Api):
             peers=self._peers,
             request_log=RequestRecorder(bank.pool),
             find_document_type=find_type,
+            render_preview=render_money_preview,
             request_approval=request_approval,
             reference=Reference(lambda: partner_document(bank.settings, self._documented)),
             **more,
@@ -111,5 +113,6 @@ def partner_document(
         servers=[server],
         examples=examples_of(__name__),
         webhooks=webhooks_of(PARTNER_KINDS, customer=False),
+        preview=MoneyPreview,
     )
     return describe(what, include_deprecated=include_deprecated)

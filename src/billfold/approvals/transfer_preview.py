@@ -73,12 +73,12 @@ def preview_of_run(
         rejection=run.outcome.get("reason"),
         trades=[each for each in run.rows_of(TradeEntry) if each.pocket_id == pocket_id],
         transactions=[each for each in run.rows_of(TransactionEntry) if each.pocket_id == pocket_id],
-        pocket=_row_of(run.book.pockets[pocket_id], stored),
+        pocket=row_after(run.book.pockets[pocket_id], stored),
         terms=terms,
     )
 
 
-def _row_of(pocket: PocketBook, stored: PocketRow) -> PocketRow:
+def row_after(pocket: PocketBook, stored: PocketRow) -> PocketRow:
     """Return a Pocket as it would be stored, with the columns that its value depends on."""
     return msgspec.structs.replace(
         stored,
@@ -170,7 +170,7 @@ class TransferPreview(msgspec.Struct, kw_only=True):
 
 def render_preview(found: PreviewedTransfer, bank: Bank, members: Mapping[UUID, Reviewer]) -> TransferPreview:
     """Return a preview for display. `members` includes those who may approve."""
-    sales = [_sale(each, bank) for each in found.trades if not each.incoming]
+    sales = [render_sale(each, bank) for each in found.trades if not each.incoming]
     return TransferPreview(
         transfer_id=found.content.request_id,
         time_priced=found.now,
@@ -186,7 +186,7 @@ def render_preview(found: PreviewedTransfer, bank: Bank, members: Mapping[UUID, 
             if each.type == TransactionType.FEE
         ],
         **_settlement(found),
-        remaining=_remaining(found, bank),
+        remaining=remaining_in(found.pocket, bank, found.now),
         approval=None if found.terms is None else _approval(found.terms, members),
         rejection_reason=found.rejection,
     )
@@ -202,7 +202,8 @@ def _approval(terms: ApprovalRequirement, members: Mapping[UUID, Reviewer]) -> R
     )
 
 
-def _sale(row: TradeEntry, bank: Bank) -> PreviewedSale:
+def render_sale(row: TradeEntry, bank: Bank) -> PreviewedSale:
+    """Return a sale for display."""
     bill = bank.market.bill(row.cusip)
     return PreviewedSale(
         activity=row.activity,
@@ -229,10 +230,11 @@ def _settlement(found: PreviewedTransfer) -> dict[str, Any]:
     return {"settles_at": settles_at, "settlement_date": et_date(settles_at)}
 
 
-def _remaining(found: PreviewedTransfer, bank: Bank) -> PreviewedBalance:
-    value = valuation(found.pocket, bank, found.now)
+def remaining_in(pocket: PocketRow, bank: Bank, now: datetime) -> PreviewedBalance:
+    """Return what a Pocket holds."""
+    value = valuation(pocket, bank, now)
     return PreviewedBalance(
-        cash=usd(found.pocket.cash),
+        cash=usd(pocket.cash),
         total_value=usd(value.total_value),
         liquidation_value_t0=usd(value.liquidation_value_t0),
         liquidation_value_t1=usd(value.liquidation_value_t1),

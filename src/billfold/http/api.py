@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
@@ -21,6 +21,7 @@ from billfold.http.caller import Call
 from billfold.http.counts import Deprecations, count_address, response_headers, response_without_run
 from billfold.http.edge import EdgeMiddleware, create_clock_headers
 from billfold.http.operations import Access, Operation, Proof
+from billfold.http.previews import Previews, Render, is_previewed
 from billfold.http.raw_request import (
     BODY_BYTES_MAX,
     RawRequest,
@@ -164,6 +165,7 @@ class Api:
         *,
         request_log: RequestLog | None = None,
         find_document_type: FindDocumentType | None = None,
+        render_preview: Render | None = None,
         **services: object,
     ) -> None:
         """Serve a bank; another one may have been served and closed before.
@@ -179,6 +181,7 @@ class Api:
         self.request_log = request_log
         self._clock = create_clock_headers(bank)
         self._uploads = Uploads(bank, find_document_type)
+        self._previews = None if render_preview is None else Previews(bank, render_preview)
         self._edge = EdgeMiddleware(self.respond, bank.settings, self._clock)
 
     async def close(self) -> None:
@@ -280,6 +283,8 @@ class Api:
         self, operation: Operation, request: RawRequest, identity: Identity, wall: datetime
     ) -> tuple[HttpResponse | StreamedResponse, Headers]:
         """Count a request and return its response with its headers: that of the operation, or the stored one."""
+        if operation.moves_money and request.prefers_preview:  # its key is left for the request that moves money
+            identity = replace(identity, admission=replace(identity.admission, key=None, claims=False))
         admission = await self._admit(operation, identity, wall)
         headers = response_headers(operation, admission, wall)
         if admission.verdict != "run":
@@ -343,6 +348,8 @@ class Api:
 
     async def _handle(self, operation: Operation, request: RawRequest) -> Any:  # noqa: ANN401 - any type
         """Call the operation. A read is repeated while the database is unavailable."""
+        if self._previews is not None and is_previewed(operation, request):
+            return await self._previews.handle(operation, request, self.services)
         if operation.changes:
             return await operation.call(request, self.services)
         return await patiently(lambda: operation.call(request, self.services))

@@ -156,7 +156,7 @@ class Operation:
     refuses: tuple[str, ...] = ()
     """Its possible problems, besides those of every operation."""
     moves_money: bool = False
-    """Counts towards the limit of requests that move money, too."""
+    """Submits one command; can be previewed. Counts towards the limit of requests that move money, too."""
     deprecated: Deprecation | None = None
     hidden: bool = False
     """Not in the OpenAPI document."""
@@ -259,7 +259,7 @@ class Operation:
     def read(self, request: RawRequest) -> None:
         """Check the names of the query and decode the body. Raises InvalidInput and its kin."""
         request.check_encoding()
-        if self.changes and not self.path.endswith(PREVIEW_PATH):
+        if self.changes and not self.moves_money and not self.path.endswith(PREVIEW_PATH):
             request.refuse_preview()
         if request.query_values and not self.any_query:
             request.check_query(

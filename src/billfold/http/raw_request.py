@@ -217,16 +217,22 @@ class RawRequest:
         value = self.headers.get(name)
         return None if value is None else value.decode("latin-1").strip()
 
-    def refuse_preview(self) -> None:
-        """Raise InvalidInput for a request that prefers a preview (RFC 7240) where it would be carried out."""
+    @property
+    def prefers_preview(self) -> bool:
+        """Tell whether the request prefers a preview (RFC 7240)."""
         preferred = (self.header(b"prefer") or "").lower().split(",")
-        if any(each.partition(";")[0].strip() == "preview" for each in preferred):
-            raise InvalidInput.at(
-                "header",
-                "prefer",
-                msg="preview is not offered here. Send a transfer to /api/v1/transfer-requests/preview/ instead",
-                kind="value_error",
-            )
+        return any(each.partition(";")[0].strip() == "preview" for each in preferred)
+
+    def refuse_preview(self) -> None:
+        """Raise InvalidInput for a request that prefers a preview, or names one, where it would just be carried out."""
+        for name, is_sent in (("prefer", self.prefers_preview), ("preview-id", b"preview-id" in self.headers)):
+            if is_sent:
+                raise InvalidInput.at(
+                    "header",
+                    name,
+                    msg="preview is not offered here. Send a transfer to /api/v1/transfer-requests/preview/ instead",
+                    kind="value_error",
+                )
 
     @property
     def query_values(self) -> Mapping[str, Sequence[str]]:

@@ -15,7 +15,9 @@ import msgspec
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.notes import Note, attach_note
 from billfold.ledger.context import Context
+from billfold.ledger.effects import effect_of
 from billfold.ledger.types import Origin
+from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id
 
 Outcome = dict[str, Any]
@@ -81,7 +83,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     the same (caller, key) with another fingerprint is refused. `origin` is the user or client,
     for the audit log; it decides nothing. `references` are ids of other objects the rule needs:
     it finds them in `Book.referenced`. All of them may have been `seen`.
-    `attached` is the note for the object of the command; `noted` is that object if it exists.
+    `attached` is the note for the object of the command; `noted` is that object if it exists. `expected` is the
+    effect without which it is refused.
     """
 
     rule: ClassVar[Rule]
@@ -108,6 +111,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     seen: Seen | None = None
     attached: Note | None = None
     noted: UUID | None = None
+    expected: bytes | None = None
 
     @property
     def command_id(self) -> UUID:
@@ -125,8 +129,12 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
         return (cls.__name__, *cls.former_names)
 
     def decide(self, books: Books, ctx: Context) -> Outcome:
-        """Apply the rule to these books, and attach the note to its object."""
+        """Apply the rule to these books, and attach the note to its object. Refuses: preview-outdated."""
+        draft = book_of(books, self.customers[0]).draft if self.expected is not None else None
+        before = {} if draft is None else draft.lengths()
         outcome = type(self).rule(books, self, ctx)
+        if draft is not None and effect_of(draft, before, outcome) != self.expected:
+            raise Refused("preview-outdated", "It would not do any more what the preview showed.")
         if self.attached is not None:
             kind, name = self.notes_on
             attach_note(book_of(books, self.customers[0]), kind, UUID(outcome[name]), note=self.attached, ctx=ctx)

@@ -299,16 +299,3 @@ async def test_an_async_transfer_is_accepted_first_and_executed_later(world):
     assert shown["status"] == "COMPLETED"
     assert shown["transfer"]["amount"]["value"] > 8_900_00
     assert await world.value(pocket) == 0
-
-
-async def test_a_request_with_prefer_preview_is_refused_and_moves_nothing(world):
-    for preference in ["preview", "respond-async, Preview", 'preview; wait="1"']:
-        pocket = await world.funded(10_000_00)
-        other = await world.pocket(pocket.customer)
-        before = await world.counts()
-        for path, body in ((PATH, reallocation(pocket, other)), (f"{pocket.path}portals/", {"portal_name": "Another"})):
-            answer = await world.send("POST", path, body, headers={"prefer": preference})
-            assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["header", "prefer"])
-        assert await world.counts() == before
-        answer = await world.send("POST", PATH, reallocation(pocket, other), headers={"prefer": "return=minimal"})
-        assert answer.status_code == 201

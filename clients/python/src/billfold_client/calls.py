@@ -37,6 +37,7 @@ class Call(NamedTuple):
     body: Any = UNSET
     form: Query = MappingProxyType({})
     files: Mapping[str, Any] | None = None
+    headers: Query = MappingProxyType({})
     key: object = None
     is_repeatable: bool = True
     """True if nothing happens twice when it is sent twice."""
@@ -103,7 +104,7 @@ class _Calls:
     _key_header: str
 
     def _request(self, http: httpx.Client | httpx.AsyncClient, call: Call) -> httpx.Request:
-        headers = {}
+        headers = {name: str(value) for name, value in call.headers.items() if value is not UNSET}
         if call.key is not None or call.method != "GET":
             headers[self._key_header] = str(call.key or uuid4())
         content = None

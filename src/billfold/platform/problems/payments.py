@@ -64,6 +64,14 @@ TRANSFERS = (
         remedy="Send it again when the Pockets hold other amounts, or with other terms.",
     ),
     Problem(
+        "preview-outdated",
+        409,
+        "The preview does not hold any more",
+        meaning="It is older than a minute, or the request would now do something else than the preview showed: prices "
+        "moved, or other payments were made. Nothing was carried out.",
+        remedy="Preview the request again under a new idempotency key, or send it without `Preview-Id`.",
+    ),
+    Problem(
         "hold-not-active",
         409,
         "The hold keeps nothing any more",

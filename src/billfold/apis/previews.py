@@ -1,0 +1,99 @@
+"""What a previewed request would do to the caller's Pockets."""
+
+from datetime import date, datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.pockets.store import get_pocket
+from billfold.approvals.transfer_preview import (
+    PreviewedBalance,
+    PreviewedSale,
+    remaining_in,
+    render_sale,
+    row_after,
+)
+from billfold.http.schemas import Amount, WallTime, one_of, usd
+from billfold.ledger.bank import Bank
+from billfold.ledger.book.postings import TradeEntry, TransactionEntry
+from billfold.ledger.preview import Previewed
+from billfold.ledger.types import Direction, TransactionType
+from billfold.platform.dates import et_date
+
+
+class PreviewedTransaction(msgspec.Struct, kw_only=True):
+    """A transaction that would be booked."""
+
+    type: Annotated[str, one_of(*TransactionType)]
+    direction: Annotated[str, one_of(*Direction)]
+    amount: Amount
+    settlement_date: date
+
+
+class PreviewedPocket(msgspec.Struct, kw_only=True):
+    """What would be sold and booked in a Pocket, and what it would hold afterwards."""
+
+    pocket_id: UUID
+    sales: list[PreviewedSale]
+    transactions: list[PreviewedTransaction]
+    held: Amount
+    remaining: PreviewedBalance
+
+
+class MoneyPreview(msgspec.Struct, kw_only=True):
+    """What the request would do now. The same request with the header `Preview-Id` does exactly that, or is refused.
+
+    It says nothing of another customer's Pockets. `rejection_reason` is set when the bank would accept the request and
+    then reject the payment; then nothing moves.
+    """
+
+    preview_id: str
+    valid_until: WallTime
+    time_priced: datetime
+    status: str | None
+    rejection_reason: str | None
+    pockets: list[PreviewedPocket]
+    object_type: Literal["MoneyPreview"] = "MoneyPreview"
+
+
+async def render_money_preview(bank: Bank, found: Previewed, preview_id: str, valid_until: datetime) -> MoneyPreview:
+    """Return the preview of a command: the Pockets of its first customer that it names or touches."""
+    run = found.run
+    touched = [getattr(found.command, name, None) for name in ("pocket_id", "from_pocket_id")]
+    touched += [each.pocket_id for each in (*run.rows_of(TradeEntry), *run.rows_of(TransactionEntry))]
+    pocket_ids = [each for each in dict.fromkeys(touched) if each in run.book.pockets]
+    return MoneyPreview(
+        preview_id=preview_id,
+        valid_until=valid_until,
+        time_priced=run.now,
+        status=run.outcome.get("status"),
+        rejection_reason=run.outcome.get("reason"),
+        pockets=[await _pocket(bank, found, each) for each in pocket_ids],
+    )
+
+
+async def _pocket(bank: Bank, found: Previewed, pocket_id: UUID) -> PreviewedPocket:
+    run = found.run
+    book = run.book.pockets[pocket_id]
+    after = row_after(book, await get_pocket(bank.pool, run.book.customer_id, pocket_id))
+    return PreviewedPocket(
+        pocket_id=pocket_id,
+        sales=[
+            render_sale(each, bank)
+            for each in run.rows_of(TradeEntry)
+            if each.pocket_id == pocket_id and not each.incoming
+        ],
+        transactions=[
+            PreviewedTransaction(
+                type=each.type,
+                direction=each.direction,
+                amount=usd(each.amount),
+                settlement_date=et_date(each.settles_at),
+            )
+            for each in run.rows_of(TransactionEntry)
+            if each.pocket_id == pocket_id
+        ],
+        held=usd(book.held_cents(run.now, bank.calendars)),
+        remaining=remaining_in(after, bank, run.now),
+    )

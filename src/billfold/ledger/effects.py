@@ -1,0 +1,28 @@
+"""What a command does to Pockets, as one who is about to send it is shown it: trades, amounts, days and the outcome."""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from billfold.ledger.book.draft import Draft
+from billfold.ledger.book.postings import TradeEntry, TransactionEntry
+from billfold.platform.dates import et_date
+
+_TOLD = ("status", "reason", "amount")
+
+
+def effect_of(draft: Draft, before: Mapping[type[Any], int], outcome: Mapping[str, Any]) -> bytes:
+    """Return a digest of what the rows written since `before` do. Ids, and instants within a day, are not part of it."""
+    trades = draft.rows_of(TradeEntry)[before.get(TradeEntry, 0) :]
+    transactions = draft.rows_of(TransactionEntry)[before.get(TransactionEntry, 0) :]
+    effect = (
+        [
+            (t.pocket_id, t.activity, t.incoming, t.cusip, t.units, t.notional, t.tax_basis, t.settles_on)
+            for t in trades
+        ],
+        [(t.pocket_id, t.type, t.direction, t.amount, et_date(t.settles_at)) for t in transactions],
+        [outcome.get(name) for name in _TOLD],
+    )
+    return sha256(msgspec.json.encode(effect)).digest()

@@ -1,0 +1,129 @@
+"""Requests that move money are previewed, and carried out as shown or not at all."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+from tests.accounts.holds.test_routes import linked
+from tests.payments.on_us.test_routes import PATH, reallocation
+from tests.support import payees
+from tests.support.world import UNKNOWN, PartnerApi, new_partner
+
+from billfold.http import api
+from billfold.platform import ids
+
+PREVIEW = {"prefer": 'respond-async, Preview; wait="1"'}
+LEFT = ("cash", "total_value", "liquidation_value_t0", "liquidation_value_t1")
+
+
+async def previewed(world, path, body=b"{}", **options):
+    """Return the preview of a request, which writes nothing."""
+    before = await world.counts()
+    answer = await world.ask("POST", path, body, status=200, headers=PREVIEW, **options)
+    assert await world.counts() == before
+    assert answer.headers["preference-applied"] == "preview"
+    assert answer.headers["content-type"] == "application/vnd.billfold.preview+json"
+    return answer.json()
+
+
+def confirming(preview):
+    return {"preview-id": preview["preview_id"]}
+
+
+async def left_in(world, pocket):
+    portfolio = (await world.get(f"/api/v2/pockets/{pocket.id}/"))["portfolio"]
+    return {name: portfolio[name] for name in LEFT}
+
+
+async def test_a_transfer_does_what_its_preview_showed_under_the_same_key(world):
+    pocket = await world.funded(10_000_00)
+    other = await world.pocket(pocket.customer)
+    body, key = reallocation(pocket, other, 2_500_00), uuid4()
+    shown = await previewed(world, PATH, body, key=key)
+    own, its = shown["pockets"]
+    assert (shown["status"], shown["rejection_reason"]) == ("COMPLETED", None)
+    assert {(own["pocket_id"]), (its["pocket_id"])} == {pocket.id, other.id}
+    assert [each["direction"] for each in own["transactions"]] == ["DEBIT"]
+    assert len(own["sales"]) == 1
+    made = await world.post(PATH, body, key=key, headers=confirming(shown))
+    assert made["status"] == "COMPLETED"
+    assert await left_in(world, pocket) == own["remaining"]
+    again = await world.post(PATH, body, key=key, headers=confirming(shown))
+    assert again == made
+    assert await left_in(world, pocket) == own["remaining"]
+
+
+async def test_every_operation_that_moves_money_shows_what_it_then_does(partner_desks):
+    world = await partner_desks("acme", features=("wires",))
+    pocket = await world.funded(50_000_00)
+    account = f"/api/v1/service-accounts/{pocket.id}"
+    wire = {"counterparty_id": await linked(world, pocket, payees.wire()), "amount_usdc": 1_000_00}
+    credit = {"counterparty_id": await linked(world, pocket, payees.ach()), "amount_usdc": 700_00}
+    hold = {"amount_usdc": 500_00}
+    made = {}
+    for path, body in (
+        (f"{account}/wires/", wire),
+        (f"{account}/ach-originating/", {**credit, "direction": "CREDIT"}),
+        (f"/api/v2/pockets/{pocket.id}/holds/", hold),
+    ):
+        shown = await previewed(world, path, body)
+        answer = await world.send("POST", path, body, headers=confirming(shown))
+        assert answer.is_success, answer.text
+        made[path] = answer.json()["id"]
+        assert await left_in(world, pocket) == shown["pockets"][0]["remaining"]
+    wire_id, _, hold_id = made.values()
+    for path in (f"/api/v1/wires/{wire_id}/cancel/", f"/api/v2/pockets/{pocket.id}/holds/{hold_id}/release/"):
+        shown = await previewed(world, path)
+        await world.ask("POST", path, b"{}", status=200, headers=confirming(shown))
+        if shown["pockets"]:
+            assert await left_in(world, pocket) == shown["pockets"][0]["remaining"]
+
+
+async def test_a_preview_that_does_not_hold_any_more_moves_nothing(world, monkeypatch):
+    pocket = await world.funded(10_000_00)
+    other = await world.pocket(pocket.customer)
+    body = reallocation(pocket, other, 9_000_00)
+    shown = await previewed(world, PATH, body)
+    await world.transfer(pocket, other, 5_000_00)
+    before = await left_in(world, pocket)
+    refusal = {"status": 409, "code": "preview-outdated", "headers": confirming(shown)}
+    await world.refused("POST", PATH, body, **refusal)
+    small = reallocation(pocket, other, 10_00)
+    refusal["headers"] = confirming(await previewed(world, PATH, small))
+    real = api.wall_now
+    monkeypatch.setattr(api, "wall_now", lambda: real() + timedelta(seconds=61))
+    await world.refused("POST", PATH, small, **refusal)
+    monkeypatch.undo()
+    assert await left_in(world, pocket) == before
+
+
+async def test_a_preview_is_of_one_request_of_one_caller(world, bank):
+    pocket = await world.funded(10_000_00)
+    other = await world.pocket(pocket.customer)
+    body = reallocation(pocket, other, 100_00)
+    shown = await previewed(world, PATH, body)
+    loc = "header.preview-id"
+    await world.invalid("POST", PATH, reallocation(pocket, other, 100_01), loc=loc, headers=confirming(shown))
+    for forged in ("", "x", "\x00", shown["preview_id"][:-2] + "AA", "A" * 600, "~~~"):
+        await world.invalid("POST", PATH, body, loc=loc, headers={"preview-id": forged})
+    portals = f"{pocket.path}portals/"
+    await world.invalid("POST", portals, {"portal_name": "B"}, loc=loc, headers=confirming(shown))
+    await world.invalid("POST", portals, {"portal_name": "B"}, loc="header.prefer", headers=PREVIEW)
+    stranger = PartnerApi(bank, world.app, await new_partner(bank, "globex"))
+    await stranger.refused("POST", PATH, body, status=404, code="not-found", headers=PREVIEW)
+    await stranger.invalid("POST", PATH, body, loc=loc, headers=confirming(shown))
+    await stranger.close()
+
+
+async def test_what_would_be_refused_is_refused_and_what_would_be_rejected_is_shown(world):
+    pocket = await world.funded(100_00)
+    other = await world.pocket(pocket.customer)
+    shown = await previewed(world, PATH, reallocation(pocket, other, 500_00))
+    assert (shown["status"], shown["rejection_reason"]) == ("REJECTED", "INSUFFICIENT_FUNDS")
+    assert [(each["sales"], each["transactions"]) for each in shown["pockets"]] == [([], [])]
+    unknown = reallocation(pocket, other) | {"to_account": {"id": UNKNOWN, "type": "SERVICE_ACCOUNT"}}
+    await world.refused("POST", PATH, unknown, status=404, code="not-found", headers=PREVIEW)
+    order = {"transfer_id": str(ids.new())}
+    await world.post(PATH, reallocation(pocket, other, 10_00, **order))
+    await world.refused(
+        "POST", PATH, reallocation(pocket, other, 10_00, **order), status=409, code="duplicate-id", headers=PREVIEW
+    )
