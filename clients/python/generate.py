@@ -23,8 +23,7 @@ from source import class_name, default_of, docstring, identifier, noun_of, refer
 
 APIS = {"partner": "x-service-idempotency", "customer": "idempotency-key"}
 PACKAGE = Path(__file__).parent / "src" / "billfold_client"
-PREVIEW_TYPE = "application/vnd.billfold.preview+json"
-_OWN_HEADERS = {"x-service-signature", "authorization", "dpop", "last-event-id", "prefer", "preview-id"}
+_OWN_HEADERS = {"x-service-signature", "authorization", "dpop", "last-event-id"}
 _TEXTS = {"uuid": "UUID", "date": "dt.date", "date-time": "dt.datetime"}
 _SCALARS = {"integer": "int", "number": "float", "boolean": "bool", "string": "str", "null": "None"}
 Schema = Mapping[str, Any]
@@ -108,9 +107,8 @@ class Module:
     def _operations(self, method: str, path: str, node: Schema) -> list["Operation"]:
         """Return an operation, and its preview if it has one."""
         operation = Operation(self, method, path, node)
-        return (
-            [operation, Operation(self, method, path, node, is_preview=True)] if operation.has_preview else [operation]
-        )
+        previews = [True] * operation.has_preview
+        return [operation, *(Operation(self, method, path, node, is_preview=each) for each in previews)]
 
     def _all(self, names: dict[str, None], lines_of: Any) -> list[str]:  # noqa: ANN401 - one of two methods
         """Return the source of all shapes, also of those that others bring."""
@@ -263,7 +261,7 @@ class Operation:
         given = [module.resolved(each) for each in node.get("parameters", ())]
         headers = {each["name"].lower() for each in given if each["in"] == "header"}
         self._takes_key = not is_preview and any(each in headers for each in APIS.values())
-        self.has_preview, self._is_preview = "prefer" in headers, is_preview
+        self.has_preview, self._is_preview = "x-preview" in node, is_preview
         if unknown := headers - _OWN_HEADERS - set(APIS.values()):
             raise ValueError(f"{self._name} has headers that the client does not know: {unknown}")
         self._parameters = [self._parameter(each["name"], each, place=each["in"]) for each in given]
@@ -274,7 +272,7 @@ class Operation:
             for status, response in node["responses"].items()
             if status < "4"
         }
-        self._results = {status: kind for status, kind in results.items() if kind}
+        self._results = {200: module.answered(node["x-preview"], "", "preview")} if is_preview else results
 
     def _parameter(self, name: str, node: Schema, *, place: str) -> Parameter:
         kind = self._module.asked(node.get("schema", {}), class_name(self._name), name)
@@ -303,13 +301,7 @@ class Operation:
         """Return the type of an answer."""
         if 300 <= status < 400:  # noqa: PLR2004 - a redirection
             return "Location"
-        contents = response.get("content") or {"": {}}
-        offered = [each for each in contents if (each == PREVIEW_TYPE) == self._is_preview]
-        if not offered:
-            return ""
-        content_type, content = offered[0], contents[offered[0]]
-        if content_type == PREVIEW_TYPE:
-            return self._module.answered(content["schema"], "", "preview")
+        ((content_type, content),) = (response.get("content") or {"": {}}).items()
         if content_type == "application/json":
             return self._module.answered(content["schema"], "", noun_of(self._name))
         return {"": "None", "text/event-stream": "stream"}.get(content_type, "str")
@@ -387,7 +379,7 @@ class Operation:
     def _about(self) -> str:
         summary, description = self._node["summary"].rstrip("."), self._node.get("description", "")
         if self._is_preview:
-            return f"Preview: {summary[:1].lower()}{summary[1:]}.\n\nNothing is done; `preview_id` of the answer has it done as shown."
+            return f"{summary}: preview.\n\nDoes nothing; with its `preview_id` it is done as shown, or refused."
         parts = [f"{summary}."]
         if description.rstrip(".") != summary:
             parts.append(description)

@@ -21,7 +21,6 @@ async def previewed(world, path, body=b"{}", **options):
     answer = await world.ask("POST", path, body, status=200, headers=PREVIEW, **options)
     assert await world.counts() == before
     assert answer.headers["preference-applied"] == "preview"
-    assert answer.headers["content-type"] == "application/vnd.billfold.preview+json"
     return answer.json()
 
 
@@ -40,7 +39,7 @@ async def test_a_transfer_does_what_its_preview_showed_under_the_same_key(world)
     body, key = reallocation(pocket, other, 2_500_00), uuid4()
     shown = await previewed(world, PATH, body, key=key)
     own, its = shown["pockets"]
-    assert (shown["status"], shown["rejection_reason"]) == ("COMPLETED", None)
+    assert shown["rejection_reason"] is None
     assert {(own["pocket_id"]), (its["pocket_id"])} == {pocket.id, other.id}
     assert [each["direction"] for each in own["transactions"]] == ["DEBIT"]
     assert len(own["sales"]) == 1
@@ -58,7 +57,7 @@ async def test_every_operation_that_moves_money_shows_what_it_then_does(partner_
     account = f"/api/v1/service-accounts/{pocket.id}"
     wire = {"counterparty_id": await linked(world, pocket, payees.wire()), "amount_usdc": 1_000_00}
     credit = {"counterparty_id": await linked(world, pocket, payees.ach()), "amount_usdc": 700_00}
-    hold = {"amount_usdc": 500_00}
+    hold = {"amount_usdc": 500_00, "reason": "Deposit"}
     made = {}
     for path, body in (
         (f"{account}/wires/", wire),
@@ -118,7 +117,7 @@ async def test_what_would_be_refused_is_refused_and_what_would_be_rejected_is_sh
     pocket = await world.funded(100_00)
     other = await world.pocket(pocket.customer)
     shown = await previewed(world, PATH, reallocation(pocket, other, 500_00))
-    assert (shown["status"], shown["rejection_reason"]) == ("REJECTED", "INSUFFICIENT_FUNDS")
+    assert shown["rejection_reason"] == "INSUFFICIENT_FUNDS"
     assert [(each["sales"], each["transactions"]) for each in shown["pockets"]] == [([], [])]
     unknown = reallocation(pocket, other) | {"to_account": {"id": UNKNOWN, "type": "SERVICE_ACCOUNT"}}
     await world.refused("POST", PATH, unknown, status=404, code="not-found", headers=PREVIEW)

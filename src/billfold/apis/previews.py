@@ -51,7 +51,6 @@ class MoneyPreview(msgspec.Struct, kw_only=True):
     preview_id: str
     valid_until: WallTime
     time_priced: datetime
-    status: str | None
     rejection_reason: str | None
     pockets: list[PreviewedPocket]
     object_type: Literal["MoneyPreview"] = "MoneyPreview"
@@ -67,7 +66,6 @@ async def render_money_preview(bank: Bank, found: Previewed, preview_id: str, va
         preview_id=preview_id,
         valid_until=valid_until,
         time_priced=run.now,
-        status=run.outcome.get("status"),
         rejection_reason=run.outcome.get("reason"),
         pockets=[await _pocket(bank, found, each) for each in pocket_ids],
     )

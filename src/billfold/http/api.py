@@ -5,7 +5,6 @@ a repeated request. Nothing is counted or stored for a request that is not authe
 """
 
 import asyncio
-import hashlib
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,8 +13,6 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
-import msgspec
-
 from billfold.http.admission import Admission, AdmissionRequest, IdempotencyStore
 from billfold.http.caller import Call
 from billfold.http.counts import Deprecations, count_address, response_headers, response_without_run
@@ -23,12 +20,10 @@ from billfold.http.edge import EdgeMiddleware, create_clock_headers
 from billfold.http.operations import Access, Operation, Proof
 from billfold.http.previews import Previews, Render, is_previewed
 from billfold.http.raw_request import (
-    BODY_BYTES_MAX,
     RawRequest,
     Receive,
     Scope,
     Send,
-    is_file_form,
     raw_request_of,
     read_body,
 )
@@ -43,7 +38,7 @@ from billfold.http.responses import (
     respond,
     response_to,
 )
-from billfold.http.uploads import FindDocumentType, Uploads, boundary_of, open_file_form
+from billfold.http.uploads import FindDocumentType, Uploads, open_file_form
 from billfold.ledger.bank import Bank
 from billfold.platform import ids
 from billfold.platform.clock import business_now, wall_now
@@ -353,27 +348,6 @@ class Api:
         if operation.changes:
             return await operation.call(request, self.services)
         return await patiently(lambda: operation.call(request, self.services))
-
-
-async def fingerprint_of(request: RawRequest) -> bytes:
-    """Return the hash of everything a key is bound to: method, path and query as sent, body."""
-    if request.values is None:
-        # The boundary of a form differs each time it is sent.
-        body = request.body.replace(boundary_of(request), b"") if is_file_form(request) else request.body
-    else:
-        body = msgspec.json.encode(request.values)
-    parts = (request.method.encode(), request.path.encode("latin-1"), request.query, body)
-    if len(request.body) > BODY_BYTES_MAX:  # a file, which others would wait for
-        return await asyncio.to_thread(_hash_of, parts)
-    return _hash_of(parts)
-
-
-def _hash_of(parts: Sequence[bytes]) -> bytes:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(len(part).to_bytes(8))
-        digest.update(part)
-    return digest.digest()
 
 
 def _call_fields(

@@ -15,7 +15,6 @@ import msgspec
 from billfold.http.json_schema import Schemas
 from billfold.http.operations import OPEN, Access, Operation, Proof, get
 from billfold.http.parameters import Parameter, path_schema
-from billfold.http.previews import PREVIEW_TYPE
 from billfold.http.raw_request import KEY_HEADER, SIGNATURE_HEADER
 from billfold.http.responses import JSON, TEXT, HttpResponse
 from billfold.ledger.bank import Bank
@@ -99,22 +98,10 @@ def _list_of(items: Document) -> Document:
     return {"type": "array", "items": items}
 
 
-_PREVIEW_HEADERS = [
-    {
-        "name": "Prefer",
-        "in": "header",
-        "required": False,
-        "description": "`preview`: shows what the request would do, and does nothing.",
-        "schema": {"type": "string", "const": "preview"},
-    },
-    {
-        "name": "Preview-Id",
-        "in": "header",
-        "required": False,
-        "description": "The id of a preview of the same request, at most a minute old: it is carried out as shown, or refused.",
-        "schema": {"type": "string", "maxLength": 512},
-    },
-]
+_HAS_PREVIEW = (
+    "\n\nWith the header `Prefer: preview` it shows what it would do, and does nothing. With `Preview-Id` it does what "
+    "that preview showed within the last minute, or is refused."
+)
 _FILE: Document = {
     "required": True,
     "description": "A form with the file. Its bytes may also be the whole body, under their own content type.",
@@ -216,10 +203,9 @@ def describe(what: Described, *, include_deprecated: bool = False) -> Document:
             continue
         item = paths.setdefault(each.path, {})
         item[each.method.lower()] = described = _described(each, access, schemas, examples=what.examples)
-        if each.moves_money and what.preview is not None:
-            described["parameters"] = [*described.get("parameters", ()), *_PREVIEW_HEADERS]
-            answer = described["responses"].setdefault("200", {"description": "OK, of a preview", "content": {}})
-            answer["content"][PREVIEW_TYPE] = {"schema": schemas.response(what.preview)}
+        if each.previews:
+            described["x-preview"] = schemas.response(what.preview)
+            described["description"] += _HAS_PREVIEW
     tags = sorted({tag for item in paths.values() for each in item.values() for tag in each["tags"]})
     schemas.close_requests()
     components = {**what.components, "schemas": dict(sorted((schemas.components | what.components["schemas"]).items()))}
@@ -337,7 +323,7 @@ def _refusals(operation: Operation, access: Access) -> Document:
         codes |= {*_WITH_FILE}
     if operation.path_names:
         codes.add("not-found")
-    if operation.moves_money:
+    if operation.previews:
         codes.add("preview-outdated")
     by_status: dict[int, list[str]] = {}
     for code in sorted(codes):

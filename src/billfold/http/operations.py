@@ -156,7 +156,9 @@ class Operation:
     refuses: tuple[str, ...] = ()
     """Its possible problems, besides those of every operation."""
     moves_money: bool = False
-    """Submits one command; can be previewed. Counts towards the limit of requests that move money, too."""
+    """Counts towards the limit of requests that move money, too."""
+    previews: bool = False
+    """Writes nothing but one command: what that does can be shown instead."""
     deprecated: Deprecation | None = None
     hidden: bool = False
     """Not in the OpenAPI document."""
@@ -259,7 +261,7 @@ class Operation:
     def read(self, request: RawRequest) -> None:
         """Check the names of the query and decode the body. Raises InvalidInput and its kin."""
         request.check_encoding()
-        if self.changes and not self.moves_money and not self.path.endswith(PREVIEW_PATH):
+        if self.changes and not self.previews and not self.path.endswith(PREVIEW_PATH):
             request.refuse_preview()
         if request.query_values and not self.any_query:
             request.check_query(
@@ -302,6 +304,7 @@ class Options(TypedDict, total=False):
     status: int
     refuses: tuple[str, ...]
     moves_money: bool
+    previews: bool
     deprecated: Deprecation
     hidden: bool
     any_query: bool

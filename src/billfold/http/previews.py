@@ -12,7 +12,7 @@ import msgspec
 
 from billfold.http.operations import Operation
 from billfold.http.raw_request import RawRequest
-from billfold.http.responses import HttpResponse
+from billfold.http.responses import HttpResponse, json_response
 from billfold.ledger.bank import Bank
 from billfold.ledger.preview import ConfirmingEngine, Previewed, PreviewEngine, standing_in
 from billfold.platform.crypto import associated_data
@@ -22,14 +22,12 @@ Render = Callable[[Bank, Previewed, str, datetime], Awaitable[object]]
 """Renders a preview with its id and the end of its validity."""
 VALID_FOR: Final = timedelta(minutes=1)
 PREVIEW_ID: Final = b"preview-id"
-PREVIEW_TYPE: Final = "application/vnd.billfold.preview+json"
 _APPLIED: Final = (b"preference-applied", b"preview")
-_ID_CHARS_MAX: Final = 512
 
 
 def is_previewed(operation: Operation, request: RawRequest) -> bool:
     """Tell whether a request is a preview, or carries one out."""
-    return operation.moves_money and (request.prefers_preview or PREVIEW_ID in request.headers)
+    return operation.previews and (request.prefers_preview or PREVIEW_ID in request.headers)
 
 
 class Shown(msgspec.Struct, frozen=True, array_like=True):
@@ -63,15 +61,12 @@ class Previews:
             plain = msgspec.msgpack.encode(Shown(found.effect, until))
             sealed = self._bank.vault.seal(plain, _bound_to(request))
             preview_id = urlsafe_b64encode(sealed).rstrip(b"=").decode()
-            shown = msgspec.json.encode(await self._render(self._bank, found, preview_id, until))
-            return HttpResponse(200, PREVIEW_TYPE, shown, [_APPLIED])
+            return json_response(await self._render(self._bank, found, preview_id, until), 200, _APPLIED)
         raise Refused("duplicate-id", "A request with this id was carried out before: there is nothing to preview.")
 
     def _effect_of(self, request: RawRequest, preview_id: str) -> bytes:
         assert request.caller is not None
         try:
-            if len(preview_id) > _ID_CHARS_MAX:
-                raise ValueError
             sealed = urlsafe_b64decode(preview_id + "=" * (-len(preview_id) % 4))
             shown = msgspec.msgpack.decode(self._bank.vault.open(sealed, _bound_to(request)), type=Shown)
         except (InvariantError, ValueError, msgspec.MsgspecError):

@@ -225,14 +225,9 @@ class RawRequest:
 
     def refuse_preview(self) -> None:
         """Raise InvalidInput for a request that prefers a preview, or names one, where it would just be carried out."""
-        for name, is_sent in (("prefer", self.prefers_preview), ("preview-id", b"preview-id" in self.headers)):
-            if is_sent:
-                raise InvalidInput.at(
-                    "header",
-                    name,
-                    msg="preview is not offered here. Send a transfer to /api/v1/transfer-requests/preview/ instead",
-                    kind="value_error",
-                )
+        if self.prefers_preview or b"preview-id" in self.headers:
+            told = "preview is not offered here. Send a transfer to /api/v1/transfer-requests/preview/ instead"
+            raise InvalidInput.at("header", "prefer" if self.prefers_preview else "preview-id", msg=told)
 
     @property
     def query_values(self) -> Mapping[str, Sequence[str]]:

@@ -4,8 +4,9 @@ A tenant sends some at once, and fewer of them are in memory. A form has its fie
 """
 
 import asyncio
+import hashlib
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from io import BytesIO
 from typing import IO, Final, NamedTuple
@@ -13,9 +14,11 @@ from urllib.parse import quote
 from uuid import UUID
 from weakref import WeakValueDictionary
 
+import msgspec
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
 from billfold.http.raw_request import (
+    BODY_BYTES_MAX,
     RawRequest,
     Receive,
     body_parts,
@@ -268,3 +271,24 @@ def _headers_of(part: MultipartSegment | None) -> dict[bytes, bytes]:
         b"content-type": (part.content_type or "").encode(),
         b"content-disposition": f"attachment; filename*=UTF-8''{quote(part.filename, safe='')}".encode(),
     }
+
+
+async def fingerprint_of(request: RawRequest) -> bytes:
+    """Return the hash of everything a key is bound to: method, path and query as sent, body."""
+    if request.values is None:
+        # The boundary of a form differs each time it is sent.
+        body = request.body.replace(boundary_of(request), b"") if is_file_form(request) else request.body
+    else:
+        body = msgspec.json.encode(request.values)
+    parts = (request.method.encode(), request.path.encode("latin-1"), request.query, body)
+    if len(request.body) > BODY_BYTES_MAX:  # a file, which others would wait for
+        return await asyncio.to_thread(_hash_of, parts)
+    return _hash_of(parts)
+
+
+def _hash_of(parts: Sequence[bytes]) -> bytes:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8))
+        digest.update(part)
+    return digest.digest()

@@ -14,7 +14,7 @@ _TOLD = ("status", "reason", "amount")
 
 
 def effect_of(draft: Draft, before: Mapping[type[Any], int], outcome: Mapping[str, Any]) -> bytes:
-    """Return a digest of what the rows written since `before` do. Ids, and instants within a day, are not part of it."""
+    """Return a digest of what the rows written since `before` do, without ids and instants within a day."""
     trades = draft.rows_of(TradeEntry)[before.get(TradeEntry, 0) :]
     transactions = draft.rows_of(TransactionEntry)[before.get(TransactionEntry, 0) :]
     effect = (

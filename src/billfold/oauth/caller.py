@@ -15,11 +15,12 @@ from typing_extensions import override
 from billfold.audit import record
 from billfold.audit.rules import NewEntry
 from billfold.http.admission import AdmissionRequest
-from billfold.http.api import Identity, Sender, fingerprint_of
+from billfold.http.api import Identity, Sender
 from billfold.http.caller import Call
 from billfold.http.operations import RATES_PER_MINUTE, Access, Operation
 from billfold.http.raw_request import RawRequest, Requester, is_uuid
 from billfold.http.responses import HttpResponse, ProblemWithHeaders
+from billfold.http.uploads import fingerprint_of
 from billfold.identity.users.rules import PERMISSIONS, Action
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin

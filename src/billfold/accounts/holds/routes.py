@@ -24,6 +24,7 @@ Statuses = Annotated[list[str] | None, texts_among("filter[status]", frozenset(c
     WRITES,
     tag="holds",
     moves_money=True,
+    previews=True,
     refuses=("customer-not-open", "pocket-not-open", "pocket-frozen", "insufficient-funds", "too-many-holds"),
 )
 async def place_hold(caller: Call, bank: Bank, pocket_id: UUID, data: CreateHold) -> PocketHold:
@@ -70,7 +71,16 @@ async def get_hold(caller: Call, bank: Bank, pocket_id: UUID, hold_id: UUID) -> 
     return render_hold(await store.get_hold(bank.pool, owner, own_id, hold_id))
 
 
-@post(f"{_ONE}release/", SIGNED, WRITES, tag="holds", status=200, moves_money=True, refuses=("hold-not-active",))
+@post(
+    f"{_ONE}release/",
+    SIGNED,
+    WRITES,
+    tag="holds",
+    status=200,
+    moves_money=True,
+    previews=True,
+    refuses=("hold-not-active",),
+)
 async def release_hold(caller: Call, bank: Bank, pocket_id: UUID, hold_id: UUID) -> PocketHold:
     """Release hold.
 

@@ -16,12 +16,13 @@ from uuid import UUID
 from typing_extensions import override
 
 from billfold.http.admission import AdmissionRequest
-from billfold.http.api import Identity, Sender, fingerprint_of
+from billfold.http.api import Identity, Sender
 from billfold.http.caller import Call
 from billfold.http.edge import is_bare, slug_of
 from billfold.http.operations import Access, Operation, Proof
 from billfold.http.raw_request import KEY_HEADER, SIGNATURE_HEADER, RawRequest, Requester, is_uuid
 from billfold.http.responses import ProblemWithHeaders, unauthorized
+from billfold.http.uploads import fingerprint_of
 from billfold.identity.partners.rules import Credential, PartnerPerson, refusal_of, require_allowed_address
 from billfold.identity.partners.store import find_credential
 from billfold.ledger.bank import Bank

@@ -50,6 +50,7 @@ Direction = Literal["CREDIT", "DEBIT"] | None
     status=200,
     tag="ach",
     moves_money=True,
+    previews=True,
     refuses=(
         "sec-code-not-enabled",
         "customer-not-open",
@@ -135,6 +136,7 @@ async def get_ach_origination(caller: Caller, bank: Bank, account_id: UUID, tran
     status=200,
     tag="ach",
     moves_money=True,
+    previews=True,
     refuses=("ach-origination-not-pending",),
 )
 async def cancel_ach_origination(caller: Caller, bank: Bank, account_id: UUID, transfer_id: UUID) -> AchOrigination:
@@ -259,6 +261,7 @@ async def get_ach_debit(caller: Caller | CustomerCaller, bank: Bank, ach_id: UUI
     tag="ach",
     status=200,
     moves_money=True,
+    previews=True,
     refuses=("not-found", "ach-entry-not-returnable"),
 )
 async def return_ach_debit(

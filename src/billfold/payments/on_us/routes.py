@@ -75,6 +75,7 @@ _DIRECTION_RULES = {
     "/api/v1/transfers/on-us/",
     tag="transfers",
     moves_money=True,
+    previews=True,
     refuses=(
         "not-found",
         "customer-not-open",

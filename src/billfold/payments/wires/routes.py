@@ -37,6 +37,7 @@ CANCEL = with_scope("transfers.write", "wires")
     "/api/v1/service-accounts/{account_id}/wires/",
     tag="wires",
     moves_money=True,
+    previews=True,
     refuses=(
         "feature-not-enabled",
         "customer-not-open",
@@ -149,6 +150,7 @@ async def get_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID, c
     tag="wires",
     status=200,
     moves_money=True,
+    previews=True,
     refuses=("wire-not-pending", "pocket-not-open"),
 )
 async def cancel_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID) -> Wire:
