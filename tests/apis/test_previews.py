@@ -8,8 +8,8 @@ from tests.payments.on_us.test_routes import PATH, reallocation
 from tests.support import payees
 from tests.support.world import UNKNOWN, PartnerApi, new_partner
 
-from billfold.http import api
 from billfold.platform import ids
+from billfold.platform.clock import wall_now
 
 PREVIEW = {"prefer": 'respond-async, Preview; wait="1"'}
 LEFT = ("cash", "total_value", "liquidation_value_t0", "liquidation_value_t1")
@@ -88,8 +88,7 @@ async def test_a_preview_that_does_not_hold_any_more_moves_nothing(world, monkey
     await world.refused("POST", PATH, body, **refusal)
     small = reallocation(pocket, other, 10_00)
     refusal["headers"] = confirming(await previewed(world, PATH, small))
-    real = api.wall_now
-    monkeypatch.setattr(api, "wall_now", lambda: real() + timedelta(seconds=61))
+    monkeypatch.setattr("billfold.http.api.wall_now", lambda: wall_now() + timedelta(seconds=61))
     await world.refused("POST", PATH, small, **refusal)
     monkeypatch.undo()
     assert await left_in(world, pocket) == before

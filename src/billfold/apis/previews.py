@@ -1,4 +1,4 @@
-"""What a previewed request would do to the caller's Pockets."""
+"""Previews of requests: their effect on the caller's Pockets."""
 
 from datetime import date, datetime
 from typing import Annotated, Literal
@@ -32,7 +32,7 @@ class PreviewedTransaction(msgspec.Struct, kw_only=True):
 
 
 class PreviewedPocket(msgspec.Struct, kw_only=True):
-    """What would be sold and booked in a Pocket, and what it would hold afterwards."""
+    """Sales and transactions of a Pocket, and its holdings afterwards."""
 
     pocket_id: UUID
     sales: list[PreviewedSale]
@@ -42,7 +42,7 @@ class PreviewedPocket(msgspec.Struct, kw_only=True):
 
 
 class MoneyPreview(msgspec.Struct, kw_only=True):
-    """What the request would do now. The same request with the header `Preview-Id` does exactly that, or is refused.
+    """The effect of the request now. With the header `Preview-Id` the same request does that, or is refused.
 
     It says nothing of another customer's Pockets. `rejection_reason` is set when the bank would accept the request and
     then reject the payment; then nothing moves.
@@ -60,7 +60,8 @@ async def render_money_preview(bank: Bank, found: Previewed, preview_id: str, va
     """Return the preview of a command: the Pockets of its first customer that it names or touches."""
     run = found.run
     touched = [getattr(found.command, name, None) for name in ("pocket_id", "from_pocket_id")]
-    touched += [each.pocket_id for each in (*run.rows_of(TradeEntry), *run.rows_of(TransactionEntry))]
+    touched += [each.pocket_id for each in run.rows_of(TradeEntry)]
+    touched += [each.pocket_id for each in run.rows_of(TransactionEntry)]
     pocket_ids = [each for each in dict.fromkeys(touched) if each in run.book.pockets]
     return MoneyPreview(
         preview_id=preview_id,

@@ -1,4 +1,4 @@
-"""What a command does to Pockets, as one who is about to send it is shown it: trades, amounts, days and the outcome."""
+"""Effects of commands as they are shown in previews: trades, amounts, days and the outcome."""
 
 from collections.abc import Mapping
 from hashlib import sha256
