@@ -71,7 +71,7 @@ def _page_patterns():
     """Return what the path of every page of a sandbox is like, by what is declared; fixed names come first."""
     routes = [each for package in (*PACKAGES, *room.PACKAGES) for each in page_routes(package)]
     shown = [each for each in routes if "GET" in each.http_methods and not each.fn.__name__.startswith(_NO_PAGES)]
-    paths = {path for each in shown for path in each.paths} - {"/files/{name:str}"}
+    paths = {path for each in shown for path in each.paths if not path.startswith("/files/")}
     in_order = sorted(paths, key=lambda path: (path.count("{"), path))
     return {path: re.compile(re.sub(r"{\w+:str}", "[^/]+", path)) for path in in_order}
 
