@@ -64,6 +64,7 @@ class CompanySandbox:
             for day in range(DAYS):
                 share = range(sizes.transactions * day // DAYS, sizes.transactions * (day + 1) // DAYS)
                 await submit_commands(bank, [_payment(owner, nth, *portals[nth % len(portals)]) for nth in share])
+                await vacuum_and_checkpoint(bank.pool)
                 http.post("/api/v1/sandbox/clock/advance/", json={"business_days": 1}).raise_for_status()
         await _request_transfers(bank, box, pockets, sizes.requests)
         await vacuum_and_checkpoint(bank.pool)

@@ -15,6 +15,8 @@ from billfold.sandbox.control_room import room
 from billfold.web.app import PACKAGES, page_routes
 
 WIDE, PHONE = 1280, 360
+_AXE_RUNS = (("light", WIDE, {}), ("dark", WIDE, {"runOnly": ["color-contrast"]}), ("dark", PHONE, {}))
+"""What a phone shows besides has the colours of both themes from the same variables."""
 _WIDE_TABLES = """
 () => [...document.querySelectorAll(".console .scroll:has(> table)")]
   .filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.innerText.slice(0, 200))
@@ -32,14 +34,14 @@ async def chromium():
 
 
 async def violations(page):
-    """Return which rules of axe a page breaks in either theme, and where; `wide` if a phone is too narrow for it."""
+    """Return which rules of axe a page breaks in either theme and width; `wide` if a phone is too narrow for it."""
     found = set()
     await page.evaluate(package_file("axe-core/axe.min.js").read_text())
-    for theme, options in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
+    for theme, width, options in _AXE_RUNS:
         await page.emulate_media(color_scheme=theme)
+        await page.set_viewport_size({"width": width, "height": 800})
         result = await page.evaluate("options => axe.run(options)", {"resultTypes": ["violations"], **options})
-        found |= {(theme, each["id"], node["html"]) for each in result["violations"] for node in each["nodes"]}
-    await page.set_viewport_size({"width": PHONE, "height": 800})
+        found |= {(theme, width, each["id"], node["html"]) for each in result["violations"] for node in each["nodes"]}
     if await page.evaluate("document.documentElement.scrollWidth") > PHONE:
         found.add(("wide", "", ""))
     found |= {("wide", "table", each) for each in await page.evaluate(_WIDE_TABLES)}
