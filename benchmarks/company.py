@@ -19,9 +19,10 @@ from billfold.data_keys.keys import DataKeys
 from billfold.identity.users import sessions, store
 from billfold.identity.users.rules import ClientInfo
 from billfold.ledger.bank import Bank
-from billfold.ledger.types import Origin, Rail
+from billfold.ledger.types import Direction, Origin, Rail
 from billfold.payments.deposits.rules import ReceiveMoney
 from billfold.payments.on_us.schemas import RequestedAmount
+from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database import embedded
@@ -67,6 +68,8 @@ class CompanySandbox:
                 await vacuum_and_checkpoint(bank.pool)
                 http.post("/api/v1/sandbox/clock/advance/", json={"business_days": 1}).raise_for_status()
         await _request_transfers(bank, box, pockets, sizes.requests)
+        lost = UnclaimedPayment(ids.new(), Direction.CREDIT, _CENTS, reason="NO_ACCOUNT", details={"description": ""})
+        await hold_unclaimed_payments(bank, [lost], rail=Rail.WIRE)
         await vacuum_and_checkpoint(bank.pool)
 
     async def sign_in(self, email: str) -> str:

@@ -41,7 +41,8 @@ async def violations(page):
         await page.emulate_media(color_scheme=theme)
         await page.set_viewport_size({"width": width, "height": 800})
         result = await page.evaluate("options => axe.run(options)", {"resultTypes": ["violations"], **options})
-        found |= {(theme, width, each["id"], node["html"]) for each in result["violations"] for node in each["nodes"]}
+        look = f"{theme} {width}"
+        found |= {(look, each["id"], node["html"]) for each in result["violations"] for node in each["nodes"]}
     if await page.evaluate("document.documentElement.scrollWidth") > PHONE:
         found.add(("wide", "", ""))
     found |= {("wide", "table", each) for each in await page.evaluate(_WIDE_TABLES)}
