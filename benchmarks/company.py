@@ -1,4 +1,4 @@
-"""The past of the company of a sandbox: Pockets with payments of a month, payees, and requests to be approved."""
+"""The past of the company of a sandbox: Pockets with payments, payees, and requests to be approved."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ from billfold.platform.settings.validation import variable_name
 from billfold.sandbox.running_sandbox import SandboxFile, partner_http
 from billfold.wiring.cli_context import DATABASE, Wiring
 
-DAYS = 22
-"""Business days: a whole month, whose statements there are."""
+DAYS = 8
+"""Business days on which payments arrive. A month ends among them, so that there are statements."""
+_ADVANCE_SECONDS = 600.0
 _CALLER = "bench"
 _CENTS = 1_000_00
 _PARTNER = "SELECT partner_id FROM customer WHERE customer_id = $1"
@@ -41,7 +42,7 @@ _PORTALS = "SELECT pocket_id, portal_id FROM portal WHERE customer_id = $1 AND p
 
 
 class CompanySizes(NamedTuple):
-    """How much of each the company has."""
+    """The number of each in the company."""
 
     pockets: int
     transactions: int
@@ -56,7 +57,7 @@ class CompanySandbox:
         self._bank, self._stack = bank, stack
 
     async def live(self, box: SandboxFile, sizes: CompanySizes) -> None:
-        """Live through a month, and request transfers at its end."""
+        """Live through some days, and request transfers after them."""
         bank, owner = self._bank, box.customer_id
         pockets = await _open_pockets(bank, owner, sizes.pockets)
         await _add_payees(bank, owner, sizes.payees)
@@ -66,7 +67,9 @@ class CompanySandbox:
                 share = range(sizes.transactions * day // DAYS, sizes.transactions * (day + 1) // DAYS)
                 await submit_commands(bank, [_payment(owner, nth, *portals[nth % len(portals)]) for nth in share])
                 await vacuum_and_checkpoint(bank.pool)
-                http.post("/api/v1/sandbox/clock/advance/", json={"business_days": 1}).raise_for_status()
+                http.post(
+                    "/api/v1/sandbox/clock/advance/", json={"business_days": 1}, timeout=_ADVANCE_SECONDS
+                ).raise_for_status()
         await _request_transfers(bank, box, pockets, sizes.requests)
         lost = UnclaimedPayment(ids.new(), Direction.CREDIT, _CENTS, reason="NO_ACCOUNT", details={"description": ""})
         await hold_unclaimed_payments(bank, [lost], rail=Rail.WIRE)

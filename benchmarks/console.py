@@ -36,6 +36,12 @@ LOADS = 20
 """Of each page in each run."""
 _TRIES = 4
 """Addresses of one page from which a person follows links."""
+_TYPED = {
+    "/companies/{customer_id:str}/find": "q=suplier+00042",
+    "/companies/{customer_id:str}/counterparties": "text=suplier+00042",
+    "/bank/search": "q=dummy+customer",
+}
+"""What people type on pages that search."""
 _LINK = re.compile(r'href="(/[^"#]*)"')
 
 
@@ -89,7 +95,8 @@ class PageFinder:
         if not answer.headers["content-type"].startswith("text/html"):
             self.others.add(path)
             return ()
-        self.found.setdefault(path, at)
+        typed = f"{at.address.partition('?')[0]}?{_TYPED[path]}" if path in _TYPED else at.address
+        self.found.setdefault(path, Found(at.http, typed))
         self.left.pop(path, None)
         return [unescape(each) for each in _LINK.findall(answer.text)]
 
@@ -108,7 +115,7 @@ def bench_console(session: Session) -> Result:
         server = stack.enter_context(SandboxServer(session.database.path / "sandbox"))
         company = stack.enter_context(Worker(open_company, folder=server.folder))
         box = require_sandbox_file(server.folder)
-        session.log(f"living through a month of {sizes}")
+        session.log(f"living through {sizes}")
         company.call("live", box, sizes)
         health = stack.enter_context(local_client(box.base_url, box.ca_file))
         finder = PageFinder()

@@ -15,7 +15,11 @@ from billfold.sandbox.control_room import room
 from billfold.web.app import PACKAGES, page_routes
 
 WIDE, PHONE = 1280, 360
-_AXE_RUNS = (("light", WIDE, {}), ("dark", WIDE, {"runOnly": ["color-contrast"]}), ("dark", PHONE, {}))
+_AXE_RUNS: tuple[tuple[str, int, dict[str, list[str]]], ...] = (
+    ("light", WIDE, {}),
+    ("dark", WIDE, {"runOnly": ["color-contrast"]}),
+    ("dark", PHONE, {}),
+)
 """What a phone shows besides has the colours of both themes from the same variables."""
 _WIDE_TABLES = """
 () => [...document.querySelectorAll(".console .scroll:has(> table)")]
