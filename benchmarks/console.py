@@ -22,7 +22,7 @@ from benchmarks.company import CompanySizes, open_company
 from benchmarks.measurements import Figure, Result, figure, peak_memory_mib, percentile
 from benchmarks.server import SandboxServer
 from benchmarks.session import Session
-from benchmarks.worker_processes import Worker
+from benchmarks.worker_processes import Worker, WorkloadError
 from billfold.pages.theme import COOKIE
 from billfold.platform.clock import monotonic
 from billfold.sandbox.control_room import room
@@ -39,7 +39,7 @@ _TRIES = 4
 _TYPED = {
     "/companies/{customer_id:str}/find": "q=suplier+00042",
     "/companies/{customer_id:str}/counterparties": "text=suplier+00042",
-    "/bank/search": "q=dummy+customer",
+    "/bank/search": "q=250%2C000.00",
 }
 """What people type on pages that search."""
 _LINK = re.compile(r'href="(/[^"#]*)"')
@@ -150,7 +150,9 @@ def bench_console(session: Session) -> Result:
 def _load(page: Found) -> float:
     """Return the milliseconds of a load of a page."""
     started = monotonic()
-    page.http.get(page.address).raise_for_status()
+    answer = page.http.get(page.address)
+    if answer.is_error:
+        raise WorkloadError(f"{page.address}: {answer.status_code}")
     return 1e3 * (monotonic() - started)
 
 
