@@ -12,6 +12,7 @@ import msgspec
 import typer
 
 from benchmarks.cards import bench_cards
+from benchmarks.console import bench_console
 from benchmarks.day_end import bench_day_end
 from benchmarks.measurements import Result, busy_percent, machine
 from benchmarks.onboarding import bench_onboarding
@@ -39,6 +40,7 @@ BENCHMARKS: Mapping[str, Callable[[Session], Result]] = {
     "onboarding": bench_onboarding,
     "webhooks": bench_webhooks,
     "startup": bench_startup,
+    "console": bench_console,
 }
 PEERS = "peers"
 """Not one of `all`: it needs ledgers that somebody started next to the bank."""

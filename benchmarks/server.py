@@ -9,6 +9,7 @@ import ssl
 import subprocess
 from collections.abc import Mapping
 from http.client import HTTPException, HTTPSConnection
+from pathlib import Path
 from time import sleep
 from typing import Self
 
@@ -19,11 +20,10 @@ from benchmarks.dataset import Location
 from benchmarks.measurements import peak_memory_mib
 from benchmarks.worker_processes import WorkloadError
 from billfold.platform.clock import monotonic
-from billfold.platform.settings.validation import PREFIX
+from billfold.platform.settings.validation import PREFIX, variable_name
 from billfold.wiring.cli.serve import child_command_line
 from billfold.wiring.cli_context import Wiring
 
-_START_SECONDS = 60.0
 _LOOK_SECONDS = 0.1
 _STOP_SECONDS = 20.0
 _LOG_TAIL = 3000
@@ -33,6 +33,7 @@ class Server:
     """One server of a bank; its certificate names localhost and every partner there is."""
 
     log_level = "WARNING"
+    start_seconds = 60.0
 
     def __init__(self, location: Location, *, workers: int = 1, command: str = "run-https") -> None:
         self.port = free_port()
@@ -45,15 +46,7 @@ class Server:
 
     def __enter__(self) -> Self:
         """Start it and wait until it is ready. Raises WorkloadError with the end of its log."""
-        wiring = Wiring(_clean(os.environ))
-        environment = wiring.environment(
-            self._place.settings(),
-            self._place.dsn,
-            port=self.port,
-            http_port=free_port(),
-            workers=self._workers,
-            log_level=self.log_level,
-        )
+        environment = self._environment()
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 child_command_line(self._command),
@@ -63,7 +56,7 @@ class Server:
                 stderr=log,
                 start_new_session=True,
             )
-        late = monotonic() + _START_SECONDS
+        late = monotonic() + self.start_seconds
         while monotonic() < late and self._process.poll() is None:
             if self._is_ready():
                 return self
@@ -94,6 +87,17 @@ class Server:
                 os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait()
 
+    def _environment(self) -> dict[str, str]:
+        wiring = Wiring(_clean(os.environ))
+        return wiring.environment(
+            self._place.settings(),
+            self._place.dsn,
+            port=self.port,
+            http_port=free_port(),
+            workers=self._workers,
+            log_level=self.log_level,
+        )
+
     def _is_ready(self) -> bool:
         if not self.ca.exists():
             return False
@@ -119,6 +123,26 @@ class WorkerProcess(Server):
     @override
     def _is_ready(self) -> bool:
         return "worker_started" in self._log.read_text(errors="replace")
+
+
+class SandboxServer(Server):
+    """A `billfold sandbox` with a database of its own, which has played its story when it is ready."""
+
+    start_seconds = 300.0
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.folder = folder
+        super().__init__(Location("", folder), command="sandbox")
+
+    @override
+    def _environment(self) -> dict[str, str]:
+        own = {"state_dir": self.folder, "port": self.port, "http_port": free_port()}
+        return _clean(os.environ) | {variable_name(name): str(value) for name, value in own.items()}
+
+    @override
+    def _is_ready(self) -> bool:
+        return "The bank is open" in self._log.read_text(errors="replace")
 
 
 def free_port() -> int:

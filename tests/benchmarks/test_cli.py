@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import cli, startup
+from benchmarks import cli, console, startup
 from benchmarks.measurements import Result, figure
 from benchmarks.report import as_markdown
 
@@ -26,6 +26,7 @@ TINY = 0.001
         ),
         ("onboarding", {"created to approved": "bare transfers"}),
         ("cards", {"authorizations": "whole transfers", "p99 at half load": "p99 of a decision alone"}),
+        ("console", {"/companies/{customer_id:str}, p50": "/health, p50", "/bank, p99": None}),
         ("startup", {"worker, ready": "20 million additions", "worker, at rest": None}),
         ("transfers", {"transfers, 1 worker": "bare transfers", "p99 at half load, 2 workers": None}),
         (
@@ -40,6 +41,7 @@ TINY = 0.001
 def test_benchmark_figures_are_compared_with_their_baselines(name, compared, state_dir, capsys, monkeypatch):
     monkeypatch.setattr(startup, "REST_SECONDS", 0.1)
     monkeypatch.setattr(startup, "_ADD", "pass")
+    monkeypatch.setattr(console, "LOADS", 1)
     # The first run of processes that start, which only compiles them, comes before those that are counted.
     found = cli.run([name], scale=TINY, runs=0 if name == "startup" else 1, state_dir=state_dir)
     assert list(state_dir.iterdir()) == [], "it cleans up"

@@ -14,7 +14,11 @@ from tests.support.browser import first_match
 from tests.support.events import answer, receiving
 from tests.support.visitor import PHONE_WINDOW
 
+from billfold.ledger.types import Direction, Rail
+from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
+from billfold.platform import ids
 from billfold.sandbox.running_sandbox import partner_http
+from billfold.wiring.cli_context import Wiring
 from billfold_client.local import local_client
 from billfold_client.oauth import Authorization, ClientRegistration
 from billfold_client.sandbox import sandbox_customer
@@ -278,10 +282,22 @@ async def test_an_operator_finds_a_break(sandbox_site):
     await olga.walk()
 
 
+async def hold_a_payment(place):
+    """Hold a wire for a closed account, as a file of the rail would; return the path of its page."""
+    wiring = Wiring({"BILLFOLD_STATE_DIR": str(place.sandbox.state)})
+    settings = wiring.settings()
+    payment = UnclaimedPayment(ids.new(), Direction.CREDIT, 700_00, reason="NO_ACCOUNT", details={"description": "x"})
+    async with wiring.bank(settings, wiring.running_database(settings)) as bank:
+        await hold_unclaimed_payments(bank, [payment], rail=Rail.WIRE)
+        return f"/bank/suspense/{await bank.pool.fetchval('SELECT item_id FROM suspense_item')}"
+
+
 async def test_an_operator_answers_where_a_wire_is_at_a_desk_and_on_a_phone(sandbox_site):
     otto = await sandbox_site.arrive(sandbox_site.box.operators[1])
     await otto.sign_in()
     await ask_where_the_wire_is(otto)
+    await otto.go("/bank/search?q=15%2C000.00", "found ACH entries")
+    otto.links.add(await hold_a_payment(sandbox_site))
     otto.links |= {f"/bank/customers/{sandbox_site.box.customer_id}/{name}" for name in ("ach", "transactions")}
     otto.links.add("/bank/search")
     await otto.walk()
@@ -353,8 +369,7 @@ async def test_every_remaining_page_renders_without_errors(sandbox_site):
         address = Authorization(registration).begin(http, ["pockets.read"]).url
     for path, name in {address.removeprefix(sandbox_site.box.auth_url): "consent", **DOCUMENTATION}.items():
         await ada.go(path, name)
-    unlinked = ["/bank/suspense/{item_id:str}", "/bank/customers/{customer_id:str}/ach-entry/{ach_id:str}"]
-    assert [*sandbox_site.gallery.left] == unlinked, "there is none; no page links to it here"
+    assert [*sandbox_site.gallery.left] == []
 
 
 @pytest.mark.parametrize("api", ["customer", "partner"])

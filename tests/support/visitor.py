@@ -15,6 +15,12 @@ from billfold.sandbox.control_room import room
 from billfold.web.app import PACKAGES, page_routes
 
 WIDE, PHONE = 1280, 360
+_AXE_RUNS: tuple[tuple[str, int, dict[str, list[str]]], ...] = (
+    ("light", WIDE, {}),
+    ("dark", WIDE, {"runOnly": ["color-contrast"]}),
+    ("dark", PHONE, {}),
+)
+"""What a phone shows besides has the colours of both themes from the same variables."""
 _WIDE_TABLES = """
 () => [...document.querySelectorAll(".console .scroll:has(> table)")]
   .filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.innerText.slice(0, 200))
@@ -32,14 +38,15 @@ async def chromium():
 
 
 async def violations(page):
-    """Return which rules of axe a page breaks in either theme, and where; `wide` if a phone is too narrow for it."""
+    """Return which rules of axe a page breaks in either theme and width; `wide` if a phone is too narrow for it."""
     found = set()
     await page.evaluate(package_file("axe-core/axe.min.js").read_text())
-    for theme, options in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
+    for theme, width, options in _AXE_RUNS:
         await page.emulate_media(color_scheme=theme)
+        await page.set_viewport_size({"width": width, "height": 800})
         result = await page.evaluate("options => axe.run(options)", {"resultTypes": ["violations"], **options})
-        found |= {(theme, each["id"], node["html"]) for each in result["violations"] for node in each["nodes"]}
-    await page.set_viewport_size({"width": PHONE, "height": 800})
+        look = f"{theme} {width}"
+        found |= {(look, each["id"], node["html"]) for each in result["violations"] for node in each["nodes"]}
     if await page.evaluate("document.documentElement.scrollWidth") > PHONE:
         found.add(("wide", "", ""))
     found |= {("wide", "table", each) for each in await page.evaluate(_WIDE_TABLES)}
@@ -71,7 +78,7 @@ def _page_patterns():
     """Return what the path of every page of a sandbox is like, by what is declared; fixed names come first."""
     routes = [each for package in (*PACKAGES, *room.PACKAGES) for each in page_routes(package)]
     shown = [each for each in routes if "GET" in each.http_methods and not each.fn.__name__.startswith(_NO_PAGES)]
-    paths = {path for each in shown for path in each.paths} - {"/files/{name:str}"}
+    paths = {path for each in shown for path in each.paths if not path.startswith("/files/")}
     in_order = sorted(paths, key=lambda path: (path.count("{"), path))
     return {path: re.compile(re.sub(r"{\w+:str}", "[^/]+", path)) for path in in_order}
 

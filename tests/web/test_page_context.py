@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from litestar.routes import HTTPRoute
 from tests.fixtures.pages import PASSWORD
-from tests.support.browser import ORIGIN
+from tests.support.browser import ORIGIN, first_match
 from tests.support.cases import in_one_bank
 
 from billfold.identity.users.totp import totp_uri
@@ -95,6 +95,22 @@ async def test_every_page_has_security_headers_and_no_inline_code(pages_app, bro
             assert "strict-transport-security" in page.headers
             assert page.headers["x-service-clock"] == "2025-06-02T13:00:00.000000Z"
             assert not [each for each in ("style=", "<style", "onclick", "<script>") if each in page.text]
+
+
+async def test_a_file_is_kept_under_the_address_of_its_version_and_revalidated_elsewhere(browser):
+    await browser.go(SIGN_IN)
+    own = first_match(r'href="(/files/[0-9a-f]{32}/pages.css)"', browser.page.text)
+    kept = await browser.http.get(own)
+    assert kept.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert "set-cookie" not in kept.headers
+    assert (await browser.http.get(own.replace("pages.css", "source-sans.woff"))).content[:4] == b"wOFF"
+    for address in ("/files/pages.css", f"/files/{'0' * 32}/pages.css"):
+        asked = await browser.http.get(address)
+        assert (asked.content, asked.headers["cache-control"]) == (kept.content, "public, no-cache"), address
+        again = await browser.http.get(address, headers={"if-none-match": f'"x", W/{asked.headers["etag"]}'})
+        assert (again.status_code, again.content) == (304, b"")
+    for wrong in (own.replace("pages.css", "app.py"), f"{own}/pages.css", own.replace("pages.css", "..%2Ftheme.py")):
+        assert (await browser.http.get(wrong)).status_code == 404, wrong
 
 
 async def test_pages_authenticator_apps_and_passkeys_show_the_bank_name(browser, anna, bank):

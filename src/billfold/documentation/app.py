@@ -8,7 +8,6 @@ Markdown comes from `docs` and the changelog of a checkout, or from their copies
 """
 
 import asyncio
-import hashlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +34,7 @@ from billfold.documentation.site import Book, Group, Page, Place, Sample, Site
 from billfold.events.kinds import KINDS
 from billfold.http.edge import EdgeMiddleware, name_of
 from billfold.http.raw_request import RawRequest, Receive, Scope, Send, raw_request_of
-from billfold.http.responses import JSON, TEXT, HttpResponse, ProblemWithHeaders
+from billfold.http.responses import JSON, TEXT, HttpResponse, ProblemWithHeaders, etag_of, has_current
 from billfold.pages.fonts import web_font
 from billfold.pages.theme import MEDIA_TYPES, Theme, page_headers
 from billfold.platform.problems import PROBLEMS
@@ -374,10 +373,9 @@ def _revalidated(request: RawRequest, response: HttpResponse) -> HttpResponse:
     """Return a response with its ETag, without its body if the reader has it."""
     if response.status != 200:  # noqa: PLR2004 - OK
         return response
-    tag = f'"{hashlib.blake2b(response.body, digest_size=16).hexdigest()}"'.encode()
+    tag = etag_of(response.body)
     kept = [each for each in response.headers if each != _REVALIDATED]
-    headers = [*kept, _REVALIDATED, (b"etag", tag)]
-    sent = (request.header(b"if-none-match") or "").encode()
-    if tag in {each.strip().removeprefix(b"W/") for each in sent.split(b",")}:
+    headers = [*kept, _REVALIDATED, (b"etag", tag.encode())]
+    if has_current(request, tag):
         return HttpResponse(304, response.content_type, headers=headers)
     return HttpResponse(200, response.content_type, response.body, headers=headers)

@@ -5,6 +5,7 @@ only its trace id. The rest goes to the log. Tables as CSV files are written pag
 """
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -81,6 +82,17 @@ class HttpResponse:
         length = () if self.status in {204, 304} else ((b"content-length", str(len(self.body)).encode()),)
         await send(_start(self.status, self.content_type, *self.headers, *more, *length))
         await send({"type": "http.response.body", "body": self.body, "more_body": False})
+
+
+def etag_of(body: bytes) -> str:
+    """Return the ETag of a body."""
+    return f'"{hashlib.blake2b(body, digest_size=16).hexdigest()}"'
+
+
+def has_current(request: RawRequest, tag: str) -> bool:
+    """Tell whether the client already has the body with this ETag."""
+    sent = request.header(b"if-none-match") or ""
+    return tag in {each.strip().removeprefix("W/") for each in sent.split(",")}
 
 
 @dataclass(frozen=True, slots=True)

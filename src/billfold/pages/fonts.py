@@ -14,12 +14,21 @@ _IN_PDF_ONLY = b"DSIG"
 """The signature of the TrueType file, which is not that of this one."""
 
 
+def font_source() -> bytes:
+    """Return what the fonts are made of."""
+    return b"".join(map(_read, _FILES))
+
+
+def _read(name: str) -> bytes:
+    return files("font_source_sans_pro").joinpath("files", _FILES[name]).read_bytes()
+
+
 @cache
 def web_font(name: str) -> bytes | None:
     """Return a font by the name of its file, or None. Its tables are compressed (WOFF 1.0, sections 3 to 5)."""
     if name not in _FILES:
         return None
-    font = files("font_source_sans_pro").joinpath("files", _FILES[name]).read_bytes()
+    font = _read(name)
     flavor, count, *_ = _SFNT.unpack_from(font)
     found = [_SFNT_TABLE.unpack_from(font, _SFNT.size + _SFNT_TABLE.size * n) for n in range(count)]
     tables = [each for each in found if each[0] != _IN_PDF_ONLY]

@@ -1,5 +1,6 @@
 """Appearance of the pages, and the headers against framing, scripts and referrers."""
 
+import hashlib
 from collections.abc import Callable, Collection, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -9,6 +10,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 from zoneinfo import ZoneInfo
 
+from billfold.pages.fonts import font_source
 from billfold.platform.money import format_price, format_usd
 
 COOKIE = "__Host-session"
@@ -60,6 +62,8 @@ class Theme:
         self._templates.filters.update(filters)
         self._templates.globals["icon"] = icon
         self.files = {file.name: file.read_bytes() for file in files(__package__).joinpath("static").iterdir()}
+        self.version = _version_of(self.files)
+        self._templates.globals["static_path"] = f"/files/{self.version}"
 
     def name_bank(self, name: str) -> None:
         """Set the name of the bank on the pages."""
@@ -68,6 +72,14 @@ class Theme:
     def render(self, name: str, facts: Mapping[str, Any]) -> str:
         """Return the text of a page."""
         return self._templates.get_template(f"{name}.html").render(facts)
+
+
+def _version_of(static: Mapping[str, bytes]) -> str:
+    """Return the version of the files of pages: browsers keep a file of a version, so each has addresses of its own."""
+    found = hashlib.blake2b(font_source(), digest_size=16)
+    for name in sorted(static):
+        found.update(name.encode() + static[name])
+    return found.hexdigest()
 
 
 def _folders(package: str) -> list[str]:

@@ -28,7 +28,15 @@ from billfold.apis.partner_api import PartnerApi
 from billfold.http.counts import count_address
 from billfold.http.edge import EdgeMiddleware, create_clock_headers
 from billfold.http.raw_request import RawRequest, is_file_form, raw_request_of, read_body
-from billfold.http.responses import HttpResponse, method_not_allowed, nothing_here, options_response, response_to
+from billfold.http.responses import (
+    HttpResponse,
+    etag_of,
+    has_current,
+    method_not_allowed,
+    nothing_here,
+    options_response,
+    response_to,
+)
 from billfold.identity.users import sessions, store
 from billfold.ledger.bank import Bank
 from billfold.oauth.server.app import error_facts
@@ -146,14 +154,23 @@ def the_page(request: Request[Any, Any, Any]) -> PageContext:
     return found
 
 
-@get("/files/{name:str}", opt=PUBLIC)
-async def show_file(name: str, page: PageContext) -> PageResponse:
-    """Show a file of the pages: the style sheet, the script, the mark, the font, which a browser keeps for a week."""
-    font = web_font(name)
-    content = font or page.server.theme.files.get(name)
+_KEPT = "public, max-age=31536000, immutable"
+
+
+@get(["/files/{name:str}", "/files/{version:str}/{name:str}"], opt=PUBLIC)
+async def show_file(name: str, page: PageContext, version: str = "") -> PageResponse:
+    """Show a file of the pages. A browser keeps that of our version; any other is asked for again.
+
+    While servers of two releases run, one may be asked for the version of the other, which must not be kept as that.
+    """
+    theme = page.server.theme
+    content = web_font(name) or theme.files.get(name)
     if content is None:
         raise NotFound("There is no such file.")
-    headers = {"cache-control": "public, max-age=604800"} if font else {}
+    tag = etag_of(content)
+    headers = {"cache-control": _KEPT if version == theme.version else "public, no-cache", "etag": tag}
+    if has_current(page.request, tag):
+        return Response(None, status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     return Response(content, media_type=MEDIA_TYPES[name.rpartition(".")[2]], headers=headers)
 
 

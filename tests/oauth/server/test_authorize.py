@@ -233,7 +233,7 @@ async def test_an_authorization_response_with_response_mode_form_post_is_a_form(
     page = await ledger_client.http.get(carried.address, params=carried.fields)
     assert page.status_code == 200
     assert f'action="{REDIRECT}"' in page.text
-    assert first_match(r'script src="/files/([^"]+)"', page.text) in Theme("a bank").files
+    assert first_match(r'script src="/files/\w+/([^"]+)"', page.text) in Theme("a bank").files
     assert '"><script>' not in page.text
     fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', page.text))
     assert (fields["code"], fields["iss"]) == (carried.fields["code"], ISSUER)

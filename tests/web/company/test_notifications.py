@@ -2,6 +2,13 @@
 
 from tests.support.browser import forms_of
 
+from billfold.events.notifications.kinds import NOTIFICATION_TYPES
+from billfold.web.company.notifications import SUBJECTS
+
+
+def test_every_type_of_notification_has_one_subject():
+    assert sorted(each for types in SUBJECTS.values() for each in types) == sorted(NOTIFICATION_TYPES)
+
 
 async def test_a_notification_is_marked_as_read(console, customer_desk, customer_world):
     browser = await console(customer_desk)
@@ -21,6 +28,7 @@ async def test_a_notification_is_marked_as_read(console, customer_desk, customer
     await browser.go(f"{browser.home}/notifications")
     await browser.go(f"{browser.home}/notifications")
     assert 'aria-label="Notifications, 1 unread"' in browser.page.text
+    assert "Payments Money arrived" in browser.text
     assert f'href="{browser.home}/pockets/{own.id}">Money arrived' in browser.page.text
     await browser.send(f"{browser.home}/notifications/read")
     await browser.follow()

@@ -37,7 +37,7 @@ async def list_notifications(
 
     They are the member's, newest first. Times are of the wall clock.
     """
-    await payment_notifications.notify_of_payments(bank.pool, bank.vault, now=member.wall)
+    await payment_notifications.notify_of_payments(bank.pool, bank.vault, now=member.wall, wait=False)
     user_id = member.access.user_id
     listed = notify.NOTIFICATIONS[user_id is None, status]
     page = await wanted.read(
@@ -52,7 +52,7 @@ async def count_unread_notifications(member: CustomerCaller, bank: Bank) -> kind
 
     They are the member's; a service user has none.
     """
-    await payment_notifications.notify_of_payments(bank.pool, bank.vault, now=member.wall)
+    await payment_notifications.notify_of_payments(bank.pool, bank.vault, now=member.wall, wait=False)
     count = await notify.count_unread(bank.pool, member.customer_id, member.access.user_id)
     return kinds.UnreadNotifications(count=count)
 

@@ -1,5 +1,7 @@
 """A member's notifications, and who is notified of what."""
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 
 from litestar import get, post
@@ -24,6 +26,16 @@ _CAUSES = {
     "pocket_id": "pockets",
 }
 """Names in the metadata of a notification, and where what they name is shown."""
+SUBJECTS = {
+    "Approvals": ("TRANSFER_REQUEST_PENDING_REVIEW", "TRANSFER_REQUEST_REVIEWED", "TRANSFER_REQUEST_BLOCKED"),
+    "Payments": ("TRANSFER_COMPLETED", "TRANSFER_REJECTED", "FUNDS_RECEIVED"),
+    "Counterparties and cards": ("COUNTERPARTY_STATUS_CHANGED", "CARD_STATUS_CHANGED"),
+    "Documents": ("STATEMENT_AVAILABLE", "REPORT_READY"),
+    "Team and security": ("TEAM_MEMBER_CHANGED", "SECURITY_ALERT", "APPLICATION_STATUS_CHANGED"),
+    "Developer": ("SUBSCRIPTION_DELIVERY_FAILING",),
+}
+"""What notifications are about, and their types."""
+_SUBJECT_OF = {each: subject for subject, types in SUBJECTS.items() for each in types}
 
 
 async def _show(company: Company, notification_type: str, *, wrong: FormError = "") -> PageResponse:
@@ -51,9 +63,19 @@ async def show_notifications(company: InCompany) -> PageResponse:
     return company.render(
         "notifications",
         rows=rows,
-        days=[(day, [(each, _cause(company, each)) for each in items]) for day, items in days],
+        days=[(day, _by_subject(company, items)) for day, items in days],
         filters={"status": status},
     )
+
+
+def _by_subject(
+    company: Company, items: Iterable[CustomerNotification]
+) -> Mapping[str, list[tuple[CustomerNotification, str]]]:
+    """Return notifications, each with the path of what it is about, in groups."""
+    groups = defaultdict[str, list[tuple[CustomerNotification, str]]](list)
+    for each in items:
+        groups[_SUBJECT_OF[each.type]].append((each, _cause(company, each)))
+    return groups
 
 
 def _cause(company: Company, notification: CustomerNotification) -> str:
@@ -89,7 +111,10 @@ async def show_audiences(company: InCompany) -> PageResponse:
     listed = await company.api.get(routes.list_notification_audiences)
     return company.render(
         "notification_audiences",
-        audiences=listed.items,
+        subjects={
+            subject: [each for each in listed.items if each.notification_type in types]
+            for subject, types in SUBJECTS.items()
+        },
         meanings={name: each.raised_when for name, each in NOTIFICATION_TYPES.items()},
         members=await _members(company),
     )

@@ -38,10 +38,16 @@ SELECT customer_id, asset, sum(amount)::bigint AS amount FROM (
   SELECT customer_id, asset, credits - debits AS amount FROM account
    WHERE kind = ANY ($1) AND credits <> debits
   UNION ALL
-  SELECT p.customer_id, p.asset, CASE p.debit WHEN a.account_no THEN p.amount ELSE -p.amount END
+  SELECT p.customer_id, p.asset, p.amount
     FROM unnest($2::uuid[], $3::bigint[]) AS late (customer_id, entry_no)
     JOIN posting p ON p.customer_id = late.customer_id AND p.entry_no > late.entry_no AND p.phase = 0
-    JOIN account a ON a.customer_id = p.customer_id AND a.account_no IN (p.debit, p.credit)
+    JOIN account a ON a.customer_id = p.customer_id AND a.account_no = p.debit
+   WHERE a.kind = ANY ($1)
+  UNION ALL
+  SELECT p.customer_id, p.asset, -p.amount
+    FROM unnest($2::uuid[], $3::bigint[]) AS late (customer_id, entry_no)
+    JOIN posting p ON p.customer_id = late.customer_id AND p.entry_no > late.entry_no AND p.phase = 0
+    JOIN account a ON a.customer_id = p.customer_id AND a.account_no = p.credit
    WHERE a.kind = ANY ($1)) each
  GROUP BY customer_id, asset HAVING sum(amount) <> 0
 """
