@@ -1,4 +1,4 @@
-"""Counts what a partner's customers and programs do, by day: pages read days, however many payments and requests there are.
+"""Counts what a partner's customers and programs do by day: pages read days, however many payments there are.
 
 One worker at a time counts today again each minute, and as a day begins also those before it: due work is booked late.
 """
@@ -20,7 +20,7 @@ _SHARE = 30
 """A round that takes a second is repeated after this many at the earliest."""
 _LOCK = 0x70646179  # "pday"
 _FIRST, _AGAIN, _NONE = timedelta(days=92), timedelta(days=7), timedelta(0)
-"""How far back a partner's first count reaches, and that of a new day. Requests are kept for days: none is counted twice."""
+"""How far back a partner's first count reaches, and that of a new day; requests are kept for days and counted once."""
 _DAY = "(%s AT TIME ZONE 'America/New_York')::date"
 _VOLUMES = f"""
 SELECT type, {_DAY % "booked_at"}, count(*), coalesce(sum(amount) FILTER (WHERE direction = 'CREDIT'), 0)::bigint,
@@ -79,10 +79,7 @@ async def count_days(conn: Connection, market: Market, *, now: datetime, wall: d
         owner, today, wall_day = partner.partner_id, et_date(now), et_date(wall)
         booked = await _since(conn, owner, "CUSTODY", today, again=_AGAIN)
         logged = await _since(conn, owner, "REQUESTS", wall_day, again=_NONE)
-        counted = {
-            ("REQUESTS", wall_day): (0, 0, 0, 0, 0),
-            ("CUSTODY", today): await _custody(conn, owner, market, now),
-        }
+        counted = {("CUSTODY", today): await _custody(conn, owner, market, now), ("REQUESTS", wall_day): (0,) * 5}
         for statement, since in ((_VOLUMES, booked), (_DEBITS, booked), (_REQUESTS, logged), (_DELIVERIES, logged)):
             rows = await conn.fetch(statement, owner, et_instant(since, 0))
             counted |= {(subject, day): tuple(counts) for subject, day, *counts in rows}

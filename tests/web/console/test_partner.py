@@ -190,8 +190,8 @@ async def _check_cards(desk, other):
     assert not {each["customer_id"] for each in cards} & {each["customer_id"] for each in foreign}
 
 
-async def _originate(desk, pocket):
-    """Return an ACH credit of $151.00 to an account that a wire has verified."""
+async def _originate(desk, pocket, direction="CREDIT"):
+    """Return an ACH entry of $151.00, to or from an account that a wire has verified."""
     ada = {"type": "individual", "first_name": "Ada", "last_name": "Stone"}
     account = {"routing_number": "021000021", "account_number": "000123456789"}
     kind = {"type": "ach", "account_type": "CHECKING", "verification": {"type": "incoming_wire"}}
@@ -200,7 +200,7 @@ async def _originate(desk, pocket):
     proof = {"portal_id": pocket.portal, "amount_usdc": 100, "sender_name": "Ada Stone"}
     proof |= {f"sender_{name}": value for name, value in account.items()}
     assert (await desk.send("POST", "/api/v1/sandbox/wire/", proof)).is_success
-    body = {"counterparty_id": payee["id"], "direction": "CREDIT", "amount_usdc": 151_00, "sec_code": "PPD"}
+    body = {"counterparty_id": payee["id"], "direction": direction, "amount_usdc": 151_00, "sec_code": "PPD"}
     body |= {"company_entry_description": "PAYROLL", "payment_related_information": []}
     return await desk.post(f"/api/v1/service-accounts/{pocket.id}/ach-originating/", body, status=200)
 

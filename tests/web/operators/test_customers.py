@@ -15,6 +15,7 @@ from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform import ids
 from billfold.servicing.lists import OF_BANK, OF_CUSTOMER
 from billfold.servicing.search import _FINDERS, _statement
+from billfold.servicing.worker import ActivityCounter
 
 READS = "SELECT count(*) FROM audit_entry WHERE customer_id = $1 AND action = 'customer.viewed'"
 
@@ -143,12 +144,15 @@ async def test_each_list_is_read_in_the_order_of_an_index(bank, name):
             assert _scans(await conn.fetch(statement, None if of_bank else ids.new(), *places, 10)) == []
 
 
-async def test_partners_are_seen_with_volumes_returns_requests_and_webhooks(operators, partner_people, known):
+async def test_partners_are_seen_with_volumes_returns_requests_and_webhooks(bank, operators, partner_people, known):
     viewer = await operators("VIEWER")
+    await ActivityCounter().count(bank)
     await viewer.go("/bank/partners")
     path = first_match(r'href="(/bank/partners/[a-z-]+)"', viewer.page.text)
     pia = await partner_people(path.rpartition("/")[2], "VIEWER")
-    for browser, page in ((viewer, path), (pia, f"/partners/{path.rpartition('/')[2]}/activity")):
+    for browser, page in ((viewer, path), (pia, f"/partners/{path.rpartition('/')[2]}")):
+        await browser.go(f"{page}?by=month")
+        assert "Assets under custody $1,250." in browser.text
         await browser.go(page)
         assert "In by rails and cards $1,250.75" in browser.text
         assert "Requests with an error" in browser.text

@@ -1,6 +1,6 @@
-"""The search of a team by a few words, as far as the member's role reads: of a company payees, Pockets, people, amounts and
-ids, of a partner customers, applications, events, payments, amounts and ids.
+"""The search of a team by a few words, as far as the member's role reads.
 
+A company finds payees, Pockets, people, amounts and ids, a partner customers, amounts, ids and the numbers of payments.
 Everything is read through the member's own access or by the team's id, so nothing foreign is ever found.
 """
 
@@ -126,10 +126,8 @@ async def _by_amount(team: ApiTeam, text: str, operation: Operation) -> list[Hit
         listed = await team.api.get(operation, amount_from=cents, amount_to=cents, limit=_SHOWN_MAX)
     except InvalidInput:
         return []
-    return [
-        Hit(f"{each.title}, {each.amount.formatted}", "Transaction", await _page_of(team, each))
-        for each in listed.items
-    ]
+    rows = [(f"{each.title}, {each.amount.formatted}", await _page_of(team, each)) for each in listed.items]
+    return [Hit(label, "Transaction", path) for label, path in rows]
 
 
 async def _page_of(team: ApiTeam, transaction: Transaction) -> str:
