@@ -21,6 +21,7 @@ TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "certify": "billfold.sandbox.cli.certify",
         },
         "Run the bank": {
+            "init": "billfold.wiring.cli.init",
             "serve": "billfold.wiring.cli.serve",
             "worker": "billfold.wiring.cli.serve",
             "run-https": "billfold.wiring.cli.serve",

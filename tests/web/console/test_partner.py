@@ -201,7 +201,10 @@ async def _originate(desk, pocket, direction="CREDIT"):
     proof |= {f"sender_{name}": value for name, value in account.items()}
     assert (await desk.send("POST", "/api/v1/sandbox/wire/", proof)).is_success
     body = {"counterparty_id": payee["id"], "direction": direction, "amount_usdc": 151_00, "sec_code": "PPD"}
-    body |= {"company_entry_description": "PAYROLL", "payment_related_information": []}
+    body |= {
+        "company_entry_description": "PAYROLL" if direction == "CREDIT" else "INVOICE",
+        "payment_related_information": [],
+    }
     return await desk.post(f"/api/v1/service-accounts/{pocket.id}/ach-originating/", body, status=200)
 
 
@@ -246,7 +249,7 @@ async def test_a_customer_page_shows_its_wires_events_and_own_requests(partner_d
     await viewer.go(f"{viewer.home}/customers/{pocket.customer}")
     wires = first_match(r'(?s)id="wires">(.+?)</section>', viewer.page.text)
     assert "+$1,250.75" in wires
-    event = first_match(r'href="([^"]+/developer/events/[^"]+)">event.transfers.wire.in.success<', viewer.page.text)
+    event = first_match(r'href="([^"]+/developer/events/[^"]+)">transfers.wire.in.success<', viewer.page.text)
     assert (await viewer.go(event)).status_code == 200
 
 

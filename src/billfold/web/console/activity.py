@@ -19,8 +19,10 @@ async def activity_of(team: TeamPage, partner_id: UUID) -> dict[str, Any]:
         "activity": found,
         "by_month": by_month,
         "days": DAYS,
-        "volume_chart": bar_chart([each.by_rail for each in found.volumes], _dollars),
-        "error_chart": bar_chart(errors),
+        "charts": {
+            "volumes": bar_chart([each.by_rail for each in found.volumes], _dollars),
+            "errors": bar_chart(errors),
+        },
     }
 
 
