@@ -31,9 +31,10 @@ top = CommandGroup()
 CERTIFICATE_WARNING = timedelta(days=14)
 CONNECT_SECONDS = 10.0
 DISK_FREE_MIN = 500 * 2**20
-_OPERATORS = (
-    "SELECT count(*) FROM membership WHERE customer_id = (SELECT bank_customer_id FROM bank) AND status = 'ACTIVE'"
-)
+_OPERATORS = """
+SELECT count(*) FROM membership
+ WHERE customer_id = (SELECT bank_customer_id FROM bank) AND role <> 'SERVICE' AND status <> 'DEACTIVATED'
+"""
 
 
 @top.command("doctor --json", "doctor")
