@@ -116,12 +116,12 @@ async def read_activity(
     booked = await _counted(conn, partner_id, _BOOKED, min(periods[0], counted_since))
     logged = await _counted(conn, partner_id, _LOGGED, logged_since)
     debits = sum(each.items for each in booked if each.subject == "DEBITS" and each.day >= counted_since)
-    returned = dict(await conn.fetch(_RETURNED, partner_id, et_instant(counted_since, 0)))
+    codes = await conn.fetch(_RETURNED, partner_id, et_instant(counted_since, 0))
     custody = [each for each in booked if each.subject == "CUSTODY"]
     return Activity(
         custody=max(custody, key=lambda each: each.day, default=None),
         volumes=[_volume(period, booked, by_month=by_month) for period in periods],
-        rates=_rates(returned, debits),
+        rates=_rates({code: count for code, count in codes}, debits),
         traffic=[_traffic(day, logged) for day in _days(wall_day)],
         webhooks=[Webhook(*row) for row in await conn.fetch(_WEBHOOKS, partner_id, et_instant(logged_since, 0))],
     )

@@ -83,8 +83,8 @@ TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "openapi": "billfold.wiring.cli.openapi",
             "deprecations": "billfold.wiring.cli.openapi",
             "mcp": "billfold.wiring.cli.mcp",
-            "bench": "billfold.wiring.cli.bench",
-            "simulate": "billfold.wiring.cli.simulate",
+            "bench": "billfold.wiring.cli.checkout",
+            "simulate": "billfold.wiring.cli.checkout",
         },
     }
 )

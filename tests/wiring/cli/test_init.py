@@ -8,12 +8,13 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from urllib.error import URLError
-from urllib.request import Request, urlopen
+from urllib.parse import unquote
 
 import asyncpg
+import httpx
 import pytest
 import yaml
+from tests.support.browser import first_match
 from tests.wiring.test_production import START_SECONDS, free_port
 
 from billfold.platform.database import embedded
@@ -79,7 +80,7 @@ def unit_environment(folder, unit, port):
 
 
 def test_a_bank_starts_from_the_files_that_init_writes(init, server, tmp_path):
-    socket_folder = re.search(r"host=([^&]+)", server.dsn)[1].replace("%2F", "/")
+    socket_folder = unquote(first_match(r"host=([^&]+)", server.dsn))
     status, said, folder = init(database=socket_folder)
     assert (status, said.count("Four steps remain")) == (0, 1), said
     assert oct(folder.stat().st_mode)[-3:] == "700"
@@ -106,13 +107,11 @@ def test_a_bank_starts_from_the_files_that_init_writes(init, server, tmp_path):
 
 def when_answered(process, port):
     """Return the status of /health once the server answers, as the proxy asks it."""
-    request = Request(
-        f"http://127.0.0.1:{port}/health", headers={"Host": "api.bank.example", "X-Forwarded-Proto": "https"}
-    )
+    headers = {"Host": "api.bank.example", "X-Forwarded-Proto": "https"}
     deadline = time.monotonic() + START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
-        with suppress(ConnectionError, URLError):
-            return urlopen(request, timeout=5).status
+        with suppress(httpx.TransportError):
+            return httpx.get(f"http://127.0.0.1:{port}/health", headers=headers, timeout=5).status_code
         time.sleep(0.2)
     raise AssertionError("the server does not start")
 
@@ -138,11 +137,10 @@ def test_init_overwrites_nothing_and_names_every_wrong_or_missing_answer(init, t
 def test_answers_come_from_a_file_or_the_terminal_and_compose_gets_its_own_files(init, tmp_path, capsys, monkeypatch):
     assert run(Wiring({}), arguments=["init", "production", "--questions"]) == 0
     template = capsys.readouterr().out
+    template = template.replace('"systemd"', '"compose"').replace('"files"', '"none"')
     for name, text in ANSWERS.items():
-        template = re.sub(
-            rf'(?m)^{name} = ".*"$', lambda _, name=name, text=text: f"{name} = {json.dumps(text)}", template
-        )
-    (tmp_path / "bank.toml").write_text(template.replace('install = "systemd"', 'install = "compose"'))
+        template = template.replace(f'\n{name} = ""', f"\n{name} = {json.dumps(text)}")
+    (tmp_path / "bank.toml").write_text(template)
     folder = tmp_path / "composed"
     words = ["init", "production", str(folder), "--answers", str(tmp_path / "bank.toml"), "--yes"]
     assert run(Wiring({}), arguments=words) == 0
