@@ -121,7 +121,7 @@ async def read_activity(
     return Activity(
         custody=max(custody, key=lambda each: each.day, default=None),
         volumes=[_volume(period, booked, by_month=by_month) for period in periods],
-        rates=_rates({code: count for code, count in codes}, debits),
+        rates=_rates({each["return_code"]: each["count"] for each in codes}, debits),
         traffic=[_traffic(day, logged) for day in _days(wall_day)],
         webhooks=[Webhook(*row) for row in await conn.fetch(_WEBHOOKS, partner_id, et_instant(logged_since, 0))],
     )

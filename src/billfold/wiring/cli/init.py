@@ -31,8 +31,7 @@ _CREATE = "CREATE DATABASE billfold OWNER billfold TEMPLATE template0 ENCODING '
 _COMMAND = """#!/bin/sh
 # A command of the bank with its settings, as root: ./billfold doctor. Only `migrate` has the address of the owner.
 set -a
-cd {folder}
-. ./billfold.env
+. {folder}/billfold.env
 BILLFOLD_STATE_DIR=${{BILLFOLD_STATE_DIR:-/var/lib/billfold}}
 BILLFOLD_DATABASE_URL_FILE={folder}/secrets/database BILLFOLD_SEED_FILE={folder}/secrets/seed
 BILLFOLD_ENCRYPTION_KEY_FILE={folder}/secrets/key BILLFOLD_MAIL_URL_FILE={folder}/secrets/mail
@@ -109,6 +108,8 @@ def production(
     if os.path.lexists(folder):
         raise CliError(f"{folder} exists.", "Name a folder that does not: nothing is overwritten.")
     folder = folder.absolute()
+    if not _PLAIN.fullmatch(str(folder)):
+        raise CliError(f"{folder} has a space or a sign.", "Name a folder that units of systemd can name as it is.")
     given = _ask(_given(answers, answer or []), yes=yes)
     written = _files(given, folder)
     _write(folder, written)
@@ -197,16 +198,18 @@ def _template() -> Iterator[str]:
 def _files(given: Mapping[str, str], folder: Path) -> dict[str, str]:
     """Return the files by their paths in the folder. Raises SettingsError if answers contradict each other."""
     is_compose = given["install"].lower() == "compose"
+    server = "postgres:5432" if is_compose else given["database"]
     passwords = {role: secrets.token_urlsafe(24) for role in ("billfold", "billfold_serve", "postgres")}
-    owner, own = (_address(role, passwords, given.get("database", "postgres:5432")) for role in tuple(passwords)[:2])
+    owner, own = (_address(role, passwords, server) for role in tuple(passwords)[:2])
     sealed = {
         "database_url": own,
         "seed": secrets.token_urlsafe(32),
         "encryption_key": base64.b64encode(secrets.token_bytes(32)).decode(),
         "mail_url": given["mail_url"],
     }
-    stated = {name: text for name, text in given.items() if name not in {"install", "database", *sealed}}
-    environ = {variable_name(name): text for name, text in {"environment": "production", **stated}.items()}
+    named = {name: text for name, text in given.items() if name not in {"install", "database", *sealed}}
+    stated = {"environment": "production", **{name: _absolute(name, text) for name, text in named.items()}}
+    environ = {variable_name(name): text for name, text in stated.items()}
     Settings.from_env(environ | {variable_name(name): text for name, text in sealed.items()})
     secrets_in = zip(("database", "seed", "key", "mail"), sealed.values(), strict=True)
     written = {
@@ -215,6 +218,12 @@ def _files(given: Mapping[str, str], folder: Path) -> dict[str, str]:
         **{f"secrets/{name}": text for name, text in secrets_in},
     }
     return written | (_for_compose(passwords) if is_compose else _for_systemd(passwords, folder))
+
+
+def _absolute(name: str, text: str) -> str:
+    """Return an answer as it means the same in any folder."""
+    declared = _declared(name)
+    return str(Path(text).absolute()) if declared and declared.kind is kinds.PATH else text
 
 
 def _for_compose(passwords: Mapping[str, str]) -> dict[str, str]:
