@@ -35,7 +35,7 @@ SELECT s.subscription_id, s.url, s.status, (SELECT count(*) FROM (
 
 
 class Counted(NamedTuple):
-    """What was counted of a subject on a day."""
+    """The count of one subject on one day."""
 
     subject: str
     day: date

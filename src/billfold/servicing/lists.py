@@ -38,7 +38,7 @@ class Listing(NamedTuple):
 
     @property
     def one(self) -> str:
-        """What a row is called."""
+        """The name of a row."""
         return self.title.replace("ries", "rys").removesuffix("s")
 
     def page_of(self, row: Record) -> str:

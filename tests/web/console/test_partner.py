@@ -239,7 +239,7 @@ async def test_a_partner_home_counts_volumes_return_rates_and_failed_requests_of
     assert "In by rails and cards $100.00" in viewer.text
     await viewer.go(f"{viewer.home}?by=month")
     assert "In by rails and cards $250,101.00" in viewer.text
-    assert (await viewer.go(f"{viewer.home}?by=%00")).status_code == 200
+    assert (await viewer.go(f"{viewer.home}?by=x")).status_code == 200
 
 
 async def test_a_customer_page_shows_its_wires_events_and_own_requests(partner_desk, partner_people):

@@ -60,6 +60,10 @@ async def test_the_search_opens_the_customer_or_payment_that_a_text_means(bank, 
     card = await bank.pool.fetchval("SELECT last_four FROM card")
     for text in ("thistledown", "MARROW%20thistle", "marrow %26 thistledown", card, user.email.upper()):
         assert await opened_by(olga, text) == page, text
+    reads = await bank.pool.fetchval(READS, bank_customer_id(bank.seed))
+    await olga.go(f"/bank/search?q={own.id}&list=1")
+    assert 'data-found="Customer"' in olga.page.text
+    assert await bank.pool.fetchval(READS, bank_customer_id(bank.seed)) == reads
     for text in (wire["wire_id"], wire["uetr"], wire["imad"], "1,250.75", "$1250.75"):
         assert await opened_by(olga, text) == f"{page}/wire/{wire['wire_id']}", text
     assert "The money is in the Pocket." in olga.text
