@@ -28,5 +28,5 @@ def _run(ctx: typer.Context, command: str, module: str) -> NoReturn:
     try:
         app = import_module(module).app
     except ModuleNotFoundError:
-        raise CliError(f"`billfold {command}` comes with the source checkout.", "Clone it.") from None
+        raise CliError(f"The {module.partition('.')[0]} program comes with the source checkout.", "Clone it.") from None
     raise typer.Exit(app(ctx.args, prog_name=f"billfold {command}", standalone_mode=False))
