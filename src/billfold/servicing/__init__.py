@@ -1,4 +1,5 @@
-"""Customers as operators see them: lists, a search over the whole bank, and where a payment is.
+"""Customers and partners as operators see them: lists, a search over the whole bank, payments, activity.
 
-It only reads. Every statement uses an index, however long the history; no secret, card number or tax number is read.
+It only reads, but for the days that its worker counts. Every statement uses an index, however long the history; no
+secret, card number or tax number is read.
 """

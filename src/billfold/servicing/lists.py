@@ -36,6 +36,11 @@ class Listing(NamedTuple):
     link: str = ""
     freezes: tuple[FreezeSubject, str] | None = None
 
+    @property
+    def one(self) -> str:
+        """The name of a row."""
+        return self.title.replace("ries", "rys").removesuffix("s")
+
     def page_of(self, row: Record) -> str:
         """Return the page of a row, or nothing."""
         return self.link.format_map(dict(row))
@@ -229,7 +234,7 @@ OF_CUSTOMER: Mapping[str, Listing] = MappingProxyType(
         ),
         "events": Listing(
             "Events",
-            _of_customer("customer_id, event_no, kind, raised_at", "event", {"event_no": "bigint"}),
+            _of_customer("customer_id, event_no, event_id, kind, raised_at", "event", {"event_no": "bigint"}),
             (Column("Event", "kind"), Column("Raised", "raised_at", "moment")),
             link="/bank/ledger?customer={customer_id}&id=event+{event_no}",
         ),

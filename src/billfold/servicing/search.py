@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+from uuid import UUID
 
 from asyncpg import Record
 
@@ -37,11 +38,15 @@ class Found(NamedTuple):
 
 
 class _Finder(NamedTuple):
-    """A meaning of a text: the values that it stands for or None, and the condition that they fill in."""
+    """A meaning of a text: the values that it stands for or None, and the condition that they fill in.
+
+    One that `is_rare` finds a few rows of the whole bank, and is asked for those of one partner too.
+    """
 
     listing: Listing
     read: Callable[[str, Bank], Values | None]
     condition: str
+    is_rare: bool = False
 
 
 def _words(text: str, _: Bank) -> Values | None:
@@ -80,7 +85,6 @@ def _cents(text: str, _: Bank) -> Values | None:
     return found and (int(found[1].replace(",", "")) * 100 + int(found[2] or 0),)
 
 
-_NEWEST = f"ORDER BY t.created_at DESC LIMIT {SHOWN_MAX}"
 _OBJECTS = ("customer", "pocket", "portal", "counterparty", "card", "card_order", "transfer")
 _LIKE = "@@ to_tsquery('simple', $1)"
 
@@ -92,8 +96,8 @@ def _holder_of(*kinds: str) -> str:
 
 _FINDERS = (
     _Finder(CUSTOMERS, _words, f"to_tsvector('simple', c.name) {_LIKE}"),
-    _Finder(CUSTOMERS, _id, _holder_of(*_OBJECTS)),
-    _Finder(CUSTOMERS, _account, _holder_of("account")),
+    _Finder(CUSTOMERS, _id, _holder_of(*_OBJECTS), is_rare=True),
+    _Finder(CUSTOMERS, _account, _holder_of("account"), is_rare=True),
     _Finder(PEOPLE, _words, f"to_tsvector('simple', u.first_name || ' ' || u.last_name) {_LIKE}"),
     _Finder(PEOPLE, _email, has_email("$1", "$2")),
     _Finder(
@@ -101,25 +105,37 @@ _FINDERS = (
         _id,
         "(t.customer_id, t.wire_id) IN"
         " (SELECT d.customer_id, d.object_id FROM directory d WHERE d.kind = 'wire' AND d.value = $1)",
+        is_rare=True,
     ),
-    _Finder(WIRES, _id, f"t.uetr = $1 {_NEWEST}"),
-    _Finder(WIRES, _matching(_IMAD), f"(t.imad = $1 OR t.omad = $1) {_NEWEST}"),
-    _Finder(WIRES, _cents, f"t.amount = $1 {_NEWEST}"),
-    _Finder(ACH, _matching(_TRACE), f"t.trace_number = $1 {_NEWEST}"),
-    _Finder(ACH, _cents, f"t.amount = $1 {_NEWEST}"),
-    _Finder(CARDS, _matching(_LAST_FOUR), f"t.last_four = $1 {_NEWEST}"),
+    _Finder(WIRES, _id, "t.uetr = $1", is_rare=True),
+    _Finder(WIRES, _matching(_IMAD), "(t.imad = $1 OR t.omad = $1)", is_rare=True),
+    _Finder(WIRES, _cents, "t.amount = $1"),
+    _Finder(ACH, _id, "t.ach_id = $1::text::uuid", is_rare=True),
+    _Finder(ACH, _matching(_TRACE), "t.trace_number = $1", is_rare=True),
+    _Finder(ACH, _cents, "t.amount = $1"),
+    _Finder(CARDS, _matching(_LAST_FOUR), "t.last_four = $1"),
 )
 
 
-async def search(bank: Bank, text: str) -> list[Found]:
-    """Return what a text finds: customers, users, wires, ACH entries, cards, by every meaning that it can have."""
+def _statement(each: _Finder, values: Values, partner_id: UUID | None) -> str:
+    """Return the statement of a meaning: the newest payments and cards, any customers and people."""
+    of_partner = "" if partner_id is None else f" AND c.partner_id = ${len(values) + 1}"
+    newest = "" if each.listing in (CUSTOMERS, PEOPLE) else " ORDER BY t.created_at DESC"
+    return f"{each.listing.rows}{each.condition}{of_partner}{newest} LIMIT {SHOWN_MAX}"
+
+
+async def search(bank: Bank, text: str, partner_id: UUID | None = None) -> list[Found]:
+    """Return what a text finds: customers, users, wires, ACH entries, cards, by every meaning that it can have.
+
+    For one partner, what it stands for of that partner's, by ids and numbers alone.
+    """
     found: dict[str, Found] = {}
+    own = () if partner_id is None else (partner_id,)
     for each in _FINDERS:
         values = each.read(text, bank)
-        if values is None:
+        if values is None or not (each.is_rare or partner_id is None):
             continue
-        limit = "" if "LIMIT" in each.condition else f" LIMIT {SHOWN_MAX}"
-        rows = await bank.pool.fetch(f"{each.listing.rows}{each.condition}{limit}", *values)
+        rows = await bank.pool.fetch(_statement(each, values, partner_id), *values, *own)
         if rows:
             before = found.get(each.listing.title)
             found[each.listing.title] = Found(each.listing, [*(before.rows if before else ()), *rows])

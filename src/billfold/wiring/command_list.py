@@ -21,6 +21,7 @@ TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "certify": "billfold.sandbox.cli.certify",
         },
         "Run the bank": {
+            "init": "billfold.wiring.cli.init",
             "serve": "billfold.wiring.cli.serve",
             "worker": "billfold.wiring.cli.serve",
             "run-https": "billfold.wiring.cli.serve",
@@ -82,8 +83,8 @@ TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "openapi": "billfold.wiring.cli.openapi",
             "deprecations": "billfold.wiring.cli.openapi",
             "mcp": "billfold.wiring.cli.mcp",
-            "bench": "billfold.wiring.cli.bench",
-            "simulate": "billfold.wiring.cli.simulate",
+            "bench": "billfold.wiring.cli.checkout",
+            "simulate": "billfold.wiring.cli.checkout",
         },
     }
 )

@@ -63,6 +63,7 @@ from billfold.reports.statements.worker import StatementMaker
 from billfold.reports.tax.worker import TaxFormMaker
 from billfold.screening.screening import run_screening_job
 from billfold.screening.types import DECIDED_JOB
+from billfold.servicing.worker import ActivityCounter
 from billfold.team import approved_changes
 from billfold.trading.fix.worker import DealerSessions
 from billfold.trading.rules.settlements import CANCEL_JOB, SEND_JOB
@@ -185,6 +186,7 @@ async def run_worker(bank: Bank, stop: asyncio.Event) -> None:
         DeskRounds().run,
         DealerSessions(),
         Mornings().run,
+        ActivityCounter().count,
         *file_receivers(),
         *withdrawal_senders(bank.ports[Chains]),
         *[make_reports] * PARALLEL,

@@ -1,6 +1,7 @@
 """A member finds what the role reads by a few letters, an amount or an id; nothing of another company."""
 
 import re
+from uuid import UUID
 
 from tests.support.approvals import counterparty
 
@@ -42,3 +43,26 @@ async def test_a_member_finds_payees_pockets_people_amounts_and_ids(console, cus
     assert (made.status_code, browser.mistakes.keys()) == (422, {"account_number"})
     await browser.send(f"{list_path}/new", business_name="", type="on_us", account_number="")
     assert browser.mistakes.keys() == {"business_name", "account_number"}
+
+
+async def test_a_partner_finds_customers_payments_applications_and_events_of_its_own_alone(
+    bank, partner_desk, other_partner, partner_people
+):
+    viewer, stranger = await partner_people("acme", role="VIEWER"), await partner_people("globex", role="VIEWER")
+    customer = await partner_desk.customer("Northwind Traders")
+    own = await partner_desk.funded(250_000_17, customer)
+    wire = await bank.pool.fetchrow("SELECT wire_id, imad, uetr FROM wire WHERE customer_id = $1", UUID(customer))
+    account = await bank.pool.fetchval("SELECT account_number FROM portal WHERE portal_id = $1", UUID(own.portal))
+    made = await partner_desk.post("/api/v1/business-applications/", {"name": "Fabrikam"})
+    event = (await partner_desk.get("/api/v1/events/"))["items"][0]["event"]["event_id"]
+    page, wired = f"{viewer.home}/customers/{customer}", str(wire["wire_id"])
+    for text in (customer, own.id, own.portal, account, "NORTHW", wired, wire["imad"], wire["uetr"], "250,000.17"):
+        found = await _found(viewer, str(text))
+        assert {path.partition("#")[0] for path, _, _ in found} == {page}, text
+        assert await _found(stranger, str(text)) == [], text
+    for text, place in ((made["id"], "applications"), (event, "developer/events")):
+        assert [path for path, _, _ in await _found(viewer, text)] == [f"{viewer.home}/{place}/{text}"]
+        assert await _found(stranger, text) == []
+    for text in ("", "%", "'", "\u2603" * 200, "orthwind", str(partner_desk.partner.partner_id)):
+        assert await _found(viewer, text) == [], text
+    assert (await stranger.http.get(f"{viewer.home}/find?q=Northwind")).status_code == 404

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from datetime import UTC, date, datetime
 
 import pytest
 from tests.support.applications import PERSON
@@ -11,9 +12,14 @@ from tests.support.oauth import new_key
 from tests.support.world import UNKNOWN
 
 from billfold.identity.partners.store import list_partner_keys
+from billfold.platform import ids
 from billfold.platform.database import paging
+from billfold.servicing.activity import _COUNTED, _RETURNED, _WEBHOOKS
+from billfold.servicing.worker import _CUSTOMERS, _DEBITS, _DELIVERIES, _HELD, _REQUESTS, _VOLUMES, ActivityCounter
 
 URL = "https://93.184.215.14/hooks"
+MOMENT = datetime(2025, 6, 2, tzinfo=UTC)
+STATEMENTS = (_COUNTED, _RETURNED, _WEBHOOKS, _VOLUMES, _DEBITS, _REQUESTS, _DELIVERIES, _HELD, _CUSTOMERS)
 KIND = "event.transfers.wire.in.success"
 
 
@@ -184,8 +190,8 @@ async def _check_cards(desk, other):
     assert not {each["customer_id"] for each in cards} & {each["customer_id"] for each in foreign}
 
 
-async def _originate(desk, pocket):
-    """Return an ACH credit of $151.00 to an account that a wire has verified."""
+async def _originate(desk, pocket, direction="CREDIT"):
+    """Return an ACH entry of $151.00, to or from an account that a wire has verified."""
     ada = {"type": "individual", "first_name": "Ada", "last_name": "Stone"}
     account = {"routing_number": "021000021", "account_number": "000123456789"}
     kind = {"type": "ach", "account_type": "CHECKING", "verification": {"type": "incoming_wire"}}
@@ -194,6 +200,64 @@ async def _originate(desk, pocket):
     proof = {"portal_id": pocket.portal, "amount_usdc": 100, "sender_name": "Ada Stone"}
     proof |= {f"sender_{name}": value for name, value in account.items()}
     assert (await desk.send("POST", "/api/v1/sandbox/wire/", proof)).is_success
-    body = {"counterparty_id": payee["id"], "direction": "CREDIT", "amount_usdc": 151_00, "sec_code": "PPD"}
-    body |= {"company_entry_description": "PAYROLL", "payment_related_information": []}
+    body = {"counterparty_id": payee["id"], "direction": direction, "amount_usdc": 151_00, "sec_code": "PPD"}
+    body |= {
+        "company_entry_description": "PAYROLL" if direction == "CREDIT" else "INVOICE",
+        "payment_related_information": [],
+    }
     return await desk.post(f"/api/v1/service-accounts/{pocket.id}/ach-originating/", body, status=200)
+
+
+async def test_a_partner_home_counts_volumes_return_rates_and_failed_requests_of_its_own(
+    bank, partner_desk, other_partner, partner_people
+):
+    viewer, stranger = await partner_people("acme", role="VIEWER"), await partner_people("globex", role="VIEWER")
+    pocket = await partner_desk.funded(250_000_00, await partner_desk.customer("Northwind"))
+    made = await _originate(partner_desk, pocket, "DEBIT")
+    for path, move in (("submit", {}), (made["id"], {"move": "return", "code": "R10"})):
+        assert (await partner_desk.send("POST", f"/api/v1/sandbox/ach/{path}/", move)).is_success
+    await partner_desk.refused("GET", f"/api/v2/pockets/{UNKNOWN}/", status=404, code="not-found")
+    await partner_desk.app.request_log.write()
+    await viewer.go(viewer.home)
+    assert "Nothing was counted yet" in viewer.text
+    for _ in range(2):
+        await ActivityCounter().count(bank)
+    await viewer.go(viewer.home)
+    assert "Unauthorized R05, R07, R10, R11, R29, R51 1 of 1 100.00 % 0.5 % Above" in viewer.text
+    assert "Administrative R02, R03, R04 0 of 1 0.00 % 3.0 % Within" in viewer.text
+    assert "In by rails and cards $250,001.00" in viewer.text
+    day = first_match(r"requests\?from=([\d-]+)&amp;to=\1&amp;status=4xx", viewer.page.text)
+    await viewer.go(f"{viewer.home}/developer/requests?from={day}&to={day}&status=4xx")
+    assert "GET /api/v2/pockets/{pocket_id}/" in viewer.text
+    await stranger.go(stranger.home)
+    assert "0 of 0" in stranger.text
+    assert "In by rails and cards $0.00" in stranger.text
+    await partner_desk.later(days=40)
+    await partner_desk.funded(100_00, str(pocket.customer), name="Later")
+    await ActivityCounter().count(bank)
+    await viewer.go(viewer.home)
+    assert "In by rails and cards $100.00" in viewer.text
+    await viewer.go(f"{viewer.home}?by=month")
+    assert "In by rails and cards $250,101.00" in viewer.text
+    assert (await viewer.go(f"{viewer.home}?by=x")).status_code == 200
+
+
+async def test_a_customer_page_shows_its_wires_events_and_own_requests(partner_desk, partner_people):
+    viewer = await partner_people("acme", role="VIEWER")
+    pocket = await partner_desk.funded(1_250_75, await partner_desk.customer("Northwind"))
+    await partner_desk.get("/api/v1/events/")
+    await viewer.go(f"{viewer.home}/customers/{pocket.customer}")
+    wires = first_match(r'(?s)id="wires">(.+?)</section>', viewer.page.text)
+    assert "+$1,250.75" in wires
+    event = first_match(r'href="([^"]+/developer/events/[^"]+)">transfers.wire.in.success<', viewer.page.text)
+    assert (await viewer.go(event)).status_code == 200
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+async def test_days_of_a_partner_are_counted_and_read_by_an_index(bank, statement):
+    values = [ids.new(), ["CUSTODY"], date(2025, 6, 2)] if statement == _COUNTED else [ids.new(), MOMENT]
+    values = values[: len({*re.findall(r"\$\d", statement)})]
+    async with bank.pool.acquire() as conn, conn.transaction():
+        await conn.execute("SET LOCAL enable_seqscan = off")
+        plan = [row[0] for row in await conn.fetch(f"EXPLAIN {statement}", *values)]
+    assert [each for each in plan if "Seq Scan" in each] == []

@@ -14,7 +14,8 @@ from billfold.identity.users.store import find_user
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform import ids
 from billfold.servicing.lists import OF_BANK, OF_CUSTOMER
-from billfold.servicing.search import _FINDERS
+from billfold.servicing.search import _FINDERS, _statement
+from billfold.servicing.worker import ActivityCounter
 
 READS = "SELECT count(*) FROM audit_entry WHERE customer_id = $1 AND action = 'customer.viewed'"
 
@@ -59,6 +60,10 @@ async def test_the_search_opens_the_customer_or_payment_that_a_text_means(bank, 
     card = await bank.pool.fetchval("SELECT last_four FROM card")
     for text in ("thistledown", "MARROW%20thistle", "marrow %26 thistledown", card, user.email.upper()):
         assert await opened_by(olga, text) == page, text
+    reads = await bank.pool.fetchval(READS, bank_customer_id(bank.seed))
+    await olga.go(f"/bank/search?q={own.id}&list=1")
+    assert 'data-found="Customer"' in olga.page.text
+    assert await bank.pool.fetchval(READS, bank_customer_id(bank.seed)) == reads
     for text in (wire["wire_id"], wire["uetr"], wire["imad"], "1,250.75", "$1250.75"):
         assert await opened_by(olga, text) == f"{page}/wire/{wire['wire_id']}", text
     assert "The money is in the Pocket." in olga.text
@@ -125,7 +130,10 @@ async def test_each_meaning_of_a_text_is_looked_up_by_an_index(bank, place):
     values = next(each for text in TEXTS if (each := find.read(str(text), bank)))
     async with bank.pool.acquire() as conn, conn.transaction():
         await conn.execute("SET LOCAL enable_seqscan = off")
-        assert _scans(await conn.fetch(f"EXPLAIN {find.listing.rows}{find.condition}", *values)) == []
+        assert _scans(await conn.fetch(f"EXPLAIN {_statement(find, values, None)}", *values)) == []
+        if find.is_rare:
+            owner = ids.new()
+            assert _scans(await conn.fetch(f"EXPLAIN {_statement(find, values, owner)}", *values, owner)) == []
 
 
 @in_one_bank("name", sorted({*OF_BANK, *OF_CUSTOMER}))
@@ -140,12 +148,15 @@ async def test_each_list_is_read_in_the_order_of_an_index(bank, name):
             assert _scans(await conn.fetch(statement, None if of_bank else ids.new(), *places, 10)) == []
 
 
-async def test_partners_are_seen_with_volumes_returns_requests_and_webhooks(operators, partner_people, known):
+async def test_partners_are_seen_with_volumes_returns_requests_and_webhooks(bank, operators, partner_people, known):
     viewer = await operators("VIEWER")
+    await ActivityCounter().count(bank)
     await viewer.go("/bank/partners")
     path = first_match(r'href="(/bank/partners/[a-z-]+)"', viewer.page.text)
     pia = await partner_people(path.rpartition("/")[2], "VIEWER")
-    for browser, page in ((viewer, path), (pia, f"/partners/{path.rpartition('/')[2]}/activity")):
+    for browser, page in ((viewer, path), (pia, f"/partners/{path.rpartition('/')[2]}")):
+        await browser.go(f"{page}?by=month")
+        assert "Assets under custody $1,250." in browser.text
         await browser.go(page)
         assert "In by rails and cards $1,250.75" in browser.text
         assert "Requests with an error" in browser.text

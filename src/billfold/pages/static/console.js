@@ -42,11 +42,11 @@ const isLike = (words, wanted) => { let from = 0; return [...wanted].every((each
 async function findAll(wanted) {
   if (!findLink || wanted.length < 2) return [];
   try {
-    const answer = await fetch(`${findLink.href}?${new URLSearchParams({ q: wanted })}`);
+    const answer = await fetch(`${findLink.href}?${new URLSearchParams({ q: wanted, list: "1" })}`);
     if (!answer.ok || answer.redirected) return [];
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    return [...page.querySelectorAll("[data-found] li")].map((each) => ({
-      link: each.querySelector("a"), words: each.querySelector("a").textContent, kind: each.querySelector(".hint").textContent,
+    return [...page.querySelectorAll("[data-found] a.row")].map((link) => ({
+      link, words: link.textContent, kind: link.closest("[data-found]").dataset.found || link.parentElement.querySelector(".hint").textContent,
     }));
   } catch { return []; }
 }
@@ -63,12 +63,12 @@ function openKeys() {
   keys.showModal();
 }
 
-// A window that finds a section by letters of its name, and everything of a company.
+// A window that finds a section by letters of its name, and everything of a team.
 function openPalette() {
   const palette = document.createElement("dialog");
   palette.className = "palette";
   palette.setAttribute("aria-label", "Go to");
-  const input = Object.assign(document.createElement("input"), { type: "search", placeholder: findLink ? "Page, payee, Pocket, person, amount or id" : "Go to a page", autocomplete: "off" });
+  const input = Object.assign(document.createElement("input"), { type: "search", placeholder: findLink?.dataset.find || "Go to a page", autocomplete: "off" });
   const list = document.createElement("ul");
   const hint = Object.assign(document.createElement("p"), { className: "hint", textContent: "? shows the keys." });
   for (const [name, value] of Object.entries({ role: "combobox", "aria-label": "Go to", "aria-expanded": "true", "aria-controls": "places" })) input.setAttribute(name, value);

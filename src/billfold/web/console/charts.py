@@ -1,6 +1,6 @@
 """Charts of figures as SVG: coordinates only, the templates draw them. Pure; amounts are integer cents."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from itertools import count
 from typing import NamedTuple
@@ -77,9 +77,44 @@ def hour_chart(values: Sequence[int], floor: int | None) -> HourChart:
     return HourChart(LineChart(line, area, marks), at)
 
 
-def _bounds(least: int, most: int) -> tuple[int, int]:
-    """Return round amounts below and above, whose middle is round as well."""
-    step = next(n * 10**k for k in count(2) for n in (1, 2, 5) if 4 * n * 10**k >= most - least)
+class Bar(NamedTuple):
+    """One part of a stack, by its place in it, as a rectangle in an SVG of 1000 by 300."""
+
+    part: int
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class BarChart(NamedTuple):
+    """Stacks over time, and what stands at the three lines of the grid, from the top."""
+
+    bars: list[Bar]
+    marks: list[str]
+
+
+def bar_chart(stacks: Sequence[Sequence[int]], mark: Callable[[int], str] = "{:,}".format) -> BarChart | None:
+    """Return the chart of stacked numbers at even intervals; None if all are 0. `mark` formats a number."""
+    most = max(map(sum, stacks), default=0)
+    if not most:
+        return None
+    _, high = _bounds(0, most, least_power=0)
+    across, bars = _WIDTH / len(stacks), list[Bar]()
+    for n, stack in enumerate(stacks):
+        y = float(_HEIGHT)
+        for part, value in enumerate(stack):
+            height = _HEIGHT * value / high
+            y -= height
+            if value:
+                place = (n * across + across / 8, y, across * 3 / 4, height)
+                bars.append(Bar(part, *(round(each, 1) for each in place)))
+    return BarChart(bars, [mark(each) for each in (high, high // 2, 0)])
+
+
+def _bounds(least: int, most: int, least_power: int = 2) -> tuple[int, int]:
+    """Return round numbers below and above, whose middle is round as well: by default whole dollars in cents."""
+    step = next(n * 10**k for k in count(least_power) for n in (1, 2, 5) if 4 * n * 10**k >= most - least)
     low, high = least // step, -(-most // step)
     high += (high - low) % 2 or 2 * (high == low)
     return low * step, high * step

@@ -11,6 +11,7 @@ from billfold.accounts.customers.routes import get_customer, list_customers
 from billfold.accounts.customers.schemas import Customer
 from billfold.accounts.pockets.routes import list_customer_pockets
 from billfold.accounts.transactions.routes import list_customer_transactions
+from billfold.events.kinds import PARTNER_KINDS
 from billfold.events.webhooks.routes import list_subscriptions
 from billfold.http.raw_request import is_uuid
 from billfold.ledger.types import Direction
@@ -26,8 +27,11 @@ from billfold.onboarding.applications.types import ApplicationStatus
 from billfold.payments.ach.routes import STATUSES, list_ach_originations, list_customer_ach_originations
 from billfold.payments.cards.commands import CardStatus
 from billfold.payments.cards.routes import list_cards, list_customer_cards, set_card_status
+from billfold.payments.wires.routes import list_wires
 from billfold.request_log.routes import list_request_errors
-from billfold.servicing.activity import DAYS, read_activity
+from billfold.request_log.store import RequestFilter, filtered_list
+from billfold.servicing.lists import OF_CUSTOMER
+from billfold.web.console.activity import activity_of
 from billfold.web.console.lists import read_listing
 from billfold.web.console.partner import InPartner, Partner
 from billfold.web.page_context import FormError, PageResponse, path_id, redirect, shown_again
@@ -41,6 +45,9 @@ async def _show(partner: Partner, customer_id: str, *, wrong: FormError = "") ->
     key, api = path_id(customer_id, _NOBODY), partner.api
     customer: Customer = await api.get(get_customer, customer_id=key)
     pockets = await api.get(list_customer_pockets, customer_id=key, limit=_SHOWN)
+    requests, values = filtered_list(RequestFilter(tenant_id=customer.id))
+    pool = partner.page.pool
+    events = await OF_CUSTOMER["events"].listed.rows(pool, customer.id, limit=_SHOWN)
     return partner.render(
         "partner_customer",
         wrong=wrong,
@@ -49,6 +56,9 @@ async def _show(partner: Partner, customer_id: str, *, wrong: FormError = "") ->
         pockets=pockets,
         pocket_names={each.id: each.pocket_name for each in pockets.items},
         cards=await api.get(list_customer_cards, customer_id=key, limit=_SHOWN),
+        wires=await api.get(list_wires, customer_id=key, limit=_SHOWN),
+        events=[each for each in events if each["kind"] in PARTNER_KINDS],
+        requests=await requests.rows(pool, *values, limit=_SHOWN),
         entries=await api.get(list_customer_ach_originations, customer_id=key, limit=_SHOWN),
         transactions=await api.get(list_customer_transactions, customer_id=key, limit=_SHOWN),
     )
@@ -56,11 +66,12 @@ async def _show(partner: Partner, customer_id: str, *, wrong: FormError = "") ->
 
 @get("/partners/{slug:str}")
 async def show_partner(partner: InPartner) -> PageResponse:
-    """Show news and failures."""
+    """Show what customers and programs do, what fails, and what is new."""
     api, since = partner.api, (partner.page.now - _GROUPED).isoformat()
     customers = (await api.get(list_customers, limit=_NEWEST)).items
     return partner.render(
         "partner_home",
+        **await activity_of(partner, partner.row.partner_id),
         customers=customers,
         names={str(each.id): name_of(each) for each in customers},
         applications=(await api.get(list_business_applications, limit=_NEWEST)).items,
@@ -69,15 +80,6 @@ async def show_partner(partner: InPartner) -> PageResponse:
             each for each in (await api.get(list_subscriptions, limit=_SUBSCRIPTIONS)).items if each.status != "enabled"
         ],
     )
-
-
-@get("/partners/{slug:str}/activity")
-async def show_activity(partner: InPartner) -> PageResponse:
-    """Show volumes, returns, requests and webhooks by day."""
-    page = partner.page
-    async with partner.bank.pool.acquire() as conn:
-        activity = await read_activity(conn, partner.row.partner_id, now=partner.clock.now, wall=page.now)
-    return partner.render("partner_activity", activity=activity, days=DAYS)
 
 
 _PATH = "/partners/{slug:str}/customers"

@@ -29,10 +29,10 @@ _ONE = "/bank/customers/{customer_id:str}"
 
 @get("/bank/search")
 async def search_bank(operator: InBank) -> PageResponse:
-    """Show what a text finds; the page of the only thing found opens at once."""
+    """Show what a text finds; the page of the only thing found opens at once, unless a list is wanted."""
     text = operator.page.query.get("q", "").strip()[:TEXT_MAX]
     found = await search(operator.bank, text) if text else []
-    if len(found) == 1 and found[0].only_page:
+    if len(found) == 1 and found[0].only_page and "list" not in operator.page.query:
         return redirect(found[0].only_page)
     return operator.render("bank_list", title="Search", text=text, tables=found)
 

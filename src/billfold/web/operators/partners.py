@@ -4,7 +4,7 @@ from litestar import get
 
 from billfold.identity.partners.store import find_partner, list_partners
 from billfold.platform.errors import NotFound
-from billfold.servicing.activity import DAYS, read_activity
+from billfold.web.console.activity import activity_of
 from billfold.web.console.team import InBank
 from billfold.web.page_context import PageResponse
 
@@ -21,6 +21,4 @@ async def show_partner_of_bank(operator: InBank, slug: str) -> PageResponse:
     partner = await find_partner(operator.bank.pool, slug)
     if partner is None:
         raise NotFound("There is no such partner.")
-    async with operator.bank.pool.acquire() as conn:
-        activity = await read_activity(conn, partner.partner_id, now=operator.clock.now, wall=operator.page.now)
-    return operator.render("bank_partner", partner=partner, activity=activity, days=DAYS)
+    return operator.render("bank_partner", partner=partner, **await activity_of(operator, partner.partner_id))

@@ -31,6 +31,10 @@ top = CommandGroup()
 CERTIFICATE_WARNING = timedelta(days=14)
 CONNECT_SECONDS = 10.0
 DISK_FREE_MIN = 500 * 2**20
+_OPERATORS = """
+SELECT count(*) FROM membership
+ WHERE customer_id = (SELECT bank_customer_id FROM bank) AND role <> 'SERVICE' AND status <> 'DEACTIVATED'
+"""
 
 
 @top.command("doctor --json", "doctor")
@@ -97,6 +101,7 @@ async def _check_database(context: Wiring, settings: Settings, dsn: str, partner
         if not checks[-1].next_step:
             checks += await check_bank(conn, settings)
             partners += [partner.slug for partner in await list_partners(conn)]
+            checks += await _people(conn, settings, partners)
         return checks
     finally:
         await conn.close()
@@ -157,6 +162,17 @@ async def _rights(settings: Settings, conn: Connection) -> HealthCheck:
 async def _bank(context: Wiring, settings: Settings, conn: Connection) -> HealthCheck:
     await context.check_bank(conn, settings)
     return HealthCheck("bank", "seed, key and domain are its own")
+
+
+async def _people(conn: Connection, settings: Settings, partners: Sequence[str]) -> list[HealthCheck]:
+    """Check that somebody can work with a production bank: partners by their programs, operators in the console."""
+    if not settings.is_production:
+        return []
+    found = {
+        "partners": (len(partners), "Run `billfold partner create SLUG --name NAME`."),
+        "operators": (await conn.fetchval(_OPERATORS), "Run `billfold users add`: docs/operate/users.md."),
+    }
+    return [HealthCheck(what, f"{count or 'none yet'}", "" if count else step) for what, (count, step) in found.items()]
 
 
 def _check_server(context: Wiring, settings: Settings, partners: Sequence[str]) -> Iterator[HealthCheck]:

@@ -9,7 +9,8 @@ from billfold.payments.ach.rules import entries
 from billfold.payments.ach.rules.windows import schedule
 from billfold.platform.errors import Refused
 
-_RATES = (("unauthorised", 5), ("administrative", 30), ("returned", 150))
+RATES = (("unauthorised", 5), ("administrative", 30), ("returned", 150))
+"""The return rates that Nacha allows, of a thousand debits."""
 _DEBITS_MIN = 20
 """Return rates are checked from this many debits on."""
 ADMINISTRATIVE = frozenset({"R02", "R03", "R04"})
@@ -26,7 +27,7 @@ def review_reason(amount: int, history: OriginationHistory, *, above_cents: int)
     if history.today_cents + amount > above_cents:
         return f"The day's entries come to more than {above_cents} cents."
     if history.debits >= _DEBITS_MIN:
-        for name, per_mille in _RATES:
+        for name, per_mille in RATES:
             if getattr(history, name) * 1000 > history.debits * per_mille:
                 return f"The rate of {name} debits is above {per_mille / 10:g} %."
     return None

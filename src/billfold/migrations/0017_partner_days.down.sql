@@ -1,0 +1,2 @@
+DROP INDEX ach_entry_returned;
+DROP TABLE partner_day;
