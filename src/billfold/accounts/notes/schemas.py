@@ -38,6 +38,10 @@ class ChangedNote(msgspec.Struct, kw_only=True):
     metadata: Metadata | UnsetType = UNSET
 
 
+class ChangeNote(ChangedNote, forbid_unknown_fields=True, kw_only=True):
+    """Another note of an object, and nothing else."""
+
+
 class ShownNote(msgspec.Struct, kw_only=True):
     """The note of an object."""
 

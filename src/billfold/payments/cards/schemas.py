@@ -97,7 +97,7 @@ class CardDetail(msgspec.Struct, kw_only=True):
     object_type: Literal["CardDetail"] = "CardDetail"
 
 
-class CreateCardOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class CreateCardOrder(NewNote, forbid_unknown_fields=True, kw_only=True):
     """A physical card to produce and send."""
 
     name_on_card: Annotated[
@@ -112,7 +112,7 @@ class CreateCardOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     shipping_address: Address
 
 
-class CardOrder(msgspec.Struct, kw_only=True):
+class CardOrder(ShownNote, kw_only=True):
     """An order of a physical card; `card_id` once the card is made."""
 
     card_order_id: UUID
@@ -123,7 +123,7 @@ class CardOrder(msgspec.Struct, kw_only=True):
     object_type: Literal["CardOrder"] = "CardOrder"
 
 
-class CardOrderItem(msgspec.Struct, kw_only=True):
+class CardOrderItem(ShownNote, kw_only=True):
     """An order in a list."""
 
     card_order_id: UUID
