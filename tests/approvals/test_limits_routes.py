@@ -1,7 +1,9 @@
 """The limits of a customer, with what is used of them."""
 
+from uuid import UUID
+
 from tests.support import payees
-from tests.support.approvals import on_us
+from tests.support.approvals import on_us, put_cap
 
 
 async def test_limits_say_what_is_used_and_what_is_refused_next(world, partner_desks, customer_desks, other_partner):
@@ -37,8 +39,7 @@ async def test_the_daily_cap_of_a_rule_is_shown_with_its_use_and_a_frozen_custom
     other = await world.pocket(pocket.customer)
     member = await customer_desks(pocket.customer)
     await customer_desks(pocket.customer)
-    rule = {"name": "Small", "daily_cap_usdc": 500_00, "required_approvals": 1}
-    await member.post("/api/v1/approval-rules/", rule)
+    await put_cap(world.bank, UUID(pocket.customer), 500_00)
     await member.post("/api/v1/transfer-requests/", {"transfer": on_us(pocket, 120_00, to=other)["transfer"]})
     cap = next(each for each in (await member.get("/api/v1/limits/"))["limits"] if "Small" in each["detail"])
     assert (cap["limit"], cap["used"], cap["remaining"]) == (500_00, 120_00, 380_00)

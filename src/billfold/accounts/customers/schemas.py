@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.addresses import Address
-from billfold.accounts.notes.schemas import ShownNote
+from billfold.accounts.notes.types import ShownNote
 from billfold.ledger.customers import CustomerRow, CustomerStatus
 from billfold.platform.errors import InvalidInput
 

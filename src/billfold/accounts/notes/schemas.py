@@ -42,18 +42,6 @@ class ChangeNote(ChangedNote, forbid_unknown_fields=True, kw_only=True):
     """Another note of an object, and nothing else."""
 
 
-class ShownNote(msgspec.Struct, kw_only=True):
-    """The note of an object."""
-
-    external_id: str | None = None
-    metadata: dict[str, str] = {}
-
-    @property
-    def metadata_text(self) -> str:
-        """The metadata as JSON in one line, empty if there are none."""
-        return msgspec.json.encode(self.metadata).decode() if self.metadata else ""
-
-
 class NoteQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Filter by notes. An external id looks up one object: no other filter is taken with it."""
 

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.notes.commands import Annotate
-from billfold.accounts.notes.schemas import ChangedNote, NewNote, NoteQuery, ShownNote
+from billfold.accounts.notes.schemas import ChangedNote, NewNote, NoteQuery
+from billfold.accounts.notes.types import ShownNote
 from billfold.data_keys.keys import DataKey, DataKeys, PartyField
 from billfold.http.caller import Call
 from billfold.ledger.bank import Bank

@@ -3,8 +3,9 @@
 from typing import Annotated, Literal
 from uuid import UUID
 
-from billfold.accounts.notes.schemas import ChangeNote, NoteQuery, ShownNote
+from billfold.accounts.notes.schemas import ChangeNote, NoteQuery
 from billfold.accounts.notes.store import annotate, list_noted, show_notes
+from billfold.accounts.notes.types import ShownNote
 from billfold.documents.routes import Document, UploadedDocument, render_document, store_file
 from billfold.documents.rules import TYPES
 from billfold.http.caller import Call

@@ -7,7 +7,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.addresses import Address
-from billfold.accounts.notes.schemas import NewNote, ShownNote
+from billfold.accounts.notes.schemas import NewNote
+from billfold.accounts.notes.types import ShownNote
 from billfold.http.schemas import NOT_BLANK, one_of
 from billfold.payments.cards import commands
 from billfold.payments.cards.processor import EncryptedDetail

@@ -9,7 +9,8 @@ import msgspec
 from msgspec import UNSET
 
 from billfold.accounts.holds.schemas import Named
-from billfold.accounts.notes.schemas import NewNote, PaymentFilters, ShownNote
+from billfold.accounts.notes.schemas import NewNote, PaymentFilters
+from billfold.accounts.notes.types import ShownNote
 from billfold.accounts.pockets.schemas import Fee
 from billfold.http.parameters import Query, texts_among
 from billfold.http.schemas import Amount, one_of, usd
