@@ -1,6 +1,7 @@
 """Events of changes, raised where the change is written, or by a job of its transaction."""
 
 import json
+from typing import Any
 from uuid import UUID
 
 from tests.support import payees
@@ -25,7 +26,7 @@ async def test_changes_of_pockets_portals_payees_and_customers_raise_events(worl
     other = await world.pocket(pocket.customer)
     customer, path = UUID(pocket.customer), f"/api/v2/customers/{pocket.customer}/pockets/{other.id}/"
     await world.patch(path, {"pocket_name": "Renamed"})
-    state = {"caller": "operator", "customers": (customer,), "key": ids.new()}
+    state: dict[str, Any] = {"caller": "operator", "customers": (customer,), "key": ids.new()}
     await world.bank.engine.submit(SetPocketState(**state, pocket_id=UUID(other.id), status=PocketStatus.FROZEN))
     await world.bank.engine.submit(
         SetPocketState(**state | {"key": ids.new()}, pocket_id=UUID(other.id), status=PocketStatus.OPEN)

@@ -70,7 +70,7 @@ class Restriction(msgspec.Struct, kw_only=True):
 
 
 class Limits(msgspec.Struct, kw_only=True):
-    """What a customer may do, and how much of it is left."""
+    """The limits and features of a customer, and what stops its payments now."""
 
     customer_id: UUID
     restrictions: list[Restriction]

@@ -170,7 +170,8 @@ async def create_transfer_request(
             with in_body():
                 found = await transfer_requests.create(bank, by, content)
         except BillfoldError:
-            await _annotate(member, bank, content.request_id, schemas.without_note(data), step=2)
+            if await TRANSFER_REQUESTS.find(bank.pool, member.customer_id, content.request_id, now=member.now) is None:
+                await _annotate(member, bank, content.request_id, schemas.without_note(data), step=2)
             raise
     return await _execute_if_approved(member, bank, found)
 

@@ -142,8 +142,8 @@ async def test_notes_of_payments_cards_customers_and_applications_are_changed_by
         f"/api/v1/customers/{customer}/",
         f"/api/v1/applications/{application['id']}/note/",
     ]
-    for number, path in enumerate(paths):
-        note = {"external_id": f"id-{number}", "metadata": {"k": str(number)}}
+    for place, path in enumerate(paths):
+        note = {"external_id": f"id-{place}", "metadata": {"k": str(place)}}
         changed = await world.patch(path, note)
         assert {name: changed[name] for name in note} == note
         assert (await world.get(path)) == changed
