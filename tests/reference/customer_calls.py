@@ -13,6 +13,7 @@ from tests.reference.shared_calls import (
     play_events,
     play_explanations,
     play_hold,
+    play_plans,
     play_reports,
     play_request_log,
     send_deposits,
@@ -53,6 +54,8 @@ async def play_customer_api(r, world, other):
     base = f"{V2}/business-applications/"
     await _play_invites(r, base)
     approved, _ = await play_applications(r, base)
+    await r.patch("annotate_application", f"{base}{approved['id']}/note/", {"external_id": "lead-93"})
+    await r.get("get_application_note", f"{base}{approved['id']}/note/")
     team = await r.post("create_application_team", f"{base}{approved['id']}/team/", [COLLEAGUE])
     r.name(*(each["member_id"] for group in team["groups"] for each in group["members"]))
     await _play_statements(r, pocket)
@@ -151,8 +154,11 @@ async def _play_reads(r, pocket):
         ("get_trades_csv", f"{V1}/trades.csv"),
     ):
         await r.get(name, path)
+    one = (await r.get("list_on_us_transfers", f"{V1}/transfers/on-us/"))["items"][0]["id"]
+    await play_plans(r, f"{V1}/limits/", f"{V1}/transfers/on-us/{one}/")
     one = (await r.get("list_wires", f"{V1}/wires/"))["items"][0]["id"]
     await r.get("get_wire", f"{V1}/wires/{one}/")
+    await r.patch("annotate_wire", f"{V1}/wires/{one}/", {"metadata": {"invoice": "INV-2041"}})
     one = (await r.get("list_transactions", f"{V2}/transactions/"))["items"][0]["id"]
     await r.get("get_transaction", f"{V2}/transactions/{one}/")
 

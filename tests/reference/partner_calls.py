@@ -14,6 +14,7 @@ from tests.reference.shared_calls import (
     play_events,
     play_explanations,
     play_hold,
+    play_plans,
     play_preview,
     play_reports,
     play_request_log,
@@ -160,7 +161,8 @@ async def _play_payments(r, customer, pocket, address):
     }
     await play_preview(r, customer, asked)
     done = await r.post("create_on_us_transfer", f"{V1}/transfers/on-us/", asked)
-    await r.get("get_on_us_transfer", f"{V1}/transfers/on-us/{done['id']}/")
+    await r.get("list_on_us_transfers", f"{V1}/transfers/on-us/", pocket_id=done["transfer"]["from_account"]["id"])
+    await play_plans(r, f"{V1}/customers/{customer}/limits/", f"{V1}/transfers/on-us/{done['id']}/")
 
 
 async def _play_verifications(r, customer):
@@ -221,6 +223,7 @@ async def _play_wires(r, customer, pocket):
     arrived = await r.get("-", f"{V1}/wires/", direction="INCOMING")
     paid = next(each["id"] for each in arrived["items"] if each["wire_type"] == "PAYMENT")
     await r.post("sandbox_request_wire_return", f"{BOX}/wires/{paid}/request-return/", {"reason": "DUPL"})
+    await r.patch("annotate_wire", f"{V1}/wires/{first}/", {"metadata": {"invoice": "INV-2041"}})
     await r.get("list_wires", f"{V1}/wires/")
     await r.get("get_wire", f"{V1}/wires/{first}/")
 
@@ -251,6 +254,7 @@ async def _play_ach(r, customer, pocket):
     }
     made = await r.post("create_ach_origination", path, wage)
     await r.get("get_ach_origination", f"{path}{made['id']}/")
+    await r.patch("annotate_ach_origination", f"{path}{made['id']}/", {"metadata": {"payroll": "2025-06"}})
     await r.get("list_account_ach_originations", path)
     await r.post("cancel_ach_origination", f"{path}{(await r.post('-', path, wage))['id']}/cancel/", {})
     await play_both(r, "list_customer_ach_originations", f"/customers/{customer}", "/ach-originating/")
@@ -271,6 +275,7 @@ async def _play_cards(r, customer, pocket):
     order = (await r.post("create_card_order", f"{account}/card-orders/", ordered))["card_order_id"]
     await r.post("sandbox_generate_card", f"{BOX}/generate-card/", {"card_order_id": order})
     card = (await r.get("get_card_order", f"{account}/card-orders/{order}/"))["card_id"]
+    await r.patch("annotate_card_order", f"{account}/card-orders/{order}/", {"external_id": "employee-12"})
     await r.get("list_account_card_orders", f"{account}/card-orders/")
     await r.get("list_customer_card_orders", f"{V1}/customers/{customer}/card-orders/")
     await r.post("get_physical_card", f"{account}/physical-cards/{card}/", keys[2])
@@ -280,6 +285,7 @@ async def _play_cards(r, customer, pocket):
     r.notes["set_card_pin"]["request"] = {"encrypted_pin": "T3k1"}
     await r.patch("set_card_status", f"{path}/status/", {"card_status": "ONLINE", "magstripe_status": "ON"})
     await r.get("get_card_status", f"{path}/status/")
+    await r.patch("annotate_card", f"{path}/", {"external_id": "employee-12"})
     await r.get("list_account_cards", f"{account}/cards/")
     await play_both(r, "list_customer_cards", f"/customers/{customer}", "/cards/")
     await _play_card_payments(r, f"{account}/cards/{virtual}", {"card_id": virtual})
@@ -389,6 +395,8 @@ async def _play_applications(r):
     passport = {"identification_number": "X1234567", "identification_type": "PASSPORT"}
     person = (await r.post("create_individual_application", RETAIL, PERSON | passport))["id"]
     one = f"{RETAIL}{person}/"
+    await r.patch("annotate_application", f"{one}note/", {"external_id": "lead-93"})
+    await r.get("get_application_note", f"{one}note/")
     picture = {"content-type": "image/png", "content-disposition": 'attachment; filename="passport.png"'}
     await r.play("upload_application_document", "POST", f"{one}documents/PASSPORT/file/", PICTURE, headers=picture)
     await r.post("apply_individual_application", f"{one}apply/", {})

@@ -202,6 +202,18 @@ async def play_hold(r, pocket):
     await r.post("release_hold", f"{one}release/", {})
 
 
+NOTE = {"external_id": "pay-7731", "metadata": {"batch": "2025-06"}}
+
+
+async def play_plans(r, limits, one_transfer):
+    """Read what is needed to plan payments, and annotate a transfer."""
+    await r.get("get_limits", limits)
+    await r.get("get_calendar", "/api/v1/calendar/", date_from="2025-07-03", date_to="2025-07-04")
+    await r.get("get_routing_number", "/api/v1/routing-numbers/021000021/")
+    await r.get("get_on_us_transfer", one_transfer)
+    await r.patch("annotate_on_us_transfer", one_transfer, NOTE)
+
+
 async def play_both(r, name, of_one, path):
     """Read something of one customer, then the list of all."""
     v1 = "" if of_one.startswith("/api") else "/api/v1"

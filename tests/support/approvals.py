@@ -69,10 +69,17 @@ async def require_mfa(customer_desk, *, required=True):
 
 async def hold_roles(bank, customer_id, action="MEMBER_ROLE"):
     """Let the operator make a rule by which changes of a team need an approval."""
+    await _put_rule(bank, customer_id, name="Roles", actions=(action,))
+
+
+async def put_cap(bank, customer_id, cents):
+    """Let the operator make a rule with a cap of cents per day."""
+    await _put_rule(bank, customer_id, name="Small", daily_cap=cents)
+
+
+async def _put_rule(bank, customer_id, **fields):
     now = await bank.now()
-    rule = Rule(
-        rule_id=ids.new(), name="Roles", actions=(action,), required_approvals=1, created_at=now, updated_at=now
-    )
+    rule = Rule(rule_id=ids.new(), required_approvals=1, created_at=now, updated_at=now, **fields)
     async with _by_operator(bank, customer_id) as audited_action:
         await put_rule(audited_action, customer_id, rule)
 

@@ -26,7 +26,7 @@ PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000aaaa")
 OTHER_PARTNER = UUID("8f3b6f60-0000-4000-8000-00000000bbbb")
 NOW = datetime(2026, 3, 2, 15, tzinfo=UTC)
 RAISED = datetime(2025, 6, 2, 13, tzinfo=UTC)
-BOTH, PARTNERS, CUSTOMERS = ("transfers.wire.in.success", "transfers.ach.in.success", "trades.maturity")
+BOTH, PARTNERS, CUSTOMERS = ("transfers.wire.in.success", "proofs.daily-root.published", "transfers.series.updated")
 """Kinds that both are told of, only the partner, only the customer."""
 
 

@@ -12,6 +12,8 @@ from billfold.accounts.addresses import Address, address_of
 from billfold.accounts.counterparties.names import NameMatch, mask_name, match_payee
 from billfold.accounts.counterparties.store import open_order
 from billfold.accounts.counterparties.types import format_name
+from billfold.accounts.notes.schemas import ChangedNote, NewNote
+from billfold.accounts.notes.types import ShownNote
 from billfold.approvals.rule_schemas import render_rule
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_orders import AmountType, OrderedTransfer, content_of
@@ -35,7 +37,7 @@ from billfold.payments.wires.schemas import WireFee
 Reviewers = Annotated[list[UUID], msgspec.Meta(max_length=50)]
 
 
-class CreateTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class CreateTransferRequest(NewNote, forbid_unknown_fields=True, kw_only=True):
     """The transfer, and its reviewers, all who may approve if empty; `must_be_approved` even if no rule asks for it.
 
     With a `schedule` it is a series: approved once, it makes the transfer on each of its days.
@@ -47,12 +49,20 @@ class CreateTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=
     must_be_approved: bool = False
 
 
-class ChangeTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """New content: the whole `transfer`, with the same id and type, other `reviewers`, or another `schedule`."""
+class ChangeTransferRequest(ChangedNote, forbid_unknown_fields=True, kw_only=True):
+    """New content: the whole `transfer` with the same id and type, other `reviewers` or `schedule`; or a note."""
 
     transfer: OrderedTransfer | None = None
     reviewers: Reviewers | None = None
     schedule: Schedule | None = None
+
+
+def without_note(given: NewNote) -> ChangedNote:
+    """Return the change that takes a note away again, as far as it was given."""
+    return ChangedNote(
+        external_id=UNSET if given.external_id is UNSET else None,
+        metadata=UNSET if given.metadata is UNSET else {},
+    )
 
 
 class DecideTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -147,7 +157,7 @@ class ShownSchedule(msgspec.Struct, kw_only=True):
     next_run_at: datetime | None
 
 
-class ShownTransferRequest(msgspec.Struct, kw_only=True):
+class ShownTransferRequest(ShownNote, kw_only=True):
     """A transfer request. Approvals are bound to `content_hash`, and void when it changes.
 
     `version` counts its contents. `blocked_reason` says why nobody can approve it any more, null while someone can. A

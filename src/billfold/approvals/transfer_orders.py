@@ -20,7 +20,7 @@ from billfold.accounts.customers.store import list_features, list_owners
 from billfold.accounts.holds.schemas import Named
 from billfold.accounts.profiles import open_profiles
 from billfold.approvals.types import Schedule, TransferRequest, TransferType
-from billfold.data_keys.keys import DataKey, DataKeys
+from billfold.data_keys.keys import DataKey, DataKeys, PartyField
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerRow
 from billfold.payments.on_us.schemas import MOST_CENTS, Cents, FullWithdrawal, RequestedAmount
@@ -199,6 +199,37 @@ class RequestContent(msgspec.Struct, frozen=True, kw_only=True):
             return self.transfer.counterparty_id
         details = self.transfer.details
         return details.destination_counterparty_id if isinstance(details, PeerToPeer) else None
+
+
+async def ordered_content(
+    bank: Bank,
+    customer_id: UUID,
+    order: OrderedTransfer,
+    *,
+    reviewers: Sequence[UUID],
+    schedule: Schedule | UnsetType | None = None,
+    must_be_approved: bool = False,
+) -> RequestContent:
+    """Return the ordered transfer with its instructions sealed; nothing is looked up yet."""
+    content = RequestContent(
+        transfer=order,
+        reviewers=unique_reviewers(reviewers),
+        schedule=schedule or UNSET,
+        must_be_approved=True if must_be_approved else UNSET,
+    )
+    if not isinstance(order, WireOrder) or order.wire_instructions is None:
+        return content
+    data_key = await bank.ports[DataKeys].of(bank.pool, customer_id)
+    return msgspec.structs.replace(
+        content,
+        transfer=msgspec.structs.replace(order, wire_instructions=None),
+        wire_instructions=PartyField.TEXT.seal(data_key, order.wire_instructions),
+    )
+
+
+def unique_reviewers(reviewers: Sequence[UUID]) -> tuple[UUID, ...]:
+    """Return each reviewer once, in order."""
+    return tuple(dict.fromkeys(reviewers))
 
 
 def check_order(content: RequestContent, today: date) -> None:

@@ -5,10 +5,12 @@ from typing import Annotated, get_args
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from billfold.accounts.agreements.rules import require_version
 from billfold.accounts.customers.store import require_feature
+from billfold.accounts.notes.schemas import ChangedNote, NewNote, NoteQuery
+from billfold.accounts.notes.store import annotate, list_noted, show_notes, terms_of
 from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.requests import resolve_pockets
@@ -22,8 +24,8 @@ from billfold.approvals.store.requests import TRANSFER_REQUESTS, Filters, transa
 from billfold.approvals.store.reviews import list_other_members, load_reviews, open_addresses, users_behind
 from billfold.approvals.transfer_orders import RequestContent
 from billfold.approvals.transfer_preview import TransferPreview, preview, render_preview
-from billfold.approvals.types import DEFAULT_REQUIREMENT, Schedule, Status, TransferRequest, TransferType
-from billfold.data_keys.keys import DataKeys, PartyField
+from billfold.approvals.types import DEFAULT_REQUIREMENT, Status, TransferRequest, TransferType
+from billfold.data_keys.keys import DataKeys
 from billfold.http.caller import Call
 from billfold.http.counts import count_second
 from billfold.http.operations import MaybeInPath, delete, get, patch, post, with_scope
@@ -32,45 +34,15 @@ from billfold.http.raw_request import in_body, parse_uuid
 from billfold.http.schemas import CursorList
 from billfold.identity.users import store as user_store
 from billfold.ledger.bank import Bank
+from billfold.ledger.book.notes import TRANSFER
 from billfold.ledger.customers import require_active
 from billfold.oauth.caller import CustomerCaller
 from billfold.payments.crypto.withdrawals.rules import require_minimum
 from billfold.payments.crypto.withdrawals.wallet import find_objection_to
 from billfold.payments.wires.routes import WIRES_FEATURE
 from billfold.platform.dates import et_date
-from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id
-
-
-async def ordered_content(
-    bank: Bank,
-    customer_id: UUID,
-    order: transfer_orders.OrderedTransfer,
-    *,
-    reviewers: Sequence[UUID],
-    schedule: Schedule | UnsetType | None = None,
-    must_be_approved: bool = False,
-) -> RequestContent:
-    """Return the ordered transfer with its instructions sealed; nothing is looked up yet."""
-    content = RequestContent(
-        transfer=order,
-        reviewers=unique_reviewers(reviewers),
-        schedule=schedule or UNSET,
-        must_be_approved=True if must_be_approved else UNSET,
-    )
-    if not isinstance(order, transfer_orders.WireOrder) or order.wire_instructions is None:
-        return content
-    data_key = await bank.ports[DataKeys].of(bank.pool, customer_id)
-    return msgspec.structs.replace(
-        content,
-        transfer=msgspec.structs.replace(order, wire_instructions=None),
-        wire_instructions=PartyField.TEXT.seal(data_key, order.wire_instructions),
-    )
-
-
-def unique_reviewers(reviewers: Sequence[UUID]) -> tuple[UUID, ...]:
-    """Return each reviewer once, in order."""
-    return tuple(dict.fromkeys(reviewers))
 
 
 async def with_payee(
@@ -157,7 +129,11 @@ _OF_PARTNER = (*_CONTENT_ERRORS, "feature-not-enabled")
 STATUSES, TYPES = frozenset(get_args(Status)), frozenset(get_args(TransferType))
 
 
-@post(_ALL, with_scope("transfers.write", "transfer-request-creations"), refuses=(*_CONTENT_ERRORS, "rate-limited"))
+@post(
+    _ALL,
+    with_scope("transfers.write", "transfer-request-creations"),
+    refuses=(*_CONTENT_ERRORS, "rate-limited", "external-id-taken"),
+)
 async def create_transfer_request(
     member: CustomerCaller, bank: Bank, data: schemas.CreateTransferRequest
 ) -> ShownTransferRequest:
@@ -175,7 +151,7 @@ async def create_transfer_request(
         bank.pool, caller, "transfer-request-creations", per_second=CREATIONS_PER_SECOND, wall=member.wall
     )
     by = await principal_of(member, bank)
-    content = await ordered_content(
+    content = await transfer_orders.ordered_content(
         bank,
         member.customer_id,
         data.transfer,
@@ -186,8 +162,17 @@ async def create_transfer_request(
     found = await transfer_requests.find_same(by, content)
     if found is None:
         content = await with_payee(member, bank, content)
-        with in_body():
-            found = await transfer_requests.create(bank, by, content)
+        async with bank.pool.acquire() as conn:
+            await transfer_requests.check_unused(conn, by, content)
+        # Before the request, so that one id is never two requests; the payment under the same id has the note, too.
+        await _annotate(member, bank, content.request_id, data)
+        try:
+            with in_body():
+                found = await transfer_requests.create(bank, by, content)
+        except BillfoldError:
+            if await TRANSFER_REQUESTS.find(bank.pool, member.customer_id, content.request_id, now=member.now) is None:
+                await _annotate(member, bank, content.request_id, schemas.without_note(data), step=2)
+            raise
     return await _execute_if_approved(member, bank, found)
 
 
@@ -209,7 +194,7 @@ async def preview_transfer(
         raise InvalidInput.at("body", "reviewers", msg="must be empty: no member approves a partner's transfer")
     if by is None and isinstance(data.transfer, transfer_orders.WireOrder):
         await require_feature(bank.pool, owner, WIRES_FEATURE)  # as if the partner sent it
-    content = await ordered_content(
+    content = await transfer_orders.ordered_content(
         bank,
         owner,
         data.transfer,
@@ -239,6 +224,7 @@ async def list_transfer_requests(
     time_created_to: Until = None,
     series_id: UUID | None = None,
     scheduled: bool | None = None,
+    notes: NoteQuery,
 ) -> CursorList[ShownTransferRequest]:
     """List transfer requests.
 
@@ -255,12 +241,14 @@ async def list_transfer_requests(
         until=time_created_to,
         series_id=series_id,
         scheduled=scheduled,
+        among=await list_noted(bank, member.customer_id, TRANSFER, NoteQuery(external_id=notes.external_id)),
+        terms=await terms_of(bank, member.customer_id, TRANSFER, notes),
     )
+    notes.require_alone(*(getattr(filters, name) for name in filters.__struct_fields__[:-2]))
     values = (member.customer_id, member.now, *msgspec.structs.astuple(filters))
     scope = f"transfer-requests:{member.customer_id}"
     page = await wanted.read(bank, TRANSFER_REQUESTS.listed, *values, scope=scope, filters=filters)
-    details = await _load_details(bank, member.customer_id, page.items)
-    return page_of(page, [schemas.render_request(row, details) for row in page.items])
+    return page_of(page, await _show_all(bank, member.customer_id, page.items))
 
 
 @get(f"{_ALL}reviewers/", READS)
@@ -285,24 +273,29 @@ async def get_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: 
     return await read_transfer_request(member, bank, transfer_id)
 
 
-@patch(ONE, WRITES, refuses=(*_CONTENT_ERRORS, "transfer-request-not-pending"))
+@patch(ONE, WRITES, refuses=(*_CONTENT_ERRORS, "transfer-request-not-pending", "external-id-taken"))
 async def update_transfer_request(
     member: CustomerCaller, bank: Bank, transfer_id: UUID, data: schemas.ChangeTransferRequest
 ) -> ShownTransferRequest:
     """Update transfer request.
 
-    Only the requester can change it. A change voids earlier reviews.
+    Only the requester can change it. A change voids earlier reviews, one of `external_id` or `metadata` does not.
     """
     found = await TRANSFER_REQUESTS.get(bank.pool, member.customer_id, transfer_id, now=member.now)
+    if member.access.member_id != found.member_id:
+        raise Refused("forbidden", "Only the requester can change the transfer request.")
+    if data.transfer is None and data.reviewers is None and data.schedule is None:
+        await _annotate(member, bank, transfer_id, data)
+        return await read_transfer_request(member, bank, transfer_id)
     before = transfer_orders.content_of(found)
     reviewers = before.reviewers if data.reviewers is None else data.reviewers
     schedule = data.schedule or before.schedule
     if data.transfer is None:
         content = msgspec.structs.replace(
-            before, reviewers=unique_reviewers(reviewers), payee=None, value=UNSET, schedule=schedule
+            before, reviewers=transfer_orders.unique_reviewers(reviewers), payee=None, value=UNSET, schedule=schedule
         )
     else:
-        content = await ordered_content(
+        content = await transfer_orders.ordered_content(
             bank,
             member.customer_id,
             data.transfer,
@@ -316,6 +309,7 @@ async def update_transfer_request(
     by = await principal_of(member, bank)
     with in_body():
         changed = await transfer_requests.change(bank, by, content)
+    await _annotate(member, bank, transfer_id, data)
     return await _execute_if_approved(member, bank, changed)
 
 
@@ -357,7 +351,18 @@ async def _execute_if_approved(member: CustomerCaller, bank: Bank, request: Tran
 async def read_transfer_request(member: CustomerCaller, bank: Bank, request_id: UUID) -> ShownTransferRequest:
     """Return a request for display."""
     row = await TRANSFER_REQUESTS.get(bank.pool, member.customer_id, request_id, now=member.now)
-    return schemas.render_request(row, await _load_details(bank, member.customer_id, [row]))
+    return (await _show_all(bank, member.customer_id, [row]))[0]
+
+
+async def _show_all(bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]) -> list[ShownTransferRequest]:
+    details = await _load_details(bank, customer_id, rows)
+    return await show_notes(bank, {(customer_id, row.request_id): schemas.render_request(row, details) for row in rows})
+
+
+async def _annotate(
+    member: CustomerCaller, bank: Bank, request_id: UUID, given: NewNote | ChangedNote, *, step: int = 1
+) -> None:
+    await annotate(member, bank, member.customer_id, kind=TRANSFER, object_id=request_id, given=given, step=step)
 
 
 async def _load_details(bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]) -> schemas.RequestDetails:

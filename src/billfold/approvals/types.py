@@ -51,6 +51,7 @@ EXPIRE_AUTHORIZATION_REQUEST: Final = "change.expire"
 APPLY_AUTHORIZATION_REQUEST: Final = "change.apply"
 RUN_SERIES: Final = "request.run"
 REPORT_SERIES: Final = "request.report"
+REPORT_TRANSFER_REQUEST: Final = "request.changed"
 """Kinds of scheduled jobs; the object is the request."""
 
 

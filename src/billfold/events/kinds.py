@@ -120,6 +120,69 @@ class SeriesRunPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     reason: str | msgspec.UnsetType = msgspec.UNSET
 
 
+class PocketPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """A Pocket and the status it has now."""
+
+    pocket_id: UUID
+    status: str
+
+
+class PortalPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """A portal and the status it has now."""
+
+    portal_id: UUID
+    pocket_id: UUID
+    status: str
+
+
+class CounterpartyPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """A counterparty and the status it has now."""
+
+    counterparty_id: UUID
+    status: str
+
+
+class CustomerPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """A customer and the status it has now."""
+
+    customer_id: UUID
+    status: str
+
+
+class LimitsPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """A customer whose limits are to be read again."""
+
+    customer_id: UUID
+
+
+class CardPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """A card."""
+
+    card_id: UUID
+
+
+class RequestPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A transfer request and the status it has now. `reason` says why an approved one could not be executed."""
+
+    transfer_request_id: UUID
+    status: str
+    reason: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class MemberPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """A member of a team, with the role and the status they have now."""
+
+    member_id: UUID
+    role: str
+    status: str
+
+
+class StatementPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """A statement."""
+
+    statement_id: UUID
+
+
 class ReportPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request for a report. `report_id` is omitted until there is a report."""
 
@@ -174,31 +237,29 @@ def _for_both(name: str, meaning: str, example: Payload) -> EventKind[Payload]:
     return EventKind(name, meaning, example, partner=True, customer=True)
 
 
-APPLICATION_APPROVED = _for_partners("application.approved", "An application was approved.", _application)
-APPLICATION_REJECTED = _for_partners("application.rejected", "An application was rejected.", _application)
-APPLICATION_MANUAL_REVIEW = _for_partners(
+APPLICATION_APPROVED = _for_both("application.approved", "An application was approved.", _application)
+APPLICATION_REJECTED = _for_both("application.rejected", "An application was rejected.", _application)
+APPLICATION_MANUAL_REVIEW = _for_both(
     "application.manual_review", "An application waits for manual review.", _application
 )
-APPLICATION_DOCUMENTS_NEEDED = _for_partners(
+APPLICATION_DOCUMENTS_NEEDED = _for_both(
     "application.documents_needed", "An application waits for documents.", _application
 )
-CARD_OPEN = _for_partners("card.status.open", "A card can be used.", _card("ONLINE"))
-CARD_LOCKED = _for_partners("card.status.locked", "A card was switched off temporarily.", _card("OFFLINE"))
-CARD_FROZEN = _for_partners("card.status.frozen", "The bank froze a card.", _card("FROZEN"))
-CARD_CLOSED = _for_partners("card.status.closed", "A card was closed permanently.", _card("CLOSED"))
-CARD_APPROVED = _for_partners("card.transaction.approved", "A payment by card was approved.", _card_transaction)
-CARD_REJECTED = _for_partners("card.transaction.rejected", "A payment by card was declined.", _card_transaction)
-CARD_ON_HOLD = _for_partners("card.transaction.on_hold", "Money is held for a payment by card.", _card_transaction)
-CARD_REVERSED = _for_partners(
+CARD_OPEN = _for_both("card.status.open", "A card can be used.", _card("ONLINE"))
+CARD_LOCKED = _for_both("card.status.locked", "A card was switched off temporarily.", _card("OFFLINE"))
+CARD_FROZEN = _for_both("card.status.frozen", "The bank froze a card.", _card("FROZEN"))
+CARD_CLOSED = _for_both("card.status.closed", "A card was closed permanently.", _card("CLOSED"))
+CARD_APPROVED = _for_both("card.transaction.approved", "A payment by card was approved.", _card_transaction)
+CARD_REJECTED = _for_both("card.transaction.rejected", "A payment by card was declined.", _card_transaction)
+CARD_ON_HOLD = _for_both("card.transaction.on_hold", "Money is held for a payment by card.", _card_transaction)
+CARD_REVERSED = _for_both(
     "card.transaction.reversed", "Money held for a payment by card was released.", _card_transaction
 )
-ACH_IN_SUCCESS = _for_partners("transfers.ach.in.success", "An incoming ACH entry was booked.", _ach)
-ACH_IN_REJECTED = _for_partners(
-    "transfers.ach.in.rejected", "An incoming ACH entry was rejected, or returned later.", _ach
-)
-ACH_OUT_SENT = _for_partners("transfers.ach.out.sent", "An outgoing ACH entry was sent to the network.", _ach)
-ACH_OUT_SUCCESS = _for_partners("transfers.ach.out.success", "An outgoing ACH entry is final.", _ach)
-ACH_OUT_REJECTED = _for_partners("transfers.ach.out.rejected", "An outgoing ACH entry was rejected or came back.", _ach)
+ACH_IN_SUCCESS = _for_both("transfers.ach.in.success", "An incoming ACH entry was booked.", _ach)
+ACH_IN_REJECTED = _for_both("transfers.ach.in.rejected", "An incoming ACH entry was rejected, or returned later.", _ach)
+ACH_OUT_SENT = _for_both("transfers.ach.out.sent", "An outgoing ACH entry was sent to the network.", _ach)
+ACH_OUT_SUCCESS = _for_both("transfers.ach.out.success", "An outgoing ACH entry is final.", _ach)
+ACH_OUT_REJECTED = _for_both("transfers.ach.out.rejected", "An outgoing ACH entry was rejected or came back.", _ach)
 WIRE_OUT_QUEUED = _for_both("transfers.wire.out.queued", "An outgoing wire waits for funds of the bank.", _wire)
 WIRE_OUT_PROCESSING = _for_both("transfers.wire.out.processing", "An outgoing wire is on its way.", _wire)
 WIRE_OUT_SUCCESS = _for_both("transfers.wire.out.success", "An outgoing wire has settled.", _wire)
@@ -210,17 +271,13 @@ ON_US_SUCCESS = _for_both(
     "transfers.on-us.success", "An on-us transfer was carried out, between customers or between Pockets of one.", _on_us
 )
 ON_US_REJECTED = _for_both("transfers.on-us.rejected", "An on-us transfer was rejected; nothing moved.", _on_us)
-ON_US_RECEIVED = _for_customers("transfers.on-us.received", "Another customer paid by on-us transfer.", _on_us_received)
-CRYPTO_IN_SUCCESS = _for_partners("transfers.crypto.deposit.success", "A crypto deposit was booked.", _crypto)
-CRYPTO_OUT_PROCESSING = _for_partners(
+ON_US_RECEIVED = _for_both("transfers.on-us.received", "Another customer paid by on-us transfer.", _on_us_received)
+CRYPTO_IN_SUCCESS = _for_both("transfers.crypto.deposit.success", "A crypto deposit was booked.", _crypto)
+CRYPTO_OUT_PROCESSING = _for_both(
     "transfers.crypto.withdrawal.processing", "A crypto withdrawal was accepted.", _crypto
 )
-CRYPTO_OUT_SUCCESS = _for_partners(
-    "transfers.crypto.withdrawal.success", "A crypto withdrawal was carried out.", _crypto
-)
-CRYPTO_OUT_REJECTED = _for_partners(
-    "transfers.crypto.withdrawal.rejected", "A crypto withdrawal was rejected.", _crypto
-)
+CRYPTO_OUT_SUCCESS = _for_both("transfers.crypto.withdrawal.success", "A crypto withdrawal was carried out.", _crypto)
+CRYPTO_OUT_REJECTED = _for_both("transfers.crypto.withdrawal.rejected", "A crypto withdrawal was rejected.", _crypto)
 SERIES_UPDATED = _for_customers(
     "transfers.series.updated",
     "A series of transfers became active, was paused or cancelled, or has ended.",
@@ -247,11 +304,50 @@ HOLD_CREATED = _for_both(
 HOLD_CAPTURED = _for_both("hold.captured", "A payment has used an amount of the hold that it names.", _hold)
 HOLD_RELEASED = _for_both("hold.released", "What a hold still kept was let go.", _hold)
 HOLD_EXPIRED = _for_both("hold.expired", "A hold has expired; what it still kept was let go.", _hold)
-TRADE_MATURITY = _for_customers("trades.maturity", "A Treasury bill of a Pocket matured and was paid back.", _maturity)
+TRADE_MATURITY = _for_both("trades.maturity", "A Treasury bill of a Pocket matured and was paid back.", _maturity)
 SETTLEMENT_MOVED = _for_both(
     "settlements.moved",
     "A day was declared closed, or open again: the trades and payments of a Pocket that were to settle on it move.",
     _settlement,
+)
+POCKET_UPDATED = _for_both(
+    "pocket.updated",
+    "A Pocket was changed, frozen, unfrozen or closed.",
+    PocketPayload(pocket_id=_POCKET, status="OPEN"),
+)
+PORTAL_UPDATED = _for_both(
+    "portal.updated",
+    "A portal was changed or closed.",
+    PortalPayload(portal_id=_OTHER, pocket_id=_POCKET, status="CLOSED"),
+)
+COUNTERPARTY_UPDATED = _for_both(
+    "counterparty.updated",
+    "The status of a counterparty has changed.",
+    CounterpartyPayload(counterparty_id=_OTHER, status="LINKED"),
+)
+CUSTOMER_UPDATED = _for_both(
+    "customer.updated",
+    "A customer was frozen, unfrozen or closed.",
+    CustomerPayload(customer_id=_OTHER, status="FROZEN"),
+)
+CUSTOMER_LIMITS_UPDATED = _for_both(
+    "customer.limits.updated",
+    "A feature of a customer was switched on or off.",
+    LimitsPayload(customer_id=_OTHER),
+)
+CARD_LIMITS_UPDATED = _for_both("card.limits.updated", "The limits of a card were changed.", CardPayload(card_id=_CARD))
+REQUEST_UPDATED = _for_customers(
+    "transfers.request.updated",
+    "A transfer request was made, approved, denied, cancelled, has expired, or could not be executed.",
+    RequestPayload(transfer_request_id=_TRANSFER, status="PENDING"),
+)
+MEMBER_UPDATED = _for_customers(
+    "team.member.updated",
+    "The role or the status of a member was changed.",
+    MemberPayload(member_id=_OTHER, role="APPROVER", status="ACTIVE"),
+)
+STATEMENT_AVAILABLE = _for_both(
+    "statements.available", "A statement can be downloaded.", StatementPayload(statement_id=_OTHER)
 )
 REPORT_COMPLETED = _for_both("reports.completed", "A report is ready.", _report_completed)
 REPORT_FAILED = _for_both("reports.failed", "A report could not be created.", _report_failed)

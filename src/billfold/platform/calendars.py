@@ -96,6 +96,12 @@ class Calendars:
         cached = self._day(day)
         return cached.fed and cached.bond
 
+    def closed_for(self, day: date) -> str | None:
+        """Return why the Reserve or the bond market is closed on a day; None if both are open."""
+        if self.is_settlement_day(day):
+            return None
+        return "Weekend" if day.weekday() >= _SATURDAY else _holiday_of(day) or "Declared by the bank"
+
     def count_bond_days(self, after: date, through: date) -> int:
         """Return the number of trading days of the bond market after one day, up to another."""
         days = (after + timedelta(n) for n in range(1, (through - after).days + 1))
@@ -300,6 +306,14 @@ def _fed_closures(year: int) -> frozenset[date]:
     return frozenset(
         day + _ONE_DAY if day.weekday() == _SUNDAY else day for day in closures if day.weekday() != _SATURDAY
     )
+
+
+@cache
+def _holiday_of(day: date) -> str | None:
+    """Return the name of a holiday of either calendar."""
+    of_fed = holidays.country_holidays("US", years=day.year, observed=False)
+    name = of_fed.get(day - _ONE_DAY if day.weekday() == 0 and day - _ONE_DAY in of_fed else day)
+    return name or holidays.financial_holidays("USGS", years=day.year).get(day)
 
 
 @cache

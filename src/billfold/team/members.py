@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -13,6 +13,8 @@ from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_R
 from billfold.approvals.store.reviews import find_blockers
 from billfold.approvals.types import ApprovalRequirement, AuthorizationRequestRow
 from billfold.audit.record import AuditedAction
+from billfold.events import kinds
+from billfold.events.changes import report
 from billfold.events.email import outbox, templates
 from billfold.events.notifications import notify
 from billfold.identity.members import rules
@@ -22,6 +24,9 @@ from billfold.identity.members.store import get_member
 from billfold.identity.users import sessions
 from billfold.identity.users import store as user_store
 from billfold.identity.users.rules import PERMISSIONS, Role
+from billfold.ledger import scheduler
+from billfold.ledger.bank import Bank
+from billfold.ledger.types import ScheduledJob
 from billfold.oauth import clients, grants
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection
@@ -46,6 +51,8 @@ SELECT c.client_id, c.member_id, c.name, r.member_id AS maker_id,
  WHERE s.revoked_at IS NOT NULL OR m.status <> 'ACTIVE' OR p.status <> 'ACTIVE' OR m.role <> ALL($3)
  ORDER BY c.name, c.client_id, r.member_id
 """
+MEMBER_CHANGED: Final = "member.changed"
+"""The scheduled job that raises the event of a changed member."""
 _MAKERS = [role for role, permissions in PERMISSIONS.items() if "team.write" in permissions]
 
 
@@ -196,10 +203,20 @@ async def _change_member(
         audited_action.skip()
     else:
         description = f"{by.name} changed {after.name}: {_describe_changes(before, after)}."
+        job = ScheduledJob(MEMBER_CHANGED, member_id, by.customer_id, by.now)
+        await scheduler.schedule(conn, [job])
         await notify_administrators(
             audited_action, by, "TEAM_MEMBER_CHANGED", title="A member of the team was changed", description=description
         )
     return after
+
+
+async def report_member(bank: Bank, job: ScheduledJob) -> None:
+    """Raise the event of the role and the status that a member has now."""
+    assert job.customer_id is not None
+    found = await get_member(bank.pool, bank.vault, job.customer_id, member_id=job.object_id, now=await bank.now())
+    payload = kinds.MemberPayload(member_id=found.member_id, role=found.role, status=found.status)
+    await report(bank, job, kinds.MEMBER_UPDATED, payload)
 
 
 async def _set_role(conn: Connection, by: Administrator, member: Member, role: Role) -> None:

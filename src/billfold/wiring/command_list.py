@@ -59,6 +59,7 @@ TOPICS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "files": "billfold.payments.files.cli",
             "liquidity": "billfold.payments.liquidity.cli",
             "suspense": "billfold.payments.suspense.cli",
+            "routing": "billfold.payments.routing.cli",
             "clearing": "billfold.payments.clearing.cli",
             "reconcile": "billfold.reconciliation.cli",
             "cards": "billfold.payments.cards.cli",

@@ -16,9 +16,10 @@ from billfold.accounts.pockets.commands import POCKET_CLOSED_JOB
 from billfold.approvals import execute_transfers, types
 from billfold.approvals.authorization_requests import run_closed_job
 from billfold.approvals.series import worker as series_worker
-from billfold.approvals.store.requests import run_expiry_job
+from billfold.approvals.store.requests import report_transfer_request, run_expiry_job
 from billfold.audit.seals import AuditSealer
 from billfold.documents.ports import APPLICATION_DOCUMENT_JOB
+from billfold.events.changes import LIMITS_CHANGED, STATEMENT_MADE, report_limits, report_statement
 from billfold.events.email.outbox import EmailSender
 from billfold.events.notifications.payment_notifications import NotificationWorker, failing_notifier
 from billfold.events.webhooks.worker import WebhookDispatcher
@@ -65,6 +66,7 @@ from billfold.screening.screening import run_screening_job
 from billfold.screening.types import DECIDED_JOB
 from billfold.servicing.worker import ActivityCounter
 from billfold.team import approved_changes
+from billfold.team.members import MEMBER_CHANGED, report_member
 from billfold.trading.fix.worker import DealerSessions
 from billfold.trading.rules.settlements import CANCEL_JOB, SEND_JOB
 from billfold.trading.worker import DeskRounds
@@ -112,6 +114,9 @@ def job_runners(simulation: Simulation | None) -> JobRunners:
             HOLD_EXPIRY_JOB: expire_hold,
             **_card_jobs(),
             FINISHED_JOB: run_finished_job,
+            LIMITS_CHANGED: report_limits,
+            STATEMENT_MADE: report_statement,
+            MEMBER_CHANGED: report_member,
             **_custody_jobs(simulation),
             **(simulation.job_runners() if simulation else {}),
         }
@@ -124,6 +129,7 @@ def _approval_jobs() -> JobRunners:
         types.EXECUTE_TRANSFER_REQUEST: execute_transfers.run_execute_job,
         types.RUN_SERIES: series_worker.run_series,
         types.REPORT_SERIES: series_worker.report,
+        types.REPORT_TRANSFER_REQUEST: report_transfer_request,
         **dict.fromkeys(_EXPIRIES, run_expiry_job),
     }
 

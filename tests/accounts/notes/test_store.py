@@ -47,7 +47,8 @@ async def test_each_kind_has_ids_of_its_own_and_verify_reports_a_changed_note(wo
     assert (payee["external_id"], payee["metadata"]) == ("inv-1", {"k": "v"})
     moved = await world.transfer(pocket, other, 100_00, **FOUND, metadata=NASTY)
     assert (moved["external_id"], moved["metadata"]) == ("inv-1", NASTY)
-    assert await world.get(f"/api/v1/transfers/on-us/{moved['id']}/") == moved
+    shown = await world.get(f"/api/v1/transfers/on-us/{moved['id']}/")
+    assert shown | {"time_created": None} == moved
     stored = str([*map(dict, await world.bank.pool.fetch("SELECT * FROM object_note"))])
     assert "inv-1" not in stored
     assert "script" not in stored
@@ -125,3 +126,53 @@ async def test_payments_are_listed_by_status_time_amount_payee_and_note(partner_
     ]
     for filters, found in cases:
         assert len((await world.get("/api/v1/wires/", of | filters))["items"]) == found, filters
+
+
+async def test_notes_of_payments_cards_customers_and_applications_are_changed_by_their_partner_only(
+    world, other_partner, customer_desks
+):
+    customer = await world.customer()
+    pocket, other = await world.funded(1_000_00, customer), await world.pocket(customer)
+    moved = await world.transfer(pocket, other, 100_00)
+    wire = (await world.get("/api/v1/wires/", {"customer_id": customer}))["items"][0]
+    application = await world.post("/api/v1/business-applications/", {"name": "Fabrikam"})
+    paths = [
+        f"/api/v1/transfers/on-us/{moved['id']}/",
+        f"/api/v1/wires/{wire['id']}/",
+        f"/api/v1/customers/{customer}/",
+        f"/api/v1/applications/{application['id']}/note/",
+    ]
+    for place, path in enumerate(paths):
+        note = {"external_id": f"id-{place}", "metadata": {"k": str(place)}}
+        changed = await world.patch(path, note)
+        assert {name: changed[name] for name in note} == note
+        assert (await world.get(path)) == changed
+        await other_partner.refused("PATCH", path, note, status=404, code="not-found")
+        await world.invalid("PATCH", path, {"metadata": {"k": 1}}, loc="body.metadata....")
+    taken = await world.refused("PATCH", paths[1], {"external_id": "id-0"}, status=409, code="external-id-taken")
+    assert taken["id"] == moved["id"]
+    for lookup, found in (
+        ("/api/v1/customers/", customer),
+        ("/api/v1/business-applications/", application["id"]),
+    ):
+        number = "2" if found == customer else "3"
+        for filters in ({"external_id": f"id-{number}"}, {"metadata[k]": number}):
+            assert [each["id"] for each in (await world.get(lookup, filters))["items"]] == [found]
+            assert (await other_partner.get(lookup, filters))["items"] == []
+        assert (await world.get(lookup, {"metadata[k]": "0"}))["items"] == []
+    # Another customer of the partner cannot have the id; the customer itself does not see its partner's note.
+    await world.refused(
+        "PATCH",
+        f"/api/v1/customers/{await world.customer('Contoso')}/",
+        {"external_id": "id-2"},
+        status=409,
+        code="external-id-taken",
+    )
+    member = await customer_desks(customer)
+    assert (await member.get("/api/v1/customer/"))["metadata"] == {}
+    assert (await member.get(paths[0]))["external_id"] == "id-0"
+    viewer = await customer_desks(customer, role="VIEWER")
+    await viewer.refused("PATCH", paths[0], {"external_id": None}, status=403, code="forbidden")
+    stranger = await customer_desks(await world.customer("Tailspin"))
+    await stranger.refused("PATCH", paths[0], {"external_id": None}, status=404, code="not-found")
+    assert (await member.patch(paths[0], {"external_id": None}))["metadata"] == {"k": "0"}

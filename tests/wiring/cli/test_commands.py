@@ -190,7 +190,7 @@ def test_every_feature_that_a_route_requires_can_be_enabled():
         wire_routes.WIRES_FEATURE,
         wire_routes.UNVERIFIED_WIRES_FEATURE,
     }
-    assert asked == FEATURES
+    assert asked == set(FEATURES)
 
 
 def test_partner_rate_limits_are_changed_individually(founded):

@@ -12,7 +12,8 @@ from billfold.accounts.addresses import Address, find_address_error
 from billfold.accounts.counterparties.names import NameMatch
 from billfold.accounts.counterparties.rules import identifiers
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, format_name
-from billfold.accounts.notes.schemas import NewNote, ShownNote
+from billfold.accounts.notes.schemas import NewNote
+from billfold.accounts.notes.types import ShownNote
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.http.schemas import NOT_BLANK, CheckedBody, one_of
 from billfold.platform.errors import FieldError

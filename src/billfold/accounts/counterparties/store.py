@@ -4,13 +4,14 @@ A sealed counterparty has `account_key` next to its account: the number as machi
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.counterparties.names import NameMatch
 from billfold.accounts.counterparties.rules import identifiers, manage, verification_kinds
 from billfold.accounts.counterparties.types import CounterpartyRow, Payee, payee_from_row
 from billfold.accounts.notes.store import has_terms, open_note
@@ -30,6 +31,10 @@ from billfold.platform.database.pool import uuid_array
 from billfold.platform.database.rows import Table
 from billfold.platform.ids import command_id
 
+_FAILED_NAMES = """
+SELECT count(*) FROM counterparty WHERE customer_id = $1 AND verification #>> '{name_check,checked_on}' = $2
+   AND verification #>> '{name_check,outcome}' <> $3
+"""
 _FIELDS: Final = MappingProxyType(
     {
         "account_number": PartyField.ACCOUNT,
@@ -79,6 +84,11 @@ def are_sealed(kind: str, details: Mapping[str, Any]) -> bool:
     """Return whether stored details are sealed: no account number has the form of a sealed text."""
     accounts = [details[name] for name, field in _FIELDS.items() if field is PartyField.ACCOUNT and name in details]
     return kind == "on_us" or any(map(is_sealed_text, accounts))
+
+
+async def count_failed_names(conn: Db, customer_id: UUID, on: date) -> int:
+    """Return how many names given that day did not match, as `failed_name_checks` counts them."""
+    return int(await conn.fetchval(_FAILED_NAMES, customer_id, on.isoformat(), NameMatch.MATCH))
 
 
 async def open_counterparties(bank: Bank, rows: Sequence[CounterpartyRow]) -> list[CounterpartyRow]:

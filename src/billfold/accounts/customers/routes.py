@@ -1,5 +1,6 @@
 """Operations on customers."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -10,6 +11,8 @@ from msgspec import UNSET, UnsetType
 from billfold.accounts.addresses import Address, find_address_error
 from billfold.accounts.customers import schemas, store
 from billfold.accounts.customers.commands import CloseCustomer, UpdateCustomer
+from billfold.accounts.notes.schemas import ChangedNote, NoteQuery
+from billfold.accounts.notes.store import annotate, list_noted, show_notes
 from billfold.accounts.profiles import open_profile, open_profiles, seal_profile
 from billfold.http.caller import Call
 from billfold.http.operations import MaybeInPath, get, patch, with_scope
@@ -30,8 +33,8 @@ def _one_of(*known: str) -> Query:
     return Query(parse=partial(parse_choice, known), schema={"type": "string", "enum": list(known)})
 
 
-class ChangeCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """Contact details to replace, or `status` CLOSED with a `closure_reason`; never both."""
+class ChangeCustomer(ChangedNote, forbid_unknown_fields=True, kw_only=True):
+    """A note, contact details to replace, or `status` CLOSED with a `closure_reason`; not both of the latter."""
 
     email: schemas.Email | None = None
     phone_number: schemas.Phone | None = None
@@ -51,16 +54,22 @@ async def list_customers(
     account_status: Annotated[str | None, _one_of("PENDING", "OPEN", "FROZEN", "CLOSED")] = None,
     type_: Annotated[str | None, Query(name="type"), _one_of("INDIVIDUAL", "BUSINESS")] = None,
     name: Annotated[str | None, Query(description="How the name begins, in upper or lower case.")] = None,
+    notes: NoteQuery,
     customer_id: Annotated[list[UUID] | None, Query(name="customer_id[]", description="Only these.")] = None,
 ) -> CursorList[schemas.Customer]:
     """List customers.
 
     Returns customers of the partner and its own account (`role`), newest first.
     """
+    notes.require_alone(account_status, type_, name, customer_id)
     own = None if customer_id is None else [await caller.owner(bank, each) for each in dict.fromkeys(customer_id)]
-    listed, values = store.listed_customers(caller.partner_id, account_status, type_, name=name, among=own)
+    noted = await list_noted(bank, caller.own_customer_id, "customer", notes)
+    among = noted if own is None or noted is None else [each for each in own if each in set(noted)]
+    listed, values = store.listed_customers(
+        caller.partner_id, account_status, type_, name=name, among=own if among is None else among
+    )
     page = await wanted.read(bank, listed, *values, scope="customers")
-    return page_of(page, [schemas.render_customer(row) for row in await open_profiles(bank, page.items)])
+    return page_of(page, await _show_all(caller, bank, await open_profiles(bank, page.items)))
 
 
 @get("/api/v1/customers/{customer_id}/")
@@ -70,23 +79,51 @@ async def get_customer(caller: Call, bank: Bank, customer_id: MaybeInPath) -> sc
 
     Returns the customer in the path, or the one the token is for.
     """
-    return schemas.render_customer(await open_profile(bank, await caller.customer(bank, customer_id)))
+    return await show_customer(caller, bank, customer_id)
+
+
+async def show_customer(caller: Call, bank: Bank, customer_id: UUID | None) -> schemas.Customer:
+    """Return a customer for display, to its partner with the note that the partner has attached."""
+    return (await _show_all(caller, bank, [await open_profile(bank, await caller.customer(bank, customer_id))]))[0]
+
+
+async def _show_all(caller: Call, bank: Bank, rows: Sequence[CustomerRow]) -> list[schemas.Customer]:
+    shown = [schemas.render_customer(row) for row in rows]
+    if not isinstance(caller, Caller):
+        return shown
+    return await show_notes(bank, {(caller.own_customer_id, each.id): each for each in shown})
 
 
 @patch(
     "/api/v1/customers/{customer_id}/",
-    refuses=("customer-not-open", "customer-has-balance", "pocket-frozen", "feature-not-enabled", "customer-changed"),
+    refuses=(
+        "customer-not-open",
+        "customer-has-balance",
+        "pocket-frozen",
+        "feature-not-enabled",
+        "customer-changed",
+        "external-id-taken",
+    ),
 )
 async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: ChangeCustomer) -> schemas.Customer:
     """Update customer.
 
-    Replaces contact details, or closes the account for good if every Pocket is empty and nothing is in process.
+    Replaces contact details and the note, or closes the account for good if every Pocket is empty and nothing is in
+    process.
     """
     changes = _changes(data)
     reason = _parse_closure(data, changes)
-    if reason is None and not changes:
-        raise InvalidInput.at("body", msg="names nothing to change")
-    for step in range(_MERGES):
+    row = await caller.customer(bank, customer_id)
+    await annotate(
+        caller,
+        bank,
+        caller.own_customer_id,
+        kind="customer",
+        object_id=row.customer_id,
+        given=data,
+        step=_MERGES,
+    )
+    for step in range(_MERGES if changes or reason else 0):
         row = await caller.customer(bank, customer_id)
         if reason is not None:
             await store.require_feature(bank.pool, row.customer_id, CLOSURE_FEATURE)
@@ -103,7 +140,7 @@ async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: C
         except Refused as refusal:
             if refusal.code != "customer-changed" or step == _MERGES - 1:
                 raise
-    return schemas.render_customer(await open_profile(bank, await caller.customer(bank, customer_id)))
+    return await show_customer(caller, bank, customer_id)
 
 
 async def _seal_profile(bank: Bank, row: CustomerRow, changes: dict[str, Any]) -> str | None:

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from billfold.accounts.agreements.rules import record_consent
 from billfold.accounts.customers.commands import CloseCustomer, EnrolCustomer, SetCustomerState, UpdateCustomer
 from billfold.accounts.pockets.rules import charge_last_fee, mark_closed, open_payments
+from billfold.events import kinds
 from billfold.ledger.book.book import BANK_ROLE, Book
 from billfold.ledger.book.draft import to_json
+from billfold.ledger.book.recording import event
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.customers import CustomerRow, CustomerStatus, profile_reference, require_active
@@ -72,7 +74,6 @@ def set_customer_state(books: Books, cmd: SetCustomerState, ctx: Context) -> Out
     Refuses: customer-not-open once it is closed; to unfreeze, sanctions-hit-open. Raises InvalidInput without a
     one-line reason.
     """
-    del ctx
     if not (1 <= len(cmd.reason.strip()) <= REASON_CHARS_MAX and cmd.reason.isprintable()):
         raise InvalidInput.at("body", "reason", msg=f"must be 1 to {REASON_CHARS_MAX} printable characters")
     book = book_of(books, cmd.customers[0])
@@ -87,8 +88,13 @@ def set_customer_state(books: Books, cmd: SetCustomerState, ctx: Context) -> Out
         _require_cleared(book, cmd)
         after = CustomerStatus.OPEN if book.pockets else CustomerStatus.PENDING
     if after != before:
-        book.set_account_status(after)
+        _set_status(book, after, ctx)
     return {"customer_id": str(book.customer_id), "before": before, "status": after}
+
+
+def _set_status(book: Book, status: CustomerStatus, ctx: Context) -> None:
+    book.set_account_status(status)
+    event(book, ctx, kinds.CUSTOMER_UPDATED, kinds.CustomerPayload(customer_id=book.customer_id, status=status))
 
 
 def _require_cleared(book: Book, cmd: SetCustomerState) -> None:
@@ -119,7 +125,7 @@ def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
     for pocket in book.pockets.values():
         if pocket.status != PocketStatus.CLOSED:
             mark_closed(book, pocket, ctx, reason=cmd.reason)
-    book.set_account_status(CustomerStatus.CLOSED)
+    _set_status(book, CustomerStatus.CLOSED, ctx)
     described = {} if cmd.profile is None else {"profile": _new_profile(book, cmd)}
     book.change(CustomerRow, book.customer_id, closed_at=ctx.now, closure_reason=cmd.reason, **described)
     book.schedule(CLOSED_JOB, book.customer_id, ctx.now)

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.addresses import Address
+from billfold.accounts.notes.types import ShownNote
 from billfold.ledger.customers import CustomerRow, CustomerStatus
 from billfold.platform.errors import InvalidInput
 
@@ -51,7 +52,7 @@ class TrustedContact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     address: Address | None = None
 
 
-class Customer(msgspec.Struct, kw_only=True):
+class Customer(ShownNote, kw_only=True):
     """A customer. Fields that onboarding has not filled in are null.
 
     `name` is an object for an INDIVIDUAL and a text for a BUSINESS; the former has a `date_of_birth`, the

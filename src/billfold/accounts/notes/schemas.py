@@ -38,16 +38,8 @@ class ChangedNote(msgspec.Struct, kw_only=True):
     metadata: Metadata | UnsetType = UNSET
 
 
-class ShownNote(msgspec.Struct, kw_only=True):
-    """The note of an object."""
-
-    external_id: str | None = None
-    metadata: dict[str, str] = {}
-
-    @property
-    def metadata_text(self) -> str:
-        """The metadata as JSON in one line, empty if there are none."""
-        return msgspec.json.encode(self.metadata).decode() if self.metadata else ""
+class ChangeNote(ChangedNote, forbid_unknown_fields=True, kw_only=True):
+    """Another note of an object, and nothing else."""
 
 
 class NoteQuery(msgspec.Struct, frozen=True, kw_only=True):

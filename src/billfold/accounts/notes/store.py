@@ -7,13 +7,16 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.notes.schemas import ChangedNote, NewNote, NoteQuery, ShownNote
+from billfold.accounts.notes.commands import Annotate
+from billfold.accounts.notes.schemas import ChangedNote, NewNote, NoteQuery
+from billfold.accounts.notes.types import ShownNote
 from billfold.data_keys.keys import DataKey, DataKeys, PartyField
+from billfold.http.caller import Call
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.notes import Note, NoteRow
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.rows import Table
-from billfold.platform.errors import NotFound
+from billfold.platform.errors import InvalidInput, NotFound
 
 _notes = Table(NoteRow)
 _REFERENCED = f"""
@@ -26,6 +29,8 @@ SELECT customer_id, object_id, external_id, metadata FROM object_note
  WHERE customer_id = ANY($1::uuid[]) AND object_id = ANY($2::uuid[])
 """
 _BY_KEY = "SELECT object_id FROM object_note WHERE customer_id = $1 AND external_key = $2"
+_BY_TERMS = "SELECT object_id FROM object_note WHERE customer_id = $1 AND terms @> $2::bigint[] LIMIT $3"
+_NOTED_MAX = 5_000
 _HAS_TERMS = """(${number}::bigint[] IS NULL OR EXISTS (SELECT 1 FROM object_note n
         WHERE n.customer_id = {table}.customer_id AND n.object_id = {table}.{key} AND n.terms @> ${number}))"""
 _BETWEEN = """{alias}created_at >= coalesce(${first}::timestamptz, '-infinity')
@@ -85,6 +90,18 @@ async def note_fields(
     return {"attached": Note(external_id=external_id, key=key, metadata=metadata, terms=terms), "noted": noted}
 
 
+async def annotate(
+    caller: Call, bank: Bank, owner: UUID, *, kind: str, object_id: UUID, given: NewNote | ChangedNote, step: int = 0
+) -> None:
+    """Change the note of an object, which the caller has found among the customer's, as far as one is given.
+
+    Raises Refused external-id-taken.
+    """
+    note = await note_fields(bank, owner, kind, given, noted=object_id)
+    if note:
+        await bank.engine.submit(Annotate(**caller.command_fields(owner, step=step), **note, kind=kind))
+
+
 async def show_notes(bank: Bank, shown: Mapping[tuple[UUID, UUID], Shown]) -> list[Shown]:
     """Add the notes to objects for display, by customer and id; what was destroyed with its key is left out."""
     if shown:
@@ -114,6 +131,22 @@ async def terms_of(bank: Bank, owner: UUID, kind: str, query: NoteQuery) -> list
     if not query.metadata:
         return None
     return _terms_of(await bank.ports[DataKeys].of(bank.pool, owner), kind, query.metadata)
+
+
+async def list_noted(bank: Bank, owner: UUID, kind: str, query: NoteQuery) -> list[UUID] | None:
+    """Return the ids of the objects that a query for notes finds, None if it does not ask.
+
+    For lists of objects that are not the owner's own: the customers of a partner. Raises InvalidInput for too many.
+    """
+    if query.external_id is not None:
+        key = _key_of(await bank.ports[DataKeys].of(bank.pool, owner), kind, query.external_id)
+        return [row["object_id"] for row in await bank.pool.fetch(_BY_KEY, owner, key)]
+    if (terms := await terms_of(bank, owner, kind, query)) is None:
+        return None
+    found = await bank.pool.fetch(_BY_TERMS, owner, terms, _NOTED_MAX + 1)
+    if len(found) > _NOTED_MAX:
+        raise InvalidInput.at("query", "metadata", msg=f"finds more than {_NOTED_MAX}: add a key")
+    return [row["object_id"] for row in found]
 
 
 async def find_noted(

@@ -7,6 +7,7 @@ from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.pockets import commands
 from billfold.accounts.portals.rules import close_portals, new_bank_portal
 from billfold.bills.rules import fees, strategies, valuation
+from billfold.events import kinds
 from billfold.ledger import types
 from billfold.ledger.book import recording
 from billfold.ledger.book.book import Book
@@ -80,13 +81,14 @@ def update_pocket(books: Books, cmd: commands.UpdatePocket, ctx: Context) -> Out
             pocket.invest_at = ctx.calendars.next_open(ctx.now)
     if cmd.close_for:
         _close_pocket(book, pocket, cmd.close_for, ctx=ctx)
+    else:
+        _raise_updated(book, pocket, ctx)
     return {"pocket_id": str(pocket.pocket_id), "status": pocket.status}
 
 
 @decides(commands.SetPocketState)
 def set_pocket_state(books: Books, cmd: commands.SetPocketState, ctx: Context) -> Outcome:
     """Freeze or unfreeze a pocket, or switch its real-time yield. Refuses: pocket-not-open."""
-    del ctx
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
     if pocket.status not in types.NOT_CLOSED:
@@ -94,6 +96,7 @@ def set_pocket_state(books: Books, cmd: commands.SetPocketState, ctx: Context) -
     book.alter(pocket)
     if cmd.status is not None:
         pocket.status = cmd.status
+        _raise_updated(book, pocket, ctx)
     if cmd.real_time_yield is not None:
         pocket.real_time_yield = cmd.real_time_yield
     return {"pocket_id": str(pocket.pocket_id), "status": pocket.status, "real_time_yield": pocket.real_time_yield}
@@ -145,6 +148,12 @@ def mark_closed(book: Book, pocket: PocketBook, ctx: Context, *, reason: str) ->
     book.alter(pocket)
     pocket.status, pocket.closed_at, pocket.closure_reason = PocketStatus.CLOSED, ctx.now, reason
     pocket.fee_accrued, pocket.invest_at = 0, None
+    _raise_updated(book, pocket, ctx)
+
+
+def _raise_updated(book: Book, pocket: PocketBook, ctx: Context) -> None:
+    payload = kinds.PocketPayload(pocket_id=pocket.pocket_id, status=pocket.status)
+    recording.event(book, ctx, kinds.POCKET_UPDATED, payload)
 
 
 def open_payments(book: Book) -> list[commands.OpenPayment]:

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.notes.schemas import ShownNote
+from billfold.accounts.notes.types import ShownNote
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.bills.rules import earnings as bill_earnings
 from billfold.bills.rules import fees as bill_fees

@@ -5,7 +5,9 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.portals.commands import OpenPortal, PortalRow, PortalStatus, UpdatePortal, Wallet
+from billfold.events import kinds
 from billfold.ledger.book.book import Book
+from billfold.ledger.book.recording import event
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.customers import require_active
@@ -81,6 +83,8 @@ def update_portal(books: Books, cmd: UpdatePortal, ctx: Context) -> Outcome:
         book.change(PortalRow, cmd.portal_id, name=cmd.name, updated_at=ctx.now)
     if cmd.close:
         _close_portal(book, book.portals[cmd.portal_id], ctx)
+    else:
+        _raise_updated(book, portal, ctx)
     return {"portal_id": str(cmd.portal_id)}
 
 
@@ -138,5 +142,12 @@ def close_portals(book: Book, pocket_id: UUID, ctx: Context) -> None:
 
 
 def _close_portal(book: Book, portal: PortalRow, ctx: Context) -> None:
-    book.put(book.portals, portal.portal_id, msgspec.structs.replace(portal, status=PortalStatus.CLOSED))
+    closed = msgspec.structs.replace(portal, status=PortalStatus.CLOSED)
+    book.put(book.portals, portal.portal_id, closed)
     book.change(PortalRow, portal.portal_id, status=PortalStatus.CLOSED, updated_at=ctx.now)
+    _raise_updated(book, closed, ctx)
+
+
+def _raise_updated(book: Book, portal: PortalRow, ctx: Context) -> None:
+    payload = kinds.PortalPayload(portal_id=portal.portal_id, pocket_id=portal.pocket_id, status=portal.status)
+    event(book, ctx, kinds.PORTAL_UPDATED, payload)

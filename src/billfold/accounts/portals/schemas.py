@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.notes.schemas import ShownNote
+from billfold.accounts.notes.types import ShownNote
 from billfold.accounts.portals.commands import PortalRow, PortalStatus
 from billfold.http.schemas import Amount, one_of, usd
 from billfold.ledger.types import Rail

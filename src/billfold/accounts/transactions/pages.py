@@ -9,8 +9,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.notes.schemas import ShownNote
 from billfold.accounts.notes.store import show_notes
+from billfold.accounts.notes.types import ShownNote
 from billfold.accounts.transactions.settlement import SettledDocument, TransactionRow, remittance_shown
 from billfold.accounts.transactions.store import Activity, TransactionFilters, sweep_of
 from billfold.data_keys.keys import PartyField, PaymentKeys

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.notes.schemas import ShownNote
+from billfold.accounts.notes.types import ShownNote
 from billfold.accounts.transactions.settlement import TransactionRow, settles_at
 from billfold.http.schemas import Amount, one_of, usd
 from billfold.platform.calendars import Calendars

@@ -81,6 +81,9 @@ SELECT coalesce(sum(q.amount), 0)::bigint
 """
 
 
+_NONE = UUID(int=0)
+
+
 async def list_rules(conn: Db, customer_id: UUID) -> list[Rule]:
     """Return all rules of a customer, oldest first."""
     return [_rule_of(row) for row in await conn.fetch(_LIST, customer_id)]
@@ -122,13 +125,17 @@ async def requirement_for_transfer(
         rule = None if terms.rule_id is None else by_id[terms.rule_id]
         if rule is None or await has_room(rule):
             return terms
-    assert first.daily_cap is not None
     raise Refused(
         "amount-not-allowed",
-        f"The rule {first.name!r} allows {format_usd(first.daily_cap)} per business day, "
-        "which this transfer would exceed.",
+        f"{cap_text(first)}, which this transfer would exceed.",
         daily_cap_usdc=first.daily_cap,
     )
+
+
+def cap_text(rule: Rule) -> str:
+    """Return the daily cap of a rule in words."""
+    assert rule.daily_cap is not None
+    return f"The rule {rule.name!r} allows {format_usd(rule.daily_cap)} per business day"
 
 
 async def requirement_for_change(conn: Db, customer_id: UUID, action: Action) -> ApprovalRequirement:
@@ -166,8 +173,12 @@ async def _has_room(
     if rule.daily_cap is None:
         return True
     await conn.execute(_LOCK_CAP, customer_id, rule.rule_id)
-    used = await conn.fetchval(_USED, rule.rule_id, day, request_id)
-    return int(used) + amount <= rule.daily_cap
+    return await read_used(conn, rule, day, request_id) + amount <= rule.daily_cap
+
+
+async def read_used(conn: Db, rule: Rule, day: date, request_id: UUID = _NONE) -> int:
+    """Return the cents of a business day that count towards the cap of a rule, except those of a request."""
+    return int(await conn.fetchval(_USED, rule.rule_id, day, request_id))
 
 
 def _rule_of(row: Record) -> Rule:

@@ -14,10 +14,13 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
+from billfold.accounts.notes.store import has_terms
 from billfold.approvals import types as approval_types
 from billfold.approvals.rules import MAY_APPROVE, MAY_CONFIRM
 from billfold.approvals.store.approval_rules import update
 from billfold.audit.record import AuditedAction, audited
+from billfold.events import kinds
+from billfold.events.changes import report
 from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob
@@ -44,6 +47,8 @@ class RequestKind(Generic[RequestType]):
     needs: str
     expiry_job: str
     approval_job: str
+    report_job: str | None = None
+    """Raises the event of another status."""
 
     @cached_property
     def listed(self) -> KeysetList[RequestType]:
@@ -118,6 +123,11 @@ class RequestKind(Generic[RequestType]):
             job, at = approval_types.RUN_SERIES if request.is_series else self.approval_job, now
         if request.status in {"PENDING", "APPROVED"}:
             await scheduler.schedule(conn, [ScheduledJob(job, request.request_id, request.customer_id, at=at)])
+        await self._report(conn, request.customer_id, request.request_id, now)
+
+    async def _report(self, conn: Connection, customer_id: UUID, request_id: UUID, now: datetime) -> None:
+        if self.report_job is not None:
+            await scheduler.schedule(conn, [ScheduledJob(self.report_job, request_id, customer_id, at=now)])
 
     async def update_by_bank(
         self,
@@ -141,7 +151,9 @@ class RequestKind(Generic[RequestType]):
             now=wall_now(),
             details=details,
         ) as audited_action:
-            if not await update(audited_action, self.table, customer_id, request_id, where=where, **columns):
+            if await update(audited_action, self.table, customer_id, request_id, where=where, **columns):
+                await self._report(audited_action.conn, customer_id, request_id, await bank.now(audited_action.conn))
+            else:
                 audited_action.skip()
 
     def _read(self, row: Record) -> RequestType:
@@ -181,10 +193,12 @@ SELECT q.*, {_STATUS},
         SELECT 1 FROM review v WHERE v.customer_id = q.customer_id
            AND v.request_id = q.request_id AND v.member_id = $9))
    AND ($10::uuid IS NULL OR q.series_id = $10) AND ($11::boolean IS NULL OR (q.series_state IS NOT NULL) = $11)
-""",
+   AND ($12::uuid[] IS NULL OR q.request_id = ANY($12)) AND """
+    + has_terms("q", "request_id", 13),
     needs=MAY_APPROVE,
     expiry_job=approval_types.EXPIRE_TRANSFER_REQUEST,
     approval_job=approval_types.EXECUTE_TRANSFER_REQUEST,
+    report_job=approval_types.REPORT_TRANSFER_REQUEST,
 )
 AUTHORIZATION_REQUESTS = RequestKind(
     table="authorization_request",
@@ -225,6 +239,8 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     reviewer: UUID | None = None
     series_id: UUID | None = None
     scheduled: bool | None = None
+    among: Sequence[UUID] | None = None
+    terms: Sequence[int] | None = None
 
 
 async def transactions_of(
@@ -254,3 +270,13 @@ async def run_expiry_job(bank: Bank, job: ScheduledJob) -> None:
         updated_at=await bank.now(),
         status="EXPIRED",
     )
+
+
+async def report_transfer_request(bank: Bank, job: ScheduledJob) -> None:
+    """Raise the event of the status that a transfer request has now."""
+    assert job.customer_id is not None
+    found = await TRANSFER_REQUESTS.get(bank.pool, job.customer_id, job.object_id, now=await bank.now())
+    payload = kinds.RequestPayload(
+        transfer_request_id=found.request_id, status=found.status, reason=found.reason or msgspec.UNSET
+    )
+    await report(bank, job, kinds.REQUEST_UPDATED, payload)

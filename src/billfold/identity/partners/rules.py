@@ -1,11 +1,12 @@
 """Lifetimes, names of partners and their users, and allowed networks. Pure."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network, ip_address, ip_network
+from types import MappingProxyType
 from uuid import UUID
 
 from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW, Role
@@ -111,8 +112,15 @@ OVERLAP = timedelta(hours=24)
 PASSWORD_CHARS_MIN = 12
 PASSWORD_CHARS_MAX = 128
 USERNAME_CHARS_MAX = 128
-FEATURES = frozenset({"ccd", "customer_closure", "unverified_wires", "wires"})
-"""Optional features of a partner, or of one of its customers."""
+FEATURES: Mapping[str, str] = MappingProxyType(
+    {
+        "ccd": "ACH originations of the class CCD",
+        "customer_closure": "closing the account of a customer",
+        "unverified_wires": "wires to counterparties that are not verified",
+        "wires": "wires of the Partner API",
+    }
+)
+"""Optional features of a partner, or of one of its customers, and what each allows."""
 ALGORITHMS = ("ES256", "EdDSA", "PS256", "RS256")
 _CHANGING_ROLES = frozenset[Role]({"ADMIN", "MANAGER"})
 _MAPPED = IPv6Network("::ffff:0:0/96")

@@ -56,8 +56,10 @@ def note_reference(object_id: UUID) -> UUID:
     return command_id("note", object_id)
 
 
-def attach_note(book: Book, kind: str, object_id: UUID, *, note: Note, ctx: Context) -> None:
-    """Attach a note to an object of the book's customer, or change it.
+def attach_note(
+    book: Book, kind: str, object_id: UUID, *, note: Note, ctx: Context, is_new: bool | None = None
+) -> None:
+    """Attach a note to an object of the book's customer, or change it; a payment is new unless it is said not to be.
 
     The command references the note of an object that exists, and the holder of the external id.
     Refuses: external-id-taken, duplicate-id.
@@ -69,7 +71,8 @@ def attach_note(book: Book, kind: str, object_id: UUID, *, note: Note, ctx: Cont
         )
     place = note_reference(object_id)
     former: NoteRow | None = book.referenced.get(place)
-    if former is not None and TRANSFER in {kind, former.kind}:  # a payment gets its note when it is made
+    is_new = kind == TRANSFER if is_new is None else is_new
+    if former is not None and (is_new or former.kind != kind):
         raise Refused("duplicate-id", "Another object already has this id.")
     changes: dict[str, object] = {"updated_at": ctx.now}
     if note.external_id is not UNSET:

@@ -8,8 +8,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.agreements.rules import AcceptAgreements, AcceptedBy, Consent
-from billfold.accounts.customers.schemas import Customer, render_customer
-from billfold.accounts.profiles import open_profile
+from billfold.accounts.customers.routes import show_customer
+from billfold.accounts.customers.schemas import Customer
 from billfold.http.caller import Call
 from billfold.http.operations import OPEN, SIGNED, get, post, with_scope
 from billfold.http.responses import HttpResponse
@@ -113,7 +113,7 @@ async def accept_agreements(caller: Caller, bank: Bank, customer_id: UUID, data:
         user_agent=data.user_agent or (caller.agent or "")[:_AGENT_MAX] or None,
     )
     await bank.engine.submit(AcceptAgreements(**caller.command_fields(row.customer_id), consent=consent))
-    return render_customer(await open_profile(bank, await caller.customer(bank, row.customer_id)))
+    return await show_customer(caller, bank, row.customer_id)
 
 
 def _check_timestamp(at: datetime, latest: datetime) -> None:

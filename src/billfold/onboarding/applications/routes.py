@@ -1,10 +1,11 @@
 """Applications of businesses and individuals, and their documents."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
-import msgspec
-
+from billfold.accounts.notes.schemas import ChangeNote, NoteQuery
+from billfold.accounts.notes.store import annotate, list_noted, show_notes
+from billfold.accounts.notes.types import ShownNote
 from billfold.documents.routes import Document, UploadedDocument, render_document, store_file
 from billfold.documents.rules import TYPES
 from billfold.http.caller import Call
@@ -17,7 +18,8 @@ from billfold.ledger.bank import Bank
 from billfold.onboarding.applications import forms, requests, schemas, store
 from billfold.onboarding.applications.content import document_id_of, open_applications
 from billfold.onboarding.applications.rules.requirements import DocumentRequest
-from billfold.onboarding.applications.types import ApplicationKind, ApplicationStatus
+from billfold.onboarding.applications.types import ApplicationKind, ApplicationRow, ApplicationStatus
+from billfold.platform.database.paging import Page
 from billfold.platform.errors import InvalidInput
 
 READS, WRITES = with_scope("onboarding.read", "onboarding"), with_scope("onboarding.write", "onboarding")
@@ -25,7 +27,7 @@ V1, V2 = "/api/v1/business-applications/", "/api/v2/business-applications/"
 _STATUSES = frozenset(ApplicationStatus)
 
 
-class ApplicationQuery(msgspec.Struct, frozen=True, kw_only=True):
+class ApplicationQuery(NoteQuery, frozen=True, kw_only=True):
     """Filter of applications; None for all."""
 
     statuses: Annotated[list[str] | None, texts_among("status", _STATUSES)] = None
@@ -54,10 +56,7 @@ async def list_business_applications(
 
     Returns applications, newest first.
     """
-    owner = requests.owner_of(caller)
-    page = await wanted.read(
-        bank, store.APPLICATIONS, owner, ApplicationKind.BUSINESS, query.statuses, scope="business-applications"
-    )
+    page = await _page(caller, bank, wanted, query, ApplicationKind.BUSINESS)
     opened = await open_applications(bank.pool, bank, page.items)
     return page_of(page, [schemas.render_business(each, bank.seed) for each in opened])
 
@@ -120,6 +119,15 @@ async def withdraw_business_application(caller: Call, bank: Bank, application_id
     return schemas.render_business(await requests.withdraw_application(caller, bank, row), bank.seed)
 
 
+async def _page(
+    caller: Call, bank: Bank, wanted: ListQuery, query: ApplicationQuery, kind: ApplicationKind
+) -> Page[ApplicationRow]:
+    query.require_alone(query.statuses)
+    owner = requests.owner_of(caller)
+    noted = await list_noted(bank, owner, "application", query)
+    return await wanted.read(bank, store.APPLICATIONS, owner, kind, query.statuses, noted, scope="applications")
+
+
 _ONE = "/api/v1/applications/{application_id}/"
 
 
@@ -143,8 +151,7 @@ async def list_individual_applications(
 
     Returns applications, newest first.
     """
-    owner, kind = requests.owner_of(caller), ApplicationKind.INDIVIDUAL
-    page = await wanted.read(bank, store.APPLICATIONS, owner, kind, query.statuses, scope="individual-applications")
+    page = await _page(caller, bank, wanted, query, ApplicationKind.INDIVIDUAL)
     opened = await open_applications(bank.pool, bank, page.items)
     return page_of(page, [schemas.render_individual(each, bank.seed) for each in opened])
 
@@ -154,6 +161,40 @@ async def get_individual_application(caller: Caller, bank: Bank, application_id:
     """Get individual application."""
     found = await requests.read_application(caller, bank, application_id, ApplicationKind.INDIVIDUAL)
     return schemas.render_individual(found, bank.seed)
+
+
+class ApplicationNote(ShownNote, kw_only=True):
+    """The note of an application."""
+
+    application_id: UUID
+    object_type: Literal["ApplicationNote"] = "ApplicationNote"
+
+
+@get(f"{_ONE}note/", tag="applications")
+@get(f"{V2}{{application_id}}/note/", READS, tag="applications")
+async def get_application_note(caller: Call, bank: Bank, application_id: UUID) -> ApplicationNote:
+    """Get note of application.
+
+    Returns your own id and metadata of an application of a business or an individual.
+    """
+    return await _show_note(bank, await requests.find_own(caller, bank, application_id, None))
+
+
+async def _show_note(bank: Bank, row: ApplicationRow) -> ApplicationNote:
+    shown = {(row.customer_id, row.application_id): ApplicationNote(application_id=row.application_id)}
+    return (await show_notes(bank, shown))[0]
+
+
+@patch(f"{_ONE}note/", tag="applications", refuses=("external-id-taken",))
+@patch(f"{V2}{{application_id}}/note/", WRITES, tag="applications", refuses=("external-id-taken",))
+async def annotate_application(caller: Call, bank: Bank, application_id: UUID, data: ChangeNote) -> ApplicationNote:
+    """Annotate application.
+
+    Changes `external_id` and `metadata`. The customer that follows has a note of its own.
+    """
+    row = await requests.find_own(caller, bank, application_id, None)
+    await annotate(caller, bank, row.customer_id, kind="application", object_id=application_id, given=data)
+    return await _show_note(bank, row)
 
 
 @post(

@@ -49,12 +49,13 @@ _DROP_MEMBERS = "DELETE FROM awaited_team_member WHERE customer_id = $1 AND appl
 APPLICATIONS = KeysetList(
     f"""
 SELECT {_applications.columns()}, written_no FROM application
- WHERE customer_id = $1 AND kind = $2 AND ($3::text[] IS NULL OR status = ANY($3)) AND {{page}}
+ WHERE customer_id = $1 AND kind = $2 AND ($3::text[] IS NULL OR status = ANY($3))
+   AND ($4::uuid[] IS NULL OR application_id = ANY($4)) AND {{page}}
 """,
     _applications.read,
     **BY_CREATION,
 )
-"""The applications of one kind that a customer made, by status, newest first."""
+"""The applications of one kind that a customer made, by status and ids, newest first."""
 
 
 get_application = _applications.get

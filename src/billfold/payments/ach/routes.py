@@ -10,9 +10,9 @@ import msgspec
 
 from billfold.accounts.customers.store import list_features
 from billfold.accounts.holds.schemas import named
-from billfold.accounts.notes.schemas import PaymentFilters
-from billfold.accounts.notes.store import find_noted, note_fields, sealed_note, show_notes, terms_of
-from billfold.http.operations import SIGNED, get, post, with_scope
+from billfold.accounts.notes.schemas import ChangeNote, PaymentFilters
+from billfold.accounts.notes.store import annotate, find_noted, note_fields, sealed_note, show_notes, terms_of
+from billfold.http.operations import SIGNED, get, patch, post, with_scope
 from billfold.http.parameters import ListQuery, Query, page_of, searched_page_of, texts_among
 from billfold.http.schemas import CursorList, SearchedList
 from billfold.identity.partners.caller import Caller
@@ -128,6 +128,21 @@ async def get_ach_origination(caller: Caller, bank: Bank, account_id: UUID, tran
     Returns an origination with its status.
     """
     _, entry = await _find(caller, bank, account_id, transfer_id)
+    return await _show_one(bank, entry)
+
+
+@patch(
+    "/api/v1/service-accounts/{account_id}/ach-originating/{transfer_id}/", tag="ach", refuses=("external-id-taken",)
+)
+async def annotate_ach_origination(
+    caller: Caller, bank: Bank, account_id: UUID, transfer_id: UUID, data: ChangeNote
+) -> AchOrigination:
+    """Annotate ACH origination
+
+    Changes `external_id` and `metadata`.
+    """
+    owner, entry = await _find(caller, bank, account_id, transfer_id)
+    await annotate(caller, bank, owner, kind=TRANSFER, object_id=entry.ach_id, given=data)
     return await _show_one(bank, entry)
 
 

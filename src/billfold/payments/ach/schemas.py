@@ -8,7 +8,8 @@ import msgspec
 from msgspec import UNSET
 
 from billfold.accounts.holds.schemas import Named
-from billfold.accounts.notes.schemas import NewNote, ShownNote
+from billfold.accounts.notes.schemas import NewNote
+from billfold.accounts.notes.types import ShownNote
 from billfold.http.schemas import Amount, usd
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import AMOUNT_MAX_CENTS, LINE_WIDTH, AchEntry, AchStatus

@@ -129,6 +129,7 @@ class CreateVirtualCard(Command, frozen=True, kw_only=True):
 class OrderCard(Command, frozen=True, kw_only=True):
     """Order a physical card. `shipping_address` is sealed."""
 
+    notes_on = ("card_order", "card_order_id")
     audit = AuditedAction("card_order", "created", fields=("pocket_id", "name_on_card"))
     needs_identifiers = False
 

@@ -8,8 +8,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.addresses import Address, find_address_error
-from billfold.accounts.notes.schemas import NoteQuery
-from billfold.accounts.notes.store import find_noted, show_notes, terms_of
+from billfold.accounts.notes.schemas import ChangeNote, NoteQuery
+from billfold.accounts.notes.store import annotate, find_noted, note_fields, show_notes, terms_of
 from billfold.data_keys.keys import CARD_SHIPPING_ADDRESS, DataKeys, open_column
 from billfold.http.operations import delete, get, patch, post, put
 from billfold.http.parameters import ListQuery, page_of, searched_page_of, texts_among
@@ -28,7 +28,7 @@ _REFUSES = ("customer-not-open", "pocket-not-open", "pocket-frozen", "rail-not-a
 _ORDERS = "/api/v1/service-accounts/{account_id}/card-orders/"
 
 
-@post(_ORDERS, tag="cards", refuses=_REFUSES)
+@post(_ORDERS, tag="cards", refuses=(*_REFUSES, "external-id-taken"))
 async def create_card_order(
     caller: Caller, bank: Bank, account_id: UUID, data: schemas.CreateCardOrder
 ) -> schemas.CardOrder:
@@ -46,6 +46,7 @@ async def create_card_order(
     await bank.engine.submit(
         commands.OrderCard(
             **caller.command_fields(owner),
+            **await note_fields(bank, owner, "card_order", data),
             card_order_id=card_order_id,
             pocket_id=pocket_id,
             name_on_card=data.name_on_card,
@@ -57,48 +58,75 @@ async def create_card_order(
 
 @get(_ORDERS, tag="cards")
 async def list_account_card_orders(
-    caller: Caller, bank: Bank, account_id: UUID, page_query: ListQuery
+    caller: Caller, bank: Bank, account_id: UUID, page_query: ListQuery, notes: NoteQuery
 ) -> CursorList[schemas.CardOrderItem]:
     """List card orders of an account.
 
     Returns orders, newest first.
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
-    return await _page_of_orders(bank, page_query, owner, pocket_id=pocket_id)
+    return await _page_of_orders(bank, page_query, notes, (owner, pocket_id))
 
 
 @get("/api/v1/customers/{customer_id}/card-orders/", tag="cards")
 async def list_customer_card_orders(
-    caller: Caller, bank: Bank, customer_id: UUID, page_query: ListQuery
+    caller: Caller, bank: Bank, customer_id: UUID, page_query: ListQuery, notes: NoteQuery
 ) -> CursorList[schemas.CardOrderItem]:
     """List card orders of a customer.
 
     Returns orders of all its accounts, newest first.
     """
-    return await _page_of_orders(bank, page_query, await caller.owner(bank, customer_id), pocket_id=None)
+    return await _page_of_orders(bank, page_query, notes, (await caller.owner(bank, customer_id), None))
 
 
 @get(f"{_ORDERS}{{card_order_id}}/", tag="cards")
 async def get_card_order(caller: Caller, bank: Bank, account_id: UUID, card_order_id: UUID) -> schemas.CardOrder:
     """Get card order."""
+    return await _render(bank, await _find_order(caller, bank, account_id, card_order_id=card_order_id))
+
+
+@patch(f"{_ORDERS}{{card_order_id}}/", tag="cards", refuses=("external-id-taken",))
+async def annotate_card_order(
+    caller: Caller, bank: Bank, account_id: UUID, card_order_id: UUID, data: ChangeNote
+) -> schemas.CardOrder:
+    """Annotate card order.
+
+    Changes `external_id` and `metadata`.
+    """
+    order = await _find_order(caller, bank, account_id, card_order_id=card_order_id)
+    await annotate(caller, bank, order.customer_id, kind="card_order", object_id=card_order_id, given=data)
+    return await _render(bank, order)
+
+
+async def _find_order(caller: Caller, bank: Bank, account_id: UUID, *, card_order_id: UUID) -> commands.CardOrderRow:
     owner, pocket_id = await caller.pocket(bank, account_id)
     order = await store.get_order(bank.pool, owner, card_order_id)
     if order.pocket_id != pocket_id:
         raise NotFound("There is no such card order.")
-    return await _render(bank, order)
+    return order
 
 
 async def _render(bank: Bank, order: commands.CardOrderRow) -> schemas.CardOrder:
-    value = (order.customer_id, order.card_order_id, order.shipping_address)
-    (address,) = await open_column(bank.ports[DataKeys], bank.pool, CARD_SHIPPING_ADDRESS, [value])
-    return schemas.render_order(order, address)
+    key = (order.customer_id, order.card_order_id)
+    (address,) = await open_column(
+        bank.ports[DataKeys], bank.pool, CARD_SHIPPING_ADDRESS, [(*key, order.shipping_address)]
+    )
+    return (await show_notes(bank, {key: schemas.render_order(order, address)}))[0]
 
 
 async def _page_of_orders(
-    bank: Bank, page_query: ListQuery, owner: UUID, *, pocket_id: UUID | None
+    bank: Bank, page_query: ListQuery, notes: NoteQuery, of: tuple[UUID, UUID | None]
 ) -> CursorList[schemas.CardOrderItem]:
-    page = await page_query.read(bank, store.ORDERS, owner, pocket_id, scope="card-orders")
-    return page_of(page, [schemas.render_order_item(row) for row in page.items])
+    owner, pocket_id = of
+    if (external_id := notes.require_alone()) is not None:
+        get = partial(store.get_order, bank.pool, owner)
+        found = await find_noted(bank, owner, "card_order", external_id, get=get)
+        page = Page([order for order in found if pocket_id in {None, order.pocket_id}])
+    else:
+        terms = await terms_of(bank, owner, "card_order", notes)
+        page = await page_query.read(bank, store.ORDERS, *of, terms, scope="card-orders")
+    shown = {(row.customer_id, row.card_order_id): schemas.render_order_item(row) for row in page.items}
+    return page_of(page, await show_notes(bank, shown))
 
 
 def _check_address(address: Address) -> None:
@@ -151,6 +179,17 @@ async def list_cards(
     values = (caller.partner_id, _stored(statuses))
     page = await page_query.read(bank, store.CARDS_OF_PARTNER, *values, scope="cards of a partner")
     return searched_page_of(page, await _show(bank, page.items))
+
+
+@patch(f"{_CARD}/", tag="cards", refuses=("external-id-taken",))
+async def annotate_card(caller: Caller, bank: Bank, account_id: UUID, card_id: UUID, data: ChangeNote) -> schemas.Card:
+    """Annotate card.
+
+    Changes `external_id` and `metadata` of a virtual or physical card.
+    """
+    card = await find_card(caller, bank, account_id, card_id=card_id)
+    await annotate(caller, bank, card.customer_id, kind="card", object_id=card_id, given=data)
+    return (await _show(bank, [card]))[0]
 
 
 @get(f"{_CARD}/status/", tag="cards")

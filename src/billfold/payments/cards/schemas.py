@@ -7,7 +7,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.addresses import Address
-from billfold.accounts.notes.schemas import NewNote, ShownNote
+from billfold.accounts.notes.schemas import NewNote
+from billfold.accounts.notes.types import ShownNote
 from billfold.http.schemas import NOT_BLANK, one_of
 from billfold.payments.cards import commands
 from billfold.payments.cards.processor import EncryptedDetail
@@ -97,7 +98,7 @@ class CardDetail(msgspec.Struct, kw_only=True):
     object_type: Literal["CardDetail"] = "CardDetail"
 
 
-class CreateCardOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class CreateCardOrder(NewNote, forbid_unknown_fields=True, kw_only=True):
     """A physical card to produce and send."""
 
     name_on_card: Annotated[
@@ -112,7 +113,7 @@ class CreateCardOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     shipping_address: Address
 
 
-class CardOrder(msgspec.Struct, kw_only=True):
+class CardOrder(ShownNote, kw_only=True):
     """An order of a physical card; `card_id` once the card is made."""
 
     card_order_id: UUID
@@ -123,7 +124,7 @@ class CardOrder(msgspec.Struct, kw_only=True):
     object_type: Literal["CardOrder"] = "CardOrder"
 
 
-class CardOrderItem(msgspec.Struct, kw_only=True):
+class CardOrderItem(ShownNote, kw_only=True):
     """An order in a list."""
 
     card_order_id: UUID

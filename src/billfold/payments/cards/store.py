@@ -52,11 +52,12 @@ CARDS_OF_PARTNER = BoundedList(
 """Cards of all customers of a partner, in some statuses or in all, newest first."""
 ORDERS = KeysetList(
     f"""SELECT {_orders.columns()}, written_no FROM card_order
- WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2) AND {{page}}""",
+ WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2)
+   AND {has_terms("card_order", "card_order_id", 3)} AND {{page}}""",
     _orders.read,
     **BY_CREATION,
 )
-"""Card orders of a customer, of one Pocket or of all, newest first."""
+"""Card orders of a customer, of one Pocket or of all, and by terms of notes, newest first."""
 get_order = _orders.get
 
 

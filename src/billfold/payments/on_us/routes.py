@@ -1,6 +1,7 @@
 """On-us transfers of the Partner API: money or bills between Pockets of this bank."""
 
 from collections.abc import Sequence
+from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 from uuid import UUID
@@ -10,8 +11,12 @@ import msgspec
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.store import PeerKey, PeerRow
 from billfold.accounts.holds.schemas import named
-from billfold.accounts.notes.store import note_fields, show_notes
-from billfold.http.operations import get, post
+from billfold.accounts.notes.schemas import ChangeNote
+from billfold.accounts.notes.store import annotate, find_noted, note_fields, show_notes, terms_of
+from billfold.http.caller import Call
+from billfold.http.operations import SIGNED, get, patch, post, with_scope
+from billfold.http.parameters import OrderedQuery, searched_page_of
+from billfold.http.schemas import SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.notes import TRANSFER
@@ -20,6 +25,7 @@ from billfold.payments.on_us import schemas, store
 from billfold.payments.on_us.commands import TransferOnUs, TransferOrder, TransferRow
 from billfold.payments.on_us.worker import execute_if_pending
 from billfold.platform.database.connection import Pool
+from billfold.platform.database.paging import Page
 from billfold.platform.database.pool import Batcher
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
@@ -128,8 +134,37 @@ async def create_on_us_transfer(
     return made
 
 
-@get("/api/v1/transfers/on-us/{transfer_id}/", tag="transfers")
-async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: UUID) -> schemas.OnUsTransfer:
+READ, WRITE = with_scope("transfers.read", "transactions"), with_scope("transfers.write", "transactions")
+_ONE = "/api/v1/transfers/on-us/{transfer_id}/"
+
+
+@get("/api/v1/transfers/on-us/", SIGNED, READ, tag="transfers")
+async def list_on_us_transfers(
+    caller: Call, bank: Bank, page_query: OrderedQuery, filters: schemas.TransferFilters
+) -> SearchedList[schemas.OnUsTransfer]:
+    """List on-us transfers
+
+    Returns the transfers that a customer pays, newest first. The Partner API needs `customer_id` or `pocket_id`; its
+    own account is a customer, too. What a customer receives is among its transactions.
+    """
+    owner = caller.only_customer_id or filters.customer_id
+    if filters.pocket_id is not None:
+        owner, _ = await caller.pocket(bank, filters.pocket_id, owner)
+    if owner is None:
+        raise InvalidInput.at("query", "customer_id", msg="is needed, or pocket_id", kind="missing")
+    if (await caller.customer(bank, owner)).customer_id != (filters.customer_id or owner):
+        raise NotFound("There is no such customer.")
+    chosen = (filters.pocket_id, filters.status, filters.types, *filters.values)
+    if (external_id := filters.require_alone(*chosen)) is not None:
+        found = await find_noted(bank, owner, TRANSFER, external_id, get=partial(store.get_transfer, bank.pool, owner))
+        return searched_page_of(Page(found), await _show_all(bank, found))
+    values = (owner, *chosen, await terms_of(bank, owner, TRANSFER, filters))
+    page = await page_query.read(bank, store.TRANSFERS, *values, scope="on-us-transfers")
+    return searched_page_of(page, await _show_all(bank, page.items))
+
+
+@get(_ONE, SIGNED, READ, tag="transfers")
+async def get_on_us_transfer(caller: Call, bank: Bank, transfer_id: UUID) -> schemas.OnUsTransfer:
     """Get on-us transfer
 
     Returns a transfer with its status.
@@ -138,9 +173,27 @@ async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: UUID) -> s
     return await _show(bank, await store.get_transfer(bank.pool, owner, own_id))
 
 
+@patch(_ONE, SIGNED, WRITE, tag="transfers", refuses=("external-id-taken",))
+async def annotate_on_us_transfer(
+    caller: Call, bank: Bank, transfer_id: UUID, data: ChangeNote
+) -> schemas.OnUsTransfer:
+    """Annotate on-us transfer
+
+    Changes `external_id` and `metadata`.
+    """
+    owner, own_id = await caller.owned(bank, "transfer", transfer_id)
+    row = await store.get_transfer(bank.pool, owner, own_id)
+    await annotate(caller, bank, owner, kind=TRANSFER, object_id=own_id, given=data)
+    return await _show(bank, row)
+
+
 async def _show(bank: Bank, row: TransferRow) -> schemas.OnUsTransfer:
-    """Return a transfer for display with its note."""
-    return (await show_notes(bank, {(row.customer_id, row.transfer_id): schemas.render_transfer(row)}))[0]
+    return (await _show_all(bank, [row]))[0]
+
+
+async def _show_all(bank: Bank, rows: Sequence[TransferRow]) -> list[schemas.OnUsTransfer]:
+    """Return transfers for display with their notes."""
+    return await show_notes(bank, {(row.customer_id, row.transfer_id): schemas.render_transfer(row) for row in rows})
 
 
 def check_fields(data: schemas.CreateTransfer) -> None:

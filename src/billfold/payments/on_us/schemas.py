@@ -1,6 +1,7 @@
 """On-us transfers as the Partner API accepts and returns them: the request and its status."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
 from uuid import UUID
 
@@ -8,8 +9,10 @@ import msgspec
 from msgspec import UNSET
 
 from billfold.accounts.holds.schemas import Named
-from billfold.accounts.notes.schemas import NewNote, ShownNote
+from billfold.accounts.notes.schemas import NewNote, PaymentFilters
+from billfold.accounts.notes.types import ShownNote
 from billfold.accounts.pockets.schemas import Fee
+from billfold.http.parameters import Query, texts_among
 from billfold.http.schemas import Amount, one_of, usd
 from billfold.payments.on_us.commands import TransferOrder, TransferRow, TransferStatus
 from billfold.platform.errors import InvalidInput
@@ -24,6 +27,15 @@ TransferType = Literal[
 TransferText = Annotated[str, one_of(*get_args(TransferType))]
 Cents = Annotated[int, msgspec.Meta(ge=1, le=MOST_CENTS)]
 Endpoint = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+
+
+class TransferFilters(PaymentFilters, frozen=True, kw_only=True):
+    """Filter of on-us transfers; None does not filter."""
+
+    customer_id: Annotated[UUID | None, Query()] = None
+    pocket_id: Annotated[UUID | None, Query(description="Which pays, or is paid by its own customer.")] = None
+    status: Annotated[list[TransferStatus] | None, Query(name="status[]")] = None
+    types: Annotated[list[str] | None, texts_among("type[]", frozenset(get_args(TransferType)))] = None
 
 
 class AccountRef(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -115,6 +127,8 @@ class OnUsTransfer(ShownNote, kw_only=True):
     reason: Annotated[str, one_of(*_REASONS)] | None
     transfer: AskedTransfer
     fees: list[Fee]
+    time_created: datetime | None = None
+    """Null in the answer to the request that makes it."""
     object_type: Literal["OnUsTransfer"] = "OnUsTransfer"
 
 
@@ -122,7 +136,9 @@ def render_transfer(row: TransferRow) -> OnUsTransfer:
     """Return a transfer for display."""
     outcome = {"status": row.status, "reason": row.reason, "amount": row.amount}
     pockets = (row.from_pocket_id, row.to_pocket_id)
-    return render_ordered(row.order, outcome, transfer_id=row.transfer_id, kind=row.type, pockets=pockets)
+    shown = render_ordered(row.order, outcome, transfer_id=row.transfer_id, kind=row.type, pockets=pockets)
+    shown.time_created = row.created_at
+    return shown
 
 
 def render_ordered(

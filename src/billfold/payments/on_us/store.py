@@ -6,9 +6,11 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
+from billfold.accounts.notes.store import created_between, payment_filters
 from billfold.ledger.book.book import Book
 from billfold.payments.on_us.commands import OnUsTransferRow, PendingTransfer, TransferOrder, TransferRow
 from billfold.platform.database.connection import Connection, Db
+from billfold.platform.database.paging import Along, BoundedList
 from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 
@@ -61,3 +63,18 @@ async def load_pending(conn: Connection, books: Mapping[UUID, Book]) -> None:
 
 def _read(row: Record) -> TransferRow:
     return msgspec.convert(dict(row) | {"order": msgspec.json.decode(row["request"], type=TransferOrder)}, TransferRow)
+
+
+_STORED = Table(OnUsTransferRow)
+TRANSFERS = BoundedList(
+    f"""SELECT {_STORED.columns("t")}, NULL::uuid AS payee_id
+  FROM (SELECT *, (request->>'counterparty_id')::uuid AS counterparty_id FROM transfer) t
+ WHERE t.customer_id = $1 AND ($2::uuid IS NULL OR $2 IN (t.from_pocket_id, t.to_pocket_id))
+   AND ($3::text[] IS NULL OR t.status = ANY($3)) AND ($4::text[] IS NULL OR t.type = ANY($4))
+   AND {payment_filters("t", "transfer_id", 5)} AND {{page}}""",
+    _read,
+    Along(f"transfer WHERE customer_id = $1 AND {created_between(2)}", places=(0, 4, 5)),
+    created_at="timestamptz",
+    transfer_id="uuid",
+)
+"""The transfers that a customer pays, by Pocket, statuses, types and `payment_filters`; None does not filter."""

@@ -8,9 +8,11 @@ import msgspec
 
 from billfold.accounts.customers.store import list_features, require_feature
 from billfold.accounts.holds.schemas import named
-from billfold.accounts.notes.store import find_noted, note_fields, sealed_note, show_notes, terms_of
+from billfold.accounts.notes.schemas import ChangeNote
+from billfold.accounts.notes.store import annotate, find_noted, note_fields, sealed_note, show_notes, terms_of
 from billfold.data_keys.keys import DataKeys, PartyField, PaymentKeys
-from billfold.http.operations import SIGNED, get, post, with_scope
+from billfold.http.caller import Call
+from billfold.http.operations import SIGNED, get, patch, post, with_scope
 from billfold.http.parameters import OrderedQuery, searched_page_of
 from billfold.http.schemas import SearchedList
 from billfold.identity.partners.caller import Caller
@@ -141,6 +143,17 @@ async def get_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID, c
     if customer_id not in {None, owner}:
         raise NotFound("There is no such wire.")
     return await _read_wire(bank, owner, wire_id)
+
+
+@patch("/api/v1/wires/{wire_id}/", SIGNED, CANCEL, tag="wires", refuses=("external-id-taken",))
+async def annotate_wire(caller: Call, bank: Bank, wire_id: UUID, data: ChangeNote) -> Wire:
+    """Annotate wire
+
+    Changes `external_id` and `metadata`, also of an incoming wire.
+    """
+    owner, own_id = await caller.owned(bank, "wire", wire_id)
+    await annotate(caller, bank, owner, kind=TRANSFER, object_id=own_id, given=data)
+    return await _read_wire(bank, owner, own_id)
 
 
 @post(

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import UNSET
 
 from billfold.accounts.holds.schemas import Named
-from billfold.accounts.notes.schemas import NewNote, PaymentFilters, ShownNote
+from billfold.accounts.notes.schemas import NewNote, PaymentFilters
+from billfold.accounts.notes.types import ShownNote
 from billfold.accounts.transactions.settlement import SettledDocument, remittance_shown
 from billfold.data_keys.keys import PartyField, PaymentKeys
 from billfold.http.parameters import Query

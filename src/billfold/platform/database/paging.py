@@ -175,7 +175,6 @@ BY_CREATION: Mapping[str, str] = {"created_at": "timestamptz", "written_no": "bi
 BY_OPENING: Mapping[str, str] = {"opened_at": "timestamptz", "written_no": "bigint"}
 SEARCHED_MAX: Final = 25_000
 """Maximum number of rows that a page of a filtered list searches: 10 to 20 ms of an idle core."""
-_NUMBER_MAX: Final = 2**63 - 1
 
 
 class Found(NamedTuple, Generic[RowType]):
@@ -268,7 +267,7 @@ class Along(NamedTuple):
 
 
 class BoundedList(KeysetList[RowType]):
-    """A list by time and number of which a page with filters searches at most SEARCHED_MAX rows.
+    """A list by time of which a page with filters searches at most SEARCHED_MAX rows.
 
     Every value that does not lead `along` the list is a filter. Rows of one instant are searched together.
     """
@@ -314,7 +313,8 @@ class BoundedList(KeysetList[RowType]):
         rows = await self.placed_rows(conn, *values, after=after, descending=descending, limit=limit, seen_to=seen_to)
         if seen_to is None or len(rows) >= limit:
             return Found(rows)
-        return Found(rows, Stop((seen_to.isoformat(), -1 if descending else _NUMBER_MAX), seen_to))
+        beyond = [_READERS[kind](_BEYOND[kind][not descending]) for kind in list(self._columns.values())[1:]]
+        return Found(rows, Stop((seen_to.isoformat(), *msgspec.to_builtins(beyond)), seen_to))
 
     @override
     def _fill(self, statement: str, *, descending: bool) -> str:

@@ -18,6 +18,11 @@ ON CONFLICT (subject, kind) DO UPDATE SET
   used = CASE WHEN c.expires_at > $5 THEN c.used ELSE 0 END + excluded.used, expires_at = excluded.expires_at
 RETURNING used, (SELECT expires_at FROM before WHERE expires_at > $5) AS open_at
 """
+_LIST = """
+SELECT w.kind, coalesce(u.used, 0) AS used, u.expires_at
+  FROM unnest($1::uuid[], $2::text[]) AS w(subject, kind)
+  LEFT JOIN usage_count u ON u.subject = w.subject AND u.kind = w.kind AND u.expires_at > $3 ORDER BY w.kind
+"""
 _FIND = "SELECT used, expires_at FROM usage_count WHERE subject = $1 AND kind = $2 AND expires_at > $3"
 
 
@@ -54,6 +59,19 @@ async def require_unused(
         raise _refused(limits, name, LIMIT_REACHED, seconds=(found["expires_at"] - wall).total_seconds())
 
 
+async def list_usage(
+    conn: Connection | Pool, subjects: Mapping[str, UUID], wall: datetime
+) -> list[tuple[str, int, datetime | None]]:
+    """Return what is used of each limit by its subject, and until when it counts; None for nothing."""
+    return [tuple(row) for row in await conn.fetch(_LIST, list(subjects.values()), list(subjects), wall)]
+
+
+def limit_text(name: str, most: int) -> str:
+    """Return a limit in words."""
+    what, whose = name.replace("_", " ").split(".")
+    return f"{most} {what} per {whose}"
+
+
 async def forget_usage(conn: Connection | Pool, name: str, subject: UUID) -> None:
     """Reset the count: the last of the tries was right."""
     await conn.execute("DELETE FROM usage_count WHERE subject = $1 AND kind = $2", subject, name)
@@ -65,7 +83,5 @@ def hashed_subject(vault: Vault, text: str, purpose: str) -> UUID:
 
 
 def _refused(limits: Mapping[str, int], name: str, code: str, *, seconds: float) -> Refused:
-    what, whose = name.replace("_", " ").split(".")
-    most = limits.get(name, USAGE_LIMITS[name])
-    detail = f"Limit reached: {most} {what} per {whose}. Try again later."
+    detail = f"Limit reached: {limit_text(name, limits.get(name, USAGE_LIMITS[name]))}. Try again later."
     return Refused(code, detail, limit=name, retry_after_seconds=int(seconds) + 1)

@@ -14,8 +14,11 @@ from uuid import UUID
 import structlog
 
 from billfold.accounts.pockets.store import Boundary, pocket_states_before
+from billfold.events.changes import STATEMENT_MADE
 from billfold.events.notifications.notify import notify
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
+from billfold.ledger.types import ScheduledJob
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.background_work import PutAside, locked, read_put_aside
 from billfold.platform.database.connection import Connection
@@ -288,6 +291,9 @@ async def write_statements(bank: Bank, made: Sequence[MadeStatement], title: str
 
 
 async def _notify(bank: Bank, conn: Connection, rows: Sequence[StatementRow], title: str) -> None:
+    now = await bank.now(conn)
+    jobs = [ScheduledJob(STATEMENT_MADE, row.statement_id, row.customer_id, now) for row in rows]
+    await scheduler.schedule(conn, jobs)
     await notify(
         conn,
         bank.vault,

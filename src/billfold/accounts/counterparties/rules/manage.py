@@ -11,9 +11,11 @@ from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCou
 from billfold.accounts.counterparties.names import NameMatch, match_names
 from billfold.accounts.counterparties.rules import verification_kinds
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee
+from billfold.events import kinds
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.book.postings import Fingerprint
+from billfold.ledger.book.recording import event
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.customers import CustomerStatus
@@ -73,7 +75,7 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
         updated_at=ctx.now,
     )
     payee = types.payee_from_row(row)
-    keep_counterparty(book, payee)
+    keep_counterparty(book, payee, ctx)
     book.draft.add(row)
     book.enter("counterparty", str(counterparty_id), counterparty_id)
     if verification["type"] == "incoming_wire" and status == CounterpartyStatus.PENDING:
@@ -98,7 +100,7 @@ def update_counterparty(books: Books, cmd: UpdateCounterparty, ctx: Context) -> 
     if cmd.rename:
         book.change(CounterpartyRow, cmd.counterparty_id, display_name=cmd.display_name, updated_at=ctx.now)
     if cmd.unlink:
-        keep_counterparty(book, msgspec.structs.replace(payee, status=CounterpartyStatus.UNLINKED))
+        keep_counterparty(book, msgspec.structs.replace(payee, status=CounterpartyStatus.UNLINKED), ctx)
         book.change(CounterpartyRow, cmd.counterparty_id, status=CounterpartyStatus.UNLINKED, updated_at=ctx.now)
         unlinked = [notification_of(payee, _STATUS_TEXTS[CounterpartyStatus.UNLINKED])]
         return {"counterparty_id": str(cmd.counterparty_id), "counterparties": unlinked}
@@ -113,8 +115,12 @@ def get_counterparty(book: Book, counterparty_id: UUID) -> Payee:
     return payee
 
 
-def keep_counterparty(book: Book, payee: Payee) -> None:
-    """Update a counterparty in the book; `undo` reverts that."""
+def keep_counterparty(book: Book, payee: Payee, ctx: Context) -> None:
+    """Update a counterparty in the book; `undo` reverts that. Another status raises an event."""
+    before: Payee | None = book.counterparties.get(payee.counterparty_id)
+    if before is not None and before.status != payee.status:
+        payload = kinds.CounterpartyPayload(counterparty_id=payee.counterparty_id, status=payee.status)
+        event(book, ctx, kinds.COUNTERPARTY_UPDATED, payload)
     book.draft.add(Fingerprint(CounterpartyRow, payee.counterparty_id, payee.proof))
     book.put(book.counterparties, payee.counterparty_id, payee)
     book.put(book.referenced, payee.counterparty_id, payee)

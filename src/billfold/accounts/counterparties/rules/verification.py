@@ -185,7 +185,7 @@ def _end_verification(book: Book, ctx: Context, payee: Payee, *, status: str, te
 
 
 def _save_counterparty(book: Book, ctx: Context, payee: Payee) -> None:
-    manage.keep_counterparty(book, payee)
+    manage.keep_counterparty(book, payee, ctx)
     book.change(
         CounterpartyRow,
         payee.counterparty_id,
@@ -196,7 +196,7 @@ def _save_counterparty(book: Book, ctx: Context, payee: Payee) -> None:
 
 
 def _save_details(book: Book, ctx: Context, payee: Payee) -> None:
-    manage.keep_counterparty(book, payee)
+    manage.keep_counterparty(book, payee, ctx)
     book.change(
         CounterpartyRow,
         payee.counterparty_id,

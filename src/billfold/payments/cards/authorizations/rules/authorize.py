@@ -11,6 +11,7 @@ from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
+from billfold.ledger.book.recording import event
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import JournalKind, PocketStatus
@@ -70,6 +71,7 @@ def set_card_limits(books: Books, cmd: SetCardLimits, ctx: Context) -> Outcome:
         book.change(CardLimitsRow, card.card_id, daily=row.daily, categories=row.categories, updated_at=ctx.now)
     book.put(book.referenced, spending_id_of(card.card_id), msgspec.structs.replace(seen, limits=row))
     book.keep_fingerprint(row)
+    event(book, ctx, kinds.CARD_LIMITS_UPDATED, kinds.CardPayload(card_id=card.card_id))
     return {"card_id": str(card.card_id)}
 
 

@@ -1,0 +1,59 @@
+"""Directories of routing numbers: imported, replaced, refused, and looked up."""
+
+import pytest
+
+from billfold.payments.routing.directory import InvalidDirectory, read_directory
+from billfold.payments.routing.store import replace_directory
+
+
+def fedach(number="021000021", name="EXAMPLE BANK", *, new="000000000", status="1", day="041525"):
+    return (
+        f"{number}O0210012081{day}{new}{name:36}{'1 MAIN ST':36}{'NEW YORK':20}NY100010000{'2125550100'}{status}1     "
+    )
+
+
+def fedwire(number="021000021", name="EXAMPLE BANK", *, status="Y"):
+    return f"{number}{'EXAMPLE NYC':18}{name:36}NY{'NEW YORK':25}{status} Y20250415"
+
+
+async def test_a_routing_number_is_looked_up_in_the_directories_that_were_imported(world, customer_desk):
+    path = "/api/v1/routing-numbers/021000021/"
+    nothing = await world.get(path)
+    assert (nothing["is_valid"], nothing["name"], nothing["ach"]) == (True, None, None)
+    async with world.bank.pool.acquire() as conn:
+        await replace_directory(
+            conn, read_directory([fedach() + "\r\n", fedach("011000015", "MERGED", new="021000021")])
+        )
+        await replace_directory(conn, read_directory([fedwire(status="N")]))
+    found = await customer_desk.get(path)
+    assert (found["name"], found["ach"]["takes_payments"], found["wire"]["takes_payments"]) == (
+        "EXAMPLE BANK",
+        True,
+        False,
+    )
+    assert (found["ach"]["city"], found["ach"]["state"], found["ach"]["revised_on"]) == ("NEW YORK", "NY", "2025-04-15")
+    merged = await world.get("/api/v1/routing-numbers/011000015/")
+    assert (merged["ach"]["replaced_by"], merged["wire"]) == ("021000021", None)
+    async with world.bank.pool.acquire() as conn:
+        await replace_directory(conn, read_directory([fedach(name="RENAMED")]))
+    assert (await world.get(path))["name"] == "RENAMED"
+    assert (await world.get("/api/v1/routing-numbers/011000015/"))["name"] is None
+    assert (await world.get("/api/v1/routing-numbers/021000022/"))["is_valid"] is False
+    await world.invalid("GET", "/api/v1/routing-numbers/02100002x/", loc="path.number")
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([], "no entry"),
+        (["x"], "line 1 has 1 characters"),
+        ([fedach(), fedwire()], "line 2"),
+        ([fedach(), fedach()], "line 2 has the routing number"),
+        ([fedach("021000022")], "line 1 has no routing number"),
+        ([fedach(name="")], "line 1 has no routing number"),
+        ([fedach(day="139925")], "line 1 has a date"),
+    ],
+)
+def test_a_file_that_is_no_directory_is_refused_with_its_line(lines, said):
+    with pytest.raises(InvalidDirectory, match=said):
+        read_directory(lines)
