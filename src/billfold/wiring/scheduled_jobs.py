@@ -18,6 +18,8 @@ from billfold.approvals.authorization_requests import run_closed_job
 from billfold.approvals.series import worker as series_worker
 from billfold.approvals.store.requests import run_expiry_job
 from billfold.audit.seals import AuditSealer
+from billfold.batches import worker as batch_worker
+from billfold.batches.types import EXPIRE_BATCH, RUN_BATCH
 from billfold.documents.ports import APPLICATION_DOCUMENT_JOB
 from billfold.events.email.outbox import EmailSender
 from billfold.events.notifications.payment_notifications import NotificationWorker, failing_notifier
@@ -123,6 +125,8 @@ def _approval_jobs() -> JobRunners:
         types.EXECUTE_TRANSFER_REQUEST: execute_transfers.run_execute_job,
         types.RUN_SERIES: series_worker.run_series,
         types.REPORT_SERIES: series_worker.report,
+        RUN_BATCH: batch_worker.run_batch,
+        EXPIRE_BATCH: batch_worker.expire_batch,
         **dict.fromkeys(_EXPIRIES, run_expiry_job),
     }
 
