@@ -102,8 +102,6 @@ class ApprovedRequests:
 
 CALLER: Final = "transfer-request"
 """The caller of the command that executes a request; its key is the request's id."""
-BATCH_CALLER: Final = "batch"
-"""The caller of the command that carries out all rows of a batch at once; its key is the batch's id."""
 INSUFFICIENT_FUNDS: Final = "INSUFFICIENT_FUNDS"
 
 _Destination = tuple[UUID, UUID, tuple[str | None, str | None]]
@@ -141,8 +139,7 @@ def commands_of(request: types.TransferRequest) -> tuple[UUID, ...]:
     Earlier releases used a second command to execute an on-us request.
     """
     callers = (CALLER, PENDING_TRANSFER) if request.type == "ON_US" else (CALLER,)
-    own = tuple(command_id(each, request.request_id) for each in callers)
-    return own if request.batch_id is None else (*own, command_id(BATCH_CALLER, request.batch_id))
+    return tuple(command_id(each, request.request_id) for each in callers)
 
 
 async def reject_request(bank: Bank, customer_id: UUID, request_id: UUID, reason: str) -> None:

@@ -6,13 +6,14 @@ Running it again has no further effect: the id of each request is that of its ro
 import asyncio
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Final
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.counterparties.store import find_payees
 from billfold.approvals import transfer_orders, transfer_requests
-from billfold.approvals.execute_transfers import BATCH_CALLER, REASONS, command_for, execute_request
+from billfold.approvals.execute_transfers import REASONS, command_for, execute_request
 from billfold.approvals.series.worker import bank_for
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent
@@ -27,6 +28,11 @@ from billfold.ledger.commands import Command
 from billfold.platform.errors import BillfoldError, InvariantError, Refused
 from billfold.platform.ids import command_id
 
+BATCH_CALLER: Final = "batch"
+"""The caller of the command that carries out all rows of a batch at once; its key is the batch's id."""
+REUSED: Final = RowProblem(
+    code="idempotency-key-reused", detail="The key belongs to another row of a batch.", field="idempotency_key"
+)
 _RAN = "SELECT true FROM command WHERE customer_id = $1 AND command_id = $2"
 
 
@@ -36,7 +42,7 @@ async def carry_out_each(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> 
     objections = await _find_objections(bank, batch, rows)
     await _insert_requests(bank, by, batch, rows, objections=objections)
     await asyncio.gather(*(execute_request(bank, batch.customer_id, key) for row in rows if (key := row.object_id)))
-    return await _read_results(bank, by, batch, rows)
+    return await _read_results(bank, by, rows)
 
 
 async def carry_out_all(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> tuple[list[RowResult], str | None]:
@@ -48,7 +54,10 @@ async def carry_out_all(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> t
         objections = await _find_objections(bank, batch, rows)
         problems = {n: RowProblem(code=each.code, detail=each.detail) for n, each in objections.items()}
     if not problems:
-        problems = await _submit(bank, batch, await _without_made(bank, by, rows))
+        made = await _find_made(bank, by, rows)
+        problems = {n: result.problem for n, result in made.items() if result.problem is not None}
+        if not problems:
+            problems = await _submit(bank, batch, [row for row in rows if row.row_no not in made])
     if not problems:
         await _insert_requests(bank, by, batch, rows, objections={})
     return results_of_all(rows, problems)
@@ -127,30 +136,30 @@ async def _insert_requests(
             audited_action.skip()
 
 
-async def _read_results(bank: Bank, by: Actor, batch: Batch, rows: Sequence[BatchRow]) -> list[RowResult]:
+async def _read_results(bank: Bank, by: Actor, rows: Sequence[BatchRow]) -> list[RowResult]:
+    made = await _find_made(bank, by, rows)
+    if len(made) < len(rows):
+        raise InvariantError("a row of a batch was carried out, and its request was not executed")
+    return list(made.values())
+
+
+async def _find_made(bank: Bank, by: Actor, rows: Sequence[BatchRow]) -> dict[int, RowResult]:
+    """Return the results of rows whose transfer was executed, for this batch or for another row with the same key."""
     ids = [row.object_id for row in rows if row.object_id is not None]
-    found = await TRANSFER_REQUESTS.list_named(bank.pool, batch.customer_id, ids, now=by.now)
-    made = {each.request_id: each for each in found}
-    results = []
+    found = await TRANSFER_REQUESTS.list_named(bank.pool, by.customer_id, ids, now=by.now)
+    requests = {each.request_id: each for each in found if each.execution != "NOT_STARTED"}
+    results = {}
     for row in rows:
-        assert row.object_id is not None
-        request, problem = made[row.object_id], None
+        if row.object_id is None or (request := requests.get(row.object_id)) is None:
+            continue
+        problem = None
         if request.asked != transfer_requests.fingerprint_of(_content_of(row)):
-            problem = RowProblem(code="idempotency-key-reused", detail="The key belongs to another row of a batch.")
-        elif request.execution == "NOT_STARTED":
-            raise InvariantError("a row of a batch was carried out, and its request was not executed")
+            problem = REUSED
         elif request.execution == "REJECTED":
             code, detail = rules.problem_of(request.reason or "INVALID_TRANSFER")
             problem = RowProblem(code=code, detail=detail)
-        results.append(RowResult(row.row_no, problem))
+        results[row.row_no] = RowResult(row.row_no, problem)
     return results
-
-
-async def _without_made(bank: Bank, by: Actor, rows: Sequence[BatchRow]) -> list[BatchRow]:
-    """Return the rows whose key has not made its transfer before, in another batch."""
-    ids = [row.object_id for row in rows if row.object_id is not None]
-    made = {each.request_id for each in await TRANSFER_REQUESTS.list_named(bank.pool, by.customer_id, ids, now=by.now)}
-    return [row for row in rows if row.object_id not in made]
 
 
 async def _submit(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> dict[int, RowProblem]:

@@ -183,12 +183,11 @@ async def _results_of_made(
 ) -> tuple[list[RowResult], list[BatchRow]]:
     """Return the results of rows whose key has made a transfer in another batch, and the other rows."""
     made = await store.find_made(bank.pool, batch, [row.object_id for row in rows])
-    reused = RowProblem(code="idempotency-key-reused", detail="The key belongs to another row of a batch.")
-    results = [
-        RowResult(row.row_no, None if made[row.object_id] == row.content_hash else reused)
-        for row in rows
-        if row.object_id in made
-    ]
+    results = []
+    for row in rows:
+        if row.object_id in made:
+            content_hash, problem = made[row.object_id]
+            results.append(RowResult(row.row_no, problem if content_hash == row.content_hash else carry_out.REUSED))
     return results, [row for row in rows if row.object_id not in made]
 
 

@@ -9,7 +9,7 @@ from billfold.events import kinds
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import Savepoint
 from billfold.ledger.book.recording import event
-from billfold.ledger.commands import Books, Command, Missing, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Command, Missing, Outcome, add_command_row, book_of, decides
 from billfold.ledger.context import Context
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.withdraw import NOTHING_TO_MOVE
@@ -31,13 +31,12 @@ def carry_out_all(books: Books, cmd: CommandList, ctx: Context) -> Outcome:
     """
     savepoints: list[tuple[Book, Savepoint | None]] = []
     refused: list[dict[str, Any]] = []
-    outcomes: list[Outcome] = []
     try:
         for part in cmd.parts:
             own = {each: book_of(books, each) for each in part.customers}
             savepoints += [(book, book.savepoint()) for book in own.values()]
             try:
-                outcomes.append(_carry_out(part, own, ctx))
+                _carry_out(part, own, ctx)
             except (Refused, NotFound) as refusal:
                 for book in own.values():
                     book.undo()
@@ -45,18 +44,21 @@ def carry_out_all(books: Books, cmd: CommandList, ctx: Context) -> Outcome:
     except Missing:
         _undo_all(savepoints)
         raise
+    ctx.serve(cmd.command_id)
     if refused:
         _undo_all(savepoints)
         detail = f"{len(refused)} of {len(cmd.parts)} rows cannot be carried out, so none was."
         raise Refused(BATCH_REFUSED, detail, parts=refused)
-    return {"parts": outcomes}
+    return {"parts": len(cmd.parts)}
 
 
-def _carry_out(part: Command, own: Books, ctx: Context) -> Outcome:
+def _carry_out(part: Command, own: Books, ctx: Context) -> None:
+    """Carry out a part, with its own command row, as if it had been submitted alone."""
+    ctx.serve(part.command_id)
     outcome = part.decide(own, ctx)
     if outcome.get("status") == "REJECTED":
         raise Refused(*problem_of(outcome["reason"]))
-    return outcome
+    add_command_row(own[part.customers[0]], part, outcome, ctx.now, accepted=True)
 
 
 def _undo_all(savepoints: Sequence[tuple[Book, Savepoint | None]]) -> None:

@@ -55,8 +55,11 @@ UPDATE batch_row b SET state = CASE WHEN r.problem IS NULL THEN 'COMPLETED' ELSE
  WHERE b.customer_id = $1 AND b.batch_id = $2 AND b.row_no = r.row_no AND b.state = 'WAITING'
 """
 _MADE = """
-SELECT object_id, content_hash FROM batch_row
- WHERE customer_id = $1 AND batch_id <> $2 AND object_id = ANY($3) AND state = 'COMPLETED'
+SELECT r.object_id, r.content_hash, r.problem
+  FROM batch_row r JOIN batch b ON b.customer_id = r.customer_id AND b.request_id = r.batch_id
+ WHERE r.customer_id = $1 AND r.batch_id <> $2 AND r.object_id = ANY($3)
+   AND (r.state = 'COMPLETED' OR (r.state = 'FAILED' AND b.mode = 'INDEPENDENT'))
+   AND r.problem ->> 'code' IS DISTINCT FROM 'idempotency-key-reused'
 """
 
 
@@ -106,10 +109,16 @@ async def record_results(conn: Db, batch: Batch, results: Sequence[RowResult]) -
     await conn.execute(_RESULTS, batch.customer_id, batch.request_id, numbers, problems)
 
 
-async def find_made(conn: Db, batch: Batch, object_ids: Sequence[UUID | None]) -> dict[UUID | None, bytes]:
-    """Return which of these transfers were made by rows of other batches, with the hashes of their contents."""
+async def find_made(
+    conn: Db, batch: Batch, object_ids: Sequence[UUID | None]
+) -> dict[UUID | None, tuple[bytes, RowProblem | None]]:
+    """Return which of these transfers rows of other batches have decided: the hash of the content, and the problem."""
     rows = await conn.fetch(_MADE, batch.customer_id, batch.request_id, object_ids)
-    return {row["object_id"]: row["content_hash"] for row in rows}
+    return {key: (content_hash, _problem_in(problem)) for key, content_hash, problem in rows}
+
+
+def _problem_in(text: str | None) -> RowProblem | None:
+    return None if text is None else msgspec.json.decode(text, type=RowProblem)
 
 
 def _problem_text(problem: RowProblem | None) -> str | None:

@@ -4,6 +4,7 @@ A row that has a result is never run again. One that was interrupted before its 
 its commands answer as the first time.
 """
 
+from datetime import timedelta
 from typing import Final
 
 from billfold.approvals.store.approval_rules import update
@@ -29,8 +30,10 @@ async def run_batch(bank: Bank, job: ScheduledJob) -> None:
     if batch is None or batch.status != "APPROVED" or not bank.settings.execute_transfers:
         return
     if batch.finished_at is None and await _run_part(bank, batch):
-        again = ScheduledJob(RUN_BATCH, batch.request_id, batch.customer_id, at=await bank.now())
-        await scheduler.schedule(bank.pool, [again])
+        now = await bank.now()
+        # At another instant than this one, with which it is completed: the clock of a sandbox may stand still.
+        at = now if now != job.at else now - timedelta(microseconds=1)
+        await scheduler.schedule(bank.pool, [ScheduledJob(RUN_BATCH, batch.request_id, batch.customer_id, at=at)])
         return
     batch = await _find(bank, job)
     assert batch is not None
