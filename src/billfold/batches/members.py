@@ -66,19 +66,19 @@ async def request_batch(bank: Bank, by: Actor, customer: CustomerRow, new: NewBa
     `idempotency-key-reused`, `approval-impossible`.
     """
     require_active(customer.account_status)
-    contents, problems = await _read_contents(bank, by, customer, new)
+    contents, problems = await read_contents(bank, by, customer, new)
     async with BATCHES.audited(by, "created", new.batch_id, rows=len(new.rows)) as audited_action:
         conn = audited_action.conn
         if (existing := await find_same(conn, by, new)) is not None:
             audited_action.skip()
             return existing
         problems |= await _find_taken(conn, by, contents)
-        terms = await _requirements(conn, by, {n: each for n, each in contents.items() if n not in problems})
-        problems |= {n: _problem(each) for n, each in terms.items() if isinstance(each, BillfoldError)}
+        terms = await requirements_of(conn, by, {n: each for n, each in contents.items() if n not in problems})
+        problems |= {n: problem_from(each) for n, each in terms.items() if isinstance(each, BillfoldError)}
         require_rows(new.rows, problems, new.mode)
         kept = {n: each for n, each in terms.items() if not isinstance(each, BillfoldError)}
         rows = [_row(each, contents.get(each.number), kept.get(each.number), problems) for each in new.rows]
-        whole = await _requirement_of_all(conn, by, list(kept.values()), new.reviewers)
+        whole = await requirement_of_all(conn, by, list(kept.values()), new.reviewers)
         status: Status = "PENDING" if whole.required else "APPROVED"
         return await _insert(audited_action, by, new, rows, terms=whole, status=status)
 
@@ -98,7 +98,7 @@ def row_id(bank: Bank, owner: str, batch_id: UUID, row: ReadRow) -> UUID:
     return derive(bank.seed, command_id("batch-row", f"{batch_id} {row.number}"), 0)
 
 
-async def _read_contents(
+async def read_contents(
     bank: Bank, by: Actor, customer: CustomerRow, new: NewBatch
 ) -> tuple[dict[int, RequestContent], dict[int, RowProblem]]:
     """Return the contents of rows with their payees, and the problems of rows, by the rows' numbers."""
@@ -114,11 +114,12 @@ async def _read_contents(
         try:
             contents[row.number] = _checked(_content(order, key, data_key), known)
         except BillfoldError as wrong:
-            problems[row.number] = _problem(wrong)
+            problems[row.number] = problem_from(wrong)
     return contents, problems
 
 
-def _problem(error: BillfoldError) -> RowProblem:
+def problem_from(error: BillfoldError) -> RowProblem:
+    """Return an error as the problem of a row."""
     return RowProblem(code=error.code, detail=error.detail, field=error.facts.get("field"))  # type: ignore[arg-type]
 
 
@@ -215,7 +216,7 @@ async def _find_taken(conn: Connection, by: Actor, contents: Mapping[int, Reques
     }
 
 
-async def _requirements(
+async def requirements_of(
     conn: Connection, by: Actor, contents: Mapping[int, RequestContent]
 ) -> dict[int, ApprovalRequirement | BillfoldError]:
     """Return the approvals that each row requires alone, after those before it have used their caps."""
@@ -231,7 +232,7 @@ async def _requirements(
     return found
 
 
-async def _requirement_of_all(
+async def requirement_of_all(
     conn: Connection, by: Actor, terms: Sequence[ApprovalRequirement], reviewers: Sequence[UUID]
 ) -> ApprovalRequirement:
     """Return the approvals that the list requires: the strictest of its rows."""

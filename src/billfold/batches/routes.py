@@ -7,21 +7,32 @@ from uuid import UUID
 from billfold.approvals.routes import REVIEW_ERRORS, check_recent_authentication, principal_of
 from billfold.approvals.schemas import DecideTransferRequest
 from billfold.approvals.store.requests import RequestKind
-from billfold.approvals.store.reviews import load_reviews
+from billfold.approvals.store.reviews import list_other_members, load_reviews, open_addresses
+from billfold.approvals.transfer_preview import render_approval
 from billfold.approvals.transfer_requests_routes import CREATIONS_PER_SECOND, unique_reviewers
 from billfold.batches import members, partners, rows
 from billfold.batches.members import NewBatch
-from billfold.batches.schemas import CreateBatch, ShownBatch, ShownBatchRow, render_batch, render_row
+from billfold.batches.preview import preview
+from billfold.batches.schemas import (
+    BatchPreview,
+    CreateBatch,
+    RowProblems,
+    ShownBatch,
+    ShownBatchRow,
+    render_batch,
+    render_row,
+)
 from billfold.batches.store import BATCHES, PARTNER_BATCHES, ROWS
 from billfold.batches.types import Batch, ReadRow
 from billfold.http.caller import Call
 from billfold.http.counts import count_second
 from billfold.http.operations import SIGNED, delete, get, patch, post, with_scope
 from billfold.http.parameters import Order, OrderedQuery, Query, page_of
-from billfold.http.schemas import CursorList
+from billfold.http.schemas import CursorList, usd
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
+from billfold.platform import ids
 from billfold.platform.errors import InvalidInput
 from billfold.platform.ids import command_id
 
@@ -74,6 +85,28 @@ async def create_batch(caller: Caller | CustomerCaller, bank: Bank, data: Create
     )
     made = await members.request_batch(bank, await principal_of(caller, bank), await caller.customer(bank), new)
     return await _shown(bank, made)
+
+
+@post(f"{_ALL}preview/", WRITES, status=200, refuses=("customer-not-open", "approval-impossible"))
+async def preview_batch(member: CustomerCaller, bank: Bank, data: CreateBatch) -> BatchPreview:
+    """Preview batch.
+
+    Returns the effect of a batch if it were carried out now, what is wrong with its rows, and the approval that it
+    needs. The body is that of the request. Nothing is written, and prices change until it is carried out.
+    """
+    sent = _rows_in(data, members.TYPES)
+    new = NewBatch(ids.new(), data.mode, sent, unique_reviewers(data.reviewers), member.fingerprint)
+    found = await preview(bank, await principal_of(member, bank), await member.customer(bank), new)
+    others = open_addresses(bank.vault, await list_other_members(bank.pool, member.customer_id, than=()))
+    return BatchPreview(
+        rows=len(sent),
+        amount=usd(found.amount),
+        problems=[RowProblems(number=number, problems=each) for number, each in sorted(found.problems.items())],
+        approval=None
+        if found.terms is None
+        else render_approval(found.terms, {each.member_id: each for each in others}),
+        pockets=found.pockets,
+    )
 
 
 def _rows_in(data: CreateBatch, types: frozenset[str]) -> list[ReadRow]:

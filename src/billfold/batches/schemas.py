@@ -11,6 +11,8 @@ from billfold.accounts.counterparties.types import format_name
 from billfold.approvals.schemas import DualAuthUser, Review, Reviewers, render_person, render_shared
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_orders import InternalReallocation, OnUsOrder, decode_content
+from billfold.approvals.transfer_preview import RequiredApproval
+from billfold.batches.preview import PocketPreview
 from billfold.batches.types import (
     ROWS_MAX,
     Batch,
@@ -121,6 +123,27 @@ class ShownBatchRow(msgspec.Struct, kw_only=True):
     end_to_end_identification: str | None
     problem: RowProblem | None
     object_type: Literal["BatchRow"] = "BatchRow"
+
+
+class RowProblems(msgspec.Struct, kw_only=True):
+    """A row that would not be carried out now, and why."""
+
+    number: int
+    problems: list[RowProblem]
+
+
+class BatchPreview(msgspec.Struct, kw_only=True):
+    """The effect of a batch if it were carried out now. Nothing is written.
+
+    `amount` is the sum of the rows that can be read. `pockets` are those that pay, for a batch of at most 200 rows.
+    """
+
+    rows: int
+    amount: Amount
+    problems: list[RowProblems]
+    approval: RequiredApproval | None
+    pockets: list[PocketPreview]
+    object_type: Literal["BatchPreview"] = "BatchPreview"
 
 
 def render_batch(batch: Batch, state: ReviewState | None) -> ShownBatch:
