@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from tests.support.approvals import REQUESTS, counterparty, wire_counterparty
 
-from billfold.batches import worker
+from billfold.batches import store, worker
 from billfold.batches.types import RUN_BATCH
 from billfold.ledger.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
@@ -160,7 +160,7 @@ async def test_a_batch_that_is_interrupted_anywhere_goes_on_and_pays_once(
         raise ConnectionError
 
     with monkeypatch.context() as stopped:  # the money has moved, and its results are lost
-        stopped.setattr(worker.store, "record_results", stop)
+        stopped.setattr(store, "record_results", stop)
         with pytest.raises(ConnectionError):
             await run_job(bank, job)
     await bank.pool.execute("UPDATE membership SET status = 'DEACTIVATED' WHERE role = 'ADMIN'")

@@ -241,6 +241,26 @@ async def _play_approvals(r, other, pocket):
     await r.delete("cancel_transfer_request", f"{path}{two}/")
     await r.get("list_transfer_requests", path)
     await _play_series(r, other, order)
+    await _play_batches(r, other, pocket, to)
+
+
+async def _play_batches(r, other, pocket, to):
+    """Ask for a list of transfers, have `other` approve it, and take another one back."""
+    path = f"{V1}/batches/"
+    row = {"type": "INTERNAL_REALLOCATION", "from_pocket_id": pocket, "to_pocket_id": to, "amount_usdc": 12_500}
+    rows = [row | {"description": f"Wages {name}", "idempotency_key": f"wages-{name}"} for name in ("Kim", "Lee")]
+    body = {"kind": "TRANSFERS", "mode": "ATOMIC", "rows": rows}
+    await r.post("preview_batch", f"{path}preview/", body)
+    await r.desk.bank.pool.execute("DELETE FROM rate_limit_window")
+    one = f"{path}{(await r.post('create_batch', path, body))['id']}/"
+    with r.at(other):
+        await r.patch("decide_batch", f"{one}status/", {"status": "APPROVED", "comment": "As planned"})
+    await r.get("get_batch", one)
+    await r.get("list_batch_rows", f"{one}rows/")
+    await r.get("list_batches", path)
+    await r.desk.bank.pool.execute("DELETE FROM rate_limit_window")
+    two = (await r.post("-", path, body | {"mode": "INDEPENDENT"}))["id"]
+    await r.delete("cancel_batch", f"{path}{two}/")
 
 
 async def _play_series(r, other, order):
