@@ -34,8 +34,8 @@ MORE = dict.fromkeys(("object_type", "partner_id", "time_created", "password"), 
 _TABLES = (
     "journal_entry transaction pocket portal counterparty transfer customer membership invitation oauth_client"
     " client_key subscription delivery simulated_event transfer_request review approval_rule"
-    " authorization_request batch batch_row wire wire_message application application_move related_party_application document"
-    " card card_order card_detail_key report_request report_format"
+    " authorization_request wire wire_message application application_move related_party_application document"
+    " batch batch_row card card_order card_detail_key report_request report_format"
 )
 _COUNTS = f"SELECT {', '.join(f'(SELECT count(*) FROM {table})' for table in _TABLES.split())}"
 _OTHER_POCKET = """

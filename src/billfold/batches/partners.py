@@ -1,5 +1,6 @@
 """Batches of partners: their rows become the commands of the Partner API, as if each had been sent alone."""
 
+import asyncio
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -27,7 +28,7 @@ from billfold.payments.on_us.schemas import AccountRef, CreateTransfer
 from billfold.payments.wires.routes import WIRES_FEATURE, wire_command
 from billfold.payments.wires.schemas import CreateWire
 from billfold.platform.clock import wall_now
-from billfold.platform.errors import BillfoldError, NotFound, Refused
+from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 
 TYPES = frozenset(
     {"INTERNAL_REALLOCATION", "PEER_TO_PEER", "WIRE", "PARTNER_CUSTOMER_FUNDING", "PARTNER_CUSTOMER_DEFUNDING"}
@@ -41,7 +42,7 @@ async def create_batch(caller: Caller, bank: Bank, new: NewBatch) -> Batch:
 
     Raises InvalidInput with the problems of all rows of an atomic batch, Refused `idempotency-key-reused`.
     """
-    made = [await _read_row(caller, bank, new, row) for row in new.rows]
+    made = await asyncio.gather(*(_read_row(caller, bank, new, row) for row in new.rows))
     problems = {row.row_no: row.problem for row in made if row.problem is not None}
     if new.mode == "ATOMIC" and not problems:
         problems = await _find_other_payers(caller, bank, new.rows)
@@ -132,12 +133,12 @@ async def carry_out_each(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> 
     """Carry out rows of a batch, each by itself, and return their results."""
     results, left = await _results_of_made(bank, batch, rows)
     commands: dict[int, Command] = {}
-    for row in left:
-        try:
-            commands[row.row_no] = await _command_of(bank, batch, row)
-        except BillfoldError as wrong:
+    for row, made in zip(left, await _commands_of(bank, batch, left), strict=True):
+        if isinstance(made, Command):
+            commands[row.row_no] = made
+        else:
             is_made = await bank.directory.find(_MADE_AS[_order_of(row).type == "WIRE"], str(row.object_id)) is not None
-            problem = None if is_made else RowProblem(code=wrong.code, detail=wrong.detail)
+            problem = None if is_made else RowProblem(code=made.code, detail=made.detail)
             results.append(RowResult(row.row_no, problem))
     answers = await bank.engine.submit_all(list(commands.values()))
     for number, answer in zip(commands, answers, strict=True):
@@ -153,7 +154,7 @@ async def carry_out_each(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> 
 async def carry_out_all(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> tuple[list[RowResult], str | None]:
     """Carry out the rows in one command, all or none; return their results, and the code if they were refused."""
     key_owner, parts = f"partner:{batch.partner_id}", list[Command]()
-    payer, _ = await (await _caller_of(bank, batch, rows[0])).pocket(bank, _order_of(rows[0]).from_pocket_id)
+    payer, _ = await (await _caller_of(bank, batch)).pocket(bank, _order_of(rows[0]).from_pocket_id)
     if await carry_out.was_submitted(bank, payer, key_owner, batch):
         command = CommandList(
             caller=key_owner, key=batch.request_id, request_hash=batch.content_hash, customers=(payer,), parts=()
@@ -161,11 +162,11 @@ async def carry_out_all(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> t
         return carry_out.results_of_all(rows, await carry_out.submit_all_or_none(bank, rows, command))
     results, left = await _results_of_made(bank, batch, rows)
     problems = {each.number: each.problem for each in results if each.problem is not None}
-    for row in left:
-        try:
-            parts.append(await _command_of(bank, batch, row))
-        except BillfoldError as wrong:
-            problems[row.row_no] = RowProblem(code=wrong.code, detail=wrong.detail)
+    for row, made in zip(left, await _commands_of(bank, batch, left), strict=True):
+        if isinstance(made, Command):
+            parts.append(made)
+        else:
+            problems[row.row_no] = RowProblem(code=made.code, detail=made.detail)
     if left and not problems:
         problems |= await carry_out.submit_all_or_none(bank, left, carry_out.list_of(parts, key_owner, batch))
     return carry_out.results_of_all(rows, problems)
@@ -191,11 +192,21 @@ async def _results_of_made(
     return results, [row for row in rows if row.object_id not in made]
 
 
-async def _command_of(bank: Bank, batch: Batch, row: BatchRow) -> Command:
-    """Return the command of a row, as the operation for a single transfer makes it. Raises as that does."""
+async def _commands_of(bank: Bank, batch: Batch, rows: Sequence[BatchRow]) -> list[Command | BillfoldError]:
+    """Return the commands of rows, as the operation for a single transfer makes them, or why it refuses them."""
+    caller, peers = await _caller_of(bank, batch), PeerLookup(bank.pool)
+    found = await asyncio.gather(*(_command_of(caller, bank, peers, row) for row in rows), return_exceptions=True)
+    for each in found:
+        if isinstance(each, BaseException) and not isinstance(each, Refused | NotFound | InvalidInput):
+            raise each
+    return found  # type: ignore[return-value]
+
+
+async def _command_of(caller: Caller, bank: Bank, peers: PeerLookup, row: BatchRow) -> Command:
     order = _order_of(row)
     assert row.object_id is not None
-    caller = await _caller_of(bank, batch, row)
+    assert row.content_hash is not None
+    caller = msgspec.structs.replace(caller, key=row.object_id, fingerprint=row.content_hash)
     if order.type == "WIRE":
         return await _wire(caller, bank, order, row.object_id)
     data, on_us = ordered(
@@ -212,7 +223,7 @@ async def _command_of(bank: Bank, batch: Batch, row: BatchRow) -> Command:
             target=order.target,
         )
     )
-    return await transfer_command(caller, bank, data, peers=PeerLookup(bank.pool), order=on_us)
+    return await transfer_command(caller, bank, data, peers=peers, order=on_us)
 
 
 def _order_of(row: BatchRow) -> TransferRow:
@@ -236,19 +247,17 @@ async def _wire(caller: Caller, bank: Bank, order: TransferRow, wire_id: UUID) -
     return await wire_command(caller, bank, owner, pocket_id=pocket_id, data=data)
 
 
-async def _caller_of(bank: Bank, batch: Batch, row: BatchRow) -> Caller:
-    """Return the caller of the single transfer that a row would be: the key is the id of its transfer."""
+async def _caller_of(bank: Bank, batch: Batch) -> Caller:
+    """Return the caller of the batch; for each row its key is the id of the transfer."""
     assert batch.partner_id is not None
-    assert row.object_id is not None
-    assert row.content_hash is not None
     return Caller(
         name=f"partner-user:{batch.member_id}",
         partner_id=batch.partner_id,
         partner_slug=batch.client_id,
         user_id=batch.member_id,
         own_customer_id=batch.customer_id,
-        key=row.object_id,
-        fingerprint=row.content_hash,
+        key=batch.request_id,
+        fingerprint=batch.content_hash,
         operation="create_batch",
         now=await bank.now(),
         wall=wall_now(),

@@ -23,10 +23,10 @@ async def test_what_is_wrong_in_a_pasted_table_is_shown_in_its_cells(
     await wire_counterparty(customer_desk)
     maker = await console(customer_desk, role="INITIATOR")
     await previewed(maker, funded, "To,Colour\nPayroll,blue")
-    assert maker.mistakes == {
-        "table": "The table has the heading 'Colour' in column 2, which is not recognized. "
+    assert maker.mistakes["table"].endswith(
+        "The table has the heading 'Colour' in column 2, which is not recognized. "
         "Headings are To, Amount, Description, Reference, Key."
-    }
+    )
     table = "To\tAmount ($)\tMemo\npayroll\t1,250.00\t<b>Wages</b>\nNobody\t1\t\nContoso\tmuch\t=1+1\n"
     await previewed(maker, funded, table)
     assert "2 rows have a problem." in maker.text

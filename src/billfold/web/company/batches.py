@@ -7,6 +7,7 @@ from uuid import UUID
 from litestar import get, post
 
 from billfold.accounts.counterparties.routes import list_counterparties
+from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.pockets.routes import list_own_pockets
 from billfold.batches.routes import (
     cancel_batch,
@@ -18,6 +19,7 @@ from billfold.batches.routes import (
     preview_batch,
 )
 from billfold.batches.rows import Line, read_lines
+from billfold.batches.types import ROWS_MAX
 from billfold.http.raw_request import is_uuid
 from billfold.identity.users import store
 from billfold.platform.errors import InvalidInput, Refused
@@ -33,7 +35,6 @@ from billfold.web.page_context import FormError, PageResponse, path_id, redirect
 _SCOPE = "transfers.write"
 _NO_SUCH = "There is no such batch."
 _PAGE, _CHOICES = 30, 100
-_CHOICE_PAGES_MAX = 20
 TABLE_BYTES_MAX = 512 * 1024
 """The most bytes of a form with a pasted table."""
 _HEADINGS = {
@@ -176,11 +177,11 @@ def _columns_in(header: Line) -> list[str]:
 async def _find_payees(company: Company) -> dict[str, list[Payee]]:
     """Return what can be paid by its name, small letters, and by its id."""
     found: dict[str, list[Payee]] = {}
-    for each in await _all_of(company, list_own_pockets, **{"filter[status]": "OPEN"}):
+    for each in (await company.api.get(list_own_pockets, **{"filter[status]": "OPEN"}, limit=_CHOICES)).items:
         payee = Payee(each.pocket_name, {"type": "INTERNAL_REALLOCATION", "to_pocket_id": str(each.id)})
         for name in {each.pocket_name.lower(), str(each.id)}:
             found.setdefault(name, []).append(payee)
-    for each in await _all_of(company, list_counterparties):
+    for each in await _list_counterparties(company):
         if each.type in {"on_us", "wire", "international_wire"} and each.type in PAYABLE:
             kind = "PEER_TO_PEER" if each.type == "on_us" else "WIRE"
             shown = str(each.display_name or each.counterparty_name)
@@ -190,14 +191,16 @@ async def _find_payees(company: Company) -> dict[str, list[Payee]]:
     return found
 
 
-async def _all_of(company: Company, operation: Any, **filters: Any) -> list[Any]:  # noqa: ANN401 - an operation
-    page = await company.api.get(operation, limit=_CHOICES, **filters)
-    items = list(page.items)
-    for _ in range(_CHOICE_PAGES_MAX):
-        if page.next_page is None:
-            break
-        page = await company.api.get(operation, limit=_CHOICES, cursor=page.next_page, **filters)
+async def _list_counterparties(company: Company) -> list[Counterparty]:
+    """Return the newest counterparties, as many as a batch can name."""
+    items: list[Counterparty] = []
+    cursor: str | None = None
+    while len(items) < ROWS_MAX:
+        page = await company.api.get(list_counterparties, limit=_CHOICES, cursor=cursor)
         items += page.items
+        cursor = page.next_page
+        if cursor is None:
+            break
     return items
 
 
