@@ -9,14 +9,14 @@ from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS, example_
 
 
 def test_the_event_kinds_of_partners_match_the_contract():
-    families = {"application", "card", "hold", "proofs", "reports", "settlements", "transfers"}
+    families = {"application", "batches", "card", "hold", "proofs", "reports", "settlements", "transfers"}
     assert {kind.split(".")[0] for kind in PARTNER_KINDS} == families
-    assert len(PARTNER_KINDS) == 38
+    assert len(PARTNER_KINDS) == 40
     assert not {"trades.maturity", "transfers.on-us.received"} & set(PARTNER_KINDS)
 
 
 def test_the_event_kinds_of_customers_cover_wires_transfers_bills_and_reports():
-    assert len(CUSTOMER_KINDS) == 22
+    assert len(CUSTOMER_KINDS) == 24
     assert not [kind for kind in CUSTOMER_KINDS if ".ach." in kind or ".crypto." in kind]
     own = {each for each in CUSTOMER_KINDS if not each.startswith("transfers.series.")} - set(PARTNER_KINDS)
     assert own == {"trades.maturity", "transfers.on-us.received"}

@@ -8,6 +8,7 @@ from tests.reference.shared_calls import (
     DEPOSITS,
     make_june,
     play_applications,
+    play_batch,
     play_debit,
     play_documents,
     play_events,
@@ -247,20 +248,14 @@ async def _play_approvals(r, other, pocket):
 async def _play_batches(r, other, pocket, to):
     """Ask for a list of transfers, have `other` approve it, and take another one back."""
     path = f"{V1}/batches/"
-    row = {"type": "INTERNAL_REALLOCATION", "from_pocket_id": pocket, "to_pocket_id": to, "amount_usdc": 12_500}
-    rows = [row | {"description": f"Wages {name}", "idempotency_key": f"wages-{name}"} for name in ("Kim", "Lee")]
-    body = {"kind": "TRANSFERS", "mode": "ATOMIC", "rows": rows}
+    row = {"type": "INTERNAL_REALLOCATION", "from_pocket_id": pocket, "to_pocket_id": to}
+    body = {"kind": "TRANSFERS", "mode": "INDEPENDENT", "rows": [row | {"amount_usdc": 12_500}]}
     await r.post("preview_batch", f"{path}preview/", body)
-    await r.desk.bank.pool.execute("DELETE FROM rate_limit_window")
-    one = f"{path}{(await r.post('create_batch', path, body))['id']}/"
+    one = await play_batch(r, row)
     with r.at(other):
         await r.patch("decide_batch", f"{one}status/", {"status": "APPROVED", "comment": "As planned"})
-    await r.get("get_batch", one)
-    await r.get("list_batch_rows", f"{one}rows/")
-    await r.get("list_batches", path)
     await r.desk.bank.pool.execute("DELETE FROM rate_limit_window")
-    two = (await r.post("-", path, body | {"mode": "INDEPENDENT"}))["id"]
-    await r.delete("cancel_batch", f"{path}{two}/")
+    await r.delete("cancel_batch", f"{path}{(await r.post('-', path, body))['id']}/")
 
 
 async def _play_series(r, other, order):

@@ -8,6 +8,7 @@ from tests.reference.shared_calls import (
     DEPOSITS,
     make_june,
     play_applications,
+    play_batch,
     play_both,
     play_debit,
     play_documents,
@@ -161,18 +162,7 @@ async def _play_payments(r, customer, pocket, address):
     await play_preview(r, customer, asked)
     done = await r.post("create_on_us_transfer", f"{V1}/transfers/on-us/", asked)
     await r.get("get_on_us_transfer", f"{V1}/transfers/on-us/{done['id']}/")
-    await _play_batch(r, pocket, linked)
-
-
-async def _play_batch(r, pocket, payee):
-    """Pay a list of invoices in one request."""
-    path = f"{V1}/batches/"
-    row = {"type": "PEER_TO_PEER", "from_pocket_id": pocket, "counterparty_id": payee, "amount_usdc": 12_500}
-    rows = [row | {"end_to_end_identification": each, "idempotency_key": each} for each in ("INV-8", "INV-9")]
-    made = await r.post("create_batch", path, {"kind": "TRANSFERS", "mode": "ATOMIC", "rows": rows})
-    await r.get("get_batch", f"{path}{made['id']}/")
-    await r.get("list_batch_rows", f"{path}{made['id']}/rows/")
-    await r.get("list_batches", path)
+    await play_batch(r, {"type": "PEER_TO_PEER", "from_pocket_id": pocket, "counterparty_id": linked})
 
 
 async def _play_verifications(r, customer):

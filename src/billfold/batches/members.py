@@ -1,6 +1,7 @@
 """Batches of members: requested as a list, and approved or denied over the hashes of its rows."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -271,6 +272,30 @@ def _row(
     )
 
 
+def columns_of(
+    new: NewBatch, rows: Sequence[BatchRow], terms: ApprovalRequirement, *, now: datetime, business_date: date
+) -> dict[str, object]:
+    """Return the columns that store a batch, but for its owner, its requester and its status."""
+    hashes = [row.content_hash.hex() for row in rows if row.content_hash is not None]
+    text = approval_rules.text_of({"mode": new.mode, "reviewers": new.reviewers, "rows": hashes})
+    return {
+        "request_id": new.batch_id,
+        "kind": "TRANSFERS",
+        "mode": new.mode,
+        "content": text,
+        "content_hash": approval_rules.hash_of(text),
+        "asked": new.asked,
+        "row_count": len(rows),
+        "amount": sum(row.amount or 0 for row in rows),
+        "reviewers": new.reviewers,
+        "terms": approval_rules.text_of(terms),
+        "business_date": business_date,
+        "created_at": now,
+        "updated_at": now,
+        "expires_at": now + approval_rules.REQUEST_LIFETIME,
+    }
+
+
 async def _insert(
     audited_action: AuditedAction,
     by: Actor,
@@ -281,31 +306,10 @@ async def _insert(
     status: Status,
 ) -> Batch:
     conn = audited_action.conn
-    hashes = [row.content_hash.hex() for row in rows if row.content_hash is not None]
-    text = approval_rules.text_of({"mode": new.mode, "reviewers": new.reviewers, "rows": hashes})
-    made = await insert(
-        audited_action,
-        BATCHES.table,
-        customer_id=by.customer_id,
-        request_id=new.batch_id,
-        kind="TRANSFERS",
-        mode=new.mode,
-        content=text,
-        content_hash=approval_rules.hash_of(text),
-        asked=new.asked,
-        row_count=len(rows),
-        amount=(amount := sum(row.amount or 0 for row in rows)),
-        member_id=by.member_id,
-        user_id=by.user_id,
-        client_id=by.client_id,
-        reviewers=new.reviewers,
-        terms=approval_rules.text_of(terms),
-        business_date=by.business_date,
-        status=status,
-        created_at=by.now,
-        updated_at=by.now,
-        expires_at=by.now + approval_rules.REQUEST_LIFETIME,
-    )
+    columns = columns_of(new, rows, terms, now=by.now, business_date=by.business_date)
+    requester = {"member_id": by.member_id, "user_id": by.user_id, "client_id": by.client_id}
+    key = {"customer_id": by.customer_id, "status": status}
+    made = await insert(audited_action, BATCHES.table, **key, **requester, **columns)
     if not made:  # the same request, at the same time, was first
         audited_action.skip()
         found = await find_same(conn, by, new)
@@ -314,7 +318,7 @@ async def _insert(
     await store.insert_rows(conn, by.customer_id, new.batch_id, rows)
     found = await BATCHES.get(conn, by.customer_id, new.batch_id, now=by.now)
     await BATCHES.schedule_next(conn, found, now=by.now)
-    audited_action.details |= {"amount_usdc": amount, "content_hash": found.content_hash.hex()}
+    audited_action.details |= {"amount_usdc": found.amount, "content_hash": found.content_hash.hex()}
     if status == "PENDING":
         await _notify(audited_action, by, found, kind="TRANSFER_REQUEST_PENDING_REVIEW", verb="asks for")
     return found

@@ -14,7 +14,7 @@ from billfold.approvals.types import ApprovalRequirement
 from billfold.audit.record import audited_by
 from billfold.batches import carry_out, rules, store
 from billfold.batches.commands import CommandList
-from billfold.batches.members import NewBatch, row_id
+from billfold.batches.members import NewBatch, columns_of, row_id
 from billfold.batches.rows import require_rows
 from billfold.batches.store import PARTNER_BATCHES
 from billfold.batches.types import Batch, BatchRow, ReadRow, RowProblem, RowResult, TransferRow
@@ -91,33 +91,13 @@ async def _find_other_payers(caller: Caller, bank: Bank, rows: Sequence[ReadRow]
 
 async def _insert(caller: Caller, bank: Bank, new: NewBatch, rows: Sequence[BatchRow]) -> Batch:
     owner = caller.own_customer_id
-    hashes = [row.content_hash.hex() for row in rows if row.content_hash is not None]
-    text = approval_rules.text_of({"mode": new.mode, "reviewers": (), "rows": hashes})
+    day, free = bank.calendars.business_date(caller.now), ApprovalRequirement(required=0)
+    columns = columns_of(new, rows, free, now=caller.now, business_date=day)
+    key = {"customer_id": owner, "partner_id": caller.partner_id, "status": "APPROVED"}
+    requester = {"member_id": caller.user_id, "client_id": caller.partner_slug}
     async with audited_by(caller, bank, owner, "batch.created", resource_id=new.batch_id) as audited_action:
         conn = audited_action.conn
-        made = await insert(
-            audited_action,
-            PARTNER_BATCHES.table,
-            customer_id=owner,
-            request_id=new.batch_id,
-            partner_id=caller.partner_id,
-            kind="TRANSFERS",
-            mode=new.mode,
-            content=text,
-            content_hash=approval_rules.hash_of(text),
-            asked=new.asked,
-            row_count=len(rows),
-            amount=sum(row.amount or 0 for row in rows),
-            member_id=caller.user_id,
-            client_id=caller.partner_slug,
-            reviewers=(),
-            terms=approval_rules.text_of(ApprovalRequirement(required=0)),
-            business_date=bank.calendars.business_date(caller.now),
-            status="APPROVED",
-            created_at=caller.now,
-            updated_at=caller.now,
-            expires_at=caller.now + approval_rules.REQUEST_LIFETIME,
-        )
+        made = await insert(audited_action, PARTNER_BATCHES.table, **key, **requester, **columns)
         found = await PARTNER_BATCHES.get(conn, owner, new.batch_id, now=caller.now)
         if not made:
             audited_action.skip()

@@ -103,7 +103,6 @@ DONE = {
     "service-user-created": "The service user is created.",
     "signed-out": "Signed out.",
     "transfer-cancelled": "The request is cancelled.",
-    "batch-requested": "The batch is requested.",
     "transfer-requested": "The transfer is requested.",
     "subscription-created": "The subscription is created.",
     "subscription-deleted": "The subscription is removed.",
