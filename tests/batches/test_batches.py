@@ -105,6 +105,7 @@ async def test_a_batch_is_approved_once_and_each_row_is_carried_out_or_says_why_
     assert (request["batch_id"], request["transfer"]["execution_status"]) == (made["id"], "COMPLETED")
     assert len(request["transfer"]["transaction_ids"]) == 1
     assert (shown[4]["problem"]["field"], shown[0]["description"]) == ("amount_usdc", "=1+1")
+    assert shown[3]["wire_instructions"] == "Room 4"
     assert await events_of(customer_desk, made) == [
         ("batches.completed", {"batch_id": made["id"], "completed": 3, "failed": 2})
     ]
@@ -144,6 +145,8 @@ async def test_an_atomic_batch_moves_all_rows_or_nothing(customer_desk, manager,
     assert {each["transfer"]["execution_status"] for each in found} <= {"COMPLETED", "PROCESSING"}
     assert all(each["transfer"]["transaction_ids"] for each in found)
     assert not await verified(customer_desk.bank)
+    await customer_desk.bank.pool.execute("UPDATE batch_row SET content = replace(content::text, '10000', '1')::json")
+    assert {each.table for each in await verified(customer_desk.bank)} == {"batch_row"}
 
 
 @pytest.mark.parametrize("mode", ["INDEPENDENT", "ATOMIC"])

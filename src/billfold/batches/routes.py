@@ -24,6 +24,7 @@ from billfold.batches.schemas import (
 )
 from billfold.batches.store import BATCHES, PARTNER_BATCHES, ROWS
 from billfold.batches.types import Batch, ReadRow
+from billfold.data_keys.keys import DataKeys
 from billfold.http.caller import Call
 from billfold.http.counts import count_second
 from billfold.http.operations import SIGNED, delete, get, patch, post, with_scope
@@ -147,7 +148,9 @@ async def list_batch_rows(
     kind, owner = _kind_of(caller)
     batch = await kind.get(bank.pool, owner, batch_id, now=caller.now)
     page = await wanted.read(bank, ROWS, owner, batch.request_id, scope=f"batch-rows:{batch_id}")
-    return page_of(page, [render_row(each, of_partner=batch.partner_id is not None) for each in page.items])
+    of_partner = batch.partner_id is not None
+    ring = {} if of_partner else await bank.ports[DataKeys].load(bank.pool, (owner,))
+    return page_of(page, [render_row(each, of_partner=of_partner, data_key=ring.get(owner)) for each in page.items])
 
 
 @patch(f"{_ONE}status/", _DECIDES, refuses=(*REVIEW_ERRORS, "batch-not-pending", "approval-impossible"))

@@ -25,6 +25,7 @@ from billfold.batches.types import (
     RowType,
     TransferRow,
 )
+from billfold.data_keys.keys import DataKey, PartyField
 from billfold.http.schemas import Amount, usd
 
 _CSV_CHARS_MAX = 1_000_000
@@ -106,7 +107,7 @@ class ShownBatchRow(msgspec.Struct, kw_only=True):
     """A row: what it orders, null if it could not be read, and its result.
 
     `transfer_id` is the id of the transfer or wire, and in the Customer API of the transfer request. `problem` says why
-    the row was not carried out.
+    the row was not carried out. `wire_instructions` are shown to members, who approve them.
     """
 
     number: int
@@ -121,6 +122,7 @@ class ShownBatchRow(msgspec.Struct, kw_only=True):
     amount: Amount | None
     description: str | None
     end_to_end_identification: str | None
+    wire_instructions: str | None
     problem: RowProblem | None
     object_type: Literal["BatchRow"] = "BatchRow"
 
@@ -172,18 +174,20 @@ def _approval(batch: Batch, state: ReviewState) -> BatchApproval:
     )
 
 
-def render_row(row: BatchRow, *, of_partner: bool) -> ShownBatchRow:
-    """Return a row for display."""
+def render_row(row: BatchRow, *, of_partner: bool, data_key: DataKey | None) -> ShownBatchRow:
+    """Return a row for display. The key is that of the customer whose members requested it."""
     order: Mapping[str, Any] = {}
     if row.content is not None:
-        order = msgspec.json.decode(row.content) if of_partner else _order_in(row.content)
+        order = msgspec.json.decode(row.content) if of_partner else _order_in(row.content, data_key)
     names = ("type", "from_pocket_id", "to_pocket_id", "counterparty_id", "counterparty_name")
     texts = ("description", "end_to_end_identification")
+    instructions = None if of_partner else order.get("wire_instructions")
     return msgspec.convert(
         {
             **{name: order.get(name) for name in (*names, *texts)},
             "number": row.row_no,
             "idempotency_key": row.row_key,
+            "wire_instructions": instructions,
             "state": row.state,
             "transfer_id": row.object_id if row.state == "COMPLETED" else None,
             "amount": None if row.amount is None else msgspec.to_builtins(usd(row.amount)),
@@ -193,7 +197,7 @@ def render_row(row: BatchRow, *, of_partner: bool) -> ShownBatchRow:
     )
 
 
-def _order_in(text: str) -> dict[str, Any]:
+def _order_in(text: str, data_key: DataKey | None) -> dict[str, Any]:
     """Return the fields of a row from the content of its transfer request."""
     content = decode_content(text)
     order = content.transfer
@@ -207,4 +211,5 @@ def _order_in(text: str) -> dict[str, Any]:
         "counterparty_name": name,
         "description": getattr(order, "description", None),
         "end_to_end_identification": getattr(order, "end_to_end_identification", None),
+        "wire_instructions": content.instructions and PartyField.TEXT.open(data_key, content.instructions),
     }

@@ -48,6 +48,7 @@ _HEADINGS = {
 _COLUMN_OF = {heading: column for column, headings in _HEADINGS.items() for heading in headings}
 _CELL_OF = {
     "amount_usdc": "amount",
+    "from_pocket_id": "to",
     "counterparty_id": "to",
     "to_pocket_id": "to",
     "end_to_end_identification": "reference",
@@ -274,15 +275,15 @@ async def cancel(company: InCompany, batch_id: str) -> PageResponse:
 async def _page(company: Company, key: UUID, wrong: FormError = "") -> PageResponse:
     found = await company.api.get(get_batch, batch_id=key)
     cursor = company.page.query.get("cursor")
-    listing = await company.api.get(list_batch_rows, batch_id=key, limit=_CHOICES, cursor=cursor)
-    pockets = {each for row in listing.items for each in (row.from_pocket_id, row.to_pocket_id) if each is not None}
+    shown = await company.api.get(list_batch_rows, batch_id=key, limit=_CHOICES, cursor=cursor)
+    pockets = {each for row in shown.items for each in (row.from_pocket_id, row.to_pocket_id) if each is not None}
     own = company.own.member_id
     asked_by = found.approval.requested_by.member_id
     return company.render(
         "batch",
         wrong=wrong,
         batch=found,
-        listing=listing,
+        shown=shown,
         names=await names_of_pockets(company, pockets),
         may_decide=may_decide_batch(company, found),
         is_own=asked_by == own,
