@@ -1,4 +1,4 @@
-"""The strictest requirement of a list: whoever may meet it meets each of the others."""
+"""The strictest requirement of a list: members who meet it meet each of the others."""
 
 from itertools import combinations
 
@@ -28,7 +28,7 @@ def met_by(terms, approvers):
 
 
 @given(st.lists(REQUIREMENTS, min_size=1, max_size=4))
-def test_whoever_meets_the_strictest_requirement_meets_every_other(requirements):
+def test_members_who_meet_the_strictest_requirement_meet_every_other(requirements):
     found = strictest(requirements)
     if found is None:
         assert len(requirements) > 1

@@ -203,7 +203,7 @@ async def submit_all_or_none(bank: Bank, rows: Sequence[BatchRow], command: Comm
 
 
 class _RefusedPart(msgspec.Struct):
-    """Why a part of a list was refused; its key is the id of the transfer."""
+    """The refusal of a part of a list, whose key is the id of its transfer."""
 
     key: str
     code: str

@@ -33,7 +33,6 @@ from billfold.http.schemas import CursorList, usd
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
-from billfold.platform import ids
 from billfold.platform.errors import InvalidInput
 from billfold.platform.ids import command_id
 
@@ -96,7 +95,9 @@ async def preview_batch(member: CustomerCaller, bank: Bank, data: CreateBatch) -
     needs. The body is that of the request. Nothing is written, and prices change until it is carried out.
     """
     sent = _rows_in(data, members.TYPES)
-    new = NewBatch(ids.new(), data.mode, sent, unique_reviewers(data.reviewers), member.fingerprint)
+    new = NewBatch(
+        member.new_resource_id(bank.seed), data.mode, sent, unique_reviewers(data.reviewers), member.fingerprint
+    )
     found = await preview(bank, await principal_of(member, bank), await member.customer(bank), new)
     others = open_addresses(bank.vault, await list_other_members(bank.pool, member.customer_id, than=()))
     return BatchPreview(

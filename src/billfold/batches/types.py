@@ -42,7 +42,7 @@ class TransferRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class RowProblem(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a row was not carried out: the code of a problem, and the field if it is about one."""
+    """The reason for which a row was not carried out: the code of a problem, and the field if it is about one."""
 
     code: str
     detail: str
