@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -274,7 +274,7 @@ def _row(
 
 def columns_of(
     new: NewBatch, rows: Sequence[BatchRow], terms: ApprovalRequirement, *, now: datetime, business_date: date
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Return the columns that store a batch, but for its owner, its requester and its status."""
     hashes = [row.content_hash.hex() for row in rows if row.content_hash is not None]
     text = approval_rules.text_of({"mode": new.mode, "reviewers": new.reviewers, "rows": hashes})
@@ -306,10 +306,16 @@ async def _insert(
     status: Status,
 ) -> Batch:
     conn = audited_action.conn
-    columns = columns_of(new, rows, terms, now=by.now, business_date=by.business_date)
-    requester = {"member_id": by.member_id, "user_id": by.user_id, "client_id": by.client_id}
-    key = {"customer_id": by.customer_id, "status": status}
-    made = await insert(audited_action, BATCHES.table, **key, **requester, **columns)
+    made = await insert(
+        audited_action,
+        BATCHES.table,
+        customer_id=by.customer_id,
+        member_id=by.member_id,
+        user_id=by.user_id,
+        client_id=by.client_id,
+        status=status,
+        **columns_of(new, rows, terms, now=by.now, business_date=by.business_date),
+    )
     if not made:  # the same request, at the same time, was first
         audited_action.skip()
         found = await find_same(conn, by, new)

@@ -92,12 +92,18 @@ async def _find_other_payers(caller: Caller, bank: Bank, rows: Sequence[ReadRow]
 async def _insert(caller: Caller, bank: Bank, new: NewBatch, rows: Sequence[BatchRow]) -> Batch:
     owner = caller.own_customer_id
     day, free = bank.calendars.business_date(caller.now), ApprovalRequirement(required=0)
-    columns = columns_of(new, rows, free, now=caller.now, business_date=day)
-    key = {"customer_id": owner, "partner_id": caller.partner_id, "status": "APPROVED"}
-    requester = {"member_id": caller.user_id, "client_id": caller.partner_slug}
     async with audited_by(caller, bank, owner, "batch.created", resource_id=new.batch_id) as audited_action:
         conn = audited_action.conn
-        made = await insert(audited_action, PARTNER_BATCHES.table, **key, **requester, **columns)
+        made = await insert(
+            audited_action,
+            PARTNER_BATCHES.table,
+            customer_id=owner,
+            partner_id=caller.partner_id,
+            member_id=caller.user_id,
+            client_id=caller.partner_slug,
+            status="APPROVED",
+            **columns_of(new, rows, free, now=caller.now, business_date=day),
+        )
         found = await PARTNER_BATCHES.get(conn, owner, new.batch_id, now=caller.now)
         if not made:
             audited_action.skip()
