@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 from tests.support.approvals import REQUESTS, counterparty, wire_counterparty
 
+from billfold.accounts.customers.rules import CLOSED_JOB
 from billfold.batches import store, worker
 from billfold.batches.types import RUN_BATCH
 from billfold.ledger.scheduler import run_job
@@ -262,3 +263,6 @@ async def test_what_is_wrong_with_a_table_names_line_and_column_and_stops_no_oth
     await other_customer.refused(
         "PATCH", f"{BATCHES}{made['id']}/status/", {"status": "APPROVED"}, status=404, code="not-found"
     )
+    closed = ScheduledJob(CLOSED_JOB, UUID(customer_desk.team.customer), None, at=await world.bank.now())
+    await run_job(world.bank, closed)
+    assert (await customer_desk.get(f"{BATCHES}{made['id']}/"))["status"] == "CANCELLED"

@@ -7,6 +7,7 @@ its commands answer as the first time.
 from datetime import timedelta
 from typing import Final
 
+from billfold.approvals import authorization_requests
 from billfold.approvals.store.approval_rules import update
 from billfold.approvals.store.requests import expire
 from billfold.audit.record import audited
@@ -86,6 +87,12 @@ async def _run_part(bank: Bank, batch: Batch) -> bool:
         ):
             audited_action.skip()
     return False
+
+
+async def run_closed_job(bank: Bank, job: ScheduledJob) -> None:
+    """End everything that a customer left open when it was closed, batches too."""
+    await authorization_requests.cancel_pending(BATCHES, bank, job.object_id, await bank.now())
+    await authorization_requests.run_closed_job(bank, job)
 
 
 async def expire_batch(bank: Bank, job: ScheduledJob) -> None:

@@ -14,7 +14,6 @@ from billfold.accounts.holds.commands import EXPIRY_JOB as HOLD_EXPIRY_JOB
 from billfold.accounts.holds.worker import expire_hold
 from billfold.accounts.pockets.commands import POCKET_CLOSED_JOB
 from billfold.approvals import execute_transfers, types
-from billfold.approvals.authorization_requests import run_closed_job
 from billfold.approvals.series import worker as series_worker
 from billfold.approvals.store.requests import run_expiry_job
 from billfold.audit.seals import AuditSealer
@@ -99,7 +98,7 @@ def job_runners(simulation: Simulation | None) -> JobRunners:
             ACH_WINDOW: outbound.AchWindows(simulation.ach.schedule_answer if simulation else None).open_window,
             VERIFICATION_EXPIRY: expire_verification,
             **_approval_jobs(),
-            CLOSED_JOB: run_closed_job,
+            CLOSED_JOB: batch_worker.run_closed_job,
             CHECK_JOB: decisions.run_check_job,
             REPORT_JOB: decisions.run_report_job,
             APPROVE_JOB: run_approve_job,
